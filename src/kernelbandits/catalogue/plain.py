@@ -1,0 +1,116 @@
+"""Values as plain dictionaries, for result files and fingerprints: {"kind": "RBF", "lengthscale": 0.2}."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import exploration, kernels, problems
+
+KINDS: Mapping[str, Callable[..., Any]] = {
+    cls.__name__: cls
+    for cls in (
+        kernels.RBF,
+        kernels.Matern,
+        kernels.RationalQuadratic,
+        kernels.Linear,
+        kernels.Polynomial,
+        kernels.Sum,
+        kernels.Product,
+        kernels.Scaled,
+        kernels.Normalised,
+        exploration.PointMass,
+        exploration.Bernoulli,
+        exploration.Categorical,
+        exploration.Gaussian,
+        exploration.Mixture,
+        exploration.Step,
+        exploration.Decay,
+        exploration.Certainty,
+        problems.GaussianNoise,
+        problems.RademacherNoise,
+        problems.UniformNoise,
+        problems.StudentNoise,
+        problems.SampledFunction,
+        problems.RKHSFunction,
+    )
+}
+
+FUNCTIONS: Mapping[str, Callable[[int], problems.TestFunction]] = {
+    "holder-table": lambda d: problems.holder_table(),
+    "cross-in-tray": lambda d: problems.cross_in_tray(),
+    "branin": lambda d: problems.branin(),
+    "six-hump-camel": lambda d: problems.six_hump_camel(),
+    "ackley": problems.ackley,
+    "hartmann": problems.hartmann,
+    "levy": problems.levy,
+    "rosenbrock": problems.rosenbrock,
+}
+
+
+def to_plain(value: Any) -> Any:
+    """Numbers, text and lists as they are; a value of the catalogue as its kind and arguments; anything else by name."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (np.integer, np.floating)):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list, range)):
+        return [to_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return {"kind": "array", "shape": list(value.shape), "sha256": hashlib.sha256(value.tobytes()).hexdigest()}
+    if isinstance(value, problems.TestFunction):
+        return {"kind": "TestFunction", "name": value.name, "dimension": value.dimension}
+    return plain_object(value)
+
+
+def plain_object(value: Any) -> dict[str, Any]:
+    kind = type(value).__name__
+    if kind in KINDS and isinstance(value, type_of(kind)):
+        return {"kind": kind} | {name: to_plain(getattr(value, name)) for name in arguments(KINDS[kind])}
+    if isinstance(value, problems.TableProblem):
+        return {"kind": kind, "name": value.name, "sha256": fingerprint(table_content(value))}
+    return {"kind": "object", "repr": repr(value)}
+
+
+def type_of(kind: str) -> type:
+    cls = KINDS[kind]
+    assert isinstance(cls, type)
+    return cls
+
+
+def arguments(constructor: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(constructor).parameters)
+
+
+def table_content(table: problems.TableProblem) -> Any:
+    from kernelbandits.streams import Streams
+
+    instance = table.instance(Streams(0))
+    return [to_plain(part) for part in (instance.domain.points, instance.values, instance.noise, instance.replicates)]
+
+
+def from_plain(plain: Any) -> Any:
+    """The value again; an object known only by its repr cannot be rebuilt."""
+    if isinstance(plain, list):
+        return tuple(from_plain(item) for item in plain)
+    if not isinstance(plain, Mapping):
+        return plain
+    kind = plain.get("kind")
+    if kind == "TestFunction":
+        return FUNCTIONS[str(plain["name"]).rstrip("0123456789")](int(plain["dimension"]))
+    if kind not in KINDS:
+        raise ValueError(f"from_plain needs a kind among {', '.join(KINDS)}, got {kind!r}")
+    return KINDS[kind](**{name: from_plain(item) for name, item in plain.items() if name != "kind"})
+
+
+def fingerprint(plain: Any) -> str:
+    """sha256 of the canonical JSON text."""
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,107 @@
+"""Values as a command line spells them: rbf:0.2, matern:lengthscale=0.3,nu=1.5, bernoulli:0.5, simple-bernoulli:p=0.25."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+from kernelbandits.catalogue.entries import KERNELS, LAWS, NOISES, PROBLEMS, looked_up, policy_entry
+from kernelbandits.exploration import Law
+from kernelbandits.kernels import Kernel
+from kernelbandits.problems import Noise, Problem
+
+
+def spelled_kernel(text: str) -> Kernel:
+    """A sum of products, each factor name:arguments or a number: 0.5*rbf:0.2+0.5*linear."""
+    return reduce(lambda left, right: left + right, [product(term) for term in text.split("+")])
+
+
+def product(text: str) -> Any:
+    factors = [factor.strip() for factor in text.split("*")]
+    parts = [float(factor) if is_number(factor) else call("kernel", factor, KERNELS) for factor in factors]
+    return reduce(lambda left, right: left * right, sorted(parts, key=lambda part: isinstance(part, float)))
+
+
+def spelled_law(text: str) -> Law:
+    return call("exploration law", text, LAWS)  # type: ignore[no-any-return]
+
+
+def spelled_noise(text: str) -> Noise:
+    return call("noise", text, NOISES)  # type: ignore[no-any-return]
+
+
+def spelled_problem(text: str, **settings: Any) -> Problem:
+    name, given = split(text)
+    entry = looked_up("problem", name, PROBLEMS)
+    accepted = {key: value for key, value in settings.items() if value is not None}
+    return entry.constructor(**accepted, **keywords(given))
+
+
+def spelled_policy(text: str) -> tuple[str, dict[str, Any]]:
+    """Name and settings: simple-bernoulli:p=0.25, or generic-gp:exploration=gaussian(0.5,1)."""
+    name, given = split(text)
+    policy_entry(name)
+    return name, keywords(given)
+
+
+def call(kind: str, text: str, table: Mapping[str, Callable[..., Any]]) -> Any:
+    name, given = split(text)
+    constructor = looked_up(kind, name, table)
+    positional = [value(item) for item in given if "=" not in item]
+    try:
+        inspect.signature(constructor).bind(*positional, **keywords(given, strict=False))
+    except TypeError:
+        wanted = ", ".join(inspect.signature(constructor).parameters) or "no arguments"
+        raise ValueError(f"{name} needs {wanted}, got {text!r}") from None
+    return constructor(*positional, **keywords(given, strict=False))
+
+
+def keywords(items: list[str], strict: bool = True) -> dict[str, Any]:
+    if strict and any("=" not in item for item in items):
+        raise ValueError(f"settings need the form name=value, got {','.join(items)!r}")
+    pairs = (item.split("=", 1) for item in items if "=" in item)
+    return {key.strip().replace("-", "_"): value(text) for key, text in pairs}
+
+
+def split(text: str) -> tuple[str, list[str]]:
+    """name:a,b or name(a,b) -> (name, [a, b]); commas inside brackets belong to the inner value."""
+    cut = min((at for at in (text.find(":"), text.find("(")) if at >= 0), default=len(text))
+    inner = text[cut + 1 :]
+    if text[cut : cut + 1] == "(":
+        inner = inner.rstrip().removesuffix(")")
+    return text[:cut].strip(), outer_commas(inner)
+
+
+def outer_commas(text: str) -> list[str]:
+    items, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            items.append("")
+        else:
+            items[-1] += character
+    return [item.strip() for item in items if item.strip()]
+
+
+def value(text: str) -> Any:
+    """A number, a/b/c as a tuple of numbers, a law with brackets, or the text itself."""
+    text = text.strip()
+    if is_number(text):
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    if "/" in text and all(is_number(part) for part in text.split("/")):
+        return tuple(float(part) for part in text.split("/"))
+    if text.partition("(")[0] in LAWS:
+        return spelled_law(text)
+    if text in ("true", "false"):
+        return text == "true"
+    return text
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.isascii() and "_" not in text and text.strip().lower() not in ("nan", "inf", "-inf", "infinity")

@@ -1,0 +1,123 @@
+"""The doors: every argument is checked once, and an error says what is needed and what came."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+LARGEST_REWARD = 1e150
+"""Beyond this the square of a reward overflows."""
+
+
+class TheoryWarning(UserWarning):
+    """The policy runs, but the paper's guarantee does not hold for it."""
+
+
+class NumericsWarning(UserWarning):
+    """A number is less certain than usual, or was repaired."""
+
+
+class DataNotice(UserWarning):
+    """Data were taken as they came, and something about them is worth knowing."""
+
+
+def needs(condition: bool, owner: str, needed: str, got: object) -> None:
+    if not condition:
+        raise ValueError(f"{owner} needs {needed}, got {got!r}")
+
+
+def is_number(value: Any) -> bool:
+    """A finite real number; truth values and text are not numbers."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value)
+
+
+def number(owner: str, name: str, value: Any) -> float:
+    needs(is_number(value), owner, f"a finite number {name}", value)
+    return float(value)
+
+
+def positive(owner: str, name: str, value: Any) -> float:
+    needs(is_number(value) and value > 0, owner, f"{name} > 0", value)
+    return float(value)
+
+
+def nonnegative(owner: str, name: str, value: Any) -> float:
+    needs(is_number(value) and value >= 0, owner, f"{name} >= 0", value)
+    return float(value)
+
+
+def inside(owner: str, name: str, value: Any) -> float:
+    """A chance strictly between 0 and 1."""
+    needs(is_number(value) and 0 < value < 1, owner, f"{name} in (0, 1)", value)
+    return float(value)
+
+
+def chance(owner: str, name: str, value: Any) -> float:
+    needs(is_number(value) and 0 <= value <= 1, owner, f"a chance {name} in [0, 1]", value)
+    return float(value)
+
+
+def whole(owner: str, name: str, value: Any, least: int = 1) -> int:
+    is_whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+    needs(is_whole and value >= least, owner, f"a whole number {name} >= {least}", value)
+    return int(value)
+
+
+def one_of(owner: str, name: str, value: str, options: Iterable[str]) -> str:
+    known = tuple(options)
+    needs(value in known, owner, f"{name} in {known}", value)
+    return value
+
+
+def lengthscales(owner: str, value: Any) -> float | tuple[float, ...]:
+    """One positive length, or one for each dimension."""
+    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) and np.ndim(value) == 1:
+        needs(len(value) > 0, owner, "at least one lengthscale", value)
+        return tuple(positive(owner, f"lengthscale[{i}]", item) for i, item in enumerate(value))
+    return positive(owner, "lengthscale", value)
+
+
+def weights(owner: str, values: Iterable[Any]) -> tuple[float, ...]:
+    """Chances that sum to one; a sum off by at most 1e-9 is renormalised."""
+    items = tuple(values)
+    needs(len(items) > 0, owner, "at least one weight", items)
+    for item in items:
+        chance(owner, "in every weight", item)
+    total = math.fsum(items)
+    needs(abs(total - 1) <= 1e-9, owner, "weights that sum to 1", total)
+    return tuple(float(item) / total for item in items)
+
+
+def points(owner: str, values: Any) -> Array:
+    """An (n, d) array of finite numbers, n and d at least 1."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{owner} needs an (n, d) array of numbers, got {type(values).__name__}") from None
+    if array.ndim == 1 and array.size:
+        raise ValueError(f"{owner} needs an (n, d) array, got shape {array.shape}; pass points[:, None] for one column")
+    needs(array.ndim == 2 and array.size > 0, owner, "an (n, d) array with n >= 1 and d >= 1", array.shape)
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        row, column = bad[0]
+        raise ValueError(f"{owner} needs finite points, got {array[row, column]} in row {row}, column {column}")
+    return array
+
+
+def reward(value: Any) -> float:
+    """A reward a posterior may learn from: a real number, finite, of size at most 1e150."""
+    if type(value) is not float:
+        needs(isinstance(value, Real) and not isinstance(value, (bool, np.bool_)), "tell", "a number as reward", value)
+        value = float(value)
+    if not -LARGEST_REWARD <= value <= LARGEST_REWARD:
+        hint = "report a failed measurement as failed"
+        raise ValueError(f"tell needs a finite reward of size at most {LARGEST_REWARD:g}, got {value}; {hint}")
+    return value  # type: ignore[no-any-return]

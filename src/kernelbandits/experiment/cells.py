@@ -1,0 +1,149 @@
+"""A cell is one policy on one problem for all seeds: played together, stored in one file, resumed by its fingerprint."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from kernelbandits import checks
+from kernelbandits.catalogue import policy, policy_entry, shared_settings, to_plain
+from kernelbandits.catalogue.plain import fingerprint
+from kernelbandits.checks import Array
+from kernelbandits.experiment.play import chosen_engine, play
+from kernelbandits.policies import Policy
+from kernelbandits.problems import Instance, Problem
+from kernelbandits.streams import Streams
+
+FORMAT = 1
+"""Changes whenever stored cells of an earlier version must not be taken for ours."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A policy as it enters an experiment: its label, its name in the catalogue, its settings."""
+
+    label: str
+    policy: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def build(self, instance: Instance, kernel: Any) -> Policy:
+        return policy(self.policy, instance.domain, kernel, **self.settings)
+
+
+def contender(name: str, given: Mapping[str, Any], shared: Mapping[str, Any], label: str | None = None) -> Contender:
+    """A contender with its own settings, and those shared by all that it takes."""
+    entry = policy_entry(name)
+    own = ", ".join(f"{key}={value}" for key, value in given.items())
+    title = label or (f"{entry.title} ({own})" if given else entry.title)
+    return Contender(title, name, shared_settings(entry, shared) | dict(given))
+
+
+@dataclass(frozen=True)
+class Cell:
+    problem: Problem
+    contender: Contender
+    kernel: Any
+    horizon: int
+    seeds: tuple[int, ...]
+    engine: str = "auto"
+
+    def __post_init__(self) -> None:
+        checks.whole("an experiment", "horizon", self.horizon)
+        checks.needs(len(self.seeds) > 0, "an experiment", "at least one seed", self.seeds)
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.problem.name, self.contender.label
+
+    def plain(self) -> dict[str, Any]:
+        """All that decides the result, as a plain dictionary."""
+        parts = {"problem": self.problem, "kernel": self.kernel, "horizon": self.horizon, "seeds": self.seeds}
+        rule = {"policy": self.contender.policy, "settings": self.contender.settings}
+        return to_plain(parts | rule | {"engine": chosen_engine(self.engine), "format": FORMAT})  # type: ignore[no-any-return]
+
+    @cached_property
+    def key(self) -> str:
+        """The fingerprint of all that decides the result; the label does not."""
+        return fingerprint(self.plain())[:32]
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """Curves of one cell, a row for each seed, a column for each round kept."""
+
+    regret: Array
+    """sum_{s <= t} f* - f(x_s)"""
+    simple: Array
+    """f* - f(x), x the arm of the greatest estimate after round t"""
+    arms: Array
+    seconds: Array
+    """What the rounds of each seed took."""
+    log_det: Array
+    """log det(I + K / ridge) at the end: twice the realised information gain."""
+    settings: Mapping[str, Any]
+
+    def ending(self) -> CellResult:
+        """The last round only."""
+        last = slice(-1, None)
+        return CellResult(
+            self.regret[:, last], self.simple[:, last], self.arms[:, last], self.seconds, self.log_det, self.settings
+        )
+
+    def save(self, path: Path) -> None:
+        """The old file or the new one, never half of it."""
+        part = path.with_suffix(f".{os.getpid()}.part")
+        with part.open("wb") as file:
+            np.savez(file, settings=np.array(json.dumps(self.settings)), **self.arrays())
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+
+    def arrays(self) -> dict[str, Array]:
+        return {name: getattr(self, name) for name in ("regret", "simple", "arms", "seconds", "log_det")}
+
+    @classmethod
+    def load(cls, path: Path) -> CellResult | None:
+        """A stored result; None where there is none or its file is damaged."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+        except (OSError, ValueError, zipfile.BadZipFile, EOFError, KeyError):
+            return None
+        return cls(settings=json.loads(str(arrays.pop("settings"))), **arrays)
+
+
+def play_cell(cell: Cell) -> CellResult:
+    """All seeds of the cell, on one BLAS thread."""
+    with threadpool_limits(limits=1):
+        runs = [play_seed(cell, seed) for seed in cell.seeds]
+    stacked = {name: np.array([run[name] for run in runs]) for name in runs[0] if name != "settings"}
+    return CellResult(settings=runs[0]["settings"], **stacked)
+
+
+def play_ending(cell: Cell) -> CellResult:
+    return play_cell(cell).ending()
+
+
+def play_seed(cell: Cell, seed: int) -> dict[str, Any]:
+    streams = Streams(seed)
+    instance = cell.problem.instance(streams)
+    rule = cell.contender.build(instance, cell.kernel)
+    played = play(rule, instance, cell.horizon, streams, cell.engine)
+    gaps = instance.gaps
+    return {
+        "regret": np.cumsum(gaps[played.arms]),
+        "simple": gaps[played.recommended],
+        "arms": played.arms,
+        "seconds": played.seconds,
+        "log_det": rule.posterior.log_det,
+        "settings": {"policy": cell.contender.policy, **to_plain(rule.settings), "engine": played.engine},
+    }

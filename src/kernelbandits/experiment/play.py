@@ -1,0 +1,132 @@
+"""One policy on one instance: a generator of rounds, and the same rounds played by the compiled loop."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+from kernelbandits.policies import GPTS, Choice, IndexPolicy, Policy
+from kernelbandits.posterior import ArmPosterior
+from kernelbandits.problems import Instance
+from kernelbandits.streams import Streams
+
+ENGINES = ("auto", "numba", "numpy")
+SAMPLE_ROUNDS = 4096
+"""Thompson sampling holds 2 n normals a round: the compiled loop takes at most so many rounds at once."""
+
+
+class Round(NamedTuple):
+    t: int
+    choice: Choice
+    reward: float
+
+
+@dataclass(frozen=True)
+class Played:
+    """The arms of rounds 1..T, the arm recommended after each, and the seconds it took."""
+
+    arms: Array
+    recommended: Array
+    seconds: float
+    engine: str
+
+
+def rounds(policy: Policy, instance: Instance, horizon: int, streams: Streams) -> Iterator[Round]:
+    """Yield (t, choice, reward) for each round; the caller stores, plots or stops."""
+    for t in range(1, horizon + 1):
+        choice = policy.ask(t, streams)
+        reward = instance.pull(int(choice.arm or 0), streams.uniform("noise", t))
+        policy.tell(choice, reward)
+        yield Round(t, choice, reward)
+
+
+def play(policy: Policy, instance: Instance, horizon: int, streams: Streams, engine: str = "auto") -> Played:
+    """T rounds at once, by the compiled loop where numba is installed and the policy is of its form."""
+    checks.one_of("play", "engine", engine, ENGINES)
+    arms, recommended = np.empty(horizon, dtype=np.int32), np.empty(horizon, dtype=np.int32)
+    loop = compiled_loop(policy, instance) if chosen_engine(engine) == "numba" else None
+    start = time.perf_counter()
+    if loop:
+        loop(policy, instance, horizon, streams, (arms, recommended))
+    else:
+        for t, choice, _ in rounds(policy, instance, horizon, streams):
+            arms[t - 1], recommended[t - 1] = choice.arm, policy.recommend()
+    return Played(arms, recommended, time.perf_counter() - start, "numba" if loop else "numpy")
+
+
+def chosen_engine(engine: str) -> str:
+    """numba where it is installed, else numpy; asking for numba without it is an error."""
+    installed = find_spec("numba") is not None
+    if engine == "numba" and not installed:
+        raise ValueError('engine "numba" needs numba, got none: pip install "kernelbandits[experiments]"')
+    if engine == "auto":
+        return "numba" if installed else "numpy"
+    return engine
+
+
+Loop = Callable[[Any, Instance, int, Streams, tuple[Array, Array]], None]
+
+
+def compiled_loop(policy: Policy, instance: Instance) -> Loop | None:
+    """The loop that plays this policy; None where the history, replicates or the size of the pool need Python."""
+    if instance.replicates is not None or not isinstance(policy.posterior, ArmPosterior):
+        return None
+    if isinstance(policy, GPTS):
+        return play_samples
+    if isinstance(policy, IndexPolicy) and not policy.exploration.uses_history:
+        return play_index
+    return None
+
+
+def play_index(
+    policy: IndexPolicy, instance: Instance, horizon: int, streams: Streams, record: tuple[Array, Array]
+) -> None:
+    from kernelbandits import compiled
+
+    tables = policy.tables(horizon, streams)
+    drawn = (tables.widths, tables.weights, tables.ties)
+    world = instance.values, instance.noise.draw(streams.uniforms("noise", horizon))
+    warn_beyond(policy, horizon)
+    t = 1
+    while t <= horizon:
+        last = min(horizon, t + policy.posterior.next_audit - policy.posterior.events - 1)
+        t = advance(compiled.play_index, policy, world, drawn, record, t, last)
+
+
+def play_samples(
+    policy: GPTS, instance: Instance, horizon: int, streams: Streams, record: tuple[Array, Array]
+) -> None:
+    from kernelbandits import compiled
+
+    world = instance.values, instance.noise.draw(streams.uniforms("noise", horizon))
+    warn_beyond(policy, horizon)
+    t = 1
+    while t <= horizon:
+        due = t + policy.posterior.next_audit - policy.posterior.events - 1
+        last = min(horizon, due, t + SAMPLE_ROUNDS - 1)
+        tables = policy.sample_tables(t, last, streams)
+        drawn = (tables.widths, tables.ties, tables.prior, tables.noise)
+        t = advance(compiled.play_samples, policy, world, drawn, record, t, last)
+
+
+def advance(loop: Any, policy: Any, world: Any, tables: Any, record: Any, first: int, last: int) -> int:
+    """Play first..last or up to the first impossible variance; the round to go on with."""
+    posterior = policy.posterior
+    state = posterior.lend()
+    reached, sound = loop(state, world, tables, record, posterior.ridge, policy.ties == "lowest", first, last)
+    posterior.take_back(state, suspicious=not sound)
+    return int(reached) + 1
+
+
+def warn_beyond(policy: Policy, horizon: int) -> None:
+    policy._check_round(max(horizon, 1))
+
+

@@ -1,0 +1,185 @@
+"""Play many cells: in this process or spread over others, interrupted and resumed cell by cell, with the same result."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kernelbandits import checks
+from kernelbandits.catalogue import problem as problem_named
+from kernelbandits.catalogue import spelled_policy
+from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell, play_ending
+from kernelbandits.kernels import RBF
+from kernelbandits.problems import Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Mapper = Callable[[Callable[[Cell], CellResult], Sequence[Cell]], Iterable[CellResult]]
+Watcher = Callable[[], None]
+"""Called once for every cell that is ready."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What was played: the cells, and the result of each by its key; look one up by (problem, label)."""
+
+    cells: tuple[Cell, ...]
+    found: Mapping[str, CellResult]
+
+    def __getitem__(self, name: tuple[str, str]) -> CellResult:
+        for cell in self.cells:
+            if cell.name == name:
+                return self.found[cell.key]
+        raise KeyError(name)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple({cell.problem.name: cell.problem for cell in self.cells}.values())
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple({cell.contender.label: None for cell in self.cells})
+
+    def summary(self) -> pd.DataFrame:
+        """A row for each problem and policy: mean, 95 % interval, quantiles, time per round."""
+        from kernelbandits.report.summary import summary
+
+        return summary(self)
+
+
+def run_experiment(
+    problems: Iterable[str | Problem] | str | Problem,
+    policies: Iterable[str | Contender] | str | Contender,
+    *,
+    kernel: Any = RBF(0.2),  # noqa: B008
+    horizon: int = 1000,
+    seeds: int | Iterable[int] = 25,
+    mapper: Mapper = map,
+    engine: str = "auto",
+    folder: Path | str | None = None,
+    watch: Watcher | None = None,
+    **settings: Any,
+) -> Results:
+    """Play every policy on every problem for every seed.
+
+    `settings` (noise_scale, norm_bound, delta, gain, ridge, ties, ...) go to each policy that takes them; a policy of
+    its own settings is spelled "simple-bernoulli:p=0.25" or given as a Contender. All policies of one seed meet the
+    same candidates, noise, weights and ties, and the result does not depend on the mapper.
+    """
+    shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised", "horizon": horizon} | settings
+    entered = [entrant(item, shared) for item in listed(policies)]
+    chosen = [problem_named(item) if isinstance(item, str) else item for item in listed(problems)]
+    cells = cells_of(chosen, entered, kernel, horizon, seeds, engine)
+    return Results(cells, run_cells(cells, mapper=mapper, folder=folder, watch=watch))
+
+
+def listed(items: Any) -> list[Any]:
+    return [items] if isinstance(items, (str, Contender)) or not isinstance(items, Iterable) else list(items)
+
+
+def entrant(item: str | Contender, shared: Mapping[str, Any]) -> Contender:
+    if isinstance(item, Contender):
+        return item
+    name, given = spelled_policy(item)
+    return contender(name, given, shared)
+
+
+def cells_of(
+    problems: Sequence[Problem],
+    contenders: Sequence[Contender],
+    kernel: Any,
+    horizon: int,
+    seeds: int | Iterable[int],
+    engine: str = "auto",
+) -> tuple[Cell, ...]:
+    """Every problem with every contender; names and labels must tell them apart."""
+    for kind, names in (("problems", [p.name for p in problems]), ("policies", [c.label for c in contenders])):
+        checks.needs(len(set(names)) == len(names) > 0, "an experiment", f"distinct {kind}, at least one", names)
+    chosen = tuple(range(checks.whole("an experiment", "seeds", seeds))) if isinstance(seeds, int) else tuple(seeds)
+    return tuple(Cell(p, c, kernel, horizon, chosen, engine) for p in problems for c in contenders)
+
+
+def run_cells(
+    cells: Iterable[Cell],
+    *,
+    mapper: Mapper = map,
+    folder: Path | str | None = None,
+    watch: Watcher | None = None,
+    endings: bool = False,
+) -> dict[str, CellResult]:
+    """The results by key: read where the folder holds them, else played and stored as they come.
+
+    Cells of one key are played once; `endings` keeps the last round only.
+    """
+    unique = {cell.key: cell for cell in cells}
+    found = {key: stored for key in unique if (stored := load(key, folder, endings)) is not None}
+    missing = [cell for key, cell in unique.items() if key not in found]
+    for _ in found:
+        tick(watch)
+    for cell, result in zip(missing, mapper(play_ending if endings else play_cell, missing), strict=True):
+        if folder:
+            result.save(stored_at(cell.key, folder, endings))
+        found[cell.key] = result
+        tick(watch)
+    return found
+
+
+def tick(watch: Watcher | None) -> None:
+    if watch:
+        watch()
+
+
+def stored_at(key: str, folder: Path | str, endings: bool) -> Path:
+    return Path(folder) / f"{key}{'-ending' if endings else ''}.npz"
+
+
+def load(key: str, folder: Path | str | None, endings: bool) -> CellResult | None:
+    if folder is None:
+        return None
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return CellResult.load(stored_at(key, folder, endings))
+
+
+@contextmanager
+def process_mapper(workers: int) -> Iterator[Mapper]:
+    """A `mapper` over fresh processes, each on one BLAS thread; one worker is this process itself."""
+    if checks.whole("an experiment", "workers", workers) == 1:
+        yield map
+        return
+    context = multiprocessing.get_context("spawn")
+    with one_thread(), ProcessPoolExecutor(workers, mp_context=context) as pool:
+        try:
+            yield lambda work, cells: pool.map(work, sendable(cells))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def sendable(cells: Sequence[Cell]) -> Sequence[Cell]:
+    """The cells, if another process can be sent them."""
+    try:
+        pickle.dumps(cells)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(f"several workers need laws and schedules defined at module level, got {error}") from None
+    return cells
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Processes started inside have one BLAS thread from their first import on."""
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)

@@ -1,0 +1,95 @@
+"""What every policy is: a domain, a posterior, a pure `ask` and a `tell`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, TheoryWarning
+from kernelbandits.domains import TIES, Arms
+from kernelbandits.posterior import posterior_on
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
+    """What to play: the point, its number among the arms, and why."""
+
+    x: Any
+    arm: int | None = None
+    note: Mapping[str, float] = field(default_factory=dict)
+    """What `tell` and the reader will want to know, e.g. the weight drawn; an empty note is valid."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Choice):
+            return NotImplemented
+        return self.arm == other.arm and self.note == other.note and np.array_equal(self.x, other.x)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Policy:
+    """A rule that plays one arm a round. `ask` is pure; only `tell` changes anything."""
+
+    def __init__(self, domain: Any, kernel: Any, *, ridge: float, ties: str, horizon: int | None = None) -> None:
+        self.domain = domain if isinstance(domain, Arms) else Arms(domain)
+        self.ties = checks.one_of(type(self).__name__, "ties", ties, TIES)
+        self.horizon = None if horizon is None else checks.whole(type(self).__name__, "horizon", horizon)
+        self.posterior = posterior_on(kernel, self.domain, ridge)
+        self.settings: dict[str, Any] = {"ridge": self.posterior.ridge, "ties": ties, "horizon": horizon}
+        self._said: set[str] = set()
+
+    def ask(self, t: int, rng: Any) -> Choice:
+        """The choice of round t (rounds count from 1), drawn from a `Streams` or a numpy Generator."""
+        raise NotImplementedError
+
+    def tell(self, choice: Choice, reward: float) -> None:
+        """Learn the reward of a choice; a refused one changes nothing."""
+        arm = choice.arm
+        if type(arm) is not int or not 0 <= arm < len(self.domain):
+            arm = self._arm_of(choice)
+        self.posterior.update(arm, checks.reward(reward))
+
+    def choice(self, arm: int) -> Choice:
+        """The choice of an arm nobody asked for."""
+        number = checks.whole("choice", "arm", arm, least=0)
+        checks.needs(number < len(self.domain), "choice", f"an arm below {len(self.domain)}", arm)
+        return Choice(self.domain.points[number], number)
+
+    def recommend(self) -> int:
+        """The arm of the greatest estimate, the lowest on ties: the answer if the game ended now."""
+        return int(self.posterior.mean.argmax())
+
+    def _arm_of(self, choice: Choice) -> int:
+        if choice.arm is not None:
+            return int(self.choice(choice.arm).arm or 0)
+        matches = (self.domain.points == np.asarray(choice.x, dtype=float)).all(1).nonzero()[0]
+        checks.needs(len(matches) > 0, "tell", "a choice among the arms", choice.x)
+        return int(matches[0])
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            warnings.warn(f"{type(self).__name__}: {text}", TheoryWarning, stacklevel=4)
+
+    def _check_round(self, t: int) -> None:
+        checks.needs(t >= 1, "ask", "a round t >= 1", t)
+        if self.horizon is not None and t > self.horizon:
+            self._say_once(f"asked beyond its horizon {self.horizon}; it goes on, its guarantee does not")
+
+    def _check_theory(self, noise_scale: float, norm_bound: float) -> None:
+        """R, D >= 0 and k(x, x) <= 1; the policy runs without them, its guarantee does not."""
+        name = type(self).__name__
+        for symbol, label, value in (("R", "noise_scale", noise_scale), ("D", "norm_bound", norm_bound)):
+            if checks.nonnegative(name, label, value) == 0:
+                self._say_once(f"{label} {symbol} = 0 makes its width degenerate")
+        largest = float(self.posterior.prior.max())
+        if largest > 1 + 1e-9:
+            hint = "scale the kernel or wrap it in kb.Normalised"
+            self._say_once(f"its guarantee needs k(x, x) <= 1, got {largest:g}; {hint}")
+
+

@@ -1,0 +1,63 @@
+"""Problems: frozen recipes that know their optimum, and make n arms with mean rewards from a seed.
+
+In reading order: `noise` (laws of the reward noise), `base` (Instance and Problem), `formulas` and
+`functions` (the classical test functions), `rkhs` (functions of known norm), `sheet` and `tables` (any CSV
+file), `perovskite` (one such file).
+"""
+
+from kernelbandits.problems.base import Instance, Problem, scaled
+from kernelbandits.problems.functions import (
+    SampledFunction,
+    TestFunction,
+    ackley,
+    branin,
+    cross_in_tray,
+    hartmann,
+    holder_table,
+    levy,
+    rosenbrock,
+    six_hump_camel,
+)
+from kernelbandits.problems.noise import (
+    CustomNoise,
+    EmpiricalNoise,
+    GaussianNoise,
+    Noise,
+    RademacherNoise,
+    StudentNoise,
+    UniformNoise,
+)
+from kernelbandits.problems.perovskite import DataUnavailable, perovskite, perovskite_file
+from kernelbandits.problems.rkhs import KernelSum, RKHSFunction, least_norm
+from kernelbandits.problems.tables import TableProblem, read_table
+
+__all__ = [
+    "CustomNoise",
+    "DataUnavailable",
+    "EmpiricalNoise",
+    "GaussianNoise",
+    "Instance",
+    "KernelSum",
+    "Noise",
+    "Problem",
+    "RKHSFunction",
+    "RademacherNoise",
+    "SampledFunction",
+    "StudentNoise",
+    "TableProblem",
+    "TestFunction",
+    "UniformNoise",
+    "ackley",
+    "branin",
+    "cross_in_tray",
+    "hartmann",
+    "holder_table",
+    "least_norm",
+    "levy",
+    "perovskite",
+    "perovskite_file",
+    "read_table",
+    "rosenbrock",
+    "scaled",
+    "six_hump_camel",
+]

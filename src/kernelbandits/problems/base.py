@@ -1,0 +1,127 @@
+"""What is played: n arms with known mean rewards, and the problems that make them from a seed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import LARGEST_REWARD, Array
+from kernelbandits.domains import Arms
+from kernelbandits.problems.noise import Noise
+from kernelbandits.streams import COLUMN, Streams
+
+PROBLEM_BLOCK = 2**32 - 1
+"""A block of the column "problem" that no round reaches."""
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """n arms, their mean rewards f(x_i), and Y = f(x_i) + noise; to be maximised."""
+
+    name: str
+    domain: Arms
+    values: Array = field(repr=False)
+    noise: Noise
+    """The law of the noise; with replicates, that of the pooled residuals, whose R holds for every arm."""
+    replicates: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
+    """The measured rewards of each arm, of which a pull returns one; their mean is the arm's value."""
+
+    def __post_init__(self) -> None:
+        checks.needs(isinstance(self.domain, Arms), "Instance", "Arms as domain", self.domain)
+        object.__setattr__(self, "values", frozen_values(self.values, len(self.domain)))
+        if self.replicates is not None:
+            checked_replicates(self.replicates, self.values)
+
+    @property
+    def optimum(self) -> float:
+        """f* = max_i f(x_i)."""
+        return float(self.values.max())
+
+    @property
+    def best(self) -> int:
+        """The arm that attains f*; the lowest one on ties."""
+        return int(self.values.argmax())
+
+    @property
+    def gaps(self) -> Array:
+        """f* - f(x_i), the regret of one pull of each arm."""
+        return self.optimum - self.values
+
+    def pull(self, arm: int, u: float) -> float:
+        """Y = f(x_arm) + F^-1(u), or the replicate number floor(u * count) of that arm."""
+        checks.needs(0 <= arm < len(self.values), "pull", f"an arm in 0..{len(self.values) - 1}", arm)
+        if self.replicates is None:
+            return float(self.values[arm]) + self.noise.draw(u)
+        checks.needs(0 <= u < 1, "pull", "a uniform u in [0, 1)", u)
+        return self.replicates[arm][int(u * len(self.replicates[arm]))]
+
+
+class Problem(Protocol):
+    """A recipe for instances; all that is random in them comes from the column "problem" of the streams."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str:
+        """The name in plots, e.g. "Hartmann (d = 6)"."""
+        ...
+
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def noise(self) -> Noise: ...
+    def instance(self, streams: Streams) -> Instance: ...
+
+
+def problem_generator(streams: Streams) -> np.random.Generator:
+    """A fresh generator of the instance's own numbers: equal seeds, equal instances."""
+    return streams.generator(COLUMN["problem"], PROBLEM_BLOCK)
+
+
+def scaled(values: Any) -> Array:
+    """(f - min f) / (max f - min f), in [0, 1]; constant values give zeros."""
+    array = rewards("scaled", values)
+    low, spread = span(array)
+    return (array - low) / spread
+
+
+def span(values: Array) -> tuple[float, float]:
+    """min f and max f - min f; a spread of zero is taken as one."""
+    low, high = float(values.min()), float(values.max())
+    return low, (high - low) or 1.0
+
+
+def rewards(owner: str, values: Any) -> Array:
+    """A copy of n >= 1 mean rewards, each finite and of size at most 1e150."""
+    array = np.array(values, dtype=np.float64)
+    checks.needs(array.ndim == 1 and array.size > 0, owner, "an array of n >= 1 values", array.shape)
+    bad = np.flatnonzero(~(np.abs(array) <= LARGEST_REWARD))
+    if len(bad):
+        raise ValueError(
+            f"{owner} needs finite values up to {LARGEST_REWARD:g}, got {array[bad[0]]} at arm {bad[0]}"
+        )
+    return array
+
+
+def frozen_values(values: Any, n: int) -> Array:
+    array = rewards("Instance", values)
+    checks.needs(len(array) == n, "Instance", f"one value for each of {n} arms", len(array))
+    array.flags.writeable = False
+    return array
+
+
+def checked_replicates(replicates: tuple[tuple[float, ...], ...], values: Array) -> None:
+    """Each arm has replicates, and their mean is its value to nine digits of the largest one."""
+    checks.needs(
+        len(replicates) == len(values), "Instance", f"replicates of {len(values)} arms", len(replicates)
+    )
+    for arm, (measured, value) in enumerate(zip(replicates, values, strict=True)):
+        largest = float(np.abs(rewards(f"Instance, arm {arm},", measured)).max())
+        mean = math.fsum(measured) / len(measured)
+        checks.needs(
+            abs(mean - value) <= 1e-9 * largest, "Instance", f"mean {value} of arm {arm}'s replicates", mean
+        )

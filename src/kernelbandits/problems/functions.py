@@ -1,0 +1,215 @@
+"""Test functions that know their optimum, and problems made of random candidates in their boxes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+from kernelbandits.domains import Arms
+from kernelbandits.problems import formulas
+from kernelbandits.problems.base import Instance, problem_generator, scaled
+from kernelbandits.problems.noise import PAPER_NOISE, Noise
+from kernelbandits.streams import Streams
+
+Point = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class TestFunction:
+    """f on a box, to be minimised; the reward is -f, so that the optimum is -min f."""
+
+    __test__: ClassVar[bool] = False
+
+    name: str
+    title: str
+    formula: Callable[[Array], Array]
+    """f of an (n, d) array in natural coordinates."""
+    lower: Point
+    upper: Point
+    minimisers: tuple[Point, ...]
+    """All global minimisers in the box."""
+    minimum: float
+
+    def __post_init__(self) -> None:
+        sides = len(self.lower) == len(self.upper) and bool(np.less(self.lower, self.upper).all())
+        checks.needs(sides and self.dimension > 0, "TestFunction", "lower < upper", (self.lower, self.upper))
+        points = checks.points("TestFunction", self.minimisers)
+        in_box = points.shape[1] == self.dimension and ((self.lower <= points) & (points <= self.upper)).all()
+        checks.needs(bool(in_box), "TestFunction", "minimisers in the box", self.minimisers)
+        error = float(np.abs(self.formula(points) - self.minimum).max())
+        known = error <= 1e-9 * max(1.0, abs(self.minimum))
+        checks.needs(
+            known, "TestFunction", f"the minimum {self.minimum} at every minimiser", f"an error of {error}"
+        )
+
+    def __call__(self, x: Any) -> Array:
+        """f(x) for n points in natural coordinates."""
+        return self.formula(self._points(x))
+
+    @property
+    def dimension(self) -> int:
+        return len(self.lower)
+
+    @property
+    def maximisers(self) -> tuple[Point, ...]:
+        """Where the reward -f is greatest."""
+        return self.minimisers
+
+    @property
+    def optimum(self) -> float:
+        """max -f = -min f."""
+        return -self.minimum
+
+    def natural(self, points: Any) -> Array:
+        """x = lower + (upper - lower) z, from the unit cube to the box."""
+        unit = self._points(points)
+        outside = unit[((unit < 0) | (unit > 1)).any(1)]
+        checks.needs(len(outside) == 0, self.title, "points in the unit cube", outside[:1].tolist())
+        x: Array = np.array(self.lower) + self._sides * unit
+        return x
+
+    def unit(self, x: Any) -> Array:
+        """z = (x - lower) / (upper - lower), from the box to the unit cube."""
+        z: Array = (self._points(x) - np.array(self.lower)) / self._sides
+        return z
+
+    @property
+    def _sides(self) -> Array:
+        sides: Array = np.array(self.upper) - np.array(self.lower)
+        return sides
+
+    def _points(self, x: Any) -> Array:
+        array = checks.points(self.title, x)
+        checks.needs(array.shape[1] == self.dimension, self.title, f"{self.dimension} columns", array.shape)
+        return array
+
+
+@dataclass(frozen=True)
+class SampledFunction:
+    """Arms drawn evenly from the unit cube; f(x_i) = minus the function there, min-max scaled over the arms.
+
+    Regret is against the best of the arms, not of the box.
+    """
+
+    function: TestFunction
+    candidates: int = 50
+    scale: bool = True
+    """Whether rewards are scaled to [0, 1] over the candidates."""
+    noise: Noise = PAPER_NOISE
+
+    def __post_init__(self) -> None:
+        checks.needs(
+            isinstance(self.function, TestFunction), "SampledFunction", "a TestFunction", self.function
+        )
+        checks.whole("SampledFunction", "candidates", self.candidates)
+        checks.needs(isinstance(self.noise, Noise), "SampledFunction", "a noise law", self.noise)
+
+    @property
+    def name(self) -> str:
+        return self.function.name
+
+    @property
+    def title(self) -> str:
+        return self.function.title
+
+    @property
+    def dimension(self) -> int:
+        return self.function.dimension
+
+    def reward(self, points: Any) -> Array:
+        """The raw reward, minus the function, at points of the unit cube."""
+        return -self.function(self.function.natural(points))
+
+    def instance(self, streams: Streams) -> Instance:
+        points = problem_generator(streams).random((self.candidates, self.dimension))
+        rewards = self.reward(points)
+        return Instance(self.name, Arms(points), scaled(rewards) if self.scale else rewards, self.noise)
+
+
+def holder_table() -> TestFunction:
+    corners = mirrored(8.055023475736563, 9.664590019241272)
+    return in_cube("holder-table", "Holder Table", formulas.holder_table, 10.0, corners, -19.208502567886732)
+
+
+def cross_in_tray() -> TestFunction:
+    corners = mirrored(1.3494066171539107, 1.3494066171539107)
+    return in_cube(
+        "cross-in-tray", "Cross-in-Tray", formulas.cross_in_tray, 10.0, corners, -2.062611870822738
+    )
+
+
+def ackley(dimension: int = 4) -> TestFunction:
+    d = checks.whole("ackley", "dimension", dimension)
+    return in_cube(f"ackley{d}", "Ackley", formulas.ackley, 32.768, ((0.0,) * d,), 0.0)
+
+
+def hartmann(dimension: int = 6) -> TestFunction:
+    checks.needs(dimension in (3, 6), "hartmann", "dimension 3 or 6", dimension)
+    return hartmann3() if dimension == 3 else hartmann6()
+
+
+def hartmann3() -> TestFunction:
+    peak = (0.11458887665506896, 0.5556488946169301, 0.8525469846866774)
+    lower, upper = (0.0,) * 3, (1.0,) * 3
+    title = "Hartmann (d = 3)"
+    return TestFunction("hartmann3", title, formulas.hartmann3, lower, upper, (peak,), -3.862779787332663)
+
+
+def hartmann6() -> TestFunction:
+    first = (0.20168951100670543, 0.15001069182345797, 0.47687397422189703)
+    last = (0.2753324304940561, 0.31165161660011326, 0.6573005340656204)
+    lower, upper = (0.0,) * 6, (1.0,) * 6
+    title = "Hartmann (d = 6)"
+    return TestFunction(
+        "hartmann6", title, formulas.hartmann6, lower, upper, (first + last,), -3.322368011415515
+    )
+
+
+def branin() -> TestFunction:
+    valleys = (-math.pi, 12.275), (math.pi, 2.275), (3 * math.pi, 2.475)
+    lower, upper, minimum = (-5.0, 0.0), (10.0, 15.0), 10 / (8 * math.pi)
+    return TestFunction("branin", "Branin (d = 2)", formulas.branin, lower, upper, valleys, minimum)
+
+
+def six_hump_camel() -> TestFunction:
+    humps = (0.08984201310031807, -0.7126564030207396), (-0.08984201310031807, 0.7126564030207396)
+    lower, upper, minimum = (-3.0, -2.0), (3.0, 2.0), -1.0316284534898774
+    title = "Six-Hump Camel (d = 2)"
+    return TestFunction("six-hump-camel", title, formulas.six_hump_camel, lower, upper, humps, minimum)
+
+
+def levy(dimension: int = 2) -> TestFunction:
+    d = checks.whole("levy", "dimension", dimension)
+    return in_cube(f"levy{d}", "Levy", formulas.levy, 10.0, ((1.0,) * d,), 0.0)
+
+
+def rosenbrock(dimension: int = 2) -> TestFunction:
+    d = checks.whole("rosenbrock", "dimension", dimension, least=2)
+    lower, upper, title = (-5.0,) * d, (10.0,) * d, f"Rosenbrock (d = {d})"
+    return TestFunction(f"rosenbrock{d}", title, formulas.rosenbrock, lower, upper, ((1.0,) * d,), 0.0)
+
+
+def in_cube(
+    name: str,
+    title: str,
+    formula: Callable[[Array], Array],
+    half_width: float,
+    minimisers: tuple[Point, ...],
+    minimum: float,
+) -> TestFunction:
+    """A test function on [-a, a]^d."""
+    d = len(minimisers[0])
+    lower, upper = (-half_width,) * d, (half_width,) * d
+    return TestFunction(name, f"{title} (d = {d})", formula, lower, upper, minimisers, minimum)
+
+
+def mirrored(x: float, y: float) -> tuple[Point, ...]:
+    """(+-x, +-y)."""
+    return tuple((i * x, j * y) for i, j in product((1.0, -1.0), repeat=2))

@@ -1,0 +1,205 @@
+"""Laws of the reward noise: mean zero, one uniform in, one noise out, and the R of their tails."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol, overload
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+
+LEAST_UNIFORM = 2.0**-54
+"""The middle of the cell [0, 2^-53) for which a uniform of exactly 0 stands."""
+
+MEAN_TOLERANCE = 1e-3
+"""How far from zero, in units of E|X|, a quadrature may find the mean of a custom law."""
+
+NODES = 1 << 14
+
+
+class Noise:
+    """A law with E X = 0 and E exp(s X) <= exp(s^2 R^2 / 2) for all s, given by its quantiles."""
+
+    @overload
+    def draw(self, u: float) -> float: ...
+    @overload
+    def draw(self, u: Array) -> Array: ...
+    def draw(self, u: float | Array) -> float | Array:
+        """X = F^-1(u), for one uniform in [0, 1) or an array of them."""
+        if isinstance(u, (float, int)):
+            checks.needs(0 <= u < 1, type(self).__name__, "a uniform u in [0, 1)", u)
+            return float(self.quantile(max(u, LEAST_UNIFORM)))
+        uniforms = np.asarray(u, dtype=np.float64)
+        valid = (uniforms >= 0) & (uniforms < 1)
+        checks.needs(bool(valid.all()), type(self).__name__, "uniforms u in [0, 1)", uniforms[~valid][:1])
+        return np.asarray(self.quantile(np.maximum(uniforms, LEAST_UNIFORM)), dtype=np.float64)
+
+    def quantile(self, u: Any) -> Any:
+        """F^-1(u) for u in (0, 1)."""
+        raise NotImplementedError
+
+    @property
+    def sub_gaussian(self) -> float:
+        """The R for which the law is R-sub-Gaussian."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class GaussianNoise(Noise):
+    """X ~ N(0, R^2): the law for which the sub-Gaussian inequality is an equality."""
+
+    scale: float
+    """The standard deviation R; 0 means no noise."""
+
+    def __post_init__(self) -> None:
+        checks.nonnegative("GaussianNoise", "scale", self.scale)
+
+    def quantile(self, u: Any) -> Any:
+        return self.scale * ndtri(u)
+
+    @property
+    def sub_gaussian(self) -> float:
+        return float(self.scale)
+
+
+PAPER_NOISE = GaussianNoise(0.01)
+"""The noise of the paper's experiments."""
+
+
+@dataclass(frozen=True)
+class RademacherNoise(Noise):
+    """X = -R or +R with equal chance; cosh(z) <= exp(z^2 / 2) makes it R-sub-Gaussian."""
+
+    scale: float
+    """The size R of either value; 0 means no noise."""
+
+    def __post_init__(self) -> None:
+        checks.nonnegative("RademacherNoise", "scale", self.scale)
+
+    def quantile(self, u: Any) -> Any:
+        return np.where(np.less(u, 0.5), -self.scale, self.scale)
+
+    @property
+    def sub_gaussian(self) -> float:
+        return float(self.scale)
+
+
+@dataclass(frozen=True)
+class UniformNoise(Noise):
+    """X ~ uniform on [-a, a], strictly sub-Gaussian: R = a / sqrt(3), its standard deviation.
+
+    E exp(s X) = sinh(z) / z = sum z^2k / (2k + 1)! <= sum z^2k / (6^k k!) = exp(z^2 / 6), z = a s, term by
+    term; no R below the standard deviation is ever possible, so this one is sharp.
+    """
+
+    scale: float
+    """The half-width a; 0 means no noise."""
+
+    def __post_init__(self) -> None:
+        checks.nonnegative("UniformNoise", "scale", self.scale)
+
+    def quantile(self, u: Any) -> Any:
+        return self.scale * (2 * u - 1)
+
+    @property
+    def sub_gaussian(self) -> float:
+        return self.scale / math.sqrt(3)
+
+
+@dataclass(frozen=True)
+class StudentNoise(Noise):
+    """X = scale * t_df, heavy-tailed: E exp(s X) is infinite for every s > 0, so R = inf."""
+
+    scale: float
+    """The factor of the Student variable; 0 means no noise."""
+    df: float
+    """Degrees of freedom, more than 1: with fewer there is no mean."""
+
+    def __post_init__(self) -> None:
+        checks.nonnegative("StudentNoise", "scale", self.scale)
+        checks.needs(checks.is_number(self.df) and self.df > 1, "StudentNoise", "df > 1", self.df)
+
+    def quantile(self, u: Any) -> Any:
+        return self.scale * stdtrit(self.df, u)
+
+    @property
+    def sub_gaussian(self) -> float:
+        return math.inf if self.scale > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class EmpiricalNoise(Noise):
+    """X = one of the given residuals, all equally likely; Hoeffding's lemma gives R = (max - min) / 2."""
+
+    residuals: tuple[float, ...]
+    """Measured minus mean, in any order; their own mean is zero."""
+
+    def __post_init__(self) -> None:
+        checks.needs(len(self.residuals) > 0, "EmpiricalNoise", "at least one residual", self.residuals)
+        for residual in self.residuals:
+            checks.number("EmpiricalNoise", "in every residual", residual)
+        mean, size = math.fsum(self.residuals) / len(self.residuals), max(map(abs, self.residuals))
+        checks.needs(abs(mean) <= 1e-9 * size, "EmpiricalNoise", "residuals of mean zero", mean)
+        object.__setattr__(self, "residuals", tuple(sorted(map(float, self.residuals))))
+
+    def quantile(self, u: Any) -> Any:
+        return np.take(self.residuals, (np.asarray(u) * len(self.residuals)).astype(int))
+
+    @property
+    def sub_gaussian(self) -> float:
+        return (self.residuals[-1] - self.residuals[0]) / 2
+
+
+class Quantiles(Protocol):
+    """What a custom law must offer, as the frozen laws of scipy.stats do."""
+
+    def ppf(self, u: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class CustomNoise(Noise):
+    """X = F^-1(u) of any law with `ppf`: finite, reproducible, |E X| <= 1e-3 E|X|, Var X <= R^2."""
+
+    law: Quantiles
+    sub_gaussian: float = math.inf
+    """The R its author vouches for; sub-Gaussian tails imply Var X <= R^2, the part that is checked."""
+
+    def __post_init__(self) -> None:
+        known = self.sub_gaussian == math.inf or checks.is_number(self.sub_gaussian)
+        checks.needs(known and self.sub_gaussian >= 0, "CustomNoise", "sub_gaussian >= 0", self.sub_gaussian)
+        checks.needs(callable(getattr(self.law, "ppf", None)), "CustomNoise", "a law with ppf", self.law)
+        u, chances = smooth_nodes()
+        quantiles = self.quantile(u)
+        checks.needs(
+            bool((quantiles == self.quantile(u)).all()), "CustomNoise", "a reproducible ppf", self.law
+        )
+        mean, size = float(chances @ quantiles), float(chances @ np.abs(quantiles))
+        checks.needs(abs(mean) <= MEAN_TOLERANCE * size, "CustomNoise", "a law of mean zero", mean)
+        sd, most = math.sqrt(chances @ quantiles**2), self.sub_gaussian * (1 + MEAN_TOLERANCE)
+        checks.needs(
+            sd <= most, "CustomNoise", f"sub_gaussian >= the standard deviation {sd:.6g}", self.sub_gaussian
+        )
+
+    def quantile(self, u: Any) -> Any:
+        try:
+            quantiles = np.asarray(self.law.ppf(u), dtype=np.float64)
+        except TypeError:
+            raise ValueError(f"CustomNoise needs a ppf that takes an array, got {self.law!r}") from None
+        checks.needs(
+            quantiles.shape == np.shape(u), "CustomNoise", f"ppf of shape {np.shape(u)}", quantiles.shape
+        )
+        checks.needs(
+            bool(np.isfinite(quantiles).all()), "CustomNoise", "a finite ppf inside (0, 1)", self.law
+        )
+        return quantiles
+
+
+def smooth_nodes() -> tuple[Array, Array]:
+    """Midpoints v of [0, 1] bent to u = 3 v^2 - 2 v^3, weighted by du/dv / n: it forgives infinite ends."""
+    v = (np.arange(NODES) + 0.5) / NODES
+    chances = 6 * v * (1 - v)
+    return v**2 * (3 - 2 * v), chances / chances.sum()

@@ -1,0 +1,84 @@
+"""Stability of lead-iodide perovskite films by composition (Sun et al., Matter 4, 2021): 94 arms.
+
+The file is not part of the package: it is found by name, told by its checksum, or fetched from its origin.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import platformdirs
+
+from kernelbandits.problems.noise import Noise
+from kernelbandits.problems.tables import TableProblem, read_table
+
+VARIABLE = "KERNELBANDITS_DATA"
+FILE_NAMES = ("perovskite.csv", "Perovskite_dataset.csv")
+COMMIT = "b653ddabe53f6c95c3fb9eb71f1dbf714f82b47d"
+URL = f"https://raw.githubusercontent.com/PV-Lab/Benchmarking/{COMMIT}/datasets/Perovskite_dataset.csv"
+SHA256 = "9e9c5c2c698902ae17ba5e8f037c7f10d5889c02a419fe3897e4724f805263b9"
+PATIENCE = 5
+"""Seconds to wait for the origin to answer."""
+
+
+class DataUnavailable(FileNotFoundError):
+    """The data are neither on this machine nor to be had from their origin."""
+
+
+def perovskite(noise: Noise | None = None, repeats: str = "average") -> TableProblem:
+    """f(x) = minus the instability index at composition x = (Cs, FA, MA), scaled to [0, 1] over the arms."""
+    return read_table(
+        perovskite_file(),
+        columns=("CsPbI", "FAPbI", "MAPbI"),
+        target="Instability index",
+        direction="minimize",
+        repeats=repeats,
+        noise=noise,
+        name="perovskite",
+        title="Perovskite (d = 3)",
+    )
+
+
+def perovskite_file() -> Path:
+    """The file in the folder named by KERNELBANDITS_DATA, else in the user's cache, else downloaded there."""
+    for path in places():
+        if path.is_file():
+            return verified(path)
+    return verified(downloaded(cache()))
+
+
+def places() -> Iterator[Path]:
+    folder = os.environ.get(VARIABLE)
+    if folder:
+        yield from (Path(folder) / name for name in FILE_NAMES)
+    yield cache() / FILE_NAMES[0]
+
+
+def cache() -> Path:
+    return platformdirs.user_cache_path("kernelbandits")
+
+
+def verified(path: Path) -> Path:
+    got = hashlib.sha256(path.read_bytes()).hexdigest()
+    if got != SHA256:
+        raise ValueError(f"{path} needs the sha256 {SHA256}, got {got}")
+    return path
+
+
+def downloaded(folder: Path) -> Path:
+    try:
+        import pooch
+    except ImportError:
+        advice = 'pip install "kernelbandits[experiments]"'
+        raise DataUnavailable(f"the perovskite data need pooch to be downloaded: {advice}") from None
+    patient = pooch.HTTPDownloader(progressbar=False, timeout=PATIENCE)
+    try:
+        return Path(pooch.retrieve(URL, f"sha256:{SHA256}", FILE_NAMES[0], folder, downloader=patient))
+    except OSError as error:
+        hint = f"set {VARIABLE} to the folder that holds {FILE_NAMES[0]}"
+        raise DataUnavailable(
+            f"the perovskite data need {URL}, got {type(error).__name__}; {hint}"
+        ) from error

@@ -1,0 +1,121 @@
+"""Random functions of exactly known RKHS norm, and the least norm that given values need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+from kernelbandits.domains import Arms
+from kernelbandits.problems.base import Instance, problem_generator, rewards
+from kernelbandits.problems.noise import PAPER_NOISE, Noise
+from kernelbandits.streams import Streams
+
+Kernel = Callable[[Array, Array], Array]
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSum:
+    """f = sum_i alpha_i k(., z_i), a function of the RKHS of k."""
+
+    kernel: Kernel
+    centres: Array
+    coefficients: Array
+
+    def __call__(self, points: Any) -> Array:
+        return self.kernel(checks.points("KernelSum", points), self.centres) @ self.coefficients
+
+    @property
+    def norm(self) -> float:
+        """||f||_H = sqrt(alpha' K_zz alpha)."""
+        square = float(self.coefficients @ gram(self.kernel, self.centres) @ self.coefficients)
+        return math.sqrt(max(square, 0.0))
+
+
+@dataclass(frozen=True)
+class RKHSFunction:
+    """f = sum_i alpha_i k(., z_i) with ||f||_H = D exactly; alpha normal, arms and z_i even in the unit cube.
+
+    The values are not rescaled, so that D is the norm bound of the theory.
+    """
+
+    kernel: Kernel
+    dimension: int
+    candidates: int = 50
+    centres: int = 20
+    norm_bound: float = 1.0
+    """The norm D of every function drawn."""
+    noise: Noise = PAPER_NOISE
+
+    def __post_init__(self) -> None:
+        checks.needs(callable(self.kernel), "RKHSFunction", "a kernel", self.kernel)
+        for name in ("dimension", "candidates", "centres"):
+            checks.whole("RKHSFunction", name, getattr(self, name))
+        checks.nonnegative("RKHSFunction", "norm_bound", self.norm_bound)
+        checks.needs(isinstance(self.noise, Noise), "RKHSFunction", "a noise law", self.noise)
+
+    @property
+    def name(self) -> str:
+        return f"rkhs{self.dimension}"
+
+    @property
+    def title(self) -> str:
+        return f"RKHS ball (d = {self.dimension})"
+
+    def instance(self, streams: Streams) -> Instance:
+        arms, function = self._drawn(streams)
+        return Instance(self.name, arms, function(arms.points), self.noise)
+
+    def function(self, streams: Streams) -> KernelSum:
+        """The function behind the instance of the same seed."""
+        return self._drawn(streams)[1]
+
+    def _drawn(self, streams: Streams) -> tuple[Arms, KernelSum]:
+        rng = problem_generator(streams)
+        arms = Arms(rng.random((self.candidates, self.dimension)))
+        centres = rng.random((self.centres, self.dimension))
+        return arms, of_norm(self.norm_bound, self.kernel, centres, rng.standard_normal(self.centres))
+
+
+def of_norm(norm: float, kernel: Kernel, centres: Array, coefficients: Array) -> KernelSum:
+    """D f / ||f||_H."""
+    raw = KernelSum(kernel, centres, coefficients).norm
+    checks.needs(raw > 0, "RKHSFunction", "a kernel under which the drawn function is not zero", kernel)
+    return KernelSum(kernel, centres, coefficients * (norm / raw))
+
+
+def least_norm(kernel: Kernel, points: Any, values: Any) -> float:
+    """sqrt(y' (K + eta I)^-1 y), eta = n eps lambda_max(K): a lower bound of ||f||_H for every f through y.
+
+    The least norm is sqrt(y' K^-1 y); the stored K is the true one up to rounding of norm at most eta, so
+    stored K + eta I >= true K, and the inverse reverses the order.
+    """
+    x = checks.points("least_norm", points)
+    y = rewards("least_norm", values)
+    checks.needs(len(x) == len(y), "least_norm", f"one value for each of {len(x)} points", len(y))
+    spectrum, axes = np.linalg.eigh(gram(kernel, x))
+    eta = len(y) * EPSILON * max(float(spectrum[-1]), 0.0)
+    checks.needs(
+        float(spectrum[0]) >= -eta, "least_norm", "a positive semi-definite kernel", float(spectrum[0])
+    )
+    if eta == 0:
+        return math.inf if y.any() else 0.0
+    return math.sqrt(float(((axes.T @ y) ** 2 / (np.maximum(spectrum, 0.0) + eta)).sum()))
+
+
+def gram(kernel: Kernel, points: Array) -> Array:
+    """K_ij = k(x_i, x_j), checked to be n x n, finite and symmetric."""
+    matrix = np.asarray(kernel(points, points), dtype=np.float64)
+    n = len(points)
+    checks.needs(matrix.shape == (n, n), "RKHS", f"a kernel that gives a {n} x {n} array", matrix.shape)
+    checks.needs(bool(np.isfinite(matrix).all()), "RKHS", "a kernel of finite values", kernel)
+    skew = np.abs(matrix - matrix.T).max()
+    checks.needs(bool(skew <= 1e-12 * np.abs(matrix).max()), "RKHS", "a symmetric kernel", kernel)
+    return matrix

@@ -1,0 +1,172 @@
+"""Figures: regret curves with intervals, the sensitivity map, the effects of R and of the ridge."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelbandits.checks import Array
+from kernelbandits.experiment import Results
+from kernelbandits.report.summary import half_width
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000", "#E69F00", "#999999")
+"""Okabe and Ito's colours, which colour-blind readers tell apart."""
+STROKES = ("-", "-", "-", "-", "--", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+VERDICT_COLOURS = {"holds": "#4CAF7D", "fails": "#D9604C", "not resolved": "#E8C664", "not judged": "#DDDDDD"}
+VERDICT_SIGNS = {"holds": "✓", "fails": "✗", "not resolved": "?", "not judged": "–"}
+POINTS = 200
+"""How many rounds of a curve are drawn."""
+
+
+@contextmanager
+def drawing(rows: int, columns: int, size: tuple[float, float], **options: Any) -> Iterator[tuple[Figure, Any]]:
+    """A figure on the file back end, closed at the end; the caller's own matplotlib settings stay untouched."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    style = {
+        "font.size": 10,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.color": "#E6E6E6",
+        "svg.hashsalt": "kernelbandits",
+        "svg.fonttype": "none",
+        "figure.constrained_layout.use": True,
+    }
+    with mpl.rc_context(style):
+        figure = Figure(figsize=size)
+        FigureCanvasAgg(figure)
+        yield figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def style_of(labels: Sequence[str], label: str) -> dict[str, Any]:
+    place = labels.index(label)
+    return {"color": PALETTE[place % len(PALETTE)], "linestyle": STROKES[place % len(STROKES)]}
+
+
+def marker_of(labels: Sequence[str], label: str) -> str:
+    return MARKERS[labels.index(label) % len(MARKERS)]
+
+
+def save(figure: Figure, path: Path) -> str:
+    """PNG and SVG beside each other; the SVG's text."""
+    figure.savefig(path.with_suffix(".png"), dpi=160)
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    path.with_suffix(".svg").write_text(text.getvalue())
+    return text.getvalue()
+
+
+def regret_figure(results: Results, labels: Sequence[str], path: Path, kind: str = "regret") -> str:
+    """A panel for each problem: the mean curve of each policy and its 95 % interval over the seeds."""
+    problems = results.problems
+    columns = min(3, len(problems) + 1)
+    rows = -(-(len(problems) + 1) // columns)
+    with drawing(rows, columns, (4.2 * columns, 3.3 * rows)) as (figure, grid):
+        axes = list(grid.flat)
+        for axis, problem in zip(axes, problems, strict=False):
+            curves = {label: getattr(results[problem.name, label], kind) for label in labels}
+            draw_curves(axis, curves, labels)
+            axis.set_title(problem.title)
+            axis.set_xlabel("round t")
+            axis.set_ylabel({"regret": "cumulative regret", "simple": "simple regret"}[kind])
+        draw_legend(axes[len(problems)], axes[0], f"mean and 95 % interval, {len(results.cells[0].seeds)} seeds")
+        for axis in axes[len(problems) + 1 :]:
+            axis.set_axis_off()
+        return save(figure, path)
+
+
+def draw_curves(axis: Axes, curves: Mapping[str, Array], labels: Sequence[str]) -> None:
+    for label, curve in curves.items():
+        horizon = curve.shape[1]
+        kept = np.unique(np.linspace(0, horizon - 1, min(POINTS, horizon)).astype(int))
+        mean, half = curve.mean(0)[kept], half_width(curve)[kept]
+        style = style_of(labels, label)
+        axis.plot(
+            kept + 1, mean, label=label, lw=1.6, marker=marker_of(labels, label), markevery=max(1, len(kept) // 6), ms=4.5, **style
+        )
+        if np.isfinite(half).all():
+            axis.fill_between(kept + 1, mean - half, mean + half, color=style["color"], alpha=0.18, lw=0)
+    axis.set_xlim(0, None)
+    axis.set_ylim(0, None)
+
+
+def draw_legend(axis: Axes, source: Axes, title: str) -> None:
+    axis.set_axis_off()
+    axis.legend(*source.get_legend_handles_labels(), loc="center", title=title, frameon=False, fontsize=10)
+
+
+def map_figure(rows: Mapping[str, Sequence[str]], columns: Sequence[str], path: Path) -> str:
+    """A row for each claim and problem, a column for each setting, a verdict in each field."""
+    from matplotlib.patches import Patch
+
+    with drawing(1, 1, (2.6 + 0.52 * len(columns) + 2.0, 1.9 + 0.34 * len(rows))) as (figure, grid):
+        axis = grid[0, 0]
+        for y, (name, verdicts) in enumerate(rows.items()):
+            for x, verdict in enumerate(verdicts):
+                axis.add_patch(field_of(x, y, verdict))
+                axis.text(x, y, VERDICT_SIGNS[verdict], ha="center", va="center", color="#222222", fontsize=10)
+            del name
+        axis.set_xlim(-0.5, len(columns) - 0.5)
+        axis.set_ylim(len(rows) - 0.5, -0.5)
+        axis.set_xticks(range(len(columns)), columns, rotation=90)
+        axis.set_yticks(range(len(rows)), list(rows))
+        axis.tick_params(length=0)
+        axis.grid(False)
+        for spine in axis.spines.values():
+            spine.set_visible(False)
+        handles = [Patch(color=colour, label=name) for name, colour in VERDICT_COLOURS.items()]
+        figure.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False)
+        return save(figure, path)
+
+
+def field_of(x: int, y: int, verdict: str) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, color=VERDICT_COLOURS[verdict])
+
+
+Effects = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
+"""problem title -> policy -> "ridge 1" or "ridge R²" -> mean regret at each R"""
+
+
+def effects_figure(effects: Effects, noise_scales: Sequence[float], path: Path) -> str:
+    """Regret against R; solid at ridge 1, dotted at ridge R^2, so that the two effects are seen apart."""
+    columns = min(3, len(effects) + 1)
+    rows = -(-(len(effects) + 1) // columns)
+    with drawing(rows, columns, (4.2 * columns, 3.3 * rows)) as (figure, grid):
+        axes = list(grid.flat)
+        for axis, (title, policies) in zip(axes, effects.items(), strict=False):
+            draw_effects(axis, policies, noise_scales)
+            axis.set_title(title)
+            axis.set_xlabel("noise scale R given to the policies")
+            axis.set_ylabel("mean regret at T")
+        draw_legend(axes[len(effects)], axes[0], "solid: ridge 1, dotted: ridge R²\n(IGP-UCB, GP-TS: 1 + 2/T)")
+        for axis in axes[len(effects) + 1 :]:
+            axis.set_axis_off()
+        return save(figure, path)
+
+
+def draw_effects(axis: Axes, policies: Mapping[str, Mapping[str, Sequence[float]]], noise_scales: Sequence[float]) -> None:
+    labels = list(policies)
+    for label, by_ridge in policies.items():
+        colour, marker = style_of(labels, label)["color"], marker_of(labels, label)
+        axis.plot(noise_scales, by_ridge["ridge 1"], color=colour, marker=marker, ms=5, lw=1.6, label=label)
+        if "ridge R²" in by_ridge:
+            axis.plot(noise_scales, by_ridge["ridge R²"], color=colour, marker=marker, ms=5, lw=1.4, ls=":", mfc="white")
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xticks(noise_scales, [f"{r:g}" for r in noise_scales])
+    axis.minorticks_off()

@@ -1,0 +1,76 @@
+"""The information gain gamma in three declared meanings: realised <= maximal <= greedy.
+
+    realised   L / 2 = (1/2) log det(I + K / ridge) of what was played
+    greedy     G_t / (1 - 1/e), G_t the greedy value: a certified upper bound of the maximum on a finite set
+    analytic   (d / 2) ln(1 + t / (d ridge)), for the linear kernel on the unit ball
+
+Comparing one policy under `realised` with another under `greedy` does not compare the policies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+from kernelbandits.domains import Arms
+from kernelbandits.kernels import Linear
+from kernelbandits.posterior import posterior_on
+
+GAINS = ("realised", "greedy", "analytic")
+
+Rounds = Any
+"""A round t, or an array of rounds: the formulas below take either and answer in kind."""
+
+Term = Callable[[Rounds], tuple[Rounds, Rounds]]
+"""t -> (fixed, share): gamma_t = fixed + share * L."""
+
+
+class GreedyGain:
+    """G_t = (1/2) log det(I + K / ridge) of t points, each the one of greatest variance, repeats allowed.
+
+    (1 - 1/e) gamma_t <= G_t <= gamma_t, for the gain is monotone and submodular. Values are kept and extended on demand.
+    """
+
+    def __init__(self, kernel: Any, arms: Arms, ridge: float) -> None:
+        self._posterior = posterior_on(kernel, arms, ridge)
+        self._values = [0.0]
+
+    def value(self, t: Rounds) -> Rounds:
+        """G_t, a lower bound of gamma_t."""
+        while len(self._values) <= np.max(t):
+            self._posterior.update(int(self._posterior.variance.argmax()), 0.0)
+            self._values.append(self._posterior.log_det / 2)
+        return np.array(self._values)[t] if np.ndim(t) else self._values[t]
+
+    def bound(self, t: Rounds) -> Rounds:
+        """G_t / (1 - 1/e), an upper bound of gamma_t."""
+        return self.value(t) / (1 - math.exp(-1))
+
+
+def analytic_gain(kernel: Any, points: Array, ridge: float, t: Rounds) -> Rounds:
+    """gamma_t <= (d / 2) ln(1 + t / (d ridge)), linear kernel, |x| <= 1."""
+    checks.needs(isinstance(kernel, Linear), "the analytic gain", "the Linear kernel (others have rates only)", kernel)
+    longest = float(kernel.diagonal(points).max())
+    checks.needs(longest <= 1 + 1e-9, "the analytic gain", "points in the unit ball", math.sqrt(longest))
+    d = points.shape[1]
+    return d / 2 * np.log1p(t / (d * ridge))
+
+
+def gain_term(gain: str | Callable[[int], float], kernel: Any, arms: Arms, ridge: float) -> Term:
+    """gamma_t as fixed + share * L, by name or from a function t -> gamma_t."""
+    if callable(gain):
+        given = np.vectorize(gain, otypes=[float])
+        return lambda t: (given(t), 0.0)
+    checks.one_of("information gain", "gain", gain, GAINS)
+    if gain == "realised":
+        return lambda t: (0.0, 0.5)
+    if gain == "greedy":
+        greedy = GreedyGain(kernel, arms, ridge)
+        return lambda t: (greedy.bound(t), 0.0)
+    analytic_gain(kernel, arms.points, ridge, 0)
+    return lambda t: (analytic_gain(kernel, arms.points, ridge, t), 0.0)

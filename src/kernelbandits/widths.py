@@ -1,0 +1,79 @@
+"""The width of each rule: three numbers a round, width_t = a_t + sqrt(b_t + c_t L), which multiplies the GP sd.
+
+L = log det(I + K / ridge) of the rounds before t. The operator norm of the papers is sd / sqrt(ridge); that
+1 / sqrt(ridge) stands in the width here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelbandits.checks import Array
+from kernelbandits.theory.information_gain import Rounds, Term
+
+
+@dataclass(frozen=True)
+class Width:
+    """width_t(L) = a_t + sqrt(b_t + c_t L)."""
+
+    rule: str
+    """Where the three numbers come from."""
+    terms: Callable[[Rounds], tuple[Rounds, Rounds, Rounds]]
+    """t -> (a_t, b_t, c_t), t a round or an array of rounds"""
+
+    def __call__(self, t: int, log_det: float) -> float:
+        a, b, c = self.terms(t)
+        return a + math.sqrt(b + c * log_det)
+
+    def table(self, horizon: int) -> Array:
+        """One row (a_t, b_t, c_t) for each of the rounds 1..horizon."""
+        table = np.empty((horizon, 3))
+        table[:, 0], table[:, 1], table[:, 2] = self.terms(np.arange(1, horizon + 1))
+        return table
+
+
+def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: float) -> Width:
+    """D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L): Whitehouse et al. (2023), Theorem 1.
+
+    With ridge 1 and delta 1/2 it is the bracket of g in eq. (g3) of the paper.
+    """
+    share = noise_scale**2 / ridge
+    terms = (norm_bound, 2 * share * math.log(1 / delta), share)
+    return Width("D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L)", lambda t: terms)
+
+
+def improved(noise_scale: float, norm_bound: float, delta: float, gain: Term) -> Width:
+    """D + R sqrt(2 (gamma_{t-1} + 1 + ln(1/delta))): beta_t of IGP-UCB, Chowdhury & Gopalan (2017).
+
+    v_t of GP-TS is the same with delta / 2 for delta.
+    """
+    square, paid = 2 * noise_scale**2, 1 + math.log(1 / delta)
+
+    def terms(t: Rounds) -> tuple[Rounds, Rounds, Rounds]:
+        fixed, share = gain(t - 1)
+        return norm_bound, square * (fixed + paid), square * share
+
+    return Width("D + R sqrt(2 (gamma_{t-1} + 1 + ln(1/delta)))", terms)
+
+
+def srinivas_finite(arms: int, delta: float, beta_scale: float) -> Width:
+    """sqrt(beta_t), beta_t = scale * 2 ln(|X| t^2 pi^2 / (6 delta)): Srinivas et al. (2010), Theorem 1, f ~ GP(0, k)."""
+    constant = math.log(arms * math.pi**2 / (6 * delta))
+    return Width(
+        "sqrt(2 ln(|X| t^2 pi^2 / (6 delta)))", lambda t: (0.0, beta_scale * 2 * (constant + 2 * np.log(t)), 0.0)
+    )
+
+
+def srinivas_rkhs(norm_bound: float, delta: float, gain: Term, beta_scale: float) -> Width:
+    """sqrt(beta_t), beta_t = scale (2 D^2 + 300 gamma_t ln^3(t / delta)): Srinivas et al. (2010), Theorem 3."""
+
+    def terms(t: Rounds) -> tuple[Rounds, Rounds, Rounds]:
+        fixed, share = gain(t)
+        cubed = 300 * np.log(t / delta) ** 3
+        return 0.0, beta_scale * (2 * norm_bound**2 + cubed * fixed), beta_scale * cubed * share
+
+    return Width("sqrt(2 D^2 + 300 gamma_t ln^3(t/delta))", terms)
