@@ -9,7 +9,7 @@
 typedef struct {
     double *restrict mean, *restrict cov;
     int64_t *restrict counts;
-    double *restrict sums, *restrict lost, *restrict ceiling, *restrict log_det;
+    double *restrict sums, *restrict lost, *restrict ceiling, *restrict totals;
 } State;
 
 static double larger(double a, double b) { return a > b ? a : b; }
@@ -72,12 +72,13 @@ int64_t play_index(State *s, int64_t n, const double *restrict values, const dou
                    int64_t horizon) {
     double index[n], column[n];
     for (int64_t t = 0; t < horizon; t++) {
-        double width = widths[3 * t] + sqrt(widths[3 * t + 1] + widths[3 * t + 2] * s->log_det[0]);
+        double width = widths[3 * t] + sqrt(widths[3 * t + 1] + widths[3 * t + 2] * s->totals[0]);
         fill_index(index, s, n, weights[t] * width);
         int64_t arm = best_arm(index, n, lowest, ties[t]);
         double reward = values[arm] + noise[t], variance = s->cov[arm * n + arm];
         int sound = 0.0 <= variance && variance <= s->ceiling[arm];
-        s->log_det[0] += condition(s, column, n, arm, reward, ridge);
+        s->totals[0] += condition(s, column, n, arm, reward, ridge);
+        s->totals[1] = larger(s->totals[1], fabs(reward));
         tally(s, arm, reward, ridge);
         arms[t] = (int32_t)arm;
         recommended[t] = (int32_t)greatest(s->mean, n);

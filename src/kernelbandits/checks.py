@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+"""Arms in the record of a run."""
 
 LARGEST_REWARD = 1e150
 """Beyond this the square of a reward overflows."""
@@ -36,7 +38,16 @@ def needs(condition: bool, owner: str, needed: str, got: object) -> None:
 
 def is_number(value: Any) -> bool:
     """A finite real number; truth values and text are not numbers."""
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value)
+    truth = isinstance(value, (bool, np.bool_))
+    return isinstance(value, Real) and not truth and math.isfinite(as_float(value))
+
+
+def as_float(value: Any) -> float:
+    """The nearest float; a whole number too large for one is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def number(owner: str, name: str, value: Any) -> float:
@@ -99,7 +110,10 @@ def weights(owner: str, values: Iterable[Any]) -> tuple[float, ...]:
 def points(owner: str, values: Any) -> Array:
     """An (n, d) array of finite numbers, n and d at least 1."""
     try:
-        array = np.array(values, dtype=np.float64)
+        given = np.asarray(values)
+        if given.dtype.kind in "USc":
+            raise TypeError
+        array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{owner} needs an (n, d) array of numbers, got {type(values).__name__}") from None
     if array.ndim == 1 and array.size:
@@ -115,8 +129,13 @@ def points(owner: str, values: Any) -> Array:
 def reward(value: Any) -> float:
     """A reward a posterior may learn from: a real number, finite, of size at most 1e150."""
     if type(value) is not float:
-        needs(isinstance(value, Real) and not isinstance(value, (bool, np.bool_)), "tell", "a number as reward", value)
-        value = float(value)
+        needs(
+            isinstance(value, Real) and not isinstance(value, (bool, np.bool_)),
+            "tell",
+            "a number as reward",
+            value,
+        )
+        value = as_float(value)
     if not -LARGEST_REWARD <= value <= LARGEST_REWARD:
         hint = "report a failed measurement as failed"
         raise ValueError(f"tell needs a finite reward of size at most {LARGEST_REWARD:g}, got {value}; {hint}")

@@ -82,9 +82,10 @@ def greatest(mean: Any) -> int:
 @compiled
 def learn(state: Any, column: Any, arm: int, reward: float, ridge: float) -> bool:
     """`tell`: one reward enters the posterior and the tally; False if the variance before it was impossible."""
-    mean, cov, counts, sums, lost, ceiling, log_det = state
+    mean, cov, counts, sums, lost, ceiling, totals = state
     sound = 0.0 <= cov[arm, arm] <= ceiling[arm]
-    log_det[0] += condition(mean, cov, column, arm, reward, ridge)
+    totals[0] += condition(mean, cov, column, arm, reward, ridge)
+    totals[1] = max(totals[1], abs(reward))
     tally(counts, sums, lost, ceiling, arm, reward, ridge)
     return sound
 

@@ -6,8 +6,6 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice
 
@@ -42,7 +40,7 @@ class Arms:
 
 def tied(index: Array) -> Array:
     """The arms within 1e-12 max(1, |best|) of the best index, in order."""
-    best = index.max()
+    best = float(index[index.argmax()])
     return (index >= best - TIE_TOLERANCE * max(1.0, abs(best))).nonzero()[0]  # type: ignore[no-any-return]
 
 

@@ -21,6 +21,8 @@ from kernelbandits.checks import Array
 
 LEAST_UNIFORM = 2.0**-54
 """A uniform of exactly 0 is taken as this, so that no weight is infinite."""
+GREATEST_UNIFORM = 1 - 2.0**-53
+"""The last number below 1."""
 
 
 class Law:
@@ -73,8 +75,8 @@ class Discrete(Law):
         raise NotImplementedError
 
     def draw(self, u: Any) -> Any:
-        bounds = np.cumsum(self.chances)[:-1]
-        values = np.asarray(self.support)[np.searchsorted(bounds, u, side="right")]
+        shares = np.cumsum(self.chances)
+        values = np.asarray(self.support)[np.searchsorted(shares[:-1] / shares[-1], u, side="right")]
         return values if np.ndim(u) else float(values)
 
     def cdf(self, x: float) -> float:
@@ -110,7 +112,7 @@ class PointMass(Discrete):
         checks.number("PointMass", "c", self.c)
 
     def draw(self, u: Any) -> Any:
-        return np.full(np.shape(u), float(self.c)) if np.ndim(u) else float(self.c)
+        return np.full(u.shape, float(self.c)) if isinstance(u, np.ndarray) else float(self.c)
 
     @property
     def support(self) -> tuple[float, ...]:
@@ -131,7 +133,7 @@ class Bernoulli(Discrete):
         checks.chance("Bernoulli", "p", self.p)
 
     def draw(self, u: Any) -> Any:
-        return np.where(u >= 1 - self.p, 1.0, 0.0) if np.ndim(u) else float(u >= 1 - self.p)
+        return np.where(u >= 1 - self.p, 1.0, 0.0) if isinstance(u, np.ndarray) else float(u >= 1 - self.p)
 
     @property
     def support(self) -> tuple[float, ...]:
@@ -184,7 +186,7 @@ class Gaussian(Law):
         checks.nonnegative("Gaussian", "scale", self.scale)
 
     def draw(self, u: Any) -> Any:
-        if np.ndim(u):
+        if isinstance(u, np.ndarray):
             return self.mean + self.scale * ndtri(np.maximum(u, LEAST_UNIFORM))
         return float(self.mean + self.scale * ndtri(max(u, LEAST_UNIFORM)))
 
@@ -229,12 +231,15 @@ class Mixture(Law):
         """Law j where u falls in its share [s_j, s_j + p_j), then its weight at the rescaled (u - s_j) / p_j."""
         if np.ndim(u):
             return np.array([self.draw(float(item)) for item in u])
+        live = [(chance, law) for chance, law in zip(self.weights, self.laws, strict=True) if chance > 0]
         start = 0.0
-        for chance, law in zip(self.weights[:-1], self.laws[:-1], strict=True):
+        for chance, law in live[:-1]:
             if u < start + chance:
-                return law.draw((u - start) / chance)
+                break
             start += chance
-        return self.laws[-1].draw(min(max((u - start) / self.weights[-1], 0.0), 1 - 2**-53) if self.weights[-1] else u)
+        else:
+            chance, law = live[-1]
+        return law.draw(min(max((u - start) / chance, 0.0), GREATEST_UNIFORM))
 
     def cdf(self, x: float) -> float:
         return self._average(law.cdf(x) for law in self.laws)
@@ -270,7 +275,8 @@ class Frozen(Law):
         name = type(self.law).__name__
         for u in (0.25, 0.5, 0.75):
             first, again = self.law.ppf(u), self.law.ppf(u)
-            checks.needs(np.ndim(first) == 0 and checks.is_number(float(first)), name, "one finite weight", first)
+            one = np.ndim(first) == 0 and checks.is_number(np.asarray(first)[()])
+            checks.needs(one, name, "one finite weight", first)
             checks.needs(first == again, name, "ppf to give the same weight twice", (first, again))
 
     def draw(self, u: Any) -> Any:
@@ -296,14 +302,16 @@ class Frozen(Law):
         from scipy.integrate import quad
 
         breaks = sorted({0.0, 1.0, *(abs(value) for value in self.atoms)})
-        pieces = [quad(lambda u: 1 - self.cdf_abs(u), a, b, limit=200)[0] for a, b in zip(breaks, breaks[1:], strict=False)]
+        pieces = [
+            quad(lambda u: 1 - self.cdf_abs(u), a, b, limit=200)[0] for a, b in zip(breaks, breaks[1:], strict=False)
+        ]
         return math.fsum(pieces) + float(quad(lambda u: 1 - self.cdf_abs(u), breaks[-1], np.inf, limit=200)[0])
 
 
 def as_law(law: Any) -> Law:
     if isinstance(law, Law):
         return law
-    if hasattr(law, "ppf") and hasattr(law, "cdf"):
+    if hasattr(law, "ppf") and hasattr(law, "cdf") and not isinstance(law, type):
         return Frozen(law)
     raise ValueError(f"an exploration law needs cdf and ppf, or one of kernelbandits' own laws, got {law!r}")
 
@@ -319,9 +327,16 @@ class Step:
 
     def __post_init__(self) -> None:
         checks.whole("Step", "last", self.last, least=0)
+        object.__setattr__(self, "first", as_law(self.first))
+        object.__setattr__(self, "second", as_law(self.second))
 
     def __call__(self, t: int) -> Law:
         return self.first if t <= self.last else self.second
+
+    def weights(self, uniforms: Array) -> Array:
+        """w_1..w_T at once."""
+        early, late = uniforms[: self.last], uniforms[self.last :]
+        return np.concatenate([self.first.draw(early), self.second.draw(late)])
 
 
 @dataclass(frozen=True)
@@ -373,7 +388,7 @@ class Exploration:
     def of(cls, source: Any) -> Exploration:
         if isinstance(source, Exploration):
             return source
-        if isinstance(source, Law) or hasattr(source, "ppf") or not callable(source):
+        if isinstance(source, (Law, type)) or hasattr(source, "ppf") or not callable(source):
             return cls(as_law(source), 0)
         return cls(source, required_arguments(source))
 
@@ -390,6 +405,8 @@ class Exploration:
         """w_1..w_T from the uniforms of rounds 1..T, for a law or schedule that does not look at the history."""
         if self.arguments == 0:
             return as_law(self.source).draw(uniforms)
+        if hasattr(self.source, "weights"):
+            return np.asarray(self.source.weights(uniforms), dtype=float)
         laws = [self.source(t) for t in range(1, len(uniforms) + 1)]
         weights, start = np.empty(len(uniforms)), 0
         for _, run in groupby(laws, key=id):

@@ -90,9 +90,9 @@ class Matern(Stationary):
         checks.needs(self.nu in MATERN_SMOOTHNESS, "Matern", f"nu in {MATERN_SMOOTHNESS}", self.nu)
 
     def profile(self, squares: Array) -> Array:
-        s = np.sqrt(2 * self.nu * squares)
-        polynomial = {0.5: 1.0, 1.5: 1 + s, 2.5: 1 + s + s * (s / 3)}[self.nu]
-        with np.errstate(invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            s = np.sqrt(2 * self.nu * squares)
+            polynomial = {0.5: 1.0, 1.5: 1 + s, 2.5: 1 + s + s * (s / 3)}[self.nu]
             return np.nan_to_num(polynomial * np.exp(-s), nan=0.0)
 
 
@@ -108,7 +108,15 @@ class RationalQuadratic(Stationary):
         checks.positive("RationalQuadratic", "alpha", self.alpha)
 
     def profile(self, squares: Array) -> Array:
-        return (1 + squares / (2 * self.alpha)) ** -self.alpha
+        with np.errstate(over="ignore"):
+            return (1 + squares / (2 * self.alpha)) ** -self.alpha
+
+
+def inner_products(owner: str, x: Array, z: Array) -> Array:
+    """x_i . z_j."""
+    if x.shape[1] != z.shape[1]:
+        raise ValueError(f"{owner} needs points of {x.shape[1]} dimensions, got {x.shape[1]} and {z.shape[1]}")
+    return x @ z.T
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ class Linear(Kernel):
     r"""Linear kernel, k(x, z) = x . z; the theory's k(x, x) <= 1 needs points in the unit ball."""
 
     def __call__(self, x: Array, z: Array) -> Array:
-        return x @ z.T
+        return inner_products("Linear", x, z)
 
     def diagonal(self, x: Array) -> Array:
         return np.einsum("ij,ij->i", x, x)
@@ -134,7 +142,7 @@ class Polynomial(Kernel):
         checks.nonnegative("Polynomial", "offset", self.offset)
 
     def __call__(self, x: Array, z: Array) -> Array:
-        return (x @ z.T + self.offset) ** self.degree
+        return (inner_products("Polynomial", x, z) + self.offset) ** self.degree
 
     def diagonal(self, x: Array) -> Array:
         return (np.einsum("ij,ij->i", x, x) + self.offset) ** self.degree

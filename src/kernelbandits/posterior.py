@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.linalg.blas import dger
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+from scipy.linalg.blas import daxpy, dger, dscal
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, NumericsWarning
@@ -25,13 +25,16 @@ from kernelbandits.domains import Arms
 from kernelbandits.kernels import Kernel, as_kernel, gram
 
 State = tuple[Array, Array, Indices, Array, Array, Array, Array]
-"""mean, covariance, counts, reward sums, their lost digits, ceilings of the variances, (log_det,)"""
+"""mean, covariance, counts, reward sums, their lost digits, ceilings of the variances, (log_det, largest reward)"""
 
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1 + 1e-6
 """No exact variance exceeds min(k(x, x), ridge / n); one beyond it by this factor calls for an audit."""
 LARGEST_COVARIANCE = 2000
 """Up to this many arms the n x n covariance is held; beyond, only the columns of the arms played."""
+
+PROVED = 200
+"""On a pool, a kernel proves itself on its first so many points."""
 
 
 class Tally:
@@ -40,6 +43,7 @@ class Tally:
     def __init__(self, n: int) -> None:
         self.counts = np.zeros(n, dtype=np.int64)
         self.events = 0
+        self.largest = 0.0
         self._sums = [0.0] * n
         self._lost = [0.0] * n
 
@@ -49,6 +53,7 @@ class Tally:
         after = self._sums[arm] = before + reward
         self._lost[arm] += (before - after) + reward if abs(before) >= abs(reward) else (reward - after) + before
         self.events += 1
+        self.largest = max(self.largest, abs(reward))
         self.counts[arm] += 1
         return int(self.counts[arm])
 
@@ -68,6 +73,16 @@ class Tally:
         return self.counts.nonzero()[0]
 
 
+def lower_root(matrix: Array, least: float) -> Array:
+    """The Cholesky factor; where rounding of a near-singular K has left none, that of eigenvalues raised to the least."""
+    try:
+        return cholesky(matrix, lower=True)
+    except LinAlgError:
+        values, vectors = np.linalg.eigh(matrix)
+        upper: Array = np.linalg.qr((vectors * np.sqrt(np.maximum(values, least))).T)[1]
+        return (upper * np.sign(upper.diagonal())[:, None]).T
+
+
 @dataclass(frozen=True)
 class Factorisation:
     """B = I + N^1/2 K N^1/2 / ridge over the distinct arms played, N their counts: the posterior from the truth alone."""
@@ -83,7 +98,7 @@ class Factorisation:
     @classmethod
     def of(cls, matrix: Array, counts: Indices, sums: Array, ridge: float) -> Factorisation:
         root = np.sqrt(counts)
-        factor = cholesky(np.eye(len(root)) + root[:, None] * matrix * root / ridge, lower=True)
+        factor = lower_root(np.eye(len(root)) + root[:, None] * matrix * root / ridge, least=1.0)
         return cls(root, factor, root * cho_solve((factor, True), sums / root) / ridge, ridge)
 
     def mean(self, cross: Array) -> Array:
@@ -160,11 +175,11 @@ class Posterior:
         variance = max(raw, 0.0)
         self._clamps += raw < 0
         evidence = variance + self.ridge
-        self.mean += column * ((reward - float(self.mean[arm])) / evidence)
+        daxpy(column, self.mean, a=(reward - float(self.mean[arm])) / evidence)
         self.log_det += math.log1p(variance / self.ridge)
         count = self.tally.add(arm, reward)
         self._ceiling[arm] = min(self._ceiling[arm], ROUNDING * self.ridge / count)
-        column *= 1.0 / math.sqrt(evidence)
+        dscal(1.0 / math.sqrt(evidence), column)
         self._downdate(arm, column, evidence)
         self.audit_if_due(suspicious)
 
@@ -182,6 +197,8 @@ class Posterior:
     def at(self, points: Any) -> tuple[Array, Array]:
         """Mean and sd at any points, by conditioning on the truth."""
         where = checks.points("at", points)
+        d = self.points.shape[1]
+        checks.needs(where.shape[1] == d, "at", f"points of {d} dimensions", where.shape[1])
         played = self.tally.played
         prior = self.kernel.diagonal(where)
         if not len(played):
@@ -241,9 +258,8 @@ class Posterior:
         return 1e3 * EPS * float(self.prior.max()) / max(float(least), EPS * float(self.prior.max()))
 
     def _mean_differs(self, mean: Array, tolerance: float) -> bool:
-        played = self.tally.played
-        size = np.abs(self.tally.sums[played] / self.counts[played]).max()
-        return not bool((np.abs(self.mean - mean) <= tolerance * size).all())
+        """Rounding of the mean is proportional to the largest reward, which averages may hide."""
+        return not bool((np.abs(self.mean - mean) <= tolerance * self.tally.largest).all())
 
     def _report_conditioning(self) -> None:
         if self.conditioning > 1e-6 and not self._warned:
@@ -290,11 +306,13 @@ class ArmPosterior(Posterior):
     def lend(self) -> State:
         """The state as C-ordered arrays for a compiled loop, which works on the mean, covariance and counts in place."""
         sums, lost = self.tally.lend()
-        return self.mean, self.cov.T, self.counts, sums, lost, np.array(self._ceiling), np.array([self.log_det])
+        totals = np.array([self.log_det, self.tally.largest])
+        return self.mean, self.cov.T, self.counts, sums, lost, np.array(self._ceiling), totals
 
     def take_back(self, state: State, suspicious: bool) -> None:
         """The state after a compiled loop; an audit if it is due."""
-        self.log_det, self._ceiling = float(state[6][0]), state[5].tolist()
+        self.log_det, self.tally.largest = state[6].tolist()
+        self._ceiling = state[5].tolist()
         self.tally.take_back(state[3], state[4])
         self.audit_if_due(suspicious)
 
@@ -316,10 +334,12 @@ class PoolPosterior(Posterior):
     """A pool too large for an n x n covariance: O(n m) a reward, m the number of distinct arms played.
 
     cov(x, z) = k(x, z) - V(x)' S V(z). The rows of V = L^-1 k(played, .), L L' = K + ridge I, are added one for each
-    new arm and never change; a reward adds q q' / e to the m x m matrix S, where cov(., arm) = V' q.
+    new arm; a reward adds q q' / e to the m x m matrix S, where cov(., arm) = V' q. Unlike the n x n form this one
+    drifts (the variances are a sum of their own), so every audit starts it afresh from the truth.
     """
 
     def _prior(self) -> Array:
+        gram(self.kernel, self.points[:PROVED])
         self.variance = self.kernel.diagonal(self.points)
         checks.needs(bool(np.isfinite(self.variance).all()), str(self.kernel), "finite k(x, x)", self.variance)
         self._rows = np.empty((0, len(self.points)))
@@ -370,17 +390,17 @@ class PoolPosterior(Posterior):
         mean, variance = exact.mean(cross), self.prior - (exact.explained(cross) ** 2).sum(0)
         variance[played] = exact.played_variance()
         tolerance = self._tolerance(variance)
-        same = bool((np.abs(self.variance - variance) <= tolerance * variance).all())
-        if same and not self._mean_differs(mean, tolerance):
-            return False
+        size = np.maximum(variance, EPS * variance.max())
+        same = bool((np.abs(self.variance - variance) <= tolerance * size).all())
+        repaired = not same or self._mean_differs(mean, tolerance)
         self.mean[:], self.variance = mean, variance
         self._rebuild(exact, played, cross)
-        return True
+        return repaired
 
     def _rebuild(self, exact: Factorisation, played: Indices, cross: Array) -> None:
         """V and S from the truth: S = L' (K + ridge N^-1)^-1 L."""
         matrix = cross[played]
-        self._factor = cholesky(matrix + self.ridge * np.eye(len(played)), lower=True)
+        self._factor = lower_root(matrix + self.ridge * np.eye(len(played)), least=self.ridge)
         self._rows = solve_triangular(self._factor, cross.T, lower=True)
         half = solve_triangular(exact.factor, exact.root[:, None] * self._factor, lower=True)
         self._core = half.T @ half / self.ridge

@@ -80,7 +80,9 @@ class Streams:
         return self.generator(COLUMN[purpose], block).random(BLOCK)
 
     def _normal_block(self, purpose: str, block: int, n: int) -> Array:
-        return self.generator(COLUMN[purpose], block, n).standard_normal((rows_of(n), n))
+        drawn = self.generator(COLUMN[purpose], block, n).standard_normal((rows_of(n), n))
+        drawn.flags.writeable = False
+        return drawn
 
 
 def rows_of(n: int) -> int:

@@ -64,7 +64,8 @@ def srinivas_finite(arms: int, delta: float, beta_scale: float) -> Width:
     """sqrt(beta_t), beta_t = scale * 2 ln(|X| t^2 pi^2 / (6 delta)): Srinivas et al. (2010), Theorem 1, f ~ GP(0, k)."""
     constant = math.log(arms * math.pi**2 / (6 * delta))
     return Width(
-        "sqrt(2 ln(|X| t^2 pi^2 / (6 delta)))", lambda t: (0.0, beta_scale * 2 * (constant + 2 * np.log(t)), 0.0)
+        "sqrt(2 ln(|X| t^2 pi^2 / (6 delta)))",
+        lambda t: (0.0, beta_scale * 2 * (constant + 2 * np.log(t)), 0.0),
     )
 
 

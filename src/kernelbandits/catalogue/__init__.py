@@ -14,7 +14,13 @@ from kernelbandits.catalogue.entries import (
     shared_settings,
 )
 from kernelbandits.catalogue.plain import from_plain, to_plain
-from kernelbandits.catalogue.spelling import spelled_kernel, spelled_law, spelled_noise, spelled_policy
+from kernelbandits.catalogue.spelling import (
+    spelled_kernel,
+    spelled_law,
+    spelled_noise,
+    spelled_policy,
+    spelled_problem,
+)
 
 __all__ = [
     "KERNELS",
@@ -33,5 +39,6 @@ __all__ = [
     "spelled_law",
     "spelled_noise",
     "spelled_policy",
+    "spelled_problem",
     "to_plain",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 from kernelbandits import exploration, kernels, problems
@@ -28,7 +29,7 @@ class PolicyEntry:
     own: tuple[str, ...] = ()
     """Settings it takes only when they are given to it by name, never from those shared by all."""
 
-    @property
+    @cached_property
     def settings(self) -> tuple[str, ...]:
         """The keyword settings it takes."""
         names: list[str] = []
@@ -52,7 +53,7 @@ class ProblemEntry:
 
 GENERIC = "Hu, He & Sutherland, Efficient kernelized bandit algorithms via exploration distributions"
 FAMILY = "ridge and delta as options; the paper's are 1 and 1/2"
-GAP = "the proof printed for delta = 1/2 has a gap (E1 in docs/errata.md)"
+GAP = "its printed proof has a gap at delta = 1/2 (docs/algorithms.md)"
 CHOWDHURY = "Chowdhury & Gopalan, On kernelized multi-armed bandits, 2017"
 SRINIVAS = "Srinivas, Krause, Kakade & Seeger, GP optimization in the bandit setting, 2010"
 WHITEHOUSE = "Whitehouse, Ramdas & Wu, On the sublinear regret of GP-UCB, 2023"
@@ -69,7 +70,12 @@ POLICIES: Mapping[str, PolicyEntry] = {
         family("simple-ucb", "Simple-UCB", rules.SimpleUCB, "O~(gamma_T sqrt(T))"),
         family("simple-bernoulli", "Simple-Bernoulli", rules.SimpleBernoulli, "O~(gamma_T sqrt(T) / min p_t)"),
         family("simple-gaussian", "Simple-Gaussian", rules.SimpleGaussian, "O~(gamma_T sqrt(T))"),
-        family("simple-categorical", "Simple-Categorical", rules.SimpleCategorical, "O~(gamma_T sqrt(T) / min p_K)"),
+        family(
+            "simple-categorical",
+            "Simple-Categorical",
+            rules.SimpleCategorical,
+            "O~(gamma_T sqrt(T) / min p_K)",
+        ),
         family("simple-mixture", "Simple-Mixture", rules.SimpleMixture, "O~(gamma_T sqrt(T) / min rho_t)"),
         PolicyEntry(
             "igp-ucb",
@@ -186,7 +192,7 @@ def shared_settings(entry: PolicyEntry, shared: Mapping[str, Any]) -> dict[str, 
 
 
 def policy(name: str, domain: Any, kernel: Any, *args: Any, **settings: Any) -> Policy:
-    """A policy by its name in the catalogue: kb.policy("simple-bernoulli", arms, kernel, p=0.25, noise_scale=1, norm_bound=1)."""
+    """A policy by its name: kb.policy("simple-bernoulli", arms, kernel, p=0.25, noise_scale=1, norm_bound=1)."""
     entry = policy_entry(name)
     unknown = set(settings) - {*entry.settings, "exploration"}
     if unknown:

@@ -54,7 +54,7 @@ FUNCTIONS: Mapping[str, Callable[[int], problems.TestFunction]] = {
 
 
 def to_plain(value: Any) -> Any:
-    """Numbers, text and lists as they are; a value of the catalogue as its kind and arguments; anything else by name."""
+    """Numbers, text and lists as they are; a value of the catalogue by kind and arguments; anything else by repr."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (np.integer, np.floating)):
@@ -64,7 +64,11 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, (tuple, list, range)):
         return [to_plain(item) for item in value]
     if isinstance(value, np.ndarray):
-        return {"kind": "array", "shape": list(value.shape), "sha256": hashlib.sha256(value.tobytes()).hexdigest()}
+        return {
+            "kind": "array",
+            "shape": list(value.shape),
+            "sha256": hashlib.sha256(value.tobytes()).hexdigest(),
+        }
     if isinstance(value, problems.TestFunction):
         return {"kind": "TestFunction", "name": value.name, "dimension": value.dimension}
     return plain_object(value)
@@ -102,7 +106,7 @@ def from_plain(plain: Any) -> Any:
         return tuple(from_plain(item) for item in plain)
     if not isinstance(plain, Mapping):
         return plain
-    kind = plain.get("kind")
+    kind = str(plain.get("kind"))
     if kind == "TestFunction":
         return FUNCTIONS[str(plain["name"]).rstrip("0123456789")](int(plain["dimension"]))
     if kind not in KINDS:

@@ -1,8 +1,9 @@
-"""Values as a command line spells them: rbf:0.2, matern:lengthscale=0.3,nu=1.5, bernoulli:0.5, simple-bernoulli:p=0.25."""
+"""Values as a command line spells them: rbf:0.2, matern:0.3,nu=1.5, bernoulli:0.5, simple-bernoulli:p=0.25."""
 
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
@@ -15,13 +16,14 @@ from kernelbandits.problems import Noise, Problem
 
 def spelled_kernel(text: str) -> Kernel:
     """A sum of products, each factor name:arguments or a number: 0.5*rbf:0.2+0.5*linear."""
-    return reduce(lambda left, right: left + right, [product(term) for term in text.split("+")])
+    terms: list[Kernel] = [product(term) for term in text.split("+")]
+    return reduce(operator.add, terms)
 
 
 def product(text: str) -> Any:
     factors = [factor.strip() for factor in text.split("*")]
     parts = [float(factor) if is_number(factor) else call("kernel", factor, KERNELS) for factor in factors]
-    return reduce(lambda left, right: left * right, sorted(parts, key=lambda part: isinstance(part, float)))
+    return reduce(operator.mul, sorted(parts, key=lambda part: isinstance(part, float)))
 
 
 def spelled_law(text: str) -> Law:
@@ -71,14 +73,15 @@ def split(text: str) -> tuple[str, list[str]]:
     inner = text[cut + 1 :]
     if text[cut : cut + 1] == "(":
         inner = inner.rstrip().removesuffix(")")
-    return text[:cut].strip(), outer_commas(inner)
+    return text[:cut].strip(), outer(inner, ",")
 
 
-def outer_commas(text: str) -> list[str]:
+def outer(text: str, separator: str) -> list[str]:
+    """Split at the separators that stand outside all brackets."""
     items, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
+        if character == separator and depth == 0:
             items.append("")
         else:
             items[-1] += character
@@ -86,17 +89,22 @@ def outer_commas(text: str) -> list[str]:
 
 
 def value(text: str) -> Any:
-    """A number, a/b/c as a tuple of numbers, a law with brackets, or the text itself."""
+    """A number, a law with brackets, a/b/c as a tuple of either, true or false, or the text itself."""
     text = text.strip()
+    parts = outer(text, "/")
+    if len(parts) > 1 and all(is_number(part) or is_law(part) for part in parts):
+        return tuple(value(part) for part in parts)
     if is_number(text):
         return int(text) if text.lstrip("+-").isdigit() else float(text)
-    if "/" in text and all(is_number(part) for part in text.split("/")):
-        return tuple(float(part) for part in text.split("/"))
-    if text.partition("(")[0] in LAWS:
+    if is_law(text):
         return spelled_law(text)
     if text in ("true", "false"):
         return text == "true"
     return text
+
+
+def is_law(text: str) -> bool:
+    return text.partition("(")[0] in LAWS
 
 
 def is_number(text: str) -> bool:

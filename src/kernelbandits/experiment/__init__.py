@@ -1,7 +1,7 @@
 """Problems x policies x seeds: played, stored cell by cell, and handed out as curves."""
 
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell
-from kernelbandits.experiment.play import Played, Round, play, rounds
+from kernelbandits.experiment.engines import Played, Round, play, rounds
 from kernelbandits.experiment.runner import Results, cells_of, process_mapper, run_cells, run_experiment
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""A cell is one policy on one problem for all seeds: played together, stored in one file, resumed by its fingerprint."""
+"""A cell is one policy on one problem for all seeds: played together, stored in a file, found by fingerprint."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits
 from kernelbandits import checks
 from kernelbandits.catalogue import policy, policy_entry, shared_settings, to_plain
 from kernelbandits.catalogue.plain import fingerprint
-from kernelbandits.checks import Array
-from kernelbandits.experiment.play import chosen_engine, play
+from kernelbandits.checks import Array, Numbers
+from kernelbandits.experiment.engines import chosen_engine, play
 from kernelbandits.policies import Policy
 from kernelbandits.problems import Instance, Problem
 from kernelbandits.streams import Streams
@@ -84,7 +84,7 @@ class CellResult:
     """sum_{s <= t} f* - f(x_s)"""
     simple: Array
     """f* - f(x), x the arm of the greatest estimate after round t"""
-    arms: Array
+    arms: Numbers
     seconds: Array
     """What the rounds of each seed took."""
     log_det: Array
@@ -95,7 +95,12 @@ class CellResult:
         """The last round only."""
         last = slice(-1, None)
         return CellResult(
-            self.regret[:, last], self.simple[:, last], self.arms[:, last], self.seconds, self.log_det, self.settings
+            self.regret[:, last],
+            self.simple[:, last],
+            self.arms[:, last],
+            self.seconds,
+            self.log_det,
+            self.settings,
         )
 
     def save(self, path: Path) -> None:
@@ -107,7 +112,7 @@ class CellResult:
             os.fsync(file.fileno())
         part.replace(path)
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("regret", "simple", "arms", "seconds", "log_det")}
 
     @classmethod

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from kernelbandits.catalogue import problem
 from kernelbandits.checks import Array
 from kernelbandits.experiment.cells import Cell, Contender, contender
-from kernelbandits.experiment.play import play
+from kernelbandits.experiment.engines import play
 from kernelbandits.experiment.runner import cells_of
 from kernelbandits.exploration import Bernoulli, Step
 from kernelbandits.kernels import RBF
@@ -108,14 +109,19 @@ def control_laws() -> tuple[tuple[str, float], ...]:
 
 
 def paper_cells(
-    setting: Setting, problems: Sequence[Problem], horizon: int, seeds: int, engine: str, controls: bool = True
+    setting: Setting,
+    problems: Sequence[Problem],
+    horizon: int,
+    seeds: int,
+    engine: str,
+    controls: bool = True,
 ) -> tuple[Cell, ...]:
     kernel = RBF(setting.lengthscale)
     return cells_of(problems, contenders(setting, horizon, controls), kernel, horizon, seeds, engine)
 
 
 def least_norms(problems: Iterable[Problem], kernel: Any, seeds: int) -> Mapping[str, Array]:
-    """Of each problem and seed: the least RKHS norm (a certified lower bound of it) a function through its rewards has."""
+    """Of each problem and seed: the least RKHS norm of a function through its rewards (a certified lower bound)."""
     return {p.name: np.array([instance_norm(p, kernel, seed) for seed in range(seeds)]) for p in problems}
 
 
@@ -125,28 +131,21 @@ def instance_norm(chosen: Problem, kernel: Any, seed: int) -> float:
 
 
 def paired_times(
-    chosen: Problem, setting: Setting, horizon: int, seeds: int, engine: str, repeats: int = 3
+    chosen: Problem, setting: Setting, horizon: int, seeds: int, engine: str, repeats: int = 2
 ) -> Mapping[str, Array]:
     """Seconds a round of each policy on each seed, the policies taken in turn in one process; the least of the repeats."""
     entered = timed(setting, horizon)
     times = {item.label: np.full(seeds, np.inf) for item in entered}
-    for _ in range(repeats):
-        for seed in range(seeds):
-            for item in entered:
-                seconds = seconds_of(chosen, item, setting, horizon, seed, engine)
-                times[item.label][seed] = min(times[item.label][seed], seconds / horizon)
+    for seed in range(seeds):
+        streams = Streams(seed)
+        instance = chosen.instance(streams)
+        for _, item in product(range(repeats), entered):
+            rule = item.build(instance, RBF(setting.lengthscale))
+            seconds = play(rule, instance, horizon, streams, engine).seconds
+            times[item.label][seed] = min(times[item.label][seed], seconds / horizon)
     return times
 
 
 def timed(setting: Setting, horizon: int) -> tuple[Contender, ...]:
     shared = {"noise_scale": setting.noise_scale, "norm_bound": setting.norm_bound, "delta": setting.delta}
     return (*contenders(setting, horizon, controls=False), contender("whitehouse-ucb", {}, shared))
-
-
-def seconds_of(chosen: Problem, item: Contender, setting: Setting, horizon: int, seed: int, engine: str) -> float:
-    streams = Streams(seed)
-    instance = chosen.instance(streams)
-    rule = item.build(instance, RBF(setting.lengthscale))
-    return play(rule, instance, horizon, streams, engine).seconds
-
-

@@ -1,4 +1,4 @@
-"""Play many cells: in this process or spread over others, interrupted and resumed cell by cell, with the same result."""
+"""Play many cells, in this process or spread over others; interrupted and resumed, the result is the same."""
 
 from __future__ import annotations
 
@@ -101,7 +101,10 @@ def cells_of(
     engine: str = "auto",
 ) -> tuple[Cell, ...]:
     """Every problem with every contender; names and labels must tell them apart."""
-    for kind, names in (("problems", [p.name for p in problems]), ("policies", [c.label for c in contenders])):
+    for kind, names in (
+        ("problems", [p.name for p in problems]),
+        ("policies", [c.label for c in contenders]),
+    ):
         checks.needs(len(set(names)) == len(names) > 0, "an experiment", f"distinct {kind}, at least one", names)
     chosen = tuple(range(checks.whole("an experiment", "seeds", seeds))) if isinstance(seeds, int) else tuple(seeds)
     return tuple(Cell(p, c, kernel, horizon, chosen, engine) for p in problems for c in contenders)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, TheoryWarning
+from kernelbandits.checks import TheoryWarning
 from kernelbandits.domains import TIES, Arms
 from kernelbandits.posterior import posterior_on
 
@@ -67,13 +67,16 @@ class Policy:
     def _arm_of(self, choice: Choice) -> int:
         if choice.arm is not None:
             return int(self.choice(choice.arm).arm or 0)
-        matches = (self.domain.points == np.asarray(choice.x, dtype=float)).all(1).nonzero()[0]
+        point = checks.points("tell", [choice.x])[0]
+        checks.needs(len(point) == self.domain.dimension, "tell", "a choice among the arms", choice.x)
+        matches = (self.domain.points == point).all(1).nonzero()[0]
         checks.needs(len(matches) > 0, "tell", "a choice among the arms", choice.x)
         return int(matches[0])
 
-    def _say_once(self, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
+    def _say_once(self, text: str, subject: str | None = None) -> None:
+        """Warn once of a subject, which is the text itself unless the text changes from round to round."""
+        if (subject or text) not in self._said:
+            self._said.add(subject or text)
             warnings.warn(f"{type(self).__name__}: {text}", TheoryWarning, stacklevel=4)
 
     def _check_round(self, t: int) -> None:
@@ -91,5 +94,3 @@ class Policy:
         if largest > 1 + 1e-9:
             hint = "scale the kernel or wrap it in kb.Normalised"
             self._say_once(f"its guarantee needs k(x, x) <= 1, got {largest:g}; {hint}")
-
-

@@ -10,12 +10,24 @@ from typing import Any, TypedDict, Unpack
 from kernelbandits import checks, widths
 from kernelbandits.checks import Array
 from kernelbandits.domains import argmax
-from kernelbandits.exploration import Bernoulli, Categorical, Exploration, Gaussian, Law, Mixture, PointMass, as_law
+from kernelbandits.exploration import (
+    Bernoulli,
+    Categorical,
+    Exploration,
+    Gaussian,
+    Law,
+    Mixture,
+    PointMass,
+    as_law,
+)
 from kernelbandits.kernels import Matern, as_kernel
 from kernelbandits.policies.base import Choice, Policy
 from kernelbandits.streams import Streams, as_randomness
 from kernelbandits.theory.information_gain import gain_term
 from kernelbandits.widths import Width
+
+LOOKS = 64
+"""In about so many of its rounds the optimism of a schedule is looked at before the compiled loop plays it."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +66,8 @@ class IndexPolicy(Policy):
         if self.exploration.arguments:
             self._check_optimism(law)
         weight = law.draw(randomness.uniform("weight", t))
-        checks.needs(math.isfinite(weight), repr(law), "a finite weight", weight)
+        if not math.isfinite(weight):
+            raise ValueError(f"{law} needs a finite weight, got {weight!r}")
         tie = randomness.uniform("tie", t)
         posterior = self.posterior
         width, sd = self.width(t, posterior.log_det), posterior.sd
@@ -66,11 +79,14 @@ class IndexPolicy(Policy):
         """The numbers `ask` would use in rounds 1..horizon."""
         weights = self.exploration.weights(streams.uniforms("weight", horizon))
         checks.needs(bool(abs(weights).max(initial=0.0) < math.inf), "exploration", "finite weights", weights)
+        for t in range(1, horizon + 1, max(1, horizon // LOOKS)) if self.exploration.arguments else ():
+            self._check_optimism(self.exploration.law(t, None))
         return Tables(self.width.table(horizon), weights, streams.uniforms("tie", horizon))
 
     def _check_optimism(self, law: Law) -> None:
         if law.optimism <= 0:
-            self._say_once(f"the optimism condition P(w >= 1) > 0 fails for {law}: no regret guarantee holds")
+            text = f"the optimism condition P(w >= 1) > 0 fails for {law}: no regret guarantee holds"
+            self._say_once(text, "optimism")
 
 
 class GenericSettings(TypedDict, total=False):
@@ -132,7 +148,12 @@ class SimpleCategorical(GenericGP):
     """w = i/K with chance weights[i - 1], i = 1..K."""
 
     def __init__(
-        self, domain: Any, kernel: Any, *, weights: Iterable[float] = (1 / 4,) * 4, **settings: Unpack[GenericSettings]
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        weights: Iterable[float] = (1 / 4,) * 4,
+        **settings: Unpack[GenericSettings],
     ) -> None:
         super().__init__(domain, kernel, Categorical(weights), **settings)  # type: ignore[misc]
 
@@ -200,7 +221,10 @@ class GPUCB(IndexPolicy):
         ridge = checks.positive("GPUCB", "noise_scale", noise_scale) ** 2
         checks.one_of("GPUCB", "schedule", schedule, ("finite", "rkhs"))
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        confidence, scale = checks.inside("GPUCB", "delta", delta), checks.positive("GPUCB", "beta_scale", beta_scale)
+        confidence, scale = (
+            checks.inside("GPUCB", "delta", delta),
+            checks.positive("GPUCB", "beta_scale", beta_scale),
+        )
         if schedule == "finite":
             gain, width = "none", widths.srinivas_finite(len(self.domain), confidence, scale)
         else:
@@ -230,7 +254,10 @@ class WhitehouseUCB(IndexPolicy):
         horizon: int | None = None,
         ties: str = "random",
     ) -> None:
-        value = matern_ridge(as_kernel(kernel), domain, horizon) if isinstance(ridge, str) else ridge
+        if isinstance(ridge, str):
+            checks.one_of("WhitehouseUCB", "a ridge > 0 or", ridge, ("matern",))
+            ridge = matern_ridge(as_kernel(kernel), domain, horizon)
+        value = ridge
         super().__init__(domain, kernel, ridge=value, ties=ties, horizon=horizon)
         self._check_theory(noise_scale, norm_bound)
         width = widths.self_normalised(noise_scale, norm_bound, value, checks.inside("WhitehouseUCB", "delta", delta))
@@ -242,5 +269,8 @@ def matern_ridge(kernel: Any, domain: Any, horizon: int | None) -> float:
     """ridge = T^(d / (2 nu + 2 d)), which balances a Matern kernel's eigendecay; the constant 1 before it is ours."""
     checks.needs(isinstance(kernel, Matern), "the ridge of a Matern eigendecay", "a Matern kernel", kernel)
     points = getattr(domain, "points", domain)
-    d, rounds = checks.points("WhitehouseUCB", points).shape[1], checks.whole("WhitehouseUCB", "horizon", horizon)
+    d, rounds = (
+        checks.points("WhitehouseUCB", points).shape[1],
+        checks.whole("WhitehouseUCB", "horizon", horizon),
+    )
     return float(rounds ** (d / (2 * kernel.nu + 2 * d)))

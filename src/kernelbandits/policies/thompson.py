@@ -8,7 +8,7 @@ from typing import Any
 
 from kernelbandits import checks, widths
 from kernelbandits.checks import Array
-from kernelbandits.domains import argmax
+from kernelbandits.domains import Arms, argmax
 from kernelbandits.policies.base import Choice, Policy
 from kernelbandits.posterior import LARGEST_COVARIANCE, ArmPosterior
 from kernelbandits.streams import Streams, as_randomness
@@ -48,9 +48,15 @@ class GPTS(Policy):
         ties: str = "random",
     ) -> None:
         ridge = 1 + 2 / checks.whole("GPTS", "horizon", horizon)
-        arms = len(getattr(domain, "points", domain))
+        domain = domain if isinstance(domain, Arms) else Arms(domain)
+        arms = len(domain)
         memory = f"joint draws over at most {LARGEST_COVARIANCE} arms"
-        checks.needs(arms <= LARGEST_COVARIANCE, "GPTS", memory, f"{arms} arms, a covariance of {8e-9 * arms**2:.1f} GB")
+        checks.needs(
+            arms <= LARGEST_COVARIANCE,
+            "GPTS",
+            memory,
+            f"{arms} arms, a covariance of {8e-9 * arms**2:.1f} GB",
+        )
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
         self._check_theory(noise_scale, norm_bound)
         confidence = checks.inside("GPTS", "delta", delta)
@@ -85,4 +91,6 @@ class GPTS(Policy):
         n = len(self.domain)
         normals = streams.normals("sample", first, last, 2 * n)
         table = self.width.table(last)[first - 1 :]
-        return SampleTables(table, streams.uniforms("tie", last)[first - 1 :], normals[:, :n] @ self.root.T, normals[:, n:])
+        return SampleTables(
+            table, streams.uniforms("tie", last)[first - 1 :], normals[:, :n] @ self.root.T, normals[:, n:]
+        )

@@ -45,9 +45,7 @@ class TestFunction:
         checks.needs(bool(in_box), "TestFunction", "minimisers in the box", self.minimisers)
         error = float(np.abs(self.formula(points) - self.minimum).max())
         known = error <= 1e-9 * max(1.0, abs(self.minimum))
-        checks.needs(
-            known, "TestFunction", f"the minimum {self.minimum} at every minimiser", f"an error of {error}"
-        )
+        checks.needs(known, "TestFunction", f"the minimum {self.minimum} at every minimiser", f"an error of {error}")
 
     def __call__(self, x: Any) -> Array:
         """f(x) for n points in natural coordinates."""
@@ -105,9 +103,7 @@ class SampledFunction:
     noise: Noise = PAPER_NOISE
 
     def __post_init__(self) -> None:
-        checks.needs(
-            isinstance(self.function, TestFunction), "SampledFunction", "a TestFunction", self.function
-        )
+        checks.needs(isinstance(self.function, TestFunction), "SampledFunction", "a TestFunction", self.function)
         checks.whole("SampledFunction", "candidates", self.candidates)
         checks.needs(isinstance(self.noise, Noise), "SampledFunction", "a noise law", self.noise)
 
@@ -122,6 +118,16 @@ class SampledFunction:
     @property
     def dimension(self) -> int:
         return self.function.dimension
+
+    @property
+    def optimum(self) -> float:
+        """The greatest raw reward on the whole box; an instance knows that of its candidates."""
+        return self.function.optimum
+
+    @property
+    def maximisers(self) -> tuple[Point, ...]:
+        """Where on the unit cube the raw reward is greatest."""
+        return tuple(tuple(float(z) for z in row) for row in self.function.unit(self.function.maximisers))
 
     def reward(self, points: Any) -> Array:
         """The raw reward, minus the function, at points of the unit cube."""
@@ -140,9 +146,7 @@ def holder_table() -> TestFunction:
 
 def cross_in_tray() -> TestFunction:
     corners = mirrored(1.3494066171539107, 1.3494066171539107)
-    return in_cube(
-        "cross-in-tray", "Cross-in-Tray", formulas.cross_in_tray, 10.0, corners, -2.062611870822738
-    )
+    return in_cube("cross-in-tray", "Cross-in-Tray", formulas.cross_in_tray, 10.0, corners, -2.062611870822738)
 
 
 def ackley(dimension: int = 4) -> TestFunction:
@@ -167,9 +171,7 @@ def hartmann6() -> TestFunction:
     last = (0.2753324304940561, 0.31165161660011326, 0.6573005340656204)
     lower, upper = (0.0,) * 6, (1.0,) * 6
     title = "Hartmann (d = 6)"
-    return TestFunction(
-        "hartmann6", title, formulas.hartmann6, lower, upper, (first + last,), -3.322368011415515
-    )
+    return TestFunction("hartmann6", title, formulas.hartmann6, lower, upper, (first + last,), -3.322368011415515)
 
 
 def branin() -> TestFunction:

@@ -174,27 +174,19 @@ class CustomNoise(Noise):
         checks.needs(callable(getattr(self.law, "ppf", None)), "CustomNoise", "a law with ppf", self.law)
         u, chances = smooth_nodes()
         quantiles = self.quantile(u)
-        checks.needs(
-            bool((quantiles == self.quantile(u)).all()), "CustomNoise", "a reproducible ppf", self.law
-        )
+        checks.needs(bool((quantiles == self.quantile(u)).all()), "CustomNoise", "a reproducible ppf", self.law)
         mean, size = float(chances @ quantiles), float(chances @ np.abs(quantiles))
         checks.needs(abs(mean) <= MEAN_TOLERANCE * size, "CustomNoise", "a law of mean zero", mean)
         sd, most = math.sqrt(chances @ quantiles**2), self.sub_gaussian * (1 + MEAN_TOLERANCE)
-        checks.needs(
-            sd <= most, "CustomNoise", f"sub_gaussian >= the standard deviation {sd:.6g}", self.sub_gaussian
-        )
+        checks.needs(sd <= most, "CustomNoise", f"sub_gaussian >= the standard deviation {sd:.6g}", self.sub_gaussian)
 
     def quantile(self, u: Any) -> Any:
         try:
             quantiles = np.asarray(self.law.ppf(u), dtype=np.float64)
         except TypeError:
             raise ValueError(f"CustomNoise needs a ppf that takes an array, got {self.law!r}") from None
-        checks.needs(
-            quantiles.shape == np.shape(u), "CustomNoise", f"ppf of shape {np.shape(u)}", quantiles.shape
-        )
-        checks.needs(
-            bool(np.isfinite(quantiles).all()), "CustomNoise", "a finite ppf inside (0, 1)", self.law
-        )
+        checks.needs(quantiles.shape == np.shape(u), "CustomNoise", f"ppf of shape {np.shape(u)}", quantiles.shape)
+        checks.needs(bool(np.isfinite(quantiles).all()), "CustomNoise", "a finite ppf inside (0, 1)", self.law)
         return quantiles
 
 

@@ -74,11 +74,10 @@ def downloaded(folder: Path) -> Path:
     except ImportError:
         advice = 'pip install "kernelbandits[experiments]"'
         raise DataUnavailable(f"the perovskite data need pooch to be downloaded: {advice}") from None
+    pooch.get_logger().setLevel("ERROR")
     patient = pooch.HTTPDownloader(progressbar=False, timeout=PATIENCE)
     try:
         return Path(pooch.retrieve(URL, f"sha256:{SHA256}", FILE_NAMES[0], folder, downloader=patient))
-    except OSError as error:
+    except (OSError, ValueError) as error:
         hint = f"set {VARIABLE} to the folder that holds {FILE_NAMES[0]}"
-        raise DataUnavailable(
-            f"the perovskite data need {URL}, got {type(error).__name__}; {hint}"
-        ) from error
+        raise DataUnavailable(f"the perovskite data need {URL}, got {type(error).__name__}; {hint}") from error

@@ -102,9 +102,7 @@ def least_norm(kernel: Kernel, points: Any, values: Any) -> float:
     checks.needs(len(x) == len(y), "least_norm", f"one value for each of {len(x)} points", len(y))
     spectrum, axes = np.linalg.eigh(gram(kernel, x))
     eta = len(y) * EPSILON * max(float(spectrum[-1]), 0.0)
-    checks.needs(
-        float(spectrum[0]) >= -eta, "least_norm", "a positive semi-definite kernel", float(spectrum[0])
-    )
+    checks.needs(float(spectrum[0]) >= -eta, "least_norm", "a positive semi-definite kernel", float(spectrum[0]))
     if eta == 0:
         return math.inf if y.any() else 0.0
     return math.sqrt(float(((axes.T @ y) ** 2 / (np.maximum(spectrum, 0.0) + eta)).sum()))

@@ -54,9 +54,7 @@ class Sheet:
         place = f"in line {line}, column {name!r}"
         if cell.casefold() in MISSING:
             raise ValueError(f"{self.file} needs a value {place}, got a missing one ({cell!r})")
-        form = (
-            f"ASCII digits, decimal {'comma' if self.decimal == ',' else 'point'}, at most {LARGEST_REWARD:g}"
-        )
+        form = f"ASCII digits, decimal {'comma' if self.decimal == ',' else 'point'}, at most {LARGEST_REWARD:g}"
         raise ValueError(f"{self.file} needs a number ({form}) {place}, got {cell!r}")
 
     def _value(self, cell: str) -> float | None:
@@ -82,9 +80,7 @@ def read_sheet(path: str | Path) -> Sheet:
 def decoded(file: str, raw: bytes) -> str:
     """UTF-8 with or without byte-order mark, UTF-16 with one, else Latin-1; no NUL."""
     try:
-        text = raw.decode(
-            "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-        )
+        text = raw.decode("utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
     except UnicodeDecodeError:
         text = raw.decode("latin-1")
     before, nul, _ = text.partition("\0")
@@ -117,9 +113,7 @@ def named(file: str, header: Record, rows: list[Record]) -> dict[int, str]:
     names = [unicodedata.normalize("NFC", name) for name in header[1]]
     for line, cells in rows:
         if len(cells) != len(names):
-            raise ValueError(
-                f"{file} needs {len(names)} cells in line {line}, as in its header, got {len(cells)}"
-            )
+            raise ValueError(f"{file} needs {len(names)} cells in line {line}, as in its header, got {len(cells)}")
     kept = {i: name for i, name in enumerate(names) if name or any(cells[i] for _, cells in rows)}
     counts = Counter(names)
     for i, name in kept.items():

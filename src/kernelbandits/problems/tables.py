@@ -97,9 +97,7 @@ def chosen_columns(sheet: Sheet, columns: Sequence[str] | None, target: str) -> 
         checks.needs(not isinstance(columns, str), "read_table", "a sequence of column names", columns)
         names = [known(sheet, "columns", column) for column in columns]
     checks.needs(target not in names, "read_table", "a target that is not among the columns", target)
-    checks.needs(
-        len(names) > 0, "read_table", f"a numeric column besides the target {target!r}", list(sheet.columns)
-    )
+    checks.needs(len(names) > 0, "read_table", f"a numeric column besides the target {target!r}", list(sheet.columns))
     checks.needs(len(set(names)) == len(names), "read_table", "distinct columns", columns)
     return names
 
@@ -109,9 +107,7 @@ def numeric_columns(sheet: Sheet, target: str) -> list[str]:
     numeric = [name for name in others if sheet.is_numeric(name)]
     for name in others:
         if name not in numeric:
-            warnings.warn(
-                f"{sheet.file}: column {name!r} holds no number and is left out", DataNotice, stacklevel=4
-            )
+            warnings.warn(f"{sheet.file}: column {name!r} holds no number and is left out", DataNotice, stacklevel=4)
     return numeric
 
 
@@ -135,15 +131,11 @@ def varying(sheet: Sheet, names: list[str], points: Array) -> list[int]:
     """The columns that tell arms apart; all of them if there is one arm only."""
     kept = [i for i, column in enumerate(points.T) if len(points) == 1 or (column != column[0]).any()]
     for i in set(range(len(names))) - set(kept):
-        warnings.warn(
-            f"{sheet.file}: column {names[i]!r} is constant and is dropped", DataNotice, stacklevel=3
-        )
+        warnings.warn(f"{sheet.file}: column {names[i]!r} is constant and is dropped", DataNotice, stacklevel=3)
     return kept
 
 
-def tabled(
-    name: str, arms: Arms, measured: Replicates, repeats: str, scale: bool, noise: Noise | None
-) -> Instance:
+def tabled(name: str, arms: Arms, measured: Replicates, repeats: str, scale: bool, noise: Noise | None) -> Instance:
     """The instance of averaged rows, with noise, or of replicates, with none besides."""
     replicates = unit_scaled(measured) if scale else measured
     values = scaled(means(replicates)) if scale else means(replicates)

@@ -88,7 +88,7 @@ def performance_claims() -> tuple[Claim, ...]:
         Claim(
             "reducing",
             "This is because it enables reducing the exploration level as information is gathered.",
-            "lower regret than Ber(1/2) throughout, and than Ber(3/8) throughout, which explores as often but never less",
+            "lower regret than Ber(1/2) throughout, and than Ber(3/8) throughout, which explores as often in all",
             lower(paper.SYNTHETIC, ["Simple-Bernoulli"], paper.CONTROLS),
         ),
         Claim(
@@ -133,12 +133,12 @@ def efficiency_claims(problem: str) -> tuple[Claim, ...]:
             "no-balls",
             "Simple-UCB is more computationally efficient than GP-UCB (Whitehouse et al.) and IGP-UCB, "
             "as it does not need to construct the confidence balls.",
-            "a round takes at least 5 % less time; (the index has a closed form for all three, no ball is constructed)",
+            "a round takes at least 5 % less time (the index has a closed form for all three, none constructs a ball)",
             tuple(Comparison(problem, "Simple-UCB", other, "faster") for other in balls),
         ),
         Claim(
             "one-normal",
-            "Rather than sampling from a multi-dimensional Gaussian, Simple-Gaussian explores by a one-dimensional one.",
+            "Simple-Gaussian explores by a one-dimensional Gaussian, rather than sampling from a multi-dimensional one.",
             "a round takes at least 5 % less time than a round of GP-TS",
             (Comparison(problem, "Simple-Gaussian", "GP-TS", "faster"),),
         ),

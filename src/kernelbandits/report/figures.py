@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,18 +25,24 @@ STROKES = ("-", "-", "-", "-", "--", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 VERDICT_COLOURS = {"holds": "#4CAF7D", "fails": "#D9604C", "not resolved": "#E8C664", "not judged": "#DDDDDD"}
 VERDICT_SIGNS = {"holds": "✓", "fails": "✗", "not resolved": "?", "not judged": "–"}
+PLAIN_TICKS = [digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5)]
 POINTS = 200
 """How many rounds of a curve are drawn."""
 
 
+def available() -> bool:
+    """Figures need matplotlib, which the extra `experiments` brings."""
+    return find_spec("matplotlib") is not None
+
+
 @contextmanager
-def drawing(rows: int, columns: int, size: tuple[float, float], **options: Any) -> Iterator[tuple[Figure, Any]]:
+def drawing(rows: int, columns: int, size: tuple[float, float], left: float = 0.65) -> Iterator[tuple[Figure, Any]]:
     """A figure on the file back end, closed at the end; the caller's own matplotlib settings stay untouched."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    style = {
+    style: Any = {
         "font.size": 10,
         "axes.spines.top": False,
         "axes.spines.right": False,
@@ -43,12 +50,29 @@ def drawing(rows: int, columns: int, size: tuple[float, float], **options: Any) 
         "grid.color": "#E6E6E6",
         "svg.hashsalt": "kernelbandits",
         "svg.fonttype": "none",
-        "figure.constrained_layout.use": True,
     }
     with mpl.rc_context(style):
         figure = Figure(figsize=size)
         FigureCanvasAgg(figure)
-        yield figure, figure.subplots(rows, columns, squeeze=False, **options)
+        yield (
+            figure,
+            figure.subplots(rows, columns, squeeze=False, gridspec_kw=margins(size, rows, columns, left)),
+        )
+
+
+def margins(size: tuple[float, float], rows: int, columns: int, left: float) -> dict[str, float]:
+    """Fixed margins in inches, as shares of the figure: titles above, tick and axis labels below and at the left."""
+    width, height = size
+    panel_width = (width - 0.15 - columns * left) / columns
+    panel_height = (height - 0.1 - rows * 0.85) / rows
+    return {
+        "left": left / width,
+        "right": 1 - 0.15 / width,
+        "bottom": 0.5 / height,
+        "top": 1 - 0.42 / height,
+        "wspace": left / panel_width,
+        "hspace": 0.85 / panel_height,
+    }
 
 
 def style_of(labels: Sequence[str], label: str) -> dict[str, Any]:
@@ -95,7 +119,14 @@ def draw_curves(axis: Axes, curves: Mapping[str, Array], labels: Sequence[str]) 
         mean, half = curve.mean(0)[kept], half_width(curve)[kept]
         style = style_of(labels, label)
         axis.plot(
-            kept + 1, mean, label=label, lw=1.6, marker=marker_of(labels, label), markevery=max(1, len(kept) // 6), ms=4.5, **style
+            kept + 1,
+            mean,
+            label=label,
+            lw=1.6,
+            marker=marker_of(labels, label),
+            markevery=max(1, len(kept) // 6),
+            ms=4.5,
+            **style,
         )
         if np.isfinite(half).all():
             axis.fill_between(kept + 1, mean - half, mean + half, color=style["color"], alpha=0.18, lw=0)
@@ -108,28 +139,37 @@ def draw_legend(axis: Axes, source: Axes, title: str) -> None:
     axis.legend(*source.get_legend_handles_labels(), loc="center", title=title, frameon=False, fontsize=10)
 
 
-def map_figure(rows: Mapping[str, Sequence[str]], columns: Sequence[str], path: Path) -> str:
-    """A row for each claim and problem, a column for each setting, a verdict in each field."""
+def map_figure(rows: Mapping[str, Sequence[str]], columns: Sequence[tuple[str, str]], path: Path) -> str:
+    """A row for each claim and problem, a column for each setting (group and name), a verdict in each field."""
     from matplotlib.patches import Patch
 
-    with drawing(1, 1, (2.6 + 0.52 * len(columns) + 2.0, 1.9 + 0.34 * len(rows))) as (figure, grid):
+    with drawing(1, 1, (0.5 * len(columns) + 3.7, 2.6 + 0.34 * len(rows)), left=3.2) as (figure, grid):
         axis = grid[0, 0]
-        for y, (name, verdicts) in enumerate(rows.items()):
+        figure.subplots_adjust(bottom=1.35 / figure.get_figheight(), top=1 - 0.85 / figure.get_figheight())
+        for y, verdicts in enumerate(rows.values()):
             for x, verdict in enumerate(verdicts):
                 axis.add_patch(field_of(x, y, verdict))
                 axis.text(x, y, VERDICT_SIGNS[verdict], ha="center", va="center", color="#222222", fontsize=10)
-            del name
+        draw_groups(axis, [group for group, _ in columns])
         axis.set_xlim(-0.5, len(columns) - 0.5)
         axis.set_ylim(len(rows) - 0.5, -0.5)
-        axis.set_xticks(range(len(columns)), columns, rotation=90)
+        axis.set_xticks(range(len(columns)), [name for _, name in columns], rotation=90)
         axis.set_yticks(range(len(rows)), list(rows))
         axis.tick_params(length=0)
         axis.grid(False)
-        for spine in axis.spines.values():
-            spine.set_visible(False)
+        axis.spines[:].set_visible(False)
         handles = [Patch(color=colour, label=name) for name, colour in VERDICT_COLOURS.items()]
-        figure.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False)
+        figure.legend(handles=handles, loc="upper center", ncols=4, frameon=False)
         return save(figure, path)
+
+
+def draw_groups(axis: Axes, groups: Sequence[str]) -> None:
+    """The name of each run of columns above it, and a line between two runs."""
+    for group in dict.fromkeys(groups):
+        first, size = groups.index(group), groups.count(group)
+        axis.text(first + (size - 1) / 2, -0.75, group, ha="center", va="bottom", fontweight="bold")
+        if first:
+            axis.axvline(first - 0.5, color="#222222", lw=2)
 
 
 def field_of(x: int, y: int, verdict: str) -> Any:
@@ -159,14 +199,28 @@ def effects_figure(effects: Effects, noise_scales: Sequence[float], path: Path) 
         return save(figure, path)
 
 
-def draw_effects(axis: Axes, policies: Mapping[str, Mapping[str, Sequence[float]]], noise_scales: Sequence[float]) -> None:
+def draw_effects(
+    axis: Axes, policies: Mapping[str, Mapping[str, Sequence[float]]], noise_scales: Sequence[float]
+) -> None:
     labels = list(policies)
     for label, by_ridge in policies.items():
         colour, marker = style_of(labels, label)["color"], marker_of(labels, label)
         axis.plot(noise_scales, by_ridge["ridge 1"], color=colour, marker=marker, ms=5, lw=1.6, label=label)
         if "ridge R²" in by_ridge:
-            axis.plot(noise_scales, by_ridge["ridge R²"], color=colour, marker=marker, ms=5, lw=1.4, ls=":", mfc="white")
+            axis.plot(
+                noise_scales,
+                by_ridge["ridge R²"],
+                color=colour,
+                marker=marker,
+                ms=5,
+                lw=1.4,
+                ls=":",
+                mfc="white",
+            )
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xticks(noise_scales, [f"{r:g}" for r in noise_scales])
+    low, high = axis.get_ylim()
+    axis.set_yticks([tick for tick in PLAIN_TICKS if low <= tick <= high])
+    axis.yaxis.set_major_formatter("{x:g}")
     axis.minorticks_off()

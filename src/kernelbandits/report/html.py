@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from html import escape
 
 STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; color: #1d2733; max-width: 1100px; margin: 2rem auto; padding: 0 1.2rem; }
-h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { margin-top: 2.4rem; border-bottom: 1px solid #dde3ea; padding-bottom: .2rem; }
-h3 { margin-top: 1.4rem; } .lead { color: #52606d; margin-top: 0; }
+h1 { font-size: 1.7rem; margin-bottom: .2rem; }
+h2 { margin-top: 2.4rem; border-bottom: 1px solid #dde3ea; padding-bottom: .2rem; }
+.lead { color: #52606d; margin-top: 0; }
 table { border-collapse: collapse; font-size: .9rem; margin: .8rem 0; } .wide { overflow-x: auto; }
 th, td { padding: .3rem .65rem; border-bottom: 1px solid #e4e9ee; text-align: right; vertical-align: top; }
 th { background: #f4f7f9; } th:first-child, td:first-child, td.text, th.text { text-align: left; }
@@ -16,16 +17,20 @@ figure { margin: 1rem 0; } figure svg { width: 100%; height: auto; } figcaption 
 .verdict { border-radius: .6rem; padding: .05rem .55rem; font-weight: 600; white-space: nowrap; }
 .holds { background: #d8f0e3; color: #14532d; } .fails { background: #fbdfd9; color: #7f1d1d; }
 .not-resolved { background: #fbf1cf; color: #6b4e00; } .not-judged { background: #ececec; color: #444; }
-.note { background: #f4f7f9; border-left: 4px solid #7b93ab; padding: .5rem .9rem; } code { background: #f1f4f7; padding: 0 .25rem; }
+.note { background: #f4f7f9; border-left: 4px solid #7b93ab; padding: .5rem .9rem; }
 @media print { h2 { break-after: avoid; } figure, table { break-inside: avoid; } }
 """
+
+
+class Markup(str):
+    """Text that is markup already; everything else is escaped."""
 
 
 def page(title: str, lead: str, parts: Iterable[str]) -> str:
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     top = f'<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>'
-    body = "\n".join(parts)
-    return f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>{top}\n{body}\n</body></html>\n'
+    body = "\n".join([top, *parts])
+    return f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>{body}</body></html>\n'
 
 
 def section(title: str, *parts: str) -> str:
@@ -41,26 +46,27 @@ def note(text: str) -> str:
 
 
 def figure(svg: str, caption: str) -> str:
-    """The drawing itself, without the XML prologue a page must not repeat."""
+    """The drawing itself, without the XML prologue a page must not repeat; nothing where none was drawn."""
+    if not svg:
+        return ""
     drawing = svg[svg.index("<svg") :]
     return f"<figure>{drawing}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
-def verdict(text: str) -> str:
-    return f'<span class="verdict {text.replace(" ", "-")}">{escape(text)}</span>'
+def verdict(text: str) -> Markup:
+    return Markup(f'<span class="verdict {text.replace(" ", "-")}">{escape(text)}</span>')
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], text: Sequence[int] = ()) -> str:
-    """Cells are text, escaped; a cell that is already markup starts with '<'."""
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], text: Container[int] = ()) -> str:
     head = "".join(f"<th{kind(i, text)}>{escape(name)}</th>" for i, name in enumerate(headings))
     lines = ("".join(f"<td{kind(i, text)}>{cell(item)}</td>" for i, item in enumerate(row)) for row in rows)
     body = "".join(f"<tr>{line}</tr>\n" for line in lines)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
 
 
-def kind(column: int, text: Sequence[int]) -> str:
+def kind(column: int, text: Container[int]) -> str:
     return ' class="text"' if column in text else ""
 
 
 def cell(item: str) -> str:
-    return item if item.startswith("<span") else escape(item)
+    return item if isinstance(item, Markup) else escape(item)

@@ -55,14 +55,14 @@ def summary(results: Results) -> pd.DataFrame:
 
 def save_rounds(results: Results, path: Path) -> None:
     """All curves: `problem/policy/regret`, `/simple` and `/arms`, a row for each seed, a column for each round."""
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for cell in results.cells:
         result = results.found[cell.key]
         prefix = "/".join(cell.name)
         arrays |= {f"{prefix}/{kind}": getattr(result, kind) for kind in ("regret", "simple", "arms")}
     part = path.with_suffix(".part")
     with part.open("wb") as file:
-        np.savez_compressed(file, **arrays)
+        np.savez(file, **arrays)
     part.replace(path)
 
 
@@ -74,7 +74,9 @@ def experiment_settings(results: Results) -> dict[str, Any]:
         "seeds": list(first.seeds),
         "kernel": to_plain(first.kernel),
         "problems": {p.name: to_plain(p) for p in results.problems},
-        "policies": {c.contender.label: dict(results[c.name].settings) for c in results.cells if c.problem == first.problem},
+        "policies": {
+            c.contender.label: dict(results[c.name].settings) for c in results.cells if c.problem == first.problem
+        },
     }
 
 

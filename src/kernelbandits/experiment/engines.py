@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.checks import Array
+from kernelbandits.checks import Numbers
 from kernelbandits.policies import GPTS, Choice, IndexPolicy, Policy
 from kernelbandits.posterior import ArmPosterior
 from kernelbandits.problems import Instance
@@ -33,8 +32,8 @@ class Round(NamedTuple):
 class Played:
     """The arms of rounds 1..T, the arm recommended after each, and the seconds it took."""
 
-    arms: Array
-    recommended: Array
+    arms: Numbers
+    recommended: Numbers
     seconds: float
     engine: str
 
@@ -58,7 +57,7 @@ def play(policy: Policy, instance: Instance, horizon: int, streams: Streams, eng
         loop(policy, instance, horizon, streams, (arms, recommended))
     else:
         for t, choice, _ in rounds(policy, instance, horizon, streams):
-            arms[t - 1], recommended[t - 1] = choice.arm, policy.recommend()
+            arms[t - 1], recommended[t - 1] = int(choice.arm or 0), policy.recommend()
     return Played(arms, recommended, time.perf_counter() - start, "numba" if loop else "numpy")
 
 
@@ -72,7 +71,7 @@ def chosen_engine(engine: str) -> str:
     return engine
 
 
-Loop = Callable[[Any, Instance, int, Streams, tuple[Array, Array]], None]
+Loop = Callable[[Any, Instance, int, Streams, tuple[Numbers, Numbers]], None]
 
 
 def compiled_loop(policy: Policy, instance: Instance) -> Loop | None:
@@ -87,7 +86,7 @@ def compiled_loop(policy: Policy, instance: Instance) -> Loop | None:
 
 
 def play_index(
-    policy: IndexPolicy, instance: Instance, horizon: int, streams: Streams, record: tuple[Array, Array]
+    policy: IndexPolicy, instance: Instance, horizon: int, streams: Streams, record: tuple[Numbers, Numbers]
 ) -> None:
     from kernelbandits import compiled
 
@@ -102,7 +101,7 @@ def play_index(
 
 
 def play_samples(
-    policy: GPTS, instance: Instance, horizon: int, streams: Streams, record: tuple[Array, Array]
+    policy: GPTS, instance: Instance, horizon: int, streams: Streams, record: tuple[Numbers, Numbers]
 ) -> None:
     from kernelbandits import compiled
 
@@ -128,5 +127,3 @@ def advance(loop: Any, policy: Any, world: Any, tables: Any, record: Any, first:
 
 def warn_beyond(policy: Policy, horizon: int) -> None:
     policy._check_round(max(horizon, 1))
-
-

@@ -1,0 +1,42 @@
+# Every target works on a fresh clone: the environment in .venv is made as needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: paper test lint bench clean help
+
+help:
+	@echo "make paper   reproduce the paper's experiments into results/paper"
+	@echo "make test    run all tests"
+	@echo "make lint    ruff and mypy"
+	@echo "make bench   measure the speed ratios into benchmarks/results"
+	@echo "make clean   remove .venv and results"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "kernelbandits needs Python 3.11 or newer, got $$($(PYTHON) --version 2>&1); try make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "a virtual environment needs Python's venv module (on Debian: apt install python3-venv)"; exit 1; }
+
+# One stamp for each set of extras, so that nothing is installed twice.
+$(VENV)/%.installed: pyproject.toml | $(BIN)/python
+	@echo "installing kernelbandits[$*] into $(VENV)"
+	@$(PIP) -e ".[$*]"
+	@touch $@
+
+paper: $(VENV)/experiments.installed
+	@$(BIN)/kernelbandits paper
+
+test: $(VENV)/test.installed
+	@$(BIN)/python -m pytest -n 2 -q
+
+lint: $(VENV)/test.installed $(VENV)/lint.installed
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: $(VENV)/bench.installed
+	@$(BIN)/python -m benchmarks speed
+
+clean:
+	rm -rf $(VENV) results

@@ -1,0 +1,1 @@
+"""Doors: no mathematics here."""

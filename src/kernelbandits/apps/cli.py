@@ -1,0 +1,198 @@
+"""The command line: paper, run, list."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kernelbandits import __version__
+from kernelbandits.apps import screen
+from kernelbandits.catalogue import POLICIES
+
+app = typer.Typer(
+    help="Kernelized bandits by exploration distributions.",
+    rich_markup_mode="markdown",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Workers = Annotated[int, typer.Option(min=1, help="Processes to spread the cells over; the result is the same.")]
+Engine = Annotated[str, typer.Option(help="auto, numba or numpy.")]
+
+PAPER_HELP = """Reproduce the paper's experiments and judge its claims.
+
+Writes the five-panel regret figure (PNG, SVG), summary.csv, rounds.npz, claims.md and a self-contained report.html.
+Interrupted, the same command goes on where it stopped.
+
+Examples:
+
+    kernelbandits paper
+
+    kernelbandits paper --quick --output /tmp/look
+
+    kernelbandits paper --no-map --seeds 50 --workers 4
+"""
+
+RUN_HELP = """Compare policies on any problem.
+
+A policy with settings of its own is spelled name:setting=value; problems, kernels and noises likewise
+(`kernelbandits list` shows what there is).
+
+Examples:
+
+    kernelbandits run --problem hartmann6 --policies simple-ucb,simple-bernoulli,gp-ts
+
+    kernelbandits run --problem branin --problem levy4 --policies all --kernel matern:0.3,2.5 --horizon 300 --seeds 10
+
+    kernelbandits run --problem ackley4 --policy simple-bernoulli:p=0.25 --policy "generic-gp:exploration=decay(1)"
+
+    kernelbandits run --problem csv:path=films.csv,target=stability --policies all --noise gaussian:0.05
+"""
+
+LIST_HELP = """Show what there is: policies, problems, kernels, laws, noises.
+
+Examples:
+
+    kernelbandits list
+
+    kernelbandits list policies
+"""
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if show:
+        typer.echo(f"kernelbandits {__version__}")
+        raise typer.Exit()
+
+
+@app.command(help=PAPER_HELP)
+def paper(
+    quick: Annotated[bool, typer.Option("--quick", help="T = 100 and 3 seeds, for a first look.")] = False,
+    horizon: Annotated[int | None, typer.Option(min=1, help="Rounds T. Default: 1000.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Independent runs. Default: 25.")] = None,
+    sensitivity: Annotated[bool, typer.Option("--map/--no-map", help="With or without the sensitivity map.")] = True,
+    output: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results/paper"),
+    workers: Workers = 2,
+    engine: Engine = "auto",
+    quiet: Quiet = False,
+) -> None:
+    from kernelbandits import report
+    from kernelbandits.experiment import process_mapper
+
+    rounds, runs = horizon or (100 if quick else 1000), seeds or (3 if quick else 25)
+    screen.engine_notice(engine, quiet)
+    screen.prefetch("pandas", "matplotlib.backends.backend_svg", "numba")
+    chosen = report.plan(rounds, runs, sensitivity, engine)
+    if chosen.missing:
+        screen.notice(chosen.missing, quiet)
+    with screen.progress("playing", chosen.size, quiet) as watch, process_mapper(workers) as mapper:
+        found = screen.resumable(output, lambda folder: report.reproduce(chosen, mapper, folder, watch))
+    with screen.waiting("drawing", quiet):
+        table = report.write_reproduction(found, output)
+    screen.finished(output)
+    if not quiet:
+        screen.show_summary(table)
+        screen.show_verdicts(found.verdicts)
+        screen.show_folder(output)
+
+
+@app.command(help=RUN_HELP)
+def run(
+    problem: Annotated[list[str], typer.Option(help="A problem, name or name:setting=value; may be repeated.")],
+    policies: Annotated[str, typer.Option(help="Names with commas between them, or all.")] = "",
+    policy: Annotated[list[str] | None, typer.Option(help="One policy with settings; may be repeated.")] = None,
+    horizon: Annotated[int, typer.Option(min=1, help="Rounds T.")] = 1000,
+    seeds: Annotated[int, typer.Option(min=1, help="Independent runs.")] = 25,
+    kernel: Annotated[str, typer.Option(help="E.g. rbf:0.2, matern:0.3,1.5, 0.5*rbf:0.2+0.5*linear.")] = "rbf:0.2",
+    noise_scale: Annotated[float, typer.Option(help="R, what the policies are told of the noise.")] = 1.0,
+    norm_bound: Annotated[float, typer.Option(help="D, what they are told of the reward's RKHS norm.")] = 1.0,
+    ridge: Annotated[float | None, typer.Option(help="Ridge of the policies that take one. Default: theirs.")] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Confidence of the rivals; the Generic-GP family keeps 1/2 unless set by name."),
+    ] = None,
+    gain: Annotated[str, typer.Option(help="Information gain: realised, greedy or analytic.")] = "realised",
+    ties: Annotated[str, typer.Option(help="random or lowest.")] = "random",
+    candidates: Annotated[int | None, typer.Option(min=1, help="Arms drawn on a test function. Default: 50.")] = None,
+    noise: Annotated[str | None, typer.Option(help="Noise of the rewards, e.g. gaussian:0.01, student:0.05,3.")] = None,
+    output: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results/run"),
+    workers: Workers = 2,
+    engine: Engine = "auto",
+    quiet: Quiet = False,
+) -> None:
+    from kernelbandits import report
+    from kernelbandits.catalogue import spelled_kernel, spelled_noise, spelled_problem
+    from kernelbandits.experiment import process_mapper, run_experiment
+
+    screen.engine_notice(engine, quiet)
+    law = spelled_noise(noise) if noise else None
+    chosen = [spelled_problem(text, candidates=candidates, noise=law) for text in problem]
+    entered = names(policies) + (policy or [])
+    settings = {"noise_scale": noise_scale, "norm_bound": norm_bound, "ridge": ridge, "delta": delta}
+    with (
+        screen.progress("playing", len(chosen) * len(entered), quiet) as watch,
+        process_mapper(workers) as mapper,
+    ):
+        results = screen.resumable(
+            output,
+            lambda folder: run_experiment(
+                chosen,
+                entered,
+                kernel=spelled_kernel(kernel),
+                horizon=horizon,
+                seeds=seeds,
+                mapper=mapper,
+                engine=engine,
+                folder=folder,
+                watch=watch,
+                gain=gain,
+                ties=ties,
+                **settings,
+            ),
+        )
+    with screen.waiting("drawing", quiet):
+        table = report.write_run(results, output)
+    screen.finished(output)
+    if not quiet:
+        screen.show_summary(table)
+        screen.show_folder(output)
+
+
+@app.command("list", help=LIST_HELP)
+def list_(
+    what: Annotated[str | None, typer.Argument(help="policies, problems, kernels, laws or noises.")] = None,
+) -> None:
+    screen.show_catalogue(what)
+
+
+def names(policies: str) -> list[str]:
+    """The policies of a comma-separated list; "all" is every one that needs no law of its own."""
+    if policies.strip() == "all":
+        return [name for name in POLICIES if name != "generic-gp"]
+    return [name.strip() for name in policies.split(",") if name.strip()]
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Exit codes: 0 done, 2 a wrong argument, 74 storage, 130 interrupted."""
+    sys.exit(exit_code(lambda: app(argv, standalone_mode=True)))
+
+
+def exit_code(work: Callable[[], Any]) -> int:
+    try:
+        work()
+    except ValueError as error:
+        return screen.failed(str(error), 2)
+    except OSError as error:
+        return screen.failed(str(error), 74)
+    except KeyboardInterrupt:
+        return screen.failed("interrupted; the same command goes on where it stopped", 130)
+    return 0

@@ -1,0 +1,120 @@
+"""The paper in one run: its five problems and six policies, its claims judged, and where they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from kernelbandits.checks import Array
+from kernelbandits.experiment import Cell, CellResult, Results, run_cells
+from kernelbandits.experiment.paper import (
+    PRESET,
+    Setting,
+    least_norms,
+    paired_times,
+    paper_cells,
+    paper_problems,
+    sensitivity_settings,
+)
+from kernelbandits.experiment.runner import Mapper, Watcher
+from kernelbandits.kernels import RBF
+from kernelbandits.problems import Problem
+from kernelbandits.report.claims import (
+    Verdict,
+    efficiency_claims,
+    judge,
+    performance_claims,
+    regret_samples,
+    with_times,
+)
+
+TIMED = "hartmann6"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be played."""
+
+    problems: tuple[Problem, ...]
+    missing: str | None
+    """Why a problem is left out, if one is."""
+    horizon: int
+    seeds: int
+    engine: str
+    cells: tuple[Cell, ...]
+    map: Mapping[Setting, tuple[Cell, ...]]
+
+    @property
+    def size(self) -> int:
+        """How many distinct cells there are."""
+        main = {cell.key for cell in self.cells}
+        return len(main) + len({cell.key for cell in self.map_cells} - main)
+
+    @property
+    def map_cells(self) -> list[Cell]:
+        return [cell for cells in self.map.values() for cell in cells]
+
+
+def plan(horizon: int = 1000, seeds: int = 25, with_map: bool = True, engine: str = "auto") -> Plan:
+    problems, missing = paper_problems()
+    cells = paper_cells(PRESET, problems, horizon, seeds, engine)
+    settings = sensitivity_settings() if with_map else ()
+    sensitivity = {s: paper_cells(s, problems, horizon, seeds, engine) for s in settings}
+    return Plan(problems, missing, horizon, seeds, engine, cells, sensitivity)
+
+
+@dataclass(frozen=True)
+class MapEntry:
+    """One setting: the final regrets by (problem, policy), and the verdicts they give."""
+
+    setting: Setting
+    endings: Mapping[tuple[str, str], Array]
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    plan: Plan
+    results: Results
+    times: Mapping[str, Array]
+    """Seconds a round on each seed, the policies taken in turn."""
+    norms: Mapping[str, Array]
+    """The least RKHS norm of the rewards of each problem and seed."""
+    verdicts: tuple[Verdict, ...]
+    map: tuple[MapEntry, ...]
+
+
+def reproduce(
+    chosen: Plan, mapper: Mapper = map, folder: Path | None = None, watch: Watcher | None = None
+) -> Reproduction:
+    """Play the plan and judge it; interrupted, it goes on from the cells in the folder."""
+    found = run_cells(chosen.cells, mapper=mapper, folder=folder, watch=watch)
+    results = Results(chosen.cells, found)
+    ended = {key: result.ending() for key, result in found.items()}
+    rest = [cell for cell in chosen.map_cells if cell.key not in ended]
+    ended |= run_cells(rest, mapper=mapper, folder=folder, watch=watch, endings=True)
+    times, norms = measured(chosen)
+    claims = performance_claims() + efficiency_claims(TIMED)
+    verdicts = judge(claims, with_times(regret_samples(endings_of(chosen.cells, ended)), times))
+    entries = tuple(map_entry(setting, cells, ended) for setting, cells in chosen.map.items())
+    return Reproduction(chosen, results, times, norms, verdicts, entries)
+
+
+def measured(chosen: Plan) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
+    """Times and norms, on one BLAS thread."""
+    timed = next(p for p in chosen.problems if p.name == TIMED)
+    with threadpool_limits(limits=1):
+        times = paired_times(timed, PRESET, chosen.horizon, chosen.seeds, chosen.engine)
+        return times, least_norms(chosen.problems, RBF(PRESET.lengthscale), chosen.seeds)
+
+
+def endings_of(cells: Sequence[Cell], ended: Mapping[str, CellResult]) -> dict[tuple[str, str], Array]:
+    return {cell.name: ended[cell.key].regret[:, -1] for cell in cells}
+
+
+def map_entry(setting: Setting, cells: Sequence[Cell], ended: Mapping[str, CellResult]) -> MapEntry:
+    endings = endings_of(cells, ended)
+    return MapEntry(setting, endings, judge(performance_claims(), regret_samples(endings)))

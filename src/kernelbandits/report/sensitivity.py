@@ -1,0 +1,101 @@
+"""Where each claim holds: the map over R, lengthscale and ridge, and the effects of R and of the ridge apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kernelbandits.checks import Array
+from kernelbandits.experiment.paper import COMPARED, FAMILY, NOISE_SCALES, PRESET, Setting
+from kernelbandits.report import figures, html
+from kernelbandits.report.reproduction import MapEntry, Reproduction
+from kernelbandits.report.summary import half_width
+from kernelbandits.report.wording import number
+
+SHORT = {
+    "best": "Bernoulli best",
+    "reducing": "reducing helps",
+    "gaussian": "Gaussian < GP-TS",
+    "categorical": "Categorical < UCBs",
+    "similar": "three similar",
+    "perovskite": "three < the rest",
+}
+ONE, NOISE = "ridge 1", "ridge R²"
+CAPTION = "R, lengthscale and ridge are what the policies are told; the noise of the rewards stays the same."
+RIDGES = "The ridge is that of the Generic-GP family; IGP-UCB and GP-TS keep their own 1 + 2/T in every column."
+
+Endings = Mapping[tuple[str, str], Array]
+
+
+def map_sections(found: Reproduction, folder: Path) -> list[str]:
+    """sensitivity.csv, and the parts of the page; figures where they can be drawn."""
+    write_map(found.map, folder / "sensitivity.csv")
+    effects = effects_of(found)
+    map_svg, effects_svg = "", ""
+    if figures.available():
+        columns = [column_title(entry.setting) for entry in found.map]
+        map_svg = figures.map_figure(map_rows(found), columns, folder / "sensitivity")
+        effects_svg = figures.effects_figure(effects, NOISE_SCALES, folder / "effects")
+    ended = f"Mean regret after {found.plan.horizon} rounds at lengthscale {PRESET.lengthscale:g}."
+    return [
+        html.section("Where does each claim hold?", html.figure(map_svg, CAPTION), html.paragraph(RIDGES)),
+        html.section("The effect of R, and of the ridge", html.figure(effects_svg, ended), effects_table(effects)),
+    ]
+
+
+def column_title(setting: Setting) -> tuple[str, str]:
+    return f"lengthscale {setting.lengthscale:g}", f"R {setting.noise_scale:g}, {ridge_name(setting)}"
+
+
+def ridge_name(setting: Setting) -> str:
+    return NOISE if setting.ridge_is_noise else ONE
+
+
+def map_rows(found: Reproduction) -> dict[str, list[str]]:
+    """claim and problem -> its verdict in every setting."""
+    titles = {p.name: p.title for p in found.plan.problems}
+    rows: dict[str, list[str]] = {}
+    for entry in found.map:
+        for verdict in entry.verdicts:
+            for name in {d.comparison.problem: None for d in verdict.differences}:
+                rows.setdefault(f"{SHORT[verdict.claim.key]} — {titles[name]}", []).append(verdict.on(name))
+    return rows
+
+
+def write_map(entries: Sequence[MapEntry], path: Path) -> None:
+    import pandas as pd
+
+    rows = [
+        {**vars(entry.setting), "problem": problem, "policy": policy, **regret_of(values)}
+        for entry in entries
+        for (problem, policy), values in entry.endings.items()
+    ]
+    pd.DataFrame(rows).to_csv(path, index=False)
+
+
+def regret_of(values: Array) -> dict[str, float]:
+    mean, half = float(values.mean()), float(half_width(values))
+    return {"regret_mean": mean, "regret_low": mean - half, "regret_high": mean + half}
+
+
+def effects_of(found: Reproduction) -> figures.Effects:
+    """Mean regret at each R and ridge, at the preset's lengthscale; at R = 1 the two ridges are one."""
+    mine = [entry for entry in found.map if entry.setting.lengthscale == PRESET.lengthscale]
+    endings = {(entry.setting.noise_scale, ridge_name(entry.setting)): entry.endings for entry in mine}
+    endings[1.0, NOISE] = endings[1.0, ONE]
+    return {p.title: {label: means_of(endings, p.name, label) for label in COMPARED} for p in found.plan.problems}
+
+
+def means_of(endings: Mapping[tuple[float, str], Endings], problem: str, label: str) -> dict[str, list[float]]:
+    ridges = (ONE, NOISE) if label in FAMILY else (ONE,)
+    return {ridge: [float(endings[r, ridge][problem, label].mean()) for r in NOISE_SCALES] for ridge in ridges}
+
+
+def effects_table(effects: figures.Effects) -> str:
+    rows = [
+        [title, label, *(number(mean) for mean in reversed(ridges[ONE])), number(ridges.get(NOISE, [None])[0])]
+        for title, policies in effects.items()
+        for label, ridges in policies.items()
+    ]
+    scales = [f"R = {r:g}, {ONE}" for r in reversed(NOISE_SCALES)]
+    return html.table(("problem", "policy", *scales, f"R = {NOISE_SCALES[0]:g}, {NOISE}"), rows, text=(1,))

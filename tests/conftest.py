@@ -1,0 +1,78 @@
+"""What all tests share: one BLAS thread, no silent skips under CI, and the catalogue's policies ready to build."""
+
+from __future__ import annotations
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+    os.environ[variable] = "1"
+
+import warnings  # noqa: E402
+from collections.abc import Callable, Iterator  # noqa: E402
+from typing import Any  # noqa: E402
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+import kernelbandits as kb  # noqa: E402
+from kernelbandits.catalogue import policy_entry, shared_settings  # noqa: E402
+
+settings.register_profile("kernelbandits", deadline=None, derandomize=True, database=None)
+settings.load_profile("kernelbandits")
+
+SHARED = {"noise_scale": 0.5, "norm_bound": 2.0, "horizon": 50}
+"""What a policy of the catalogue is given unless a test says otherwise."""
+
+skipped: list[str] = []
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail"):
+        skipped.append(report.nodeid)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.skipped:
+        skipped.append(report.nodeid)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Under CI a skipped test is a failure: nothing may go untested without a word."""
+    if os.environ.get("CI") and skipped:
+        print("\nskipped under CI:", *dict.fromkeys(skipped), sep="\n  ")
+        session.exitstatus = 1
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    """The warnings of this package are another test's business."""
+    with warnings.catch_warnings():
+        for category in (kb.TheoryWarning, kb.NumericsWarning, kb.DataNotice):
+            warnings.simplefilter("ignore", category)
+        yield
+
+
+Build = Callable[..., kb.Policy]
+
+
+@pytest.fixture(scope="session")
+def build() -> Build:
+    """build(name, points, kernel, **settings): a policy of the catalogue, whatever its constructor asks for."""
+
+    def build(name: str, points: Any, kernel: Any = None, **given: Any) -> kb.Policy:
+        entry = policy_entry(name)
+        chosen = shared_settings(entry, SHARED | given)
+        if name == "generic-gp" and "exploration" not in given:
+            chosen["exploration"] = kb.Categorical((0.25, 0.25, 0.5), support=(-1.0, 0.5, 1.5))
+        chosen |= {key: value for key, value in given.items() if key in (*entry.settings, "exploration")}
+        return kb.policy(name, points, kb.RBF(0.3) if kernel is None else kernel, **chosen)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def cloud() -> np.ndarray:
+    """Twelve points of the unit square."""
+    return np.random.default_rng(12).random((12, 2))

@@ -1,0 +1,436 @@
+"""One suite for every policy of the catalogue: a new member is tested without being asked."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import kernelbandits as kb
+from kernelbandits import posterior as posterior_room
+from kernelbandits.catalogue import POLICIES
+from kernelbandits.policies import IndexPolicy
+from kernelbandits.streams import Drawn
+
+every_policy = pytest.mark.parametrize("name", POLICIES)
+every_index_policy = pytest.mark.parametrize(
+    "name", [name for name, entry in POLICIES.items() if issubclass(entry.constructor, IndexPolicy)]
+)
+
+
+def reward_of(choice: kb.Choice, t: int) -> float:
+    return float(np.sin(4 * choice.x.sum()) + 0.3 * (-1) ** t)
+
+
+def played(policy: kb.Policy, horizon: int = 25, seed: int = 1) -> list[tuple[kb.Choice, float]]:
+    events, streams = [], kb.Streams(seed)
+    for t in range(1, horizon + 1):
+        choice = policy.ask(t, streams)
+        events.append((choice, reward_of(choice, t)))
+        policy.tell(*events[-1])
+    return events
+
+
+def state(policy: kb.Policy) -> list[np.ndarray]:
+    p = policy.posterior
+    parts = (p.mean, p.variance, p.log_det, p.counts, p.tally.sums, p.events, getattr(p, "cov", 0.0))
+    return [np.array(part) for part in parts]
+
+
+def same_state(left: list[np.ndarray], right: list[np.ndarray]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+# ---------------------------------------------------------------- asking and telling
+
+
+@every_policy
+def test_asking_changes_nothing(name, build, cloud):
+    policy, streams = build(name, cloud), kb.Streams(1)
+    for t in range(1, 20):
+        before = state(policy)
+        choice = policy.ask(t, streams)
+        assert choice == policy.ask(t, streams) == policy.ask(t, kb.Streams(1))
+        policy.ask(t + 7, streams)
+        assert policy.ask(t, streams) == choice
+        assert same_state(state(policy), before)
+        policy.tell(choice, reward_of(choice, t))
+
+
+@every_policy
+def test_replaying_the_rewards_rebuilds_the_policy(name, build, cloud):
+    policy, again = build(name, cloud), build(name, cloud)
+    for choice, reward in played(policy):
+        again.tell(choice, reward)
+    assert same_state(state(policy), state(again))
+    assert policy.ask(26, kb.Streams(1)) == again.ask(26, kb.Streams(1))
+
+
+@every_policy
+def test_the_number_of_the_arm_and_the_reward_are_all_that_telling_needs(name, build, cloud):
+    policy, bare, pointed = (build(name, cloud) for _ in range(3))
+    for choice, reward in played(policy):
+        bare.tell(bare.choice(np.int64(choice.arm)), np.float64(reward))
+        pointed.tell(kb.Choice(choice.x.tolist()), reward)
+    assert same_state(state(policy), state(bare))
+    assert same_state(state(policy), state(pointed))
+
+
+@every_policy
+def test_equal_seeds_give_equal_choices_and_different_seeds_different_ones(name, build, cloud):
+    first, again, other = (played(build(name, cloud), seed=seed) for seed in (1, 1, 2))
+    assert [choice for choice, _ in first] == [choice for choice, _ in again]
+    assert [choice.arm for choice, _ in first] != [choice.arm for choice, _ in other]
+
+
+@every_policy
+def test_a_choice_is_one_of_the_arms(name, build, cloud):
+    policy = build(name, cloud)
+    for choice, _ in played(policy):
+        assert type(choice.arm) is int
+        np.testing.assert_array_equal(choice.x, cloud[choice.arm])
+        assert all(type(value) is float and math.isfinite(value) for value in choice.note.values())
+
+
+@every_policy
+def test_a_policy_learns_what_it_was_told(name, build, cloud):
+    policy = build(name, cloud)
+    events = played(policy)
+    arms = [choice.arm for choice, _ in events]
+    np.testing.assert_array_equal(policy.posterior.counts, np.bincount(arms, minlength=12))
+    mean, sd = policy.posterior.at(cloud)
+    np.testing.assert_allclose(policy.posterior.mean, mean, atol=1e-9)
+    np.testing.assert_allclose(policy.posterior.sd, sd, atol=1e-7)
+    assert policy.recommend() == policy.posterior.mean.argmax()
+
+
+@every_policy
+def test_a_generator_may_be_used_and_is_drawn_from_in_the_order_weight_tie_sample(name, build, cloud):
+    class Written(Drawn):
+        def uniform(self, purpose, t):
+            asked.append(purpose)
+            return super().uniform(purpose, t)
+
+        def normal(self, purpose, t, n):
+            asked.append(purpose)
+            return super().normal(purpose, t, n)
+
+    policy, asked = build(name, cloud), []
+    choice = policy.ask(1, Written(np.random.default_rng(5)))
+    assert asked == [purpose for purpose in ("weight", "tie", "sample") if purpose in asked]
+    assert asked
+    rng = np.random.default_rng(5)
+    assert policy.ask(1, rng) == choice
+    spent = np.random.default_rng(5)
+    for purpose in asked:
+        spent.random() if purpose != "sample" else spent.standard_normal(2 * len(cloud))
+    assert rng.random() == spent.random()
+
+
+@every_index_policy
+def test_the_weight_is_the_first_number_of_the_generator_and_the_tie_the_second(name, build, cloud):
+    policy = build(name, cloud)
+    choice = policy.ask(1, np.random.default_rng(6))
+    u, tie = np.random.default_rng(6).random(2)
+    weight = policy.exploration.law(1, policy.posterior).draw(u)
+    assert choice.note["weight"] == weight
+    assert choice.arm == int(tie * len(cloud))
+
+
+# ---------------------------------------------------------------- the index
+
+
+@every_index_policy
+def test_the_choice_maximises_the_index_at_the_weight_drawn(name, build, cloud):
+    policy, streams = build(name, cloud), kb.Streams(3)
+    for t in range(1, 26):
+        choice = policy.ask(t, streams)
+        index = policy.index(t, choice.note["weight"])
+        assert index[choice.arm] >= index.max() - 1e-12 * max(1, abs(index.max()))
+        policy.tell(choice, reward_of(choice, t))
+
+
+@every_index_policy
+def test_the_index_is_the_mean_plus_the_weighted_width_times_the_sd(name, build, cloud):
+    """sd and not its square; a negative weight lowers the index; weight 0 leaves the mean alone."""
+    policy = build(name, cloud)
+    played(policy, 10)
+    p, width = policy.posterior, policy.width(11, policy.posterior.log_det)
+    for weight in (1.0, 0.3, 0.0, -1.0):
+        np.testing.assert_allclose(policy.index(11, weight), p.mean + weight * width * np.sqrt(p.variance), rtol=1e-13)
+    np.testing.assert_array_equal(policy.index(11), policy.index(11, 1.0))
+
+
+@every_index_policy
+def test_the_note_says_why(name, build, cloud):
+    policy, streams = build(name, cloud), kb.Streams(4)
+    played(policy, 10)
+    choice = policy.ask(11, streams)
+    note, p = choice.note, policy.posterior
+    assert set(note) == {"weight", "width", "mean", "sd"}
+    assert (note["mean"], note["sd"]) == (p.mean[choice.arm], p.sd[choice.arm])
+    assert note["width"] == policy.width(11, p.log_det)
+    total = note["mean"] + note["weight"] * note["width"] * note["sd"]
+    assert total == pytest.approx(policy.index(11, note["weight"])[choice.arm], rel=1e-14)
+
+
+@every_index_policy
+def test_permuting_the_arms_permutes_the_index(name, build, cloud):
+    order = np.random.default_rng(0).permutation(12)
+    policy, permuted = build(name, cloud), build(name, cloud[order])
+    place = np.argsort(order)
+    for choice, reward in played(policy):
+        permuted.tell(permuted.choice(int(place[choice.arm])), reward)
+    for weight in (1.0, -0.5):
+        np.testing.assert_allclose(permuted.index(26, weight), policy.index(26, weight)[order], atol=1e-12)
+
+
+def test_permuting_the_arms_permutes_the_law_of_a_posterior_draw(build, cloud):
+    order = np.random.default_rng(0).permutation(12)
+    policy, permuted = build("gp-ts", cloud), build("gp-ts", cloud[order])
+    place = np.argsort(order)
+    for choice, reward in played(policy):
+        permuted.tell(permuted.choice(int(place[choice.arm])), reward)
+
+    def mean_and_cov(rule):
+        zero, unit = np.zeros(12), np.eye(12)
+        mean = rule.sample(26, zero, zero)
+        columns = [rule.sample(26, row, zero) - mean for row in unit]
+        columns += [rule.sample(26, zero, row) - mean for row in unit]
+        return mean, np.array(columns).T @ np.array(columns)
+
+    mean, cov = mean_and_cov(policy)
+    scale = policy.width(26, policy.posterior.log_det)
+    np.testing.assert_allclose(cov, scale**2 * policy.posterior.cov, atol=1e-10)
+    np.testing.assert_allclose(mean_and_cov(permuted)[0], mean[order], atol=1e-12)
+    np.testing.assert_allclose(mean_and_cov(permuted)[1], cov[np.ix_(order, order)], atol=1e-10)
+
+
+@every_index_policy
+def test_the_rule_for_ties_does_not_change_the_weights(name, build, cloud):
+    random, lowest = build(name, cloud, ties="random"), build(name, cloud, ties="lowest")
+    for t in range(1, 30):
+        first, second = random.ask(t, kb.Streams(5)), lowest.ask(t, kb.Streams(5))
+        assert first.note["weight"] == second.note["weight"]
+
+
+@every_index_policy
+def test_at_the_first_round_all_arms_tie(name, build, cloud):
+    assert build(name, cloud, ties="lowest").ask(1, kb.Streams(0)).arm == 0
+    arms = [build(name, cloud).ask(1, kb.Streams(seed)).arm for seed in range(60)]
+    assert len(set(arms)) > 8
+
+
+# ---------------------------------------------------------------- what is refused
+
+BAD_REWARDS = [math.nan, math.inf, -math.inf, None, "", "1,5", "1.5", True, False, 1j, 1e300, -1e200, 10**400, [1.0], np.nan]
+
+
+@every_policy
+def test_a_refused_reward_changes_nothing(name, build, cloud):
+    policy = build(name, cloud)
+    played(policy, 5)
+    before, choice = state(policy), policy.ask(6, kb.Streams(1))
+    for bad in BAD_REWARDS:
+        with pytest.raises(ValueError, match="tell needs"):
+            policy.tell(choice, bad)
+        assert same_state(state(policy), before)
+        assert policy.ask(6, kb.Streams(1)) == choice
+    policy.tell(choice, 1.0)
+    assert policy.posterior.events == 6
+
+
+@every_policy
+@pytest.mark.parametrize("reward", [1e150, -1e150, 5e-324, -0.0, 1, np.float32(0.5), np.int64(3)])
+def test_an_extreme_reward_is_learnt_and_the_posterior_stays_finite(name, reward, build, cloud):
+    policy = build(name, cloud)
+    policy.tell(policy.choice(3), reward)
+    assert np.isfinite(policy.posterior.mean).all()
+    assert policy.ask(2, kb.Streams(0)).arm in range(12)
+
+
+BAD_CHOICES = [
+    kb.Choice([0.0, 0.0], 12),
+    kb.Choice([0.0, 0.0], -1),
+    kb.Choice([0.0, 0.0], 1.0),
+    kb.Choice([0.0, 0.0], True),
+    kb.Choice([0.0, 0.0], "3"),
+    kb.Choice([0.123, 0.456]),
+    kb.Choice([0.123]),
+    kb.Choice([0.1, 0.2, 0.3]),
+    kb.Choice(0.5),
+    kb.Choice(None),
+    kb.Choice([math.nan, 0.0]),
+    kb.Choice("arm"),
+]
+
+
+@every_policy
+@pytest.mark.parametrize("choice", BAD_CHOICES, ids=lambda choice: f"{choice.x}, {choice.arm!r}")
+def test_a_choice_that_is_no_arm_is_refused_and_changes_nothing(name, choice, build, cloud):
+    policy = build(name, cloud)
+    before = state(policy)
+    with pytest.raises(ValueError, match="needs"):
+        policy.tell(choice, 1.0)
+    assert same_state(state(policy), before)
+
+
+@every_policy
+@pytest.mark.parametrize("arm", [12, -1, 1.5, "0", None, True])
+def test_an_arm_that_does_not_exist_has_no_choice(name, arm, build, cloud):
+    with pytest.raises(ValueError, match="choice needs"):
+        build(name, cloud).choice(arm)
+
+
+@every_policy
+@pytest.mark.parametrize("t", [0, -3])
+def test_rounds_count_from_one(name, t, build, cloud):
+    with pytest.raises(ValueError, match=f"needs a round t >= 1, got {t}"):
+        build(name, cloud).ask(t, kb.Streams(0))
+
+
+@every_policy
+@pytest.mark.parametrize("rng", [None, 0, np.random.RandomState(0)])
+def test_randomness_from_anywhere_else_is_refused(name, rng, build, cloud):
+    with pytest.raises(ValueError, match="needs a kb.Streams or a numpy Generator"):
+        build(name, cloud).ask(1, rng)
+
+
+# ---------------------------------------------------------------- small and odd domains
+
+
+@every_policy
+def test_one_arm_is_enough(name, build):
+    policy = build(name, [[0.5, 0.5]])
+    assert {choice.arm for choice, _ in played(policy, 5)} == {0}
+
+
+@every_policy
+@pytest.mark.parametrize("ties", ["random", "lowest"])
+def test_repeated_arms_are_played_and_learn_alike(name, ties, build, cloud, quiet):
+    policy = build(name, np.vstack([cloud, cloud]), ties=ties)
+    played(policy, 25)
+    np.testing.assert_allclose(policy.posterior.mean[:12], policy.posterior.mean[12:], atol=1e-12)
+    np.testing.assert_allclose(policy.posterior.sd[:12], policy.posterior.sd[12:], atol=1e-9)
+
+
+@every_policy
+def test_two_identical_arms_work(name, build, quiet):
+    arms = {choice.arm for choice, _ in played(build(name, [[0.5], [0.5]]), 20)}
+    assert arms <= {0, 1}
+
+
+@every_policy
+def test_a_horizon_of_one_works(name, build, cloud):
+    policy = build(name, cloud, horizon=1)
+    choice = policy.ask(1, kb.Streams(0))
+    policy.tell(choice, 1.0)
+    assert np.isfinite(policy.posterior.mean).all()
+
+
+@every_policy
+def test_asked_beyond_its_horizon_it_says_so_once_and_goes_on(name, build, cloud):
+    policy = build(name, cloud, horizon=3)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        played(policy, 8)
+    expected = ["asked beyond its horizon 3"] if policy.horizon else []
+    assert [text for w in said for text in expected if text in str(w.message)] == expected
+    assert len(said) == len(expected)
+    assert policy.posterior.events == 8
+
+
+@pytest.mark.parametrize("name", [name for name, entry in POLICIES.items() if entry.constructor is not kb.GPTS])
+def test_the_same_rounds_are_played_on_a_pool_without_the_covariance(name, build, cloud, monkeypatch):
+    on_arms = [choice.arm for choice, _ in played(build(name, cloud), 40)]
+    monkeypatch.setattr(posterior_room, "LARGEST_COVARIANCE", 5)
+    policy = build(name, cloud)
+    assert isinstance(policy.posterior, kb.PoolPosterior)
+    assert [choice.arm for choice, _ in played(policy, 40)] == on_arms
+
+
+def test_a_joint_draw_over_too_many_arms_is_refused_with_its_memory(build):
+    with pytest.raises(ValueError, match=r"GPTS needs joint draws over at most 2000 arms, got '2001 arms"):
+        build("gp-ts", np.arange(2001.0)[:, None])
+
+
+# ---------------------------------------------------------------- what is said
+
+
+@every_policy
+def test_what_was_chosen_for_the_user_is_written_in_the_settings(name, build, cloud):
+    policy = build(name, cloud)
+    assert {"ridge", "ties", "horizon", "exploration", "gain"} <= set(policy.settings)
+    assert policy.settings["ridge"] == policy.posterior.ridge
+    assert policy.settings["ties"] == policy.ties == "random"
+
+
+RKHS = [
+    name
+    for name, entry in POLICIES.items()
+    if {"noise_scale", "norm_bound"} <= set(entry.settings) and entry.constructor is not kb.GPUCB
+]
+"""Those whose guarantee is for |f| <= D; GP-UCB's finite schedule is for f ~ GP(0, k)."""
+
+
+@pytest.mark.parametrize("name", RKHS)
+@pytest.mark.parametrize(("setting", "symbol"), [("noise_scale", "R"), ("norm_bound", "D")])
+def test_a_bound_of_zero_is_allowed_with_a_warning(name, setting, symbol, build, cloud):
+    with pytest.warns(kb.TheoryWarning, match=f"{setting} {symbol} = 0 makes its width degenerate"):
+        policy = build(name, cloud, **{setting: 0.0})
+    played(policy, 5)
+
+
+@pytest.mark.parametrize("name", RKHS)
+def test_a_kernel_above_one_is_allowed_with_a_warning_that_names_the_remedy(name, build, cloud):
+    with pytest.warns(kb.TheoryWarning, match=r"needs k\(x, x\) <= 1, got 3; .*Normalised"):
+        build(name, cloud, 3.0 * kb.RBF(0.3))
+
+
+def test_gp_ucb_for_a_bounded_norm_heeds_its_conditions_too(build, cloud):
+    with pytest.warns(kb.TheoryWarning, match="norm_bound D = 0"):
+        kb.GPUCB(cloud, kb.RBF(0.3), noise_scale=0.5, norm_bound=0.0, schedule="rkhs")
+    with pytest.warns(kb.TheoryWarning, match=r"needs k\(x, x\) <= 1, got 3"):
+        kb.GPUCB(cloud, 3.0 * kb.RBF(0.3), noise_scale=0.5, norm_bound=1.0, schedule="rkhs")
+    for schedule in ("finite", "rkhs"):
+        with pytest.raises(ValueError, match="GPUCB needs noise_scale > 0, got 0.0"):
+            kb.GPUCB(cloud, kb.RBF(0.3), noise_scale=0.0, norm_bound=1.0, schedule=schedule)
+    with pytest.raises(ValueError, match="GPUCB needs norm_bound for the rkhs schedule, got None"):
+        kb.GPUCB(cloud, kb.RBF(0.3), noise_scale=0.5, schedule="rkhs")
+
+
+@every_policy
+def test_under_the_theorys_conditions_nothing_is_said(name, build, cloud):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        played(build(name, cloud), 50)
+
+
+def test_a_policy_takes_its_arms_as_an_array_or_as_arms(cloud):
+    by_array = kb.SimpleUCB(cloud, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0)
+    by_arms = kb.SimpleUCB(kb.Arms(cloud), kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0)
+    assert played(by_array) == played(by_arms)
+
+
+def test_choices_are_compared_by_value():
+    x = np.array([1.0, 2.0])
+    assert kb.Choice(x, 1, {"weight": 1.0}) == kb.Choice(x.copy(), 1, {"weight": 1.0})
+    assert kb.Choice(x, 1) != kb.Choice(x, 2)
+    assert kb.Choice(x, 1) != kb.Choice(x + 1, 1)
+    assert kb.Choice(x, 1, {"weight": 1.0}) != kb.Choice(x, 1)
+    assert kb.Choice(x, 1) != "choice"
+
+
+def test_the_tuned_ridge_of_whitehouse_balances_the_eigendecay_of_a_matern_kernel(cloud):
+    policy = kb.WhitehouseUCB(cloud, kb.Matern(0.3, nu=1.5), noise_scale=1, norm_bound=1, ridge="matern", horizon=1000)
+    assert policy.posterior.ridge == pytest.approx(1000 ** (2 / (3 + 4)))
+    for kernel, ridge, horizon in (
+        (kb.RBF(0.3), "matern", 1000),
+        (kb.Matern(0.3), "matern", None),
+        (kb.Matern(0.3), "tuned", 1000),
+        (kb.Matern(0.3), "1.0", 1000),
+    ):
+        with pytest.raises(ValueError, match="needs"):
+            kb.WhitehouseUCB(cloud, kernel, noise_scale=1, norm_bound=1, ridge=ridge, horizon=horizon)
