@@ -17,11 +17,7 @@ from kernelbandits.domains import argmax
 from kernelbandits.policies import IndexPolicy
 from kernelbandits.problems import GaussianNoise, Instance, RademacherNoise, RKHSFunction, UniformNoise
 
-LOOPS = [
-    name
-    for name, entry in POLICIES.items()
-    if issubclass(entry.constructor, (IndexPolicy, kb.GPTS))
-]
+LOOPS = [name for name, entry in POLICIES.items() if issubclass(entry.constructor, (IndexPolicy, kb.GPTS))]
 every_loop = pytest.mark.parametrize("name", LOOPS)
 
 PROBLEMS = {

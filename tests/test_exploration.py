@@ -183,9 +183,7 @@ def test_the_limits_of_a_mixture_are_its_parts(u):
     assert kb.Mixture((0.0, 1.0), parts).draw(u) == kb.Gaussian().draw(u)
 
 
-WEIGHTS = st.lists(st.floats(0.001, 1.0), min_size=2, max_size=5).map(
-    lambda w: tuple(np.array(w) / math.fsum(w))
-)
+WEIGHTS = st.lists(st.floats(0.001, 1.0), min_size=2, max_size=5).map(lambda w: tuple(np.array(w) / math.fsum(w)))
 
 
 @given(WEIGHTS)
@@ -219,7 +217,10 @@ def test_a_categorical_law_may_have_any_support_in_any_order():
 
 
 def test_weights_off_by_rounding_are_renormalised_and_others_refused():
-    for law in (kb.Categorical((0.5, 0.5 + 1e-12)), kb.Mixture((0.5, 0.5 - 1e-12), (kb.Gaussian(), kb.Gaussian()))):
+    for law in (
+        kb.Categorical((0.5, 0.5 + 1e-12)),
+        kb.Mixture((0.5, 0.5 - 1e-12), (kb.Gaussian(), kb.Gaussian())),
+    ):
         assert abs(math.fsum(law.weights) - 1) < 2e-16
     for off in (1e-3, -1e-3, 0.5):
         with pytest.raises(ValueError, match=f"needs weights that sum to 1, got {1 + off}"):
@@ -325,8 +326,16 @@ class Broken:
 
 @pytest.mark.parametrize(
     "ppf",
-    [lambda u: math.nan, lambda u: math.inf, lambda u: np.zeros(3), lambda u: None, lambda u: "1", lambda u: True]
-    + [lambda u, rng=np.random.default_rng(0): rng.random()],  # noqa: B008
+    [
+        lambda u: math.nan,
+        lambda u: math.inf,
+        lambda u: np.zeros(3),
+        lambda u: None,
+        lambda u: "1",
+        lambda u: True,
+        lambda u, rng=np.random.default_rng(0): rng.random(),  # noqa: B008
+    ],
+    ids=["nan", "inf", "vector", "none", "text", "truth", "irreproducible"],
 )
 def test_a_law_from_outside_that_gives_no_finite_weight_is_refused_by_name(ppf):
     with pytest.raises(ValueError, match="Broken needs"):

@@ -44,7 +44,12 @@ def index_of(policy, weight=1.0):
         (simple_ucb(), 0.5, 1.445677, [1.167996, 0.772248, 1.445677]),
         (simple_ucb(), -1.0, -2.891355, [-1.335991, -2.294497, -2.891355]),
         (told(kb.WhitehouseUCB(BASIS, kb.Linear(), **THEORY)), 1.0, 3.264608, [2.218155, 2.058426, 3.264608]),
-        (told(kb.IGPUCB(BASIS, kb.Linear(), horizon=T, **THEORY)), 1.0, 3.446886, [2.334322, 2.201828, 3.446886]),
+        (
+            told(kb.IGPUCB(BASIS, kb.Linear(), horizon=T, **THEORY)),
+            1.0,
+            3.446886,
+            [2.334322, 2.201828, 3.446886],
+        ),
         (
             told(kb.GPUCB(BASIS, kb.Linear(), schedule="rkhs", gain=lambda t: {4: 2.7080502}[int(t)], **THEORY)),
             1.0,
@@ -52,13 +57,29 @@ def index_of(policy, weight=1.0):
             [67.765670, 89.920903, 201.963678],
         ),
         (
-            told(kb.GPUCB(BASIS, kb.Linear(), schedule="rkhs", gain=GreedyGain(kb.Linear(), kb.Arms(BASIS), R**2).value, **THEORY)),
+            told(
+                kb.GPUCB(
+                    BASIS,
+                    kb.Linear(),
+                    schedule="rkhs",
+                    gain=GreedyGain(kb.Linear(), kb.Arms(BASIS), R**2).value,
+                    **THEORY,
+                )
+            ),
             1.0,
             201.963678,
             [67.765670, 89.920903, 201.963678],
         ),
     ],
-    ids=["simple-ucb", "generic w=1/2", "generic w=-1", "whitehouse", "igp-ucb", "srinivas", "srinivas exact gain"],
+    ids=[
+        "simple-ucb",
+        "generic w=1/2",
+        "generic w=-1",
+        "whitehouse",
+        "igp-ucb",
+        "srinivas",
+        "srinivas exact gain",
+    ],
 )
 def test_the_golden_indices_of_instance_g(policy, weight, width, index):
     got_width, got_index = index_of(policy, weight)
@@ -206,12 +227,19 @@ def test_scaling_rewards_noise_and_norm_scales_the_index(history, factor, weight
     for left, right in zip(plain, scaled, strict=True):
         t = len(pulls) + 1
         expected = factor * after(left, pulls, rewards).index(t, weight)
-        np.testing.assert_allclose(after(right, pulls, factor * rewards).index(t, weight), expected, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(
+            after(right, pulls, factor * rewards).index(t, weight), expected, rtol=1e-10, atol=1e-12
+        )
 
 
 def test_gp_ts_draws_scale_with_rewards_noise_and_norm():
     rng = np.random.default_rng(5)
-    pulls, rewards, z, e = rng.integers(10, size=8), rng.normal(size=8), rng.normal(size=10), rng.normal(size=10)
+    pulls, rewards, z, e = (
+        rng.integers(10, size=8),
+        rng.normal(size=8),
+        rng.normal(size=10),
+        rng.normal(size=10),
+    )
     plain = kb.GPTS(POINTS, kb.RBF(0.3), noise_scale=0.7, norm_bound=1.5, horizon=20)
     scaled = kb.GPTS(POINTS, kb.RBF(0.3), noise_scale=2.1, norm_bound=4.5, horizon=20)
     expected = 3 * after(plain, pulls, rewards).sample(9, z, e)

@@ -119,7 +119,7 @@ def test_a_gain_is_one_of_three_names_or_a_function():
     given_gain, share = gain_term(lambda t: 2.0 * t, kb.Linear(), arms, 1.0)(7)
     assert (given_gain, share) == (14.0, 0.0)
     assert GAINS == ("realised", "greedy", "analytic")
-    with pytest.raises(ValueError, match="needs gain in .* got 'maximal'"):
+    with pytest.raises(ValueError, match=r"needs gain in .* got 'maximal'"):
         gain_term("maximal", kb.Linear(), arms, 1.0)
 
 

@@ -100,14 +100,18 @@ def test_stationary_kernels_are_one_on_the_diagonal_and_depend_on_the_difference
 
 
 @pytest.mark.parametrize("kernel", [kb.RBF, kb.Matern, kb.RationalQuadratic])
-@pytest.mark.parametrize("bad", [0, 0.0, -1.0, float("nan"), float("inf"), "1", None, True, 1j, (), (1.0, 0.0), [[1.0]]])
+@pytest.mark.parametrize(
+    "bad", [0, 0.0, -1.0, float("nan"), float("inf"), "1", None, True, 1j, (), (1.0, 0.0), [[1.0]]]
+)
 def test_a_lengthscale_that_is_no_length_is_refused_with_its_value(kernel, bad):
     with pytest.raises(ValueError, match=f"{kernel.__name__} needs") as error:
         kernel(bad)
     assert repr(bad[-1] if isinstance(bad, tuple) and bad else bad) in str(error.value)
 
 
-@pytest.mark.parametrize("kernel", [kb.RBF, kb.RationalQuadratic, *(lambda l, nu=nu: kb.Matern(l, nu) for nu in (0.5, 1.5, 2.5))])
+@pytest.mark.parametrize(
+    "kernel", [kb.RBF, kb.RationalQuadratic, *(lambda length, nu=nu: kb.Matern(length, nu) for nu in (0.5, 1.5, 2.5))]
+)
 def test_a_tiny_length_gives_the_identity_and_a_huge_one_the_constant(kernel):
     for tiny in (1e-300, 1e-154, 1e-155):
         np.testing.assert_allclose(kernel(tiny)(X, X), np.eye(len(X)), atol=1e-100)
@@ -140,7 +144,7 @@ def test_a_kernel_is_scaled_by_a_positive_number_only(factor):
 
 @pytest.mark.parametrize("kernel", [kb.RBF((1.0, 2.0)), kb.RBF((1.0,)), kb.Matern((1.0,) * 4)])
 def test_the_lengths_must_be_as_many_as_the_dimensions(kernel):
-    with pytest.raises(ValueError, match="needs points of . dimensions, got 3 and 3"):
+    with pytest.raises(ValueError, match=r"needs points of . dimensions, got 3 and 3"):
         kernel(X, X)
 
 

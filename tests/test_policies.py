@@ -225,7 +225,23 @@ def test_at_the_first_round_all_arms_tie(name, build, cloud):
 
 # ---------------------------------------------------------------- what is refused
 
-BAD_REWARDS = [math.nan, math.inf, -math.inf, None, "", "1,5", "1.5", True, False, 1j, 1e300, -1e200, 10**400, [1.0], np.nan]
+BAD_REWARDS = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    None,
+    "",
+    "1,5",
+    "1.5",
+    True,
+    False,
+    1j,
+    1e300,
+    -1e200,
+    10**400,
+    [1.0],
+    np.nan,
+]
 
 
 @every_policy
@@ -294,7 +310,7 @@ def test_rounds_count_from_one(name, t, build, cloud):
 @every_policy
 @pytest.mark.parametrize("rng", [None, 0, np.random.RandomState(0)])
 def test_randomness_from_anywhere_else_is_refused(name, rng, build, cloud):
-    with pytest.raises(ValueError, match="needs a kb.Streams or a numpy Generator"):
+    with pytest.raises(ValueError, match=r"needs a kb.Streams or a numpy Generator"):
         build(name, cloud).ask(1, rng)
 
 
@@ -395,7 +411,7 @@ def test_gp_ucb_for_a_bounded_norm_heeds_its_conditions_too(build, cloud):
     with pytest.warns(kb.TheoryWarning, match=r"needs k\(x, x\) <= 1, got 3"):
         kb.GPUCB(cloud, 3.0 * kb.RBF(0.3), noise_scale=0.5, norm_bound=1.0, schedule="rkhs")
     for schedule in ("finite", "rkhs"):
-        with pytest.raises(ValueError, match="GPUCB needs noise_scale > 0, got 0.0"):
+        with pytest.raises(ValueError, match=r"GPUCB needs noise_scale > 0, got 0.0"):
             kb.GPUCB(cloud, kb.RBF(0.3), noise_scale=0.0, norm_bound=1.0, schedule=schedule)
     with pytest.raises(ValueError, match="GPUCB needs norm_bound for the rkhs schedule, got None"):
         kb.GPUCB(cloud, kb.RBF(0.3), noise_scale=0.5, schedule="rkhs")

@@ -26,7 +26,10 @@ def history(seed: int, n: int, rewards: int) -> tuple[np.ndarray, np.ndarray, np
 
 
 def played(form, kernel, points, ridge, pulls, rewards):
-    posterior = form(kernel, points, ridge)
+    return told(form(kernel, points, ridge), pulls, rewards)
+
+
+def told(posterior, pulls, rewards):
     for arm, reward in zip(pulls, rewards, strict=True):
         posterior.update(int(arm), float(reward))
     return posterior
@@ -366,7 +369,11 @@ def test_audits_happen_at_fixed_event_numbers(form, n, expected):
 def test_an_audit_of_a_sound_state_repairs_nothing(form):
     with warnings.catch_warnings():
         warnings.simplefilter("error", kb.NumericsWarning)
-        for seed, kernel, ridge in ((11, kb.RBF(0.3), 1.0), (12, kb.Matern(0.2), 0.01), (13, kb.Linear(), 1.0)):
+        for seed, kernel, ridge in (
+            (11, kb.RBF(0.3), 1.0),
+            (12, kb.Matern(0.2), 0.01),
+            (13, kb.Linear(), 1.0),
+        ):
             points, pulls, rewards = history(seed, 40, 4000)
             posterior = played(form, kernel, points, ridge, pulls, rewards)
             assert not posterior.audit()
@@ -424,13 +431,11 @@ def test_an_audit_finds_a_flipped_bit_repairs_it_and_says_so(form, flip):
     posterior = played(form, kb.RBF(0.3), points, 1.0, pulls[:500], rewards[:500])
     flip(posterior)
     with pytest.warns(kb.NumericsWarning, match="repaired from counts after 1000 rewards"):
-        for arm, reward in zip(pulls[500:1000], rewards[500:1000], strict=True):
-            posterior.update(int(arm), float(reward))
+        told(posterior, pulls[500:1000], rewards[500:1000])
     assert posterior.health.repairs == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for arm, reward in zip(pulls[1000:], rewards[1000:], strict=True):
-            posterior.update(int(arm), float(reward))
+        told(posterior, pulls[1000:], rewards[1000:])
     mean, cov, log_det = direct(kb.RBF(0.3), points, 1.0, pulls, rewards)
     np.testing.assert_allclose(posterior.mean, mean, atol=1e-9)
     np.testing.assert_allclose(posterior.variance, cov.diagonal(), rtol=1e-8)
@@ -443,8 +448,7 @@ def test_without_an_audit_the_flipped_bit_would_stay(form):
     points, pulls, rewards = history(15, 12, 900)
     posterior = played(form, kb.RBF(0.3), points, 1.0, pulls[:500], rewards[:500])
     flip_mean(posterior)
-    for arm, reward in zip(pulls[500:], rewards[500:], strict=True):
-        posterior.update(int(arm), float(reward))
+    told(posterior, pulls[500:], rewards[500:])
     mean, _, _ = direct(kb.RBF(0.3), points, 1.0, pulls, rewards)
     assert np.abs(posterior.mean - mean).max() > 1e-5
 

@@ -193,6 +193,4 @@ def exit_code(work: Callable[[], Any]) -> int:
         return screen.failed(str(error), 2)
     except OSError as error:
         return screen.failed(str(error), 74)
-    except KeyboardInterrupt:
-        return screen.failed("interrupted; the same command goes on where it stopped", 130)
     return 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -100,7 +101,10 @@ def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
     """Work that stores its cells in the output folder as it goes."""
     folder = output / CELLS
     folder.mkdir(parents=True, exist_ok=True)
-    return work(folder)
+    try:
+        return work(folder)
+    except KeyboardInterrupt:
+        raise typer.Exit(failed("interrupted; the same command goes on where it stopped", 130)) from None
 
 
 def finished(output: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -158,12 +159,17 @@ def process_mapper(workers: int) -> Iterator[Mapper]:
         yield map
         return
     context = multiprocessing.get_context("spawn")
-    with one_thread(), ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with one_thread(), ProcessPoolExecutor(workers, mp_context=context, initializer=leave_interrupts) as pool:
         try:
             yield lambda work, cells: pool.map(work, sendable(cells))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def leave_interrupts() -> None:
+    """A worker leaves Ctrl-C to the process that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def sendable(cells: Sequence[Cell]) -> Sequence[Cell]:

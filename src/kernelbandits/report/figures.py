@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, Indices
 from kernelbandits.experiment import Results
 from kernelbandits.report.summary import half_width
 
@@ -35,9 +36,37 @@ def available() -> bool:
     return find_spec("matplotlib") is not None
 
 
+@dataclass(frozen=True)
+class Margins:
+    """Inches around a panel: tick and axis labels at the left and below, the title above."""
+
+    left: float = 0.65
+    below: float = 0.5
+    above: float = 0.4
+    right: float = 0.15
+
+    def shares(self, size: tuple[float, float], rows: int, columns: int) -> dict[str, float]:
+        """The same as shares of a figure of that size, as matplotlib wants them."""
+        width, height = size
+        across, between = self.left + self.right, self.above + self.below
+        return {
+            "left": self.left / width,
+            "right": 1 - self.right / width,
+            "bottom": self.below / height,
+            "top": 1 - self.above / height,
+            "wspace": across / (width / columns - across),
+            "hspace": between / (height / rows - between),
+        }
+
+
+PANEL = Margins()
+
+
 @contextmanager
-def drawing(rows: int, columns: int, size: tuple[float, float], left: float = 0.65) -> Iterator[tuple[Figure, Any]]:
-    """A figure on the file back end, closed at the end; the caller's own matplotlib settings stay untouched."""
+def drawing(
+    rows: int, columns: int, size: tuple[float, float], margins: Margins = PANEL
+) -> Iterator[tuple[Figure, Any]]:
+    """A figure on the file back end; the caller's own matplotlib settings stay untouched."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -47,6 +76,7 @@ def drawing(rows: int, columns: int, size: tuple[float, float], left: float = 0.
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.grid": True,
+        "axes.axisbelow": True,
         "grid.color": "#E6E6E6",
         "svg.hashsalt": "kernelbandits",
         "svg.fonttype": "none",
@@ -56,23 +86,8 @@ def drawing(rows: int, columns: int, size: tuple[float, float], left: float = 0.
         FigureCanvasAgg(figure)
         yield (
             figure,
-            figure.subplots(rows, columns, squeeze=False, gridspec_kw=margins(size, rows, columns, left)),
+            figure.subplots(rows, columns, squeeze=False, gridspec_kw=margins.shares(size, rows, columns)),
         )
-
-
-def margins(size: tuple[float, float], rows: int, columns: int, left: float) -> dict[str, float]:
-    """Fixed margins in inches, as shares of the figure: titles above, tick and axis labels below and at the left."""
-    width, height = size
-    panel_width = (width - 0.15 - columns * left) / columns
-    panel_height = (height - 0.1 - rows * 0.85) / rows
-    return {
-        "left": left / width,
-        "right": 1 - 0.15 / width,
-        "bottom": 0.5 / height,
-        "top": 1 - 0.42 / height,
-        "wspace": left / panel_width,
-        "hspace": 0.85 / panel_height,
-    }
 
 
 def style_of(labels: Sequence[str], label: str) -> dict[str, Any]:
@@ -106,6 +121,9 @@ def regret_figure(results: Results, labels: Sequence[str], path: Path, kind: str
             axis.set_title(problem.title)
             axis.set_xlabel("round t")
             axis.set_ylabel({"regret": "cumulative regret", "simple": "simple regret"}[kind])
+            if kind == "simple":
+                axis.set_xscale("log")
+                axis.set_xlim(1, None)
         draw_legend(axes[len(problems)], axes[0], f"mean and 95 % interval, {len(results.cells[0].seeds)} seeds")
         for axis in axes[len(problems) + 1 :]:
             axis.set_axis_off()
@@ -115,7 +133,7 @@ def regret_figure(results: Results, labels: Sequence[str], path: Path, kind: str
 def draw_curves(axis: Axes, curves: Mapping[str, Array], labels: Sequence[str]) -> None:
     for label, curve in curves.items():
         horizon = curve.shape[1]
-        kept = np.unique(np.linspace(0, horizon - 1, min(POINTS, horizon)).astype(int))
+        kept = drawn_rounds(horizon)
         mean, half = curve.mean(0)[kept], half_width(curve)[kept]
         style = style_of(labels, label)
         axis.plot(
@@ -134,6 +152,11 @@ def draw_curves(axis: Axes, curves: Mapping[str, Array], labels: Sequence[str]) 
     axis.set_ylim(0, None)
 
 
+def drawn_rounds(horizon: int) -> Indices:
+    """Evenly spaced rounds, and the first ones, which a logarithmic axis shows."""
+    return np.union1d(np.arange(min(20, horizon)), np.linspace(0, horizon - 1, min(POINTS, horizon)).astype(np.int64))
+
+
 def draw_legend(axis: Axes, source: Axes, title: str) -> None:
     axis.set_axis_off()
     axis.legend(*source.get_legend_handles_labels(), loc="center", title=title, frameon=False, fontsize=10)
@@ -143,9 +166,10 @@ def map_figure(rows: Mapping[str, Sequence[str]], columns: Sequence[tuple[str, s
     """A row for each claim and problem, a column for each setting (group and name), a verdict in each field."""
     from matplotlib.patches import Patch
 
-    with drawing(1, 1, (0.5 * len(columns) + 3.7, 2.6 + 0.34 * len(rows)), left=3.2) as (figure, grid):
+    margins = Margins(left=3.2, below=1.35, above=0.75)
+    size = 0.5 * len(columns) + margins.left + 0.3, 0.34 * len(rows) + margins.above + margins.below
+    with drawing(1, 1, size, margins) as (figure, grid):
         axis = grid[0, 0]
-        figure.subplots_adjust(bottom=1.35 / figure.get_figheight(), top=1 - 0.85 / figure.get_figheight())
         for y, verdicts in enumerate(rows.values()):
             for x, verdict in enumerate(verdicts):
                 axis.add_patch(field_of(x, y, verdict))

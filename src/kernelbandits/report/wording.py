@@ -10,7 +10,7 @@ from typing import Any
 from kernelbandits.experiment import Results
 from kernelbandits.report.claims import Difference, Verdict
 
-SIMPLE_REGRET = "Simple regret: the gap of the arm with the greatest estimate after the last round."
+SIMPLE_REGRET = "Simple regret: the gap of the arm with the greatest estimate after the round."
 PAIRED = "All policies of one seed meet the same candidates, noise, weights and ties."
 METHOD = (
     "Each claim is judged by paired differences over seeds, with t intervals at levels corrected for the number of "

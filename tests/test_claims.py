@@ -1,0 +1,129 @@
+"""Claims are judged by paired intervals at Holm's levels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from kernelbandits.experiment import paper
+from kernelbandits.report.claims import (
+    Claim,
+    Comparison,
+    combined,
+    efficiency_claims,
+    holm_levels,
+    judge,
+    performance_claims,
+    regret_samples,
+    verdict_of,
+    with_times,
+)
+
+A_BELOW_B = Comparison("p", "a", "b", "lower")
+
+
+def judged(comparison: Comparison, first, second, reference: float = 100.0) -> str:
+    data = np.asarray(first, float), np.asarray(second, float), reference
+    return judge([Claim("k", "", "", (comparison,))], lambda c: data)[0].verdict
+
+
+def test_holm_gives_the_smallest_p_the_strictest_level_and_stops_at_the_first_one_kept():
+    assert holm_levels([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.05 / 3, 0.05 / 2, 0.05 / 2, 0.05 / 4])
+
+
+def test_holm_of_one_hypothesis_is_the_plain_level():
+    assert holm_levels([0.7]) == [0.05]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "wanted", "verdict"),
+    [
+        (-3, -1, (-math.inf, 0), "holds"),
+        (1, 3, (-math.inf, 0), "fails"),
+        (0, 0, (-math.inf, 0), "fails"),
+        (-1, 1, (-math.inf, 0), "not resolved"),
+        (-9, 9, (-10, 10), "holds"),
+        (-9, 11, (-10, 10), "not resolved"),
+        (11, 12, (-10, 10), "fails"),
+        (-12, -10, (-10, 10), "fails"),
+        (-math.inf, math.inf, (-math.inf, 0), "not resolved"),
+    ],
+)
+def test_a_verdict_follows_from_where_the_whole_interval_lies(low, high, wanted, verdict):
+    assert verdict_of(low, high, wanted) == verdict
+
+
+def test_paired_differences_resolve_what_unpaired_ones_would_not():
+    rng = np.random.default_rng(0)
+    seed_effect = 100 * rng.normal(size=25)
+    first, second = seed_effect + rng.normal(size=25), seed_effect + 2 + rng.normal(size=25)
+    assert judged(A_BELOW_B, first, second) == "holds"
+    assert judged(A_BELOW_B, second, first) == "fails"
+    assert judged(A_BELOW_B, first, rng.permutation(second)) == "not resolved"
+
+
+def test_equal_regrets_do_not_outperform_each_other():
+    assert judged(A_BELOW_B, np.ones(5), np.ones(5)) == "fails"
+
+
+def test_one_seed_resolves_nothing():
+    assert judged(A_BELOW_B, [1.0], [2.0]) == "not resolved"
+
+
+def test_similarly_needs_every_interval_within_a_tenth_of_simple_ucb():
+    rng = np.random.default_rng(1)
+    similar = Comparison("p", "a", "b", "similar")
+    noise = rng.normal(size=25)
+    assert judged(similar, noise + 5, np.zeros(25), 100.0) == "holds"
+    assert judged(similar, noise + 50, np.zeros(25), 100.0) == "fails"
+    assert judged(similar, noise + 10, np.zeros(25), 100.0) == "not resolved"
+    assert judged(similar, noise + 5, np.zeros(25), 10.0) == "fails"
+
+
+def test_the_chance_of_any_false_verdict_among_all_claims_stays_at_five_percent():
+    rng, runs, m = np.random.default_rng(2), 600, 12
+    comparisons = tuple(Comparison(f"p{i}", "a", "b", "lower") for i in range(m))
+    claims = [Claim(c.problem, "", "", (c,)) for c in comparisons]
+    wrong = 0
+    for _ in range(runs):
+        data = {c: (rng.normal(size=10), rng.normal(size=10), 1.0) for c in comparisons}
+        wrong += any(v.verdict != "not resolved" for v in judge(claims, data.__getitem__))
+    assert wrong / runs < 0.05 + 4 * math.sqrt(0.05 * 0.95 / runs)
+    assert wrong > 0
+
+
+def test_a_claim_holds_only_if_all_its_comparisons_do_and_fails_if_one_does():
+    assert combined(["holds", "holds"]) == "holds"
+    assert combined(["holds", "not resolved"]) == "not resolved"
+    assert combined(["holds", "not resolved", "fails"]) == "fails"
+    assert combined([]) == "not judged"
+
+
+def test_claims_on_a_missing_problem_are_not_judged_and_do_not_weigh_on_the_others():
+    endings = {(p, label): np.arange(5.0) for p in paper.SYNTHETIC for label in (*paper.COMPARED, *paper.CONTROLS)}
+    verdicts = {v.claim.key: v.verdict for v in judge(performance_claims(), regret_samples(endings))}
+    assert verdicts["similar"] == verdicts["perovskite"] == "not judged"
+    assert verdicts["best"] == "fails"
+
+
+def test_times_are_judged_as_ratios_and_a_saving_within_five_percent_is_none():
+    rng = np.random.default_rng(3)
+    jitter = np.exp(0.001 * rng.normal(size=25))
+    labels = (*paper.COMPARED, "GP-UCB (Whitehouse)")
+    times = dict.fromkeys(labels, 1e-6 * np.ones(25)) | {"Simple-UCB": 0.97e-6 * jitter, "GP-TS": 3e-6 * jitter}
+    verdicts = judge(efficiency_claims("p"), with_times(lambda c: None, times))
+    assert {v.claim.key: v.verdict for v in verdicts} == {
+        "extremely-efficient": "holds",
+        "no-balls": "fails",
+        "one-normal": "holds",
+    }
+
+
+def test_every_sentence_of_the_papers_results_is_among_the_claims():
+    keys = [claim.key for claim in performance_claims()]
+    assert keys == ["best", "reducing", "gaussian", "categorical", "similar", "perovskite"]
+    best = performance_claims()[0]
+    assert len(best.comparisons) == 4 * 5
+    assert {c.second for c in best.comparisons} == set(paper.COMPARED) - {"Simple-Bernoulli"}

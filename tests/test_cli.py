@@ -1,0 +1,192 @@
+"""The command line as a person uses it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from kernelbandits.apps.cli import app
+
+RUN = [
+    "run",
+    "--problem",
+    "branin",
+    "--policies",
+    "simple-ucb,random",
+    "--horizon",
+    "15",
+    "--seeds",
+    "2",
+    "--workers",
+    "1",
+]
+
+
+def command(*arguments: str, **options) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "kernelbandits", *arguments], capture_output=True, text=True, timeout=300, **options
+    )
+
+
+@pytest.mark.parametrize("name", ["paper", "run", "list"])
+def test_every_command_has_help_with_examples(name):
+    text = CliRunner().invoke(app, [name, "--help"]).output
+    assert "Examples" in text
+    assert f"kernelbandits {name}" in text
+
+
+def test_list_shows_every_kind_of_thing():
+    text = command("list").stdout
+    assert all(
+        word in text for word in ("simple-bernoulli", "hartmann6", "matern", "bernoulli", "student", "Chowdhury")
+    )
+
+
+def test_list_of_one_kind_shows_only_that_kind():
+    text = command("list", "kernels").stdout
+    assert "matern" in text
+    assert "hartmann6" not in text
+
+
+def test_run_writes_its_files_and_prints_the_table(tmp_path):
+    done = command(*RUN, "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "Simple-UCB" in done.stdout
+    assert done.stderr == ""
+    assert {"report.html", "summary.csv", "rounds.npz", "regret.png", "regret.svg"} <= {
+        p.name for p in tmp_path.iterdir()
+    }
+    assert not (tmp_path / ".cells").exists()
+
+
+def test_run_takes_kernels_noises_laws_and_settings(tmp_path):
+    spelled = [
+        "--policy",
+        "simple-bernoulli:p=0.25",
+        "--policy",
+        "generic-gp:exploration=mixture(0.5/0.5,point-mass(1)/gaussian(0,1))",
+    ]
+    more = [
+        "--kernel",
+        "0.5*rbf:0.2+0.5*matern:0.3,1.5",
+        "--noise",
+        "student:0.05,3",
+        "--candidates",
+        "20",
+        "--ridge",
+        "0.5",
+    ]
+    done = command(*RUN, *spelled, *more, "--gain", "greedy", "--ties", "lowest", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    table = pd.read_csv(tmp_path / "summary.csv")
+    assert len(table) == 4
+    assert (table["ridge"] == 0.5).all()
+
+
+def test_run_takes_any_table(tmp_path):
+    path = tmp_path / "films.csv"
+    path.write_text("a;b;stability\n0,1;1;3,5\n0,2;2;4,5\n0,3;5;1,0\n0,1;1;3,7\n")
+    spelled = f"csv:path={path},target=stability,direction=minimize"
+    done = command("run", "--problem", spelled, "--policies", "simple-ucb", "--horizon", "5", "--seeds", "1",
+                   "--output", str(tmp_path / "out"))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "films" in done.stdout
+
+
+def test_quiet_prints_nothing(tmp_path):
+    done = command(*RUN, "--quiet", "--output", str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        (["run", "--problem", "nosuch", "--policies", "random"], "problem needs one of"),
+        (["run", "--problem", "branin", "--policies", "nosuch"], "policy needs one of"),
+        (["run", "--problem", "branin", "--policies", ""], "at least one"),
+        (["run", "--problem", "branin", "--policies", "random", "--kernel", "rbf:-1"], "lengthscale > 0"),
+        (["run", "--problem", "branin", "--policies", "random", "--kernel", "rbf:1,2,3"], "rbf needs"),
+        (["run", "--problem", "branin", "--policies", "random", "--noise", "gaussian"], "gaussian needs"),
+        (["run", "--problem", "csv:path=nosuch.csv", "--policies", "random"], "nosuch.csv"),
+        (["run", "--problem", "branin", "--policies", "simple-ucb", "--noise-scale", "-1"], "noise_scale >= 0"),
+        (["run", "--problem", "branin", "--policies", "simple-ucb", "--engine", "gpu"], "engine"),
+        (["list", "nosuch"], "list needs what in"),
+    ],
+)
+def test_a_wrong_argument_gets_one_sentence_and_exit_code_two(tmp_path, arguments, needed):
+    done = command(*arguments, cwd=tmp_path)
+    assert done.returncode in (2, 74)
+    assert needed in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "1.5", "abc"])
+def test_a_horizon_that_is_no_number_of_rounds_is_refused(value):
+    done = command("run", "--problem", "branin", "--policies", "random", "--horizon", value)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_an_output_that_cannot_be_written_is_named(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    done = command(*RUN, "--output", str(blocked))
+    assert done.returncode == 74
+    assert str(blocked) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_numba_the_numpy_engine_runs_with_a_notice(tmp_path):
+    code = "import sys; sys.modules['numba'] = None; from kernelbandits.apps.cli import main; main(sys.argv[1:])"
+    arguments = [sys.executable, "-c", code, *RUN, "--output", str(tmp_path)]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "numba is not installed" in done.stderr
+    assert (pd.read_csv(tmp_path / "summary.csv")["engine"] == "numpy").all()
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
+    policies = "random,simple-ucb,greedy,simple-gaussian"
+    size = ["--horizon", "3000", "--seeds", "8", "--engine", "numpy", "--workers", "2"]
+    module = [sys.executable, "-m", "kernelbandits", "run", "--problem", "branin"]
+    arguments = [*module, "--policies", policies, *size, "--output"]
+    first = [*arguments, str(tmp_path / "a")]
+    process = subprocess.Popen(first, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "a").glob(".cells/*.npz")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr.splitlines() == ["error: interrupted; the same command goes on where it stopped"]
+    kept = len(list((tmp_path / "a").glob(".cells/*.npz")))
+    assert 1 <= kept < 4
+    assert subprocess.run([*arguments, str(tmp_path / "a"), "-q"], timeout=300).returncode == 0
+    assert subprocess.run([*arguments, str(tmp_path / "b"), "-q"], timeout=300).returncode == 0
+    assert (tmp_path / "a/rounds.npz").read_bytes() == (tmp_path / "b/rounds.npz").read_bytes()
+
+
+def test_the_quick_paper_without_data_or_network_says_so_in_one_line_and_finishes(tmp_path):
+    environment = os.environ | {
+        "KERNELBANDITS_DATA": str(tmp_path / "nowhere"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "https_proxy": "http://127.0.0.1:9",
+    }
+    done = command("paper", "--quick", "--no-map", "--output", str(tmp_path / "out"), env=environment)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "perovskite" in done.stderr
+    assert "not judged" in done.stdout
+
+
+def test_version_is_printed():
+    assert command("--version").stdout.startswith("kernelbandits 0.")

@@ -1,0 +1,243 @@
+"""Cells, runners and their promises: same seed, same result, any number of workers, interrupted or not."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.catalogue import POLICIES
+from kernelbandits.experiment import Cell, CellResult, Contender, contender, play, play_cell, process_mapper, rounds
+from kernelbandits.experiment.runner import run_cells, run_experiment
+from kernelbandits.problems import Instance, StudentNoise, TableProblem
+
+SMALL = {"horizon": 30, "seeds": 3, "noise_scale": 0.5, "norm_bound": 1.0}
+TWO = ["simple-bernoulli", "gp-ts"]
+
+
+def same(first: CellResult, second: CellResult) -> bool:
+    return all(
+        np.array_equal(first.arrays()[name], second.arrays()[name]) for name in ("regret", "simple", "arms", "log_det")
+    )
+
+
+def small_cell(**changes: object) -> Cell:
+    given = {"noise_scale": 1.0, "norm_bound": 1.0} | dict(changes)
+    return Cell(kb.problem("branin"), Contender("UCB", "simple-ucb", given), kb.RBF(0.2), 20, (0, 1))
+
+
+def test_two_workers_give_bitwise_the_result_of_one():
+    alone = run_experiment(["branin", "ackley4"], TWO, **SMALL)
+    with process_mapper(2) as mapper:
+        together = run_experiment(["branin", "ackley4"], TWO, mapper=mapper, **SMALL)
+    assert all(same(alone[cell.name], together[cell.name]) for cell in alone.cells)
+
+
+def test_an_interrupted_experiment_goes_on_from_its_cells_and_ends_the_same(tmp_path):
+    def interrupt() -> None:
+        if len(list(tmp_path.glob("*.npz"))) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(["branin", "ackley4"], TWO, folder=tmp_path, watch=interrupt, **SMALL)
+    played: list[Cell] = []
+
+    def counting(work, cells):
+        played.extend(cells)
+        return map(work, cells)
+
+    resumed = run_experiment(["branin", "ackley4"], TWO, folder=tmp_path, mapper=counting, **SMALL)
+    fresh = run_experiment(["branin", "ackley4"], TWO, **SMALL)
+    assert len(played) == 2
+    assert all(same(resumed[cell.name], fresh[cell.name]) for cell in fresh.cells)
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 torn", b"not a zip at all"])
+def test_a_damaged_cell_is_played_again(tmp_path, damage):
+    cell = small_cell()
+    whole = run_cells([cell], folder=tmp_path)[cell.key]
+    for file in tmp_path.iterdir():
+        file.write_bytes(damage)
+    assert same(run_cells([cell], folder=tmp_path)[cell.key], whole)
+
+
+def test_a_cell_cut_short_anywhere_is_played_again_or_equal(tmp_path):
+    cell = small_cell()
+    whole = run_cells([cell], folder=tmp_path)[cell.key]
+    (file,) = tmp_path.iterdir()
+    content = file.read_bytes()
+    for size in np.linspace(0, len(content) - 1, 40).astype(int):
+        file.write_bytes(content[:size])
+        assert same(run_cells([cell], folder=tmp_path)[cell.key], whole)
+
+
+def test_the_key_depends_on_all_that_decides_the_result_and_not_on_the_label():
+    base = small_cell()
+    other_label = Cell(
+        base.problem, Contender("another", "simple-ucb", base.contender.settings), base.kernel, 20, (0, 1)
+    )
+    changed = [
+        small_cell(noise_scale=2.0),
+        small_cell(ridge=0.5),
+        Cell(kb.problem("branin", candidates=49), base.contender, base.kernel, 20, (0, 1)),
+        Cell(base.problem, base.contender, kb.RBF(0.3), 20, (0, 1)),
+        Cell(base.problem, base.contender, kb.Matern(0.2), 20, (0, 1)),
+        Cell(base.problem, base.contender, base.kernel, 21, (0, 1)),
+        Cell(base.problem, base.contender, base.kernel, 20, (0, 2)),
+        Cell(base.problem, base.contender, base.kernel, 20, (0, 1), "numpy"),
+    ]
+    assert other_label.key == base.key == small_cell().key
+    assert len({base.key, *(cell.key for cell in changed)}) == 1 + len(changed)
+
+
+def test_a_curve_does_not_depend_on_its_company_or_on_later_rounds():
+    alone = play_cell(small_cell())
+    longer = Cell(kb.problem("branin"), small_cell().contender, kb.RBF(0.2), 35, (1, 0))
+    result = play_cell(longer)
+    np.testing.assert_array_equal(result.arms[::-1, :20], alone.arms)
+    np.testing.assert_array_equal(result.regret[::-1, :20], alone.regret)
+
+
+def test_regret_adds_up_the_gaps_of_the_arms_played():
+    cell = small_cell()
+    result = play_cell(cell)
+    for row, seed in enumerate(cell.seeds):
+        gaps = cell.problem.instance(kb.Streams(seed)).gaps
+        np.testing.assert_allclose(result.regret[row], np.cumsum(gaps[result.arms[row]]))
+
+
+def test_simple_regret_is_the_gap_of_the_greatest_estimate():
+    problem, streams = kb.problem("branin"), kb.Streams(0)
+    instance = problem.instance(streams)
+    policy = kb.SimpleUCB(instance.domain, kb.RBF(0.2), noise_scale=1.0, norm_bound=1.0)
+    recommended = [int(policy.posterior.mean.argmax()) for _ in rounds(policy, instance, 20, streams)]
+    np.testing.assert_allclose(play_cell(small_cell()).simple[0], instance.gaps[recommended])
+
+
+def test_all_policies_of_a_seed_meet_the_same_noise():
+    problem, streams = kb.problem("branin"), kb.Streams(3)
+    instance = problem.instance(streams)
+    noises = []
+    for name in ("random", "simple-ucb"):
+        settings = {} if name == "random" else {"noise_scale": 1.0, "norm_bound": 1.0}
+        policy = kb.policy(name, instance.domain, kb.RBF(0.2), **settings)
+        noises.append([r.reward - instance.values[r.choice.arm] for r in rounds(policy, instance, 15, streams)])
+    np.testing.assert_allclose(noises[0], noises[1], atol=1e-12)
+
+
+def test_settings_shared_by_all_reach_only_the_policies_that_take_them():
+    shared = {"noise_scale": 2.0, "delta": 0.01, "horizon": 50, "gain": "greedy"}
+    family = contender("simple-ucb", {}, shared)
+    rival = contender("igp-ucb", {}, shared)
+    assert dict(family.settings) == {"noise_scale": 2.0}
+    assert dict(rival.settings) == shared
+
+
+def test_a_contender_says_its_own_settings_in_its_label():
+    results = run_experiment("branin", ["simple-bernoulli:p=0.25", "simple-bernoulli"], **SMALL)
+    assert results.labels == ("Simple-Bernoulli (p=0.25)", "Simple-Bernoulli")
+
+
+def test_every_policy_of_the_catalogue_can_be_run_by_name():
+    names = [name for name in POLICIES if name != "generic-gp"]
+    results = run_experiment("branin", [*names, "generic-gp:exploration=gaussian(0,1)"], **SMALL)
+    assert len(results.labels) == len(POLICIES)
+    assert all(np.isfinite(results[cell.name].regret).all() for cell in results.cells)
+
+
+def test_every_result_names_the_meaning_of_its_information_gain():
+    names = [name for name in POLICIES if name != "generic-gp"]
+    results = run_experiment("branin", names, **SMALL)
+    assert all("gain" in results[cell.name].settings for cell in results.cells)
+    assert results["branin", "IGP-UCB"].settings["gain"] == "realised"
+
+
+def test_a_schedule_that_looks_at_the_history_plays_on_the_numpy_engine():
+    certain = Contender("Certain", "generic-gp", {"exploration": kb.Certainty(), "noise_scale": 1.0, "norm_bound": 1.0})
+    results = run_experiment("branin", certain, horizon=20, seeds=1)
+    assert results["branin", "Certain"].settings["engine"] == "numpy"
+
+
+def test_a_function_of_the_round_is_a_schedule_here_and_refused_with_a_sentence_by_other_processes():
+    given = {"exploration": lambda t: kb.Bernoulli(1 / t), "noise_scale": 1.0, "norm_bound": 1.0}
+    mine = [Contender("mine", "generic-gp", given), Contender("yours", "generic-gp", given)]
+    assert run_experiment("branin", mine, horizon=10, seeds=1)["branin", "mine"].regret.shape == (1, 10)
+    with process_mapper(2) as mapper, pytest.raises(ValueError, match="module level"):
+        run_experiment("branin", mine, horizon=10, seeds=1, mapper=mapper)
+
+
+def test_replicates_are_drawn_as_they_were_measured():
+    domain = kb.Arms([[0.0], [1.0]])
+    replicates = ((0.0, 0.2), (1.0,))
+    from kernelbandits.problems import EmpiricalNoise
+
+    instance = Instance("two", domain, [0.1, 1.0], EmpiricalNoise((-0.1, 0.1)), replicates)
+    problem = TableProblem("two", "Two", ("x",), "y", instance)
+    policy = kb.UniformRandom(domain, kb.RBF(0.5))
+    rewards = {r.reward for r in rounds(policy, problem.instance(kb.Streams(0)), 60, kb.Streams(0))}
+    assert rewards == {0.0, 0.2, 1.0}
+    result = run_experiment(problem, "simple-ucb", horizon=10, seeds=2)
+    assert result["two", "Simple-UCB"].settings["engine"] == "numpy"
+
+
+def test_heavy_tailed_noise_runs_on_both_engines_with_the_same_arms():
+    problem = kb.problem("branin", noise=StudentNoise(0.05, 2.5))
+    results = [
+        run_experiment(problem, "simple-gaussian", horizon=40, seeds=2, engine=engine)["branin", "Simple-Gaussian"]
+        for engine in ("numba", "numpy")
+    ]
+    np.testing.assert_array_equal(results[0].arms, results[1].arms)
+
+
+def test_one_round_and_one_seed_are_enough():
+    results = run_experiment("branin", list(POLICIES)[1:], horizon=1, seeds=1)
+    table = results.summary()
+    assert len(table) == len(POLICIES) - 1
+    assert table["regret_low"].eq(-np.inf).all()
+
+
+def test_the_summary_has_means_intervals_and_quantiles_of_the_final_regret():
+    results = run_experiment("branin", TWO, **SMALL)
+    row = results.summary().set_index("policy").loc["GP-TS"]
+    regret = results["branin", "GP-TS"].regret[:, -1]
+    half = 4.302652729911275 * regret.std(ddof=1) / np.sqrt(3)
+    assert row["regret_mean"] == pytest.approx(regret.mean())
+    assert row["regret_high"] - row["regret_mean"] == pytest.approx(half)
+    assert row["regret_q50"] == pytest.approx(np.median(regret))
+    assert row["simple_regret_mean"] == pytest.approx(results["branin", "GP-TS"].simple[:, -1].mean())
+    assert row["microseconds_per_round"] > 0
+
+
+@pytest.mark.parametrize(
+    ("problems", "policies", "settings", "needed"),
+    [
+        ("nosuch", "simple-ucb", {}, "problem needs one of"),
+        ("branin", "nosuch", {}, "policy needs one of"),
+        ("branin", "simple-ucb:q=3", {}, "needs settings among"),
+        ("branin", [], {}, "at least one"),
+        (["branin", "branin"], "simple-ucb", {}, "distinct problems"),
+        ("branin", ["simple-ucb", "simple-ucb"], {}, "distinct policies"),
+        ("branin", "simple-ucb", {"horizon": 0}, "horizon >= 1"),
+        ("branin", "simple-ucb", {"horizon": 1.5}, "horizon >= 1"),
+        ("branin", "simple-ucb", {"seeds": 0}, "seeds >= 1"),
+        ("branin", "simple-ucb", {"seeds": [-1]}, "seed >= 0"),
+        ("branin", "simple-ucb", {"engine": "gpu"}, "engine in"),
+        ("branin", "simple-ucb", {"noise_scale": -1.0}, "noise_scale >= 0"),
+        ("branin", "igp-ucb", {"gain": "guessed"}, "gain in"),
+    ],
+)
+def test_a_wrong_experiment_gets_one_sentence(problems, policies, settings, needed):
+    with pytest.raises(ValueError, match=needed):
+        run_experiment(problems, policies, **({"horizon": 5, "seeds": 1} | settings))
+
+
+def test_playing_beyond_a_policys_horizon_warns_on_both_engines():
+    instance = kb.problem("branin").instance(kb.Streams(0))
+    for engine in ("numba", "numpy"):
+        policy = kb.IGPUCB(instance.domain, kb.RBF(0.2), noise_scale=1.0, norm_bound=1.0, horizon=5)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            play(policy, instance, 12, kb.Streams(0), engine)
+        assert sum("beyond its horizon" in str(w.message) for w in caught) == 1

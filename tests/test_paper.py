@@ -1,0 +1,175 @@
+"""The paper's preset, its reproduction and the report."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kernelbandits as kb
+from kernelbandits import report
+from kernelbandits.experiment import paper, process_mapper, run_cells
+from kernelbandits.experiment.paper import PRESET, contenders, least_norms, paper_cells, sensitivity_settings
+from kernelbandits.exploration import Bernoulli, Step
+from kernelbandits.problems import DataUnavailable
+from kernelbandits.report import html
+
+DRAWN = ("regret", "simple-regret", "sensitivity", "effects")
+TABLES = ("summary.csv", "rounds.npz", "settings.json", "claims.md", "report.html", "sensitivity.csv")
+FILES = (*TABLES, *(f"{name}.{kind}" for name in DRAWN for kind in ("png", "svg")))
+
+
+def unavailable(name, **settings):
+    if name == "perovskite":
+        raise DataUnavailable("the perovskite data need a file or a network, got neither")
+    return kb.problem(name, **settings)
+
+
+@pytest.fixture
+def without_perovskite(monkeypatch):
+    monkeypatch.setattr(paper, "problem", unavailable)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("paper")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paper, "problem", unavailable)
+        found = report.reproduce(report.plan(horizon=30, seeds=3))
+    report.write_reproduction(found, folder)
+    return found, folder
+
+
+def test_the_preset_is_the_papers_with_its_open_settings_filled_in():
+    assert vars(PRESET) == {
+        "noise_scale": 1.0,
+        "lengthscale": 0.2,
+        "ridge": 1.0,
+        "norm_bound": 1.0,
+        "delta": 0.1,
+        "gain": "realised",
+    }
+    entered = {c.label: c.settings for c in contenders(PRESET, 1001)}
+    assert entered["Simple-Bernoulli"]["p"] == Step(Bernoulli(0.5), Bernoulli(0.25), 500)
+    assert "delta" not in entered["Simple-UCB"]
+    assert entered["IGP-UCB"]["delta"] == entered["GP-TS"]["delta"] == 0.1
+
+
+def test_the_papers_order_holds_on_hartmann_under_the_preset():
+    cells = paper_cells(PRESET, [kb.problem("hartmann6")], 1000, 25, "auto", controls=False)
+    found = run_cells(cells, endings=True)
+    regret = {cell.contender.label: found[cell.key].regret.mean() for cell in cells}
+    order = ("Simple-Bernoulli", "Simple-Gaussian", "Simple-Categorical", "Simple-UCB", "GP-TS")
+    assert list(order) == sorted(order, key=regret.__getitem__)
+    trial = {
+        "Simple-Bernoulli": 331,
+        "Simple-Gaussian": 387,
+        "Simple-Categorical": 668,
+        "Simple-UCB": 806,
+        "GP-TS": 836,
+    }
+    for label, mean in trial.items():
+        error = found[next(c.key for c in cells if c.contender.label == label)].regret.std(ddof=1) / 5
+        assert abs(regret[label] - mean) < 4 * np.sqrt(2) * error
+
+
+def test_the_map_covers_r_lengthscale_and_both_ridges_once():
+    settings = sensitivity_settings()
+    assert len(settings) == len(set(settings)) == 15
+    assert {s.ridge for s in settings if s.noise_scale == 0.1} == {1.0, 0.1**2}
+    assert PRESET in settings
+
+
+def test_rivals_with_a_ridge_of_their_own_are_played_once_for_both_ridges(without_perovskite):
+    plan = report.plan(horizon=10, seeds=1)
+    rivals = [cell for cell in plan.map_cells if cell.contender.label in paper.RIVALS]
+    assert len({cell.key for cell in rivals}) == 4 * 9 * 2
+    assert len(rivals) == 4 * 15 * 2
+
+
+def test_d_equal_one_is_false_where_the_least_norm_says_so():
+    norms = least_norms([kb.problem("holder-table"), kb.problem("cross-in-tray")], kb.RBF(0.2), 25)
+    assert np.median(norms["holder-table"]) > 20
+    assert np.median(norms["cross-in-tray"]) > 50
+
+
+def test_every_file_of_the_report_is_written(written):
+    _, folder = written
+    assert all((folder / name).stat().st_size > 0 for name in FILES)
+
+
+def test_the_page_stands_alone_and_holds_claims_figures_settings_and_map(written):
+    _, folder = written
+    page = (folder / "report.html").read_text()
+    assert page.count("<svg") == 4
+    assert not re.search(r"<script|<link|<img|src=|url\(http", page)
+    for text in ("claims hold", "Where does each claim hold", "Settings", "Is D = 1 true?", "realised"):
+        assert text in page
+    assert "the perovskite data need a file or a network" in page
+
+
+def test_the_summary_names_gain_and_quantiles_for_every_cell(written):
+    found, folder = written
+    table = pd.read_csv(folder / "summary.csv")
+    assert len(table) == len(found.plan.cells) == 4 * 8
+    wanted = {"regret_mean", "regret_low", "regret_high", "regret_q05", "regret_q95", "simple_regret_mean"}
+    assert wanted | {"microseconds_per_round", "gain", "ridge"} <= set(table.columns)
+    assert (table["gain"] == "realised").all()
+
+
+def test_the_rounds_hold_every_curve_and_need_no_pickle(written):
+    found, folder = written
+    with np.load(folder / "rounds.npz", allow_pickle=False) as rounds:
+        assert len(rounds.files) == 3 * len(found.plan.cells)
+        curve = rounds["hartmann6/Simple-UCB/regret"]
+        np.testing.assert_array_equal(curve, found.results["hartmann6", "Simple-UCB"].regret)
+
+
+def test_the_settings_file_says_what_decides_the_result(written):
+    _, folder = written
+    settings = json.loads((folder / "settings.json").read_text())
+    assert settings["horizon"] == 30
+    assert settings["policies"]["IGP-UCB"]["gain"] == "realised"
+    assert settings["policies"]["IGP-UCB"]["ridge"] == pytest.approx(1 + 2 / 30)
+    assert settings["left_out"]
+
+
+def test_claims_md_judges_every_claim_and_shows_the_norms(written):
+    found, folder = written
+    text = (folder / "claims.md").read_text()
+    assert all(v.claim.sentence in text for v in found.verdicts)
+    assert "least RKHS norm" in text
+    assert "is false on" in text
+
+
+def test_the_rounds_file_is_bitwise_the_same_for_two_workers(written, without_perovskite, tmp_path):
+    _, folder = written
+    with process_mapper(2) as mapper:
+        found = report.reproduce(report.plan(horizon=30, seeds=3, with_map=False), mapper, tmp_path / "cells")
+    report.write_reproduction(found, tmp_path)
+    assert (tmp_path / "rounds.npz").read_bytes() == (folder / "rounds.npz").read_bytes()
+
+
+def test_the_report_is_written_without_figures_where_matplotlib_is_missing(written, monkeypatch, tmp_path):
+    found, _ = written
+    monkeypatch.setattr("kernelbandits.report.figures.find_spec", lambda name: None)
+    report.write_reproduction(found, tmp_path)
+    assert not (tmp_path / "regret.png").exists()
+    assert "<svg" not in (tmp_path / "report.html").read_text()
+
+
+def test_names_are_shown_as_text_on_the_page():
+    page = html.page("<b>", "x & y", [html.table(["<i>"], [["<script>alert(1)</script>"]]), html.note("<img>")])
+    assert not re.search("<b>|<i>|<script>|<img>", page)
+
+
+def test_the_four_functions_are_those_of_the_paper():
+    assert [kb.problem(name).title for name in paper.SYNTHETIC] == [
+        "Holder Table (d = 2)",
+        "Cross-in-Tray (d = 2)",
+        "Ackley (d = 4)",
+        "Hartmann (d = 6)",
+    ]
