@@ -126,6 +126,4 @@ def test_the_numbers_of_a_problem_depend_on_the_seed_only_and_are_not_those_of_a
 
 def test_importing_the_problems_loads_nothing_slow():
     code = "import sys, kernelbandits.problems; print({'pandas', 'scipy.stats', 'pooch'} & set(sys.modules))"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
-    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"

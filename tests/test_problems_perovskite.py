@@ -20,9 +20,7 @@ SMALL = (
     b"0,1,0,480185\r\n0,1,0,505657\r\n0.5,0.5,0,100000\r\n0.25,0.25,0.5,23707\r\n0,0,1,1755056"
 )
 FOLDER = os.environ.get(module.VARIABLE)
-real_file = pytest.mark.skipif(
-    not FOLDER, reason="KERNELBANDITS_DATA names no folder with the perovskite data"
-)
+real_file = pytest.mark.skipif(not FOLDER, reason="KERNELBANDITS_DATA names no folder with the perovskite data")
 
 
 @pytest.fixture(autouse=True)
@@ -69,9 +67,7 @@ def test_the_real_file_keeps_all_its_measurements_as_replicates():
 
 def test_repeats_are_averaged_and_the_reward_is_minus_the_index_scaled(small):
     problem = perovskite(noise=UniformNoise(0.1))
-    np.testing.assert_array_equal(
-        problem.table.domain.points, [[0, 1, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5], [0, 0, 1]]
-    )
+    np.testing.assert_array_equal(problem.table.domain.points, [[0, 1, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5], [0, 0, 1]])
     index = np.array([492921, 100000, 23707, 1755056])
     np.testing.assert_allclose(problem.table.values, (1755056 - index) / (1755056 - 23707), atol=1e-15)
     assert (problem.name, problem.title, problem.dimension) == ("perovskite", "Perovskite (d = 3)", 3)
@@ -110,9 +106,7 @@ def test_a_file_of_another_content_is_refused_with_both_checksums(small, tmp_pat
     assert hashlib.sha256(SMALL + b"\n").hexdigest() in str(caught.value)
 
 
-def test_a_missing_file_is_downloaded_into_the_cache_by_its_checksum_without_hanging(
-    small, monkeypatch, tmp_path
-):
+def test_a_missing_file_is_downloaded_into_the_cache_by_its_checksum_without_hanging(small, monkeypatch, tmp_path):
     (small / "perovskite.csv").unlink()
 
     def retrieve(url, known_hash, fname, path, downloader):

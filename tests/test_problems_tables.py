@@ -66,9 +66,7 @@ def test_the_noise_of_replicates_covers_the_residuals_of_every_arm(table):
 
 @pytest.mark.parametrize("scale", [True, False])
 def test_identical_replicates_and_a_huge_offset_are_no_obstacle(table, scale):
-    rows = "".join(
-        f"{x},{1e12 + y}\n" for x, y in [(0, 0.1), (0, 0.1), (0, 0.1), (1, 0.7), (1, 0.9), (2, 0.3)]
-    )
+    rows = "".join(f"{x},{1e12 + y}\n" for x, y in [(0, 0.1), (0, 0.1), (0, 0.1), (1, 0.7), (1, 0.9), (2, 0.3)])
     instance = read_table(table("x,y\n" + rows), repeats="replicates", scale=scale).table
     assert instance.best == 1
     assert instance.noise.sub_gaussian < 1
@@ -162,17 +160,13 @@ def test_names_are_compared_in_composed_form(table):
 def test_what_is_no_number_is_refused_by_line_and_column(table, cell, column):
     quoted = f'"{cell}"'
     row = f"{quoted},1" if column == "a" else f"1,{quoted}"
-    with pytest.raises(
-        ValueError, match=f"films.csv needs a number .* in line 4, column '{column}', got '{cell}'"
-    ):
+    with pytest.raises(ValueError, match=f"films.csv needs a number .* in line 4, column '{column}', got '{cell}'"):
         read_table(table(f"a,y\n0,1\n\n{row}\n"))
 
 
 @pytest.mark.parametrize("cell", ["", " ", "NaN", "NA", "null"])
 def test_a_missing_value_is_refused_by_line_and_column(table, cell):
-    with pytest.raises(
-        ValueError, match=r"films\.csv needs a value in line 3, column 'b', got a missing one"
-    ):
+    with pytest.raises(ValueError, match=r"films\.csv needs a value in line 3, column 'b', got a missing one"):
         read_table(table(f"a,b,y\n0,1,2\n1,{cell},3\n"))
 
 

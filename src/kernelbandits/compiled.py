@@ -43,7 +43,7 @@ def best_arm(index: Any, lowest: bool, u: float) -> int:
 
 
 @compiled
-def condition(mean: Any, cov: Any, column: Any, arm: int, reward: float, ridge: float) -> float:
+def condition(mean: Any, cov: Any, column: Any, arm: int, reward: float, ridge: float) -> Any:
     """mean += c (y - mean[arm]) / e, cov -= c c' / e with e = c[arm] + ridge; the step of the log-determinant."""
     n = len(mean)
     variance = max(cov[arm, arm], 0.0)
@@ -80,7 +80,7 @@ def greatest(mean: Any) -> int:
 
 
 @compiled
-def learn(state: Any, column: Any, arm: int, reward: float, ridge: float) -> bool:
+def learn(state: Any, column: Any, arm: int, reward: float, ridge: float) -> Any:
     """`tell`: one reward enters the posterior and the tally; False if the variance before it was impossible."""
     mean, cov, counts, sums, lost, ceiling, totals = state
     sound = 0.0 <= cov[arm, arm] <= ceiling[arm]

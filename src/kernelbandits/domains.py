@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, DataNotice
+from kernelbandits.checks import Array, DataNotice, Indices
 
 TIES = ("random", "lowest")
 TIE_TOLERANCE = 1e-12
@@ -38,10 +38,10 @@ class Arms:
         return int(self.points.shape[1])
 
 
-def tied(index: Array) -> Array:
+def tied(index: Array) -> Indices:
     """The arms within 1e-12 max(1, |best|) of the best index, in order."""
     best = float(index[index.argmax()])
-    return (index >= best - TIE_TOLERANCE * max(1.0, abs(best))).nonzero()[0]  # type: ignore[no-any-return]
+    return (index >= best - TIE_TOLERANCE * max(1.0, abs(best))).nonzero()[0]
 
 
 def argmax(index: Array, ties: str, u: float) -> int:

@@ -93,7 +93,8 @@ class Matern(Stationary):
         with np.errstate(over="ignore", invalid="ignore"):
             s = np.sqrt(2 * self.nu * squares)
             polynomial = {0.5: 1.0, 1.5: 1 + s, 2.5: 1 + s + s * (s / 3)}[self.nu]
-            return np.nan_to_num(polynomial * np.exp(-s), nan=0.0)
+            values: Array = np.nan_to_num(polynomial * np.exp(-s), nan=0.0)
+            return values
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,12 @@ def inner_products(owner: str, x: Array, z: Array) -> Array:
     return x @ z.T
 
 
+def squared_norms(x: Array) -> Array:
+    """x_i . x_i"""
+    norms: Array = np.einsum("ij,ij->i", x, x)
+    return norms
+
+
 @dataclass(frozen=True)
 class Linear(Kernel):
     r"""Linear kernel, k(x, z) = x . z; the theory's k(x, x) <= 1 needs points in the unit ball."""
@@ -127,7 +134,7 @@ class Linear(Kernel):
         return inner_products("Linear", x, z)
 
     def diagonal(self, x: Array) -> Array:
-        return np.einsum("ij,ij->i", x, x)
+        return squared_norms(x)
 
 
 @dataclass(frozen=True)
@@ -145,7 +152,7 @@ class Polynomial(Kernel):
         return (inner_products("Polynomial", x, z) + self.offset) ** self.degree
 
     def diagonal(self, x: Array) -> Array:
-        return (np.einsum("ij,ij->i", x, x) + self.offset) ** self.degree
+        return (squared_norms(x) + self.offset) ** self.degree
 
 
 @dataclass(frozen=True)
@@ -213,7 +220,7 @@ class Normalised(Kernel):
 
 @dataclass(frozen=True)
 class Adapted(Kernel):
-    """Any callable (x, z) -> (n, m) array as a kernel, a scikit-learn kernel among them; its Gram matrices are checked."""
+    """Any callable (x, z) -> (n, m) array as a kernel, scikit-learn's among them; its Gram matrices are checked."""
 
     function: Any
 

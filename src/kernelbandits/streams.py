@@ -62,7 +62,8 @@ class Streams:
         kept = self._normals.get((purpose, n))
         if kept is None or kept[0] != block:
             kept = self._normals[purpose, n] = block, self._normal_block(purpose, block, n)
-        return kept[1][row]
+        normals: Array = kept[1][row]
+        return normals
 
     def uniforms(self, purpose: str, horizon: int) -> Array:
         """The uniforms of rounds 1..horizon at once."""

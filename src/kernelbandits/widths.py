@@ -27,7 +27,7 @@ class Width:
 
     def __call__(self, t: int, log_det: float) -> float:
         a, b, c = self.terms(t)
-        return a + math.sqrt(b + c * log_det)
+        return float(a + math.sqrt(b + c * log_det))
 
     def table(self, horizon: int) -> Array:
         """One row (a_t, b_t, c_t) for each of the rounds 1..horizon."""
@@ -61,7 +61,7 @@ def improved(noise_scale: float, norm_bound: float, delta: float, gain: Term) ->
 
 
 def srinivas_finite(arms: int, delta: float, beta_scale: float) -> Width:
-    """sqrt(beta_t), beta_t = scale * 2 ln(|X| t^2 pi^2 / (6 delta)): Srinivas et al. (2010), Theorem 1, f ~ GP(0, k)."""
+    """sqrt(beta_t), beta_t = scale * 2 ln(|X| t^2 pi^2 / (6 delta)): Srinivas et al. (2010), Theorem 1."""
     constant = math.log(arms * math.pi**2 / (6 * delta))
     return Width(
         "sqrt(2 ln(|X| t^2 pi^2 / (6 delta)))",

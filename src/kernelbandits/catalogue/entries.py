@@ -31,14 +31,14 @@ class PolicyEntry:
 
     @cached_property
     def settings(self) -> tuple[str, ...]:
-        """The keyword settings it takes."""
+        """What it takes besides domain and kernel, the settings its family adds included."""
         names: list[str] = []
         for cls in inspect.getmro(self.constructor):  # type: ignore[arg-type]
-            if "__init__" in vars(cls):
-                parameters = inspect.signature(vars(cls)["__init__"]).parameters.values()
-                names += [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in names]
-                if all(p.kind is not p.VAR_KEYWORD for p in parameters):
-                    break
+            parameters = inspect.signature(vars(cls)["__init__"]).parameters.values() if "__init__" in vars(cls) else ()
+            own = cls is self.constructor
+            names += [p.name for p in parameters if p.kind is p.KEYWORD_ONLY or (own and p.name == "exploration")]
+            if parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters):
+                break
         return tuple(names)
 
 
@@ -194,7 +194,7 @@ def shared_settings(entry: PolicyEntry, shared: Mapping[str, Any]) -> dict[str, 
 def policy(name: str, domain: Any, kernel: Any, *args: Any, **settings: Any) -> Policy:
     """A policy by its name: kb.policy("simple-bernoulli", arms, kernel, p=0.25, noise_scale=1, norm_bound=1)."""
     entry = policy_entry(name)
-    unknown = set(settings) - {*entry.settings, "exploration"}
+    unknown = set(settings) - set(entry.settings)
     if unknown:
         raise ValueError(f"{name} needs settings among {', '.join(entry.settings)}, got {sorted(unknown)[0]!r}")
     return entry.constructor(domain, kernel, *args, **settings)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
+from kernelbandits import checks
 from kernelbandits.catalogue.entries import KERNELS, LAWS, NOISES, PROBLEMS, looked_up, policy_entry
 from kernelbandits.exploration import Law
 from kernelbandits.kernels import Kernel
@@ -17,6 +18,7 @@ from kernelbandits.problems import Noise, Problem
 def spelled_kernel(text: str) -> Kernel:
     """A sum of products, each factor name:arguments or a number: 0.5*rbf:0.2+0.5*linear."""
     terms: list[Kernel] = [product(term) for term in text.split("+")]
+    checks.needs(all(isinstance(term, Kernel) for term in terms), "a sum of kernels", "a kernel in every term", text)
     return reduce(operator.add, terms)
 
 

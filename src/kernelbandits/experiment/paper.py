@@ -133,7 +133,7 @@ def instance_norm(chosen: Problem, kernel: Any, seed: int) -> float:
 def paired_times(
     chosen: Problem, setting: Setting, horizon: int, seeds: int, engine: str, repeats: int = 2
 ) -> Mapping[str, Array]:
-    """Seconds a round of each policy on each seed, the policies taken in turn in one process; the least of the repeats."""
+    """Seconds a round of each policy on each seed, the policies taken in turn; the least of the repeats."""
     entered = timed(setting, horizon)
     times = {item.label: np.full(seeds, np.inf) for item in entered}
     for seed in range(seeds):

@@ -17,6 +17,7 @@ from kernelbandits import checks
 from kernelbandits.catalogue import problem as problem_named
 from kernelbandits.catalogue import spelled_policy
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell, play_ending
+from kernelbandits.experiment.summary import summary
 from kernelbandits.kernels import RBF
 from kernelbandits.problems import Problem
 
@@ -51,8 +52,6 @@ class Results:
 
     def summary(self) -> pd.DataFrame:
         """A row for each problem and policy: mean, 95 % interval, quantiles, time per round."""
-        from kernelbandits.report.summary import summary
-
         return summary(self)
 
 

@@ -125,7 +125,7 @@ class SimpleUCB(GenericGP):
     """w = 1 in every round: the deterministic upper-confidence rule."""
 
     def __init__(self, domain: Any, kernel: Any, **settings: Unpack[GenericSettings]) -> None:
-        super().__init__(domain, kernel, PointMass(1.0), **settings)  # type: ignore[misc]
+        super().__init__(domain, kernel, PointMass(1.0), **settings)
 
 
 class SimpleBernoulli(GenericGP):
@@ -134,14 +134,14 @@ class SimpleBernoulli(GenericGP):
     def __init__(self, domain: Any, kernel: Any, *, p: Any = 0.5, **settings: Unpack[GenericSettings]) -> None:
         law = Bernoulli(p) if checks.is_number(p) else p
         checks.needs(isinstance(law, Law) or callable(law), "SimpleBernoulli", "a chance p or a schedule", p)
-        super().__init__(domain, kernel, law, **settings)  # type: ignore[misc]
+        super().__init__(domain, kernel, law, **settings)
 
 
 class SimpleGaussian(GenericGP):
     """w ~ N(0, scale^2): one normal a round where Thompson sampling draws a whole function."""
 
     def __init__(self, domain: Any, kernel: Any, *, scale: float = 1.0, **settings: Unpack[GenericSettings]) -> None:
-        super().__init__(domain, kernel, Gaussian(0.0, scale), **settings)  # type: ignore[misc]
+        super().__init__(domain, kernel, Gaussian(0.0, scale), **settings)
 
 
 class SimpleCategorical(GenericGP):
@@ -155,7 +155,7 @@ class SimpleCategorical(GenericGP):
         weights: Iterable[float] = (1 / 4,) * 4,
         **settings: Unpack[GenericSettings],
     ) -> None:
-        super().__init__(domain, kernel, Categorical(weights), **settings)  # type: ignore[misc]
+        super().__init__(domain, kernel, Categorical(weights), **settings)
 
 
 class SimpleMixture(GenericGP):
@@ -172,11 +172,14 @@ class SimpleMixture(GenericGP):
     ) -> None:
         share = checks.chance("SimpleMixture", "rho", rho)
         mixture = Mixture((share, 1 - share), (PointMass(1.0), as_law(law)))
-        super().__init__(domain, kernel, mixture, **settings)  # type: ignore[misc]
+        super().__init__(domain, kernel, mixture, **settings)
 
 
 class IGPUCB(IndexPolicy):
-    """Chowdhury & Gopalan (2017): mean + beta_t sd at ridge 1 + 2/T, beta_t = D + R sqrt(2 (gamma_{t-1} + 1 + ln(1/delta)))."""
+    """Chowdhury & Gopalan (2017): mean + beta_t sd at ridge 1 + 2/T,
+
+    beta_t = D + R sqrt(2 (gamma_{t-1} + 1 + ln(1/delta))).
+    """
 
     def __init__(
         self,

@@ -28,9 +28,11 @@ class SampleTables:
 
 
 class GPTS(Policy):
-    """Chowdhury & Gopalan (2017): f_t ~ GP(mean, v_t^2 cov) at ridge 1 + 2/T, v_t = D + R sqrt(2 (gamma_{t-1} + 1 + ln(2/delta))).
+    """Chowdhury & Gopalan (2017): play the maximiser of f_t ~ GP(mean, v_t^2 cov) at ridge 1 + 2/T,
 
-    The draw is joint over the arms, by Matheron's rule: mean + v_t [g - cov ((n / ridge) g + sqrt(n / ridge) e)], g = S z.
+    v_t = D + R sqrt(2 (gamma_{t-1} + 1 + ln(2/delta))).
+
+    The draw is joint over the arms, by Matheron's rule: mean + v_t [g - cov ((n/ridge) g + sqrt(n/ridge) e)], g = S z.
     """
 
     posterior: ArmPosterior

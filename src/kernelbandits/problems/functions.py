@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ class TestFunction:
 
     name: str
     title: str
-    formula: Callable[[Array], Array]
+    formula: Callable[[Array], Array] = field(repr=False)
     """f of an (n, d) array in natural coordinates."""
     lower: Point
     upper: Point

@@ -138,7 +138,7 @@ def efficiency_claims(problem: str) -> tuple[Claim, ...]:
         ),
         Claim(
             "one-normal",
-            "Simple-Gaussian explores by a one-dimensional Gaussian, rather than sampling from a multi-dimensional one.",
+            "Simple-Gaussian explores by a one-dimensional Gaussian, rather than sampling a multi-dimensional one.",
             "a round takes at least 5 % less time than a round of GP-TS",
             (Comparison(problem, "Simple-Gaussian", "GP-TS", "faster"),),
         ),

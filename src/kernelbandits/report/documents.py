@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.experiment import Results
 from kernelbandits.experiment.paper import COMPARED, PRESET
+from kernelbandits.experiment.summary import save_rounds, save_settings, summary
 from kernelbandits.report import figures, html
 from kernelbandits.report.reproduction import Reproduction
 from kernelbandits.report.sections import curve_sections, settings_section, summary_section
 from kernelbandits.report.sensitivity import map_sections
-from kernelbandits.report.summary import save_rounds, save_settings, summary
 from kernelbandits.report.verdicts import claims_section, claims_text, details_section, norms_section, times_section
 from kernelbandits.report.wording import played_line, versions
 

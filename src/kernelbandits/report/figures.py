@@ -14,7 +14,7 @@ import numpy as np
 
 from kernelbandits.checks import Array, Indices
 from kernelbandits.experiment import Results
-from kernelbandits.report.summary import half_width
+from kernelbandits.experiment.summary import half_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from kernelbandits.checks import Array
 from kernelbandits.experiment.paper import COMPARED, FAMILY, NOISE_SCALES, PRESET, Setting
+from kernelbandits.experiment.summary import half_width
 from kernelbandits.report import figures, html
 from kernelbandits.report.reproduction import MapEntry, Reproduction
-from kernelbandits.report.summary import half_width
 from kernelbandits.report.wording import number
 
 SHORT = {

@@ -33,7 +33,7 @@ Term = Callable[[Rounds], tuple[Rounds, Rounds]]
 class GreedyGain:
     """G_t = (1/2) log det(I + K / ridge) of t points, each the one of greatest variance, repeats allowed.
 
-    (1 - 1/e) gamma_t <= G_t <= gamma_t, for the gain is monotone and submodular. Values are kept and extended on demand.
+    (1 - 1/e) gamma_t <= G_t <= gamma_t, for the gain is monotone and submodular. Values are extended on demand.
     """
 
     def __init__(self, kernel: Any, arms: Arms, ridge: float) -> None:

@@ -11,10 +11,12 @@ from scipy.special import stdtrit
 
 from kernelbandits.catalogue import to_plain
 from kernelbandits.checks import Array
-from kernelbandits.experiment import CellResult, Results
+from kernelbandits.experiment.cells import CellResult
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from kernelbandits.experiment.runner import Results
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

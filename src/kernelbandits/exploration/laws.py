@@ -1,0 +1,207 @@
+"""What a law of the weight w is, and the laws with finitely many values and the Gaussian."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+
+LEAST_UNIFORM = 2.0**-54
+"""A uniform of exactly 0 is taken as this, so that no weight is infinite."""
+GREATEST_UNIFORM = 1 - 2.0**-53
+"""The last number below 1."""
+
+
+class Law:
+    """The law of a weight w."""
+
+    @overload
+    def draw(self, u: float) -> float: ...
+    @overload
+    def draw(self, u: Array) -> Array: ...
+    def draw(self, u: Any) -> Any:
+        """The weight that belongs to a uniform u in [0, 1): the quantile function."""
+        raise NotImplementedError
+
+    def sample(self, rng: np.random.Generator) -> float:
+        return self.draw(rng.random())
+
+    def cdf(self, x: float) -> float:
+        """P(w <= x)."""
+        raise NotImplementedError
+
+    @property
+    def mean_abs(self) -> float:
+        """E|w|."""
+        raise NotImplementedError
+
+    @property
+    def atoms(self) -> tuple[float, ...]:
+        """The values w takes with positive chance, in order."""
+        return ()
+
+    @property
+    def optimism(self) -> float:
+        """C1 = P(w >= 1) = 1 - P(w < 1)."""
+        return 1.0 - self.cdf(math.nextafter(1.0, 0.0))
+
+    def cdf_abs(self, u: float) -> float:
+        """P(|w| <= u) = P(w <= u) - P(w < -u)."""
+        return self.cdf(u) - self.cdf(math.nextafter(-u, -math.inf)) if u >= 0 else 0.0
+
+
+class Discrete(Law):
+    """Finitely many values, `support` in increasing order, with `chances`."""
+
+    @property
+    def support(self) -> tuple[float, ...]:
+        raise NotImplementedError
+
+    @property
+    def chances(self) -> tuple[float, ...]:
+        raise NotImplementedError
+
+    def draw(self, u: Any) -> Any:
+        shares = np.cumsum(self.chances)
+        values = np.asarray(self.support)[np.searchsorted(shares[:-1] / shares[-1], u, side="right")]
+        return values if np.ndim(u) else float(values)
+
+    def cdf(self, x: float) -> float:
+        return self._total(lambda value: value <= x)
+
+    @property
+    def optimism(self) -> float:
+        return self._total(lambda value: value >= 1)
+
+    def cdf_abs(self, u: float) -> float:
+        return self._total(lambda value: abs(value) <= u)
+
+    @property
+    def mean_abs(self) -> float:
+        return math.fsum(abs(value) * p for value, p in zip(self.support, self.chances, strict=True))
+
+    @property
+    def atoms(self) -> tuple[float, ...]:
+        return tuple(value for value, p in zip(self.support, self.chances, strict=True) if p > 0)
+
+    def _total(self, chosen: Callable[[float], bool]) -> float:
+        chances = [p for value, p in zip(self.support, self.chances, strict=True) if chosen(value)]
+        return 1.0 if len(chances) == len(self.chances) else math.fsum(chances)
+
+
+@dataclass(frozen=True)
+class PointMass(Discrete):
+    """w = c, always: c = 1 is UCB, c = 0 pure exploitation."""
+
+    c: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.number("PointMass", "c", self.c)
+
+    def draw(self, u: Any) -> Any:
+        return np.full(u.shape, float(self.c)) if isinstance(u, np.ndarray) else float(self.c)
+
+    @property
+    def support(self) -> tuple[float, ...]:
+        return (float(self.c),)
+
+    @property
+    def chances(self) -> tuple[float, ...]:
+        return (1.0,)
+
+
+@dataclass(frozen=True)
+class Bernoulli(Discrete):
+    """Explore fully with chance p, not at all otherwise: w is 1 or 0."""
+
+    p: float
+
+    def __post_init__(self) -> None:
+        checks.chance("Bernoulli", "p", self.p)
+
+    def draw(self, u: Any) -> Any:
+        return np.where(u >= 1 - self.p, 1.0, 0.0) if isinstance(u, np.ndarray) else float(u >= 1 - self.p)
+
+    @property
+    def support(self) -> tuple[float, ...]:
+        return (0.0, 1.0)
+
+    @property
+    def chances(self) -> tuple[float, ...]:
+        return (1 - self.p, self.p)
+
+    @property
+    def optimism(self) -> float:
+        return self.p
+
+
+@dataclass(frozen=True)
+class Categorical(Discrete):
+    """w = support[i] with chance weights[i]; without a support the paper's i/K, i = 1..K."""
+
+    weights: tuple[float, ...]
+    values: tuple[float, ...]
+
+    def __init__(self, weights: Iterable[float], support: Sequence[float] | None = None) -> None:
+        chances = checks.weights("Categorical", weights)
+        count = len(chances)
+        raw = tuple((i + 1) / count for i in range(count)) if support is None else tuple(support)
+        checks.needs(len(raw) == count, "Categorical", f"a support of {count} values", raw)
+        values = tuple(checks.number("Categorical", f"support[{i}]", value) for i, value in enumerate(raw))
+        order = sorted(range(count), key=values.__getitem__)
+        object.__setattr__(self, "weights", tuple(chances[i] for i in order))
+        object.__setattr__(self, "values", tuple(values[i] for i in order))
+
+    @property
+    def support(self) -> tuple[float, ...]:
+        return self.values
+
+    @property
+    def chances(self) -> tuple[float, ...]:
+        return self.weights
+
+
+@dataclass(frozen=True)
+class Gaussian(Law):
+    """w ~ N(mean, scale^2); a negative weight plays the greatest lower confidence bound."""
+
+    mean: float = 0.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.number("Gaussian", "mean", self.mean)
+        checks.nonnegative("Gaussian", "scale", self.scale)
+
+    def draw(self, u: Any) -> Any:
+        if isinstance(u, np.ndarray):
+            return self.mean + self.scale * ndtri(np.maximum(u, LEAST_UNIFORM))
+        return float(self.mean + self.scale * ndtri(max(u, LEAST_UNIFORM)))
+
+    def cdf(self, x: float) -> float:
+        """Phi((x - mean) / scale)."""
+        return float(ndtr((x - self.mean) / self.scale)) if self.scale else float(x >= self.mean)
+
+    @property
+    def optimism(self) -> float:
+        """Phi((mean - 1) / scale)."""
+        return float(ndtr((self.mean - 1) / self.scale)) if self.scale else float(self.mean >= 1)
+
+    @property
+    def mean_abs(self) -> float:
+        """Folded normal: scale sqrt(2/pi) exp(-m^2 / (2 scale^2)) + m (1 - 2 Phi(-m / scale)), m = mean."""
+        if not self.scale:
+            return abs(self.mean)
+        z = self.mean / self.scale
+        tail = self.scale * math.sqrt(2 / math.pi) * math.exp(-0.5 * z * z)
+        return float(tail + self.mean * (1 - 2 * ndtr(-z)))
+
+    @property
+    def atoms(self) -> tuple[float, ...]:
+        return () if self.scale else (float(self.mean),)

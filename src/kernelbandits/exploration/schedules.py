@@ -1,0 +1,125 @@
+"""Schedules of laws, and the exploration argument of a policy: a law, t -> law, or (t, posterior) -> law."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+from kernelbandits.exploration.composed import as_law
+from kernelbandits.exploration.laws import Bernoulli, Law
+
+
+@dataclass(frozen=True)
+class Step:
+    """The paper's schedule: one law up to a round, another after it; with Ber(1/2), Ber(1/4) and T//2 its Section 5."""
+
+    first: Law
+    second: Law
+    last: int
+    """The last round of the first law."""
+
+    def __post_init__(self) -> None:
+        checks.whole("Step", "last", self.last, least=0)
+        object.__setattr__(self, "first", as_law(self.first))
+        object.__setattr__(self, "second", as_law(self.second))
+
+    def __call__(self, t: int) -> Law:
+        return self.first if t <= self.last else self.second
+
+    def weights(self, uniforms: Array) -> Array:
+        """w_1..w_T at once."""
+        early, late = uniforms[: self.last], uniforms[self.last :]
+        return np.concatenate([self.first.draw(early), self.second.draw(late)])
+
+
+@dataclass(frozen=True)
+class Decay:
+    """Ber(p_t), p_t = max(floor, first t^-power): less exploration in later rounds, never less than the floor."""
+
+    first: float = 1.0
+    power: float = 0.5
+    floor: float = 0.05
+
+    def __post_init__(self) -> None:
+        checks.chance("Decay", "first", self.first)
+        checks.nonnegative("Decay", "power", self.power)
+        checks.chance("Decay", "floor", self.floor)
+
+    def __call__(self, t: int) -> Law:
+        return Bernoulli(max(self.floor, self.first * t**-self.power))
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """Ber(p_t), p_t = floor + (first - floor) max_x sd(x) / max_x sqrt(k(x, x)): explore while something is unknown.
+
+    p_t is fixed by the history, as the paper allows; C1 never falls below the floor.
+    """
+
+    first: float = 0.5
+    floor: float = 0.05
+
+    def __post_init__(self) -> None:
+        checks.chance("Certainty", "first", self.first)
+        checks.chance("Certainty", "floor", self.floor)
+        checks.needs(self.floor <= self.first, "Certainty", "floor <= first", (self.floor, self.first))
+
+    def __call__(self, t: int, posterior: Any) -> Law:
+        unknown = min(1.0, float(posterior.sd.max()) / math.sqrt(float(posterior.prior.max())))
+        return Bernoulli(self.floor + (self.first - self.floor) * unknown)
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """A law or schedule, told apart once: `law(t, posterior)` is the law of round t."""
+
+    source: Any
+    arguments: int
+    """0 for a law, 1 for t -> law, 2 for (t, posterior) -> law."""
+
+    @classmethod
+    def of(cls, source: Any) -> Exploration:
+        if isinstance(source, Exploration):
+            return source
+        if isinstance(source, (Law, type)) or hasattr(source, "ppf") or not callable(source):
+            return cls(as_law(source), 0)
+        return cls(source, required_arguments(source))
+
+    def law(self, t: int, posterior: Any) -> Law:
+        if self.arguments == 0:
+            return self.source  # type: ignore[no-any-return]
+        return as_law(self.source(t) if self.arguments == 1 else self.source(t, posterior))
+
+    @property
+    def uses_history(self) -> bool:
+        return self.arguments == 2
+
+    def weights(self, uniforms: Array) -> Array:
+        """w_1..w_T from the uniforms of rounds 1..T, for a law or schedule that does not look at the history."""
+        if self.arguments == 0:
+            return as_law(self.source).draw(uniforms)
+        if hasattr(self.source, "weights"):
+            return np.asarray(self.source.weights(uniforms), dtype=float)
+        laws = [self.source(t) for t in range(1, len(uniforms) + 1)]
+        weights, start = np.empty(len(uniforms)), 0
+        for _, run in groupby(laws, key=id):
+            stop = start + len(list(run))
+            weights[start:stop] = as_law(laws[start]).draw(uniforms[start:stop])
+            start = stop
+        return weights
+
+
+def required_arguments(schedule: Callable[..., Any]) -> int:
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(schedule).parameters.values()
+    count = sum(p.kind in kinds and p.default is p.empty for p in parameters)
+    checks.needs(count in (1, 2), "a schedule", "the arguments (t) or (t, posterior)", f"{count} arguments")
+    return count

@@ -1,0 +1,170 @@
+"""What the two finite posteriors share: one update, one audit."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg.blas import daxpy, dscal
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, Indices, NumericsWarning
+from kernelbandits.domains import Arms
+from kernelbandits.kernels import Kernel, as_kernel
+from kernelbandits.posterior.truth import Factorisation, Tally
+
+EPS = float(np.finfo(float).eps)
+ROUNDING = 1 + 1e-6
+"""No exact variance exceeds min(k(x, x), ridge / n); one beyond it by this factor calls for an audit."""
+
+
+@dataclass(frozen=True)
+class Health:
+    """What the audits found."""
+
+    audits: int
+    repairs: int
+    """Audits that replaced the state because it differed from the truth."""
+    clamps: int
+    """Negative variances of the arm played, taken as zero."""
+    conditioning: float
+    """eps k_max n_max / ridge, the relative error to expect of a variance."""
+
+
+class Posterior:
+    """What the two finite posteriors share: one update, one audit."""
+
+    def __init__(self, kernel: Any, points: Any, ridge: float = 1.0) -> None:
+        self.kernel: Kernel = as_kernel(kernel)
+        self.points: Array = points.points if isinstance(points, Arms) else checks.points("a posterior", points)
+        self.ridge = checks.positive("a posterior", "ridge", ridge)
+        n = len(self.points)
+        self.prior: Array = self._prior()
+        self.mean = np.zeros(n)
+        self.log_det = 0.0
+        self.tally = Tally(n)
+        self._ceiling: list[float] = (ROUNDING * self.prior).tolist()
+        self._audits = self._repairs = self._clamps = 0
+        self._audited_at = 0
+        self._warned = False
+
+    variance: Array
+    """cov(x, x) as computed; rounding may leave it a hair below zero."""
+
+    @property
+    def sd(self) -> Array:
+        return np.sqrt(np.maximum(self.variance, 0.0))
+
+    @property
+    def counts(self) -> Indices:
+        return self.tally.counts
+
+    @property
+    def events(self) -> int:
+        return self.tally.events
+
+    def update(self, arm: int, reward: float) -> None:
+        """Condition on one reward: with c = cov[:, arm] and e = c[arm] + ridge,
+
+        mean += c (reward - mean[arm]) / e,   cov -= c c' / e,   log_det += ln(e / ridge).
+        """
+        column = self._column(arm)
+        raw = float(column[arm])
+        suspicious = not 0.0 <= raw <= self._ceiling[arm]
+        variance = max(raw, 0.0)
+        self._clamps += raw < 0
+        evidence = variance + self.ridge
+        daxpy(column, self.mean, a=(reward - float(self.mean[arm])) / evidence)
+        self.log_det += math.log1p(variance / self.ridge)
+        count = self.tally.add(arm, reward)
+        self._ceiling[arm] = min(self._ceiling[arm], ROUNDING * self.ridge / count)
+        dscal(1.0 / math.sqrt(evidence), column)
+        self._downdate(arm, column, evidence)
+        self.audit_if_due(suspicious)
+
+    def audit_if_due(self, suspicious: bool) -> None:
+        """An audit at the fixed event numbers, and at once (but not in every round) after an impossible variance."""
+        since = self.tally.events - self._audited_at
+        if since >= self.audit_interval or (suspicious and since >= self.audit_interval // 10):
+            self.audit()
+
+    @property
+    def next_audit(self) -> int:
+        """The number of rewards after which the next audit is due."""
+        return self._audited_at + self.audit_interval
+
+    def at(self, points: Any) -> tuple[Array, Array]:
+        """Mean and sd at any points, by conditioning on the truth."""
+        where = checks.points("at", points)
+        d = self.points.shape[1]
+        checks.needs(where.shape[1] == d, "at", f"points of {d} dimensions", where.shape[1])
+        played = self.tally.played
+        prior = self.kernel.diagonal(where)
+        if not len(played):
+            return np.zeros(len(where)), np.sqrt(prior)
+        cross = self.kernel(where, self.points[played])
+        exact = self._factorisation(played)
+        variance = prior - (exact.explained(cross) ** 2).sum(0)
+        return exact.mean(cross), np.sqrt(np.maximum(variance, 0.0))
+
+    def audit(self) -> bool:
+        """Compare the state with a refactorisation from the counts and replace it beyond rounding: was it replaced?"""
+        self._audits += 1
+        self._audited_at = self.tally.events
+        played = self.tally.played
+        if not len(played):
+            return False
+        exact = self._factorisation(played)
+        self.log_det = exact.log_det
+        repaired = self._reconcile(exact, played)
+        if repaired:
+            self._repairs += 1
+            warnings.warn(f"posterior repaired from counts after {self.events} rewards", NumericsWarning, stacklevel=3)
+        self._report_conditioning()
+        return repaired
+
+    @property
+    def health(self) -> Health:
+        return Health(self._audits, self._repairs, self._clamps, self.conditioning)
+
+    @property
+    def conditioning(self) -> float:
+        return EPS * float(self.prior.max()) * max(1, int(self.counts.max())) / self.ridge
+
+    @property
+    def audit_interval(self) -> int:
+        raise NotImplementedError
+
+    def _prior(self) -> Array:
+        raise NotImplementedError
+
+    def _column(self, arm: int) -> Array:
+        raise NotImplementedError
+
+    def _downdate(self, arm: int, scaled: Array, evidence: float) -> None:
+        raise NotImplementedError
+
+    def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
+        raise NotImplementedError
+
+    def _factorisation(self, played: Indices) -> Factorisation:
+        matrix = self.kernel(self.points[played], self.points[played])
+        return Factorisation.of(matrix, self.counts[played], self.tally.sums[played], self.ridge)
+
+    def _tolerance(self, variance: Array) -> float:
+        """1e3 eps k_max / var_min: a difference beyond it is not rounding."""
+        least = variance[self.prior > 0].min(initial=np.inf)
+        return 1e3 * EPS * float(self.prior.max()) / max(float(least), EPS * float(self.prior.max()))
+
+    def _mean_differs(self, mean: Array, tolerance: float) -> bool:
+        """Rounding of the mean is proportional to the largest reward, which averages may hide."""
+        return not bool((np.abs(self.mean - mean) <= tolerance * self.tally.largest).all())
+
+    def _report_conditioning(self) -> None:
+        if self.conditioning > 1e-6 and not self._warned:
+            self._warned = True
+            text = f"posterior variances are good to {self.conditioning:.0e} only: ridge {self.ridge:g} is small"
+            warnings.warn(text, NumericsWarning, stacklevel=4)

@@ -1,0 +1,95 @@
+"""The posterior over a pool too large for an n x n covariance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, Indices
+from kernelbandits.kernels import gram
+from kernelbandits.posterior.base import EPS, Posterior
+from kernelbandits.posterior.truth import Factorisation, lower_root
+
+PROVED = 200
+"""A kernel proves itself on the first so many points."""
+
+
+class PoolPosterior(Posterior):
+    """A pool too large for an n x n covariance: O(n m) a reward, m the number of distinct arms played.
+
+    cov(x, z) = k(x, z) - V(x)' S V(z). The rows of V = L^-1 k(played, .), L L' = K + ridge I, are added one for each
+    new arm; a reward adds q q' / e to the m x m matrix S, where cov(., arm) = V' q. Unlike the n x n form this one
+    drifts (the variances are a sum of their own), so every audit starts it afresh from the truth.
+    """
+
+    def _prior(self) -> Array:
+        gram(self.kernel, self.points[:PROVED])
+        self.variance = self.kernel.diagonal(self.points)
+        checks.needs(bool(np.isfinite(self.variance).all()), str(self.kernel), "finite k(x, x)", self.variance)
+        self._rows: Array = np.empty((0, len(self.points)))
+        self._factor: Array = np.empty((0, 0))
+        self._core: Array = np.empty((0, 0))
+        self._slot: dict[int, int] = {}
+        return self.variance.copy()
+
+    @property
+    def audit_interval(self) -> int:
+        return max(1000, 20 * len(self._slot))
+
+    def _column(self, arm: int) -> Array:
+        """V' q, with q = (row of L) - S V(arm)."""
+        if arm not in self._slot:
+            self._append(arm)
+        m = len(self._slot)
+        self._coordinates = self._factor[self._slot[arm], :m] - self._core[:m, :m] @ self._rows[:m, arm]
+        return self._coordinates @ self._rows[:m]
+
+    def _downdate(self, arm: int, scaled: Array, evidence: float) -> None:
+        m = len(self._slot)
+        self._core[:m, :m] += np.outer(self._coordinates, self._coordinates) / evidence
+        self.variance -= scaled**2
+
+    def _append(self, arm: int) -> None:
+        """The next row of V: (k(., arm) - V' V(arm)) / l, l^2 = k(arm, arm) + ridge - |V(arm)|^2."""
+        m = len(self._slot)
+        self._grow(m + 1)
+        prior = self.kernel(self.points[arm][None], self.points)[0]
+        projection = self._rows[:m, arm].copy()
+        residual = prior - projection @ self._rows[:m]
+        pivot = math.sqrt(max(float(residual[arm]), 0.0) + self.ridge)
+        self._rows[m] = residual / pivot
+        self._factor[m, :m], self._factor[m, m] = projection, pivot
+        self._slot[arm] = m
+
+    def _grow(self, needed: int) -> None:
+        held = len(self._rows)
+        if needed <= held:
+            return
+        extra = max(16, held)
+        self._rows = np.concatenate([self._rows, np.empty((extra, len(self.points)))])
+        self._factor = np.pad(self._factor, (0, extra))
+        self._core = np.pad(self._core, (0, extra))
+
+    def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
+        cross = self.kernel(self.points, self.points[played])
+        mean, variance = exact.mean(cross), self.prior - (exact.explained(cross) ** 2).sum(0)
+        variance[played] = exact.played_variance()
+        tolerance = self._tolerance(variance)
+        size = np.maximum(variance, EPS * variance.max())
+        same = bool((np.abs(self.variance - variance) <= tolerance * size).all())
+        repaired = not same or self._mean_differs(mean, tolerance)
+        self.mean[:], self.variance = mean, variance
+        self._rebuild(exact, played, cross)
+        return repaired
+
+    def _rebuild(self, exact: Factorisation, played: Indices, cross: Array) -> None:
+        """V and S from the truth: S = L' (K + ridge N^-1)^-1 L."""
+        matrix = cross[played]
+        self._factor = lower_root(matrix + self.ridge * np.eye(len(played)), least=self.ridge)
+        self._rows = solve_triangular(self._factor, cross.T, lower=True)
+        half = solve_triangular(exact.factor, exact.root[:, None] * self._factor, lower=True)
+        self._core = np.asarray(half.T @ half / self.ridge)
+        self._slot = {int(arm): row for row, arm in enumerate(played)}

@@ -1,0 +1,93 @@
+"""The truth of a posterior: counts and sums of rewards, and what follows from them alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+
+from kernelbandits.checks import Array, Indices
+
+
+class Tally:
+    """The truth: how often each arm was played, and the compensated (Neumaier) sum of its rewards."""
+
+    def __init__(self, n: int) -> None:
+        self.counts = np.zeros(n, dtype=np.int64)
+        self.events = 0
+        self.largest = 0.0
+        self._sums = [0.0] * n
+        self._lost = [0.0] * n
+
+    def add(self, arm: int, reward: float) -> int:
+        """Record one reward; the arm's count."""
+        before = self._sums[arm]
+        after = self._sums[arm] = before + reward
+        self._lost[arm] += (before - after) + reward if abs(before) >= abs(reward) else (reward - after) + before
+        self.events += 1
+        self.largest = max(self.largest, abs(reward))
+        self.counts[arm] += 1
+        return int(self.counts[arm])
+
+    def lend(self) -> tuple[Array, Array]:
+        return np.array(self._sums), np.array(self._lost)
+
+    def take_back(self, sums: Array, lost: Array) -> None:
+        self._sums, self._lost, self.events = sums.tolist(), lost.tolist(), int(self.counts.sum())
+
+    @property
+    def sums(self) -> Array:
+        return np.array(self._sums) + self._lost
+
+    @property
+    def played(self) -> Indices:
+        """The arms played at least once, in order."""
+        return self.counts.nonzero()[0]
+
+
+def lower_root(matrix: Array, least: float) -> Array:
+    """The Cholesky factor; where rounding of a near-singular K has left none, with eigenvalues raised to the least."""
+    try:
+        return cholesky(matrix, lower=True)
+    except LinAlgError:
+        values, vectors = np.linalg.eigh(matrix)
+        upper: Array = np.linalg.qr((vectors * np.sqrt(np.maximum(values, least))).T)[1]
+        return (upper * np.sign(upper.diagonal())[:, None]).T
+
+
+@dataclass(frozen=True)
+class Factorisation:
+    """B = I + N^1/2 K N^1/2 / ridge over the distinct arms played, N their counts: the posterior from the truth."""
+
+    root: Array
+    """N^1/2"""
+    factor: Array
+    """Lower Cholesky factor of B."""
+    coefficients: Array
+    """(K + ridge N^-1)^-1 (mean reward of each arm)"""
+    ridge: float
+
+    @classmethod
+    def of(cls, matrix: Array, counts: Indices, sums: Array, ridge: float) -> Factorisation:
+        root = np.sqrt(counts)
+        factor = lower_root(np.eye(len(root)) + root[:, None] * matrix * root / ridge, least=1.0)
+        return cls(root, factor, root * cho_solve((factor, True), sums / root) / ridge, ridge)
+
+    def mean(self, cross: Array) -> Array:
+        """k(x, played) (K + ridge N^-1)^-1 ybar, for cross = k(x, played)."""
+        return cross @ self.coefficients
+
+    def explained(self, cross: Array) -> Array:
+        """V with prior covariance - V' V = posterior covariance."""
+        return solve_triangular(self.factor, (cross * self.root).T, lower=True) / math.sqrt(self.ridge)
+
+    def played_variance(self) -> Array:
+        """(ridge / n_i) (1 - [B^-1]_ii), exact where k - V' V would cancel."""
+        inverse = cho_solve((self.factor, True), np.eye(len(self.root)))
+        return self.ridge / self.root**2 * (1 - inverse.diagonal())
+
+    @property
+    def log_det(self) -> float:
+        return float(2 * np.log(self.factor.diagonal()).sum())
