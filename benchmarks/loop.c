@@ -79,6 +79,7 @@ int64_t play_index(State *s, int64_t n, const double *restrict values, const dou
         int sound = 0.0 <= variance && variance <= s->ceiling[arm];
         s->totals[0] += condition(s, column, n, arm, reward, ridge);
         s->totals[1] = larger(s->totals[1], fabs(reward));
+        s->totals[2] += variance < 0;
         tally(s, arm, reward, ridge);
         arms[t] = (int32_t)arm;
         recommended[t] = (int32_t)greatest(s->mean, n);

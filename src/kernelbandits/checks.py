@@ -65,6 +65,12 @@ def nonnegative(owner: str, name: str, value: Any) -> float:
     return float(value)
 
 
+def scale(owner: str, name: str, value: Any) -> float:
+    """A size whose square is a number still."""
+    needs(nonnegative(owner, name, value) <= LARGEST_REWARD, owner, f"{name} <= {LARGEST_REWARD:g}", value)
+    return float(value)
+
+
 def inside(owner: str, name: str, value: Any) -> float:
     """A chance strictly between 0 and 1."""
     needs(is_number(value) and 0 < value < 1, owner, f"{name} in (0, 1)", value)

@@ -83,9 +83,11 @@ def greatest(mean: Any) -> int:
 def learn(state: Any, column: Any, arm: int, reward: float, ridge: float) -> Any:
     """`tell`: one reward enters the posterior and the tally; False if the variance before it was impossible."""
     mean, cov, counts, sums, lost, ceiling, totals = state
-    sound = 0.0 <= cov[arm, arm] <= ceiling[arm]
+    variance = cov[arm, arm]
     totals[0] += condition(mean, cov, column, arm, reward, ridge)
     totals[1] = max(totals[1], abs(reward))
+    totals[2] += variance < 0
+    sound = 0.0 <= variance <= ceiling[arm]
     tally(counts, sums, lost, ceiling, arm, reward, ridge)
     return sound
 

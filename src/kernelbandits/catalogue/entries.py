@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from kernelbandits import exploration, kernels, problems
@@ -118,10 +118,8 @@ SFU = "Surjanovic & Bingham, Virtual Library of Simulation Experiments"
 
 
 def function_entry(function: Callable[..., Any], **fixed: Any) -> ProblemEntry:
-    def build(**settings: Any) -> Problem:
-        return SampledFunction(function(**fixed), **settings)
-
-    return ProblemEntry(function(**fixed).name, build, SFU)
+    built = function(**fixed)
+    return ProblemEntry(built.name, partial(SampledFunction, built), SFU)
 
 
 def functions() -> dict[str, ProblemEntry]:
@@ -202,4 +200,9 @@ def policy(name: str, domain: Any, kernel: Any, *args: Any, **settings: Any) -> 
 
 def problem(name: str, **settings: Any) -> Problem:
     """A problem by its name in the catalogue: kb.problem("hartmann6", candidates=50)."""
-    return looked_up("problem", name, PROBLEMS).constructor(**settings)
+    constructor = looked_up("problem", name, PROBLEMS).constructor
+    known = tuple(inspect.signature(constructor).parameters)
+    unknown = sorted(set(settings) - set(known))
+    if unknown:
+        raise ValueError(f"{name} needs settings among {', '.join(known)}, got {unknown[0]!r}")
+    return constructor(**settings)

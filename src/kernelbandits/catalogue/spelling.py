@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.catalogue.entries import KERNELS, LAWS, NOISES, PROBLEMS, looked_up, policy_entry
+from kernelbandits.catalogue.entries import KERNELS, LAWS, NOISES, looked_up, policy_entry, problem
 from kernelbandits.exploration import Law
 from kernelbandits.kernels import Kernel
 from kernelbandits.problems import Noise, Problem
@@ -38,9 +38,8 @@ def spelled_noise(text: str) -> Noise:
 
 def spelled_problem(text: str, **settings: Any) -> Problem:
     name, given = split(text)
-    entry = looked_up("problem", name, PROBLEMS)
-    accepted = {key: value for key, value in settings.items() if value is not None}
-    return entry.constructor(**accepted, **keywords(given))
+    shared = {key: value for key, value in settings.items() if value is not None}
+    return problem(name, **(shared | keywords(given)))
 
 
 def spelled_policy(text: str) -> tuple[str, dict[str, Any]]:

@@ -88,8 +88,11 @@ class Policy:
         """R, D >= 0 and k(x, x) <= 1; the policy runs without them, its guarantee does not."""
         name = type(self).__name__
         for symbol, label, value in (("R", "noise_scale", noise_scale), ("D", "norm_bound", norm_bound)):
-            if checks.nonnegative(name, label, value) == 0:
+            if checks.scale(name, label, value) == 0:
                 self._say_once(f"{label} {symbol} = 0 makes its width degenerate")
+        self._check_kernel()
+
+    def _check_kernel(self) -> None:
         largest = float(self.posterior.prior.max())
         if largest > 1 + 1e-9:
             hint = "scale the kernel or wrap it in kb.Normalised"

@@ -23,7 +23,7 @@ from kernelbandits.exploration import (
 from kernelbandits.kernels import Matern, as_kernel
 from kernelbandits.policies.base import Choice, Policy
 from kernelbandits.streams import Streams, as_randomness
-from kernelbandits.theory.information_gain import gain_term
+from kernelbandits.theory.information_gain import gain_name, gain_term
 from kernelbandits.widths import Width
 
 LOOKS = 64
@@ -198,7 +198,9 @@ class IGPUCB(IndexPolicy):
         self._check_theory(noise_scale, norm_bound)
         term = gain_term(gain, self.posterior.kernel, self.domain, ridge)
         width = widths.improved(noise_scale, norm_bound, checks.inside("IGPUCB", "delta", delta), term)
-        self._set(width, PointMass(1.0), noise_scale=noise_scale, norm_bound=norm_bound, delta=delta, gain=str(gain))
+        self._set(
+            width, PointMass(1.0), noise_scale=noise_scale, norm_bound=norm_bound, delta=delta, gain=gain_name(gain)
+        )
 
 
 class GPUCB(IndexPolicy):
@@ -221,7 +223,8 @@ class GPUCB(IndexPolicy):
         beta_scale: float = 1.0,
         ties: str = "random",
     ) -> None:
-        ridge = checks.positive("GPUCB", "noise_scale", noise_scale) ** 2
+        checks.positive("GPUCB", "noise_scale", noise_scale)
+        ridge = checks.scale("GPUCB", "noise_scale", noise_scale) ** 2
         checks.one_of("GPUCB", "schedule", schedule, ("finite", "rkhs"))
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         confidence, scale = (
@@ -229,13 +232,14 @@ class GPUCB(IndexPolicy):
             checks.positive("GPUCB", "beta_scale", beta_scale),
         )
         if schedule == "finite":
+            self._check_kernel()
             gain, width = "none", widths.srinivas_finite(len(self.domain), confidence, scale)
         else:
             checks.needs(norm_bound is not None, "GPUCB", "norm_bound for the rkhs schedule", norm_bound)
             self._check_theory(noise_scale, norm_bound or 0.0)
             term = gain_term(gain, self.posterior.kernel, self.domain, ridge)
             width = widths.srinivas_rkhs(norm_bound or 0.0, confidence, term, scale)
-        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": str(gain)}
+        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": gain_name(gain)}
         self._set(width, PointMass(1.0), schedule=schedule, beta_scale=beta_scale, **stated)
 
 

@@ -12,7 +12,7 @@ from kernelbandits.domains import Arms, argmax
 from kernelbandits.policies.base import Choice, Policy
 from kernelbandits.posterior import LARGEST_COVARIANCE, ArmPosterior
 from kernelbandits.streams import Streams, as_randomness
-from kernelbandits.theory.information_gain import gain_term
+from kernelbandits.theory.information_gain import gain_name, gain_term
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class GPTS(Policy):
         self.width = widths.improved(noise_scale, norm_bound, confidence / 2, term)
         self.root = self.posterior.root()
         self.settings |= {"width": self.width.rule, "noise_scale": noise_scale, "norm_bound": norm_bound}
-        self.settings |= {"delta": delta, "gain": str(gain), "exploration": "a joint posterior draw"}
+        self.settings |= {"delta": delta, "gain": gain_name(gain), "exploration": "a joint posterior draw"}
 
     def sample(self, t: int, z: Array, e: Array) -> Array:
         """f_t over all arms, from 2 n standard normals."""

@@ -11,7 +11,7 @@ from kernelbandits.posterior.base import EPS, Posterior
 from kernelbandits.posterior.truth import Factorisation
 
 State = tuple[Array, Array, Indices, Array, Array, Array, Array]
-"""mean, covariance, counts, reward sums, their lost digits, ceilings of the variances, (log_det, largest reward)"""
+"""mean, covariance, counts, reward sums, their lost digits, variance ceilings, (log_det, largest reward, clamps)"""
 
 
 class ArmPosterior(Posterior):
@@ -52,12 +52,13 @@ class ArmPosterior(Posterior):
     def lend(self) -> State:
         """The state as C-ordered arrays for a compiled loop; mean, covariance and counts are worked on in place."""
         sums, lost = self.tally.lend()
-        totals = np.array([self.log_det, self.tally.largest])
+        totals = np.array([self.log_det, self.tally.largest, self._clamps])
         return self.mean, self.cov.T, self.counts, sums, lost, np.array(self._ceiling), totals
 
     def take_back(self, state: State, suspicious: bool) -> None:
         """The state after a compiled loop; an audit if it is due."""
-        self.log_det, self.tally.largest = state[6].tolist()
+        self.log_det, self.tally.largest, clamps = state[6].tolist()
+        self._clamps = int(clamps)
         self._ceiling = state[5].tolist()
         self.tally.take_back(state[3], state[4])
         self.audit_if_due(suspicious)

@@ -61,6 +61,11 @@ def analytic_gain(kernel: Any, points: Array, ridge: float, t: Rounds) -> Rounds
     return d / 2 * np.log1p(t / (d * ridge))
 
 
+def gain_name(gain: str | Callable[[int], float]) -> str:
+    """What a result file says of the gain."""
+    return gain if isinstance(gain, str) else f"given by {getattr(gain, '__name__', type(gain).__name__)}"
+
+
 def gain_term(gain: str | Callable[[int], float], kernel: Any, arms: Arms, ridge: float) -> Term:
     """gamma_t as fixed + share * L, by name or from a function t -> gamma_t."""
     if callable(gain):
