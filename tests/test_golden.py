@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import kernelbandits as kb
 from kernelbandits.problems import GaussianNoise, Instance
-from kernelbandits.theory.information_gain import GreedyGain
+from kernelbandits.theory.gains import GreedyGain
 
 R, D, DELTA, T = 0.5, 2.0, 0.1, 100
 BASIS = np.eye(3)

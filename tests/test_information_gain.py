@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbandits as kb
-from kernelbandits.theory.information_gain import GAINS, GreedyGain, analytic_gain, gain_term
+from kernelbandits.theory.gains import GAINS, GreedyGain, analytic_gain, gain_term
 
 
 def gain_of(kernel, points, pulls, ridge) -> float:

@@ -86,11 +86,11 @@ def test_conflicting_values_at_one_point_need_a_huge_norm_and_a_vanishing_kernel
 @pytest.mark.parametrize(
     ("kernel", "needed"),
     [
-        (lambda x, z: -rbf(x, z), "a positive semi-definite kernel"),
-        (lambda x, z: 1 - rbf(x, z), "a positive semi-definite kernel"),
-        (lambda x, z: x[:, :1] - z[:, 0], "a symmetric kernel"),
-        (lambda x, z: rbf(x, z)[0], "a kernel that gives a 3 x 3 array"),
-        (lambda x, z: rbf(x, z) * math.nan, "a kernel of finite values"),
+        (lambda x, z: -rbf(x, z), "no negative eigenvalue on the arms"),
+        (lambda x, z: 1 - rbf(x, z), "no negative eigenvalue on the arms"),
+        (lambda x, z: x[:, :1] - z[:, 0], r"k\(x, z\) = k\(z, x\)"),
+        (lambda x, z: rbf(x, z)[0], r"an array of shape \(3, 3\)"),
+        (lambda x, z: rbf(x, z) * math.nan, "finite values"),
     ],
 )
 def test_a_function_that_is_no_kernel_is_refused(kernel, needed):

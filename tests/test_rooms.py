@@ -93,18 +93,6 @@ def test_a_room_imports_only_rooms_below_it_or_those_beside_it_named_here(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HOUSE)))
-def test_problems_know_kernels_by_their_type_only(path):
-    if room_of(path) == "problems":
-        assert not rooms_imported(path, typing_only=False) & {
-            "kernels",
-            "posterior",
-            "exploration",
-            "widths",
-            "theory",
-        }
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HOUSE)))
 def test_nobody_waits_for_the_compiler_when_importing(path):
     """`compiled` is imported inside functions only, so that asking and telling never start numba."""
     top = ast.parse(path.read_text()).body

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import kernelbandits as kb
 from kernelbandits import widths
-from kernelbandits.theory.information_gain import gain_term
+from kernelbandits.theory.gains import gain_term
 
 R, D, DELTA, ROUNDS = 0.5, 2.0, 0.1, range(1, 40)
 LOG_DETS = (0.0, 0.3, 1.791759, 20.0, 300.0)

@@ -17,6 +17,7 @@ estimate + w_t * uncertainty width. The rooms, in reading order:
     report        figures, tables, claims
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import theory
@@ -65,7 +66,7 @@ from kernelbandits.posterior import ArmPosterior, PoolPosterior
 from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:
-    from kernelbandits.experiment import play, rounds, run_experiment
+    from kernelbandits.experiment import Contender, play, rounds, run_experiment
 
 __version__ = "0.1.0"
 
@@ -81,6 +82,7 @@ __all__ = [
     "Categorical",
     "Certainty",
     "Choice",
+    "Contender",
     "DataNotice",
     "Decay",
     "Frozen",
@@ -120,8 +122,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The experiment room opens at first use: asking and telling do not wait for it."""
-    if name in ("play", "rounds", "run_experiment"):
-        from kernelbandits import experiment
-
-        return getattr(experiment, name)
+    if name in ("experiment", "report"):
+        return import_module(f"kernelbandits.{name}")
+    if name in ("Contender", "play", "rounds", "run_experiment"):
+        return getattr(import_module("kernelbandits.experiment"), name)
     raise AttributeError(f"kernelbandits has no {name!r}")

@@ -50,6 +50,10 @@ def as_float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+
+
 def number(owner: str, name: str, value: Any) -> float:
     needs(is_number(value), owner, f"a finite number {name}", value)
     return float(value)
@@ -83,8 +87,7 @@ def chance(owner: str, name: str, value: Any) -> float:
 
 
 def whole(owner: str, name: str, value: Any, least: int = 1) -> int:
-    is_whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    needs(is_whole and value >= least, owner, f"a whole number {name} >= {least}", value)
+    needs(is_whole(value) and value >= least, owner, f"a whole number {name} >= {least}", value)
     return int(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,10 @@ class Arms:
 def tied(index: Array) -> Indices:
     """The arms within 1e-12 max(1, |best|) of the best index, in order."""
     best = float(index[index.argmax()])
+    if not -math.inf < best < math.inf:
+        raise ValueError(
+            f"the best arm needs finite indices, got {best}; policy.posterior.audit() rebuilds a damaged state"
+        )
     return (index >= best - TIE_TOLERANCE * max(1.0, abs(best))).nonzero()[0]
 
 

@@ -26,6 +26,10 @@ class Kernel:
     def __add__(self, other: Any) -> Sum:
         return Sum(self, as_kernel(other))
 
+    def __radd__(self, other: Any) -> Kernel:
+        """0 + k = k, so that sum([k1, k2]) works."""
+        return self if type(other) is int and other == 0 else Sum(as_kernel(other), self)
+
     def __mul__(self, other: Any) -> Kernel:
         return Scaled(self, other) if checks.is_number(other) else Product(self, as_kernel(other))
 

@@ -16,6 +16,8 @@ from kernelbandits.checks import Array
 
 PURPOSES = ("problem", "noise", "weight", "tie", "sample")
 COLUMN = {purpose: column for column, purpose in enumerate(PURPOSES)}
+LEAST_UNIFORM = 2.0**-54
+"""The middle of the cell [0, 2^-53) for which a uniform of exactly 0 stands: no quantile of it is infinite."""
 BLOCK = 1024
 NORMALS = 1 << 17
 """How many normals one block holds at the most (beyond one round)."""
@@ -78,12 +80,16 @@ class Streams:
         return np.concatenate(blocks)[first - begin * rows : last + 1 - begin * rows]
 
     def _uniform_block(self, purpose: str, block: int) -> Array:
-        return self.generator(COLUMN[purpose], block).random(BLOCK)
+        return self.generator(column_of(purpose), block).random(BLOCK)
 
     def _normal_block(self, purpose: str, block: int, n: int) -> Array:
-        drawn = self.generator(COLUMN[purpose], block, n).standard_normal((rows_of(n), n))
+        drawn = self.generator(column_of(purpose), block, n).standard_normal((rows_of(n), n))
         drawn.flags.writeable = False
         return drawn
+
+
+def column_of(purpose: str) -> int:
+    return COLUMN[checks.one_of("Streams", "purpose", purpose, PURPOSES)]
 
 
 def rows_of(n: int) -> int:

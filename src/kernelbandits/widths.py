@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbandits.checks import Array
-from kernelbandits.theory.information_gain import Rounds, Term
+from kernelbandits.theory.gains import Rounds, Term
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,18 @@ def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: 
     return Width("D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L)", lambda t: terms)
 
 
-def improved(noise_scale: float, norm_bound: float, delta: float, gain: Term) -> Width:
-    """D + R sqrt(2 (gamma_{t-1} + 1 + ln(1/delta))): beta_t of IGP-UCB, Chowdhury & Gopalan (2017).
+def improved(noise_scale: float, norm_bound: float, delta: float, gain: Term, chance: int = 1) -> Width:
+    """D + R sqrt(2 (gamma_{t-1} + 1 + ln(chance / delta))), Chowdhury & Gopalan (2017).
 
-    v_t of GP-TS is the same with delta / 2 for delta.
+    beta_t of IGP-UCB has chance 1, v_t of GP-TS chance 2.
     """
-    square, paid = 2 * noise_scale**2, 1 + math.log(1 / delta)
+    square, paid = 2 * noise_scale**2, 1 + math.log(chance / delta)
 
     def terms(t: Rounds) -> tuple[Rounds, Rounds, Rounds]:
         fixed, share = gain(t - 1)
         return norm_bound, square * (fixed + paid), square * share
 
-    return Width("D + R sqrt(2 (gamma_{t-1} + 1 + ln(1/delta)))", terms)
+    return Width(f"D + R sqrt(2 (gamma_{{t-1}} + 1 + ln({chance}/delta)))", terms)
 
 
 def srinivas_finite(arms: int, delta: float, beta_scale: float) -> Width:

@@ -1,19 +1,8 @@
-"""The only registry: names <-> constructors, values <-> plain dictionaries, values <-> the text of a command line."""
+"""The only registry: names <-> constructors, values <-> plain dictionaries, values <-> text of a command line."""
 
-from kernelbandits.catalogue.entries import (
-    KERNELS,
-    LAWS,
-    NOISES,
-    POLICIES,
-    PROBLEMS,
-    PolicyEntry,
-    ProblemEntry,
-    policy,
-    policy_entry,
-    problem,
-    shared_settings,
-)
-from kernelbandits.catalogue.plain import from_plain, to_plain
+from kernelbandits.catalogue.plain import fingerprint, from_plain, to_plain
+from kernelbandits.catalogue.policies import POLICIES, PolicyEntry, policy, policy_entry, shared_settings
+from kernelbandits.catalogue.problems import PROBLEMS, ProblemEntry, problem
 from kernelbandits.catalogue.spelling import (
     spelled_kernel,
     spelled_law,
@@ -21,6 +10,7 @@ from kernelbandits.catalogue.spelling import (
     spelled_policy,
     spelled_problem,
 )
+from kernelbandits.catalogue.values import KERNELS, LAWS, NOISES
 
 __all__ = [
     "KERNELS",
@@ -30,6 +20,7 @@ __all__ = [
     "PROBLEMS",
     "PolicyEntry",
     "ProblemEntry",
+    "fingerprint",
     "from_plain",
     "policy",
     "policy_entry",

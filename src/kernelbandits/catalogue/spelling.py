@@ -9,7 +9,10 @@ from functools import reduce
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.catalogue.entries import KERNELS, LAWS, NOISES, looked_up, policy_entry, problem
+from kernelbandits.catalogue.lookup import looked_up
+from kernelbandits.catalogue.policies import policy_entry
+from kernelbandits.catalogue.problems import problem
+from kernelbandits.catalogue.values import KERNELS, LAWS, NOISES
 from kernelbandits.exploration import Law
 from kernelbandits.kernels import Kernel
 from kernelbandits.problems import Noise, Problem
@@ -24,7 +27,7 @@ def spelled_kernel(text: str) -> Kernel:
 
 def product(text: str) -> Any:
     factors = [factor.strip() for factor in text.split("*")]
-    parts = [float(factor) if is_number(factor) else call("kernel", factor, KERNELS) for factor in factors]
+    parts = [float(factor) if is_numeral(factor) else call("kernel", factor, KERNELS) for factor in factors]
     return reduce(operator.mul, sorted(parts, key=lambda part: isinstance(part, float)))
 
 
@@ -64,8 +67,9 @@ def call(kind: str, text: str, table: Mapping[str, Callable[..., Any]]) -> Any:
 def keywords(items: list[str], strict: bool = True) -> dict[str, Any]:
     if strict and any("=" not in item for item in items):
         raise ValueError(f"settings need the form name=value, got {','.join(items)!r}")
-    pairs = (item.split("=", 1) for item in items if "=" in item)
-    return {key.strip().replace("-", "_"): value(text) for key, text in pairs}
+    pairs = [item.split("=", 1) for item in items if "=" in item]
+    named = {key.strip().replace("-", "_"): text for key, text in pairs}
+    return {key: tuple(outer(text, "/")) if key == "columns" else value(text) for key, text in named.items()}
 
 
 def split(text: str) -> tuple[str, list[str]]:
@@ -78,11 +82,12 @@ def split(text: str) -> tuple[str, list[str]]:
 
 
 def outer(text: str, separator: str) -> list[str]:
-    """Split at the separators that stand outside all brackets."""
-    items, depth = [""], 0
+    """Split at the separators that stand outside all brackets and quotation marks."""
+    items, depth, quoted = [""], 0, False
     for character in text:
+        quoted ^= character == '"'
         depth += (character == "(") - (character == ")")
-        if character == separator and depth == 0:
+        if character == separator and depth == 0 and not quoted:
             items.append("")
         else:
             items[-1] += character
@@ -90,15 +95,19 @@ def outer(text: str, separator: str) -> list[str]:
 
 
 def value(text: str) -> Any:
-    """A number, a law with brackets, a/b/c as a tuple of either, true or false, or the text itself."""
+    """A number, a law or kernel with brackets, a/b/c as a tuple of them, true or false, or the text itself."""
     text = text.strip()
+    if text.startswith('"'):
+        return text.strip('"')
     parts = outer(text, "/")
-    if len(parts) > 1 and all(is_number(part) or is_law(part) for part in parts):
+    if len(parts) > 1 and all(is_numeral(part) or is_law(part) for part in parts):
         return tuple(value(part) for part in parts)
-    if is_number(text):
+    if is_numeral(text):
         return int(text) if text.lstrip("+-").isdigit() else float(text)
     if is_law(text):
         return spelled_law(text)
+    if text.partition("(")[0] in KERNELS and "(" in text:
+        return spelled_kernel(text)
     if text in ("true", "false"):
         return text == "true"
     return text
@@ -108,7 +117,7 @@ def is_law(text: str) -> bool:
     return text.partition("(")[0] in LAWS
 
 
-def is_number(text: str) -> bool:
+def is_numeral(text: str) -> bool:
     try:
         float(text)
     except ValueError:

@@ -2,7 +2,7 @@
 
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell
 from kernelbandits.experiment.engines import Played, Round, play, rounds
-from kernelbandits.experiment.runner import Results, cells_of, process_mapper, run_cells, run_experiment
+from kernelbandits.experiment.runner import Results, cells_of, forget_cells, process_mapper, run_cells, run_experiment
 
 __all__ = [
     "Cell",
@@ -13,6 +13,7 @@ __all__ = [
     "Round",
     "cells_of",
     "contender",
+    "forget_cells",
     "play",
     "play_cell",
     "process_mapper",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,14 +16,15 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks
-from kernelbandits.catalogue import policy, policy_entry, shared_settings, to_plain
-from kernelbandits.catalogue.plain import fingerprint
+from kernelbandits.catalogue import fingerprint, policy, policy_entry, shared_settings, to_plain
 from kernelbandits.checks import Array, Numbers
 from kernelbandits.experiment.engines import chosen_engine, play
 from kernelbandits.policies import Policy
 from kernelbandits.problems import Instance, Problem
 from kernelbandits.streams import Streams
 
+LARGEST_CELL = 200_000_000
+"""Rounds times seeds: a record of 20 bytes each and the tables beside it, some 8 GB."""
 FORMAT = 1
 """Changes whenever stored cells of an earlier version must not be taken for ours."""
 
@@ -59,6 +61,9 @@ class Cell:
     def __post_init__(self) -> None:
         checks.whole("an experiment", "horizon", self.horizon)
         checks.needs(len(self.seeds) > 0, "an experiment", "at least one seed", self.seeds)
+        checks.needs(len(set(self.seeds)) == len(self.seeds), "an experiment", "distinct seeds", self.seeds)
+        rounds = self.horizon * len(self.seeds)
+        checks.needs(rounds <= LARGEST_CELL, "an experiment", f"at most {LARGEST_CELL:.0e} rounds a cell", rounds)
 
     @property
     def name(self) -> tuple[str, str]:
@@ -128,10 +133,16 @@ class CellResult:
 
 def play_cell(cell: Cell) -> CellResult:
     """All seeds of the cell, on one BLAS thread."""
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         runs = [play_seed(cell, seed) for seed in cell.seeds]
     stacked = {name: np.array([run[name] for run in runs]) for name in runs[0] if name != "settings"}
-    return CellResult(settings=runs[0]["settings"], **stacked)
+    return CellResult(settings=runs[0]["settings"] | {"notices": distinct(caught)}, **stacked)
+
+
+def distinct(caught: list[warnings.WarningMessage]) -> list[list[str]]:
+    """What was warned of, each text once, with the name of its category."""
+    return [list(pair) for pair in dict.fromkeys((w.category.__name__, str(w.message)) for w in caught)]
 
 
 def play_ending(cell: Cell) -> CellResult:

@@ -6,20 +6,24 @@ import multiprocessing
 import os
 import pickle
 import signal
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
-from kernelbandits.catalogue import problem as problem_named
-from kernelbandits.catalogue import spelled_policy
+from kernelbandits.catalogue import spelled_policy, spelled_problem
+from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
+from kernelbandits.domains import TIES
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell, play_ending
 from kernelbandits.experiment.summary import summary
 from kernelbandits.kernels import RBF
 from kernelbandits.problems import Problem
+from kernelbandits.theory import GAINS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +44,7 @@ class Results:
         for cell in self.cells:
             if cell.name == name:
                 return self.found[cell.key]
-        raise KeyError(name)
+        raise KeyError(f"results need one of {[cell.name for cell in self.cells]}, got {name}")
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -74,11 +78,31 @@ def run_experiment(
     its own settings is spelled "simple-bernoulli:p=0.25" or given as a Contender. All policies of one seed meet the
     same candidates, noise, weights and ties, and the result does not depend on the mapper.
     """
-    shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised", "horizon": horizon} | settings
+    shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised", "horizon": horizon} | checked_settings(
+        settings
+    )
     entered = [entrant(item, shared) for item in listed(policies)]
-    chosen = [problem_named(item) if isinstance(item, str) else item for item in listed(problems)]
+    chosen = [spelled_problem(item) if isinstance(item, str) else item for item in listed(problems)]
     cells = cells_of(chosen, entered, kernel, horizon, seeds, engine)
     return Results(cells, run_cells(cells, mapper=mapper, folder=folder, watch=watch))
+
+
+def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings shared by all policies: known ones only, and in range even if no policy here takes them."""
+    owner = "an experiment"
+    doors: dict[str, Callable[[Any], object]] = {
+        "noise_scale": lambda value: checks.scale(owner, "noise_scale", value),
+        "norm_bound": lambda value: checks.scale(owner, "norm_bound", value),
+        "ridge": lambda value: checks.positive(owner, "ridge", value),
+        "delta": lambda value: checks.inside(owner, "delta", value),
+        "gain": lambda value: callable(value) or checks.one_of(owner, "gain", value, GAINS),
+        "ties": lambda value: checks.one_of(owner, "ties", value, TIES),
+    }
+    for name, value in settings.items():
+        checks.needs(name in doors, owner, f"settings among {', '.join(doors)}", name)
+        if value is not None:
+            doors[name](value)
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def listed(items: Any) -> list[Any]:
@@ -87,7 +111,7 @@ def listed(items: Any) -> list[Any]:
 
 def entrant(item: str | Contender, shared: Mapping[str, Any]) -> Contender:
     if isinstance(item, Contender):
-        return item
+        return contender(item.policy, item.settings, shared, item.label)
     name, given = spelled_policy(item)
     return contender(name, given, shared)
 
@@ -106,8 +130,8 @@ def cells_of(
         ("policies", [c.label for c in contenders]),
     ):
         checks.needs(len(set(names)) == len(names) > 0, "an experiment", f"distinct {kind}, at least one", names)
-    chosen = tuple(range(checks.whole("an experiment", "seeds", seeds))) if isinstance(seeds, int) else tuple(seeds)
-    return tuple(Cell(p, c, kernel, horizon, chosen, engine) for p in problems for c in contenders)
+    drawn = tuple(seeds) if isinstance(seeds, Iterable) else tuple(range(checks.whole("an experiment", "seeds", seeds)))
+    return tuple(Cell(p, c, kernel, horizon, drawn, engine) for p in problems for c in contenders)
 
 
 def run_cells(
@@ -132,7 +156,23 @@ def run_cells(
             result.save(stored_at(cell.key, folder, endings))
         found[cell.key] = result
         tick(watch)
+    repeat_notices(found.values())
     return found
+
+
+def repeat_notices(results: Iterable[CellResult]) -> None:
+    """What the policies warned of while they played, each text once, wherever they played."""
+    for name, text in dict.fromkeys(tuple(pair) for result in results for pair in result.settings.get("notices", [])):
+        category = {c.__name__: c for c in (TheoryWarning, NumericsWarning, DataNotice)}.get(name, UserWarning)
+        warnings.warn(text, category, stacklevel=3)
+
+
+def forget_cells(keys: Iterable[str], folder: Path | str) -> None:
+    """Remove these stored cells, and the folder if nothing else is in it."""
+    for key, endings in product(keys, (False, True)):
+        stored_at(key, folder, endings).unlink(missing_ok=True)
+    with suppress(OSError):
+        Path(folder).rmdir()
 
 
 def tick(watch: Watcher | None) -> None:

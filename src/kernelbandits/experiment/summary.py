@@ -36,7 +36,7 @@ def statistics(name: str, samples: Array) -> dict[str, float]:
 
 
 def cell_row(result: CellResult, horizon: int) -> dict[str, Any]:
-    timing = {"microseconds_per_round": float(1e6 * np.median(result.seconds) / horizon)}
+    timing = {"microseconds_per_round": float(1e6 * result.seconds.min() / horizon)}
     regret = statistics("regret", result.regret[:, -1])
     simple = statistics("simple_regret", result.simple[:, -1])
     gain = {"information_gain_realised": float(result.log_det.mean() / 2)}
@@ -56,8 +56,11 @@ def summary(results: Results) -> pd.DataFrame:
 
 
 def save_rounds(results: Results, path: Path) -> None:
-    """All curves: `problem/policy/regret`, `/simple` and `/arms`, a row for each seed, a column for each round."""
-    arrays: dict[str, Any] = {}
+    """All curves: `problem/policy/regret`, `/simple` and `/arms`, a row for each seed, a column for each round.
+
+    `settings` is the JSON text of what decides them, the meaning of the information gain included.
+    """
+    arrays: dict[str, Any] = {"settings": np.array(json.dumps(experiment_settings(results)))}
     for cell in results.cells:
         result = results.found[cell.key]
         prefix = "/".join(cell.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.exploration.laws import GREATEST_UNIFORM, LEAST_UNIFORM, Law
+from kernelbandits.exploration.laws import GREATEST_UNIFORM, Law
+from kernelbandits.streams import LEAST_UNIFORM
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,8 @@ class Frozen(Law):
             checks.needs(first == again, name, "ppf to give the same weight twice", (first, again))
 
     def draw(self, u: Any) -> Any:
-        weights = np.asarray(self.law.ppf(np.maximum(u, LEAST_UNIFORM)), dtype=float)
-        bad = ~np.isfinite(weights)
-        checks.needs(not bad.any(), type(self.law).__name__, "finite weights", weights)
+        weights = np.asarray(self.law.ppf(np.maximum(u, LEAST_UNIFORM) if np.ndim(u) else max(u, LEAST_UNIFORM)), float)
+        checks.needs(bool(np.isfinite(weights).all()), type(self.law).__name__, "finite weights", weights)
         return weights if np.ndim(u) else float(weights)
 
     def cdf(self, x: float) -> float:
@@ -94,12 +95,16 @@ class Frozen(Law):
 
     @property
     def mean_abs(self) -> float:
-        """E|w| = integral of P(|w| > u), split where the law has atoms."""
-        from scipy.integrate import quad
+        """E|w| = integral of P(|w| > u), split where the law has atoms; infinite where the integral diverges."""
+        from scipy.integrate import IntegrationWarning, quad
 
-        breaks = sorted({0.0, 1.0, *(abs(value) for value in self.atoms)})
-        pieces = [quad(lambda u: 1 - self.cdf_abs(u), a, b, limit=200)[0] for a, b in pairwise(breaks)]
-        return math.fsum(pieces) + float(quad(lambda u: 1 - self.cdf_abs(u), breaks[-1], np.inf, limit=200)[0])
+        breaks = [*sorted({0.0, 1.0, *(abs(value) for value in self.atoms)}), math.inf]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", IntegrationWarning)
+            try:
+                return math.fsum(quad(lambda u: 1 - self.cdf_abs(u), a, b, limit=200)[0] for a, b in pairwise(breaks))
+            except IntegrationWarning:
+                return math.inf
 
 
 def as_law(law: Any) -> Law:

@@ -12,9 +12,8 @@ from scipy.special import ndtr, ndtri
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
+from kernelbandits.streams import LEAST_UNIFORM
 
-LEAST_UNIFORM = 2.0**-54
-"""A uniform of exactly 0 is taken as this, so that no weight is infinite."""
 GREATEST_UNIFORM = 1 - 2.0**-53
 """The last number below 1."""
 

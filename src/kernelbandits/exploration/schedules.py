@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,9 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.exploration.composed import as_law
 from kernelbandits.exploration.laws import Bernoulli, Law
+
+Run = tuple[Law, int, int]
+"""A law and the rounds start + 1..stop in which it holds."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,11 @@ class Step:
     def __call__(self, t: int) -> Law:
         return self.first if t <= self.last else self.second
 
-    def weights(self, uniforms: Array) -> Array:
-        """w_1..w_T at once."""
-        early, late = uniforms[: self.last], uniforms[self.last :]
-        return np.concatenate([self.first.draw(early), self.second.draw(late)])
+    def runs(self, horizon: int) -> list[Run]:
+        """The same without asking round by round."""
+        change = min(self.last, horizon)
+        both = (self.first, 0, change), (self.second, change, horizon)
+        return [run for run in both if run[1] < run[2]]
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,8 @@ class Certainty:
         checks.needs(self.floor <= self.first, "Certainty", "floor <= first", (self.floor, self.first))
 
     def __call__(self, t: int, posterior: Any) -> Law:
-        unknown = min(1.0, float(posterior.sd.max()) / math.sqrt(float(posterior.prior.max())))
+        known = math.sqrt(float(posterior.prior.max()))
+        unknown = min(1.0, float(posterior.sd.max()) / known) if known else 0.0
         return Bernoulli(self.floor + (self.first - self.floor) * unknown)
 
 
@@ -102,19 +107,33 @@ class Exploration:
     def uses_history(self) -> bool:
         return self.arguments == 2
 
-    def weights(self, uniforms: Array) -> Array:
-        """w_1..w_T from the uniforms of rounds 1..T, for a law or schedule that does not look at the history."""
+    def runs(self, horizon: int) -> list[Run]:
+        """The laws of rounds 1..horizon, for a law or schedule that does not look at the history."""
         if self.arguments == 0:
-            return as_law(self.source).draw(uniforms)
-        if hasattr(self.source, "weights"):
-            return np.asarray(self.source.weights(uniforms), dtype=float)
-        laws = [self.source(t) for t in range(1, len(uniforms) + 1)]
-        weights, start = np.empty(len(uniforms)), 0
-        for _, run in groupby(laws, key=id):
-            stop = start + len(list(run))
-            weights[start:stop] = as_law(laws[start]).draw(uniforms[start:stop])
-            start = stop
-        return weights
+            return [(self.source, 0, horizon)]
+        if hasattr(self.source, "runs"):
+            return list(self.source.runs(horizon))
+        laws = [self.source(t) for t in range(1, horizon + 1)]
+        sizes = [len(list(run)) for _, run in groupby(laws, key=id)]
+        return [
+            (as_law(laws[stop - size]), stop - size, stop) for size, stop in zip(sizes, accumulate(sizes), strict=True)
+        ]
+
+    def weights(self, uniforms: Array) -> Array:
+        """w_1..w_T from the uniforms of rounds 1..T."""
+        drawn = [draws(law, uniforms[start:stop]) for law, start, stop in self.runs(len(uniforms))]
+        return np.concatenate(drawn) if drawn else np.empty(0)
+
+
+def draws(law: Law, uniforms: Array) -> Array:
+    """law.draw of every uniform: at once where the law takes an array, one by one where it does not."""
+    try:
+        weights = np.asarray(law.draw(uniforms), dtype=float)
+        if weights.shape == uniforms.shape:
+            return weights
+    except (TypeError, ValueError):
+        pass
+    return np.array([law.draw(float(u)) for u in uniforms])
 
 
 def required_arguments(schedule: Callable[..., Any]) -> int:

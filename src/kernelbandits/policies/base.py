@@ -49,6 +49,7 @@ class Policy:
 
     def tell(self, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice; a refused one changes nothing."""
+        checks.needs(isinstance(choice, Choice), "tell", "a kb.Choice (policy.choice(arm) makes one)", choice)
         arm = choice.arm
         if type(arm) is not int or not 0 <= arm < len(self.domain):
             arm = self._arm_of(choice)
@@ -80,7 +81,8 @@ class Policy:
             warnings.warn(f"{type(self).__name__}: {text}", TheoryWarning, stacklevel=4)
 
     def _check_round(self, t: int) -> None:
-        checks.needs(t >= 1, "ask", "a round t >= 1", t)
+        if type(t) is not int or t < 1:
+            checks.needs(checks.is_whole(t) and t >= 1, "ask", "a round t >= 1", t)
         if self.horizon is not None and t > self.horizon:
             self._say_once(f"asked beyond its horizon {self.horizon}; it goes on, its guarantee does not")
 

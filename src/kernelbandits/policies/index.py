@@ -23,11 +23,8 @@ from kernelbandits.exploration import (
 from kernelbandits.kernels import Matern, as_kernel
 from kernelbandits.policies.base import Choice, Policy
 from kernelbandits.streams import Streams, as_randomness
-from kernelbandits.theory.information_gain import gain_name, gain_term
+from kernelbandits.theory.gains import gain_name, gain_term
 from kernelbandits.widths import Width
-
-LOOKS = 64
-"""In about so many of its rounds the optimism of a schedule is looked at before the compiled loop plays it."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +76,8 @@ class IndexPolicy(Policy):
         """The numbers `ask` would use in rounds 1..horizon."""
         weights = self.exploration.weights(streams.uniforms("weight", horizon))
         checks.needs(bool(abs(weights).max(initial=0.0) < math.inf), "exploration", "finite weights", weights)
-        for t in range(1, horizon + 1, max(1, horizon // LOOKS)) if self.exploration.arguments else ():
-            self._check_optimism(self.exploration.law(t, None))
+        for law, _, _ in self.exploration.runs(horizon):
+            self._check_optimism(law)
         return Tables(self.width.table(horizon), weights, streams.uniforms("tie", horizon))
 
     def _check_optimism(self, law: Law) -> None:

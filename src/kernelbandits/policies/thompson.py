@@ -12,7 +12,7 @@ from kernelbandits.domains import Arms, argmax
 from kernelbandits.policies.base import Choice, Policy
 from kernelbandits.posterior import LARGEST_COVARIANCE, ArmPosterior
 from kernelbandits.streams import Streams, as_randomness
-from kernelbandits.theory.information_gain import gain_name, gain_term
+from kernelbandits.theory.gains import gain_name, gain_term
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class GPTS(Policy):
         self._check_theory(noise_scale, norm_bound)
         confidence = checks.inside("GPTS", "delta", delta)
         term = gain_term(gain, self.posterior.kernel, self.domain, ridge)
-        self.width = widths.improved(noise_scale, norm_bound, confidence / 2, term)
+        self.width = widths.improved(noise_scale, norm_bound, confidence, term, chance=2)
         self.root = self.posterior.root()
         self.settings |= {"width": self.width.rule, "noise_scale": noise_scale, "norm_bound": norm_bound}
         self.settings |= {"delta": delta, "gain": gain_name(gain), "exploration": "a joint posterior draw"}

@@ -48,7 +48,7 @@ class Posterior:
         self.tally = Tally(n)
         self._ceiling: list[float] = (ROUNDING * self.prior).tolist()
         self._audits = self._repairs = self._clamps = 0
-        self._audited_at = 0
+        self._audited_at = self._patience = 0
         self._warned = False
 
     variance: Array
@@ -86,10 +86,15 @@ class Posterior:
         self.audit_if_due(suspicious)
 
     def audit_if_due(self, suspicious: bool) -> None:
-        """An audit at the fixed event numbers, and at once (but not in every round) after an impossible variance."""
+        """An audit at the fixed event numbers, and at once after an impossible variance.
+
+        Suspicion that an audit did not confirm is rounding: it is heard again only after a tenth of the interval.
+        """
         since = self.tally.events - self._audited_at
-        if since >= self.audit_interval or (suspicious and since >= self.audit_interval // 10):
+        if since >= self.audit_interval:
             self.audit()
+        elif suspicious and since >= self._patience:
+            self._patience = 0 if self.audit() else self.audit_interval // 10
 
     @property
     def next_audit(self) -> int:

@@ -11,9 +11,7 @@ from scipy.special import ndtri, stdtrit
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-
-LEAST_UNIFORM = 2.0**-54
-"""The middle of the cell [0, 2^-53) for which a uniform of exactly 0 stands."""
+from kernelbandits.streams import LEAST_UNIFORM
 
 MEAN_TOLERANCE = 1e-3
 """How far from zero, in units of E|X|, a quadrature may find the mean of a custom law."""

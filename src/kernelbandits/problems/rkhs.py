@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +11,10 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms
+from kernelbandits.kernels import Kernel, as_kernel, gram
 from kernelbandits.problems.base import Instance, problem_generator, rewards
 from kernelbandits.problems.noise import PAPER_NOISE, Noise
 from kernelbandits.streams import Streams
-
-Kernel = Callable[[Array, Array], Array]
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -35,7 +33,7 @@ class KernelSum:
     @property
     def norm(self) -> float:
         """||f||_H = sqrt(alpha' K_zz alpha)."""
-        square = float(self.coefficients @ gram(self.kernel, self.centres) @ self.coefficients)
+        square = float(self.coefficients @ gram(as_kernel(self.kernel), self.centres) @ self.coefficients)
         return math.sqrt(max(square, 0.0))
 
 
@@ -100,20 +98,9 @@ def least_norm(kernel: Kernel, points: Any, values: Any) -> float:
     x = checks.points("least_norm", points)
     y = rewards("least_norm", values)
     checks.needs(len(x) == len(y), "least_norm", f"one value for each of {len(x)} points", len(y))
-    spectrum, axes = np.linalg.eigh(gram(kernel, x))
+    spectrum, axes = np.linalg.eigh(gram(as_kernel(kernel), x))
     eta = len(y) * EPSILON * max(float(spectrum[-1]), 0.0)
     checks.needs(float(spectrum[0]) >= -eta, "least_norm", "a positive semi-definite kernel", float(spectrum[0]))
     if eta == 0:
         return math.inf if y.any() else 0.0
     return math.sqrt(float(((axes.T @ y) ** 2 / (np.maximum(spectrum, 0.0) + eta)).sum()))
-
-
-def gram(kernel: Kernel, points: Array) -> Array:
-    """K_ij = k(x_i, x_j), checked to be n x n, finite and symmetric."""
-    matrix = np.asarray(kernel(points, points), dtype=np.float64)
-    n = len(points)
-    checks.needs(matrix.shape == (n, n), "RKHS", f"a kernel that gives a {n} x {n} array", matrix.shape)
-    checks.needs(bool(np.isfinite(matrix).all()), "RKHS", "a kernel of finite values", kernel)
-    skew = np.abs(matrix - matrix.T).max()
-    checks.needs(bool(skew <= 1e-12 * np.abs(matrix).max()), "RKHS", "a symmetric kernel", kernel)
-    return matrix
