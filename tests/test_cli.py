@@ -100,6 +100,45 @@ def test_run_takes_any_table(tmp_path):
     assert "films" in done.stdout
 
 
+def test_run_takes_columns_paths_with_commas_and_functions_of_known_norm(tmp_path):
+    path = tmp_path / "a, b.csv"
+    path.write_text("id,x,z,y\n1,0,0.1,3\n2,0.5,0.2,4\n3,1,0.9,5\n")
+    table = f'csv:path="{path}",columns=x/z,target=y'
+    chosen = ["--problem", table, "--problem", "rkhs:kernel=rbf(0.2),dimension=2", "--problem", "levy2"]
+    done = command("run", *chosen, "--policies", "simple-ucb", "--horizon", "5", "--seeds", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "results").iterdir()
+    assert "3 arms by x, z; reward from y" in (folder / "report.html").read_text()
+
+
+def test_a_warning_is_a_note_of_one_line_and_quiet_hushes_it(tmp_path):
+    policy = ["--policy", "generic-gp:exploration=point-mass(0.5)", "--output", str(tmp_path)]
+    loud, hushed = command(*RUN, *policy), command(*RUN, *policy, "--quiet")
+    assert len(loud.stderr.strip().splitlines()) == 1
+    assert loud.stderr.startswith("note: GenericGP: the optimism condition")
+    assert hushed.stderr == ""
+
+
+def test_two_runs_in_one_folder_do_not_lose_each_others_cells(tmp_path):
+    (tmp_path / ".cells").mkdir()
+    (tmp_path / ".cells/another.npz").write_bytes(b"kept")
+    assert command(*RUN, "--output", str(tmp_path), "-q").returncode == 0
+    assert [file.name for file in (tmp_path / ".cells").iterdir()] == ["another.npz"]
+
+
+def test_the_kernel_help_shows_the_product(tmp_path):
+    assert "0.5*rbf:0.2+0.5*linear" in CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).output
+
+
+def test_a_data_file_of_another_content_leaves_that_panel_out(tmp_path):
+    (tmp_path / "perovskite.csv").write_text("CsPbI,FAPbI,MAPbI,Instability index\n0,1,0,1\n")
+    environment = os.environ | {"KERNELBANDITS_DATA": str(tmp_path)}
+    size = ["--horizon", "5", "--seeds", "2", "--no-map"]
+    done = command("paper", *size, "--output", str(tmp_path / "out"), env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "sha256" in done.stderr
+
+
 def test_quiet_prints_nothing(tmp_path):
     done = command(*RUN, "--quiet", "--output", str(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -118,6 +157,17 @@ def test_quiet_prints_nothing(tmp_path):
         (["run", "--problem", "branin", "--policies", "simple-ucb", "--noise-scale", "-1"], "noise_scale >= 0"),
         (["run", "--problem", "branin", "--policies", "simple-ucb", "--engine", "gpu"], "engine"),
         (["list", "nosuch"], "list needs what in"),
+        (["run", "--problem", "csv", "--policies", "random"], "csv needs path"),
+        (["run", "--problem", "branin:foo=1", "--policies", "random"], "branin needs settings among"),
+        (["run", "--problem", "rkhs:dimension=2", "--policies", "random"], "rkhs needs kernel"),
+        (
+            ["run", "--problem", "perovskite", "--policies", "random", "--candidates", "9"],
+            "perovskite needs settings among",
+        ),
+        (["run", "--problem", "branin", "--policy", "generic-gp"], "generic-gp needs exploration"),
+        (["run", "--problem", "branin", "--policies", "random", "--horizon", "1000000000"], "rounds a cell"),
+        (["run", "--problem", "branin", "--policies", "simple-ucb", "--delta", "0"], "delta in"),
+        (["run", "--problem", "branin", "--policies", "simple-ucb", "--gain", "foo"], "gain in"),
     ],
 )
 def test_a_wrong_argument_gets_one_sentence_and_exit_code_two(tmp_path, arguments, needed):

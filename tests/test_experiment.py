@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -175,6 +176,7 @@ def test_replicates_are_drawn_as_they_were_measured():
 
     instance = Instance("two", domain, [0.1, 1.0], EmpiricalNoise((-0.1, 0.1)), replicates)
     problem = TableProblem("two", "Two", ("x",), "y", instance)
+    warnings.simplefilter("ignore", kb.DataNotice)
     policy = kb.UniformRandom(domain, kb.RBF(0.5))
     rewards = {r.reward for r in rounds(policy, problem.instance(kb.Streams(0)), 60, kb.Streams(0))}
     assert rewards == {0.0, 0.2, 1.0}
@@ -241,3 +243,145 @@ def test_playing_beyond_a_policys_horizon_warns_on_both_engines():
             warnings.simplefilter("always")
             play(policy, instance, 12, kb.Streams(0), engine)
         assert sum("beyond its horizon" in str(w.message) for w in caught) == 1
+
+
+def test_a_contender_takes_the_shared_settings_it_was_not_given():
+    mine = kb.Contender("mine", "generic-gp", {"exploration": kb.Gaussian(), "norm_bound": 3.0})
+    settings = run_experiment("branin", mine, **SMALL)["branin", "mine"].settings
+    assert (settings["noise_scale"], settings["norm_bound"]) == (0.5, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "needed"),
+    [
+        ({"noisescale": 0.1}, "settings among .*got 'noisescale'"),
+        ({"delta": 0}, "delta in"),
+        ({"gain": "foo"}, "gain in"),
+        ({"ties": "none"}, "ties in"),
+        ({"ridge": 0.0}, "ridge > 0"),
+        ({"noise_scale": 1e200}, "noise_scale <= "),
+        ({"seeds": [1, 1]}, "distinct seeds"),
+        ({"horizon": 10**9}, "rounds a cell"),
+    ],
+)
+def test_a_shared_setting_is_checked_even_if_no_policy_takes_it(settings, needed):
+    with pytest.raises(ValueError, match=needed):
+        run_experiment("branin", "simple-ucb", **({"horizon": 5, "seeds": 1} | settings))
+
+
+def test_seeds_may_be_a_numpy_number():
+    assert run_experiment("branin", "random", horizon=3, seeds=np.int64(2))["branin", "Uniform random"].arms.shape == (
+        2,
+        3,
+    )
+
+
+def test_an_unknown_result_is_named():
+    with pytest.raises(KeyError, match="need one of"):
+        run_experiment("branin", "random", horizon=3, seeds=1)["branin", "nobody"]
+
+
+def test_a_problem_may_be_spelled_with_its_settings():
+    results = run_experiment("ackley2:candidates=7", "simple-ucb", horizon=5, seeds=1)
+    assert results.problems[0].instance(kb.Streams(0)).domain.points.shape == (7, 2)
+
+
+class Foreign(kb.Kernel):
+    """A kernel whose repr says nothing of it."""
+
+    def __init__(self, lengthscale: float) -> None:
+        self.inner = kb.RBF(lengthscale)
+
+    def __call__(self, x, z):
+        return self.inner(x, z)
+
+    def __repr__(self) -> str:
+        return "Foreign()"
+
+
+def test_values_that_cannot_be_told_apart_are_never_taken_for_each_other(tmp_path):
+    results = [
+        run_experiment("branin", "simple-ucb", kernel=kb.Adapted(Foreign(length)), folder=tmp_path, **SMALL)
+        for length in (0.05, 1.0)
+    ]
+    assert not np.array_equal(results[0]["branin", "Simple-UCB"].arms, results[1]["branin", "Simple-UCB"].arms)
+
+
+def test_test_functions_of_one_name_are_told_apart(tmp_path):
+    from kernelbandits.problems import SampledFunction, TestFunction
+
+    def rising(x):
+        return x[:, 0]
+
+    def falling(x):
+        return 1 - x[:, 0]
+
+    functions = [
+        TestFunction("mine", "Mine", f, (0.0,), (1.0,), ((where,),), 0.0)
+        for f, where in ((rising, 0.0), (falling, 1.0))
+    ]
+    results = [run_experiment(SampledFunction(f), "simple-ucb", folder=tmp_path, **SMALL) for f in functions]
+    assert not np.array_equal(results[0]["mine", "Simple-UCB"].arms, results[1]["mine", "Simple-UCB"].arms)
+
+
+def test_a_finished_run_forgets_its_own_cells_only(tmp_path):
+    from kernelbandits.experiment import forget_cells
+
+    first = run_experiment("branin", "simple-ucb", folder=tmp_path, **SMALL)
+    other = run_experiment("branin", "random", folder=tmp_path, **SMALL)
+    forget_cells(first.found, tmp_path)
+    assert [file.stem for file in tmp_path.iterdir()] == list(other.found)
+    forget_cells(other.found, tmp_path)
+    assert not tmp_path.exists()
+
+
+class Scalar:
+    """A law that knows one number at a time."""
+
+    def cdf(self, x: float) -> float:
+        return 1 - math.exp(-x) if x > 0 else 0.0
+
+    def ppf(self, u: float) -> float:
+        return -math.log1p(-u)
+
+
+def test_a_law_of_one_number_at_a_time_plays_the_same_on_both_engines():
+    mine = kb.Contender("mine", "generic-gp", {"exploration": Scalar()})
+    arms = [
+        run_experiment("branin", mine, engine=engine, **SMALL)["branin", "mine"].arms for engine in ("numba", "numpy")
+    ]
+    np.testing.assert_array_equal(*arms)
+
+
+def pessimistic_once(t: int) -> kb.Bernoulli:
+    return kb.Bernoulli(0.0 if t == 17 else 0.5)
+
+
+@pytest.mark.parametrize("engine", ["numba", "numpy"])
+def test_one_round_without_optimism_is_noticed_on_every_engine(engine):
+    mine = kb.Contender("mine", "generic-gp", {"exploration": pessimistic_once})
+    with pytest.warns(kb.TheoryWarning, match="optimism"):
+        run_experiment("branin", mine, engine=engine, **SMALL)
+
+
+def test_what_policies_warn_of_in_other_processes_is_said_once_here():
+    mine = [kb.Contender(label, "generic-gp", {"exploration": kb.PointMass(0.5)}) for label in ("a", "b")]
+    with process_mapper(2) as mapper, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run_experiment("branin", mine, mapper=mapper, **SMALL)
+    assert sum("optimism" in str(w.message) for w in caught) == 1
+
+
+def test_a_table_whose_units_the_kernel_does_not_fit_is_noticed(tmp_path):
+    path = tmp_path / "plant.csv"
+    path.write_text("T,p,y\n20,1000,1\n25,1010,2\n30,1020,3\n")
+    with pytest.warns(kb.DataNotice, match="no two arms of plant alike"):
+        run_experiment(f'csv:path="{path}"', "simple-ucb", horizon=3, seeds=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", kb.DataNotice)
+        run_experiment(f'csv:path="{path}",unit_columns=true', "simple-ucb", kernel=kb.RBF(0.5), horizon=3, seeds=1)
+
+
+def test_the_clock_does_not_count_the_compiler():
+    fast = run_experiment("branin", "simple-ucb", horizon=1, seeds=1).summary()["microseconds_per_round"]
+    assert (fast < 50_000).all()

@@ -424,3 +424,9 @@ def test_asking_and_telling_never_imports_scipy_stats_or_numba():
         "law.optimism, law.mean_abs, law.cdf_abs(.5)"
     )
     assert loaded & {"numba", "pandas", "matplotlib", "scipy.stats"} == set()
+
+
+def test_a_law_without_a_mean_says_so():
+    from scipy import stats
+
+    assert kb.Frozen(stats.cauchy()).mean_abs == math.inf

@@ -139,3 +139,9 @@ def test_igp_ucb_is_narrower_under_the_realised_gain_than_under_the_greedy_one()
     for t in range(1, 30):
         assert realised.width(t, realised.posterior.log_det) <= greedy.width(t, 0.0) + 1e-12
         realised.tell(realised.ask(t, kb.Streams(0)), 0.0)
+
+
+def test_the_information_gain_is_enclosed_for_a_horizon():
+    gain = kb.theory.information_gain(kb.Linear(), np.eye(3), 3, ridge=1.02)
+    assert gain.lower == pytest.approx(1.0249423, abs=1e-7)
+    assert gain.upper == pytest.approx(gain.lower / (1 - math.exp(-1)))

@@ -235,3 +235,9 @@ def test_rounding_does_not_make_a_kernel_indefinite():
 def test_what_is_no_kernel_is_refused(bad):
     with pytest.raises(ValueError, match="needs a kernel or a callable"):
         as_kernel(bad)
+
+
+def test_kernels_can_be_summed_by_sum():
+    x = np.random.default_rng(0).random((4, 2))
+    parts = [kb.RBF(0.3), kb.Linear(), kb.Matern(0.2)]
+    np.testing.assert_allclose(sum(parts)(x, x), parts[0](x, x) + parts[1](x, x) + parts[2](x, x))

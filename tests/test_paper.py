@@ -123,7 +123,8 @@ def test_the_summary_names_gain_and_quantiles_for_every_cell(written):
 def test_the_rounds_hold_every_curve_and_need_no_pickle(written):
     found, folder = written
     with np.load(folder / "rounds.npz", allow_pickle=False) as rounds:
-        assert len(rounds.files) == 3 * len(found.plan.cells)
+        assert len(rounds.files) == 1 + 3 * len(found.plan.cells)
+        assert json.loads(str(rounds["settings"]))["policies"]["GP-TS"]["gain"] == "realised"
         curve = rounds["hartmann6/Simple-UCB/regret"]
         np.testing.assert_array_equal(curve, found.results["hartmann6", "Simple-UCB"].regret)
 
@@ -137,12 +138,44 @@ def test_the_settings_file_says_what_decides_the_result(written):
     assert settings["left_out"]
 
 
+def test_the_map_file_says_the_ridge_and_delta_each_policy_really_had(written):
+    _, folder = written
+    rows = pd.read_csv(folder / "sensitivity.csv")
+    rivals = rows[rows["policy"].isin(paper.RIVALS)]
+    assert (rivals["ridge"] == 1 + 2 / 30).all()
+    assert set(rows[rows["policy"] == "Simple-UCB"]["ridge"].round(12)) == {1.0, 0.01, 0.0001}
+    assert set(rows[rows["policy"] == "Simple-UCB"]["delta"]) == {0.5}
+    assert set(rivals["delta"]) == {0.1}
+
+
+def test_the_page_says_what_the_arms_and_rewards_are(written):
+    _, folder = written
+    assert "50 candidates a seed, uniform in the unit cube" in (folder / "report.html").read_text()
+
+
+def test_the_band_is_measured_beside_d(written):
+    found, _ = written
+    for name, ratios in found.ratios.items():
+        assert (ratios > 0).all(), name
+        assert (ratios < 1).all(), name
+
+
+def test_files_of_a_map_do_not_outlive_it(written, without_perovskite, tmp_path):
+    for name in ("sensitivity.csv", "effects.png"):
+        (tmp_path / name).write_text("old")
+    report.write_reproduction(report.reproduce(report.plan(horizon=5, seeds=2, with_map=False)), tmp_path)
+    assert not (tmp_path / "sensitivity.csv").exists()
+    assert not (tmp_path / "effects.png").exists()
+    assert "sensitivity map" not in (tmp_path / "claims.md").read_text()
+
+
 def test_claims_md_judges_every_claim_and_shows_the_norms(written):
     found, folder = written
     text = (folder / "claims.md").read_text()
     assert all(v.claim.sentence in text for v in found.verdicts)
     assert "least RKHS norm" in text
     assert "is false on" in text
+    assert "ln(2/delta)" in (folder / "settings.json").read_text()
 
 
 def test_the_rounds_file_is_bitwise_the_same_for_two_workers(written, without_perovskite, tmp_path):

@@ -450,3 +450,22 @@ def test_the_tuned_ridge_of_whitehouse_balances_the_eigendecay_of_a_matern_kerne
     ):
         with pytest.raises(ValueError, match="needs"):
             kb.WhitehouseUCB(cloud, kernel, noise_scale=1, norm_bound=1, ridge=ridge, horizon=horizon)
+
+
+@pytest.mark.parametrize("t", [1.5, "1", True, None, 0, -3])
+def test_a_round_that_is_no_round_is_refused(build, cloud, t):
+    with pytest.raises(ValueError, match="a round t >= 1"):
+        build("simple-ucb", cloud).ask(t, kb.Streams(0))
+
+
+@pytest.mark.parametrize("choice", [3, None, "3", (0, 1)])
+def test_what_is_no_choice_is_refused_and_changes_nothing(build, cloud, choice):
+    policy = build("simple-ucb", cloud)
+    with pytest.raises(ValueError, match=r"needs a kb\.Choice"):
+        policy.tell(choice, 0.2)
+    assert policy.posterior.events == 0
+
+
+def test_a_policy_without_what_it_must_be_given_names_it(cloud):
+    with pytest.raises(ValueError, match="simple-ucb needs noise_scale, norm_bound, got no settings"):
+        kb.policy("simple-ucb", cloud, kb.RBF(0.3))

@@ -512,3 +512,33 @@ def test_posterior_draws_have_the_moments_of_the_posterior():
     assert np.abs(draws.mean(0) / sd).max() < 4 / math.sqrt(n)
     error = np.sqrt((np.outer(sd**2, sd**2) + cov**2) / n)
     assert np.abs((draws.T @ draws / n - cov) / error).max() < 4
+
+
+def test_an_impossible_variance_is_audited_at_once(quiet):
+    posterior = kb.ArmPosterior(kb.RBF(0.3), np.random.default_rng(0).random((20, 2)))
+    for arm in range(5):
+        posterior.update(arm, 0.5)
+    posterior.cov[7, 7] = -1.0
+    posterior.update(7, 0.5)
+    assert posterior.health.repairs == 1
+    mean, sd = posterior.at(posterior.points)
+    np.testing.assert_allclose(posterior.sd, sd, atol=1e-9)
+    np.testing.assert_allclose(posterior.mean, mean, atol=1e-9)
+
+
+def test_a_nan_in_the_covariance_is_repaired_when_its_arm_is_played_and_named_when_asked(quiet):
+    policy = kb.SimpleUCB(np.random.default_rng(0).random((20, 2)), kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0)
+    policy.tell(policy.choice(3), 0.5)
+    policy.posterior.cov[7, 7] = np.nan
+    with pytest.raises(ValueError, match="needs finite indices, got nan"):
+        policy.ask(2, kb.Streams(0))
+    policy.tell(policy.choice(7), 0.5)
+    assert policy.ask(3, kb.Streams(0)).arm is not None
+    assert policy.posterior.health.repairs == 1
+
+
+def test_suspicion_an_audit_did_not_confirm_is_not_heard_in_every_round(quiet):
+    posterior = kb.ArmPosterior(kb.RBF(0.3), np.linspace(0, 1, 50)[:, None], 1e-12)
+    for t in range(400):
+        posterior.update(t % 50, 0.0)
+    assert posterior.health.audits <= 40

@@ -98,13 +98,19 @@ def test_the_cache_serves_where_the_folder_does_not(small, monkeypatch, tmp_path
     assert perovskite_file() == cached
 
 
-@pytest.mark.parametrize("folder", ["data", "cache/kernelbandits"])
-def test_a_file_of_another_content_is_refused_with_both_checksums(small, tmp_path, folder):
-    (small / "perovskite.csv").unlink()
-    wrong = tmp_path / folder / "perovskite.csv"
-    wrong.parent.mkdir(parents=True, exist_ok=True)
+def test_a_damaged_file_in_the_cache_is_fetched_again(small, monkeypatch, tmp_path):
+    good = (small / "perovskite.csv").rename(tmp_path / "good.csv")
+    damaged = tmp_path / "cache/kernelbandits/perovskite.csv"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(SMALL + b"\n")
+    monkeypatch.setattr(pooch, "retrieve", lambda *args, **kwargs: str(good))
+    assert perovskite_file() == good
+
+
+def test_a_file_of_another_content_is_refused_with_both_checksums(small):
+    wrong = small / "perovskite.csv"
     wrong.write_bytes(SMALL + b"\n")
-    with pytest.raises(ValueError, match=r"perovskite\.csv needs the sha256") as caught:
+    with pytest.raises(DataUnavailable, match=r"perovskite\.csv needs the sha256") as caught:
         perovskite()
     assert str(wrong) in str(caught.value)
     assert module.SHA256 in str(caught.value)

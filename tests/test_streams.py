@@ -149,3 +149,8 @@ def test_randomness_is_streams_or_a_generator_and_nothing_else():
     for other in (0, None, np.random.RandomState(0), "streams"):
         with pytest.raises(ValueError, match=r"needs a kb.Streams or a numpy Generator, got"):
             as_randomness(other)
+
+
+def test_an_unknown_purpose_is_named():
+    with pytest.raises(ValueError, match=r"needs purpose in .*got 'foo'"):
+        kb.Streams(0).uniform("foo", 1)

@@ -86,9 +86,10 @@ def paper(
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits import report
-    from kernelbandits.experiment import process_mapper
+    from kernelbandits.experiment import forget_cells, process_mapper
 
     rounds, runs = horizon or (100 if quick else 1000), seeds or (3 if quick else 25)
+    screen.listen(quiet)
     screen.engine_notice(engine, quiet)
     screen.prefetch("pandas", "matplotlib.backends.backend_svg", "numba")
     chosen = report.plan(rounds, runs, sensitivity, engine)
@@ -98,7 +99,7 @@ def paper(
         found = screen.resumable(output, lambda folder: report.reproduce(chosen, mapper, folder, watch))
     with screen.waiting("drawing", quiet):
         table = report.write_reproduction(found, output)
-    screen.finished(output)
+    forget_cells(chosen.keys, output / screen.CELLS)
     if not quiet:
         screen.show_summary(table)
         screen.show_verdicts(found.verdicts)
@@ -112,7 +113,7 @@ def run(
     policy: Annotated[list[str] | None, typer.Option(help="One policy with settings; may be repeated.")] = None,
     horizon: Annotated[int, typer.Option(min=1, help="Rounds T.")] = 1000,
     seeds: Annotated[int, typer.Option(min=1, help="Independent runs.")] = 25,
-    kernel: Annotated[str, typer.Option(help="E.g. rbf:0.2, matern:0.3,1.5, 0.5*rbf:0.2+0.5*linear.")] = "rbf:0.2",
+    kernel: Annotated[str, typer.Option(help="E.g. rbf:0.2, matern:0.3,1.5, `0.5*rbf:0.2+0.5*linear`.")] = "rbf:0.2",
     noise_scale: Annotated[float, typer.Option(help="R, what the policies are told of the noise.")] = 1.0,
     norm_bound: Annotated[float, typer.Option(help="D, what they are told of the reward's RKHS norm.")] = 1.0,
     ridge: Annotated[float | None, typer.Option(help="Ridge of the policies that take one. Default: theirs.")] = None,
@@ -124,47 +125,42 @@ def run(
     ties: Annotated[str, typer.Option(help="random or lowest.")] = "random",
     candidates: Annotated[int | None, typer.Option(min=1, help="Arms drawn on a test function. Default: 50.")] = None,
     noise: Annotated[str | None, typer.Option(help="Noise of the rewards, e.g. gaussian:0.01, student:0.05,3.")] = None,
-    output: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results/run"),
+    output: Annotated[Path | None, typer.Option(help="Folder for the results. Default: one of its own.")] = None,
     workers: Workers = 2,
     engine: Engine = "auto",
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits import report
     from kernelbandits.catalogue import spelled_kernel, spelled_noise, spelled_problem
-    from kernelbandits.experiment import process_mapper, run_experiment
+    from kernelbandits.experiment import forget_cells, plan_experiment, play_experiment, process_mapper
 
+    screen.listen(quiet)
     screen.engine_notice(engine, quiet)
     law = spelled_noise(noise) if noise else None
     chosen = [spelled_problem(text, candidates=candidates, noise=law) for text in problem]
-    entered = names(policies) + (policy or [])
-    settings = {"noise_scale": noise_scale, "norm_bound": norm_bound, "ridge": ridge, "delta": delta}
-    with (
-        screen.progress("playing", len(chosen) * len(entered), quiet) as watch,
-        process_mapper(workers) as mapper,
-    ):
-        results = screen.resumable(
-            output,
-            lambda folder: run_experiment(
-                chosen,
-                entered,
-                kernel=spelled_kernel(kernel),
-                horizon=horizon,
-                seeds=seeds,
-                mapper=mapper,
-                engine=engine,
-                folder=folder,
-                watch=watch,
-                gain=gain,
-                ties=ties,
-                **settings,
-            ),
-        )
+    plan = plan_experiment(
+        chosen,
+        names(policies) + (policy or []),
+        kernel=spelled_kernel(kernel),
+        horizon=horizon,
+        seeds=seeds,
+        engine=engine,
+        noise_scale=noise_scale,
+        norm_bound=norm_bound,
+        ridge=ridge,
+        delta=delta,
+        gain=gain,
+        ties=ties,
+    )
+    folder = output or Path("results") / screen.folder_name(plan)
+    with screen.progress("playing", len(plan), quiet) as watch, process_mapper(workers) as mapper:
+        results = screen.resumable(folder, lambda cells: play_experiment(plan, mapper, cells, watch))
     with screen.waiting("drawing", quiet):
-        table = report.write_run(results, output)
-    screen.finished(output)
+        table = report.write_run(results, folder)
+    forget_cells(results.found, folder / screen.CELLS)
     if not quiet:
         screen.show_summary(table)
-        screen.show_folder(output)
+        screen.show_folder(folder)
 
 
 @app.command("list", help=LIST_HELP)

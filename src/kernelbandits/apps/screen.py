@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
+import math
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -26,11 +27,12 @@ from rich.progress import (
 from rich.table import Table
 
 from kernelbandits import checks
-from kernelbandits.catalogue import KERNELS, LAWS, NOISES, POLICIES, PROBLEMS
+from kernelbandits.catalogue import KERNELS, LAWS, NOISES, POLICIES, PROBLEMS, fingerprint
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kernelbandits.experiment import Cell
     from kernelbandits.report.claims import Verdict
 
 Found = TypeVar("Found")
@@ -63,6 +65,12 @@ def engine_notice(engine: str, quiet: bool) -> None:
 def failed(text: str, code: int) -> int:
     err().print(f"[red]error[/]: {escape(text)}", soft_wrap=True)
     return code
+
+
+def listen(quiet: bool) -> None:
+    """Warnings as notes of one line; none at all when quiet."""
+
+    warnings.showwarning = lambda message, *details, **more: notice(str(message), quiet)
 
 
 def prefetch(*modules: str) -> None:
@@ -107,8 +115,10 @@ def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
         raise typer.Exit(failed("interrupted; the same command goes on where it stopped", 130)) from None
 
 
-def finished(output: Path) -> None:
-    shutil.rmtree(output / CELLS, ignore_errors=True)
+def folder_name(cells: Sequence[Cell]) -> str:
+    """The problems, and a fingerprint of all that decides the result: the same command finds its own folder again."""
+    problems = "-".join(dict.fromkeys(cell.problem.name for cell in cells))
+    return f"{problems[:40]}-{fingerprint([cell.key for cell in cells])[:8]}"
 
 
 def show_summary(table: pd.DataFrame) -> None:
@@ -129,25 +139,23 @@ def show_summary(table: pd.DataFrame) -> None:
 
 
 def summary_cells(row: Mapping[Any, Any]) -> list[str]:
-    interval = f"[{row['regret_low']:.1f}, {row['regret_high']:.1f}]"
+    known = math.isfinite(row["regret_low"])
+    interval = f"[{row['regret_low']:.1f}, {row['regret_high']:.1f}]" if known else "–"
     numbers = (f"{row['regret_mean']:.1f}", interval, f"{row['regret_q50']:.1f}")
     last = (f"{row['simple_regret_mean']:.4f}", f"{row['microseconds_per_round']:.2f}")
     return [escape(text) for text in (row["problem"], row["policy"], *numbers, *last)]
 
 
 def show_verdicts(verdicts: Sequence[Verdict]) -> None:
+    from kernelbandits.report.wording import by_problem
+
     shown = Table(title="The paper's claims", title_justify="left", show_lines=True)
     for name in ("verdict", "the paper says", "by problem"):
         shown.add_column(name)
     for verdict in verdicts:
         colour = COLOURS[verdict.verdict]
-        shown.add_row(f"[{colour}]{verdict.verdict}[/]", escape(verdict.claim.sentence), escape(where(verdict)))
+        shown.add_row(f"[{colour}]{verdict.verdict}[/]", escape(verdict.claim.sentence), escape(by_problem(verdict)))
     out().print(shown)
-
-
-def where(verdict: Verdict) -> str:
-    names = list({d.comparison.problem: None for d in verdict.differences})
-    return ", ".join(f"{name}: {verdict.on(name)}" for name in names)
 
 
 def show_folder(output: Path) -> None:

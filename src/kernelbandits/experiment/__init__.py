@@ -2,7 +2,16 @@
 
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell
 from kernelbandits.experiment.engines import Played, Round, play, rounds
-from kernelbandits.experiment.runner import Results, cells_of, forget_cells, process_mapper, run_cells, run_experiment
+from kernelbandits.experiment.runner import (
+    Results,
+    cells_of,
+    forget_cells,
+    plan_experiment,
+    play_experiment,
+    process_mapper,
+    run_cells,
+    run_experiment,
+)
 
 __all__ = [
     "Cell",
@@ -14,8 +23,10 @@ __all__ = [
     "cells_of",
     "contender",
     "forget_cells",
+    "plan_experiment",
     "play",
     "play_cell",
+    "play_experiment",
     "process_mapper",
     "rounds",
     "run_cells",

@@ -17,10 +17,11 @@ import numpy as np
 from kernelbandits.catalogue import problem
 from kernelbandits.checks import Array
 from kernelbandits.experiment.cells import Cell, Contender, contender
-from kernelbandits.experiment.engines import play
+from kernelbandits.experiment.engines import play, rounds
 from kernelbandits.experiment.runner import cells_of
 from kernelbandits.exploration import Bernoulli, Step
 from kernelbandits.kernels import RBF
+from kernelbandits.policies import IndexPolicy
 from kernelbandits.problems import DataUnavailable, Problem, least_norm
 from kernelbandits.streams import Streams
 
@@ -123,6 +124,24 @@ def paper_cells(
 def least_norms(problems: Iterable[Problem], kernel: Any, seeds: int) -> Mapping[str, Array]:
     """Of each problem and seed: the least RKHS norm of a function through its rewards (a certified lower bound)."""
     return {p.name: np.array([instance_norm(p, kernel, seed) for seed in range(seeds)]) for p in problems}
+
+
+def width_ratios(problems: Iterable[Problem], setting: Setting, horizon: int, seeds: int) -> Mapping[str, Array]:
+    """Of each problem and seed: max |f - mean| / (width sd) over the rounds of Simple-UCB; above 1 f left the band."""
+    return {p.name: np.array([width_ratio(p, setting, horizon, seed) for seed in range(seeds)]) for p in problems}
+
+
+def width_ratio(chosen: Problem, setting: Setting, horizon: int, seed: int) -> float:
+    streams = Streams(seed)
+    instance = chosen.instance(streams)
+    rule = contenders(setting, horizon)[0].build(instance, RBF(setting.lengthscale))
+    assert isinstance(rule, IndexPolicy)
+    worst = 0.0
+    for t, _, _ in rounds(rule, instance, horizon, streams):
+        posterior = rule.posterior
+        band = rule.width(t + 1, posterior.log_det) * posterior.sd
+        worst = max(worst, float(np.max(np.abs(instance.values - posterior.mean) / band)))
+    return worst
 
 
 def instance_norm(chosen: Problem, kernel: Any, seed: int) -> float:

@@ -15,18 +15,23 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kernelbandits import checks
 from kernelbandits.catalogue import spelled_policy, spelled_problem
 from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
 from kernelbandits.domains import TIES
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell, play_ending
 from kernelbandits.experiment.summary import summary
-from kernelbandits.kernels import RBF
-from kernelbandits.problems import Problem
+from kernelbandits.kernels import RBF, Normalised, as_kernel
+from kernelbandits.problems import Problem, TableProblem
 from kernelbandits.theory import GAINS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MANY = 500
+"""So many arms of a table show whether the kernel fits its units."""
 
 Mapper = Callable[[Callable[[Cell], CellResult], Sequence[Cell]], Iterable[CellResult]]
 Watcher = Callable[[], None]
@@ -66,25 +71,46 @@ def run_experiment(
     kernel: Any = RBF(0.2),  # noqa: B008
     horizon: int = 1000,
     seeds: int | Iterable[int] = 25,
-    mapper: Mapper = map,
     engine: str = "auto",
+    mapper: Mapper = map,
     folder: Path | str | None = None,
     watch: Watcher | None = None,
     **settings: Any,
 ) -> Results:
     """Play every policy on every problem for every seed.
 
-    `settings` (noise_scale, norm_bound, delta, gain, ridge, ties, ...) go to each policy that takes them; a policy of
-    its own settings is spelled "simple-bernoulli:p=0.25" or given as a Contender. All policies of one seed meet the
-    same candidates, noise, weights and ties, and the result does not depend on the mapper.
+    `settings` (noise_scale, norm_bound, delta, gain, ridge, ties) go to each policy that takes them; a policy with
+    settings of its own is spelled "simple-bernoulli:p=0.25" or given as a Contender. All policies of one seed meet
+    the same candidates, noise, weights and ties, and the result does not depend on the mapper.
     """
-    shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised", "horizon": horizon} | checked_settings(
-        settings
-    )
-    entered = [entrant(item, shared) for item in listed(policies)]
+    cells = plan_experiment(problems, policies, kernel=kernel, horizon=horizon, seeds=seeds, engine=engine, **settings)
+    return play_experiment(cells, mapper, folder, watch)
+
+
+def plan_experiment(
+    problems: Iterable[str | Problem] | str | Problem,
+    policies: Iterable[str | Contender] | str | Contender,
+    *,
+    kernel: Any = RBF(0.2),  # noqa: B008
+    horizon: int = 1000,
+    seeds: int | Iterable[int] = 25,
+    engine: str = "auto",
+    **settings: Any,
+) -> tuple[Cell, ...]:
+    """The cells of `run_experiment`, nothing played yet."""
+    shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised"} | checked_settings(settings)
+    entered = [entrant(item, shared | {"horizon": horizon}) for item in listed(policies)]
     chosen = [spelled_problem(item) if isinstance(item, str) else item for item in listed(problems)]
-    cells = cells_of(chosen, entered, kernel, horizon, seeds, engine)
-    return Results(cells, run_cells(cells, mapper=mapper, folder=folder, watch=watch))
+    return cells_of(chosen, entered, kernel, horizon, seeds, engine)
+
+
+def play_experiment(
+    cells: Sequence[Cell], mapper: Mapper = map, folder: Path | str | None = None, watch: Watcher | None = None
+) -> Results:
+    """Play the cells that the folder does not hold."""
+    for table in {cell.problem.name: cell for cell in cells if isinstance(cell.problem, TableProblem)}.values():
+        notice_units(table.problem, table.kernel)
+    return Results(tuple(cells), run_cells(cells, mapper=mapper, folder=folder, watch=watch))
 
 
 def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,6 +129,17 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         if value is not None:
             doors[name](value)
     return {name: value for name, value in settings.items() if value is not None}
+
+
+def notice_units(problem: Any, kernel: Any) -> None:
+    """Say so where the kernel finds all arms of a table alike, or no two of them."""
+    points = problem.table.domain.points[:MANY]
+    matrix = Normalised(as_kernel(kernel))(points, points)
+    others = matrix[~np.eye(len(points), dtype=bool)]
+    if len(others) and (others.max() < 0.01 or others.min() > 0.999):
+        found = "no two arms" if others.max() < 0.01 else "all arms"
+        hint = "give the lengthscale in the units of the columns, or read the table with unit_columns=true"
+        warnings.warn(f"{kernel} finds {found} of {problem.name} alike; {hint}", DataNotice, stacklevel=3)
 
 
 def listed(items: Any) -> list[Any]:

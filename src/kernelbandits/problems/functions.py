@@ -129,6 +129,11 @@ class SampledFunction:
         """Where on the unit cube the raw reward is greatest."""
         return tuple(tuple(float(z) for z in row) for row in self.function.unit(self.function.maximisers))
 
+    @property
+    def description(self) -> str:
+        scaling = ", min-max scaled over them" if self.scale else ""
+        return f"{self.candidates} candidates a seed, uniform in the unit cube; rewards minus the function{scaling}"
+
     def reward(self, points: Any) -> Array:
         """The raw reward, minus the function, at points of the unit cube."""
         return -self.function(self.function.natural(points))

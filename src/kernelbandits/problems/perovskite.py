@@ -45,7 +45,7 @@ def perovskite(noise: Noise | None = None, repeats: str = "average") -> TablePro
 def perovskite_file() -> Path:
     """The file in the folder named by KERNELBANDITS_DATA, else in the user's cache, else downloaded there."""
     for path in places():
-        if path.is_file():
+        if path.is_file() and (path.parent != cache() or checksum(path) == SHA256):
             return verified(path)
     return verified(downloaded(cache()))
 
@@ -62,22 +62,31 @@ def cache() -> Path:
 
 
 def verified(path: Path) -> Path:
-    got = hashlib.sha256(path.read_bytes()).hexdigest()
-    if got != SHA256:
-        raise ValueError(f"{path} needs the sha256 {SHA256}, got {got}")
+    if checksum(path) != SHA256:
+        raise DataUnavailable(f"{path} needs the sha256 {SHA256}, got {checksum(path)}")
     return path
+
+
+def checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def hint() -> str:
+    """Where to put the file, and where it was looked for in vain."""
+    folder = os.environ.get(VARIABLE)
+    vain = f" ({folder} holds none)" if folder else ""
+    return f"set {VARIABLE} to the folder that holds {FILE_NAMES[0]}{vain}"
 
 
 def downloaded(folder: Path) -> Path:
     try:
         import pooch
     except ImportError:
-        advice = 'pip install "kernelbandits[experiments]"'
+        advice = f'pip install "kernelbandits[experiments]", or {hint()}'
         raise DataUnavailable(f"the perovskite data need pooch to be downloaded: {advice}") from None
     pooch.get_logger().setLevel("ERROR")
     patient = pooch.HTTPDownloader(progressbar=False, timeout=PATIENCE)
     try:
         return Path(pooch.retrieve(URL, f"sha256:{SHA256}", FILE_NAMES[0], folder, downloader=patient))
     except (OSError, ValueError) as error:
-        hint = f"set {VARIABLE} to the folder that holds {FILE_NAMES[0]}"
-        raise DataUnavailable(f"the perovskite data need {URL}, got {type(error).__name__}; {hint}") from error
+        raise DataUnavailable(f"the perovskite data need {URL}, got {type(error).__name__}; {hint()}") from error

@@ -67,6 +67,10 @@ class RKHSFunction:
     def title(self) -> str:
         return f"RKHS ball (d = {self.dimension})"
 
+    @property
+    def description(self) -> str:
+        return f"{self.candidates} candidates a seed, uniform in the unit cube; a function of norm {self.norm_bound:g}"
+
     def instance(self, streams: Streams) -> Instance:
         arms, function = self._drawn(streams)
         return Instance(self.name, arms, function(arms.points), self.noise)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD, Array
 
 DELIMITERS = (",", ";", "\t")
@@ -67,6 +68,7 @@ class Sheet:
 def read_sheet(path: str | Path) -> Sheet:
     """The file as a Sheet: encoding, delimiter and decimal mark are recognised, ragged rows refused."""
     file = Path(path).name
+    checks.needs(Path(path).is_file(), "a table", "a file that can be read", str(path))
     text = decoded(file, Path(path).read_bytes())
     delimiter = sniffed(text)
     found = list(records(file, text, delimiter))

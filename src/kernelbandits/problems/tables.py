@@ -46,6 +46,11 @@ class TableProblem:
         return self.table.domain.dimension
 
     @property
+    def description(self) -> str:
+        measured = "each pull one of its replicates" if self.table.replicates else "repeats averaged"
+        return f"{len(self.table.domain)} arms by {', '.join(self.columns)}; reward from {self.target}, {measured}"
+
+    @property
     def noise(self) -> Noise:
         return self.table.noise
 
@@ -61,6 +66,7 @@ def read_table(
     direction: str = "maximize",
     repeats: str = "average",
     scale: bool = True,
+    unit_columns: bool = False,
     noise: Noise | None = None,
     name: str | None = None,
     title: str | None = None,
@@ -69,6 +75,7 @@ def read_table(
 
     Columns: every numeric one except the target; target: the last one. Repeated rows are averaged, and a pull
     adds `noise` (the paper's if none is given); or they are kept as replicates, of which a pull returns one.
+    Coordinates are the columns as they are, or with `unit_columns` each one min-max scaled to [0, 1].
     """
     checks.one_of("read_table", "direction", direction, DIRECTIONS)
     checks.one_of("read_table", "repeats", repeats, REPEATS)
@@ -79,7 +86,7 @@ def read_table(
     points, measured = grouped(sheet, names, sign * sheet.numbers(wanted))
     kept = varying(sheet, names, points)
     name = Path(path).stem if name is None else name
-    arms = Arms(points[:, kept])
+    arms = Arms(unit_columns_of(points[:, kept]) if unit_columns else points[:, kept])
     table = tabled(name, arms, measured, repeats, scale, noise)
     title = f"{name} (d = {arms.dimension})" if title is None else title
     return TableProblem(name, title, tuple(names[i] for i in kept), wanted, table)
@@ -133,6 +140,11 @@ def varying(sheet: Sheet, names: list[str], points: Array) -> list[int]:
     for i in set(range(len(names))) - set(kept):
         warnings.warn(f"{sheet.file}: column {names[i]!r} is constant and is dropped", DataNotice, stacklevel=3)
     return kept
+
+
+def unit_columns_of(points: Array) -> Array:
+    """Each column min-max scaled to [0, 1]."""
+    return np.column_stack([scaled(column) for column in points.T])
 
 
 def tabled(name: str, arms: Arms, measured: Replicates, repeats: str, scale: bool, noise: Noise | None) -> Instance:

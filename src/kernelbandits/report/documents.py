@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 PAPER_TITLE = "Exploration distributions for kernel bandits: the paper's experiments, reproduced"
 
 
+MAP_FILES = ("sensitivity.csv", "sensitivity.png", "sensitivity.svg", "effects.png", "effects.svg")
+
+
 def write_run(results: Results, folder: Path, title: str = "Kernel bandits compared") -> pd.DataFrame:
     """regret and simple-regret (png, svg), summary.csv, rounds.npz, settings.json, report.html; the summary."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -34,12 +37,14 @@ def write_run(results: Results, folder: Path, title: str = "Kernel bandits compa
 def write_reproduction(found: Reproduction, folder: Path) -> pd.DataFrame:
     """The files of `write_run`, claims.md, and with a map sensitivity (png, svg, csv) and effects (png, svg)."""
     folder.mkdir(parents=True, exist_ok=True)
+    for name in MAP_FILES:
+        (folder / name).unlink(missing_ok=True)
     drawings = draw_curves(found.results, COMPARED, folder)
     table = write_tables(found.results, folder, preset=vars(PRESET), left_out=found.plan.missing)
     (folder / "claims.md").write_text(claims_text(found), encoding="utf-8")
     parts = [
         *([html.note(found.plan.missing)] if found.plan.missing else []),
-        claims_section(found.verdicts),
+        claims_section(found),
         *curve_sections(drawings),
         summary_section(table),
         norms_section(found),

@@ -202,8 +202,10 @@ def field_of(x: int, y: int, verdict: str) -> Any:
     return Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, color=VERDICT_COLOURS[verdict])
 
 
-Effects = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
-"""problem title -> policy -> "ridge 1" or "ridge R²" -> mean regret at each R"""
+ByRidge = dict[str, list[tuple[float, float]]]
+"""\"ridge 1\" or \"ridge R²\" -> mean regret and the half width of its interval at each R"""
+Effects = Mapping[str, Mapping[str, ByRidge]]
+"""problem title -> policy -> by ridge"""
 
 
 def effects_figure(effects: Effects, noise_scales: Sequence[float], path: Path) -> str:
@@ -223,23 +225,24 @@ def effects_figure(effects: Effects, noise_scales: Sequence[float], path: Path) 
         return save(figure, path)
 
 
-def draw_effects(
-    axis: Axes, policies: Mapping[str, Mapping[str, Sequence[float]]], noise_scales: Sequence[float]
-) -> None:
+def draw_effects(axis: Axes, policies: Mapping[str, ByRidge], noise_scales: Sequence[float]) -> None:
     labels = list(policies)
     for label, by_ridge in policies.items():
-        colour, marker = style_of(labels, label)["color"], marker_of(labels, label)
-        axis.plot(noise_scales, by_ridge["ridge 1"], color=colour, marker=marker, ms=5, lw=1.6, label=label)
-        if "ridge R²" in by_ridge:
-            axis.plot(
+        for ridge, pairs in by_ridge.items():
+            means, halves = (np.array(column) for column in zip(*pairs, strict=True))
+            solid = ridge == "ridge 1"
+            axis.errorbar(
                 noise_scales,
-                by_ridge["ridge R²"],
-                color=colour,
-                marker=marker,
+                means,
+                yerr=np.where(np.isfinite(halves), halves, 0.0),
+                color=style_of(labels, label)["color"],
+                marker=marker_of(labels, label),
                 ms=5,
-                lw=1.4,
-                ls=":",
-                mfc="white",
+                lw=1.5,
+                elinewidth=0.8,
+                ls="-" if solid else ":",
+                mfc=None if solid else "white",
+                label=label if solid else None,
             )
     axis.set_xscale("log")
     axis.set_yscale("log")

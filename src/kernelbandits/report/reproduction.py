@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
@@ -18,6 +19,7 @@ from kernelbandits.experiment.paper import (
     paper_cells,
     paper_problems,
     sensitivity_settings,
+    width_ratios,
 )
 from kernelbandits.experiment.runner import Mapper, Watcher
 from kernelbandits.kernels import RBF
@@ -32,6 +34,8 @@ from kernelbandits.report.claims import (
 )
 
 TIMED = "hartmann6"
+BAND_ROUNDS, BAND_SEEDS = 200, 5
+"""Where the confidence band is looked at."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,13 @@ class Plan:
     map: Mapping[Setting, tuple[Cell, ...]]
 
     @property
+    def keys(self) -> set[str]:
+        """Of the distinct cells."""
+        return {cell.key for cell in (*self.cells, *self.map_cells)}
+
+    @property
     def size(self) -> int:
-        """How many distinct cells there are."""
-        main = {cell.key for cell in self.cells}
-        return len(main) + len({cell.key for cell in self.map_cells} - main)
+        return len(self.keys)
 
     @property
     def map_cells(self) -> list[Cell]:
@@ -72,6 +79,8 @@ class MapEntry:
 
     setting: Setting
     endings: Mapping[tuple[str, str], Array]
+    used: Mapping[tuple[str, str], Mapping[str, Any]]
+    """The settings each policy really had."""
     verdicts: tuple[Verdict, ...]
 
 
@@ -83,6 +92,8 @@ class Reproduction:
     """Seconds a round on each seed, the policies taken in turn."""
     norms: Mapping[str, Array]
     """The least RKHS norm of the rewards of each problem and seed."""
+    ratios: Mapping[str, Array]
+    """The largest |f - mean| / (width sd) of Simple-UCB on each problem and a few seeds."""
     verdicts: tuple[Verdict, ...]
     map: tuple[MapEntry, ...]
 
@@ -96,19 +107,21 @@ def reproduce(
     ended = {key: result.ending() for key, result in found.items()}
     rest = [cell for cell in chosen.map_cells if cell.key not in ended]
     ended |= run_cells(rest, mapper=mapper, folder=folder, watch=watch, endings=True)
-    times, norms = measured(chosen)
+    times, norms, ratios = measured(chosen)
     claims = performance_claims() + efficiency_claims(TIMED)
     verdicts = judge(claims, with_times(regret_samples(endings_of(chosen.cells, ended)), times))
     entries = tuple(map_entry(setting, cells, ended) for setting, cells in chosen.map.items())
-    return Reproduction(chosen, results, times, norms, verdicts, entries)
+    return Reproduction(chosen, results, times, norms, ratios, verdicts, entries)
 
 
-def measured(chosen: Plan) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
-    """Times and norms, on one BLAS thread."""
+def measured(chosen: Plan) -> tuple[Mapping[str, Array], ...]:
+    """Times, norms and width ratios, on one BLAS thread."""
     timed = next(p for p in chosen.problems if p.name == TIMED)
     with threadpool_limits(limits=1):
         times = paired_times(timed, PRESET, chosen.horizon, chosen.seeds, chosen.engine)
-        return times, least_norms(chosen.problems, RBF(PRESET.lengthscale), chosen.seeds)
+        norms = least_norms(chosen.problems, RBF(PRESET.lengthscale), chosen.seeds)
+        rounds, seeds = min(chosen.horizon, BAND_ROUNDS), min(chosen.seeds, BAND_SEEDS)
+        return times, norms, width_ratios(chosen.problems, PRESET, rounds, seeds)
 
 
 def endings_of(cells: Sequence[Cell], ended: Mapping[str, CellResult]) -> dict[tuple[str, str], Array]:
@@ -117,4 +130,5 @@ def endings_of(cells: Sequence[Cell], ended: Mapping[str, CellResult]) -> dict[t
 
 def map_entry(setting: Setting, cells: Sequence[Cell], ended: Mapping[str, CellResult]) -> MapEntry:
     endings = endings_of(cells, ended)
-    return MapEntry(setting, endings, judge(performance_claims(), regret_samples(endings)))
+    used = {cell.name: ended[cell.key].settings for cell in cells}
+    return MapEntry(setting, endings, used, judge(performance_claims(), regret_samples(endings)))

@@ -43,9 +43,9 @@ def settings_section(results: Results) -> str:
     mine = [cell for cell in results.cells if cell.problem.name == first]
     used = [(cell.contender.label, results.found[cell.key].settings) for cell in mine]
     rows = [[label, *(number(settings.get(key)) for key in SETTINGS)] for label, settings in used]
-    problems = [[p.title, p.name, str(p.noise)] for p in results.problems]
+    problems = [[p.title, p.name, p.description, str(p.noise)] for p in results.problems]
     return html.section(
         "Settings",
         html.table(("policy", *SETTINGS), rows, text=range(len(SETTINGS) + 1)),
-        html.table(("problem", "name", "noise of the rewards"), problems, text=(1, 2)),
+        html.table(("problem", "name", "arms and rewards", "noise of the rewards"), problems, text=(1, 2, 3)),
     )

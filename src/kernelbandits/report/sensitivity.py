@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from kernelbandits.checks import Array
 from kernelbandits.experiment.paper import COMPARED, FAMILY, NOISE_SCALES, PRESET, Setting
@@ -36,7 +37,7 @@ def map_sections(found: Reproduction, folder: Path) -> list[str]:
         columns = [column_title(entry.setting) for entry in found.map]
         map_svg = figures.map_figure(map_rows(found), columns, folder / "sensitivity")
         effects_svg = figures.effects_figure(effects, NOISE_SCALES, folder / "effects")
-    ended = f"Mean regret after {found.plan.horizon} rounds at lengthscale {PRESET.lengthscale:g}."
+    ended = f"Mean regret and 95 % interval after {found.plan.horizon} rounds at lengthscale {PRESET.lengthscale:g}."
     return [
         html.section("Where does each claim hold?", html.figure(map_svg, CAPTION), html.paragraph(RIDGES)),
         html.section("The effect of R, and of the ridge", html.figure(effects_svg, ended), effects_table(effects)),
@@ -66,15 +67,22 @@ def write_map(entries: Sequence[MapEntry], path: Path) -> None:
     import pandas as pd
 
     rows = [
-        {**vars(entry.setting), "problem": problem, "policy": policy, **regret_of(values)}
+        {"problem": problem, "policy": policy, **told(entry, (problem, policy)), **regret_of(values)}
         for entry in entries
         for (problem, policy), values in entry.endings.items()
     ]
     pd.DataFrame(rows).to_csv(path, index=False)
 
 
+def told(entry: MapEntry, name: tuple[str, str]) -> dict[str, Any]:
+    """The setting of the map, and what this policy made of it: a rival's ridge is its own."""
+    used = entry.used[name]
+    where = {"R": entry.setting.noise_scale, "lengthscale": entry.setting.lengthscale, "map": ridge_name(entry.setting)}
+    return where | {key: used.get(key) for key in ("ridge", "norm_bound", "delta", "gain")}
+
+
 def regret_of(values: Array) -> dict[str, float]:
-    mean, half = float(values.mean()), float(half_width(values))
+    mean, half = mean_and_half(values)
     return {"regret_mean": mean, "regret_low": mean - half, "regret_high": mean + half}
 
 
@@ -86,14 +94,27 @@ def effects_of(found: Reproduction) -> figures.Effects:
     return {p.title: {label: means_of(endings, p.name, label) for label in COMPARED} for p in found.plan.problems}
 
 
-def means_of(endings: Mapping[tuple[float, str], Endings], problem: str, label: str) -> dict[str, list[float]]:
+def means_of(endings: Mapping[tuple[float, str], Endings], problem: str, label: str) -> figures.ByRidge:
     ridges = (ONE, NOISE) if label in FAMILY else (ONE,)
-    return {ridge: [float(endings[r, ridge][problem, label].mean()) for r in NOISE_SCALES] for ridge in ridges}
+    return {ridge: [mean_and_half(endings[r, ridge][problem, label]) for r in NOISE_SCALES] for ridge in ridges}
+
+
+def mean_and_half(values: Array) -> tuple[float, float]:
+    return float(values.mean()), float(half_width(values))
+
+
+def spread(pair: tuple[float, float]) -> str:
+    return f"{number(pair[0])} ± {number(pair[1])}"
 
 
 def effects_table(effects: figures.Effects) -> str:
     rows = [
-        [title, label, *(number(mean) for mean in reversed(ridges[ONE])), number(ridges.get(NOISE, [None])[0])]
+        [
+            title,
+            label,
+            *(spread(pair) for pair in reversed(ridges[ONE])),
+            spread(ridges[NOISE][0]) if NOISE in ridges else "–",
+        ]
         for title, policies in effects.items()
         for label, ridges in policies.items()
     ]

@@ -20,8 +20,7 @@ METHOD = (
 OPEN_SETTINGS = (
     "The paper leaves lengthscale, R, D, delta and the information gain open. This preset fills them in: "
     "lengthscale 0.2, R = 1, D = 1, delta = 0.1 (IGP-UCB and GP-TS; the Generic-GP family has the paper's 1/2), "
-    "realised gain, ridge 1 (IGP-UCB and GP-TS keep their own 1 + 2/T), random ties. "
-    "Where other values change a verdict, the sensitivity map shows it."
+    "realised gain, ridge 1 (IGP-UCB and GP-TS keep their own 1 + 2/T), random ties."
 )
 
 
@@ -29,6 +28,8 @@ def number(value: Any) -> str:
     """Four significant digits, no exponent where it can be read without."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return "–" if value is None else str(value)
+    if not math.isfinite(value):
+        return "–"
     return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
 
 
@@ -51,9 +52,9 @@ def difference_text(d: Difference) -> str:
 
 
 def by_problem(verdict: Verdict) -> str:
-    """The verdict on each problem, where there are several."""
+    """The verdict on each problem."""
     names = list({d.comparison.problem: None for d in verdict.differences})
-    return "; ".join(f"{name}: {verdict.on(name)}" for name in names) if len(names) > 1 else ""
+    return "; ".join(f"{name}: {verdict.on(name)}" for name in names)
 
 
 def versions() -> dict[str, str]:
