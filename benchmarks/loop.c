@@ -36,7 +36,8 @@ static int64_t best_arm(const double *restrict index, int64_t n, int lowest, dou
 /* mean += c (y - mean[arm]) / e, cov -= c c' / e with e = c[arm] + ridge; the step of the log-determinant. */
 static double condition(State *s, double *restrict column, int64_t n, int64_t arm, double reward, double ridge) {
     double *restrict cov = s->cov, *restrict mean = s->mean;
-    double variance = larger(cov[arm * n + arm], 0.0), evidence = variance + ridge;
+    double variance = cov[arm * n + arm], evidence = variance + ridge;
+    if (!(variance > 0)) return 0.0;
     double step = (reward - mean[arm]) / evidence, root = 1.0 / sqrt(evidence);
     for (int64_t i = 0; i < n; i++) {
         mean[i] += cov[arm * n + i] * step;

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -158,6 +160,9 @@ def test_quiet_prints_nothing(tmp_path):
         (["run", "--problem", "branin", "--policies", "simple-ucb", "--engine", "gpu"], "engine"),
         (["list", "nosuch"], "list needs what in"),
         (["run", "--problem", "csv", "--policies", "random"], "csv needs path"),
+        (["run", "--problem", "csv:path=2021", "--policies", "random"], "a file that can be read, got '2021'"),
+        (["run", "--problem", "branin", "--policy", "simple-categorical:weights=0.5"], "a sequence of weights"),
+        (["run", "--problem", "branin", "--policy", "simple-ucb:domain=3"], "simple-ucb needs settings among"),
         (["run", "--problem", "branin:foo=1", "--policies", "random"], "branin needs settings among"),
         (["run", "--problem", "rkhs:dimension=2", "--policies", "random"], "rkhs needs kernel"),
         (
@@ -240,3 +245,30 @@ def test_the_quick_paper_without_data_or_network_says_so_in_one_line_and_finishe
 
 def test_version_is_printed():
     assert command("--version").stdout.startswith("kernelbandits 0.")
+
+
+@pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL])
+def test_no_worker_outlives_a_killed_run(tmp_path, death):
+    size = ["--horizon", "3000", "--seeds", "40", "--engine", "numpy", "--workers", "2"]
+    arguments = ["run", "--problem", "branin", "--policies", "random,simple-ucb", *size, "--output", str(tmp_path)]
+    process = subprocess.Popen([sys.executable, "-m", "kernelbandits", *arguments], start_new_session=True)
+    deadline = time.monotonic() + 60
+    while len(session_of(process.pid)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.send_signal(death)
+    assert process.wait(timeout=60) == (143 if death == signal.SIGTERM else -9)
+    while session_of(process.pid) and time.monotonic() < deadline + 30:
+        time.sleep(0.05)
+    assert session_of(process.pid) == []
+
+
+def session_of(leader: int) -> list[int]:
+    """The processes of a session, zombies left out."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, session = stat.read_text().rpartition(")")[2].split()[:4]
+            if int(session) == leader and state != "Z":
+                found.append(int(stat.parent.name))
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import warnings
 
@@ -12,7 +13,7 @@ import kernelbandits as kb
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.experiment import Cell, CellResult, Contender, contender, play, play_cell, process_mapper, rounds
 from kernelbandits.experiment.runner import run_cells, run_experiment
-from kernelbandits.problems import Instance, StudentNoise, TableProblem
+from kernelbandits.problems import GaussianNoise, Instance, StudentNoise, TableProblem
 
 SMALL = {"horizon": 30, "seeds": 3, "noise_scale": 0.5, "norm_bound": 1.0}
 TWO = ["simple-bernoulli", "gp-ts"]
@@ -129,10 +130,10 @@ def test_all_policies_of_a_seed_meet_the_same_noise():
 
 
 def test_settings_shared_by_all_reach_only_the_policies_that_take_them():
-    shared = {"noise_scale": 2.0, "delta": 0.01, "horizon": 50, "gain": "greedy"}
+    shared = {"noise_scale": 2.0, "norm_bound": 1.0, "delta": 0.01, "horizon": 50, "gain": "greedy"}
     family = contender("simple-ucb", {}, shared)
     rival = contender("igp-ucb", {}, shared)
-    assert dict(family.settings) == {"noise_scale": 2.0}
+    assert dict(family.settings) == {"noise_scale": 2.0, "norm_bound": 1.0}
     assert dict(rival.settings) == shared
 
 
@@ -385,3 +386,60 @@ def test_a_table_whose_units_the_kernel_does_not_fit_is_noticed(tmp_path):
 def test_the_clock_does_not_count_the_compiler():
     fast = run_experiment("branin", "simple-ucb", horizon=1, seeds=1).summary()["microseconds_per_round"]
     assert (fast < 50_000).all()
+
+
+def test_schedules_made_in_turn_are_never_taken_for_each_other(tmp_path):
+    keys = set()
+    for p in (0.05, 1.0, 0.3):
+        mine = kb.Contender("mine", "generic-gp", {"exploration": lambda t, p=p: kb.Bernoulli(p)})
+        keys.add(run_experiment("branin", mine, folder=tmp_path, **SMALL).cells[0].key)
+        del mine
+        gc.collect()
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize("engine", ["numba", "numpy"])
+def test_a_policy_on_other_arms_than_the_instance_is_refused(engine):
+    instance = kb.problem("branin").instance(kb.Streams(0))
+    policy = kb.SimpleUCB(np.arange(70.0)[:, None], kb.RBF(0.2), noise_scale=1.0, norm_bound=1.0)
+    with pytest.raises(ValueError, match="a policy on the arms of the instance"):
+        play(policy, instance, 10, kb.Streams(0), engine)
+
+
+@pytest.mark.parametrize("engine", ["numba", "numpy"])
+def test_rewards_too_large_to_learn_from_are_refused_on_both_engines(engine):
+    with pytest.raises(ValueError, match=r"size at most 1e\+150"):
+        run_experiment(kb.problem("branin", noise=GaussianNoise(1e200)), "simple-ucb", engine=engine, **SMALL)
+
+
+@pytest.mark.parametrize("engine", ["numba", "numpy"])
+@pytest.mark.parametrize("gain", [lambda t: math.nan, lambda t: -50.0])
+def test_a_gain_that_is_no_gain_is_refused_on_both_engines(engine, gain):
+    with pytest.raises(ValueError, match="gamma_t >= 0"):
+        run_experiment("branin", "igp-ucb", engine=engine, gain=gain, **SMALL)
+
+
+def test_any_damage_to_a_cell_is_detected_or_harmless(tmp_path):
+    cell, rng = small_cell(), np.random.default_rng(0)
+    whole = run_cells([cell], folder=tmp_path)[cell.key]
+    (file,) = tmp_path.iterdir()
+    content = file.read_bytes()
+    for place, flip in zip(rng.integers(len(content), size=300), rng.integers(1, 256, size=300), strict=True):
+        damaged = bytearray(content)
+        damaged[place] ^= flip
+        file.write_bytes(damaged)
+        found = CellResult.load(file)
+        assert found is None or same(found, whole)
+
+
+def test_thompson_sampling_keeps_the_declared_tie_rule_on_twins():
+    points = np.random.default_rng(0).random((10, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kb.DataNotice)
+        policy = kb.GPTS(
+            np.vstack([points, points]), kb.RBF(0.2), noise_scale=1.0, norm_bound=1.0, horizon=200, ties="lowest"
+        )
+    for t in range(1, 151):
+        choice = policy.ask(t, kb.Streams(0))
+        assert choice.arm < 10
+        policy.tell(choice, 0.1 * choice.arm)

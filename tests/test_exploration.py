@@ -430,3 +430,24 @@ def test_a_law_without_a_mean_says_so():
     from scipy import stats
 
     assert kb.Frozen(stats.cauchy()).mean_abs == math.inf
+
+
+def test_discrete_laws_off_the_origin_keep_their_atom_at_one():
+    from scipy import stats
+
+    for law in (stats.binom(4, 0.3, loc=-2), stats.poisson(2, loc=-1), stats.geom(0.5, loc=-2)):
+        values = np.arange(-3, 60)
+        masses = law.pmf(values)
+        frozen = kb.Frozen(law)
+        assert frozen.optimism == pytest.approx(masses[values >= 1].sum())
+        assert frozen.cdf_abs(0) == pytest.approx(masses[values == 0].sum())
+        assert frozen.cdf_abs(2) == pytest.approx(masses[abs(values) <= 2].sum())
+        assert frozen.mean_abs == pytest.approx((abs(values) * masses).sum())
+
+
+def test_narrow_and_far_laws_keep_their_digits():
+    from scipy import stats
+
+    assert kb.Frozen(stats.norm(0, 1e-4)).mean_abs == pytest.approx(1e-4 * math.sqrt(2 / math.pi))
+    assert kb.Frozen(stats.norm(-9, 1)).optimism == pytest.approx(stats.norm.sf(10))
+    assert kb.Frozen(stats.rv_discrete(values=((0.5, 1.0, 1.7), (0.2, 0.3, 0.5)))).atoms == (0.5, 1.0, 1.7)

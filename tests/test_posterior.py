@@ -156,7 +156,8 @@ def test_repeated_pulls_collapse_to_counts_and_average_rewards(form):
     assert posterior.log_det == pytest.approx(expected, abs=1e-9)
     exact = Factorisation.of(k, n, posterior.tally.sums, ridge)
     assert exact.log_det == pytest.approx(expected, abs=1e-10)
-    np.testing.assert_allclose(exact.played_variance(), posterior.variance, rtol=1e-9)
+    left = k.diagonal() - (exact.explained(k) ** 2).sum(0)
+    np.testing.assert_allclose(exact.played_variance(k.diagonal(), left), posterior.variance, rtol=1e-9)
     np.testing.assert_allclose(exact.mean(k), posterior.mean, atol=1e-9)
     explained = exact.explained(k)
     np.testing.assert_allclose(k.diagonal() - (explained**2).sum(0), posterior.variance, atol=1e-12)
@@ -285,9 +286,9 @@ def test_very_many_pulls_of_a_near_singular_kernel_can_still_be_audited(form, qu
 
 @every_form
 def test_a_small_ridge_is_reported_once_with_the_digits_left(form):
-    posterior = form(kb.RBF(0.3), LINE, 1e-10)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        posterior = form(kb.RBF(0.3), LINE, 1e-10)
         for i in range(2500):
             posterior.update(i % 50, 1.0)
     texts = [str(w.message) for w in said if "good to" in str(w.message)]
@@ -542,3 +543,39 @@ def test_suspicion_an_audit_did_not_confirm_is_not_heard_in_every_round(quiet):
     for t in range(400):
         posterior.update(t % 50, 0.0)
     assert posterior.health.audits <= 40
+
+
+@every_form
+@pytest.mark.parametrize("ridge", [1e6, 1e9, 1e12])
+def test_a_large_ridge_is_no_reason_for_repairs(form, ridge):
+    posterior, rng = form(kb.RBF(0.3), LINE, ridge), np.random.default_rng(0)
+    for arm in rng.integers(50, size=3100):
+        posterior.update(int(arm), float(rng.normal()))
+    assert posterior.health.audits == 3
+    assert posterior.health.repairs == 0
+
+
+def test_a_variance_that_is_not_positive_teaches_nothing_and_no_number_runs_away(quiet):
+    rng = np.random.default_rng(0)
+    points = np.column_stack([rng.uniform(300, 900, 40), rng.uniform(1, 100, 40), rng.uniform(0, 1, 40)])
+    policy = kb.GPUCB(points, kb.Polynomial(3), noise_scale=1.0)
+    for t in range(1, 301):
+        choice = policy.ask(t, kb.Streams(0))
+        policy.tell(choice, float(rng.normal()))
+    assert np.abs(policy.posterior.mean).max() < 1e5
+    assert (policy.posterior.sd >= 0).all()
+    assert policy.posterior.health.conditioning > 1e-3
+
+
+BAD_ARMS = (-1, 50, 1.5, "a", None, True)
+BAD_UPDATES = [*((arm, 1.0) for arm in BAD_ARMS), (0, math.nan), (0, 1e200), (0, "1")]
+
+
+@every_form
+@pytest.mark.parametrize(("arm", "reward"), BAD_UPDATES)
+def test_a_posterior_refuses_what_it_cannot_learn_from(form, arm, reward):
+    posterior = form(kb.RBF(0.3), LINE)
+    with pytest.raises(ValueError, match="needs"):
+        posterior.update(arm, reward)
+    assert posterior.events == 0
+    assert not posterior.mean.any()

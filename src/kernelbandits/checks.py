@@ -107,6 +107,7 @@ def lengthscales(owner: str, value: Any) -> float | tuple[float, ...]:
 
 def weights(owner: str, values: Iterable[Any]) -> tuple[float, ...]:
     """Chances that sum to one; a sum off by at most 1e-9 is renormalised."""
+    needs(isinstance(values, Iterable) and not isinstance(values, str), owner, "a sequence of weights", values)
     items = tuple(values)
     needs(len(items) > 0, owner, "at least one weight", items)
     for item in items:
@@ -120,10 +121,10 @@ def points(owner: str, values: Any) -> Array:
     """An (n, d) array of finite numbers, n and d at least 1."""
     try:
         given = np.asarray(values)
-        if given.dtype.kind in "USc":
+        if given.dtype.kind in "UScmM" or np.ma.is_masked(values):
             raise TypeError
         array = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{owner} needs an (n, d) array of numbers, got {type(values).__name__}") from None
     if array.ndim == 1 and array.size:
         raise ValueError(f"{owner} needs an (n, d) array, got shape {array.shape}; pass points[:, None] for one column")

@@ -25,7 +25,7 @@ def fill_index(index: Any, mean: Any, cov: Any, scale: float) -> None:
 
 @compiled
 def best_arm(index: Any, lowest: bool, u: float) -> int:
-    """The arm of the greatest index, ties within 1e-12 max(1, |best|) settled by u or by the lowest number."""
+    """The arm of the greatest index, ties within 1e-12 max(1, |best|) settled by u or the lowest number; -1 for NaN."""
     best = index[0]
     for i in range(1, len(index)):
         best = max(best, index[i])
@@ -39,14 +39,16 @@ def best_arm(index: Any, lowest: bool, u: float) -> int:
             if wanted == 0:
                 return i
             wanted -= 1
-    return 0
+    return -1
 
 
 @compiled
 def condition(mean: Any, cov: Any, column: Any, arm: int, reward: float, ridge: float) -> Any:
     """mean += c (y - mean[arm]) / e, cov -= c c' / e with e = c[arm] + ridge; the step of the log-determinant."""
     n = len(mean)
-    variance = max(cov[arm, arm], 0.0)
+    variance = cov[arm, arm]
+    if not variance > 0:
+        return 0.0
     evidence = variance + ridge
     step, root = (reward - mean[arm]) / evidence, 1.0 / np.sqrt(evidence)
     for i in range(n):
@@ -106,6 +108,8 @@ def play_index(
         width = widths[t, 0] + np.sqrt(widths[t, 1] + widths[t, 2] * log_det[0])
         fill_index(index, mean, cov, weights[t] * width)
         arm = best_arm(index, lowest, ties[t])
+        if arm < 0:
+            return t, False
         sound = learn(state, column, arm, values[arm] + noise[t], ridge)
         arms[t], recommended[t] = arm, greatest(mean)
         if not sound:
@@ -144,6 +148,8 @@ def play_samples(
         width = widths[row, 0] + np.sqrt(widths[row, 1] + widths[row, 2] * log_det[0])
         fill_sample(sample, mean, cov, counts, ridge, width, prior[row], normals[row])
         arm = best_arm(sample, lowest, ties[row])
+        if arm < 0:
+            return t, False
         sound = learn(state, column, arm, values[arm] + noise[t], ridge)
         arms[t], recommended[t] = arm, greatest(mean)
         if not sound:

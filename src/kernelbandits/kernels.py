@@ -153,10 +153,12 @@ class Polynomial(Kernel):
         checks.nonnegative("Polynomial", "offset", self.offset)
 
     def __call__(self, x: Array, z: Array) -> Array:
-        return (inner_products("Polynomial", x, z) + self.offset) ** self.degree
+        with np.errstate(over="ignore"):
+            return (inner_products("Polynomial", x, z) + self.offset) ** self.degree
 
     def diagonal(self, x: Array) -> Array:
-        return (squared_norms(x) + self.offset) ** self.degree
+        with np.errstate(over="ignore"):
+            return (squared_norms(x) + self.offset) ** self.degree
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,8 @@ class Streams:
 
     def uniform(self, purpose: str, t: int) -> float:
         """One number in [0, 1)."""
+        if type(t) is not int:
+            t = checks.whole("Streams", "t", t, least=0)
         block, row = divmod(t, BLOCK)
         kept = self._uniforms.get(purpose)
         if kept is None or kept[0] != block:
@@ -60,6 +62,8 @@ class Streams:
 
     def normal(self, purpose: str, t: int, n: int) -> Array:
         """n standard normals."""
+        if type(t) is not int or type(n) is not int or n < 1:
+            t, n = checks.whole("Streams", "t", t, least=0), checks.whole("Streams", "n", n)
         block, row = divmod(t, rows_of(n))
         kept = self._normals.get((purpose, n))
         if kept is None or kept[0] != block:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -178,7 +179,8 @@ def names(policies: str) -> list[str]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Exit codes: 0 done, 2 a wrong argument, 74 storage, 130 interrupted."""
+    """Exit codes: 0 done, 2 a wrong argument, 74 storage, 130 interrupted, 143 terminated."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     sys.exit(exit_code(lambda: app(argv, standalone_mode=True)))
 
 
@@ -189,4 +191,6 @@ def exit_code(work: Callable[[], Any]) -> int:
         return screen.failed(str(error), 2)
     except OSError as error:
         return screen.failed(str(error), 74)
+    except MemoryError:
+        return screen.failed("this needs more memory than there is; fewer rounds, seeds or workers need less", 74)
     return 0

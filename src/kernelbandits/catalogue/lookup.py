@@ -10,7 +10,7 @@ Entry = TypeVar("Entry")
 
 
 def looked_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
-    if name not in table:
+    if not isinstance(name, str) or name not in table:
         raise ValueError(f"{kind} needs one of {', '.join(table)}, got {name!r}")
     return table[name]
 

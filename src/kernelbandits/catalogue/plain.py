@@ -46,6 +46,8 @@ KINDS: Mapping[str, Callable[..., Any]] = {
 
 PROCESS = f"{os.getpid()}-{time.time_ns()}"
 """Marks what only this process can tell apart."""
+MET: dict[int, tuple[int, Any]] = {}
+"""id -> (number, object)"""
 
 
 def to_plain(value: Any) -> Any:
@@ -78,7 +80,12 @@ def plain_object(value: Any) -> dict[str, Any]:
         return {"kind": kind, "name": value.name, "sha256": fingerprint(table_content(value))}
     if isinstance(value, problems.TestFunction) and value == named_function(value.name):
         return {"kind": kind, "name": value.name}
-    return {"kind": "object", "repr": repr(value), "known_to": f"{PROCESS}-{id(value)}"}
+    return {"kind": "object", "repr": repr(value), "known_to": f"{PROCESS}-{number_of(value)}"}
+
+
+def number_of(value: Any) -> int:
+    """A number of its own for every object met; they are kept, so that no other one can take its place."""
+    return MET.setdefault(id(value), (len(MET), value))[0]
 
 
 def type_of(kind: str) -> type:

@@ -40,6 +40,8 @@ class ProblemEntry:
 
 def named_function(name: str) -> TestFunction | None:
     """A test function by its name, the dimension of a family behind it; None if there is none."""
+    if not isinstance(name, str):
+        return None
     if name in FUNCTIONS:
         return FUNCTIONS[name]()
     family = re.fullmatch(r"([a-z]+)([0-9]{1,4})", name)

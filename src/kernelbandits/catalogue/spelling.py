@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import re
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
@@ -20,7 +21,7 @@ from kernelbandits.problems import Noise, Problem
 
 def spelled_kernel(text: str) -> Kernel:
     """A sum of products, each factor name:arguments or a number: 0.5*rbf:0.2+0.5*linear."""
-    terms: list[Kernel] = [product(term) for term in text.split("+")]
+    terms: list[Kernel] = [product(term) for term in re.split(r"(?<![0-9][eE])[+]", text)]
     checks.needs(all(isinstance(term, Kernel) for term in terms), "a sum of kernels", "a kernel in every term", text)
     return reduce(operator.add, terms)
 
@@ -69,7 +70,19 @@ def keywords(items: list[str], strict: bool = True) -> dict[str, Any]:
         raise ValueError(f"settings need the form name=value, got {','.join(items)!r}")
     pairs = [item.split("=", 1) for item in items if "=" in item]
     named = {key.strip().replace("-", "_"): text for key, text in pairs}
-    return {key: tuple(outer(text, "/")) if key == "columns" else value(text) for key, text in named.items()}
+    return {key: TEXTS.get(key, value)(text) for key, text in named.items()}
+
+
+def plain_text(text: str) -> str:
+    return text.strip().strip('"')
+
+
+TEXTS: Mapping[str, Callable[[str], Any]] = {
+    "path": plain_text,
+    "target": plain_text,
+    "columns": lambda text: tuple(plain_text(name) for name in outer(text, "/")),
+}
+"""Settings that are text whatever they look like."""
 
 
 def split(text: str) -> tuple[str, list[str]]:

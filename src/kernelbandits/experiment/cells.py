@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import warnings
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks
 from kernelbandits.catalogue import fingerprint, policy, policy_entry, shared_settings, to_plain
+from kernelbandits.catalogue.lookup import check_settings
 from kernelbandits.checks import Array, Numbers
 from kernelbandits.experiment.engines import chosen_engine, play
 from kernelbandits.policies import Policy
@@ -46,7 +46,9 @@ def contender(name: str, given: Mapping[str, Any], shared: Mapping[str, Any], la
     entry = policy_entry(name)
     own = ", ".join(f"{key}={value}" for key, value in given.items())
     title = label or (f"{entry.title} ({own})" if given else entry.title)
-    return Contender(title, name, shared_settings(entry, shared) | dict(given))
+    settings = shared_settings(entry, shared) | dict(given)
+    check_settings(name, entry.parameters, settings)
+    return Contender(title, name, settings)
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,9 @@ class CellResult:
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
-        except (OSError, ValueError, zipfile.BadZipFile, EOFError, KeyError):
+            return cls(settings=json.loads(str(arrays.pop("settings"))), **arrays)
+        except Exception:
             return None
-        return cls(settings=json.loads(str(arrays.pop("settings"))), **arrays)
 
 
 def play_cell(cell: Cell) -> CellResult:

@@ -42,6 +42,7 @@ class Played:
 
 def rounds(policy: Policy, instance: Instance, horizon: int, streams: Streams) -> Iterator[Round]:
     """Yield (t, choice, reward) for each round; the caller stores, plots or stops."""
+    check_game(policy, instance, horizon, streams)
     for t in range(1, horizon + 1):
         choice = policy.ask(t, streams)
         reward = instance.pull(int(choice.arm or 0), streams.uniform("noise", t))
@@ -52,6 +53,7 @@ def rounds(policy: Policy, instance: Instance, horizon: int, streams: Streams) -
 def play(policy: Policy, instance: Instance, horizon: int, streams: Streams, engine: str = "auto") -> Played:
     """T rounds at once, by the compiled loop where numba is installed and the policy is of its form."""
     checks.one_of("play", "engine", engine, ENGINES)
+    check_game(policy, instance, horizon, streams)
     arms, recommended = np.empty(horizon, dtype=np.int32), np.empty(horizon, dtype=np.int32)
     loop = compiled_loop(policy, instance) if chosen_engine(engine) == "numba" else None
     if loop:
@@ -63,6 +65,14 @@ def play(policy: Policy, instance: Instance, horizon: int, streams: Streams, eng
         for t, choice, _ in rounds(policy, instance, horizon, streams):
             arms[t - 1], recommended[t - 1] = int(choice.arm or 0), policy.recommend()
     return Played(arms, recommended, time.perf_counter() - start, "numba" if loop else "numpy")
+
+
+def check_game(policy: Policy, instance: Instance, horizon: int, streams: Streams) -> None:
+    """The policy plays on the instance's own arms, for a whole number of rounds, with numbers from a table."""
+    checks.whole("play", "horizon", horizon)
+    checks.needs(isinstance(streams, Streams), "play", "a kb.Streams", streams)
+    same = np.array_equal(policy.domain.points, instance.domain.points)
+    checks.needs(same, "play", f"a policy on the arms of the instance, {instance.domain}", policy.domain)
 
 
 def chosen_engine(engine: str) -> str:
@@ -103,8 +113,10 @@ def ready() -> Any:
 
 
 def world_of(instance: Instance, horizon: int, streams: Streams) -> tuple[Array, Array]:
-    """Mean rewards of the arms, and the noise of rounds 1..horizon."""
-    return np.array(instance.values), np.array(instance.noise.draw(streams.uniforms("noise", horizon)))
+    """Mean rewards of the arms, and the noise of rounds 1..horizon; no reward is too large to learn from."""
+    values, noise = np.array(instance.values), np.array(instance.noise.draw(streams.uniforms("noise", horizon)))
+    checks.reward(float(np.abs(values).max() + np.abs(noise).max()))
+    return values, noise
 
 
 def play_index(
@@ -140,6 +152,8 @@ def advance(loop: Any, policy: Any, world: Any, tables: Any, record: Any, first:
     state = posterior.lend()
     reached, sound = loop(state, world, tables, record, posterior.ridge, policy.ties == "lowest", first, last)
     posterior.take_back(state, suspicious=not sound)
+    if reached < first and not posterior.audit():
+        raise ValueError(f"the best arm needs finite indices, got none in round {first}")
     return int(reached) + 1
 
 

@@ -6,12 +6,14 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import product
+from multiprocessing import connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,9 +81,10 @@ def run_experiment(
 ) -> Results:
     """Play every policy on every problem for every seed.
 
-    `settings` (noise_scale, norm_bound, delta, gain, ridge, ties) go to each policy that takes them; a policy with
-    settings of its own is spelled "simple-bernoulli:p=0.25" or given as a Contender. All policies of one seed meet
-    the same candidates, noise, weights and ties, and the result does not depend on the mapper.
+    `settings` (noise_scale, norm_bound, delta, gain, ridge, ties) go to each policy that takes them (the Generic-GP
+    family keeps its delta 1/2 unless given one by name); a policy with settings of its own is spelled
+    "simple-bernoulli:p=0.25" or given as a Contender. All policies of one seed meet the same candidates, noise,
+    weights and ties, and the result does not depend on the mapper.
     """
     cells = plan_experiment(problems, policies, kernel=kernel, horizon=horizon, seeds=seeds, engine=engine, **settings)
     return play_experiment(cells, mapper, folder, watch)
@@ -101,6 +104,8 @@ def plan_experiment(
     shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised"} | checked_settings(settings)
     entered = [entrant(item, shared | {"horizon": horizon}) for item in listed(policies)]
     chosen = [spelled_problem(item) if isinstance(item, str) else item for item in listed(problems)]
+    for item in chosen:
+        checks.needs(hasattr(item, "instance"), "an experiment", "problems or their names", item)
     return cells_of(chosen, entered, kernel, horizon, seeds, engine)
 
 
@@ -149,6 +154,7 @@ def listed(items: Any) -> list[Any]:
 def entrant(item: str | Contender, shared: Mapping[str, Any]) -> Contender:
     if isinstance(item, Contender):
         return contender(item.policy, item.settings, shared, item.label)
+    checks.needs(isinstance(item, str), "an experiment", "policies by name, or Contenders", item)
     name, given = spelled_policy(item)
     return contender(name, given, shared)
 
@@ -235,17 +241,40 @@ def process_mapper(workers: int) -> Iterator[Mapper]:
         yield map
         return
     context = multiprocessing.get_context("spawn")
-    with one_thread(), ProcessPoolExecutor(workers, mp_context=context, initializer=leave_interrupts) as pool:
+    with one_thread(), ProcessPoolExecutor(workers, mp_context=context, initializer=serve) as pool:
         try:
+            with interrupts_ignored():
+                pool.submit(int)
             yield lambda work, cells: pool.map(work, sendable(cells))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def leave_interrupts() -> None:
-    """A worker leaves Ctrl-C to the process that started it."""
+@contextmanager
+def interrupts_ignored() -> Iterator[None]:
+    """Processes started inside leave Ctrl-C to the one that started them, from their first line on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def serve() -> None:
+    """A worker leaves Ctrl-C to its parent, and does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=leave_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def leave_with(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)
 
 
 def sendable(cells: Sequence[Cell]) -> Sequence[Cell]:

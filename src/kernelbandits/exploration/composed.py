@@ -15,6 +15,10 @@ from kernelbandits import checks
 from kernelbandits.exploration.laws import GREATEST_UNIFORM, Law
 from kernelbandits.streams import LEAST_UNIFORM
 
+MANY = 10_000
+QUANTILES = (1e-12, 1e-6, 0.001, 0.1, 0.5, 0.9, 0.999, 1 - 1e-6, 1 - 1e-12)
+"""Where the integral of a law's tail is split, so that no part of it is overlooked."""
+
 
 @dataclass(frozen=True)
 class Mixture(Law):
@@ -86,19 +90,39 @@ class Frozen(Law):
         return float(self.law.cdf(x))
 
     @property
+    def optimism(self) -> float:
+        """P(w >= 1) = P(w > 1) + P(w = 1)."""
+        if hasattr(self.law, "pmf"):
+            return float(self.law.sf(1) + self.law.pmf(1))
+        below = math.nextafter(1.0, 0.0)
+        return float(self.law.sf(below)) if hasattr(self.law, "sf") else 1.0 - self.cdf(below)
+
+    def cdf_abs(self, u: float) -> float:
+        """P(|w| <= u) = P(w <= u) - P(w <= -u) + P(w = -u)."""
+        if not hasattr(self.law, "pmf"):
+            return super().cdf_abs(u)
+        return float(self.law.cdf(u) - self.law.cdf(-u) + self.law.pmf(-u)) if u >= 0 else 0.0
+
+    @property
     def atoms(self) -> tuple[float, ...]:
-        """As given; for a law with `pmf`, the values that carry all but 1e-12 of the chance."""
+        """As given; for a law with `pmf`, its values, up to 10 000 of them that carry all but 1e-12 of the chance."""
         if self.given_atoms or not hasattr(self.law, "pmf"):
             return self.given_atoms
+        if hasattr(self.law, "xk"):
+            return tuple(sorted(float(value) for value in self.law.xk))
         least, most = float(self.law.ppf(1e-12)), float(self.law.ppf(1 - 1e-12))
-        return tuple(float(value) for value in np.arange(least, most + 1) if self.law.pmf(value) > 0)
+        values = np.arange(least, min(most, least + MANY) + 1)
+        return tuple(values[np.asarray(self.law.pmf(values)) > 0].tolist())
 
     @property
     def mean_abs(self) -> float:
-        """E|w| = integral of P(|w| > u), split where the law has atoms; infinite where the integral diverges."""
+        """E|w|, the sum over the values of a discrete law, else the integral of P(|w| > u), infinite if it diverges."""
+        if hasattr(self.law, "pmf"):
+            return math.fsum(abs(value) * float(self.law.pmf(value)) for value in self.atoms)
         from scipy.integrate import IntegrationWarning, quad
 
-        breaks = [*sorted({0.0, 1.0, *(abs(value) for value in self.atoms)}), math.inf]
+        quantiles = [abs(float(self.law.ppf(q))) for q in QUANTILES]
+        breaks = [*sorted({0.0, *quantiles, *(abs(value) for value in self.atoms)}), math.inf]
         with warnings.catch_warnings():
             warnings.simplefilter("error", IntegrationWarning)
             try:

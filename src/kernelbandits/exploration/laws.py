@@ -88,7 +88,7 @@ class Discrete(Law):
 
     @property
     def atoms(self) -> tuple[float, ...]:
-        return tuple(value for value, p in zip(self.support, self.chances, strict=True) if p > 0)
+        return tuple(dict.fromkeys(value for value, p in zip(self.support, self.chances, strict=True) if p > 0))
 
     def _total(self, chosen: Callable[[float], bool]) -> float:
         chances = [p for value, p in zip(self.support, self.chances, strict=True) if chosen(value)]

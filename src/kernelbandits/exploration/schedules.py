@@ -58,7 +58,7 @@ class Decay:
         checks.chance("Decay", "floor", self.floor)
 
     def __call__(self, t: int) -> Law:
-        return Bernoulli(max(self.floor, self.first * t**-self.power))
+        return Bernoulli(max(self.floor, self.first * checks.whole("Decay", "t", t) ** -self.power))
 
 
 @dataclass(frozen=True)

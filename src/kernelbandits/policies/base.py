@@ -53,7 +53,7 @@ class Policy:
         arm = choice.arm
         if type(arm) is not int or not 0 <= arm < len(self.domain):
             arm = self._arm_of(choice)
-        self.posterior.update(arm, checks.reward(reward))
+        self.posterior.update(arm, reward)
 
     def choice(self, arm: int) -> Choice:
         """The choice of an arm nobody asked for."""

@@ -52,6 +52,8 @@ class IndexPolicy(Policy):
 
     def index(self, t: int, weight: float = 1.0) -> Array:
         """mean + weight * width_t * sd, over all arms."""
+        self._check_round(t)
+        checks.number("index", "weight", weight)
         width = self.width(t, self.posterior.log_det)
         return self.posterior.mean + (weight * width) * self.posterior.sd
 
@@ -130,7 +132,8 @@ class SimpleBernoulli(GenericGP):
 
     def __init__(self, domain: Any, kernel: Any, *, p: Any = 0.5, **settings: Unpack[GenericSettings]) -> None:
         law = Bernoulli(p) if checks.is_number(p) else p
-        checks.needs(isinstance(law, Law) or callable(law), "SimpleBernoulli", "a chance p or a schedule", p)
+        right = isinstance(law, Bernoulli) or (callable(law) and not isinstance(law, Law))
+        checks.needs(right, "SimpleBernoulli", "a chance p or a schedule", p)
         super().__init__(domain, kernel, law, **settings)
 
 
@@ -229,6 +232,7 @@ class GPUCB(IndexPolicy):
             checks.positive("GPUCB", "beta_scale", beta_scale),
         )
         if schedule == "finite":
+            checks.scale("GPUCB", "norm_bound", norm_bound or 0.0)
             self._check_kernel()
             gain, width = "none", widths.srinivas_finite(len(self.domain), confidence, scale)
         else:

@@ -39,7 +39,7 @@ class ArmPosterior(Posterior):
         prior = self.kernel(self.points, self.points)
         explained = exact.explained(prior[:, played])
         mean, cov = exact.mean(prior[:, played]), np.asfortranarray(prior - explained.T @ explained)
-        cov[played, played] = exact.played_variance()
+        cov[played, played] = exact.played_variance(self.prior[played], cov[played, played])
         variance = np.maximum(cov.diagonal(), 0.0)
         tolerance, sd = self._tolerance(variance), np.sqrt(np.maximum(variance, EPS * variance.max()))
         same = bool((np.abs(self.cov - cov) <= tolerance * np.outer(sd, sd)).all())
@@ -64,9 +64,10 @@ class ArmPosterior(Posterior):
         self.audit_if_due(suspicious)
 
     def root(self) -> Array:
-        """S with K = S S', by eigenvalues so that a near-singular K has one."""
+        """S with K = S S', by eigenvalues so that a near-singular K has one; those of rounding size are zero."""
         values, vectors = np.linalg.eigh(gram(self.kernel, self.points))
-        root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
+        kept = np.where(values > len(values) * EPS * values[-1], values, 0.0)
+        root: Array = vectors * np.sqrt(kept)
         return root
 
     def deviation(self, g: Array, e: Array) -> Array:

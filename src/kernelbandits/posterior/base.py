@@ -46,10 +46,13 @@ class Posterior:
         self.mean = np.zeros(n)
         self.log_det = 0.0
         self.tally = Tally(n)
+        self._largest = float(self.prior.max())
         self._ceiling: list[float] = (ROUNDING * self.prior).tolist()
         self._audits = self._repairs = self._clamps = 0
         self._audited_at = self._patience = 0
+        self._floor = -1e-9 * self._largest
         self._warned = False
+        self._report_conditioning()
 
     variance: Array
     """cov(x, x) as computed; rounding may leave it a hair below zero."""
@@ -70,12 +73,19 @@ class Posterior:
         """Condition on one reward: with c = cov[:, arm] and e = c[arm] + ridge,
 
         mean += c (reward - mean[arm]) / e,   cov -= c c' / e,   log_det += ln(e / ridge).
+
+        A variance that is not positive leaves nothing to learn: c is taken as zero.
         """
+        reward = checks.reward(reward)
+        if type(arm) is not int or not 0 <= arm < len(self.mean):
+            known = checks.is_whole(arm) and 0 <= arm < len(self.mean)
+            checks.needs(known, "update", f"an arm below {len(self.mean)}", arm)
         column = self._column(arm)
-        raw = float(column[arm])
-        suspicious = not 0.0 <= raw <= self._ceiling[arm]
-        variance = max(raw, 0.0)
-        self._clamps += raw < 0
+        variance = float(column[arm])
+        suspicious = not 0.0 <= variance <= self._ceiling[arm] or not self.variance.min() >= self._floor
+        if not variance > 0:
+            self._clamps += variance < 0
+            variance, column = 0.0, np.zeros_like(column)
         evidence = variance + self.ridge
         daxpy(column, self.mean, a=(reward - float(self.mean[arm])) / evidence)
         self.log_det += math.log1p(variance / self.ridge)
@@ -90,6 +100,7 @@ class Posterior:
 
         Suspicion that an audit did not confirm is rounding: it is heard again only after a tenth of the interval.
         """
+        self._report_conditioning()
         since = self.tally.events - self._audited_at
         if since >= self.audit_interval:
             self.audit()
@@ -123,12 +134,12 @@ class Posterior:
         if not len(played):
             return False
         exact = self._factorisation(played)
+        damaged = not math.isfinite(self.log_det)
         self.log_det = exact.log_det
-        repaired = self._reconcile(exact, played)
+        repaired = self._reconcile(exact, played) or damaged
         if repaired:
             self._repairs += 1
             warnings.warn(f"posterior repaired from counts after {self.events} rewards", NumericsWarning, stacklevel=3)
-        self._report_conditioning()
         return repaired
 
     @property
@@ -137,7 +148,7 @@ class Posterior:
 
     @property
     def conditioning(self) -> float:
-        return EPS * float(self.prior.max()) * max(1, int(self.counts.max())) / self.ridge
+        return EPS * self._largest * max(1, self.tally.most) / self.ridge
 
     @property
     def audit_interval(self) -> int:
@@ -169,7 +180,7 @@ class Posterior:
         return not bool((np.abs(self.mean - mean) <= tolerance * self.tally.largest).all())
 
     def _report_conditioning(self) -> None:
-        if self.conditioning > 1e-6 and not self._warned:
+        if not self._warned and self.conditioning > 1e-6:
             self._warned = True
             text = f"posterior variances are good to {self.conditioning:.0e} only: ridge {self.ridge:g} is small"
             warnings.warn(text, NumericsWarning, stacklevel=4)

@@ -76,7 +76,7 @@ class PoolPosterior(Posterior):
     def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
         cross = self.kernel(self.points, self.points[played])
         mean, variance = exact.mean(cross), self.prior - (exact.explained(cross) ** 2).sum(0)
-        variance[played] = exact.played_variance()
+        variance[played] = exact.played_variance(self.prior[played], variance[played])
         tolerance = self._tolerance(variance)
         size = np.maximum(variance, EPS * variance.max())
         same = bool((np.abs(self.variance - variance) <= tolerance * size).all())

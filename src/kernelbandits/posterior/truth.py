@@ -17,6 +17,7 @@ class Tally:
     def __init__(self, n: int) -> None:
         self.counts = np.zeros(n, dtype=np.int64)
         self.events = 0
+        self.most = 0
         self.largest = 0.0
         self._sums = [0.0] * n
         self._lost = [0.0] * n
@@ -29,13 +30,16 @@ class Tally:
         self.events += 1
         self.largest = max(self.largest, abs(reward))
         self.counts[arm] += 1
-        return int(self.counts[arm])
+        count = int(self.counts[arm])
+        self.most = max(self.most, count)
+        return count
 
     def lend(self) -> tuple[Array, Array]:
         return np.array(self._sums), np.array(self._lost)
 
     def take_back(self, sums: Array, lost: Array) -> None:
-        self._sums, self._lost, self.events = sums.tolist(), lost.tolist(), int(self.counts.sum())
+        self._sums, self._lost = sums.tolist(), lost.tolist()
+        self.events, self.most = int(self.counts.sum()), int(self.counts.max())
 
     @property
     def sums(self) -> Array:
@@ -83,10 +87,11 @@ class Factorisation:
         """V with prior covariance - V' V = posterior covariance."""
         return solve_triangular(self.factor, (cross * self.root).T, lower=True) / math.sqrt(self.ridge)
 
-    def played_variance(self) -> Array:
-        """(ridge / n_i) (1 - [B^-1]_ii), exact where k - V' V would cancel."""
+    def played_variance(self, prior: Array, left: Array) -> Array:
+        """Of the arms played: k - V' V (given as `left`), or where that cancels (ridge / n_i) (1 - [B^-1]_ii)."""
         inverse = cho_solve((self.factor, True), np.eye(len(self.root)))
-        return self.ridge / self.root**2 * (1 - inverse.diagonal())
+        direct = self.ridge / self.root**2 * (1 - inverse.diagonal())
+        return np.where(direct < prior / 2, direct, left)
 
     @property
     def log_det(self) -> float:

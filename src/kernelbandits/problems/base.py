@@ -32,6 +32,7 @@ class Instance:
 
     def __post_init__(self) -> None:
         checks.needs(isinstance(self.domain, Arms), "Instance", "Arms as domain", self.domain)
+        checks.needs(isinstance(self.noise, Noise), "Instance", "a noise law", self.noise)
         object.__setattr__(self, "values", frozen_values(self.values, len(self.domain)))
         if self.replicates is not None:
             checked_replicates(self.replicates, self.values)
@@ -53,7 +54,8 @@ class Instance:
 
     def pull(self, arm: int, u: float) -> float:
         """Y = f(x_arm) + F^-1(u), or the replicate number floor(u * count) of that arm."""
-        checks.needs(0 <= arm < len(self.values), "pull", f"an arm in 0..{len(self.values) - 1}", arm)
+        known = checks.is_whole(arm) and 0 <= arm < len(self.values)
+        checks.needs(known, "pull", f"an arm in 0..{len(self.values) - 1}", arm)
         if self.replicates is None:
             return float(self.values[arm]) + self.noise.draw(u)
         checks.needs(0 <= u < 1, "pull", "a uniform u in [0, 1)", u)

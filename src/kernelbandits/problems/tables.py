@@ -79,6 +79,9 @@ def read_table(
     """
     checks.one_of("read_table", "direction", direction, DIRECTIONS)
     checks.one_of("read_table", "repeats", repeats, REPEATS)
+    checks.needs(isinstance(path, (str, Path)), "read_table", "the path of a file", path)
+    for name_, flag in (("scale", scale), ("unit_columns", unit_columns)):
+        checks.needs(isinstance(flag, bool), "read_table", f"{name_} true or false", flag)
     sheet = read_sheet(path)
     wanted = chosen_target(sheet, target)
     names = chosen_columns(sheet, columns, wanted)
@@ -101,7 +104,8 @@ def chosen_columns(sheet: Sheet, columns: Sequence[str] | None, target: str) -> 
     if columns is None:
         names = numeric_columns(sheet, target)
     else:
-        checks.needs(not isinstance(columns, str), "read_table", "a sequence of column names", columns)
+        sequence = isinstance(columns, Sequence) and not isinstance(columns, str)
+        checks.needs(sequence, "read_table", "a sequence of column names", columns)
         names = [known(sheet, "columns", column) for column in columns]
     checks.needs(target not in names, "read_table", "a target that is not among the columns", target)
     checks.needs(len(names) > 0, "read_table", f"a numeric column besides the target {target!r}", list(sheet.columns))

@@ -87,7 +87,7 @@ def gain_name(gain: str | Callable[[int], float]) -> str:
 def gain_term(gain: str | Callable[[int], float], kernel: Any, arms: Arms, ridge: float) -> Term:
     """gamma_t as fixed + share * L, by name or from a function t -> gamma_t."""
     if callable(gain):
-        given = np.vectorize(gain, otypes=[float])
+        given = np.vectorize(lambda t: checks.nonnegative("a gain function", "gamma_t", gain(t)), otypes=[float])
         return lambda t: (given(t), 0.0)
     checks.one_of("information gain", "gain", gain, GAINS)
     if gain == "realised":
