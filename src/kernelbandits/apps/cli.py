@@ -92,7 +92,7 @@ def paper(
     rounds, runs = horizon or (100 if quick else 1000), seeds or (3 if quick else 25)
     screen.listen(quiet)
     screen.engine_notice(engine, quiet)
-    screen.prefetch("pandas", "matplotlib.backends.backend_svg", "numba")
+    screen.prefetch()
     chosen = report.plan(rounds, runs, sensitivity, engine)
     if chosen.missing:
         screen.notice(chosen.missing, quiet)

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import product
 from multiprocessing import connection
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -240,15 +241,22 @@ def process_mapper(workers: int) -> Iterator[Mapper]:
     if checks.whole("an experiment", "workers", workers) == 1:
         yield map
         return
-    context = multiprocessing.get_context("spawn")
-    with one_thread(), ProcessPoolExecutor(workers, mp_context=context, initializer=serve) as pool:
-        try:
-            with interrupts_ignored():
-                pool.submit(int)
-            yield lambda work, cells: pool.map(work, sendable(cells))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    pool = ProcessPoolExecutor(workers, mp_context=fresh_processes(), initializer=serve)
+    try:
+        with one_thread(), interrupts_ignored():
+            pool.submit(int)
+        yield lambda work, cells: pool.map(work, sendable(cells))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def fresh_processes() -> BaseContext:
+    """Workers forked from one clean process that has all they need, or spawned where the system cannot fork."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["__main__", "kernelbandits.experiment.worker"])
+    return context
 
 
 @contextmanager

@@ -27,7 +27,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 VERDICT_COLOURS = {"holds": "#4CAF7D", "fails": "#D9604C", "not resolved": "#E8C664", "not judged": "#DDDDDD"}
 VERDICT_SIGNS = {"holds": "✓", "fails": "✗", "not resolved": "?", "not judged": "–"}
 PLAIN_TICKS = [digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5)]
-POINTS = 200
+POINTS = 120
 """How many rounds of a curve are drawn."""
 
 
@@ -101,7 +101,7 @@ def marker_of(labels: Sequence[str], label: str) -> str:
 
 def save(figure: Figure, path: Path) -> str:
     """PNG and SVG beside each other; the SVG's text."""
-    figure.savefig(path.with_suffix(".png"), dpi=160)
+    figure.savefig(path.with_suffix(".png"), dpi=140)
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     path.with_suffix(".svg").write_text(text.getvalue())
@@ -123,6 +123,7 @@ def regret_figure(results: Results, labels: Sequence[str], path: Path, kind: str
             axis.set_ylabel({"regret": "cumulative regret", "simple": "simple regret"}[kind])
             if kind == "simple":
                 axis.set_xscale("log")
+                axis.minorticks_off()
                 axis.set_xlim(1, None)
         draw_legend(axes[len(problems)], axes[0], f"mean and 95 % interval, {len(results.cells[0].seeds)} seeds")
         for axis in axes[len(problems) + 1 :]:
