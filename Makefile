@@ -35,7 +35,9 @@ lint: $(VENV)/test.installed $(VENV)/lint.installed
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+# BoTorch needs its torch first; make bench BOTORCH=1 brings both.
 bench: $(VENV)/bench.installed
+	@if [ -n "$(BOTORCH)" ]; then $(PIP) torch==2.13.0 && $(PIP) botorch; fi
 	@$(BIN)/python -m benchmarks speed
 
 clean:

@@ -8,10 +8,10 @@ from kernelbandits.experiment.runner import (
     forget_cells,
     plan_experiment,
     play_experiment,
-    process_mapper,
     run_cells,
     run_experiment,
 )
+from kernelbandits.experiment.workers import process_mapper
 
 __all__ = [
     "Cell",

@@ -18,7 +18,7 @@ from kernelbandits import checks
 from kernelbandits.catalogue import fingerprint, policy, policy_entry, shared_settings, to_plain
 from kernelbandits.catalogue.lookup import check_settings
 from kernelbandits.checks import Array, Numbers
-from kernelbandits.experiment.engines import chosen_engine, play
+from kernelbandits.experiment.engines import ENGINES, chosen_engine, play
 from kernelbandits.policies import Policy
 from kernelbandits.problems import Instance, Problem
 from kernelbandits.streams import Streams
@@ -62,6 +62,7 @@ class Cell:
 
     def __post_init__(self) -> None:
         checks.whole("an experiment", "horizon", self.horizon)
+        checks.one_of("an experiment", "engine", self.engine, ENGINES)
         checks.needs(len(self.seeds) > 0, "an experiment", "at least one seed", self.seeds)
         checks.needs(len(set(self.seeds)) == len(self.seeds), "an experiment", "distinct seeds", self.seeds)
         rounds = self.horizon * len(self.seeds)

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import pickle
-import signal
-import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
-from multiprocessing import connection
-from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +18,7 @@ from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
 from kernelbandits.domains import TIES
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell, play_ending
 from kernelbandits.experiment.summary import summary
+from kernelbandits.experiment.workers import Mapper
 from kernelbandits.kernels import RBF, Normalised, as_kernel
 from kernelbandits.problems import Problem, TableProblem
 from kernelbandits.theory import GAINS
@@ -36,7 +29,6 @@ if TYPE_CHECKING:
 MANY = 500
 """So many arms of a table show whether the kernel fits its units."""
 
-Mapper = Callable[[Callable[[Cell], CellResult], Sequence[Cell]], Iterable[CellResult]]
 Watcher = Callable[[], None]
 """Called once for every cell that is ready."""
 
@@ -233,75 +225,3 @@ def load(key: str, folder: Path | str | None, endings: bool) -> CellResult | Non
         return None
     Path(folder).mkdir(parents=True, exist_ok=True)
     return CellResult.load(stored_at(key, folder, endings))
-
-
-@contextmanager
-def process_mapper(workers: int) -> Iterator[Mapper]:
-    """A `mapper` over fresh processes, each on one BLAS thread; one worker is this process itself."""
-    if checks.whole("an experiment", "workers", workers) == 1:
-        yield map
-        return
-    pool = ProcessPoolExecutor(workers, mp_context=fresh_processes(), initializer=serve)
-    try:
-        with one_thread(), interrupts_ignored():
-            pool.submit(int)
-        yield lambda work, cells: pool.map(work, sendable(cells))
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def fresh_processes() -> BaseContext:
-    """Workers forked from one clean process that has all they need, or spawned where the system cannot fork."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["__main__", "kernelbandits.experiment.worker"])
-    return context
-
-
-@contextmanager
-def interrupts_ignored() -> Iterator[None]:
-    """Processes started inside leave Ctrl-C to the one that started them, from their first line on."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def serve() -> None:
-    """A worker leaves Ctrl-C to its parent, and does not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=leave_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def leave_with(sentinel: int) -> None:
-    connection.wait([sentinel])
-    os._exit(1)
-
-
-def sendable(cells: Sequence[Cell]) -> Sequence[Cell]:
-    """The cells, if another process can be sent them."""
-    try:
-        pickle.dumps(cells)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise ValueError(f"several workers need laws and schedules defined at module level, got {error}") from None
-    return cells
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Processes started inside have one BLAS thread from their first import on."""
-    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)

@@ -21,7 +21,8 @@ from kernelbandits.experiment.paper import (
     sensitivity_settings,
     width_ratios,
 )
-from kernelbandits.experiment.runner import Mapper, Watcher
+from kernelbandits.experiment.runner import Watcher
+from kernelbandits.experiment.workers import Mapper
 from kernelbandits.kernels import RBF
 from kernelbandits.problems import Problem
 from kernelbandits.report.claims import (

@@ -1,0 +1,98 @@
+"""Cells spread over processes that share nothing, and leave when they are no longer wanted."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import connection
+from multiprocessing.context import BaseContext
+from typing import Any
+
+from kernelbandits import checks
+from kernelbandits.experiment.cells import Cell, CellResult
+
+Mapper = Callable[[Callable[[Cell], CellResult], Sequence[Cell]], Iterable[CellResult]]
+"""`map`, or anything that maps like it in the same order."""
+
+
+@contextmanager
+def process_mapper(workers: int) -> Iterator[Mapper]:
+    """A `mapper` over fresh processes, each on one BLAS thread; one worker is this process itself."""
+    if checks.whole("an experiment", "workers", workers) == 1:
+        yield map
+        return
+    context = fresh_processes()
+    open_end, hold = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=serve, initargs=(open_end,))
+    try:
+        with one_thread(), interrupts_ignored():
+            pool.submit(int)
+        yield lambda work, cells: pool.map(work, sendable(cells))
+    except BaseException:
+        hold.close()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def fresh_processes() -> BaseContext:
+    """Workers forked from one clean process that has all they need, or spawned where the system cannot fork."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["__main__", "kernelbandits.experiment.warm"])
+    return context
+
+
+@contextmanager
+def interrupts_ignored() -> Iterator[None]:
+    """Processes started inside leave Ctrl-C to the one that started them, from their first line on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def serve(open_end: connection.Connection) -> None:
+    """A worker leaves Ctrl-C to its parent, and goes when the parent dies or lets go of its end of the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    ends = [open_end, *([parent.sentinel] if parent else [])]
+    threading.Thread(target=leave_with, args=(ends,), daemon=True).start()
+
+
+def leave_with(ends: list[Any]) -> None:
+    connection.wait(ends)
+    os._exit(1)
+
+
+def sendable(cells: Sequence[Cell]) -> Sequence[Cell]:
+    """The cells, if another process can be sent them."""
+    try:
+        pickle.dumps(cells)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(f"several workers need laws and schedules defined at module level, got {error}") from None
+    return cells
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Processes started inside have one BLAS thread from their first import on."""
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
