@@ -228,10 +228,12 @@ def test_both_engines_break_ties_alike(seed, lowest, u):
 
 def test_one_compiled_update_is_one_update(cloud):
     posterior, twin = (kb.ArmPosterior(kb.RBF(0.3), cloud, 0.5) for _ in range(2))
-    for arm, reward in ((3, 1.0), (4, -2.0), (3, 0.5)):
+    record = np.empty(3, dtype=np.int32), np.empty(3, dtype=np.int32)
+    for t, (arm, reward) in enumerate(((3, 1.0), (4, -2.0), (3, 0.5))):
         twin.update(arm, reward)
-        state = posterior.lend()
-        assert compiled.learn(state, np.empty(12), arm, reward, 0.5)
+        state, world = posterior.lend(), (np.zeros(12), np.full(3, reward))
+        assert compiled.learn(state, world, record, np.empty(12), t, arm, 0.5)
+        assert (record[0][t], record[1][t]) == (arm, twin.mean.argmax())
         posterior.take_back(state, suspicious=False)
         np.testing.assert_allclose(posterior.cov, twin.cov, atol=1e-15)
         np.testing.assert_allclose(posterior.mean, twin.mean, atol=1e-15)

@@ -82,15 +82,17 @@ def greatest(mean: Any) -> int:
 
 
 @compiled
-def learn(state: Any, column: Any, arm: int, reward: float, ridge: float) -> Any:
-    """`tell`: one reward enters the posterior and the tally; False if the variance before it was impossible."""
+def learn(state: Any, world: Any, record: Any, column: Any, t: int, arm: int, ridge: float) -> Any:
+    """Play the arm, `tell` its reward, write the round down; False if the variance before it was impossible."""
     mean, cov, counts, sums, lost, ceiling, totals = state
+    reward = world[0][arm] + world[1][t]
     variance = cov[arm, arm]
+    sound = 0.0 <= variance <= ceiling[arm]
     totals[0] += condition(mean, cov, column, arm, reward, ridge)
     totals[1] = max(totals[1], abs(reward))
     totals[2] += variance < 0
-    sound = 0.0 <= variance <= ceiling[arm]
     tally(counts, sums, lost, ceiling, arm, reward, ridge)
+    record[0][t], record[1][t] = arm, greatest(mean)
     return sound
 
 
@@ -100,9 +102,7 @@ def play_index(
 ) -> Any:
     """Rounds first..last of mean + w_t (a_t + sqrt(b_t + c_t L)) sd: the round reached, and whether all was sound."""
     mean, cov, log_det = state[0], state[1], state[6]
-    values, noise = world
     widths, weights, ties = tables
-    arms, recommended = record
     index, column = np.empty(len(mean)), np.empty(len(mean))
     for t in range(first - 1, last):
         width = widths[t, 0] + np.sqrt(widths[t, 1] + widths[t, 2] * log_det[0])
@@ -110,9 +110,7 @@ def play_index(
         arm = best_arm(index, lowest, ties[t])
         if arm < 0:
             return t, False
-        sound = learn(state, column, arm, values[arm] + noise[t], ridge)
-        arms[t], recommended[t] = arm, greatest(mean)
-        if not sound:
+        if not learn(state, world, record, column, t, arm, ridge):
             return t + 1, False
     return last, True
 
@@ -139,9 +137,7 @@ def play_samples(
 ) -> Any:
     """Rounds first..last of Thompson sampling: the round reached, and whether all was sound."""
     mean, cov, counts, log_det = state[0], state[1], state[2], state[6]
-    values, noise = world
     widths, ties, prior, normals = tables
-    arms, recommended = record
     sample, column = np.empty(len(mean)), np.empty(len(mean))
     for t in range(first - 1, last):
         row = t + 1 - first
@@ -150,8 +146,6 @@ def play_samples(
         arm = best_arm(sample, lowest, ties[row])
         if arm < 0:
             return t, False
-        sound = learn(state, column, arm, values[arm] + noise[t], ridge)
-        arms[t], recommended[t] = arm, greatest(mean)
-        if not sound:
+        if not learn(state, world, record, column, t, arm, ridge):
             return t + 1, False
     return last, True
