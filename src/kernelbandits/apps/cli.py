@@ -92,12 +92,17 @@ def paper(
     rounds, runs = horizon or (100 if quick else 1000), seeds or (3 if quick else 25)
     screen.listen(quiet)
     screen.engine_notice(engine, quiet)
-    screen.prefetch()
+    screen.prefetch("pandas", "matplotlib.backends.backend_svg")
     chosen = report.plan(rounds, runs, sensitivity, engine)
     if chosen.missing:
         screen.notice(chosen.missing, quiet)
     with screen.progress("playing", chosen.size, quiet) as watch, process_mapper(workers) as mapper:
-        found = screen.resumable(output, lambda folder: report.reproduce(chosen, mapper, folder, watch))
+        found = screen.resumable(
+            output,
+            lambda folder: report.reproduce(
+                chosen, mapper, folder, watch, lambda results: report.draw_curves(results, report.COMPARED, output)
+            ),
+        )
     with screen.waiting("drawing", quiet):
         table = report.write_reproduction(found, output)
     forget_cells(chosen.keys, output / screen.CELLS)

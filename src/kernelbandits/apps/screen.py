@@ -73,19 +73,10 @@ def listen(quiet: bool) -> None:
     warnings.showwarning = lambda message, *details, **more: notice(str(message), quiet)
 
 
-def prefetch() -> None:
-    """Load in the background, while the workers play, what will be needed after."""
-    Thread(target=load_rest, daemon=True).start()
-
-
-def load_rest() -> None:
-    from kernelbandits.experiment.engines import chosen_engine, ready
-
-    if chosen_engine("auto") == "numba":
-        ready()
-    for name in ("pandas", "matplotlib.backends.backend_svg"):
-        if find_spec(name.partition(".")[0]):
-            import_module(name)
+def prefetch(*modules: str) -> None:
+    """Import in the background, while the workers play, what will be needed after."""
+    wanted = [name for name in modules if find_spec(name.partition(".")[0])]
+    Thread(target=lambda: [import_module(name) for name in wanted], daemon=True).start()
 
 
 @contextmanager

@@ -15,10 +15,9 @@ from multiprocessing.context import BaseContext
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.experiment.cells import Cell, CellResult
 
-Mapper = Callable[[Callable[[Cell], CellResult], Sequence[Cell]], Iterable[CellResult]]
-"""`map`, or anything that maps like it in the same order."""
+Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""`map`, or anything that maps like it in the same order: a process pool's map, or Dask's."""
 
 
 @contextmanager
@@ -76,7 +75,7 @@ def leave_with(ends: list[Any]) -> None:
     os._exit(1)
 
 
-def sendable(cells: Sequence[Cell]) -> Sequence[Cell]:
+def sendable(cells: Sequence[Any]) -> Sequence[Any]:
     """The cells, if another process can be sent them."""
     try:
         pickle.dumps(cells)

@@ -39,7 +39,7 @@ def write_reproduction(found: Reproduction, folder: Path) -> pd.DataFrame:
     folder.mkdir(parents=True, exist_ok=True)
     for name in MAP_FILES:
         (folder / name).unlink(missing_ok=True)
-    drawings = draw_curves(found.results, COMPARED, folder)
+    drawings = found.drawings or draw_curves(found.results, COMPARED, folder)
     table = write_tables(found.results, folder, preset=vars(PRESET), left_out=found.plan.missing)
     (folder / "claims.md").write_text(claims_text(found), encoding="utf-8")
     parts = [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from kernelbandits.report.claims import (
     with_times,
 )
 
-TIMED, TIMED_SEEDS = "hartmann6", 25
+TIMED = "hartmann6"
 BAND_ROUNDS, BAND_SEEDS = 200, 5
 """Where the confidence band is looked at."""
 
@@ -60,6 +60,11 @@ class Plan:
     @property
     def size(self) -> int:
         return len(self.keys)
+
+    @property
+    def timed(self) -> Problem:
+        """The problem on which the policies' times are taken."""
+        return next(problem for problem in self.problems if problem.name == TIMED)
 
     @property
     def map_cells(self) -> list[Cell]:
@@ -97,32 +102,49 @@ class Reproduction:
     """The largest |f - mean| / (width sd) of Simple-UCB on each problem and a few seeds."""
     verdicts: tuple[Verdict, ...]
     map: tuple[MapEntry, ...]
+    drawings: Mapping[str, str] = field(default_factory=dict)
+    """The curves as SVG, if they are drawn already."""
 
 
 def reproduce(
-    chosen: Plan, mapper: Mapper = map, folder: Path | None = None, watch: Watcher | None = None
+    chosen: Plan,
+    mapper: Mapper = map,
+    folder: Path | None = None,
+    watch: Watcher | None = None,
+    draw: Callable[[Results], Mapping[str, str]] = lambda results: {},
 ) -> Reproduction:
-    """Play the plan and judge it; interrupted, it goes on from the cells in the folder."""
+    """Play the plan and judge it; interrupted, it goes on from the cells in the folder.
+
+    The curves are drawn, and norms and bands looked at, while one worker measures the times.
+    """
     found = run_cells(chosen.cells, mapper=mapper, folder=folder, watch=watch)
     results = Results(chosen.cells, found)
     ended = {key: result.ending() for key, result in found.items()}
     rest = [cell for cell in chosen.map_cells if cell.key not in ended]
     ended |= run_cells(rest, mapper=mapper, folder=folder, watch=watch, endings=True)
-    times, norms, ratios = measured(chosen)
+    timing = mapper(measured_times, [(chosen.timed, chosen.horizon, chosen.seeds, chosen.engine)])
+    drawings = draw(results)
+    norms, ratios = measured_norms(chosen)
+    (times,) = timing
     claims = performance_claims() + efficiency_claims(TIMED)
     verdicts = judge(claims, with_times(regret_samples(endings_of(chosen.cells, ended)), times))
     entries = tuple(map_entry(setting, cells, ended) for setting, cells in chosen.map.items())
-    return Reproduction(chosen, results, times, norms, ratios, verdicts, entries)
+    return Reproduction(chosen, results, times, norms, ratios, verdicts, entries, drawings)
 
 
-def measured(chosen: Plan) -> tuple[Mapping[str, Array], ...]:
-    """Times, norms and width ratios, on one BLAS thread."""
-    timed = next(p for p in chosen.problems if p.name == TIMED)
+def measured_times(game: tuple[Problem, int, int, str]) -> Mapping[str, Array]:
+    """Seconds a round of each policy, on one BLAS thread."""
+    problem, horizon, seeds, engine = game
     with threadpool_limits(limits=1):
-        times = paired_times(timed, PRESET, chosen.horizon, min(chosen.seeds, TIMED_SEEDS), chosen.engine)
+        return paired_times(problem, PRESET, horizon, seeds, engine)
+
+
+def measured_norms(chosen: Plan) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
+    """Least norms and width ratios, on one BLAS thread."""
+    rounds, seeds = min(chosen.horizon, BAND_ROUNDS), min(chosen.seeds, BAND_SEEDS)
+    with threadpool_limits(limits=1):
         norms = least_norms(chosen.problems, RBF(PRESET.lengthscale), chosen.seeds)
-        rounds, seeds = min(chosen.horizon, BAND_ROUNDS), min(chosen.seeds, BAND_SEEDS)
-        return times, norms, width_ratios(chosen.problems, PRESET, rounds, seeds)
+        return norms, width_ratios(chosen.problems, PRESET, rounds, seeds)
 
 
 def endings_of(cells: Sequence[Cell], ended: Mapping[str, CellResult]) -> dict[tuple[str, str], Array]:
