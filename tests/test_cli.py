@@ -37,11 +37,11 @@ def command(*arguments: str, **options) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.mark.parametrize("name", ["paper", "run", "list"])
+@pytest.mark.parametrize("name", ["", "paper", "run", "list"])
 def test_every_command_has_help_with_examples(name):
-    text = CliRunner().invoke(app, [name, "--help"]).output
+    text = CliRunner().invoke(app, [*name.split(), "--help"]).output
     assert "Examples" in text
-    assert f"kernelbandits {name}" in text
+    assert f"kernelbandits {name or 'paper'}" in text
 
 
 def test_list_shows_every_kind_of_thing():
@@ -111,6 +111,17 @@ def test_run_takes_columns_paths_with_commas_and_functions_of_known_norm(tmp_pat
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "results").iterdir()
     assert "3 arms by x, z; reward from y" in (folder / "report.html").read_text()
+
+
+def test_a_name_does_not_lead_out_of_the_results_folder(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n0,1\n1,2\n1,3\n")
+    table = "csv:path=t.csv,name=../../up,repeats=replicates"
+    size = ["--horizon", "5", "--seeds", "2", "--kernel", "rbf:0.5"]
+    done = command("run", "--problem", table, "--policies", "simple-ucb", *size, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "results").iterdir()
+    assert folder.name.startswith("up-")
+    assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "results"}
 
 
 def test_a_warning_is_a_note_of_one_line_and_quiet_hushes_it(tmp_path):

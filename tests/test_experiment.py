@@ -443,3 +443,10 @@ def test_thompson_sampling_keeps_the_declared_tie_rule_on_twins():
         choice = policy.ask(t, kb.Streams(0))
         assert choice.arm < 10
         policy.tell(choice, 0.1 * choice.arm)
+
+
+def test_a_table_with_a_point_at_the_origin_runs_under_the_linear_kernel(tmp_path):
+    path = tmp_path / "rays.csv"
+    path.write_text("a,b,y\n0,0,1\n0.5,0.1,2\n0.2,0.9,3\n")
+    results = run_experiment(f"csv:path={path}", "simple-ucb", kernel=kb.Linear(), horizon=5, seeds=1)
+    assert np.isfinite(results["rays", "Simple-UCB"].regret).all()

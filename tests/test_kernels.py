@@ -241,3 +241,11 @@ def test_kernels_can_be_summed_by_sum():
     x = np.random.default_rng(0).random((4, 2))
     parts = [kb.RBF(0.3), kb.Linear(), kb.Matern(0.2)]
     np.testing.assert_allclose(sum(parts)(x, x), parts[0](x, x) + parts[1](x, x) + parts[2](x, x))
+
+
+def test_an_adapted_scikit_learn_kernel_knows_its_diagonal():
+    from sklearn.gaussian_process import kernels as theirs
+
+    x = np.random.default_rng(0).random((5, 2))
+    adapted = kb.Adapted(theirs.ConstantKernel(0.5) * theirs.RBF(0.3))
+    np.testing.assert_allclose(adapted.diagonal(x), adapted(x, x).diagonal())

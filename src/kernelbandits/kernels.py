@@ -237,6 +237,12 @@ class Adapted(Kernel):
         checks.needs(gram.dtype == np.float64, name, "float64 values", str(gram.dtype))
         return gram
 
+    def diagonal(self, x: Array) -> Array:
+        """k(x_i, x_i), at once where the function has scikit-learn's `diag`."""
+        if hasattr(self.function, "diag"):
+            return np.asarray(self.function.diag(x), dtype=np.float64)
+        return super().diagonal(x)
+
 
 def as_kernel(kernel: Any) -> Kernel:
     """A kernel as it is; any other callable adapted."""

@@ -14,8 +14,19 @@ from kernelbandits import __version__
 from kernelbandits.apps import screen
 from kernelbandits.catalogue import POLICIES
 
+APP_HELP = """Kernelized bandits by exploration distributions.
+
+Examples:
+
+    kernelbandits paper --quick
+
+    kernelbandits run --problem hartmann6 --policies simple-ucb,simple-bernoulli,gp-ts
+
+    kernelbandits list policies
+"""
+
 app = typer.Typer(
-    help="Kernelized bandits by exploration distributions.",
+    help=APP_HELP,
     rich_markup_mode="markdown",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -118,7 +119,8 @@ def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
 def folder_name(cells: Sequence[Cell]) -> str:
     """The problems, and a fingerprint of all that decides the result: the same command finds its own folder again."""
     problems = "-".join(dict.fromkeys(cell.problem.name for cell in cells))
-    return f"{problems[:40]}-{fingerprint([cell.key for cell in cells])[:8]}"
+    plain = re.sub(r"[^A-Za-z0-9-]+", "-", problems).strip("-")
+    return f"{plain[:40]}-{fingerprint([cell.key for cell in cells])[:8]}"
 
 
 def show_summary(table: pd.DataFrame) -> None:

@@ -125,7 +125,7 @@ def shared_settings(entry: PolicyEntry, shared: Mapping[str, Any]) -> dict[str, 
     return {name: shared[name] for name in taken if shared.get(name) is not None}
 
 
-def policy(name: str, domain: Any, kernel: Any, *exploration: Any, **settings: Any) -> Policy:
+def policy(name: str, domain: Any, kernel: Any, /, *exploration: Any, **settings: Any) -> Policy:
     """A policy by its name: kb.policy("simple-bernoulli", arms, kernel, p=0.25, noise_scale=1, norm_bound=1)."""
     entry = policy_entry(name)
     settings |= dict(zip(("exploration",), exploration, strict=True)) if exploration else {}

@@ -63,7 +63,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {name: sampled(name) for name in NAMED} |
 }
 
 
-def problem(name: str, **settings: Any) -> Problem:
+def problem(name: str, /, **settings: Any) -> Problem:
     """A problem by its name: kb.problem("hartmann6", candidates=50)."""
     entry = sampled(name) if named_function(name) else looked_up("problem", name, PROBLEMS)
     check_settings(name, parameters_of(entry.constructor), settings)

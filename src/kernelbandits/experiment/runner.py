@@ -131,10 +131,12 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def notice_units(problem: Any, kernel: Any) -> None:
     """Say so where the kernel finds all arms of a table alike, or no two of them."""
-    points = problem.table.domain.points[:MANY]
-    matrix = Normalised(as_kernel(kernel))(points, points)
-    others = matrix[~np.eye(len(points), dtype=bool)]
-    if len(others) and (others.max() < 0.01 or others.min() > 0.999):
+    chosen, points = as_kernel(kernel), problem.table.domain.points[:MANY]
+    points = points[chosen.diagonal(points) > 0]
+    if len(points) < 2:
+        return
+    others = Normalised(chosen)(points, points)[~np.eye(len(points), dtype=bool)]
+    if others.max() < 0.01 or others.min() > 0.999:
         found = "no two arms" if others.max() < 0.01 else "all arms"
         hint = "give the lengthscale in the units of the columns, or read the table with unit_columns=true"
         warnings.warn(f"{kernel} finds {found} of {problem.name} alike; {hint}", DataNotice, stacklevel=3)

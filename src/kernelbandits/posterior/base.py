@@ -173,7 +173,7 @@ class Posterior:
     def _tolerance(self, variance: Array) -> float:
         """1e3 eps k_max / var_min: a difference beyond it is not rounding."""
         least = variance[self.prior > 0].min(initial=np.inf)
-        return 1e3 * EPS * float(self.prior.max()) / max(float(least), EPS * float(self.prior.max()))
+        return 1e3 * EPS * self._largest / max(float(least), EPS * self._largest)
 
     def _mean_differs(self, mean: Array, tolerance: float) -> bool:
         """Rounding of the mean is proportional to the largest reward, which averages may hide."""
