@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +12,21 @@ import pytest
 import kernelbandits as kb
 from kernelbandits import posterior as posterior_room
 from kernelbandits.catalogue import POLICIES
+from kernelbandits.domains import tied
 from kernelbandits.policies import IndexPolicy
 from kernelbandits.streams import Drawn
 
 every_policy = pytest.mark.parametrize("name", POLICIES)
-every_index_policy = pytest.mark.parametrize(
-    "name", [name for name, entry in POLICIES.items() if issubclass(entry.constructor, IndexPolicy)]
-)
+INDEXED = [name for name, entry in POLICIES.items() if issubclass(entry.constructor, IndexPolicy)]
+"""Those of the form mean + w_t width_t sd."""
+RANKED = [name for name, entry in POLICIES.items() if hasattr(entry.constructor, "index")]
+"""Those that play the greatest index, whatever its form."""
+every_index_policy = pytest.mark.parametrize("name", INDEXED)
+every_ranked_policy = pytest.mark.parametrize("name", RANKED)
+DETERMINISTIC: set[str] = set()
+"""Those that meet no ties on the cloud, so that the seed changes nothing."""
+OWN_FORM: set[str] = {"gp-ts"}
+"""Those whose posterior has a form of its own, which a pool cannot replace."""
 
 
 def reward_of(choice: kb.Choice, t: int) -> float:
@@ -33,14 +42,29 @@ def played(policy: kb.Policy, horizon: int = 25, seed: int = 1) -> list[tuple[kb
     return events
 
 
-def state(policy: kb.Policy) -> list[np.ndarray]:
-    p = policy.posterior
-    parts = (p.mean, p.variance, p.log_det, p.counts, p.tally.sums, p.events, getattr(p, "cov", 0.0))
-    return [np.array(part) for part in parts]
+def state(policy: kb.Policy) -> dict[str, Any]:
+    """All that a policy holds, down to arrays and numbers; what was said already is not state."""
+    return {name: deep(value) for name, value in vars(policy).items() if name not in ("_said", "settings")}
 
 
-def same_state(left: list[np.ndarray], right: list[np.ndarray]) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
+def deep(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, (list, tuple)):
+        return [deep(item) for item in value]
+    if isinstance(value, dict):
+        return {key: deep(item) for key, item in value.items()}
+    if type(value).__module__.startswith("kernelbandits.po"):
+        return {name: deep(item) for name, item in vars(value).items()}
+    return value if isinstance(value, (bool, int, float, str, type(None))) else None
+
+
+def same_state(left: Any, right: Any) -> bool:
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same_state(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same_state, left, right))
+    return np.array_equal(left, right)
 
 
 # ---------------------------------------------------------------- asking and telling
@@ -82,7 +106,8 @@ def test_the_number_of_the_arm_and_the_reward_are_all_that_telling_needs(name, b
 def test_equal_seeds_give_equal_choices_and_different_seeds_different_ones(name, build, cloud):
     first, again, other = (played(build(name, cloud), seed=seed) for seed in (1, 1, 2))
     assert [choice for choice, _ in first] == [choice for choice, _ in again]
-    assert [choice.arm for choice, _ in first] != [choice.arm for choice, _ in other]
+    same = [choice.arm for choice, _ in first] == [choice.arm for choice, _ in other]
+    assert same == (name in DETERMINISTIC)
 
 
 @every_policy
@@ -115,9 +140,10 @@ def test_a_generator_may_be_used_and_is_drawn_from_in_the_order_weight_tie_sampl
 
         def normal(self, purpose, t, n):
             asked.append(purpose)
+            sizes.append(n)
             return super().normal(purpose, t, n)
 
-    policy, asked = build(name, cloud), []
+    policy, asked, sizes = build(name, cloud), [], []
     choice = policy.ask(1, Written(np.random.default_rng(5)))
     assert asked == [purpose for purpose in ("weight", "tie", "sample") if purpose in asked]
     assert asked
@@ -125,7 +151,7 @@ def test_a_generator_may_be_used_and_is_drawn_from_in_the_order_weight_tie_sampl
     assert policy.ask(1, rng) == choice
     spent = np.random.default_rng(5)
     for purpose in asked:
-        spent.random() if purpose != "sample" else spent.standard_normal(2 * len(cloud))
+        spent.random() if purpose != "sample" else spent.standard_normal(sizes[0])
     assert rng.random() == spent.random()
 
 
@@ -136,20 +162,11 @@ def test_the_weight_is_the_first_number_of_the_generator_and_the_tie_the_second(
     u, tie = np.random.default_rng(6).random(2)
     weight = policy.exploration.law(1, policy.posterior).draw(u)
     assert choice.note["weight"] == weight
-    assert choice.arm == int(tie * len(cloud))
+    best = tied(policy.index(1, weight))
+    assert choice.arm == best[int(tie * len(best))]
 
 
 # ---------------------------------------------------------------- the index
-
-
-@every_index_policy
-def test_the_choice_maximises_the_index_at_the_weight_drawn(name, build, cloud):
-    policy, streams = build(name, cloud), kb.Streams(3)
-    for t in range(1, 26):
-        choice = policy.ask(t, streams)
-        index = policy.index(t, choice.note["weight"])
-        assert index[choice.arm] >= index.max() - 1e-12 * max(1, abs(index.max()))
-        policy.tell(choice, reward_of(choice, t))
 
 
 @every_index_policy
@@ -157,7 +174,7 @@ def test_the_index_is_the_mean_plus_the_weighted_width_times_the_sd(name, build,
     """sd and not its square; a negative weight lowers the index; weight 0 leaves the mean alone."""
     policy = build(name, cloud)
     played(policy, 10)
-    p, width = policy.posterior, policy.width(11, policy.posterior.log_det)
+    p, width = policy.posterior, policy.width_at(11)
     for weight in (1.0, 0.3, 0.0, -1.0):
         np.testing.assert_allclose(policy.index(11, weight), p.mean + weight * width * np.sqrt(p.variance), rtol=1e-13)
     np.testing.assert_array_equal(policy.index(11), policy.index(11, 1.0))
@@ -171,20 +188,30 @@ def test_the_note_says_why(name, build, cloud):
     note, p = choice.note, policy.posterior
     assert set(note) == {"weight", "width", "mean", "sd"}
     assert (note["mean"], note["sd"]) == (p.mean[choice.arm], p.sd[choice.arm])
-    assert note["width"] == policy.width(11, p.log_det)
+    assert note["width"] == policy.width_at(11)
     total = note["mean"] + note["weight"] * note["width"] * note["sd"]
     assert total == pytest.approx(policy.index(11, note["weight"])[choice.arm], rel=1e-14)
 
 
-@every_index_policy
+@every_ranked_policy
 def test_permuting_the_arms_permutes_the_index(name, build, cloud):
     order = np.random.default_rng(0).permutation(12)
     policy, permuted = build(name, cloud), build(name, cloud[order])
     place = np.argsort(order)
     for choice, reward in played(policy):
         permuted.tell(permuted.choice(int(place[choice.arm])), reward)
-    for weight in (1.0, -0.5):
-        np.testing.assert_allclose(permuted.index(26, weight), policy.index(26, weight)[order], atol=1e-12)
+    for given in ((1.0,), (-0.5,)) if name in INDEXED else ((),):
+        np.testing.assert_allclose(permuted.index(26, *given), policy.index(26, *given)[order], atol=1e-12)
+
+
+@every_ranked_policy
+def test_the_choice_has_the_greatest_index(name, build, cloud):
+    policy, streams = build(name, cloud), kb.Streams(3)
+    for t in range(1, 26):
+        choice = policy.ask(t, streams)
+        index = policy.index(t, *([choice.note["weight"]] if name in INDEXED else []))
+        assert choice.arm in tied(index)
+        policy.tell(choice, reward_of(choice, t))
 
 
 def test_permuting_the_arms_permutes_the_law_of_a_posterior_draw(build, cloud):
@@ -218,6 +245,8 @@ def test_the_rule_for_ties_does_not_change_the_weights(name, build, cloud):
 
 @every_index_policy
 def test_at_the_first_round_all_arms_tie(name, build, cloud):
+    if len(set(build(name, cloud).posterior.prior)) > 1:
+        return
     assert build(name, cloud, ties="lowest").ask(1, kb.Streams(0)).arm == 0
     arms = [build(name, cloud).ask(1, kb.Streams(seed)).arm for seed in range(60)]
     assert len(set(arms)) > 8
@@ -358,7 +387,7 @@ def test_asked_beyond_its_horizon_it_says_so_once_and_goes_on(name, build, cloud
     assert policy.posterior.events == 8
 
 
-@pytest.mark.parametrize("name", [name for name, entry in POLICIES.items() if entry.constructor is not kb.GPTS])
+@pytest.mark.parametrize("name", [name for name in POLICIES if name not in OWN_FORM])
 def test_the_same_rounds_are_played_on_a_pool_without_the_covariance(name, build, cloud, monkeypatch):
     on_arms = [choice.arm for choice, _ in played(build(name, cloud), 40)]
     monkeypatch.setattr(posterior_room, "LARGEST_COVARIANCE", 5)

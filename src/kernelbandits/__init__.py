@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from kernelbandits import theory
 from kernelbandits.catalogue import policy, problem
 from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
-from kernelbandits.domains import Arms
+from kernelbandits.domains import Arms, Box
 from kernelbandits.exploration import (
     Bernoulli,
     Categorical,
@@ -79,6 +79,7 @@ __all__ = [
     "ArmPosterior",
     "Arms",
     "Bernoulli",
+    "Box",
     "Categorical",
     "Certainty",
     "Choice",

@@ -1,7 +1,9 @@
 """The only registry: names <-> constructors, values <-> plain dictionaries, values <-> text of a command line."""
 
+from kernelbandits.catalogue.entry import PolicyEntry
+from kernelbandits.catalogue.families import FAMILIES, NOT_IMPLEMENTED
 from kernelbandits.catalogue.plain import fingerprint, from_plain, to_plain
-from kernelbandits.catalogue.policies import POLICIES, PolicyEntry, policy, policy_entry, shared_settings
+from kernelbandits.catalogue.policies import POLICIES, policy, policy_entry, shared_settings
 from kernelbandits.catalogue.problems import PROBLEMS, ProblemEntry, problem
 from kernelbandits.catalogue.spelling import (
     spelled_kernel,
@@ -13,9 +15,11 @@ from kernelbandits.catalogue.spelling import (
 from kernelbandits.catalogue.values import KERNELS, LAWS, NOISES
 
 __all__ = [
+    "FAMILIES",
     "KERNELS",
     "LAWS",
     "NOISES",
+    "NOT_IMPLEMENTED",
     "POLICIES",
     "PROBLEMS",
     "PolicyEntry",

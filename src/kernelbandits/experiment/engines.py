@@ -89,12 +89,14 @@ Loop = Callable[[Any, Instance, int, Streams, tuple[Numbers, Numbers]], None]
 
 
 def compiled_loop(policy: Policy, instance: Instance) -> Loop | None:
-    """The loop that plays this policy; None where the history, replicates or the size of the pool need Python."""
-    if instance.replicates is not None or not isinstance(policy.posterior, ArmPosterior):
+    """The loop that plays this policy; None where its own rule, the history, replicates or a large pool need Python."""
+    rule = type(policy)
+    plain = type(policy.posterior) is ArmPosterior and rule._learn is Policy._learn
+    if instance.replicates is not None or not plain:
         return None
     if isinstance(policy, GPTS):
         return play_samples
-    if isinstance(policy, IndexPolicy) and not policy.exploration.uses_history:
+    if isinstance(policy, IndexPolicy) and rule.ask is IndexPolicy.ask and not policy.exploration.uses_history:
         return play_index
     return None
 

@@ -1,19 +1,17 @@
 """Policies: `ask` says what to play and changes nothing, `tell` learns from one reward."""
 
-from kernelbandits.policies.base import Choice, Policy
+from kernelbandits.policies.base import Choice, Maximiser, Policy
+from kernelbandits.policies.confidence import GPUCB, IGPUCB, WhitehouseUCB
 from kernelbandits.policies.floors import Greedy, UniformRandom
-from kernelbandits.policies.index import (
-    GPUCB,
-    IGPUCB,
+from kernelbandits.policies.generic import (
     GenericGP,
-    IndexPolicy,
     SimpleBernoulli,
     SimpleCategorical,
     SimpleGaussian,
     SimpleMixture,
     SimpleUCB,
-    WhitehouseUCB,
 )
+from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.thompson import GPTS
 
 __all__ = [
@@ -24,6 +22,7 @@ __all__ = [
     "GenericGP",
     "Greedy",
     "IndexPolicy",
+    "Maximiser",
     "Policy",
     "SimpleBernoulli",
     "SimpleCategorical",

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.checks import TheoryWarning
-from kernelbandits.domains import TIES, Arms
-from kernelbandits.posterior import posterior_on
+from kernelbandits.checks import Array, TheoryWarning
+from kernelbandits.domains import TIES, Arms, argmax, as_arms
+from kernelbandits.posterior import Posterior, posterior_on
+from kernelbandits.streams import as_randomness
+
+Form = Callable[[Any, Arms, float], Posterior]
+"""(kernel, arms, ridge) -> the posterior a policy learns with."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -35,12 +40,22 @@ class Choice:
 class Policy:
     """A rule that plays one arm a round. `ask` is pure; only `tell` changes anything."""
 
-    def __init__(self, domain: Any, kernel: Any, *, ridge: float, ties: str, horizon: int | None = None) -> None:
-        self.domain = domain if isinstance(domain, Arms) else Arms(domain)
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        ridge: float,
+        ties: str,
+        horizon: int | None = None,
+        form: Form = posterior_on,
+    ) -> None:
+        self.domain = as_arms(domain)
         self.ties = checks.one_of(type(self).__name__, "ties", ties, TIES)
         self.horizon = None if horizon is None else checks.whole(type(self).__name__, "horizon", horizon)
-        self.posterior = posterior_on(kernel, self.domain, ridge)
+        self.posterior = form(kernel, self.domain, ridge)
         self.settings: dict[str, Any] = {"ridge": self.posterior.ridge, "ties": ties, "horizon": horizon}
+        self.settings |= {"cover": self.domain.origin} if self.domain.origin else {}
         self._said: set[str] = set()
 
     def ask(self, t: int, rng: Any) -> Choice:
@@ -53,6 +68,10 @@ class Policy:
         arm = choice.arm
         if type(arm) is not int or not 0 <= arm < len(self.domain):
             arm = self._arm_of(choice)
+        self._learn(arm, checks.reward(reward), choice.note)
+
+    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        """What a checked reward changes."""
         self.posterior.update(arm, reward)
 
     def choice(self, arm: int) -> Choice:
@@ -73,6 +92,10 @@ class Policy:
         matches = (self.domain.points == point).all(1).nonzero()[0]
         checks.needs(len(matches) > 0, "tell", "a choice among the arms", choice.x)
         return int(matches[0])
+
+    def _why(self, arm: int) -> dict[str, float]:
+        """The estimate of the arm chosen and its uncertainty, for the note."""
+        return {"mean": float(self.posterior.mean[arm]), "sd": math.sqrt(max(float(self.posterior.variance[arm]), 0.0))}
 
     def _say_once(self, text: str, subject: str | None = None) -> None:
         """Warn once of a subject, which is the text itself unless the text changes from round to round."""
@@ -99,3 +122,18 @@ class Policy:
         if largest > 1 + 1e-9:
             hint = "scale the kernel or wrap it in kb.Normalised"
             self._say_once(f"its guarantee needs k(x, x) <= 1, got {largest:g}; {hint}")
+
+
+class Maximiser(Policy):
+    """Play the arm of the greatest index, whatever its form; ties by the declared rule."""
+
+    def index(self, t: int) -> Array:
+        """The index of every arm in round t; minus infinity for an arm that must not be played."""
+        raise NotImplementedError
+
+    def ask(self, t: int, rng: Any) -> Choice:
+        self._check_round(t)
+        tie = as_randomness(rng).uniform("tie", t)
+        index = self.index(t)
+        arm = argmax(index, self.ties, tie)
+        return Choice(self.domain.points[arm], arm, {"index": float(index[arm]), **self._why(arm)})

@@ -8,7 +8,7 @@ from typing import Any
 
 from kernelbandits import checks, widths
 from kernelbandits.checks import Array
-from kernelbandits.domains import Arms, argmax
+from kernelbandits.domains import argmax, as_arms
 from kernelbandits.policies.base import Choice, Policy
 from kernelbandits.posterior import LARGEST_COVARIANCE, ArmPosterior
 from kernelbandits.streams import Streams, as_randomness
@@ -50,7 +50,7 @@ class GPTS(Policy):
         ties: str = "random",
     ) -> None:
         ridge = 1 + 2 / checks.whole("GPTS", "horizon", horizon)
-        domain = domain if isinstance(domain, Arms) else Arms(domain)
+        domain = as_arms(domain)
         arms = len(domain)
         memory = f"joint draws over at most {LARGEST_COVARIANCE} arms"
         checks.needs(
