@@ -10,7 +10,7 @@ help:
 	@echo "make paper   reproduce the paper's experiments into results/paper"
 	@echo "make test    run all tests"
 	@echo "make lint    ruff and mypy"
-	@echo "make bench   measure the speed ratios into benchmarks/results"
+	@echo "make bench   measure speed and rivals into benchmarks/results"
 	@echo "make clean   remove .venv and results"
 
 $(BIN)/python:
@@ -39,6 +39,7 @@ lint: $(VENV)/test.installed $(VENV)/lint.installed
 bench: $(VENV)/bench.installed
 	@if [ -n "$(BOTORCH)" ]; then $(PIP) torch==2.13.0 && $(PIP) botorch; fi
 	@$(BIN)/python -m benchmarks speed
+	@$(BIN)/python -m benchmarks rivals
 
 clean:
 	rm -rf $(VENV) results

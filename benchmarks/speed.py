@@ -7,16 +7,13 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks import machine, native, refit
+from benchmarks import machine, native, refit, tables
 from benchmarks.game import (
     HORIZON,
     POLICIES,
@@ -32,8 +29,6 @@ from benchmarks.processes import Run, python, watched
 from benchmarks.rows import Goal, Row
 from kernelbandits.problems.perovskite import DataUnavailable, perovskite_file
 
-RESULTS = Path(__file__).with_name("results")
-COLUMNS = ("what", "measured", "goal", "reached", "note")
 QUICK_HORIZON = 200
 REPEATS, LOOP_REPEATS = 41, 201
 PROCESSES = 7
@@ -208,33 +203,6 @@ SECTIONS: dict[str, Callable[[bool], list[Row]]] = {
 
 def run(quick: bool = False, skip: Collection[str] = ()) -> None:
     """Measure every section, print the table and write results/speed.json and results/speed.md."""
-    console = Console(stderr=True)
-    with machine.threads.threadpool_limits(1):
-        facts = machine.facts() | {"quick": quick, "skipped": ", ".join(skip) or "nothing"}
-        rows: list[Row] = []
-        for name in (name for name in SECTIONS if name not in skip):
-            console.print(f"measuring {name} ...", style="dim")
-            rows += SECTIONS[name](quick)
-    Console().print(as_table(rows))
-    write(rows, facts)
-
-
-def as_table(rows: Sequence[Row]) -> Table:
-    table = Table(*COLUMNS, title="kernelbandits, measured side by side")
-    for row in rows:
-        table.add_row(*row.cells, style="red" if row.verdict == "NO" else "")
-    return table
-
-
-def write(rows: Sequence[Row], facts: dict[str, Any]) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    content = {"circumstances": facts, "rows": [row.plain() for row in rows]}
-    (RESULTS / "speed.json").write_text(json.dumps(content, indent=2) + "\n")
-    (RESULTS / "speed.md").write_text(markdown(rows, facts))
-
-
-def markdown(rows: Sequence[Row], facts: dict[str, Any]) -> str:
-    """The table and its circumstances as Markdown."""
-    cells = [COLUMNS, ("---",) * len(COLUMNS), *(row.cells for row in rows)]
-    table = [f"| {' | '.join(line)} |" for line in cells]
-    return "\n".join(["# Speed", "", *table, "", *(f"- {name}: {fact}" for name, fact in facts.items()), ""])
+    wanted = {name: section for name, section in SECTIONS.items() if name not in skip}
+    sections = {name: partial(section, quick) for name, section in wanted.items()}
+    tables.measure("speed", "Speed", sections, {"quick": quick, "skipped": ", ".join(skip) or "nothing"})

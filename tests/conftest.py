@@ -17,6 +17,7 @@ from hypothesis import settings  # noqa: E402
 
 import kernelbandits as kb  # noqa: E402
 from kernelbandits.catalogue import policy_entry, shared_settings  # noqa: E402
+from kernelbandits.policies.linear import LinearRule  # noqa: E402
 
 settings.register_profile("kernelbandits", deadline=None, derandomize=True, database=None)
 settings.load_profile("kernelbandits")
@@ -67,7 +68,8 @@ def build() -> Build:
         if name == "generic-gp" and "exploration" not in given:
             chosen["exploration"] = kb.Categorical((0.25, 0.25, 0.5), support=(-1.0, 0.5, 1.5))
         chosen |= {key: value for key, value in given.items() if key in (*entry.settings, "exploration")}
-        return kb.policy(name, points, kb.RBF(0.3) if kernel is None else kernel, **chosen)
+        usual = kb.Linear() if issubclass(entry.constructor, LinearRule) else kb.RBF(0.3)
+        return kb.policy(name, points, usual if kernel is None else kernel, **chosen)
 
     return build
 

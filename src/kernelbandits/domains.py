@@ -75,7 +75,7 @@ class Box:
         steps = golden_ratio(self.dimension) ** -np.arange(1.0, self.dimension + 1)
         unit = (0.5 + np.arange(count)[:, None] * steps) % 1
         low, high = np.array(self.lower), np.array(self.upper)
-        return Arms(low + (high - low) * unit, f"a cover of {self} by {count} points")
+        return Arms(np.clip(low * (1 - unit) + high * unit, low, high), f"a cover of {self} by {count} points")
 
 
 def golden_ratio(dimension: int) -> float:

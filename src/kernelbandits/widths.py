@@ -78,3 +78,55 @@ def srinivas_rkhs(norm_bound: float, delta: float, gain: Term, beta_scale: float
         return 0.0, beta_scale * (2 * norm_bound**2 + cubed * fixed), beta_scale * cubed * share
 
     return Width("sqrt(2 D^2 + 300 gamma_t ln^3(t/delta))", terms)
+
+
+def fixed_design(noise_scale: float, norm_bound: float, ridge: float, delta: float, claims: int) -> Width:
+    """D + (R / sqrt(ridge)) sqrt(2 ln(2 claims / delta)), for data whose arms were chosen without their rewards.
+
+    Each of `claims` two-sided statements |f - mean| <= width sd is wrong with chance at most delta / claims.
+    """
+    width = norm_bound + noise_scale / math.sqrt(ridge) * math.sqrt(2 * math.log(2 * claims / delta))
+    return Width("D + (R/sqrt(ridge)) sqrt(2 ln(2 claims/delta))", lambda t: (width, 0.0, 0.0))
+
+
+def kernel_ucb(eta: float, ridge: float) -> Width:
+    """eta / sqrt(ridge): Valko et al. (2013), whose norm of an arm is sd / sqrt(ridge)."""
+    width = eta / math.sqrt(ridge)
+    return Width("eta/sqrt(ridge)", lambda t: (width, 0.0, 0.0))
+
+
+def practical() -> Width:
+    """sqrt(beta_t), beta_t = 0.8 ln(4 t): the experiments of Bogunovic et al. (2016); nothing is proved of it."""
+    return Width("sqrt(0.8 ln(4 t))", lambda t: (0.0, 0.8 * np.log(4 * t), 0.0))
+
+
+def truncation_level(moment_bound: float, excess: float) -> Callable[[Rounds], Rounds]:
+    """n -> b_n = v^(1 / (1 + a)) n^(1 / (2 (1 + a))), b_0 = 0: the size up to which the n-th reward is believed."""
+    order = 1 + excess
+    return lambda n: moment_bound ** (1 / order) * n ** (0.5 / order)
+
+
+def truncated(level: Callable[[Rounds], Rounds], norm_bound: float, delta: float, gain: Term) -> Width:
+    """D + 3 b_{t-1} sqrt(gamma_{t-1} + 1 + ln(1/delta)): Ray Chowdhury & Gopalan (2019), TGP-UCB."""
+    paid = 1 + math.log(1 / delta)
+
+    def terms(t: Rounds) -> tuple[Rounds, Rounds, Rounds]:
+        fixed, share = gain(t - 1)
+        square = 9 * level(t - 1) ** 2
+        return norm_bound, square * (fixed + paid), square * share
+
+    return Width("D + 3 b_{t-1} sqrt(gamma_{t-1} + 1 + ln(1/delta))", terms)
+
+
+def mixture(noise_scale: float, norm_bound: float, ridge: float, delta: float) -> Width:
+    """sqrt((R^2 / ridge) (2 ln(1/delta) + L) + D^2): Flynn & Reeb (2024), the closed form; R^2 / ridge is their c."""
+    share = noise_scale**2 / ridge
+    terms = (0.0, 2 * share * math.log(1 / delta) + norm_bound**2, share)
+    return Width("sqrt((R^2/ridge) (2 ln(1/delta) + L) + D^2)", lambda t: terms)
+
+
+def unknown_variance(norm_bound: float, delta: float) -> Width:
+    """D (1 + sqrt(2 ln(1/delta) + L)): Durand et al. (2018) at ridge s^2 / D^2, where s / sqrt(ridge) = D."""
+    square = norm_bound**2
+    terms = (norm_bound, 2 * square * math.log(1 / delta), square)
+    return Width("D (1 + sqrt(2 ln(1/delta) + L))", lambda t: terms)

@@ -5,14 +5,20 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kernelbandits import __version__
-from kernelbandits.apps import screen
+from kernelbandits import __version__, checks
+from kernelbandits.apps import listing, progress, screen
 from kernelbandits.catalogue import POLICIES
+
+if TYPE_CHECKING:
+    from kernelbandits.experiment import Cell, Results
+    from kernelbandits.experiment.trial import Trial
 
 APP_HELP = """Kernelized bandits by exploration distributions.
 
@@ -54,7 +60,10 @@ Examples:
 RUN_HELP = """Compare policies on any problem.
 
 A policy with settings of its own is spelled name:setting=value; problems, kernels and noises likewise
-(`kernelbandits list` shows what there is).
+(`kernelbandits list` shows what there is). With `--policies all`, those that cannot play here are left out with a note.
+
+Writes the ranking and the regret curves (PNG, SVG), ranking.csv, ranking-overall.csv, summary.csv, rounds.npz and a
+self-contained report.html. Interrupted, the same command goes on where it stopped.
 
 Examples:
 
@@ -65,16 +74,27 @@ Examples:
     kernelbandits run --problem ackley4 --policy simple-bernoulli:p=0.25 --policy "generic-gp:exploration=decay(1)"
 
     kernelbandits run --problem csv:path=films.csv,target=stability --policies all --noise gaussian:0.05
+
+    kernelbandits run --problem hartmann6 --problem perovskite --policies all --without greedy,random
 """
 
-LIST_HELP = """Show what there is: policies, problems, kernels, laws, noises.
+LIST_HELP = """Show what there is: policies, problems, kernels, laws, noises, or one policy in full.
 
 Examples:
 
     kernelbandits list
 
     kernelbandits list policies
+
+    kernelbandits list simple-bernoulli
+
+    kernelbandits list policies --format json
 """
+
+
+class Format(StrEnum):
+    text = "text"
+    json = "json"
 
 
 @app.callback(invoke_without_command=True)
@@ -107,14 +127,14 @@ def paper(
     chosen = report.plan(rounds, runs, sensitivity, engine)
     if chosen.missing:
         screen.notice(chosen.missing, quiet)
-    with screen.progress("playing", chosen.size, quiet) as watch, process_mapper(workers) as mapper:
+    with progress.counted("playing", chosen.size, quiet) as watch, process_mapper(workers) as mapper:
         found = screen.resumable(
             output,
             lambda folder: report.reproduce(
                 chosen, mapper, folder, watch, lambda results: report.draw_curves(results, report.COMPARED, output)
             ),
         )
-    with screen.waiting("drawing", quiet):
+    with progress.waiting("drawing", quiet):
         table = report.write_reproduction(found, output)
     forget_cells(chosen.keys, output / screen.CELLS)
     if not quiet:
@@ -126,7 +146,8 @@ def paper(
 @app.command(help=RUN_HELP)
 def run(
     problem: Annotated[list[str], typer.Option(help="A problem, name or name:setting=value; may be repeated.")],
-    policies: Annotated[str, typer.Option(help="Names with commas between them, or all.")] = "",
+    policies: Annotated[str, typer.Option(help="Names with commas between them, or all (but generic-gp).")] = "",
+    without: Annotated[str, typer.Option(help="Names to leave out of them, with commas between.")] = "",
     policy: Annotated[list[str] | None, typer.Option(help="One policy with settings; may be repeated.")] = None,
     horizon: Annotated[int, typer.Option(min=1, help="Rounds T.")] = 1000,
     seeds: Annotated[int, typer.Option(min=1, help="Independent runs.")] = 25,
@@ -149,15 +170,16 @@ def run(
 ) -> None:
     from kernelbandits import report
     from kernelbandits.catalogue import spelled_kernel, spelled_noise, spelled_problem
-    from kernelbandits.experiment import forget_cells, plan_experiment, play_experiment, process_mapper
+    from kernelbandits.experiment import forget_cells, plan_experiment
+    from kernelbandits.experiment.trial import tried
 
     screen.listen(quiet)
     screen.engine_notice(engine, quiet)
     law = spelled_noise(noise) if noise else None
     chosen = [spelled_problem(text, candidates=candidates, noise=law) for text in problem]
-    plan = plan_experiment(
+    planned = partial(
+        plan_experiment,
         chosen,
-        names(policies) + (policy or []),
         kernel=spelled_kernel(kernel),
         horizon=horizon,
         seeds=seeds,
@@ -169,29 +191,64 @@ def run(
         gain=gain,
         ties=ties,
     )
+    named = remaining(names(policies), names(without))
+    with progress.waiting("looking", quiet):
+        trial = tried([*named, *(policy or [])], planned, optional=named if is_all(policies) else ())
+    for name, sentence in trial.refused.items():
+        screen.notice(f"left out {name}: {sentence}", quiet)
+    plan = planned(trial.willing)
     folder = output or Path("results") / screen.folder_name(plan)
-    with screen.progress("playing", len(plan), quiet) as watch, process_mapper(workers) as mapper:
-        results = screen.resumable(folder, lambda cells: play_experiment(plan, mapper, cells, watch))
-    with screen.waiting("drawing", quiet):
-        table = report.write_run(results, folder)
+    screen.prefetch("pandas", "matplotlib.backends.backend_svg")
+    results = played(plan, trial, folder, workers, quiet)
+    with progress.waiting("drawing", quiet):
+        ranking = report.ranking_of(results)
+        table = report.write_run(results, folder, ranking=ranking, left_out=trial.refused)
     forget_cells(results.found, folder / screen.CELLS)
     if not quiet:
-        screen.show_summary(table)
+        screen.show_ranking(results, ranking, table)
         screen.show_folder(folder)
+
+
+def played(plan: tuple[Cell, ...], trial: Trial, folder: Path, workers: int, quiet: bool) -> Results:
+    """The slow cells first; the results are in the order of the plan whatever came first."""
+    from kernelbandits.experiment import Results, play_experiment, process_mapper
+
+    with (
+        screen.grouped_notes(quiet),
+        progress.weighed("playing", trial.seconds, quiet) as cells,
+        process_mapper(workers) as mapper,
+    ):
+        ordered, watched = trial.slow_first(plan), cells.watched(mapper)
+        found = screen.resumable(folder, lambda stored: play_experiment(ordered, watched, stored, cells.ready).found)
+    return Results(plan, found)
 
 
 @app.command("list", help=LIST_HELP)
 def list_(
-    what: Annotated[str | None, typer.Argument(help="policies, problems, kernels, laws or noises.")] = None,
+    what: Annotated[str | None, typer.Argument(help="policies, problems, kernels, laws, noises, or a policy.")] = None,
+    form: Annotated[Format, typer.Option("--format", help="Text to read, or one JSON document.")] = Format.text,
 ) -> None:
-    screen.show_catalogue(what)
+    if form is Format.json:
+        typer.echo(listing.as_json(what))
+    else:
+        listing.show(what, screen.out())
+
+
+def is_all(policies: str) -> bool:
+    return policies.strip() == "all"
 
 
 def names(policies: str) -> list[str]:
     """The policies of a comma-separated list; "all" is every one that needs no law of its own."""
-    if policies.strip() == "all":
+    if is_all(policies):
         return [name for name in POLICIES if name != "generic-gp"]
     return [name.strip() for name in policies.split(",") if name.strip()]
+
+
+def remaining(chosen: list[str], without: list[str]) -> list[str]:
+    for name in without:
+        checks.needs(name in chosen, "--without", f"names among the policies chosen ({', '.join(chosen)})", name)
+    return [name for name in chosen if name not in without]
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,35 +16,35 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
-from kernelbandits import checks
-from kernelbandits.catalogue import KERNELS, LAWS, NOISES, POLICIES, PROBLEMS, fingerprint
+from kernelbandits.catalogue import fingerprint
+from kernelbandits.checks import TheoryWarning
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kernelbandits.experiment import Cell
+    from kernelbandits.experiment import Cell, Results
     from kernelbandits.report.claims import Verdict
+    from kernelbandits.report.ranking import Ranking, Standing
 
 Found = TypeVar("Found")
 COLOURS = {"holds": "green", "fails": "red", "not resolved": "yellow", "not judged": "bright_black"}
 CELLS = ".cells"
 PIPED_WIDTH = 120
+RANKS = (
+    "rank: by the mean, and in brackets the ranks that paired t tests of all pairs leave open (Holm, 5 % a problem); "
+    "behind: the mean difference to the first; simple: simple regret; µs: a round. ranking.csv has all intervals."
+)
 
 
 def out() -> Console:
-    return Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    """As wide as the terminal, or as COLUMNS says, or as wide as a page."""
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if known else PIPED_WIDTH)
 
 
 def err() -> Console:
@@ -74,36 +75,38 @@ def listen(quiet: bool) -> None:
     warnings.showwarning = lambda message, *details, **more: notice(str(message), quiet)
 
 
+@contextmanager
+def grouped_notes(quiet: bool) -> Iterator[None]:
+    """What policies warn of inside is kept to the end and said once, with all whom it concerns."""
+    held: list[str] = []
+
+    def hear(message: Warning | str, category: type[Warning], *details: Any, **more: Any) -> None:
+        held.append(str(message)) if issubclass(category, TheoryWarning) else notice(str(message), quiet)
+
+    before, warnings.showwarning = warnings.showwarning, hear
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
+        for text in together(held):
+            notice(text, quiet)
+
+
+def together(texts: Iterable[str]) -> list[str]:
+    """Texts "Who: what" that say the same as one, whatever the order they came in."""
+    from kernelbandits.report.wording import by_text, who_and_what
+
+    return [f"{concerned(who)}{what}" for what, who in by_text(map(who_and_what, sorted(texts))).items()]
+
+
+def concerned(who: Sequence[str]) -> str:
+    return f"{len(who)} policies ({', '.join(who)}): " if len(who) > 1 else "".join(f"{name}: " for name in who if name)
+
+
 def prefetch(*modules: str) -> None:
     """Import in the background, while the workers play, what will be needed after."""
     wanted = [name for name in modules if find_spec(name.partition(".")[0])]
     Thread(target=lambda: [import_module(name) for name in wanted], daemon=True).start()
-
-
-@contextmanager
-def progress(task: str, total: int, quiet: bool) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal, silence elsewhere; call what it yields once for every cell."""
-    console = err()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
-        number = bar.add_task(task, total=total)
-        yield lambda: bar.advance(number)
-
-
-@contextmanager
-def waiting(task: str, quiet: bool) -> Iterator[None]:
-    console = err()
-    if quiet or not console.is_terminal:
-        yield
-        return
-    with console.status(task):
-        yield
 
 
 def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
@@ -141,11 +144,62 @@ def show_summary(table: pd.DataFrame) -> None:
 
 
 def summary_cells(row: Mapping[Any, Any]) -> list[str]:
-    known = math.isfinite(row["regret_low"])
-    interval = f"[{row['regret_low']:.1f}, {row['regret_high']:.1f}]" if known else "–"
+    interval = brackets(row["regret_low"], row["regret_high"])
     numbers = (f"{row['regret_mean']:.1f}", interval, f"{row['regret_q50']:.1f}")
     last = (f"{row['simple_regret_mean']:.4f}", f"{row['microseconds_per_round']:.2f}")
     return [escape(text) for text in (row["problem"], row["policy"], *numbers, *last)]
+
+
+def show_ranking(results: Results, ranking: Ranking, table: pd.DataFrame) -> None:
+    """A table for each problem by regret, and one over all of them."""
+    from kernelbandits.report.wording import decimals
+
+    speed = {(row["problem"], row["policy"]): row["microseconds_per_round"] for row in table.to_dict("records")}
+    for problem in results.problems:
+        rows = ranking.standings["regret"][problem.name]
+        simple = {row.policy: row.mean.value for row in ranking.standings["simple"][problem.name]}
+        digits = decimals([row.mean.value for row in rows])
+        headings = ("rank", "policy", "regret", "95 % interval", "behind", "simple", "µs")
+        shown = numbers_table(f"{problem.title}: cumulative regret, best first", headings)
+        for row in rows:
+            last = f"{simple[row.policy]:.4f}", f"{speed[problem.name, row.policy]:.1f}"
+            shown.add_row(*(escape(text) for text in (*standing_cells(row, digits), *last)))
+        out().print(shown)
+    if len(results.problems) > 1:
+        show_overall(ranking, len(results.problems))
+    out().print(escape(RANKS), style="dim")
+
+
+def standing_cells(row: Standing, digits: int) -> list[str]:
+    from kernelbandits.report.wording import places
+
+    mean, low, high = row.mean
+    behind = f"{row.behind.value:.{digits}f}"
+    rank = f"{row.rank:g} ({places(row.first, row.last)})"
+    return [rank, row.policy, f"{mean:.{digits}f}", brackets(low, high, digits), behind]
+
+
+def brackets(low: float, high: float, digits: int = 1) -> str:
+    return f"[{low:.{digits}f}, {high:.{digits}f}]" if math.isfinite(low) else "–"
+
+
+def show_overall(ranking: Ranking, problems: int) -> None:
+    headings = ("", "policy", "share, %", "95 % interval", "mean rank", "95 % interval")
+    shown = numbers_table(f"Over all {problems} problems: regret as a share of what uniform draws lose", headings)
+    for place, row in enumerate(ranking.overall["regret"], start=1):
+        share, rank = [100 * part for part in row.share], row.rank
+        cells = f"{share[0]:.1f}", brackets(share[1], share[2]), f"{rank.value:.1f}", brackets(rank.low, rank.high)
+        shown.add_row(str(place), *(escape(text) for text in (row.policy, *cells)))
+    out().print(shown)
+
+
+def numbers_table(title: str, headings: Sequence[str]) -> Table:
+    """Numbers to the right, the policies to the left; narrow enough for 80 columns."""
+    shown = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name in headings:
+        named = name == "policy"
+        shown.add_column(name, justify="left" if named else "right", no_wrap=not named, overflow="fold")
+    return shown
 
 
 def show_verdicts(verdicts: Sequence[Verdict]) -> None:
@@ -162,49 +216,3 @@ def show_verdicts(verdicts: Sequence[Verdict]) -> None:
 
 def show_folder(output: Path) -> None:
     out().print(f"Written to {escape(str(output))}: open {escape(str(output / 'report.html'))}", soft_wrap=True)
-
-
-def show_catalogue(what: str | None) -> None:
-    shown: dict[str, Callable[[], None]] = {
-        "policies": show_policies,
-        "problems": show_problems,
-        "kernels": lambda: show_names("Kernels", "--kernel", KERNELS),
-        "laws": lambda: show_names("Exploration laws and schedules", "--policy generic-gp:exploration=...", LAWS),
-        "noises": lambda: show_names("Noises", "--noise", NOISES),
-    }
-    if what is not None:
-        shown = {checks.one_of("list", "what", what, shown): shown[what]}
-    for show in shown.values():
-        show()
-
-
-def show_policies() -> None:
-    table = Table(title="Policies", title_justify="left", show_lines=True)
-    for name in ("name", "paper", "guarantee", "ours", "settings"):
-        table.add_column(name)
-    for entry in POLICIES.values():
-        cells = (entry.name, entry.paper, entry.guarantee, entry.ours, ", ".join(entry.settings))
-        table.add_row(*(escape(text) for text in cells))
-    out().print(table)
-
-
-def show_problems() -> None:
-    table = Table(title="Problems", title_justify="left")
-    table.add_column("name")
-    table.add_column("source")
-    for entry in PROBLEMS.values():
-        table.add_row(entry.name, escape(entry.source))
-    out().print(table)
-
-
-def show_names(title: str, option: str, names: Mapping[str, Callable[..., Any]]) -> None:
-    import inspect
-
-    table = Table(title=f"{title} ({option})", title_justify="left")
-    table.add_column("spelling")
-    table.add_column("formula")
-    for name, constructor in names.items():
-        arguments = ",".join(inspect.signature(constructor).parameters)
-        formula = (inspect.getdoc(constructor) or "").splitlines()[0]
-        table.add_row(escape(f"{name}:{arguments}" if arguments else name), escape(formula))
-    out().print(table)

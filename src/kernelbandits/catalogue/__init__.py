@@ -8,16 +8,18 @@ from kernelbandits.catalogue.problems import PROBLEMS, ProblemEntry, problem
 from kernelbandits.catalogue.spelling import (
     spelled_kernel,
     spelled_law,
+    spelled_motion,
     spelled_noise,
     spelled_policy,
     spelled_problem,
 )
-from kernelbandits.catalogue.values import KERNELS, LAWS, NOISES
+from kernelbandits.catalogue.values import KERNELS, LAWS, MOTIONS, NOISES
 
 __all__ = [
     "FAMILIES",
     "KERNELS",
     "LAWS",
+    "MOTIONS",
     "NOISES",
     "NOT_IMPLEMENTED",
     "POLICIES",
@@ -32,6 +34,7 @@ __all__ = [
     "shared_settings",
     "spelled_kernel",
     "spelled_law",
+    "spelled_motion",
     "spelled_noise",
     "spelled_policy",
     "spelled_problem",

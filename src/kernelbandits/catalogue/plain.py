@@ -31,6 +31,8 @@ KINDS: Mapping[str, Callable[..., Any]] = {
         exploration.Bernoulli,
         exploration.Categorical,
         exploration.Gaussian,
+        exploration.DiscretisedGaussian,
+        exploration.RootExponential,
         exploration.Mixture,
         exploration.Step,
         exploration.Decay,
@@ -39,8 +41,13 @@ KINDS: Mapping[str, Callable[..., Any]] = {
         problems.RademacherNoise,
         problems.UniformNoise,
         problems.StudentNoise,
+        problems.ParetoNoise,
         problems.SampledFunction,
         problems.RKHSFunction,
+        problems.Markov,
+        problems.Turning,
+        problems.Jumps,
+        problems.Drifting,
     )
 }
 

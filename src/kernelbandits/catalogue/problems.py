@@ -60,6 +60,11 @@ PROBLEMS: Mapping[str, ProblemEntry] = {name: sampled(name) for name in NAMED} |
     "rkhs": ProblemEntry("rkhs", problems.RKHSFunction, "a function of known norm: rkhs:kernel=rbf(0.2),dimension=2"),
     "perovskite": ProblemEntry("perovskite", problems.perovskite, "Sun et al., Matter 4(4), 2021: 94 measured films"),
     "csv": ProblemEntry("csv", problems.read_table, "any table: csv:path=films.csv,columns=Cs/FA,target=stability"),
+    "drifting": ProblemEntry(
+        "drifting",
+        problems.Drifting,
+        "any in motion: drifting:problem=hartmann6,motion=markov(0.01), or turning(1000), jumps(100)",
+    ),
 }
 
 

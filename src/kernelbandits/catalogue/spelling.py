@@ -13,10 +13,10 @@ from kernelbandits import checks
 from kernelbandits.catalogue.lookup import looked_up
 from kernelbandits.catalogue.policies import policy_entry
 from kernelbandits.catalogue.problems import problem
-from kernelbandits.catalogue.values import KERNELS, LAWS, NOISES
+from kernelbandits.catalogue.values import KERNELS, LAWS, MOTIONS, NOISES
 from kernelbandits.exploration import Law
 from kernelbandits.kernels import Kernel
-from kernelbandits.problems import Noise, Problem
+from kernelbandits.problems import Motion, Noise, Problem
 
 
 def spelled_kernel(text: str) -> Kernel:
@@ -41,9 +41,16 @@ def spelled_noise(text: str) -> Noise:
 
 
 def spelled_problem(text: str, **settings: Any) -> Problem:
+    """A problem by its name and settings; one in motion hands those shared by all to the problem that it moves."""
     name, given = split(text)
-    shared = {key: value for key, value in settings.items() if value is not None}
-    return problem(name, **(shared | keywords(given)))
+    shared, own = {key: value for key, value in settings.items() if value is not None}, keywords(given)
+    if "problem" in own:
+        return problem(name, **own | {"problem": spelled_problem(own["problem"], **shared)})
+    return problem(name, **(shared | own))
+
+
+def spelled_motion(text: str) -> Motion:
+    return call("motion", text, MOTIONS)  # type: ignore[no-any-return]
 
 
 def spelled_policy(text: str) -> tuple[str, dict[str, Any]]:
@@ -80,6 +87,8 @@ def plain_text(text: str) -> str:
 TEXTS: Mapping[str, Callable[[str], Any]] = {
     "path": plain_text,
     "target": plain_text,
+    "problem": plain_text,
+    "motion": spelled_motion,
     "columns": lambda text: tuple(plain_text(name) for name in outer(text, "/")),
 }
 """Settings that are text whatever they look like."""

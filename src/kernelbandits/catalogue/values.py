@@ -1,4 +1,4 @@
-"""Kernels, exploration laws and noises by the names a command line knows them by."""
+"""Kernels, exploration laws, noises and motions by the names a command line knows them by."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ LAWS: Mapping[str, Callable[..., Any]] = {
     "bernoulli": exploration.Bernoulli,
     "gaussian": exploration.Gaussian,
     "categorical": exploration.Categorical,
+    "discretised-gaussian": exploration.DiscretisedGaussian,
+    "root-exponential": exploration.RootExponential,
     "mixture": exploration.Mixture,
     "step": exploration.Step,
     "decay": exploration.Decay,
@@ -31,4 +33,11 @@ NOISES: Mapping[str, Callable[..., problems.Noise]] = {
     "rademacher": problems.RademacherNoise,
     "uniform": problems.UniformNoise,
     "student": problems.StudentNoise,
+    "pareto": problems.ParetoNoise,
+}
+
+MOTIONS: Mapping[str, Callable[..., problems.Motion]] = {
+    "markov": problems.Markov,
+    "turning": problems.Turning,
+    "jumps": problems.Jumps,
 }

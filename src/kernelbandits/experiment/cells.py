@@ -89,9 +89,9 @@ class CellResult:
     """Curves of one cell, a row for each seed, a column for each round kept."""
 
     regret: Array
-    """sum_{s <= t} f* - f(x_s)"""
+    """sum_{s <= t} f_s* - f_s(x_s)"""
     simple: Array
-    """f* - f(x), x the arm of the greatest estimate after round t"""
+    """f_t* - f_t(x), x the arm of the greatest estimate after round t"""
     arms: Numbers
     seconds: Array
     """What the rounds of each seed took."""
@@ -157,10 +157,9 @@ def play_seed(cell: Cell, seed: int) -> dict[str, Any]:
     instance = cell.problem.instance(streams)
     rule = cell.contender.build(instance, cell.kernel)
     played = play(rule, instance, cell.horizon, streams, cell.engine)
-    gaps = instance.gaps
     return {
-        "regret": np.cumsum(gaps[played.arms]),
-        "simple": gaps[played.recommended],
+        "regret": np.cumsum(instance.regrets(played.arms)),
+        "simple": instance.regrets(played.recommended),
         "arms": played.arms,
         "seconds": played.seconds,
         "log_det": rule.posterior.log_det,

@@ -16,7 +16,7 @@ from kernelbandits.checks import Array, Numbers
 from kernelbandits.kernels import Linear
 from kernelbandits.policies import GPTS, Choice, IndexPolicy, Policy
 from kernelbandits.posterior import ArmPosterior
-from kernelbandits.problems import Instance
+from kernelbandits.problems import Instance, MovingInstance
 from kernelbandits.streams import Streams
 
 ENGINES = ("auto", "numba", "numpy")
@@ -45,7 +45,7 @@ def rounds(policy: Policy, instance: Instance, horizon: int, streams: Streams) -
     check_game(policy, instance, horizon, streams)
     for t in range(1, horizon + 1):
         choice = policy.ask(t, streams)
-        reward = instance.pull(int(choice.arm or 0), streams.uniform("noise", t))
+        reward = instance.pull(int(choice.arm or 0), streams.uniform("noise", t), t)
         policy.tell(choice, reward)
         yield Round(t, choice, reward)
 
@@ -89,10 +89,10 @@ Loop = Callable[[Any, Instance, int, Streams, tuple[Numbers, Numbers]], None]
 
 
 def compiled_loop(policy: Policy, instance: Instance) -> Loop | None:
-    """The loop that plays this policy; None where its own rule, the history, replicates or a large pool need Python."""
+    """The loop for this policy; None where rule, history, replicates, a moving world or a large pool need Python."""
     rule = type(policy)
     plain = type(policy.posterior) is ArmPosterior and rule._learn is Policy._learn
-    if instance.replicates is not None or not plain:
+    if instance.replicates is not None or isinstance(instance, MovingInstance) or not plain:
         return None
     if isinstance(policy, GPTS):
         return play_samples

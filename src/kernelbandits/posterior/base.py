@@ -69,6 +69,11 @@ class Posterior:
     def events(self) -> int:
         return self.tally.events
 
+    @property
+    def support(self) -> Indices:
+        """The arms whose rewards the estimate rests on."""
+        return self.tally.played
+
     def update(self, arm: int, reward: float) -> None:
         """Condition on one reward: with c = cov[:, arm] and e = c[arm] + ridge,
 
@@ -76,10 +81,7 @@ class Posterior:
 
         A variance that is not positive leaves nothing to learn: c is taken as zero.
         """
-        reward = checks.reward(reward)
-        if type(arm) is not int or not 0 <= arm < len(self.mean):
-            known = checks.is_whole(arm) and 0 <= arm < len(self.mean)
-            checks.needs(known, "update", f"an arm below {len(self.mean)}", arm)
+        reward = self._checked(arm, reward)
         column = self._column(arm)
         variance = float(column[arm])
         suspicious = not 0.0 <= variance <= self._ceiling[arm] or not self.variance.min() >= self._floor
@@ -94,6 +96,14 @@ class Posterior:
         dscal(1.0 / math.sqrt(evidence), column)
         self._downdate(arm, column, evidence)
         self.audit_if_due(suspicious)
+
+    def _checked(self, arm: int, reward: float) -> float:
+        """The reward as a number, of an arm that exists."""
+        value = checks.reward(reward)
+        if type(arm) is not int or not 0 <= arm < len(self.mean):
+            known = checks.is_whole(arm) and 0 <= arm < len(self.mean)
+            checks.needs(known, "update", f"an arm below {len(self.mean)}", arm)
+        return value
 
     def audit_if_due(self, suspicious: bool) -> None:
         """An audit at the fixed event numbers, and at once after an impossible variance.
@@ -117,7 +127,7 @@ class Posterior:
         where = checks.points("at", points)
         d = self.points.shape[1]
         checks.needs(where.shape[1] == d, "at", f"points of {d} dimensions", where.shape[1])
-        played = self.tally.played
+        played = self.support
         prior = self.kernel.diagonal(where)
         if not len(played):
             return np.zeros(len(where)), np.sqrt(prior)
@@ -130,7 +140,7 @@ class Posterior:
         """Compare the state with a refactorisation from the counts and replace it beyond rounding: was it replaced?"""
         self._audits += 1
         self._audited_at = self.tally.events
-        played = self.tally.played
+        played = self.support
         if not len(played):
             return False
         exact = self._factorisation(played)

@@ -74,7 +74,7 @@ class Factorisation:
     ridge: float
 
     @classmethod
-    def of(cls, matrix: Array, counts: Indices, sums: Array, ridge: float) -> Factorisation:
+    def of(cls, matrix: Array, counts: Indices | Array, sums: Array, ridge: float) -> Factorisation:
         root = np.sqrt(counts)
         factor = lower_root(np.eye(len(root)) + root[:, None] * matrix * root / ridge, least=1.0)
         return cls(root, factor, root * cho_solve((factor, True), sums / root) / ridge, ridge)

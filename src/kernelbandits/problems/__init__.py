@@ -2,10 +2,11 @@
 
 In reading order: `noise` (laws of the reward noise), `base` (Instance and Problem), `formulas` and
 `functions` (the classical test functions), `rkhs` (functions of known norm), `sheet` and `tables` (any CSV
-file), `perovskite` (one such file).
+file), `perovskite` (one such file), `drifting` (any of them in motion).
 """
 
 from kernelbandits.problems.base import Instance, Problem, scaled
+from kernelbandits.problems.drifting import Drifting, Jumps, Markov, Motion, MovingInstance, Turning
 from kernelbandits.problems.functions import (
     SampledFunction,
     TestFunction,
@@ -23,6 +24,7 @@ from kernelbandits.problems.noise import (
     EmpiricalNoise,
     GaussianNoise,
     Noise,
+    ParetoNoise,
     RademacherNoise,
     StudentNoise,
     UniformNoise,
@@ -34,11 +36,17 @@ from kernelbandits.problems.tables import TableProblem, read_table
 __all__ = [
     "CustomNoise",
     "DataUnavailable",
+    "Drifting",
     "EmpiricalNoise",
     "GaussianNoise",
     "Instance",
+    "Jumps",
     "KernelSum",
+    "Markov",
+    "Motion",
+    "MovingInstance",
     "Noise",
+    "ParetoNoise",
     "Problem",
     "RKHSFunction",
     "RademacherNoise",
@@ -46,6 +54,7 @@ __all__ = [
     "StudentNoise",
     "TableProblem",
     "TestFunction",
+    "Turning",
     "UniformNoise",
     "ackley",
     "branin",

@@ -52,8 +52,12 @@ class Instance:
         """f* - f(x_i), the regret of one pull of each arm."""
         return self.optimum - self.values
 
-    def pull(self, arm: int, u: float) -> float:
-        """Y = f(x_arm) + F^-1(u), or the replicate number floor(u * count) of that arm."""
+    def regrets(self, arms: Any) -> Array:
+        """What each pull of rounds 1, 2, ... lost against the best arm of its round."""
+        return self.gaps[np.asarray(arms, dtype=np.intp)]
+
+    def pull(self, arm: int, u: float, t: int = 1) -> float:
+        """Y = f(x_arm) + F^-1(u), or the replicate number floor(u * count) of that arm; round t is like any other."""
         known = checks.is_whole(arm) and 0 <= arm < len(self.values)
         checks.needs(known, "pull", f"an arm in 0..{len(self.values) - 1}", arm)
         if self.replicates is None:

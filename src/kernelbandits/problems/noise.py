@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, overload
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import gammaln, ndtri, stdtrit
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
@@ -45,6 +45,15 @@ class Noise:
         """The R for which the law is R-sub-Gaussian."""
         raise NotImplementedError
 
+    def moment(self, order: float) -> float:
+        """E|X|^order for an order > 0, infinite where there is none."""
+        return self._moment(checks.positive(type(self).__name__, "order", order))
+
+    def _moment(self, order: float) -> float:
+        """By quadrature of the quantiles: finite even where the moment is not."""
+        u, chances = smooth_nodes()
+        return float(chances @ np.abs(self.quantile(u)) ** order)
+
 
 @dataclass(frozen=True)
 class GaussianNoise(Noise):
@@ -62,6 +71,10 @@ class GaussianNoise(Noise):
     @property
     def sub_gaussian(self) -> float:
         return float(self.scale)
+
+    def _moment(self, order: float) -> float:
+        """(R sqrt(2))^p Gamma((p + 1) / 2) / sqrt(pi)."""
+        return float((self.scale * math.sqrt(2)) ** order * math.exp(gammaln((order + 1) / 2)) / math.sqrt(math.pi))
 
 
 PAPER_NOISE = GaussianNoise(0.01)
@@ -85,6 +98,9 @@ class RademacherNoise(Noise):
     def sub_gaussian(self) -> float:
         return float(self.scale)
 
+    def _moment(self, order: float) -> float:
+        return float(self.scale**order)
+
 
 @dataclass(frozen=True)
 class UniformNoise(Noise):
@@ -107,6 +123,10 @@ class UniformNoise(Noise):
     def sub_gaussian(self) -> float:
         return self.scale / math.sqrt(3)
 
+    def _moment(self, order: float) -> float:
+        """a^p / (p + 1)."""
+        return float(self.scale**order / (order + 1))
+
 
 @dataclass(frozen=True)
 class StudentNoise(Noise):
@@ -127,6 +147,43 @@ class StudentNoise(Noise):
     @property
     def sub_gaussian(self) -> float:
         return math.inf if self.scale > 0 else 0.0
+
+    def _moment(self, order: float) -> float:
+        """(scale sqrt(df))^p Gamma((p + 1) / 2) Gamma((df - p) / 2) / (sqrt(pi) Gamma(df / 2)), p < df."""
+        if order >= self.df:
+            return self.sub_gaussian
+        logs = gammaln((order + 1) / 2) + gammaln((self.df - order) / 2) - gammaln(self.df / 2)
+        return float((self.scale * math.sqrt(self.df)) ** order * math.exp(logs) / math.sqrt(math.pi))
+
+
+@dataclass(frozen=True)
+class ParetoNoise(Noise):
+    """P(|X| > x) = (1 + x / scale)^-tail, either sign alike (a symmetric Lomax law): power tails, so R = inf."""
+
+    scale: float
+    """The length of the shoulder before the power law sets in; 0 means no noise."""
+    tail: float
+    """The exponent, more than 1: with less there is no mean. E|X|^p is finite for p < tail only."""
+
+    def __post_init__(self) -> None:
+        checks.nonnegative("ParetoNoise", "scale", self.scale)
+        checks.needs(checks.is_number(self.tail) and self.tail > 1, "ParetoNoise", "tail > 1", self.tail)
+
+    def quantile(self, u: Any) -> Any:
+        """-+ scale ((2 min(u, 1 - u))^(-1 / tail) - 1)."""
+        size = (2 * np.minimum(u, 1 - u)) ** (-1 / self.tail) - 1
+        return self.scale * np.where(np.less(u, 0.5), -size, size)
+
+    @property
+    def sub_gaussian(self) -> float:
+        return math.inf if self.scale > 0 else 0.0
+
+    def _moment(self, order: float) -> float:
+        """scale^p Gamma(p + 1) Gamma(tail - p) / Gamma(tail), p < tail."""
+        if order >= self.tail:
+            return self.sub_gaussian
+        logs = gammaln(order + 1) + gammaln(self.tail - order) - gammaln(self.tail)
+        return float(self.scale**order * math.exp(logs))
 
 
 @dataclass(frozen=True)
@@ -150,6 +207,9 @@ class EmpiricalNoise(Noise):
     @property
     def sub_gaussian(self) -> float:
         return (self.residuals[-1] - self.residuals[0]) / 2
+
+    def _moment(self, order: float) -> float:
+        return math.fsum(abs(residual) ** order for residual in self.residuals) / len(self.residuals)
 
 
 class Quantiles(Protocol):

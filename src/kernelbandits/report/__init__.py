@@ -3,13 +3,16 @@
 from kernelbandits.experiment.paper import COMPARED
 from kernelbandits.experiment.summary import summary
 from kernelbandits.report.documents import draw_curves, write_reproduction, write_run
+from kernelbandits.report.ranking import Ranking, ranking_of
 from kernelbandits.report.reproduction import Reproduction, plan, reproduce
 
 __all__ = [
     "COMPARED",
+    "Ranking",
     "Reproduction",
     "draw_curves",
     "plan",
+    "ranking_of",
     "reproduce",
     "summary",
     "write_reproduction",

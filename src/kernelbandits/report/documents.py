@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,17 @@ from kernelbandits.experiment import Results
 from kernelbandits.experiment.paper import COMPARED, PRESET
 from kernelbandits.experiment.summary import save_rounds, save_settings, summary
 from kernelbandits.report import figures, html
+from kernelbandits.report.families import families, look_of, uniform_random
+from kernelbandits.report.ranking import Ranking, overall_frame, ranking_frame, ranking_of
 from kernelbandits.report.reproduction import Reproduction
-from kernelbandits.report.sections import curve_sections, settings_section, summary_section
+from kernelbandits.report.sections import (
+    curve_sections,
+    notes_section,
+    policies_section,
+    ranking_section,
+    settings_section,
+    summary_section,
+)
 from kernelbandits.report.sensitivity import map_sections
 from kernelbandits.report.verdicts import claims_section, claims_text, details_section, norms_section, times_section
 from kernelbandits.report.wording import played_line, versions
@@ -20,18 +29,61 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAPER_TITLE = "Exploration distributions for kernel bandits: the paper's experiments, reproduced"
-
-
+MANY, BEST = 10, 8
+"""Of more policies than this, so many are drawn in colour."""
 MAP_FILES = ("sensitivity.csv", "sensitivity.png", "sensitivity.svg", "effects.png", "effects.svg")
 
 
-def write_run(results: Results, folder: Path, title: str = "Kernel bandits compared") -> pd.DataFrame:
-    """regret and simple-regret (png, svg), summary.csv, rounds.npz, settings.json, report.html; the summary."""
+def write_run(
+    results: Results,
+    folder: Path,
+    title: str = "Kernel bandits compared",
+    ranking: Ranking | None = None,
+    left_out: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """ranking, regret and simple-regret (png, svg), the tables, rounds.npz, settings.json, report.html; the summary.
+
+    `left_out` are policies that refused to play, and what they said.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    drawings = draw_curves(results, results.labels, folder)
-    table = write_tables(results, folder)
-    write_page(folder, title, results, [*curve_sections(drawings), summary_section(table), settings_section(results)])
+    ranked, refused = ranking or ranking_of(results), left_out or {}
+    coloured = in_colour(results, ranked)
+    others = [label for label in results.labels if label not in coloured]
+    table = write_tables(results, folder, left_out=refused)
+    write_ranking(ranked, folder)
+    parts = [
+        ranking_section(results, ranked, draw_ranking(results, ranked, folder)),
+        *curve_sections(draw_curves(results, coloured, folder, others), len(others)),
+        summary_section(table),
+        policies_section(results),
+        *notes_section(results, refused),
+        settings_section(results),
+    ]
+    write_page(folder, title, results, parts)
     return table
+
+
+def write_ranking(ranking: Ranking, folder: Path) -> None:
+    ranking_frame(ranking).to_csv(folder / "ranking.csv", index=False)
+    overall_frame(ranking).to_csv(folder / "ranking-overall.csv", index=False)
+
+
+def in_colour(results: Results, ranking: Ranking) -> Sequence[str]:
+    """All policies; of many only those of least regret over the problems, and uniform random."""
+    if len(results.labels) <= MANY:
+        return results.labels
+    best = ranking.best[:BEST]
+    return [label for label in ranking.best if label in best or label == uniform_random(results)]
+
+
+def draw_ranking(results: Results, ranking: Ranking, folder: Path) -> str:
+    """The drawing; nothing without matplotlib."""
+    if not figures.available():
+        return ""
+    titles = {p.name: p.title for p in results.problems}
+    panels = {titles[name]: rows for name, rows in ranking.standings["regret"].items()}
+    looks = {label: (family, look_of(family)) for label, family in families(results).items()}
+    return figures.ranking_figure(panels, looks, folder / "ranking", uniform_random(results))
 
 
 def write_reproduction(found: Reproduction, folder: Path) -> pd.DataFrame:
@@ -57,10 +109,10 @@ def write_reproduction(found: Reproduction, folder: Path) -> pd.DataFrame:
     return table
 
 
-def draw_curves(results: Results, labels: Sequence[str], folder: Path) -> dict[str, str]:
-    """The drawings by kind of curve; none without matplotlib."""
+def draw_curves(results: Results, labels: Sequence[str], folder: Path, others: Sequence[str] = ()) -> dict[str, str]:
+    """The drawings by kind of curve, the others in grey; none without matplotlib."""
     names = {"regret": "regret", "simple": "simple-regret"} if figures.available() else {}
-    return {kind: figures.regret_figure(results, labels, folder / name, kind) for kind, name in names.items()}
+    return {kind: figures.regret_figure(results, labels, folder / name, kind, others) for kind, name in names.items()}
 
 
 def write_tables(results: Results, folder: Path, **more: Any) -> pd.DataFrame:

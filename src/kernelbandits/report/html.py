@@ -12,11 +12,16 @@ h2 { margin-top: 2.4rem; border-bottom: 1px solid #dde3ea; padding-bottom: .2rem
 .lead { color: #52606d; margin-top: 0; }
 table { border-collapse: collapse; font-size: .9rem; margin: .8rem 0; } .wide { overflow-x: auto; }
 th, td { padding: .3rem .65rem; border-bottom: 1px solid #e4e9ee; text-align: right; vertical-align: top; }
+td:not(.text) { white-space: nowrap; } th.group { text-align: center; }
 th { background: #f4f7f9; } th:first-child, td:first-child, td.text, th.text { text-align: left; }
-figure { margin: 1rem 0; } figure svg { width: 100%; height: auto; } figcaption { color: #52606d; font-size: .9rem; }
+figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }
+figcaption { color: #52606d; font-size: .9rem; }
 .verdict { border-radius: .6rem; padding: .05rem .55rem; font-weight: 600; white-space: nowrap; }
 .holds { background: #d8f0e3; color: #14532d; } .fails { background: #fbdfd9; color: #7f1d1d; }
 .not-resolved { background: #fbf1cf; color: #6b4e00; } .not-judged { background: #ececec; color: #444; }
+.named { display: flex; min-width: 10.5rem; } td.span { background: #fafbfc; font-weight: 600; }
+.family { flex: none; width: .7rem; height: .7rem; border-radius: 50%; margin: .35rem .45rem 0 0; }
+details { margin: .8rem 0; } details table { font-size: .85rem; } summary { cursor: pointer; font-weight: 600; }
 .note { background: #f4f7f9; border-left: 4px solid #7b93ab; padding: .5rem .9rem; }
 @media print { h2 { break-after: avoid; } figure, table { break-inside: avoid; } }
 """
@@ -57,11 +62,38 @@ def verdict(text: str) -> Markup:
     return Markup(f'<span class="verdict {text.replace(" ", "-")}">{escape(text)}</span>')
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], text: Container[int] = ()) -> str:
+def dot(colour: str, text: str) -> Markup:
+    """The text behind a dot of that colour."""
+    mark = f'<span class="family" style="background: {escape(colour)}"></span>'
+    return Markup(f'<span class="named">{mark}{escape(text)}</span>')
+
+
+def details(title: str, *parts: str, shown: bool = False) -> str:
+    """Parts that open at a click on their title."""
+    return f"<details{' open' if shown else ''}><summary>{escape(title)}</summary>\n" + "\n".join(parts) + "</details>"
+
+
+def table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    text: Container[int] = (),
+    groups: Sequence[tuple[str, int]] = (),
+) -> str:
+    """Columns of numbers but for those of text; above the headings, groups of so many columns each.
+
+    A row of one cell spans all columns.
+    """
+    above = "".join(f'<th class="group" colspan="{size}">{escape(name)}</th>' for name, size in groups)
     head = "".join(f"<th{kind(i, text)}>{escape(name)}</th>" for i, name in enumerate(headings))
-    lines = ("".join(f"<td{kind(i, text)}>{cell(item)}</td>" for i, item in enumerate(row)) for row in rows)
-    body = "".join(f"<tr>{line}</tr>\n" for line in lines)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+    body = "".join(f"<tr>{line(row, len(headings), text)}</tr>\n" for row in rows)
+    top = f"<tr>{above}</tr><tr>{head}</tr>" if groups else f"<tr>{head}</tr>"
+    return f'<div class="wide"><table><thead>{top}</thead><tbody>\n{body}</tbody></table></div>'
+
+
+def line(row: Sequence[str], columns: int, text: Container[int]) -> str:
+    if len(row) == 1 < columns:
+        return f'<td class="text span" colspan="{columns}">{cell(row[0])}</td>'
+    return "".join(f"<td{kind(i, text)}>{cell(item)}</td>" for i, item in enumerate(row))
 
 
 def kind(column: int, text: Container[int]) -> str:

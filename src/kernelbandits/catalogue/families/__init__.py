@@ -5,11 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kernelbandits.catalogue.entry import PolicyEntry
-from kernelbandits.catalogue.families import confidence, exploration, floors
+from kernelbandits.catalogue.families import (
+    changing,
+    confidence,
+    elimination,
+    exploration,
+    floors,
+    heavy,
+    independent,
+    linear,
+    partitions,
+    random_queries,
+    relatives,
+    tighter,
+)
 
 FAMILIES: Mapping[str, tuple[PolicyEntry, ...]] = {
     "exploration distributions (the paper)": exploration.ENTRIES,
+    "close relatives": relatives.ENTRIES,
     "upper confidence and posterior sampling": confidence.ENTRIES,
+    "tighter confidence sets": tighter.ENTRIES,
+    "elimination and precision ladders": elimination.ENTRIES,
+    "partitions": partitions.ENTRIES,
+    "random exploration": random_queries.ENTRIES,
+    "changing worlds": changing.ENTRIES,
+    "heavy tails": heavy.ENTRIES,
+    "linear bandits": linear.ENTRIES,
+    "independent arms": independent.ENTRIES,
     "floors": floors.ENTRIES,
 }
 """Title of the family -> its members, in the order they are listed."""

@@ -1,0 +1,187 @@
+"""What the catalogue holds, as text for a terminal and as one JSON document for scripts."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from kernelbandits import checks
+from kernelbandits.catalogue import (
+    FAMILIES,
+    KERNELS,
+    LAWS,
+    NOISES,
+    NOT_IMPLEMENTED,
+    POLICIES,
+    PROBLEMS,
+    PolicyEntry,
+    to_plain,
+)
+
+SHARED = ("noise_scale", "norm_bound", "horizon", "ridge", "delta", "gain", "ties")
+"""Settings that `run` gives to every policy that takes them, unless they are the policy's own."""
+HOW = (
+    "A policy with settings of its own is spelled name:setting=value. Of needs and options, `run` gives "
+    f"{', '.join(SHARED)} from its own options to all that take them; those marked * only by name. "
+    "`kernelbandits list NAME` shows one policy in full."
+)
+KINDS = ("policies", "problems", "kernels", "laws", "noises")
+
+
+def show(what: str | None, console: Console) -> None:
+    """All kinds, one of them, or one policy in full."""
+    if entry := POLICIES.get(what or ""):
+        show_policy(entry, console)
+        return
+    shown: Mapping[str, Callable[[], None]] = {
+        "policies": lambda: show_policies(console),
+        "problems": lambda: show_problems(console),
+        "kernels": lambda: show_names("Kernels", "--kernel", KERNELS, console),
+        "laws": lambda: show_names("Exploration laws", "--policy generic-gp:exploration=...", LAWS, console),
+        "noises": lambda: show_names("Noises", "--noise", NOISES, console),
+    }
+    for kind in kinds(what):
+        shown[kind]()
+
+
+def as_json(what: str | None) -> str:
+    """The same as one document."""
+    if entry := POLICIES.get(what or ""):
+        return json.dumps(plain_policy(entry), indent=2, ensure_ascii=False)
+    found: dict[str, Callable[[], Any]] = {
+        "policies": plain_policies,
+        "problems": lambda: {entry.name: entry.source for entry in PROBLEMS.values()},
+        "kernels": lambda: spellings(KERNELS),
+        "laws": lambda: spellings(LAWS),
+        "noises": lambda: spellings(NOISES),
+    }
+    document = {kind: found[kind]() for kind in kinds(what)}
+    return json.dumps(document if what is None else document[what], indent=2, ensure_ascii=False)
+
+
+def kinds(what: str | None) -> tuple[str, ...]:
+    checks.needs(what is None or what in KINDS, "list", f"what in {KINDS}, or the name of a policy", what)
+    return KINDS if what is None else (what,)
+
+
+def needed(entry: PolicyEntry) -> list[str]:
+    return [name for name, must in entry.parameters.items() if must]
+
+
+def optional(entry: PolicyEntry) -> dict[str, Any]:
+    """Option -> default, from the nearest constructor that names it."""
+    classes = [cls for cls in reversed(inspect.getmro(entry.constructor)) if cls is not object]
+    defaults = {
+        name: parameter.default
+        for cls in classes
+        for name, parameter in inspect.signature(cls).parameters.items()
+        if parameter.default is not parameter.empty
+    }
+    return {name: defaults.get(name) for name, must in entry.parameters.items() if not must}
+
+
+def starred(entry: PolicyEntry, name: str) -> str:
+    return f"{name}*" if name in entry.own or name not in SHARED else name
+
+
+def plain_policies() -> dict[str, Any]:
+    families = [
+        {"title": title, "policies": [plain_policy(entry) for entry in entries]} for title, entries in FAMILIES.items()
+    ]
+    return {"families": families, "not_implemented": dict(NOT_IMPLEMENTED)}
+
+
+def plain_policy(entry: PolicyEntry) -> dict[str, Any]:
+    about = {key: getattr(entry, key) for key in ("name", "title", "paper", "guarantee", "ours")}
+    by_name = [name for name in entry.settings if starred(entry, name) != name]
+    settings = {"needs": needed(entry), "options": to_plain(optional(entry)), "only_by_name": by_name}
+    return about | settings
+
+
+def show_policies(console: Console) -> None:
+    console.print("[bold]Policies[/]")
+    console.print(escape(HOW))
+    for title, entries in FAMILIES.items():
+        console.print()
+        console.rule(f"[bold]{escape(title)}[/]", align="left", characters="─")
+        for entry in entries:
+            console.print()
+            show_entry(entry, console)
+    console.print()
+    console.rule("[bold]not implemented[/], left out rather than approximated", align="left", characters="─")
+    console.print(facts(NOT_IMPLEMENTED))
+
+
+def show_entry(entry: PolicyEntry, console: Console) -> None:
+    console.print(f"[bold cyan]{entry.name}[/]  {escape(entry.title)}")
+    console.print(facts(described(entry)))
+
+
+def described(entry: PolicyEntry) -> dict[str, str]:
+    options = [f"{starred(entry, name)}={spelled(value)}" for name, value in optional(entry).items()]
+    return {
+        "paper": entry.paper,
+        "guarantee": entry.guarantee,
+        "ours": entry.ours,
+        "needs": ", ".join(starred(entry, name) for name in needed(entry)) or "nothing",
+        "options": ", ".join(options) or "none",
+    }
+
+
+def spelled(value: Any) -> str:
+    """As a command line has it."""
+    if isinstance(value, tuple):
+        return "/".join(spelled(part) for part in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def facts(about: Mapping[str, str]) -> Padding:
+    """Names at the left, what is said of them beside, wrapped in a column of its own."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, text in about.items():
+        grid.add_row(escape(name), escape(text))
+    return Padding(grid, (0, 0, 0, 2), expand=False)
+
+
+def show_policy(entry: PolicyEntry, console: Console) -> None:
+    show_entry(entry, console)
+    console.print(f"\n{escape(inspect.getdoc(entry.constructor) or '')}\n")
+    own = ",".join(f"{name}=..." for name in needed(entry) if starred(entry, name) != name)
+    spelled = f'"{entry.name}:{own}"' if own else entry.name
+    console.print(f"kernelbandits run --problem hartmann6 --policy {spelled} --policies random", soft_wrap=True)
+
+
+def show_problems(console: Console) -> None:
+    table = Table(title="Problems", title_justify="left")
+    table.add_column("name")
+    table.add_column("source")
+    for entry in PROBLEMS.values():
+        table.add_row(entry.name, escape(entry.source))
+    console.print(table)
+
+
+def show_names(title: str, option: str, names: Mapping[str, Callable[..., Any]], console: Console) -> None:
+    table = Table(title=f"{title} ({option})", title_justify="left")
+    table.add_column("spelling")
+    table.add_column("formula")
+    for spelling, formula in spellings(names).items():
+        table.add_row(escape(spelling), escape(formula))
+    console.print(table)
+
+
+def spellings(names: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
+    """name:arguments -> formula"""
+    found = {}
+    for name, constructor in names.items():
+        arguments = ",".join(inspect.signature(constructor).parameters)
+        found[f"{name}:{arguments}" if arguments else name] = (inspect.getdoc(constructor) or "").splitlines()[0]
+    return found

@@ -1,0 +1,82 @@
+"""Progress on standard error: a bar that knows what its cells take, or a word while something is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from kernelbandits.apps.screen import err
+
+if TYPE_CHECKING:
+    from kernelbandits.experiment.workers import Mapper
+
+
+@contextmanager
+def counted(task: str, total: int, quiet: bool) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal, silence elsewhere; call what it yields once for every cell."""
+    with bar(quiet) as shown:
+        number = shown.add_task(task, total=total, cells=total, ready=0)
+        yield lambda: count(shown, number, advance=1)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A bar over cells that take unlike times: it counts the cells, and moves by what they take."""
+
+    bar: Progress
+    number: TaskID
+    seconds: Mapping[str, float]
+    """key of a cell -> what it is expected to take"""
+
+    def ready(self) -> None:
+        """One more cell is there, played or found."""
+        count(self.bar, self.number, advance=0)
+
+    def watched(self, mapper: Mapper) -> Mapper:
+        """The mapper, of whose cells the bar knows."""
+
+        def mapped(work: Callable[[Any], Any], cells: Sequence[Any]) -> Iterator[Any]:
+            self.bar.update(self.number, total=sum(self.seconds[cell.key] for cell in cells))
+            for cell, result in zip(cells, mapper(work, cells), strict=True):
+                self.bar.advance(self.number, self.seconds[cell.key])
+                yield result
+
+        return mapped
+
+
+@contextmanager
+def weighed(task: str, seconds: Mapping[str, float], quiet: bool) -> Iterator[Cells]:
+    with bar(quiet) as shown:
+        number = shown.add_task(task, total=sum(seconds.values()), cells=len(seconds), ready=0)
+        yield Cells(shown, number, seconds)
+
+
+def bar(quiet: bool) -> Progress:
+    console = err()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[ready]}/{task.fields[cells]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, disable=quiet or not console.is_terminal)
+
+
+def count(shown: Progress, number: TaskID, advance: float) -> None:
+    (task,) = (task for task in shown.tasks if task.id == number)
+    shown.update(number, advance=advance, ready=task.fields["ready"] + 1)
+
+
+@contextmanager
+def waiting(task: str, quiet: bool) -> Iterator[None]:
+    console = err()
+    if quiet or not console.is_terminal:
+        yield
+        return
+    with console.status(task):
+        yield

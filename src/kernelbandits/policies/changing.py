@@ -1,0 +1,114 @@
+"""Rules for worlds that change, Bogunovic, Scarlett & Cevher (2016): forget by a Markov prior, or by starting again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from kernelbandits import checks, widths
+from kernelbandits.domains import Arms
+from kernelbandits.exploration import PointMass
+from kernelbandits.policies.base import Form
+from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.posterior import LARGEST_COVARIANCE, DriftingPosterior, Posterior, posterior_on
+from kernelbandits.widths import Width
+
+SCHEDULES = ("finite", "practical")
+
+
+class TVGPUCB(IndexPolicy):
+    """TV-GP-UCB: mean + sqrt(beta_t) sd at ridge R^2 under the prior k(x, z) (1 - rate)^(|s - t| / 2).
+
+    schedule "finite": beta_t = 2 ln(|X| pi^2 t^2 / (6 delta)), for f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1};
+    schedule "practical": beta_t = 0.8 ln(4 t), that of the authors' experiments. A round is a reward told.
+    """
+
+    posterior: DriftingPosterior
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        rate: float = 0.01,
+        delta: float = 0.1,
+        schedule: str = "finite",
+        ties: str = "random",
+    ) -> None:
+        ridge = noise_variance("TVGPUCB", noise_scale)
+        super().__init__(domain, kernel, ridge=ridge, ties=ties, form=drifting_at(rate))
+        self._check_kernel()
+        width = bayesian_width("TVGPUCB", schedule, len(self.domain), delta)
+        stated = {"noise_scale": noise_scale, "delta": delta, "gain": "none", "schedule": schedule}
+        self._set(width, PointMass(1.0), rate=self.posterior.rate, **stated)
+
+
+class RGPUCB(IndexPolicy):
+    """R-GP-UCB: GP-UCB that forgets everything after every `period` rewards; beta_t goes on with the round t.
+
+    Unless given, period = ceil(min(T, 12 rate^(-1/4))). `posterior` is that of the current block, `latest` that which
+    learnt the last reward: it answers which arm is best until the new block has a reward of its own.
+    """
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        horizon: int,
+        rate: float = 0.01,
+        period: int | None = None,
+        delta: float = 0.1,
+        schedule: str = "finite",
+        ties: str = "random",
+    ) -> None:
+        ridge = noise_variance("RGPUCB", noise_scale)
+        super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
+        self._check_kernel()
+        drift = checks.chance("RGPUCB", "rate", rate)
+        self.period = block_length(horizon, drift) if period is None else checks.whole("RGPUCB", "period", period)
+        self.latest = self.posterior
+        width = bayesian_width("RGPUCB", schedule, len(self.domain), delta)
+        stated = {"noise_scale": noise_scale, "delta": delta, "gain": "none", "schedule": schedule}
+        self._set(width, PointMass(1.0), rate=drift, period=self.period, **stated)
+
+    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        self.posterior.update(arm, reward)
+        self.latest = self.posterior
+        if self.posterior.events >= self.period:
+            self.posterior = posterior_on(self.posterior.kernel, self.domain, self.posterior.ridge)
+
+    def recommend(self) -> int:
+        return int(self.latest.mean.argmax())
+
+
+def noise_variance(owner: str, noise_scale: float) -> float:
+    checks.positive(owner, "noise_scale", noise_scale)
+    return checks.scale(owner, "noise_scale", noise_scale) ** 2
+
+
+def bayesian_width(owner: str, schedule: str, arms: int, delta: float) -> Width:
+    """sqrt(beta_t) by the name of its schedule."""
+    confidence = checks.inside(owner, "delta", delta)
+    finite = checks.one_of(owner, "schedule", schedule, SCHEDULES) == "finite"
+    return widths.srinivas_finite(arms, confidence, 1.0) if finite else widths.practical()
+
+
+def block_length(horizon: int, rate: float) -> int:
+    """ceil(min(T, 12 rate^(-1/4)))."""
+    return horizon if rate == 0 else math.ceil(min(horizon, 12 * rate**-0.25))
+
+
+def drifting_at(rate: float) -> Form:
+    """The posterior that drifts at this rate, on as many arms as its covariance has room for."""
+
+    def form(kernel: Any, arms: Arms, ridge: float) -> Posterior:
+        n = len(arms)
+        memory = f"{n} arms, a covariance of {8e-9 * n**2:.1f} GB"
+        checks.needs(n <= LARGEST_COVARIANCE, "TVGPUCB", f"at most {LARGEST_COVARIANCE} arms", memory)
+        return DriftingPosterior(kernel, arms, ridge, checks.chance("TVGPUCB", "rate", rate))
+
+    return form

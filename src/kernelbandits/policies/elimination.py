@@ -1,0 +1,210 @@
+"""Batches of plays among the survivors; after each batch those that cannot be the best leave."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate, count
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks, widths
+from kernelbandits.checks import Array, Indices
+from kernelbandits.domains import Arms, argmax
+from kernelbandits.kernels import Kernel, Matern
+from kernelbandits.policies.base import Choice, Maximiser, Policy
+from kernelbandits.posterior import Posterior, posterior_on
+from kernelbandits.streams import as_randomness
+from kernelbandits.widths import Width
+
+
+class Elimination(Policy):
+    """X_1 = all arms; after batch i, with mean and sd of that batch's rewards alone,
+
+    X_{i+1} = { x in X_i : mean(x) + width sd(x) >= max over X_i of (mean - width sd) }.
+
+    Every reward counts as a play of its batch, whoever asked for it; the last batch has no end.
+    """
+
+    lengths: tuple[int, ...]
+    """The plays of each batch; they sum to the horizon."""
+    width: Width
+    survivors: Indices
+    """The arms of the batch being played, in order."""
+    batch: Posterior
+    """What the batch being played has taught; in the first one that is all there is."""
+
+    reuse_data: bool = False
+
+    def _set(self, lengths: tuple[int, ...], noise_scale: float, norm_bound: float, delta: float) -> None:
+        self._check_theory(noise_scale, norm_bound)
+        name, arms = type(self).__name__, len(self.domain)
+        claims, chance = arms * len(lengths), checks.inside(name, "delta", delta)
+        self.width = widths.fixed_design(noise_scale, norm_bound, self.posterior.ridge, chance, claims)
+        self._scale = checks.number(name, "width", self.width(1, 0.0))
+        self.lengths, self._ends = lengths, tuple(accumulate(lengths[:-1]))
+        self.survivors, self.batch = np.arange(arms), self.posterior
+        self.settings |= {"width": self.width.rule, "lengths": list(lengths), "gain": "none"}
+        self.settings |= {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta}
+
+    @property
+    def number(self) -> int:
+        """Which batch is being played, from 1."""
+        return 1 + bisect(self._ends, self.posterior.events)
+
+    def ask(self, t: int, rng: Any) -> Choice:
+        self._check_round(t)
+        arm = self._pick(as_randomness(rng).uniform("tie", t))
+        return Choice(self.domain.points[arm], arm, self._why(arm))
+
+    def _pick(self, u: float) -> int:
+        """The survivor to play, by the round's uniform."""
+        raise NotImplementedError
+
+    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        self.posterior.update(arm, reward)
+        if self.batch is not self.posterior:
+            self.batch.update(arm, reward)
+        if self.posterior.events in self._ends:
+            self.survivors = self._plausible()
+            if not self.reuse_data:
+                self.batch = posterior_on(self.posterior.kernel, self.domain, self.posterior.ridge)
+
+    def _plausible(self) -> Indices:
+        """The survivors with mean + width sd >= max (mean - width sd)."""
+        mean, reach = self.batch.mean[self.survivors], self._scale * self.batch.sd[self.survivors]
+        kept: Indices = self.survivors[mean + reach >= (mean - reach).max()]
+        return kept
+
+    def _why(self, arm: int) -> dict[str, float]:
+        """The estimate of the batch, its number and how many arms survive."""
+        mean, variance = float(self.batch.mean[arm]), float(self.batch.variance[arm])
+        known = {"mean": mean, "sd": math.sqrt(max(variance, 0.0))}
+        return known | {"batch": float(self.number), "survivors": float(len(self.survivors))}
+
+
+class BPE(Elimination):
+    """Li & Scarlett (2022), batched pure exploration: play the greatest sd of the batch among the survivors,
+
+    N_i = ceil(sqrt(T N_{i-1})), N_0 = 1, and width D + (R / sqrt(ridge)) sqrt(2 ln(2 |X| n_batches / delta)).
+
+    With a number of `batches` B, N_i = ceil(T^((1 - decay^i) / (1 - decay^B))) for i < B and the rest to the last;
+    decay is 1/2, or nu / (2 nu + d) for a Matern kernel. `reuse_data` never restarts the posterior, without a proof.
+    """
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        horizon: int,
+        delta: float = 0.1,
+        ridge: float = 1.0,
+        batches: int | None = None,
+        decay: float | None = None,
+        reuse_data: bool = False,
+        ties: str = "random",
+    ) -> None:
+        rounds = checks.whole("BPE", "horizon", horizon)
+        super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
+        checks.needs(isinstance(reuse_data, bool), "BPE", "reuse_data True or False", reuse_data)
+        self.reuse_data = reuse_data
+        rate = eigendecay(self.posterior.kernel, self.domain) if decay is None else checks.inside("BPE", "decay", decay)
+        wanted = square_roots(rounds)
+        if batches is not None:
+            wanted = powers(rounds, checks.whole("BPE", "batches", batches), rate)
+        self._set(truncated(wanted, rounds), noise_scale, norm_bound, delta)
+        self.settings |= {"batches": batches, "decay": rate, "reuse_data": reuse_data}
+        self.settings["exploration"] = "the greatest sd among the survivors"
+
+    def _pick(self, u: float) -> int:
+        return int(self.survivors[argmax(self.batch.sd[self.survivors], self.ties, u)])
+
+
+class REDS(Elimination):
+    """Salgia, Vakili & Zhao (2024), random exploration with domain shrinking: every survivor with the same chance,
+
+    N_{r+1} = 2 N_r, and width D + R sqrt((2 / ridge) ln(1 / delta')), delta' = delta / (2 |X| n_epochs).
+    """
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        horizon: int,
+        delta: float = 0.1,
+        ridge: float = 1.0,
+        first_epoch: int | None = None,
+        ties: str = "random",
+    ) -> None:
+        rounds = checks.whole("REDS", "horizon", horizon)
+        super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
+        first = ceil_root(rounds) if first_epoch is None else checks.whole("REDS", "first_epoch", first_epoch)
+        self._set(truncated(doublings(first), rounds), noise_scale, norm_bound, delta)
+        self.settings |= {"first_epoch": first, "exploration": "uniform over the survivors"}
+
+    def _pick(self, u: float) -> int:
+        return int(self.survivors[int(u * len(self.survivors))])
+
+
+class MVR(Maximiser):
+    """Vakili et al. (2021), maximum variance reduction: always the arm of the greatest sd, whatever the rewards."""
+
+    def __init__(self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random") -> None:
+        super().__init__(domain, kernel, ridge=ridge, ties=ties)
+        self._check_kernel()
+        self.settings |= {"exploration": "the greatest sd", "gain": "none"}
+
+    def index(self, t: int) -> Array:
+        return self.posterior.sd
+
+
+def truncated(wanted: Iterable[int], horizon: int) -> tuple[int, ...]:
+    """The lengths wanted until the horizon is used up, none beyond the rounds left."""
+    lengths, left = [], horizon
+    for length in wanted:
+        lengths.append(min(length, left))
+        left -= lengths[-1]
+        if not left:
+            break
+    return tuple(lengths)
+
+
+def square_roots(horizon: int) -> Iterator[int]:
+    """N_i = ceil(sqrt(T N_{i-1})), N_0 = 1."""
+    length = 1
+    while True:
+        length = ceil_root(horizon * length)
+        yield length
+
+
+def powers(horizon: int, batches: int, decay: float) -> Iterator[int]:
+    """N_i = ceil(T^((1 - decay^i) / (1 - decay^B))), i < B, and all that is left for i = B.
+
+    A power that is whole up to rounding is not raised to the next number.
+    """
+    for i in range(1, batches):
+        yield math.ceil(horizon ** ((1 - decay**i) / (1 - decay**batches)) * (1 - 1e-12))
+    yield horizon
+
+
+def doublings(first: int) -> Iterator[int]:
+    """N_r = N_1 2^(r-1)."""
+    return (first * 2**r for r in count())
+
+
+def ceil_root(number: int) -> int:
+    """ceil(sqrt(number)), exactly."""
+    return math.isqrt(number - 1) + 1
+
+
+def eigendecay(kernel: Kernel, arms: Arms) -> float:
+    """nu / (2 nu + d) for a Matern kernel, 1/2 for all others."""
+    return kernel.nu / (2 * kernel.nu + arms.dimension) if isinstance(kernel, Matern) else 0.5

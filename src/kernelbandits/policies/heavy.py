@@ -1,0 +1,59 @@
+"""A rule for heavy-tailed rewards: IGP-UCB on rewards that are truncated to zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kernelbandits import checks, widths
+from kernelbandits.exploration import PointMass
+from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.theory.gains import gain_name, gain_term
+
+
+class TGPUCB(IndexPolicy):
+    """Ray Chowdhury & Gopalan (2019): mean + beta_t sd at ridge 1 + 2/T for rewards with E|Y|^(1 + a) <= v,
+
+    beta_t = D + 3 b_{t-1} sqrt(gamma_{t-1} + 1 + ln(1/delta)),   b_n = v^(1 / (1 + a)) n^(1 / (2 (1 + a))).
+
+    The n-th reward is learnt as 0 where |y| > b_n. a is `excess`, v `moment_bound`, by default
+    (D^2 + R^2)^((1 + a) / 2), which holds for |f| <= D and noise of variance at most R^2.
+    """
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        horizon: int,
+        delta: float = 0.1,
+        excess: float = 1.0,
+        moment_bound: float | None = None,
+        gain: str | Callable[[int], float] = "realised",
+        ties: str = "random",
+    ) -> None:
+        ridge = 1 + 2 / checks.whole("TGPUCB", "horizon", horizon)
+        super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
+        self._check_theory(noise_scale, norm_bound)
+        checks.needs(checks.is_number(excess) and 0 < excess <= 1, "TGPUCB", "excess in (0, 1]", excess)
+        bound = second_moment(noise_scale, norm_bound, excess) if moment_bound is None else moment_bound
+        self.level = widths.truncation_level(checks.positive("TGPUCB", "moment_bound", bound), excess)
+        checks.scale("TGPUCB", "moment_bound^(1 / (1 + excess))", self.level(1))
+        self.truncated = 0
+        """Rewards learnt as zero so far."""
+        term = gain_term(gain, self.posterior.kernel, self.domain, ridge)
+        width = widths.truncated(self.level, norm_bound, checks.inside("TGPUCB", "delta", delta), term)
+        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": gain_name(gain)}
+        self._set(width, PointMass(1.0), excess=excess, moment_bound=bound, **stated)
+
+    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        beyond = abs(reward) > self.level(self.posterior.events + 1)
+        self.posterior.update(arm, 0.0 if beyond else reward)
+        self.truncated += beyond
+
+
+def second_moment(noise_scale: float, norm_bound: float, excess: float) -> float:
+    """E|Y|^(1 + a) <= (E Y^2)^((1 + a) / 2) <= (D^2 + R^2)^((1 + a) / 2)."""
+    return float((norm_bound**2 + noise_scale**2) ** ((1 + excess) / 2))

@@ -1,0 +1,146 @@
+"""Independent arms: rules that learn nothing of an arm from the others, as floors for those that do.
+
+The kernel serves the common posterior alone, which says what to recommend; what is played depends on the counts and
+reward sums of each arm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, Indices
+from kernelbandits.domains import argmax
+from kernelbandits.policies.base import Choice, Maximiser, Policy
+from kernelbandits.streams import as_randomness
+
+
+class IndependentArms(Policy):
+    """Counts n_i and reward sums S_i of R-sub-Gaussian arms."""
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        ridge: float = 1.0,
+        ties: str = "random",
+        horizon: int | None = None,
+    ) -> None:
+        super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
+        self.noise_scale = checks.scale(type(self).__name__, "noise_scale", noise_scale)
+        if self.noise_scale == 0:
+            self._say_once("noise_scale R = 0 makes its width degenerate")
+        self.settings |= {"noise_scale": noise_scale, "kernel": "for the recommendation only", "gain": "none"}
+
+
+class UCB1(IndependentArms, Maximiser):
+    """Auer, Cesa-Bianchi & Fischer (2002): every arm once, then the greatest ybar_i + R sqrt(8 ln(n) / n_i),
+
+    n the number of rewards so far. R = 1/2, rewards in [0, 1], is the original sqrt(2 ln(n) / n_i).
+    """
+
+    def __init__(
+        self, domain: Any, kernel: Any, *, noise_scale: float, ridge: float = 1.0, ties: str = "random"
+    ) -> None:
+        super().__init__(domain, kernel, noise_scale=noise_scale, ridge=ridge, ties=ties)
+        self.settings |= {"width": "R sqrt(8 ln(n) / n_i)", "exploration": "upper confidence, arm by arm"}
+
+    def index(self, t: int) -> Array:
+        """The upper confidence bounds; while arms are unplayed, 0 for those and minus infinity for the others."""
+        counts, n = self.posterior.counts, self.posterior.events
+        if not counts.all():
+            return np.where(counts == 0, 0.0, -math.inf)
+        return self.posterior.tally.sums / counts + self.noise_scale * np.sqrt(8 * math.log(n) / counts)
+
+
+class GaussianTS(IndependentArms):
+    """Agrawal & Goyal (2013): draw theta_i ~ N(S_i / (n_i + 1), R^2 / (n_i + 1)) for each arm, play the greatest.
+
+    R = 1 is the original, for rewards in [0, 1].
+    """
+
+    def __init__(
+        self, domain: Any, kernel: Any, *, noise_scale: float, ridge: float = 1.0, ties: str = "random"
+    ) -> None:
+        super().__init__(domain, kernel, noise_scale=noise_scale, ridge=ridge, ties=ties)
+        self.settings |= {"width": "R / sqrt(n_i + 1)", "exploration": "an independent draw for each arm"}
+
+    def sample(self, z: Array) -> Array:
+        """theta over all arms, from n standard normals."""
+        held = self.posterior.counts + 1
+        return self.posterior.tally.sums / held + self.noise_scale * z / np.sqrt(held)
+
+    def ask(self, t: int, rng: Any) -> Choice:
+        self._check_round(t)
+        randomness = as_randomness(rng)
+        tie, normals = randomness.uniform("tie", t), randomness.normal("sample", t, len(self.domain))
+        sample = self.sample(normals)
+        arm = argmax(sample, self.ties, tie)
+        return Choice(self.domain.points[arm], arm, {"sample": float(sample[arm]), **self._why(arm)})
+
+
+class UCBRevisited(IndependentArms, Maximiser):
+    """Auer & Ortner (2010): stages m = 0, 1, ..., floor(log2(T / e) / 2) with the gap guessed as g = 2^-m.
+
+    Every arm left is played until it has n_m = ceil(8 R^2 ln(T g^2) / g^2) rewards; then those are dropped with
+    ybar + r < max (ybar - r), r = R sqrt(2 ln(T g^2) / n_m). Arms left after the last stage are played evenly.
+    R = 1/2, rewards in [0, 1], is the original: n_m = ceil(2 ln(T g^2) / g^2), r = sqrt(ln(T g^2) / (2 n_m)).
+    """
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        horizon: int,
+        ridge: float = 1.0,
+        ties: str = "random",
+    ) -> None:
+        rounds = checks.whole("UCBRevisited", "horizon", horizon)
+        super().__init__(domain, kernel, noise_scale=noise_scale, ridge=ridge, ties=ties, horizon=rounds)
+        self.log_horizon = math.log(rounds)
+        self.stages = 1 + math.floor((self.log_horizon - 1) / math.log(4))
+        self.stage = 0
+        self.left: Indices = np.arange(len(self.domain))
+        """The arms not dropped, in order."""
+        self.settings |= {"width": "R sqrt(2 ln(T g^2) / n_m)", "exploration": "every arm left, evenly"}
+
+    def plays(self, stage: int) -> int:
+        """n_m, at least 1."""
+        return max(1, math.ceil(8 * self.noise_scale**2 * self._confidence(stage) * 4.0**stage))
+
+    def radius(self, stage: int) -> float:
+        """r = R sqrt(2 ln(T g^2) / n_m)"""
+        return self.noise_scale * math.sqrt(2 * self._confidence(stage) / self.plays(stage))
+
+    def _confidence(self, stage: int) -> float:
+        """ln(T g^2)"""
+        return self.log_horizon - stage * math.log(4)
+
+    def index(self, t: int) -> Array:
+        """Minus the count of an arm that is left, minus infinity for one that is not."""
+        index = np.full(len(self.domain), -math.inf)
+        index[self.left] = -self.posterior.counts[self.left]
+        return index
+
+    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        super()._learn(arm, reward, note)
+        while self._stage_is_over():
+            self._drop()
+
+    def _stage_is_over(self) -> bool:
+        undecided = self.stage < self.stages and len(self.left) > 1
+        return undecided and int(self.posterior.counts[self.left].min()) >= self.plays(self.stage)
+
+    def _drop(self) -> None:
+        mean = self.posterior.tally.sums[self.left] / self.posterior.counts[self.left]
+        radius = self.radius(self.stage)
+        self.left = self.left[mean + radius >= mean.max() - radius]
+        self.stage += 1

@@ -1,0 +1,160 @@
+"""Partitioned upper confidence: a small posterior for each cell of a partition that is refined as rewards come in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+from kernelbandits.kernels import Matern
+from kernelbandits.policies.base import Maximiser
+from kernelbandits.policies.cells import Cube, unit_cube
+from kernelbandits.posterior import Posterior, posterior_on
+
+USUAL_NU = 2.5
+"""The smoothness taken for a kernel that states none."""
+
+
+def thesis(n: int, side: float, nu: float, dimension: int) -> bool:
+    """n > side^(-2 nu)"""
+    return bool(n * side ** (2 * nu) > 1)
+
+
+def aistats(n: int, side: float, nu: float, dimension: int) -> bool:
+    """n + 1 > side^(-1/b), b = (d + 1) / (d + 2 nu)"""
+    return bool((n + 1) * side ** ((dimension + 2 * nu) / (dimension + 1)) > 1)
+
+
+def never(n: int, side: float, nu: float, dimension: int) -> bool:
+    return False
+
+
+SPLITS: Mapping[str, Callable[[int, float, float, int], bool]] = {"thesis": thesis, "aistats": aistats, "never": never}
+"""Whether a cell with n rewards has had its share."""
+
+
+@dataclass(eq=False)
+class Cell:
+    """A cube of arms, and what was learnt of them since it was made; None before the first reward."""
+
+    cube: Cube
+    posterior: Posterior | None = None
+
+
+class PiGPUCB(Maximiser):
+    """Janz, Burt & Gonzalez (2020): mean_A + beta_A sd_A, each of the data that fell in the arm's cell A, with
+
+    beta_A = D + R sqrt(2 (gamma_A + 1 + ln(F/delta))), gamma_A = L_A / 2 and F = 4 (T + 1)^(d / (2 nu)).
+
+    A cell of side s is halved in every coordinate once it has more than s^(-2 nu) rewards; its children start without
+    data unless `inherit_data`. The cells are cubes of the unit cube.
+    """
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        horizon: int,
+        delta: float = 0.1,
+        ridge: float = 1.0,
+        nu: float | None = None,
+        split: str = "thesis",
+        inherit_data: bool = False,
+        ties: str = "random",
+    ) -> None:
+        rounds = checks.whole("PiGPUCB", "horizon", horizon)
+        super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=rounds)
+        self._check_theory(noise_scale, norm_bound)
+        if ridge < 1:
+            self._say_once(f"its guarantee needs a ridge of at least 1, got {ridge:g}")
+        self.split = SPLITS[checks.one_of("PiGPUCB", "split", split, SPLITS)]
+        checks.needs(isinstance(inherit_data, bool), "PiGPUCB", "inherit_data True or False", inherit_data)
+        self.nu = smoothness(self.posterior.kernel) if nu is None else checks.positive("PiGPUCB", "nu", nu)
+        self.noise_scale, self.norm_bound, self.inherit_data = noise_scale, norm_bound, inherit_data
+        claims = log_cells(rounds, self.domain.dimension, self.nu)
+        self.paid = 1 + claims - math.log(checks.inside("PiGPUCB", "delta", delta))
+        self.unit, root, geometry = unit_cube(self.domain.points)
+        self.cells = [Cell(root)]
+        self._home = np.zeros(len(self.domain), dtype=np.int64)
+        self._mean, self._sd, self._width = np.empty((3, len(self.domain)))
+        self._show(self.cells[0])
+        self.settings |= {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "nu": self.nu}
+        self.settings |= {"split": split, "inherit_data": inherit_data, "cells": geometry, "gain": "realised"}
+        self.settings |= {"width": "D + R sqrt(2 (L_A/2 + 1 + ln(F/delta)))", "exploration": "PointMass(c=1.0)"}
+
+    def width(self, log_det: float) -> float:
+        """beta_A = D + R sqrt(2 (L_A / 2 + 1 + ln(F/delta)))."""
+        return self.norm_bound + self.noise_scale * math.sqrt(2 * (log_det / 2 + self.paid))
+
+    def index(self, t: int) -> Array:
+        return self._mean + self._width * self._sd
+
+    def cell_of(self, arm: int) -> Cell:
+        return self.cells[int(self._home[arm])]
+
+    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        super()._learn(arm, reward, note)
+        cell = self.cell_of(arm)
+        told = self._told(cell, arm, reward)
+        self._show(cell)
+        full = self.split(told.events, cell.cube.side, self.nu, self.domain.dimension)
+        if full and cell.cube.divides(self.unit):
+            self._divide(cell)
+
+    def _told(self, cell: Cell, arm: int, reward: float) -> Posterior:
+        """The posterior of the cell after one more reward."""
+        if cell.posterior is None:
+            points = self.domain.points[cell.cube.arms]
+            cell.posterior = posterior_on(self.posterior.kernel, points, self.posterior.ridge)
+        cell.posterior.update(int(cell.cube.arms.searchsorted(arm)), reward)
+        return cell.posterior
+
+    def _show(self, cell: Cell) -> None:
+        """Write what the cell knows of its arms into the vectors over all arms."""
+        arms, known = cell.cube.arms, cell.posterior
+        self._mean[arms] = 0.0 if known is None else known.mean
+        self._sd[arms] = np.sqrt(self.posterior.prior[arms]) if known is None else known.sd
+        self._width[arms] = self.width(0.0 if known is None else known.log_det)
+
+    def _divide(self, parent: Cell) -> None:
+        """Put the children in the parent's place."""
+        place = int(self._home[parent.cube.arms[0]])
+        children = [Cell(cube) for cube in parent.cube.halves(self.unit)]
+        places = (place, *range(len(self.cells), len(self.cells) + len(children) - 1))
+        self.cells[place], self.cells[len(self.cells) :] = children[0], children[1:]
+        for where, child in zip(places, children, strict=True):
+            self._home[child.cube.arms] = where
+            if self.inherit_data:
+                self._inherit(parent, child)
+            self._show(child)
+
+    def _inherit(self, parent: Cell, child: Cell) -> None:
+        """The parent's rewards of the child's arms; counts and sums are all a posterior needs of them."""
+        assert parent.posterior is not None
+        counts, sums = parent.posterior.counts, parent.posterior.tally.sums
+        for row in parent.cube.arms.searchsorted(child.cube.arms):
+            for _ in range(counts[row]):
+                self._told(child, int(parent.cube.arms[row]), float(sums[row] / counts[row]))
+
+    def _why(self, arm: int) -> dict[str, float]:
+        """What the cell of the arm knows of it, and the side of the cell."""
+        known = {"mean": float(self._mean[arm]), "sd": float(self._sd[arm]), "width": float(self._width[arm])}
+        return known | {"side": self.cell_of(arm).cube.side}
+
+
+def log_cells(horizon: int, dimension: int, nu: float) -> float:
+    """ln F, F = 4 (T + 1)^(d / (2 nu)) the number of cells there may ever be."""
+    return math.log(4) + dimension / (2 * nu) * math.log(horizon + 1)
+
+
+def smoothness(kernel: Any) -> float:
+    """nu of a Matern kernel, else 5/2."""
+    return kernel.nu if isinstance(kernel, Matern) else USUAL_NU

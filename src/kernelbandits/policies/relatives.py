@@ -1,0 +1,54 @@
+"""Close relatives of Generic-GP: one random multiplier a round from another law, on another width."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kernelbandits import checks
+from kernelbandits.exploration import DiscretisedGaussian, RootExponential
+from kernelbandits.policies.generic import GenericGP
+from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.widths import Width
+
+
+class RandUCB(GenericGP):
+    """Vaswani, Mehrabian, Durand & Kveton (2020): mean + w_t (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L)) sd,
+
+    w_t from a Gaussian of the given scale, truncated to [0, upper] and discretised to equally spaced points, the
+    greatest with chance `top`. One weight serves all arms (the coupled rule).
+    """
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        points: int = 20,
+        scale: float = 1 / 8,
+        upper: float = 1.0,
+        top: float = 1e-7,
+        ridge: float = 1.0,
+        delta: float = 0.1,
+        ties: str = "random",
+    ) -> None:
+        law = DiscretisedGaussian(points, scale, upper, top)
+        theory = {"noise_scale": noise_scale, "norm_bound": norm_bound, "ridge": ridge, "delta": delta}
+        super().__init__(domain, kernel, law, ties=ties, **theory)
+
+
+class IRGPUCB(IndexPolicy):
+    """Takeno, Inatsu & Karasuyama (2023): mean + sqrt(zeta_t) sd at ridge R^2, R the noise's standard deviation,
+
+    zeta_t = 2 ln(|X| / 2) + an exponential number of mean 2; the shift is zero for one arm.
+    """
+
+    def __init__(self, domain: Any, kernel: Any, *, noise_scale: float, ties: str = "random") -> None:
+        checks.positive("IRGPUCB", "noise_scale", noise_scale)
+        ridge = checks.scale("IRGPUCB", "noise_scale", noise_scale) ** 2
+        super().__init__(domain, kernel, ridge=ridge, ties=ties)
+        self._check_kernel()
+        law = RootExponential(shift=max(0.0, 2 * math.log(len(self.domain) / 2)), mean=2.0)
+        self._set(Width("1", lambda t: (1.0, 0.0, 0.0)), law, noise_scale=noise_scale, gain="none")

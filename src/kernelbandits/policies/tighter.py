@@ -1,0 +1,196 @@
+"""Tighter confidence sets: a ball of residuals met with a ball of norms, and the greatest f(x) over both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Unpack
+
+import numpy as np
+
+from kernelbandits import checks, widths
+from kernelbandits.checks import Array
+from kernelbandits.domains import argmax
+from kernelbandits.exploration import PointMass
+from kernelbandits.policies.base import Choice, Maximiser
+from kernelbandits.policies.duality import Dual
+from kernelbandits.policies.generic import GenericSettings
+from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.posterior import Columns, Posterior, Spectrum, posterior_on
+from kernelbandits.streams import as_randomness
+
+
+class AMMUCB(IndexPolicy):
+    """Flynn & Reeb (2024), closed form: mean + sqrt((R^2 / ridge) (2 ln(1/delta) + L) + D^2) sd.
+
+    The ridge fixes the scale of their Gaussian mixture: c = R^2 / ridge.
+    """
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        delta: float = 0.1,
+        ridge: float = 1.0,
+        ties: str = "random",
+    ) -> None:
+        super().__init__(domain, kernel, ridge=ridge, ties=ties)
+        self._check_theory(noise_scale, norm_bound)
+        width = widths.mixture(noise_scale, norm_bound, ridge, checks.inside("AMMUCB", "delta", delta))
+        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": "realised"}
+        self._set(width, PointMass(1.0), **stated)
+
+    def band(self, t: int) -> tuple[Array, Array]:
+        """Lower and upper bounds of f on all arms, which hold in all rounds at once with chance 1 - delta."""
+        return self.index(t, -1.0), self.index(t)
+
+
+class ResidualBall(Maximiser):
+    """f lies in {f : |y - f(x)| <= R_t, ||f|| <= D} in all rounds at once with chance 1 - delta,
+
+    R_t^2 = y' (I + K / ridge)^-1 y + R^2 (L + 2 ln(1/delta)).
+
+    For every a > 0 and f in the set, with q_a = y' (K + a I)^-1 y and the posterior at ridge a,
+
+    f(x) <= mean_a(x) + sqrt((R_t^2 - a q_a) / a + D^2) sd_a(x).
+    """
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        delta: float = 0.1,
+        ridge: float = 1.0,
+        ties: str = "random",
+    ) -> None:
+        super().__init__(domain, kernel, ridge=ridge, ties=ties)
+        self._check_theory(noise_scale, norm_bound)
+        self.noise_scale, self.norm_bound = float(noise_scale), float(norm_bound)
+        self.delta = checks.inside(type(self).__name__, "delta", delta)
+        self.settings |= {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta}
+        self.settings |= {"gain": "realised", "exploration": "none"}
+
+    def band(self, t: int) -> tuple[Array, Array]:
+        """Lower and upper bounds of f on all arms, which hold in all rounds at once with chance 1 - delta."""
+        raise NotImplementedError
+
+    @property
+    def noise_radius(self) -> float:
+        """R sqrt(L + 2 ln(1/delta)): what the noise adds to the radius, in squares."""
+        return self.noise_scale * math.sqrt(self.posterior.log_det + 2 * math.log(1 / self.delta))
+
+    def _say_empty(self) -> None:
+        self._say_once("its confidence set is empty: noise_scale or norm_bound is too small for these rewards")
+
+
+class DMMUCB(ResidualBall):
+    """Flynn & Reeb (2024), dual grid: the least of the bounds over finitely many a, the ridge itself among them."""
+
+    levels: tuple[Posterior, ...]
+    """One posterior for each a."""
+    losses: Array
+    """a q_a = min over f of |y - f(x)|^2 + a ||f||^2, for each a."""
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        alphas: Iterable[float] | None = None,
+        **settings: Unpack[GenericSettings],
+    ) -> None:
+        super().__init__(domain, kernel, **settings)
+        ridge = self.posterior.ridge
+        chosen = (ridge * 4.0 ** np.arange(-3, 4)).tolist() if alphas is None else alphas
+        many = isinstance(chosen, Iterable) and not isinstance(chosen, str)
+        checks.needs(many, "DMMUCB", "a sequence of alphas > 0", alphas)
+        self.alphas: Array = np.array(sorted({checks.positive("DMMUCB", "alphas", a) for a in chosen} | {ridge}))
+        self.levels = tuple(
+            self.posterior if a == ridge else posterior_on(self.posterior.kernel, self.domain, float(a))
+            for a in self.alphas
+        )
+        self.losses = np.zeros(len(self.alphas))
+        self._own = int((self.alphas == ridge).argmax())
+        self.settings |= {"alphas": tuple(self.alphas.tolist()), "width": "the least over alphas"}
+
+    def index(self, t: int) -> Array:
+        self._check_round(t)
+        mean, reach = self._bounds()
+        return np.asarray((mean + reach).min(0))
+
+    def band(self, t: int) -> tuple[Array, Array]:
+        mean, reach = self._bounds()
+        return (mean - reach).max(0), self.index(t)
+
+    def _bounds(self) -> tuple[Array, Array]:
+        """(alphas, arms): mean_a and sqrt((R_t^2 - a q_a) / a + D^2) sd_a."""
+        radius = self.losses[self._own] + self.noise_radius**2
+        square = radius - self.losses + self.alphas * self.norm_bound**2
+        if (square < -1e-9 * radius).any():
+            self._say_empty()
+        width = np.sqrt(np.maximum(square, 0.0)) / np.sqrt(self.alphas)
+        variance = np.array([posterior.variance for posterior in self.levels])
+        mean = np.array([posterior.mean for posterior in self.levels])
+        return mean, width[:, None] * np.sqrt(np.maximum(variance, 0.0))
+
+    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        """a q_a grows by a (reward - mean)^2 / (a + variance), both of before."""
+        for place, posterior in enumerate(self.levels):
+            surprise = reward - float(posterior.mean[arm])
+            share = posterior.ridge / (posterior.ridge + max(float(posterior.variance[arm]), 0.0))
+            self.losses[place] += share * surprise * surprise
+            posterior.update(arm, reward)
+
+
+class CMMUCB(ResidualBall):
+    """Flynn & Reeb (2024), exact: the greatest f(x) over the set, which is the least of the bounds over all a > 0."""
+
+    def __init__(self, domain: Any, kernel: Any, **settings: Unpack[GenericSettings]) -> None:
+        super().__init__(domain, kernel, **settings)
+        self.columns = Columns(self.posterior.kernel, self.domain.points)
+        self.spectrum = self._spectrum()
+        self.settings |= {"width": "the least over all alpha > 0"}
+
+    def index(self, t: int) -> Array:
+        self._check_round(t)
+        return self._unit * self._dual().upper()
+
+    def band(self, t: int) -> tuple[Array, Array]:
+        self._check_round(t)
+        dual = self._dual()
+        return -self._unit * dual.negated().upper(), self._unit * dual.upper()
+
+    def ask(self, t: int, rng: Any) -> Choice:
+        self._check_round(t)
+        tie = as_randomness(rng).uniform("tie", t)
+        index = self._unit * self._dual().contest()
+        arm = argmax(index, self.ties, tie)
+        return Choice(self.domain.points[arm], arm, {"index": float(index[arm]), **self._why(arm)})
+
+    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        self.columns.add(arm)
+        super()._learn(arm, reward, note)
+        self.spectrum = self._spectrum()
+
+    def _spectrum(self) -> Spectrum:
+        posterior = self.posterior
+        return Spectrum.of(self.columns, posterior.counts, posterior.tally.sums, posterior.prior)
+
+    @property
+    def _unit(self) -> float:
+        """Rewards are measured in it, so that their squares stay numbers."""
+        return max(1.0, self.posterior.tally.largest)
+
+    def _dual(self) -> Dual:
+        unit, prior = self._unit, self.posterior.prior
+        spectrum = self.spectrum.scaled(1 / unit)
+        dual = Dual(spectrum, prior, self.posterior.ridge, self.noise_radius / unit, self.norm_bound / unit)
+        if dual.empty:
+            self._say_empty()
+        return dual

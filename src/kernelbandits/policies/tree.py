@@ -1,0 +1,118 @@
+"""Adaptive discretisation: a tree of cells, refined where a cell is known better than its centre can tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks, widths
+from kernelbandits.checks import Array, Indices
+from kernelbandits.domains import tied
+from kernelbandits.policies.base import Maximiser
+from kernelbandits.policies.cells import Cube, unit_cube
+
+LARGEST_MEDOID = 2000
+"""Cells of more arms are represented by the arm nearest to their mean point."""
+
+
+class AdaptiveTree(Maximiser):
+    """Shekhar & Javidi (2018), for |f| <= D: a leaf is a cell of arms with a centre c, and is worth
+
+    I = min(UCB(c), UCB(c') + V') + V,    UCB = mean + (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L)) sd,
+
+    where V = D max d_k(x, c) over its arms bounds |f(x) - f(c)|, d_k(x, z)^2 = k(x, x) + k(z, z) - 2 k(x, z), and
+    c', V' are its parent's. The centre of the leaf of the greatest I is played, after every such leaf whose band
+    width sd(c) is no wider than V was divided into its half-cubes.
+    """
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        delta: float = 0.1,
+        ridge: float = 1.0,
+        ties: str = "random",
+    ) -> None:
+        super().__init__(domain, kernel, ridge=ridge, ties=ties)
+        self._check_theory(noise_scale, norm_bound)
+        confidence = checks.inside("AdaptiveTree", "delta", delta)
+        self.width = widths.self_normalised(noise_scale, norm_bound, ridge, confidence)
+        self.norm_bound = norm_bound
+        self.unit, root, geometry = unit_cube(self.domain.points)
+        self.leaves: dict[int, Cube] = {}
+        """centre -> cell"""
+        n = len(self.domain)
+        self._spread, self._parent_spread = np.full((2, n), -math.inf)
+        self._parent = np.zeros(n, dtype=np.int64)
+        self._grow(root, 0, math.inf)
+        self._settle()
+        self.settings |= {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "cells": geometry}
+        self.settings |= {"width": self.width.rule, "exploration": "PointMass(c=1.0)", "gain": "realised"}
+
+    def index(self, t: int) -> Array:
+        """I of the leaf an arm is the centre of, minus infinity for all other arms."""
+        upper = self.posterior.mean + self._width() * self.posterior.sd
+        values: Array = np.minimum(upper, upper[self._parent] + self._parent_spread) + self._spread
+        return values
+
+    def _width(self) -> float:
+        return self.width(1, self.posterior.log_det)
+
+    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        super()._learn(arm, reward, note)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Divide leaves of the greatest index until none of them is to be divided."""
+        while ripe := self._ripe():
+            for centre in ripe:
+                self._divide(centre)
+
+    def _ripe(self) -> list[int]:
+        """Those with width sd(c) <= V and more than one arm."""
+        best = tied(self.index(1))
+        band = self._width() * np.sqrt(np.maximum(self.posterior.variance[best], 0.0))
+        return [int(c) for c in best[band <= self._spread[best]] if self.leaves[int(c)].divides(self.unit)]
+
+    def _divide(self, centre: int) -> None:
+        cell, spread = self.leaves.pop(centre), float(self._spread[centre])
+        self._spread[centre] = -math.inf
+        for part in cell.parts(self.unit):
+            self._grow(part, centre, spread)
+
+    def _grow(self, cell: Cube, parent: int, parent_spread: float) -> None:
+        """A new leaf below the parent."""
+        centre, distance = self._centre(cell.arms)
+        self.leaves[centre] = cell
+        self._spread[centre] = self.norm_bound * distance if cell.divides(self.unit) else 0.0
+        self._parent[centre], self._parent_spread[centre] = parent, parent_spread
+
+    def _centre(self, arms: Indices) -> tuple[int, float]:
+        """The medoid in d_k, of equals the lexicographically least, and the greatest distance from it."""
+        if len(arms) == 1:
+            return int(arms[0]), 0.0
+        if len(arms) > LARGEST_MEDOID:
+            offsets = self.unit[arms] - self.unit[arms].mean(0)
+            centre = self._least(arms, (offsets**2).sum(1))
+            return int(arms[centre]), float(self._distances(arms, arms[[centre]]).max())
+        distances = self._distances(arms, arms)
+        np.fill_diagonal(distances, 0.0)
+        centre = self._least(arms, distances.sum(1))
+        return int(arms[centre]), float(distances[centre].max())
+
+    def _least(self, arms: Indices, costs: Array) -> int:
+        rows = tied(-costs)
+        return int(rows[np.lexsort(self.unit[arms[rows]].T[::-1])[0]])
+
+    def _distances(self, arms: Indices, others: Indices) -> Array:
+        """d_k(x, z) = sqrt(k(x, x) + k(z, z) - 2 k(x, z)) for x among the arms, z among the others."""
+        points, prior = self.domain.points, self.posterior.prior
+        squares = prior[arms, None] + prior[others] - 2 * self.posterior.kernel(points[arms], points[others])
+        distances: Array = np.sqrt(np.maximum(squares, 0.0))
+        return distances

@@ -1,0 +1,129 @@
+"""Unknown variance: the rule learns bounds on the noise and moves its ridge with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks, widths
+from kernelbandits.exploration import PointMass
+from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.posterior import RefitPosterior
+
+SHARES = 4
+"""The bounds on the noise hold with chance 1 - 3 delta', all with 1 - 4 delta'."""
+
+
+class StreamingUCB(IndexPolicy):
+    """Durand, Maillard & Pineau (2018): bounds s_- <= sigma <= s_+ on the noise, learnt from the residuals, and
+
+    mean + D (1 + sqrt(2 ln(1/delta') + L_-)) sd at ridge s_+^2 / D^2,   L_- = log det(I + K D^2 / s_-^2).
+
+    It is the known-variance index at s_+ (where s_+ / sqrt(ridge) = D) with the log-determinant of s_-.
+    """
+
+    posterior: RefitPosterior
+    noise_bounds: tuple[float, float]
+    """(s_-, s_+)"""
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        least_noise: float | None = None,
+        delta: float = 0.1,
+        ties: str = "random",
+    ) -> None:
+        for name, value in (("noise_scale", noise_scale), ("norm_bound", norm_bound)):
+            checks.positive("StreamingUCB", name, checks.scale("StreamingUCB", name, value))
+        least = noise_scale / 100 if least_noise is None else checks.number("StreamingUCB", "least_noise", least_noise)
+        bounds = f"0 < least_noise <= noise_scale {noise_scale}"
+        checks.needs(0 < least <= noise_scale and ridge_of(least, norm_bound) > 0, "StreamingUCB", bounds, least)
+        super().__init__(domain, kernel, ridge=ridge_of(noise_scale, norm_bound), ties=ties, form=RefitPosterior)
+        self._check_theory(noise_scale, norm_bound)
+        self.norm_bound, self.noise_bounds = float(norm_bound), (float(least), float(noise_scale))
+        self.delta = checks.inside("StreamingUCB", "delta", delta) / (1 if least == noise_scale else SHARES)
+        self.least_log_det = self._scatter = 0.0
+        self._centres = np.zeros(len(self.domain))
+        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": "realised"}
+        self._set(widths.unknown_variance(norm_bound, self.delta), PointMass(1.0), least_noise=least, **stated)
+
+    def width_at(self, t: int) -> float:
+        """D (1 + sqrt(2 ln(1/delta') + L_-))."""
+        return self.width(t, self.least_log_det)
+
+    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        """Residuals at the ridge so far give s_-, then L_-, then s_+; the ridge follows s_+."""
+        super()._learn(arm, reward, note)
+        self._centre(arm, reward)
+        (least, most), spread = self.noise_bounds, self.residual_spread
+        lower = max(least, min(most, self._lower(spread))) if least < most else least
+        self.least_log_det = self.posterior.log_det_of(self.posterior.weights, ridge_of(lower, self.norm_bound))
+        upper = min(most, max(lower, self._upper(spread))) if least < most else most
+        self.noise_bounds = (lower, upper)
+        if upper < most:
+            self.posterior.refit(ridge_of(upper, self.norm_bound))
+
+    def _lower(self, spread: float) -> float:
+        """(spread - D sqrt(ridge e / t)) / (1 + sqrt(2 c_t / t))."""
+        t, ridge = self.posterior.events, self.posterior.ridge
+        bias = self.norm_bound * math.sqrt(ridge * self.leverage / t)
+        lower = (spread - bias) / (1 + math.sqrt(2 * deviation_at(t, self.delta) / t))
+        if lower > self.noise_bounds[1]:
+            self._say_once("the rewards vary more than noise_scale and norm_bound allow", "noise")
+        return lower
+
+    def _upper(self, spread: float) -> float:
+        """s with a s = spread + 2 sqrt(b s): (sqrt(b) + sqrt(b + a spread))^2 / a^2, b = D sqrt(ridge d_t) / (2 t)."""
+        t, price = self.posterior.events, 2 * math.log(1 / self.delta) + self.least_log_det
+        slope = slope_at(t, deviation_at(t, self.delta), price)
+        if slope <= 0:
+            return math.inf
+        bias = self.norm_bound * math.sqrt(self.posterior.ridge * price) / (2 * t)
+        upper = ((math.sqrt(bias) + math.sqrt(bias + slope * spread)) / slope) ** 2
+        if upper < self.noise_bounds[0]:
+            self._say_once("the rewards vary less than least_noise allows", "noise")
+        return upper
+
+    def _centre(self, arm: int, reward: float) -> None:
+        """Welford: the mean reward of the arm, and the sum of squares about the means of all arms."""
+        before = float(self._centres[arm])
+        after = before + (reward - before) / int(self.posterior.counts[arm])
+        self._centres[arm] = after
+        self._scatter += (reward - before) * (reward - after)
+
+    @property
+    def residual_spread(self) -> float:
+        """sqrt(mean of (y_s - mean(x_s))^2) over the rewards the mean was fitted to."""
+        between = float(self.posterior.counts @ (self._centres - self.posterior.mean) ** 2)
+        return math.sqrt((self._scatter + between) / self.posterior.events)
+
+    @property
+    def leverage(self) -> float:
+        """e = 1 - 1 / max_s (1 + var_{s-1}(x_s) / ridge), k(x, x) for the variance: exact where that is constant."""
+        largest = float(self.posterior.prior[self.posterior.support].max())
+        return largest / (largest + self.posterior.ridge)
+
+
+def ridge_of(noise: float, norm_bound: float) -> float:
+    """(s / D)^2."""
+    ratio = noise / norm_bound
+    return ratio * ratio
+
+
+def deviation_at(t: int, delta: float) -> float:
+    """c_t = ln(e/delta) (1 + ln(pi^2 ln(t) / 6) / ln(1/delta)); infinite before t = 3, when nothing is known yet."""
+    if t < 3:
+        return math.inf
+    return math.log(math.e / delta) * (1 + math.log(math.pi**2 * math.log(t) / 6) / math.log(1 / delta))
+
+
+def slope_at(t: int, deviation: float, price: float) -> float:
+    """a = 1 - sqrt(c_t / t) - sqrt((c_t + 2 d_t) / t)."""
+    return 1 - math.sqrt(deviation / t) - math.sqrt((deviation + 2 * price) / t)

@@ -1,0 +1,56 @@
+"""Exponential weights: rewards fade, so that a drifting function is followed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks, widths
+from kernelbandits.exploration import PointMass
+from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.posterior import RefitPosterior
+
+
+class WGPUCB(IndexPolicy):
+    """Deng et al. (2022): mean + (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + Lbar)) sd, reward s weighted eta^(t-s),
+
+    Lbar = log det(I + W^2 K W^2 / ridge), W^2 = diag(eta^(t-s)): the noise meets the weights twice.
+    """
+
+    posterior: RefitPosterior
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        delta: float = 0.1,
+        ridge: float = 1.0,
+        forgetting: float = 0.99,
+        ties: str = "random",
+    ) -> None:
+        def form(kernel: Any, arms: Any, ridge: float) -> RefitPosterior:
+            return RefitPosterior(kernel, arms, ridge, forgetting)
+
+        super().__init__(domain, kernel, ridge=ridge, ties=ties, form=form)
+        self._check_theory(noise_scale, norm_bound)
+        self.double_weights = np.zeros(len(self.domain))
+        self.double_log_det = 0.0
+        width = widths.self_normalised(noise_scale, norm_bound, ridge, checks.inside("WGPUCB", "delta", delta))
+        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": "realised"}
+        self._set(width, PointMass(1.0), forgetting=forgetting, **stated)
+
+    def width_at(self, t: int) -> float:
+        """a + sqrt(b + c Lbar)."""
+        return self.width(t, self.double_log_det)
+
+    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        """The double weights: c2 <- eta^2 c2, then c2_i += 1."""
+        super()._learn(arm, reward, note)
+        self.double_weights *= self.posterior.forgetting**2
+        self.double_weights[arm] += 1
+        self.double_log_det = self.posterior.log_det_of(self.double_weights, self.posterior.ridge)

@@ -1,0 +1,132 @@
+"""The posterior of a world that drifts: a Markov prior over arms and rounds, followed by Kalman steps."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, NumericsWarning
+from kernelbandits.posterior.arms import ArmPosterior
+from kernelbandits.posterior.base import EPS, ROUNDING
+from kernelbandits.posterior.truth import Tally
+
+BLOCK = 100
+"""Points that `at` takes at once."""
+
+History = list[tuple[int, float]]
+
+
+class Chronicle(Tally):
+    """The truth in its order: every arm played and its reward."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(n)
+        self.history: History = []
+
+    def add(self, arm: int, reward: float) -> int:
+        self.history.append((arm, reward))
+        return super().add(arm, reward)
+
+
+class DriftingPosterior(ArmPosterior):
+    """f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, g iid GP(0, k); mean and cov are those of the next round.
+
+    A reward is a rank-one update and then the step to the round after it,
+
+        mean <- sqrt(1 - rate) mean,   cov <- (1 - rate) cov + rate K:
+
+    the posterior under the prior k(x, z) (1 - rate)^(|s - t| / 2) of Bogunovic et al. (2016), and log_det is
+    log det(I + Ktilde / ridge) of that prior. Counts are those of all time. At rate 0 nothing drifts and nothing
+    differs from `ArmPosterior`.
+    """
+
+    tally: Chronicle
+
+    def __init__(self, kernel: Any, points: Any, ridge: float = 1.0, rate: float = 0.01) -> None:
+        self.rate = checks.chance("a drifting posterior", "rate", rate)
+        super().__init__(kernel, points, ridge)
+        self.tally = Chronicle(len(self.mean))
+        self._renewed: Array = self.rate * self.cov
+
+    def _downdate(self, arm: int, scaled: Array, evidence: float) -> None:
+        super()._downdate(arm, scaled, evidence)
+        if self.rate > 0:
+            self._ceiling[arm] = ROUNDING * float(self.prior[arm])
+            self._drift()
+
+    def _drift(self) -> None:
+        self.mean *= math.sqrt(1 - self.rate)
+        self.cov *= 1 - self.rate
+        self.cov += self._renewed
+
+    @property
+    def audit_interval(self) -> int:
+        """A replay takes all rewards, so each audit waits for as many as the last one replayed."""
+        return super().audit_interval if self.rate == 0 else max(super().audit_interval, self._audited_at)
+
+    @property
+    def conditioning(self) -> float:
+        """No variance falls below rate k(x, x), however often its arm is played."""
+        return super().conditioning if self.rate == 0 else min(super().conditioning, EPS / self.rate)
+
+    def audit(self) -> bool:
+        """Compare the state with a replay of all rewards and replace it beyond rounding: was it replaced?"""
+        if self.rate == 0:
+            return super().audit()
+        self._audits += 1
+        self._audited_at = self.events
+        exact = self._replayed(self.points, self.tally.history)
+        if self._agrees(exact):
+            return False
+        self.mean[:], self.cov, self.log_det = exact.mean, exact.cov, exact.log_det
+        self.variance = self._diagonal()
+        self._repairs += 1
+        warnings.warn(f"posterior repaired by replay after {self.events} rewards", NumericsWarning, stacklevel=3)
+        return True
+
+    def at(self, points: Any) -> tuple[Array, Array]:
+        """Mean and sd at any points in the next round: the rewards replayed on them beside the arms played."""
+        if self.rate == 0:
+            return super().at(points)
+        where = checks.points("at", points)
+        d = self.points.shape[1]
+        checks.needs(where.shape[1] == d, "at", f"points of {d} dimensions", where.shape[1])
+        parts = [self._beside(block) for block in np.split(where, range(BLOCK, len(where), BLOCK))]
+        return np.concatenate([mean for mean, _ in parts]), np.concatenate([sd for _, sd in parts])
+
+    def deviation(self, g: Array, e: Array) -> Array:
+        checks.needs(self.rate == 0, "a draw from counts", "rate 0", self.rate)
+        return super().deviation(g, e)
+
+    def _beside(self, where: Array) -> tuple[Array, Array]:
+        played = self.tally.played
+        row = {int(arm): number for number, arm in enumerate(played)}
+        history = [(row[arm], reward) for arm, reward in self.tally.history]
+        exact = self._replayed(np.vstack([self.points[played], where]), history)
+        return exact.mean[len(played) :], exact.sd[len(played) :]
+
+    def _replayed(self, points: Array, history: History) -> Replay:
+        replay = Replay(self.kernel, points, self.ridge, self.rate)
+        for arm, reward in history:
+            replay.update(arm, reward)
+        return replay
+
+    def _agrees(self, exact: Replay) -> bool:
+        tolerance = self._tolerance(np.maximum(exact.variance, 0.0))
+        same = bool((np.abs(self.cov - exact.cov) <= tolerance * self._largest).all())
+        gained = abs(self.log_det - exact.log_det) <= tolerance * max(1.0, exact.log_det)
+        return same and gained and not self._mean_differs(exact.mean, tolerance)
+
+
+class Replay(DriftingPosterior):
+    """The same steps again; nobody audits it, and it warns of nothing."""
+
+    def audit_if_due(self, suspicious: bool) -> None:
+        pass
+
+    def _report_conditioning(self) -> None:
+        pass

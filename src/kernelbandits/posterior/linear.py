@@ -1,0 +1,82 @@
+"""The posterior of a linear function, held in d x d form."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.blas import dger
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, Indices
+from kernelbandits.kernels import Linear, gram, squared_norms
+from kernelbandits.posterior.base import EPS, Posterior
+from kernelbandits.posterior.pool import PROVED
+from kernelbandits.posterior.truth import Factorisation, lower_root
+
+
+class LinearPosterior(Posterior):
+    """f(x) = x . theta, whatever the kernel: O(n d + d^2) a reward, and never an n x n matrix.
+
+    cov(x, z) = x' P z, P = ridge Vbar^-1, Vbar = ridge I + sum x x'. Held is a root S, P = S S', which a reward of x
+    turns into S - (S w) w' / (e + sqrt(ridge e)), w = S' x and e = w'w + ridge (Potter's form: P keeps its sign).
+    The variances are a sum of their own, as on a pool, so every audit starts the state afresh from the truth.
+    """
+
+    def _prior(self) -> Array:
+        gram(self.kernel, self.points[:PROVED])
+        self.kernel = Linear()
+        with np.errstate(over="ignore"):
+            self.variance = squared_norms(self.points)
+        checks.needs(bool(np.isfinite(self.variance).all()), "a linear posterior", "finite |x|^2", self.variance.max())
+        self.root: Array = np.eye(self.points.shape[1], order="F")
+        self._distinct = 0
+        return self.variance.copy()
+
+    root: Array
+    """S, a (d, d) array with S S' = ridge Vbar^-1."""
+
+    @property
+    def theta(self) -> Array:
+        """thetahat = Vbar^-1 sum y x, from the counts and sums."""
+        played = self.tally.played
+        moments = self.tally.sums[played] @ self.points[played]
+        return np.asarray(cho_solve((self._precision_root(played), True), moments)) / self.ridge
+
+    @property
+    def audit_interval(self) -> int:
+        return max(1000, 20 * self._distinct)
+
+    def _column(self, arm: int) -> Array:
+        """X S w, w = S' x."""
+        self._white = self.points[arm] @ self.root
+        self._direction = self.root @ self._white
+        column: Array = self.points @ self._direction
+        return column
+
+    def _downdate(self, arm: int, scaled: Array, evidence: float) -> None:
+        step = 1 / (evidence + math.sqrt(self.ridge * evidence))
+        dger(-step, self._direction, self._white, a=self.root, overwrite_a=1)
+        self.variance -= scaled * scaled
+        self._distinct += int(self.counts[arm] == 1)
+
+    def _precision_root(self, played: Indices) -> Array:
+        """L with L L' = Vbar / ridge, lower triangular, from the counts."""
+        x = self.points[played]
+        return lower_root(np.eye(x.shape[1]) + (x.T * self.counts[played]) @ x / self.ridge, least=1.0)
+
+    def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
+        root = solve_triangular(self._precision_root(played), np.eye(len(self.root)), lower=True).T
+        mean, variance = self.points @ self.theta, squared_norms(self.points @ root)
+        tolerance, size = self._tolerance(variance), np.maximum(variance, EPS * variance.max())
+        same = bool((np.abs(self.variance - variance) <= tolerance * size).all()) and self._same(root, tolerance)
+        repaired = not same or self._mean_differs(mean, tolerance)
+        self.mean[:], self.variance, self.root = mean, variance, np.asfortranarray(root)
+        return repaired
+
+    def _same(self, root: Array, tolerance: float) -> bool:
+        """Whether S S' is that of the other root."""
+        cov = root @ root.T
+        sd = np.sqrt(cov.diagonal())
+        return bool((np.abs(self.root @ self.root.T - cov) <= tolerance * np.outer(sd, sd)).all())

@@ -1,0 +1,221 @@
+"""Worlds that change: instances with a function f_t for every round, and any problem set in motion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count, pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+from kernelbandits.kernels import RBF, Kernel, as_kernel
+from kernelbandits.posterior import LARGEST_COVARIANCE, ArmPosterior
+from kernelbandits.problems.base import Instance, Problem, frozen_values
+from kernelbandits.problems.noise import Noise
+from kernelbandits.streams import Streams
+
+KERNEL = RBF(0.2)
+"""Where new functions come from unless told otherwise."""
+
+Fresh = Callable[[int], Array]
+"""t -> s g_t, g_t ~ GP(0, k) on the arms, drawn anew for every round t."""
+
+
+@dataclass(frozen=True, eq=False)
+class MovingInstance(Instance):
+    """n arms whose mean rewards f_t change with the round; values, optimum, best and gaps are those of round 1."""
+
+    path: Iterator[Array] = field(kw_only=True, repr=False)
+    """f_2, f_3, ...; each is asked for once and kept."""
+    _met: list[Array] = field(default_factory=list, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._met.append(self.values)
+
+    def at(self, t: int) -> Array:
+        """f_t over the arms."""
+        checks.whole("MovingInstance", "round", t)
+        while len(self._met) < t:
+            following = next(self.path, None)
+            checks.needs(following is not None, "MovingInstance", f"f_t up to round {t}", f"{len(self._met)} rounds")
+            self._met.append(frozen_values(following, len(self.values)))
+        return self._met[t - 1]
+
+    def pull(self, arm: int, u: float, t: int = 1) -> float:
+        """Y_t = Y_1 + f_t(x_arm) - f_1(x_arm): the noise, or the replicates, of round 1."""
+        return super().pull(arm, u) + float(self.at(t)[arm] - self.values[arm])
+
+    def regrets(self, arms: Any) -> Array:
+        """max_x f_t(x) - f_t(x_t) for the arms of rounds t = 1, 2, ..."""
+        return np.array([float(f.max() - f[arm]) for f, arm in zip(self.rounds(len(arms)), arms, strict=True)])
+
+    def rounds(self, horizon: int) -> list[Array]:
+        """f_1..f_T."""
+        return [self.at(t) for t in range(1, horizon + 1)]
+
+    def variation(self, horizon: int) -> float:
+        """sum_{t < T} max_x |f_{t+1}(x) - f_t(x)|, the budget of changes up to round T."""
+        return math.fsum(float(np.abs(after - before).max()) for before, after in pairwise(self.rounds(horizon)))
+
+
+class Motion(Protocol):
+    """How f_1 goes on."""
+
+    @property
+    def kernel(self) -> Kernel: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    def path(self, first: Array, centre: float, fresh: Fresh) -> Iterator[Array]:
+        """f_2, f_3, ..., given f_1."""
+        ...
+
+
+@dataclass(frozen=True)
+class Markov:
+    """f_{t+1} = c + sqrt(1 - rate) (f_t - c) + sqrt(rate) s g_{t+1}, g iid GP(0, k): the model of TV-GP-UCB."""
+
+    rate: float = 0.01
+    kernel: Kernel = KERNEL
+
+    def __post_init__(self) -> None:
+        checks.chance("Markov", "rate", self.rate)
+        as_kernel(self.kernel)
+
+    @property
+    def name(self) -> str:
+        return f"markov-{self.rate:g}"
+
+    @property
+    def title(self) -> str:
+        return f"drifting at rate {self.rate:g}"
+
+    @property
+    def description(self) -> str:
+        return f"a share {self.rate:g} of its variance renewed each round"
+
+    def path(self, first: Array, centre: float, fresh: Fresh) -> Iterator[Array]:
+        lost, new, f = math.sqrt(1 - self.rate) - 1, math.sqrt(self.rate), first
+        for t in count(2):
+            f = f + (lost * (f - centre) + new * fresh(t))
+            yield f
+
+
+MARKOV = Markov()
+
+
+@dataclass(frozen=True)
+class Turning:
+    """f_t = c + cos(a_t) (f_1 - c) + sin(a_t) s g, a_t = 2 pi (t - 1) / period, g ~ GP(0, k): smooth and periodic."""
+
+    period: float = 1000.0
+    kernel: Kernel = KERNEL
+
+    def __post_init__(self) -> None:
+        checks.positive("Turning", "period", self.period)
+        as_kernel(self.kernel)
+
+    @property
+    def name(self) -> str:
+        return f"turning-{self.period:g}"
+
+    @property
+    def title(self) -> str:
+        return f"turning in {self.period:g} rounds"
+
+    @property
+    def description(self) -> str:
+        return f"turned into another function and back in {self.period:g} rounds"
+
+    def path(self, first: Array, centre: float, fresh: Fresh) -> Iterator[Array]:
+        other = fresh(1)
+        for t in count(2):
+            angle = 2 * math.pi * (t - 1) / self.period
+            yield first + ((math.cos(angle) - 1) * (first - centre) + math.sin(angle) * other)
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """f_t = c + s g_j in block j of `period` rounds, g_j iid GP(0, k), f_1 in the first: the setting of restarts."""
+
+    period: int = 100
+    kernel: Kernel = KERNEL
+
+    def __post_init__(self) -> None:
+        checks.whole("Jumps", "period", self.period)
+        as_kernel(self.kernel)
+
+    @property
+    def name(self) -> str:
+        return f"jumps-{self.period}"
+
+    @property
+    def title(self) -> str:
+        return f"new every {self.period} rounds"
+
+    @property
+    def description(self) -> str:
+        return f"another function every {self.period} rounds"
+
+    def path(self, first: Array, centre: float, fresh: Fresh) -> Iterator[Array]:
+        f = first
+        for t in count(2):
+            if (t - 1) % self.period == 0:
+                f = centre + fresh(t)
+            yield f
+
+
+@dataclass(frozen=True)
+class Drifting:
+    """Any problem in motion: f_1 is its function, c and s the mean and standard deviation of f_1 over the arms.
+
+    Rewards have the noise of the problem, and regret is against max_x f_t(x). All that is random comes from the
+    column "problem" of the streams, round by round, so a longer game begins like a shorter one.
+    """
+
+    problem: Problem
+    motion: Motion = MARKOV
+
+    def __post_init__(self) -> None:
+        at_rest = hasattr(self.problem, "instance") and not isinstance(self.problem, Drifting)
+        checks.needs(at_rest, "Drifting", "a problem at rest", self.problem)
+        checks.needs(hasattr(self.motion, "path"), "Drifting", "a motion", self.motion)
+
+    @property
+    def name(self) -> str:
+        return f"{self.problem.name}-{self.motion.name}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.problem.title}, {self.motion.title}"
+
+    @property
+    def description(self) -> str:
+        return f"{self.problem.description}; {self.motion.description}, regret against the best of each round"
+
+    @property
+    def dimension(self) -> int:
+        return self.problem.dimension
+
+    @property
+    def noise(self) -> Noise:
+        return self.problem.noise
+
+    def instance(self, streams: Streams) -> MovingInstance:
+        still = self.problem.instance(streams)
+        path = self.motion.path(still.values, float(still.values.mean()), self._fresh(still, streams))
+        return MovingInstance(self.name, still.domain, still.values, still.noise, still.replicates, path=path)
+
+    def _fresh(self, still: Instance, streams: Streams) -> Fresh:
+        n, spread = len(still.domain), float(still.values.std())
+        checks.needs(n <= LARGEST_COVARIANCE, "Drifting", f"at most {LARGEST_COVARIANCE} arms", f"{n} arms")
+        root = spread * ArmPosterior(self.motion.kernel, still.domain).root()
+        return lambda t: root @ streams.normal("problem", t, n)

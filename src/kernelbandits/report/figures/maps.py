@@ -1,0 +1,116 @@
+"""The sensitivity map, and the effects of R and of the ridge apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelbandits.report.figures.canvas import (
+    Margins,
+    draw_legend,
+    drawing,
+    grid_of,
+    marker_of,
+    plain_ticks,
+    save,
+    style_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+VERDICT_COLOURS = {"holds": "#4CAF7D", "fails": "#D9604C", "not resolved": "#E8C664", "not judged": "#DDDDDD"}
+VERDICT_SIGNS = {"holds": "✓", "fails": "✗", "not resolved": "?", "not judged": "–"}
+
+
+def map_figure(rows: Mapping[str, Sequence[str]], columns: Sequence[tuple[str, str]], path: Path) -> str:
+    """A row for each claim and problem, a column for each setting (group and name), a verdict in each field."""
+    from matplotlib.patches import Patch
+
+    margins = Margins(left=3.2, below=1.35, above=0.75)
+    size = 0.5 * len(columns) + margins.left + 0.3, 0.34 * len(rows) + margins.above + margins.below
+    with drawing(1, 1, size, margins) as (figure, grid):
+        axis = grid[0, 0]
+        for y, verdicts in enumerate(rows.values()):
+            for x, verdict in enumerate(verdicts):
+                axis.add_patch(field_of(x, y, verdict))
+                axis.text(x, y, VERDICT_SIGNS[verdict], ha="center", va="center", color="#222222", fontsize=10)
+        draw_groups(axis, [group for group, _ in columns])
+        axis.set_xlim(-0.5, len(columns) - 0.5)
+        axis.set_ylim(len(rows) - 0.5, -0.5)
+        axis.set_xticks(range(len(columns)), [name for _, name in columns], rotation=90)
+        axis.set_yticks(range(len(rows)), list(rows))
+        axis.tick_params(length=0)
+        axis.grid(False)
+        axis.spines[:].set_visible(False)
+        handles = [Patch(color=colour, label=name) for name, colour in VERDICT_COLOURS.items()]
+        figure.legend(handles=handles, loc="upper center", ncols=4, frameon=False)
+        return save(figure, path)
+
+
+def draw_groups(axis: Axes, groups: Sequence[str]) -> None:
+    """The name of each run of columns above it, and a line between two runs."""
+    for group in dict.fromkeys(groups):
+        first, size = groups.index(group), groups.count(group)
+        axis.text(first + (size - 1) / 2, -0.75, group, ha="center", va="bottom", fontweight="bold")
+        if first:
+            axis.axvline(first - 0.5, color="#222222", lw=2)
+
+
+def field_of(x: int, y: int, verdict: str) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, color=VERDICT_COLOURS[verdict])
+
+
+ByRidge = dict[str, list[tuple[float, float]]]
+"""\"ridge 1\" or \"ridge R²\" -> mean regret and the half width of its interval at each R"""
+Effects = Mapping[str, Mapping[str, ByRidge]]
+"""problem title -> policy -> by ridge"""
+
+
+def effects_figure(effects: Effects, noise_scales: Sequence[float], path: Path) -> str:
+    """Regret against R; solid at ridge 1, dotted at ridge R^2, so that the two effects are seen apart."""
+    rows, columns = grid_of(len(effects) + 1)
+    with drawing(rows, columns, (4.2 * columns, 3.3 * rows)) as (figure, grid):
+        axes = list(grid.flat)
+        for axis, (title, policies) in zip(axes, effects.items(), strict=False):
+            draw_effects(axis, policies, noise_scales)
+            axis.set_title(title)
+            axis.set_xlabel("noise scale R given to the policies")
+            axis.set_ylabel("mean regret at T")
+        draw_legend(axes[len(effects)], axes[0], "solid: ridge 1, dotted: ridge R²\n(IGP-UCB, GP-TS: 1 + 2/T)")
+        for axis in axes[len(effects) + 1 :]:
+            axis.set_axis_off()
+        return save(figure, path)
+
+
+def draw_effects(axis: Axes, policies: Mapping[str, ByRidge], noise_scales: Sequence[float]) -> None:
+    labels = list(policies)
+    for label, by_ridge in policies.items():
+        for ridge, pairs in by_ridge.items():
+            means, halves = (np.array(column) for column in zip(*pairs, strict=True))
+            solid = ridge == "ridge 1"
+            axis.errorbar(
+                noise_scales,
+                means,
+                yerr=np.where(np.isfinite(halves), halves, 0.0),
+                color=style_of(labels, label)["color"],
+                marker=marker_of(labels, label),
+                ms=5,
+                lw=1.5,
+                elinewidth=0.8,
+                ls="-" if solid else ":",
+                mfc=None if solid else "white",
+                label=label if solid else None,
+            )
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xticks(noise_scales, [f"{r:g}" for r in noise_scales])
+    low, high = axis.get_ylim()
+    axis.set_yticks(plain_ticks(low, high))
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.minorticks_off()

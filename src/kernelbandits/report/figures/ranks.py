@@ -1,0 +1,102 @@
+"""The ranking as dots with intervals: a panel for each problem, a row for each policy, a colour for each family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kernelbandits.report.figures.canvas import Margins, drawing, plain_ticks, save, shown
+from kernelbandits.report.wording import places
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from kernelbandits.report.families import Look
+    from kernelbandits.report.ranking import Standing
+
+    Looks = Mapping[str, tuple[str, Look]]
+
+ROW, FONT, LETTER = 0.205, 9.5, 0.07
+"""Inches a policy takes, the size of its name, inches a letter of it takes."""
+PANEL_WIDTH = 3.2
+SPREAD = 20.0
+"""Means further apart than this are drawn on a logarithmic axis."""
+QUIET = "#52606D"
+LEVEL: dict[str, Any] = {"color": QUIET, "lw": 0.8, "ls": (0, (4, 3))}
+
+
+def ranking_figure(
+    standings: Mapping[str, Sequence[Standing]], looks: Looks, path: Path, level: str | None = None
+) -> str:
+    """Problem title -> its standings, best first; policy -> family and look; the policy whose mean is a level."""
+    handles = legend_handles(dict(looks.values()), level)
+    columns = min(2, len(standings))
+    rows, count = -(-len(standings) // columns), max(len(panel) for panel in standings.values())
+    margins = Margins(
+        left=0.3 + LETTER * max(len(shown(label)) for label in looks),
+        below=0.6,
+        above=0.4,
+        right=0.6,
+        head=0.15 + ROW * -(-len(handles) // (columns + 1)),
+    )
+    width = columns * (PANEL_WIDTH + margins.left + margins.right)
+    height = rows * (ROW * count + margins.above + margins.below) + margins.head
+    with drawing(rows, columns, (width, height), margins) as (figure, grid):
+        axes = list(grid.flat)
+        for axis, (title, panel) in zip(axes, standings.items(), strict=False):
+            draw_panel(axis, panel, looks, level)
+            axis.set_title(title, fontsize=11)
+        for axis in axes[len(standings) :]:
+            axis.set_axis_off()
+        figure.legend(handles=handles, loc="upper center", ncols=columns + 1, frameon=False, fontsize=FONT)
+        return save(figure, path)
+
+
+def draw_panel(axis: Axes, panel: Sequence[Standing], looks: Looks, level: str | None) -> None:
+    low, high = set_scale(axis, panel)
+    beside(axis, -1, "ranks")
+    for place, row in enumerate(panel):
+        _, look = looks[row.policy]
+        ends = max(row.mean.low, low), min(row.mean.high, high)
+        axis.plot(ends, (place, place), color=look.colour, lw=1.4, solid_capstyle="butt")
+        axis.plot(max(row.mean.value, low), place, color=look.colour, marker=look.marker, ms=5, clip_on=False)
+        beside(axis, place, places(row.first, row.last))
+        if row.policy == level:
+            axis.axvline(row.mean.value, **LEVEL, zorder=1)
+    axis.set_ylim(len(panel) - 0.4, -0.6)
+    axis.set_yticks(range(len(panel)), [shown(row.policy) for row in panel], fontsize=FONT)
+    axis.tick_params(axis="y", length=0)
+    axis.set_xlabel("cumulative regret")
+
+
+def beside(axis: Axes, place: float, text: str) -> None:
+    """At the right of a row."""
+    where: Any = ("axes fraction", "data")
+    axis.annotate(text, (1.03, place), xycoords=where, va="center", fontsize=FONT - 1, color=QUIET)
+
+
+def set_scale(axis: Axes, panel: Sequence[Standing]) -> tuple[float, float]:
+    """From zero, or logarithmic where the means lie far apart; the limits."""
+    means = [row.mean.value for row in panel]
+    ends = [row.mean.high for row in panel if row.mean.high < float("inf")]
+    most, least = max([*means, *ends]), min((mean for mean in means if mean > 0), default=0.0)
+    low, high = 0.0, 1.04 * most or 1.0
+    if least > 0 and max(means) > SPREAD * least:
+        low = least / 2
+        axis.set_xscale("log")
+        axis.set_xticks(plain_ticks(low, high, most=6))
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.minorticks_off()
+    axis.set_xlim(low, high)
+    return low, high
+
+
+def legend_handles(families: Mapping[str, Look], level: str | None) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    dots = [
+        Line2D([], [], color=look.colour, marker=look.marker, ms=5, lw=1.4, label=family)
+        for family, look in families.items()
+    ]
+    return [*dots, *([Line2D([], [], **LEVEL, label=f"level of {level}")] if level else [])]

@@ -1,0 +1,117 @@
+"""A first look before a comparison: who refuses, what each cell takes, and a bar that knows it."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+
+from kernelbandits.apps import progress, screen
+from kernelbandits.checks import DataNotice, TheoryWarning
+from kernelbandits.experiment import Results, plan_experiment, play_experiment, run_experiment
+from kernelbandits.experiment.trial import COMPILED_ROUND, Trial, expected_seconds, tried
+
+PLANNED = partial(plan_experiment, ["branin", "levy2"], horizon=50, seeds=3)
+
+
+def test_the_willing_are_kept_in_order_and_each_cell_has_its_seconds():
+    trial = tried(["random", "simple-ucb"], PLANNED)
+    assert trial.willing == ["random", "simple-ucb"]
+    assert set(trial.seconds) == {cell.key for cell in PLANNED(["random", "simple-ucb"])}
+    assert all(seconds > 0 for seconds in trial.seconds.values())
+    assert trial.refused == {}
+
+
+def test_an_optional_policy_may_refuse_and_says_why():
+    trial = tried(["random", "generic-gp"], PLANNED, optional=["random", "generic-gp"])
+    assert trial.willing == ["random"]
+    assert trial.refused["generic-gp"].startswith("generic-gp needs exploration")
+
+
+def test_a_policy_asked_for_by_name_must_play():
+    with pytest.raises(ValueError, match="generic-gp needs exploration"):
+        tried(["random", "generic-gp"], PLANNED, optional=["random"])
+
+
+def test_where_all_refuse_the_first_one_is_heard():
+    with pytest.raises(ValueError, match="generic-gp needs exploration"):
+        tried(["generic-gp"], PLANNED, optional=["generic-gp"])
+
+
+def test_a_compiled_cell_is_expected_to_be_faster_than_one_played_in_python():
+    fast, slow = (expected_seconds(PLANNED([name])[0]) for name in ("simple-ucb", "random"))
+    assert fast < slow
+    assert fast >= 50 * 3 * COMPILED_ROUND
+
+
+def test_a_look_says_nothing_and_leaves_the_warnings_to_the_game():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tried(["generic-gp:exploration=point-mass(0.5)"], PLANNED)
+
+
+def test_slow_cells_come_first_and_the_results_do_not_know():
+    cells = PLANNED(["random", "simple-ucb"])
+    trial = Trial(seconds={cell.key: float(place) for place, cell in enumerate(cells)})
+    turned = trial.slow_first(cells)
+    assert turned == list(reversed(cells))
+    found = Results(cells, play_experiment(turned).found)
+    straight = run_experiment(["branin", "levy2"], ["random", "simple-ucb"], horizon=50, seeds=3)
+    assert found.labels == straight.labels
+    for cell in cells:
+        np.testing.assert_array_equal(found[cell.name].arms, straight[cell.name].arms)
+
+
+def test_the_bar_counts_cells_and_moves_by_what_they_take():
+    cells = PLANNED(["random", "simple-ucb"])
+    seconds = {cell.key: float(2**place) for place, cell in enumerate(cells)}
+    with progress.weighed("playing", seconds, quiet=True) as shown:
+        task = shown.bar.tasks[0]
+        shown.ready()
+        results = shown.watched(map)(lambda cell: cell.key, cells[1:])
+        assert [next(results), next(results)] == [cells[1].key, cells[2].key]
+        assert task.completed == 2 + 4
+        assert list(results) == [cells[3].key]
+        assert (task.completed, task.total) == (14, 14)
+        assert (task.fields["ready"], task.fields["cells"]) == (1, 4)
+
+
+def heard(capsys, *given: tuple[str, type[Warning]]) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        with screen.grouped_notes(quiet=False):
+            for text, category in given:
+                warnings.warn(text, category, stacklevel=1)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_notes_of_several_policies_are_grouped_and_none_is_hidden(capsys):
+    lines = heard(
+        capsys,
+        ("B: needs k <= 1, got 4", TheoryWarning),
+        ("the table has gaps", DataNotice),
+        ("A: needs k <= 1, got 2", TheoryWarning),
+        ("A: something else", TheoryWarning),
+        ("plain", TheoryWarning),
+    )
+    assert lines == [
+        "note: the table has gaps",
+        "note: 2 policies (A, B): needs k <= 1, got 2 to 4",
+        "note: A: something else",
+        "note: plain",
+    ]
+
+
+def breaking_off() -> None:
+    with warnings.catch_warnings(), screen.grouped_notes(quiet=False):
+        warnings.simplefilter("always")
+        warnings.warn("A: something", TheoryWarning, stacklevel=1)
+        raise KeyError
+
+
+def test_notes_are_heard_even_when_the_game_breaks_off(capsys):
+    with pytest.raises(KeyError):
+        breaking_off()
+    assert capsys.readouterr().err == "note: A: something\n"
