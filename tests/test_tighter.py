@@ -372,7 +372,7 @@ def test_the_ridge_is_always_among_the_alphas():
     policy = kb.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, ridge=0.3, alphas=(2.0, 1.0))
     assert policy.settings["alphas"] == (0.3, 1.0, 2.0)
     default = kb.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, ridge=0.3)
-    np.testing.assert_allclose(default.alphas, 0.3 * 4.0 ** np.arange(-3, 4))
+    np.testing.assert_allclose(default.alphas, 0.3 * 8.0 ** np.arange(-2, 3))
 
 
 @pytest.mark.parametrize("rule", THREE)

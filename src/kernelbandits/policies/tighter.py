@@ -107,7 +107,7 @@ class DMMUCB(ResidualBall):
     ) -> None:
         super().__init__(domain, kernel, **settings)
         ridge = self.posterior.ridge
-        chosen = (ridge * 4.0 ** np.arange(-3, 4)).tolist() if alphas is None else alphas
+        chosen = (ridge * 8.0 ** np.arange(-2, 3)).tolist() if alphas is None else alphas
         many = isinstance(chosen, Iterable) and not isinstance(chosen, str)
         checks.needs(many, "DMMUCB", "a sequence of alphas > 0", alphas)
         self.alphas: Array = np.array(sorted({checks.positive("DMMUCB", "alphas", a) for a in chosen} | {ridge}))

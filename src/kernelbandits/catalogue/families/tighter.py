@@ -24,7 +24,7 @@ ENTRIES = (
         rules.DMMUCB,
         FLYNN,
         "f in its band in all rounds with chance 1 - delta; never wider than AMM-UCB",
-        f"{SCALE}; alphas: ridge 4^k, k = -3..3",
+        f"{SCALE}; alphas: ridge 8^k, k = -2..2",
     ),
     PolicyEntry(
         "cmm-ucb",
