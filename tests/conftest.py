@@ -28,6 +28,12 @@ SHARED = {"noise_scale": 0.5, "norm_bound": 2.0, "horizon": 50}
 skipped: list[str] = []
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """What the package says of theory, numerics and data is looked at where a test asks for it."""
+    for category in ("TheoryWarning", "NumericsWarning", "DataNotice"):
+        config.addinivalue_line("filterwarnings", f"ignore::kernelbandits.{category}")
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.skipped and not hasattr(report, "wasxfail"):
         skipped.append(report.nodeid)

@@ -109,6 +109,12 @@ class Policy:
         if self.horizon is not None and t > self.horizon:
             self._say_once(f"asked beyond its horizon {self.horizon}; it goes on, its guarantee does not")
 
+    def _bounded(self, noise_scale: float, norm_bound: float, delta: float) -> float:
+        """For R-sub-Gaussian noise, |f| <= D and confidence 1 - delta: checked, and written in the settings; delta."""
+        self._check_theory(noise_scale, norm_bound)
+        self.settings |= {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta}
+        return checks.inside(type(self).__name__, "delta", delta)
+
     def _check_theory(self, noise_scale: float, norm_bound: float) -> None:
         """R, D >= 0 and k(x, x) <= 1; the policy runs without them, its guarantee does not."""
         name = type(self).__name__

@@ -33,12 +33,9 @@ class IGPUCB(IndexPolicy):
     ) -> None:
         ridge = 1 + 2 / checks.whole("IGPUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
-        self._check_theory(noise_scale, norm_bound)
+        chance = self._bounded(noise_scale, norm_bound, delta)
         term = gain_term(gain, self.posterior.kernel, self.domain, ridge)
-        width = widths.improved(noise_scale, norm_bound, checks.inside("IGPUCB", "delta", delta), term)
-        self._set(
-            width, PointMass(1.0), noise_scale=noise_scale, norm_bound=norm_bound, delta=delta, gain=gain_name(gain)
-        )
+        self._set(widths.improved(noise_scale, norm_bound, chance, term), PointMass(1.0), gain=gain_name(gain))
 
 
 class GPUCB(IndexPolicy):
@@ -106,10 +103,8 @@ class WhitehouseUCB(IndexPolicy):
             ridge = matern_ridge(as_kernel(kernel), domain, horizon)
         value = ridge
         super().__init__(domain, kernel, ridge=value, ties=ties, horizon=horizon)
-        self._check_theory(noise_scale, norm_bound)
-        width = widths.self_normalised(noise_scale, norm_bound, value, checks.inside("WhitehouseUCB", "delta", delta))
-        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": "realised"}
-        self._set(width, PointMass(1.0), **stated)
+        chance = self._bounded(noise_scale, norm_bound, delta)
+        self._set(widths.self_normalised(noise_scale, norm_bound, value, chance), PointMass(1.0), gain="realised")
 
 
 def matern_ridge(kernel: Any, domain: Any, horizon: int | None) -> float:

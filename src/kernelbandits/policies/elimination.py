@@ -39,15 +39,13 @@ class Elimination(Policy):
     reuse_data: bool = False
 
     def _set(self, lengths: tuple[int, ...], noise_scale: float, norm_bound: float, delta: float) -> None:
-        self._check_theory(noise_scale, norm_bound)
-        name, arms = type(self).__name__, len(self.domain)
-        claims, chance = arms * len(lengths), checks.inside(name, "delta", delta)
+        chance, arms = self._bounded(noise_scale, norm_bound, delta), len(self.domain)
+        claims = arms * len(lengths)
         self.width = widths.fixed_design(noise_scale, norm_bound, self.posterior.ridge, chance, claims)
-        self._scale = checks.number(name, "width", self.width(1, 0.0))
+        self._scale = checks.number(type(self).__name__, "width", self.width(1, 0.0))
         self.lengths, self._ends = lengths, tuple(accumulate(lengths[:-1]))
         self.survivors, self.batch = np.arange(arms), self.posterior
         self.settings |= {"width": self.width.rule, "lengths": list(lengths), "gain": "none"}
-        self.settings |= {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta}
 
     @property
     def number(self) -> int:

@@ -37,9 +37,8 @@ class GenericGP(IndexPolicy):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        self._check_theory(noise_scale, norm_bound)
-        width = widths.self_normalised(noise_scale, norm_bound, ridge, checks.inside("GenericGP", "delta", delta))
-        self._set(width, exploration, noise_scale=noise_scale, norm_bound=norm_bound, delta=delta, gain="realised")
+        chance = self._bounded(noise_scale, norm_bound, delta)
+        self._set(widths.self_normalised(noise_scale, norm_bound, ridge, chance), exploration, gain="realised")
 
 
 class SimpleUCB(GenericGP):

@@ -36,7 +36,7 @@ class TGPUCB(IndexPolicy):
     ) -> None:
         ridge = 1 + 2 / checks.whole("TGPUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
-        self._check_theory(noise_scale, norm_bound)
+        chance = self._bounded(noise_scale, norm_bound, delta)
         checks.needs(checks.is_number(excess) and 0 < excess <= 1, "TGPUCB", "excess in (0, 1]", excess)
         bound = second_moment(noise_scale, norm_bound, excess) if moment_bound is None else moment_bound
         self.level = widths.truncation_level(checks.positive("TGPUCB", "moment_bound", bound), excess)
@@ -44,9 +44,8 @@ class TGPUCB(IndexPolicy):
         self.truncated = 0
         """Rewards learnt as zero so far."""
         term = gain_term(gain, self.posterior.kernel, self.domain, ridge)
-        width = widths.truncated(self.level, norm_bound, checks.inside("TGPUCB", "delta", delta), term)
-        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": gain_name(gain)}
-        self._set(width, PointMass(1.0), excess=excess, moment_bound=bound, **stated)
+        width = widths.truncated(self.level, norm_bound, chance, term)
+        self._set(width, PointMass(1.0), excess=excess, moment_bound=bound, gain=gain_name(gain))
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         beyond = abs(reward) > self.level(self.posterior.events + 1)

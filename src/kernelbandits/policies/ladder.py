@@ -88,9 +88,9 @@ class SupKernelUCB(Policy):
     ) -> None:
         rounds = checks.whole("SupKernelUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
-        self._check_theory(noise_scale, norm_bound)
+        chance = self._bounded(noise_scale, norm_bound, delta)
         self.top = max(1, math.ceil(math.log(rounds)))
-        chance, claims = checks.inside("SupKernelUCB", "delta", delta), len(self.domain) * rounds * self.top
+        claims = len(self.domain) * rounds * self.top
         if eta is None:
             self.width = widths.fixed_design(noise_scale, norm_bound, self.posterior.ridge, chance, claims)
         else:
@@ -99,7 +99,6 @@ class SupKernelUCB(Policy):
         self.finest = 1 / math.sqrt(rounds)
         self.levels: dict[int, Posterior] = {}
         self.settings |= {"width": self.width.rule, "eta": eta, "levels": self.top, "gain": "none"}
-        self.settings |= {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta}
         self.settings["exploration"] = "the greatest width of a level, or the greatest upper bound"
 
     def ladder(self) -> Rung:

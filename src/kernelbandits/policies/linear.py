@@ -55,10 +55,8 @@ class OFUL(LinearRule, IndexPolicy):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        self._check_theory(noise_scale, norm_bound)
-        width = widths.self_normalised(noise_scale, norm_bound, ridge, checks.inside("OFUL", "delta", delta))
-        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": "realised"}
-        self._set(width, PointMass(1.0), **stated)
+        chance = self._bounded(noise_scale, norm_bound, delta)
+        self._set(widths.self_normalised(noise_scale, norm_bound, ridge, chance), PointMass(1.0), gain="realised")
 
 
 class RarelySwitchingOFUL(LinearRule, Maximiser):
@@ -87,12 +85,11 @@ class RarelySwitchingOFUL(LinearRule, Maximiser):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        name = type(self).__name__
-        self._check_theory(noise_scale, norm_bound)
-        self.growth = math.log1p(checks.positive(name, "switch", switch))
-        self.width = widths.self_normalised(noise_scale, norm_bound, ridge, checks.inside(name, "delta", delta))
-        self.settings |= {"width": self.width.rule, "noise_scale": noise_scale, "norm_bound": norm_bound}
-        self.settings |= {"delta": delta, "switch": switch, "gain": "realised", "exploration": "held between switches"}
+        chance = self._bounded(noise_scale, norm_bound, delta)
+        self.growth = math.log1p(checks.positive(type(self).__name__, "switch", switch))
+        self.width = widths.self_normalised(noise_scale, norm_bound, ridge, chance)
+        self.settings |= {"width": self.width.rule, "switch": switch, "gain": "realised"}
+        self.settings |= {"exploration": "held between switches"}
         self._switch()
 
     def index(self, t: int) -> Array:

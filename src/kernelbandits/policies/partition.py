@@ -72,7 +72,7 @@ class PiGPUCB(Maximiser):
     ) -> None:
         rounds = checks.whole("PiGPUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=rounds)
-        self._check_theory(noise_scale, norm_bound)
+        chance = self._bounded(noise_scale, norm_bound, delta)
         if ridge < 1:
             self._say_once(f"its guarantee needs a ridge of at least 1, got {ridge:g}")
         self.split = SPLITS[checks.one_of("PiGPUCB", "split", split, SPLITS)]
@@ -80,14 +80,19 @@ class PiGPUCB(Maximiser):
         self.nu = smoothness(self.posterior.kernel) if nu is None else checks.positive("PiGPUCB", "nu", nu)
         self.noise_scale, self.norm_bound, self.inherit_data = noise_scale, norm_bound, inherit_data
         claims = log_cells(rounds, self.domain.dimension, self.nu)
-        self.paid = 1 + claims - math.log(checks.inside("PiGPUCB", "delta", delta))
+        self.paid = 1 + claims - math.log(chance)
         self.unit, root, geometry = unit_cube(self.domain.points)
         self.cells = [Cell(root)]
         self._home = np.zeros(len(self.domain), dtype=np.int64)
         self._mean, self._sd, self._width = np.empty((3, len(self.domain)))
         self._show(self.cells[0])
-        self.settings |= {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "nu": self.nu}
-        self.settings |= {"split": split, "inherit_data": inherit_data, "cells": geometry, "gain": "realised"}
+        self.settings |= {
+            "nu": self.nu,
+            "split": split,
+            "inherit_data": inherit_data,
+            "cells": geometry,
+            "gain": "realised",
+        }
         self.settings |= {"width": "D + R sqrt(2 (L_A/2 + 1 + ln(F/delta)))", "exploration": "PointMass(c=1.0)"}
 
     def width(self, log_det: float) -> float:

@@ -60,13 +60,11 @@ class GPTS(Policy):
             f"{arms} arms, a covariance of {8e-9 * arms**2:.1f} GB",
         )
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
-        self._check_theory(noise_scale, norm_bound)
-        confidence = checks.inside("GPTS", "delta", delta)
+        confidence = self._bounded(noise_scale, norm_bound, delta)
         term = gain_term(gain, self.posterior.kernel, self.domain, ridge)
         self.width = widths.improved(noise_scale, norm_bound, confidence, term, chance=2)
         self.root = self.posterior.root()
-        self.settings |= {"width": self.width.rule, "noise_scale": noise_scale, "norm_bound": norm_bound}
-        self.settings |= {"delta": delta, "gain": gain_name(gain), "exploration": "a joint posterior draw"}
+        self.settings |= {"width": self.width.rule, "gain": gain_name(gain), "exploration": "a joint posterior draw"}
 
     def sample(self, t: int, z: Array, e: Array) -> Array:
         """f_t over all arms, from 2 n standard normals."""

@@ -38,10 +38,8 @@ class AMMUCB(IndexPolicy):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        self._check_theory(noise_scale, norm_bound)
-        width = widths.mixture(noise_scale, norm_bound, ridge, checks.inside("AMMUCB", "delta", delta))
-        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": "realised"}
-        self._set(width, PointMass(1.0), **stated)
+        chance = self._bounded(noise_scale, norm_bound, delta)
+        self._set(widths.mixture(noise_scale, norm_bound, ridge, chance), PointMass(1.0), gain="realised")
 
     def band(self, t: int) -> tuple[Array, Array]:
         """Lower and upper bounds of f on all arms, which hold in all rounds at once with chance 1 - delta."""
@@ -70,10 +68,8 @@ class ResidualBall(Maximiser):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        self._check_theory(noise_scale, norm_bound)
+        self.delta = self._bounded(noise_scale, norm_bound, delta)
         self.noise_scale, self.norm_bound = float(noise_scale), float(norm_bound)
-        self.delta = checks.inside(type(self).__name__, "delta", delta)
-        self.settings |= {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta}
         self.settings |= {"gain": "realised", "exploration": "none"}
 
     def band(self, t: int) -> tuple[Array, Array]:

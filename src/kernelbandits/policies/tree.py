@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelbandits import checks, widths
+from kernelbandits import widths
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import tied
 from kernelbandits.policies.base import Maximiser
@@ -40,9 +40,8 @@ class AdaptiveTree(Maximiser):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        self._check_theory(noise_scale, norm_bound)
-        confidence = checks.inside("AdaptiveTree", "delta", delta)
-        self.width = widths.self_normalised(noise_scale, norm_bound, ridge, confidence)
+        chance = self._bounded(noise_scale, norm_bound, delta)
+        self.width = widths.self_normalised(noise_scale, norm_bound, ridge, chance)
         self.norm_bound = norm_bound
         self.unit, root, geometry = unit_cube(self.domain.points)
         self.leaves: dict[int, Cube] = {}
@@ -52,8 +51,8 @@ class AdaptiveTree(Maximiser):
         self._parent = np.zeros(n, dtype=np.int64)
         self._grow(root, 0, math.inf)
         self._settle()
-        self.settings |= {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "cells": geometry}
         self.settings |= {"width": self.width.rule, "exploration": "PointMass(c=1.0)", "gain": "realised"}
+        self.settings["cells"] = geometry
 
     def index(self, t: int) -> Array:
         """I of the leaf an arm is the centre of, minus infinity for all other arms."""

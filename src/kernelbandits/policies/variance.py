@@ -46,13 +46,13 @@ class StreamingUCB(IndexPolicy):
         bounds = f"0 < least_noise <= noise_scale {noise_scale}"
         checks.needs(0 < least <= noise_scale and ridge_of(least, norm_bound) > 0, "StreamingUCB", bounds, least)
         super().__init__(domain, kernel, ridge=ridge_of(noise_scale, norm_bound), ties=ties, form=RefitPosterior)
-        self._check_theory(noise_scale, norm_bound)
+        chance = self._bounded(noise_scale, norm_bound, delta)
         self.norm_bound, self.noise_bounds = float(norm_bound), (float(least), float(noise_scale))
-        self.delta = checks.inside("StreamingUCB", "delta", delta) / (1 if least == noise_scale else SHARES)
+        self.delta = chance / (1 if least == noise_scale else SHARES)
         self.least_log_det = self._scatter = 0.0
         self._centres = np.zeros(len(self.domain))
-        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": "realised"}
-        self._set(widths.unknown_variance(norm_bound, self.delta), PointMass(1.0), least_noise=least, **stated)
+        width = widths.unknown_variance(norm_bound, self.delta)
+        self._set(width, PointMass(1.0), least_noise=least, gain="realised")
 
     def width_at(self, t: int) -> float:
         """D (1 + sqrt(2 ln(1/delta') + L_-))."""

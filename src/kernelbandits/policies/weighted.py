@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelbandits import checks, widths
+from kernelbandits import widths
 from kernelbandits.exploration import PointMass
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.posterior import RefitPosterior
@@ -37,12 +37,11 @@ class WGPUCB(IndexPolicy):
             return RefitPosterior(kernel, arms, ridge, forgetting)
 
         super().__init__(domain, kernel, ridge=ridge, ties=ties, form=form)
-        self._check_theory(noise_scale, norm_bound)
+        chance = self._bounded(noise_scale, norm_bound, delta)
         self.double_weights = np.zeros(len(self.domain))
         self.double_log_det = 0.0
-        width = widths.self_normalised(noise_scale, norm_bound, ridge, checks.inside("WGPUCB", "delta", delta))
-        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": "realised"}
-        self._set(width, PointMass(1.0), forgetting=forgetting, **stated)
+        width = widths.self_normalised(noise_scale, norm_bound, ridge, chance)
+        self._set(width, PointMass(1.0), forgetting=forgetting, gain="realised")
 
     def width_at(self, t: int) -> float:
         """a + sqrt(b + c Lbar)."""
