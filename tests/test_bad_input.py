@@ -56,6 +56,8 @@ def test_the_norm_bound_of_gp_ucb_is_checked_where_it_is_used(bad):
 @pytest.mark.parametrize("bad", [*NO_NUMBER, 0.0, -1.0], ids=repr)
 @pytest.mark.parametrize("name", names_taking("ridge"))
 def test_a_ridge_that_is_not_above_zero_is_refused(name, bad, build):
+    if bad is None and name in ("bpe", "reds"):
+        return  # then it is R^2
     refuses(lambda: build(name, POINTS, kb.Linear(), ridge=bad), bad, "ridge")
 
 

@@ -367,3 +367,16 @@ def test_in_a_jumping_world_restarts_at_the_jumps_lose_less_than_gp_ucb():
     worlds = [world(seed) for seed in range(20)]
     regret = paired_regret([lambda: restarted(period=60), gp_ucb], worlds, 240)
     assert surely_less(regret[:, 0], regret[:, 1])
+
+
+def test_the_gain_of_a_rule_that_starts_again_is_the_sum_over_its_blocks(cloud):
+    policy = kb.RGPUCB(cloud, kb.RBF(0.3), noise_scale=0.5, horizon=20, period=3)
+    gained, fresh = 0.0, kb.ArmPosterior(kb.RBF(0.3), cloud, 0.25)
+    for t in range(1, 9):
+        choice = policy.ask(t, kb.Streams(0))
+        policy.tell(choice, 0.1 * t)
+        fresh.update(choice.arm, 0.1 * t)
+        if t % 3 == 0:
+            gained, fresh = gained + fresh.log_det, kb.ArmPosterior(kb.RBF(0.3), cloud, 0.25)
+    assert policy.played_log_det == pytest.approx(gained + fresh.log_det, rel=1e-12)
+    assert policy.posterior.log_det < policy.played_log_det

@@ -507,3 +507,47 @@ def test_a_large_pool_is_played_without_a_covariance():
         kb.play(policy, instance, 60, kb.Streams(0))
         assert isinstance(policy.batch, kb.PoolPosterior)
         assert 0 < len(policy.survivors) < 5000
+
+
+# ---------------------------------------------------------------- planning a batch
+
+
+@pytest.mark.parametrize("rule", [kb.BPE, kb.REDS])
+def test_a_batch_can_be_planned_before_any_of_it_is_measured(rule):
+    points = np.random.default_rng(4).random((15, 2))
+    policy = rule(points, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0, horizon=60)
+    streams, t, planned, played = kb.Streams(3), 1, [], []
+    while t <= 60:
+        batch = policy.plan(t, streams)
+        assert len(batch) == policy.batch_end - policy.posterior.events
+        for choice in batch:
+            asked = policy.ask(t, streams)
+            planned.append(choice.arm)
+            played.append(asked.arm)
+            assert "mean" not in choice.note
+            assert choice.note["sd"] == pytest.approx(asked.note["sd"], abs=1e-12)
+            policy.tell(choice, math.sin(7 * choice.x[0]) + 0.1 * (-1) ** t)
+            t += 1
+    assert planned == played
+    with pytest.raises(ValueError, match="plan needs rounds left in the batch, got '60 rewards'"):
+        policy.plan(61, streams)
+
+
+def test_planning_changes_nothing():
+    policy = kb.BPE(np.eye(4), kb.Linear(), noise_scale=0.1, norm_bound=1.0, horizon=30)
+    policy.tell(policy.choice(2), 0.5)
+    before = policy.posterior.mean.copy(), policy.posterior.cov.copy(), policy.posterior.events
+    policy.plan(2, kb.Streams(0))
+    np.testing.assert_array_equal(policy.posterior.mean, before[0])
+    np.testing.assert_array_equal(policy.posterior.cov, before[1])
+    assert policy.posterior.events == before[2] == 1
+
+
+@pytest.mark.parametrize("rule", [kb.BPE, kb.REDS])
+def test_without_a_ridge_it_is_the_variance_of_the_noise(rule):
+    def ridge(scale, **given):
+        return rule(np.eye(2), kb.Linear(), noise_scale=scale, norm_bound=1.0, horizon=9, **given).posterior.ridge
+
+    assert ridge(0.3) == pytest.approx(0.09)
+    assert ridge(0.0) == 1e-8
+    assert ridge(0.3, ridge=2.0) == 2.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from typing import Any
@@ -95,6 +96,22 @@ def test_replaying_the_rewards_rebuilds_the_policy(name, build, cloud):
         again.tell(choice, reward)
     assert same_state(state(policy), state(again))
     assert policy.ask(26, kb.Streams(1)) == again.ask(26, kb.Streams(1))
+
+
+@every_policy
+def test_a_copy_goes_on_as_the_original_and_neither_touches_the_other(name, build, cloud):
+    policy, streams = build(name, cloud), kb.Streams(1)
+    events = played(policy, 10)
+    twin = copy.deepcopy(policy)
+    assert same_state(state(policy), state(twin))
+    for t in range(11, 26):
+        before, choice = state(twin), policy.ask(t, streams)
+        assert twin.ask(t, streams) == choice
+        policy.tell(choice, reward_of(choice, t))
+        assert same_state(state(twin), before)
+        twin.tell(choice, reward_of(choice, t))
+        assert same_state(state(policy), state(twin))
+    assert len(events) == 10
 
 
 @every_policy

@@ -362,10 +362,15 @@ def test_alphas_that_are_not_above_zero_are_refused(bad):
         kb.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, alphas=(1.0, bad))
 
 
-@pytest.mark.parametrize("bad", [0.5, "1/2", 3], ids=repr)
-def test_alphas_that_are_no_sequence_are_refused(bad):
-    with pytest.raises(ValueError, match=r"DMMUCB needs a sequence of alphas > 0, got"):
+@pytest.mark.parametrize("bad", ["1/2", kb.RBF(0.3), True], ids=repr)
+def test_alphas_that_are_no_numbers_are_refused(bad):
+    with pytest.raises(ValueError, match=r"DMMUCB needs alphas > 0, as in 0.25/1/4, got"):
         kb.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, alphas=bad)
+
+
+def test_one_alpha_may_be_given_as_a_number():
+    policy = kb.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, alphas=3)
+    np.testing.assert_array_equal(policy.alphas, [1.0, 3.0])
 
 
 def test_the_ridge_is_always_among_the_alphas():

@@ -147,6 +147,6 @@ def reward(value: Any) -> float:
         )
         value = as_float(value)
     if not -LARGEST_REWARD <= value <= LARGEST_REWARD:
-        hint = "report a failed measurement as failed"
+        hint = "do not tell a measurement that failed"
         raise ValueError(f"tell needs a finite reward of size at most {LARGEST_REWARD:g}, got {value}; {hint}")
     return value  # type: ignore[no-any-return]

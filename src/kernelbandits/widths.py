@@ -86,7 +86,7 @@ def fixed_design(noise_scale: float, norm_bound: float, ridge: float, delta: flo
     Each of `claims` two-sided statements |f - mean| <= width sd is wrong with chance at most delta / claims.
     """
     width = norm_bound + noise_scale / math.sqrt(ridge) * math.sqrt(2 * math.log(2 * claims / delta))
-    return Width("D + (R/sqrt(ridge)) sqrt(2 ln(2 claims/delta))", lambda t: (width, 0.0, 0.0))
+    return Width(f"D + (R/sqrt(ridge)) sqrt(2 ln(2 m/delta)), m = {claims}", lambda t: (width, 0.0, 0.0))
 
 
 def kernel_ucb(eta: float, ridge: float) -> Width:
@@ -129,4 +129,6 @@ def unknown_variance(norm_bound: float, delta: float) -> Width:
     """D (1 + sqrt(2 ln(1/delta) + L)): Durand et al. (2018) at ridge s^2 / D^2, where s / sqrt(ridge) = D."""
     square = norm_bound**2
     terms = (norm_bound, 2 * square * math.log(1 / delta), square)
-    return Width("D (1 + sqrt(2 ln(1/delta) + L))", lambda t: terms)
+    return Width(
+        f"D (1 + sqrt(2 ln(1/delta') + L_-)), delta' = {delta:g}, at ridge s_+^2/D^2, which moves", lambda t: terms
+    )

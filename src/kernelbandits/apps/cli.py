@@ -198,6 +198,7 @@ def run(
         screen.notice(f"left out {name}: {sentence}", quiet)
     plan = planned(trial.willing)
     folder = output or Path("results") / screen.folder_name(plan)
+    screen.going_on(plan, folder, quiet)
     screen.prefetch("pandas", "matplotlib.backends.backend_svg")
     results = played(plan, trial, folder, workers, quiet)
     with progress.waiting("drawing", quiet):

@@ -24,6 +24,7 @@ from kernelbandits.catalogue import (
     PolicyEntry,
     to_plain,
 )
+from kernelbandits.catalogue.problems import FAMILIES as TEST_FAMILIES
 
 SHARED = ("noise_scale", "norm_bound", "horizon", "ridge", "delta", "gain", "ties")
 """Settings that `run` gives to every policy that takes them, unless they are the policy's own."""
@@ -167,6 +168,7 @@ def show_problems(console: Console) -> None:
     for entry in PROBLEMS.values():
         table.add_row(entry.name, escape(entry.source))
     console.print(table)
+    console.print(f"The dimension of {', '.join(TEST_FAMILIES)} is part of their name: levy10, hartmann3.")
 
 
 def show_names(title: str, option: str, names: Mapping[str, Callable[..., Any]], console: Console) -> None:
@@ -183,5 +185,12 @@ def spellings(names: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
     found = {}
     for name, constructor in names.items():
         arguments = ",".join(inspect.signature(constructor).parameters)
-        found[f"{name}:{arguments}" if arguments else name] = (inspect.getdoc(constructor) or "").splitlines()[0]
+        found[f"{name}:{arguments}" if arguments else name] = formula(constructor)
     return found
+
+
+def formula(constructor: Callable[..., Any]) -> str:
+    """The first sentence of what is said of it, with the formula that a colon or a comma announces."""
+    paragraphs = (inspect.getdoc(constructor) or "").split("\n\n")
+    shown = paragraphs[: 2 if paragraphs[0].rstrip().endswith((":", ",", "others")) else 1]
+    return " ".join(" ".join(shown).split())

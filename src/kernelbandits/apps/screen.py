@@ -109,6 +109,13 @@ def prefetch(*modules: str) -> None:
     Thread(target=lambda: [import_module(name) for name in wanted], daemon=True).start()
 
 
+def going_on(cells: Sequence[Cell], output: Path, quiet: bool) -> None:
+    """Say how much of an interrupted run is there."""
+    stored = sum((output / CELLS / f"{key}.npz").exists() for key in {cell.key for cell in cells})
+    if stored:
+        notice(f"going on where it stopped: {stored} of {len(cells)} cells are there", quiet)
+
+
 def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
     """Work that stores its cells in the output folder as it goes."""
     folder = output / CELLS
@@ -174,7 +181,7 @@ def standing_cells(row: Standing, digits: int) -> list[str]:
     from kernelbandits.report.wording import places
 
     mean, low, high = row.mean
-    behind = f"{row.behind.value:.{digits}f}"
+    behind = f"{round(row.behind.value, digits) + 0.0:.{digits}f}"
     rank = f"{row.rank:g} ({places(row.first, row.last)})"
     return [rank, row.policy, f"{mean:.{digits}f}", brackets(low, high, digits), behind]
 

@@ -44,6 +44,7 @@ KINDS: Mapping[str, Callable[..., Any]] = {
         problems.ParetoNoise,
         problems.SampledFunction,
         problems.RKHSFunction,
+        problems.GPFunction,
         problems.Markov,
         problems.Turning,
         problems.Jumps,

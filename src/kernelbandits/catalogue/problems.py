@@ -58,12 +58,13 @@ NAMED = (*FUNCTIONS, "ackley4", "hartmann3", "hartmann6", "levy4", "rosenbrock4"
 
 PROBLEMS: Mapping[str, ProblemEntry] = {name: sampled(name) for name in NAMED} | {
     "rkhs": ProblemEntry("rkhs", problems.RKHSFunction, "a function of known norm: rkhs:kernel=rbf(0.2),dimension=2"),
+    "gp": ProblemEntry("gp", problems.GPFunction, "a draw from the prior: gp:kernel=rbf(0.2),dimension=2"),
     "perovskite": ProblemEntry("perovskite", problems.perovskite, "Sun et al., Matter 4(4), 2021: 94 measured films"),
     "csv": ProblemEntry("csv", problems.read_table, "any table: csv:path=films.csv,columns=Cs/FA,target=stability"),
     "drifting": ProblemEntry(
         "drifting",
         problems.Drifting,
-        "any in motion: drifting:problem=hartmann6,motion=markov(0.01), or turning(1000), jumps(100)",
+        "any in motion: drifting:problem=gp,motion=markov(0.01), or turning(1000), jumps(100)",
     ),
 }
 

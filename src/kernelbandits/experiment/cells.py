@@ -162,6 +162,6 @@ def play_seed(cell: Cell, seed: int) -> dict[str, Any]:
         "simple": instance.regrets(played.recommended),
         "arms": played.arms,
         "seconds": played.seconds,
-        "log_det": rule.posterior.log_det,
+        "log_det": rule.played_log_det,
         "settings": {"policy": cell.contender.policy, **to_plain(rule.settings), "engine": played.engine},
     }

@@ -17,6 +17,7 @@ from kernelbandits.catalogue import spelled_policy, spelled_problem
 from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
 from kernelbandits.domains import TIES
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell, play_ending
+from kernelbandits.experiment.premises import premises
 from kernelbandits.experiment.summary import summary
 from kernelbandits.experiment.workers import Mapper
 from kernelbandits.kernels import RBF, Normalised, as_kernel
@@ -108,7 +109,10 @@ def play_experiment(
     """Play the cells that the folder does not hold."""
     for table in {cell.problem.name: cell for cell in cells if isinstance(cell.problem, TableProblem)}.values():
         notice_units(table.problem, table.kernel)
-    return Results(tuple(cells), run_cells(cells, mapper=mapper, folder=folder, watch=watch))
+    results = Results(tuple(cells), run_cells(cells, mapper=mapper, folder=folder, watch=watch))
+    for sentence in premises(results):
+        warnings.warn(sentence, TheoryWarning, stacklevel=3)
+    return results
 
 
 def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from kernelbandits.domains import TIES, Arms, argmax, as_arms
 from kernelbandits.posterior import Posterior, posterior_on
 from kernelbandits.streams import as_randomness
 
+LEAST_RIDGE = 1e-8
+"""Stands for the interpolation of rewards without noise."""
+
 Form = Callable[[Any, Arms, float], Posterior]
 """(kernel, arms, ridge) -> the posterior a policy learns with."""
 
@@ -79,6 +82,11 @@ class Policy:
         number = checks.whole("choice", "arm", arm, least=0)
         checks.needs(number < len(self.domain), "choice", f"an arm below {len(self.domain)}", arm)
         return Choice(self.domain.points[number], number)
+
+    @property
+    def played_log_det(self) -> float:
+        """log det(I + K / ridge) of all that was played: twice the realised information gain."""
+        return self.posterior.log_det
 
     def recommend(self) -> int:
         """The arm of the greatest estimate, the lowest on ties: the answer if the game ended now."""

@@ -70,7 +70,7 @@ class RGPUCB(IndexPolicy):
         self._check_kernel()
         drift = checks.chance("RGPUCB", "rate", rate)
         self.period = block_length(horizon, drift) if period is None else checks.whole("RGPUCB", "period", period)
-        self.latest = self.posterior
+        self.latest, self._forgotten = self.posterior, 0.0
         width = bayesian_width("RGPUCB", schedule, len(self.domain), delta)
         stated = {"noise_scale": noise_scale, "delta": delta, "gain": "none", "schedule": schedule}
         self._set(width, PointMass(1.0), rate=drift, period=self.period, **stated)
@@ -79,7 +79,13 @@ class RGPUCB(IndexPolicy):
         self.posterior.update(arm, reward)
         self.latest = self.posterior
         if self.posterior.events >= self.period:
+            self._forgotten += self.posterior.log_det
             self.posterior = posterior_on(self.posterior.kernel, self.domain, self.posterior.ridge)
+
+    @property
+    def played_log_det(self) -> float:
+        """The sum over the blocks."""
+        return self._forgotten + self.posterior.log_det
 
     def recommend(self) -> int:
         return int(self.latest.mean.argmax())

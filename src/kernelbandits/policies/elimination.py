@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +15,7 @@ from kernelbandits import checks, widths
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms, argmax
 from kernelbandits.kernels import Kernel, Matern
-from kernelbandits.policies.base import Choice, Maximiser, Policy
+from kernelbandits.policies.base import LEAST_RIDGE, Choice, Maximiser, Policy
 from kernelbandits.posterior import Posterior, posterior_on
 from kernelbandits.streams import as_randomness
 from kernelbandits.widths import Width
@@ -57,6 +58,23 @@ class Elimination(Policy):
         arm = self._pick(as_randomness(rng).uniform("tie", t))
         return Choice(self.domain.points[arm], arm, self._why(arm))
 
+    def plan(self, t: int, rng: Any) -> list[Choice]:
+        """The choices of round t and all later ones of the batch: no reward of the batch enters them."""
+        left = self.batch_end - self.posterior.events
+        checks.needs(left > 0, "plan", "rounds left in the batch", f"{self.posterior.events} rewards")
+        ghost, chosen = copy.deepcopy(self), []
+        for number in range(t, t + left):
+            choice = ghost.ask(number, rng)
+            known = {name: value for name, value in choice.note.items() if name != "mean"}
+            chosen.append(Choice(choice.x, choice.arm, known))
+            ghost.batch.update(int(choice.arm or 0), 0.0)
+        return chosen
+
+    @property
+    def batch_end(self) -> int:
+        """The number of rewards after which the batch being played ends."""
+        return (*self._ends, sum(self.lengths))[self.number - 1]
+
     def _pick(self, u: float) -> int:
         """The survivor to play, by the round's uniform."""
         raise NotImplementedError
@@ -90,6 +108,7 @@ class BPE(Elimination):
 
     With a number of `batches` B, N_i = ceil(T^((1 - decay^i) / (1 - decay^B))) for i < B and the rest to the last;
     decay is 1/2, or nu / (2 nu + d) for a Matern kernel. `reuse_data` never restarts the posterior, without a proof.
+    The ridge is R^2 unless given.
     """
 
     def __init__(
@@ -101,14 +120,14 @@ class BPE(Elimination):
         norm_bound: float,
         horizon: int,
         delta: float = 0.1,
-        ridge: float = 1.0,
+        ridge: float | None = None,
         batches: int | None = None,
         decay: float | None = None,
         reuse_data: bool = False,
         ties: str = "random",
     ) -> None:
         rounds = checks.whole("BPE", "horizon", horizon)
-        super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
+        super().__init__(domain, kernel, ridge=noise_ridge("BPE", ridge, noise_scale), ties=ties, horizon=horizon)
         checks.needs(isinstance(reuse_data, bool), "BPE", "reuse_data True or False", reuse_data)
         self.reuse_data = reuse_data
         rate = eigendecay(self.posterior.kernel, self.domain) if decay is None else checks.inside("BPE", "decay", decay)
@@ -116,7 +135,7 @@ class BPE(Elimination):
         if batches is not None:
             wanted = powers(rounds, checks.whole("BPE", "batches", batches), rate)
         self._set(truncated(wanted, rounds), noise_scale, norm_bound, delta)
-        self.settings |= {"batches": batches, "decay": rate, "reuse_data": reuse_data}
+        self.settings |= {"batches": batches, "decay": rate if batches else None, "reuse_data": reuse_data}
         self.settings["exploration"] = "the greatest sd among the survivors"
 
     def _pick(self, u: float) -> int:
@@ -127,6 +146,7 @@ class REDS(Elimination):
     """Salgia, Vakili & Zhao (2024), random exploration with domain shrinking: every survivor with the same chance,
 
     N_{r+1} = 2 N_r, and width D + R sqrt((2 / ridge) ln(1 / delta')), delta' = delta / (2 |X| n_epochs).
+    The ridge (their tau) is R^2 unless given.
     """
 
     def __init__(
@@ -138,12 +158,12 @@ class REDS(Elimination):
         norm_bound: float,
         horizon: int,
         delta: float = 0.1,
-        ridge: float = 1.0,
+        ridge: float | None = None,
         first_epoch: int | None = None,
         ties: str = "random",
     ) -> None:
         rounds = checks.whole("REDS", "horizon", horizon)
-        super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
+        super().__init__(domain, kernel, ridge=noise_ridge("REDS", ridge, noise_scale), ties=ties, horizon=horizon)
         first = ceil_root(rounds) if first_epoch is None else checks.whole("REDS", "first_epoch", first_epoch)
         self._set(truncated(doublings(first), rounds), noise_scale, norm_bound, delta)
         self.settings |= {"first_epoch": first, "exploration": "uniform over the survivors"}
@@ -162,6 +182,11 @@ class MVR(Maximiser):
 
     def index(self, t: int) -> Array:
         return self.posterior.sd
+
+
+def noise_ridge(owner: str, ridge: float | None, noise_scale: float) -> float:
+    """The ridge given, or R^2, the noise's variance as a Gaussian process has it; no less than 1e-8."""
+    return max(checks.scale(owner, "noise_scale", noise_scale) ** 2, LEAST_RIDGE) if ridge is None else ridge
 
 
 def truncated(wanted: Iterable[int], horizon: int) -> tuple[int, ...]:

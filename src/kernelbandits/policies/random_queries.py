@@ -9,13 +9,10 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.exploration import Law, PointMass
-from kernelbandits.policies.base import Choice
+from kernelbandits.policies.base import LEAST_RIDGE, Choice
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.streams import as_randomness
 from kernelbandits.widths import Width
-
-LEAST_RIDGE = 1e-8
-"""Stands for the interpolation of rewards without noise."""
 
 
 class EverySecondRandom(IndexPolicy):

@@ -98,15 +98,12 @@ class DMMUCB(ResidualBall):
         domain: Any,
         kernel: Any,
         *,
-        alphas: Iterable[float] | None = None,
+        alphas: Iterable[float] | float | None = None,
         **settings: Unpack[GenericSettings],
     ) -> None:
         super().__init__(domain, kernel, **settings)
         ridge = self.posterior.ridge
-        chosen = (ridge * 8.0 ** np.arange(-2, 3)).tolist() if alphas is None else alphas
-        many = isinstance(chosen, Iterable) and not isinstance(chosen, str)
-        checks.needs(many, "DMMUCB", "a sequence of alphas > 0", alphas)
-        self.alphas: Array = np.array(sorted({checks.positive("DMMUCB", "alphas", a) for a in chosen} | {ridge}))
+        self.alphas: Array = np.array(sorted({*ridges(alphas, ridge), ridge}))
         self.levels = tuple(
             self.posterior if a == ridge else posterior_on(self.posterior.kernel, self.domain, float(a))
             for a in self.alphas
@@ -142,6 +139,16 @@ class DMMUCB(ResidualBall):
             share = posterior.ridge / (posterior.ridge + max(float(posterior.variance[arm]), 0.0))
             self.losses[place] += share * surprise * surprise
             posterior.update(arm, reward)
+
+
+def ridges(alphas: Iterable[float] | float | None, ridge: float) -> list[float]:
+    """The alphas given, or ridge 8^k, k = -2..2."""
+    if alphas is None:
+        return [ridge * 8.0**k for k in range(-2, 3)]
+    chosen: Any = [alphas] if checks.is_number(alphas) else alphas
+    many = isinstance(chosen, Iterable) and not isinstance(chosen, str)
+    checks.needs(many, "DMMUCB", "alphas > 0, as in 0.25/1/4", alphas)
+    return [checks.positive("DMMUCB", "alphas", a) for a in chosen]
 
 
 class CMMUCB(ResidualBall):

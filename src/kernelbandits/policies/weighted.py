@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,10 @@ class WGPUCB(IndexPolicy):
         chance = self._bounded(noise_scale, norm_bound, delta)
         self.double_weights = np.zeros(len(self.domain))
         self.double_log_det = 0.0
-        width = widths.self_normalised(noise_scale, norm_bound, ridge, chance)
+        width = replace(
+            widths.self_normalised(noise_scale, norm_bound, ridge, chance),
+            rule="D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + Lbar)",
+        )
         self._set(width, PointMass(1.0), forgetting=forgetting, gain="realised")
 
     def width_at(self, t: int) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg.blas import dger
 
@@ -24,6 +26,14 @@ class ArmPosterior(Posterior):
 
     def _diagonal(self) -> Array:
         return self.cov.ravel(order="K")[:: len(self.cov) + 1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The variances look into the covariance; a copy looks into its own."""
+        return {name: value for name, value in vars(self).items() if name != "variance"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.variance = self._diagonal()
 
     def _column(self, arm: int) -> Array:
         return self.cov[:, arm].copy()

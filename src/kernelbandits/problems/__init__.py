@@ -30,6 +30,7 @@ from kernelbandits.problems.noise import (
     UniformNoise,
 )
 from kernelbandits.problems.perovskite import DataUnavailable, perovskite, perovskite_file
+from kernelbandits.problems.prior import GPFunction
 from kernelbandits.problems.rkhs import KernelSum, RKHSFunction, least_norm
 from kernelbandits.problems.tables import TableProblem, read_table
 
@@ -38,6 +39,7 @@ __all__ = [
     "DataUnavailable",
     "Drifting",
     "EmpiricalNoise",
+    "GPFunction",
     "GaussianNoise",
     "Instance",
     "Jumps",

@@ -12,14 +12,12 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.kernels import RBF, Kernel, as_kernel
-from kernelbandits.posterior import LARGEST_COVARIANCE, ArmPosterior
+from kernelbandits.kernels import Kernel, as_kernel
+from kernelbandits.posterior import LARGEST_COVARIANCE
 from kernelbandits.problems.base import Instance, Problem, frozen_values
 from kernelbandits.problems.noise import Noise
+from kernelbandits.problems.prior import KERNEL, GPFunction, prior_root
 from kernelbandits.streams import Streams
-
-KERNEL = RBF(0.2)
-"""Where new functions come from unless told otherwise."""
 
 Fresh = Callable[[int], Array]
 """t -> s g_t, g_t ~ GP(0, k) on the arms, drawn anew for every round t."""
@@ -177,6 +175,8 @@ class Jumps:
 class Drifting:
     """Any problem in motion: f_1 is its function, c and s the mean and standard deviation of f_1 over the arms.
 
+    A Gaussian process moves in its own units, c = 0 and s = 1: with its kernel and a Markov motion it is the model for
+    which TV-GP-UCB is proved.
     Rewards have the noise of the problem, and regret is against max_x f_t(x). All that is random comes from the
     column "problem" of the streams, round by round, so a longer game begins like a shorter one.
     """
@@ -211,11 +211,18 @@ class Drifting:
 
     def instance(self, streams: Streams) -> MovingInstance:
         still = self.problem.instance(streams)
-        path = self.motion.path(still.values, float(still.values.mean()), self._fresh(still, streams))
+        centre, spread = self._units(still)
+        path = self.motion.path(still.values, centre, self._fresh(still, spread, streams))
         return MovingInstance(self.name, still.domain, still.values, still.noise, still.replicates, path=path)
 
-    def _fresh(self, still: Instance, streams: Streams) -> Fresh:
-        n, spread = len(still.domain), float(still.values.std())
+    def _units(self, still: Instance) -> tuple[float, float]:
+        """c and s."""
+        if isinstance(self.problem, GPFunction):
+            return 0.0, 1.0
+        return float(still.values.mean()), float(still.values.std())
+
+    def _fresh(self, still: Instance, spread: float, streams: Streams) -> Fresh:
+        n = len(still.domain)
         checks.needs(n <= LARGEST_COVARIANCE, "Drifting", f"at most {LARGEST_COVARIANCE} arms", f"{n} arms")
-        root = spread * ArmPosterior(self.motion.kernel, still.domain).root()
+        root = spread * prior_root(self.motion.kernel, still.domain)
         return lambda t: root @ streams.normal("problem", t, n)

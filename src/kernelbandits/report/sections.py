@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits.experiment import Results
+from kernelbandits.experiment.premises import premises
 from kernelbandits.report import html
 from kernelbandits.report.families import families, look_of, played_families
 from kernelbandits.report.ranking import Overall, Ranking, Standing
@@ -124,13 +125,14 @@ def policies_section(results: Results) -> str:
 
 
 def notes_section(results: Results, left_out: Mapping[str, str]) -> list[str]:
-    """What the policies warned of and whom it concerns, and who was left out; nothing where there is nothing."""
+    """Premises that do not hold, what the policies warned of and whom it concerns, who was left out; or nothing."""
     said = by_text(
         (cell.contender.label, who_and_what(text)[1])
         for cell in results.cells
         for _, text in results.found[cell.key].settings.get("notices", [])
     )
-    rows = [[text, ", ".join(labels)] for text, labels in said.items()]
+    rows = [[sentence, "all"] for sentence in premises(results)]
+    rows += [[text, ", ".join(labels)] for text, labels in said.items()]
     rows += [[f"left out: {sentence}", name] for name, sentence in left_out.items()]
     return [html.section("Notes", html.table(("note", "policies"), rows, text=(0, 1)))] if rows else []
 

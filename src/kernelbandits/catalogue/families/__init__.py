@@ -37,7 +37,7 @@ FAMILIES: Mapping[str, tuple[PolicyEntry, ...]] = {
 """Title of the family -> its members, in the order they are listed."""
 
 NOT_IMPLEMENTED: Mapping[str, str] = {
-    "LP-GP-UCB": "Lee, Shekhar & Javidi, multi-scale zero-order optimization of smooth functions, 2022",
+    "LP-GP-UCB": "Lee, Shekhar & Javidi, multi-scale zero-order optimization of smooth functions in an RKHS, 2022",
     "ATA-GP-UCB": "Ray Chowdhury & Gopalan, Bayesian optimization under heavy-tailed payoffs, 2019",
     "RIPS": "Camilleri, Jamieson & Katz-Samuels, high-dimensional experimental design and kernel bandits, 2021",
 }

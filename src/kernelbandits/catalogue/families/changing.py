@@ -22,13 +22,16 @@ ENTRIES = (
         rules.TVGPUCB,
         BOGUNOVIC,
         "for f_t a Markov chain of GPs, regret against the best of each round: linear in T, its slope falls with rate",
-        "rate (0.01); finite sets only; a round is a reward told; beta_t is as remembered",
+        "rate (0.01); finite sets of at most 2000 arms; a round is a reward told; beta_t is as remembered",
     ),
     PolicyEntry(
         "wgp-ucb",
         "WGP-UCB",
         rules.WGPUCB,
-        "Deng, Zhou, Kim, Tewari, Gupta & Shroff, Weighted GP bandits for non-stationary environments, 2022",
+        (
+            "Deng, Zhou, Kim, Tewari, Gupta & Shroff, Weighted Gaussian process bandits for non-stationary "
+            "environments, 2022"
+        ),
         "sublinear dynamic regret at a forgetting tuned to the drift; a still f is in the band of a round (1 - delta)",
         "forgetting 0.99 by default (the original tunes it to drift and horizon); the width's constants, derived here",
     ),

@@ -6,7 +6,10 @@ from kernelbandits import policies as rules
 from kernelbandits.catalogue.entry import PolicyEntry
 
 CHOWDHURY = "Chowdhury & Gopalan, On kernelized multi-armed bandits, 2017"
-SRINIVAS = "Srinivas, Krause, Kakade & Seeger, GP optimization in the bandit setting, 2010"
+SRINIVAS = (
+    "Srinivas, Krause, Kakade & Seeger, Gaussian process optimization in the bandit setting: no regret and "
+    "experimental design, 2010"
+)
 WHITEHOUSE = "Whitehouse, Ramdas & Wu, On the sublinear regret of GP-UCB, 2023"
 
 ENTRIES = (
@@ -24,7 +27,7 @@ ENTRIES = (
         rules.GPTS,
         CHOWDHURY,
         "regret O~(gamma_T sqrt(d T)) with chance 1 - delta",
-        "gain: realised L/2 by default; all arms are the discretisation",
+        "gain: realised L/2 by default; all arms are the discretisation, at most 2000",
     ),
     PolicyEntry(
         "gp-ucb",

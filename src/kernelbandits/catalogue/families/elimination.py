@@ -7,8 +7,11 @@ from kernelbandits.catalogue.entry import PolicyEntry
 
 VALKO = "Valko, Korda, Munos, Flaounas & Cristianini, Finite-time analysis of kernelised contextual bandits, 2013"
 LI = "Li & Scarlett, Gaussian process bandit optimization with few batches, 2022"
-SALGIA = "Salgia, Vakili & Zhao, Random exploration in Bayesian optimization, 2024"
-VAKILI = "Vakili, Bouziani, Jalali, Bernacchia & Shiu, Optimal order simple regret for GP bandits, 2021"
+SALGIA = (
+    "Salgia, Vakili & Zhao, Random exploration in Bayesian optimization: order-optimal regret and computational "
+    "efficiency, 2024"
+)
+VAKILI = "Vakili, Bouziani, Jalali, Bernacchia & Shiu, Optimal order simple regret for Gaussian process bandits, 2021"
 
 ENTRIES = (
     PolicyEntry(
@@ -34,8 +37,8 @@ ENTRIES = (
         "BPE",
         rules.BPE,
         LI,
-        "regret O~(sqrt(T gamma_T)) with chance 1 - delta, in O(log log T) batches",
-        "ridge 1 (the paper's is R^2); the two-sided 2 in the logarithm; with a fixed number of batches each is cut at "
+        "regret O~(sqrt(T gamma_T)) with chance 1 - delta, in O(log log T) batches; less is proved for a fixed number",
+        "the two-sided 2 in the logarithm; ridge no less than 1e-8; with a fixed number of batches each is cut at "
         "the rounds left; reuse_data has no proof",
     ),
     PolicyEntry(
@@ -44,7 +47,7 @@ ENTRIES = (
         rules.REDS,
         SALGIA,
         "regret O~(sqrt(T gamma_T)) if level sets are smooth images of a cube and the first epoch is long enough",
-        "first_epoch = ceil(sqrt(T)), ridge 1, and delta' = delta / (2 |X| n_epochs) over a finite set of arms",
+        "first_epoch = ceil(sqrt(T)), ridge R^2, and delta' = delta / (2 |X| n_epochs) over a finite set of arms",
     ),
     PolicyEntry(
         "mvr",

@@ -25,7 +25,7 @@ ENTRIES = (
         rules.GaussianTS,
         AGRAWAL,
         "expected regret O(sqrt(n T ln n)) on n arms, for rewards in [0, 1]",
-        f"the variance R^2 / (n_i + 1), the original's at R = 1; {COMMON}",
+        f"the variance R^2 / (n_i + 1), the original's at R = 1: R must cover the size of the rewards too; {COMMON}",
     ),
     PolicyEntry(
         "ucb-revisited",

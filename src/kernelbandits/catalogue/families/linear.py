@@ -31,7 +31,7 @@ ENTRIES = (
         "LinTS",
         rules.LinTS,
         AGRAWAL,
-        "regret O~(d^(3/2) sqrt(T)) with chance 1 - delta, for f = x . theta, |x|, |theta| <= 1",
+        "regret O~(d^(3/2) sqrt(T)) with chance 1 - delta, for f = x . theta, |x|, |theta| <= 1 (anytime); d^2 (icml)",
         f"schedule anytime is the scale of the paper's later version, icml that of the first, eps = 1/ln T; {UNUSED}",
     ),
 )

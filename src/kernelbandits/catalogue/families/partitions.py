@@ -21,7 +21,7 @@ ENTRIES = (
     ),
     PolicyEntry(
         "adaptive-tree",
-        "Adaptive discretisation (Shekhar & Javidi)",
+        "Adaptive discretisation",
         rules.AdaptiveTree,
         SHEKHAR,
         "the value of a cell bounds f on it with chance 1 - delta; the original's regret is for f ~ GP(0, k)",

@@ -6,7 +6,10 @@ from kernelbandits import policies as rules
 from kernelbandits.catalogue.entry import PolicyEntry
 
 FLYNN = "Flynn & Reeb, Tighter confidence bounds for sequential kernel regression, 2024"
-DURAND = "Durand, Maillard & Pineau, Streaming kernel regression with provably adaptive mean and variance, 2018"
+DURAND = (
+    "Durand, Maillard & Pineau, Streaming kernel regression with provably adaptive mean, variance, and regularization, "
+    "2018"
+)
 SCALE = "the mixture scale is c = R^2 / ridge, ridge 1 by default"
 
 ENTRIES = (
@@ -31,7 +34,7 @@ ENTRIES = (
         "CMM-UCB",
         rules.CMMUCB,
         FLYNN,
-        "f in its band in all rounds with chance 1 - delta; never wider than DMM-UCB, nor than D sqrt(k(x, x))",
+        "f in its band in all rounds with chance 1 - delta; no wider than DMM-UCB while some f fits, or D sqrt(k)",
         f"{SCALE}; the exact maximum by its dual in one number instead of a conic solver",
     ),
     PolicyEntry(

@@ -1,0 +1,61 @@
+"""Functions drawn from the prior itself: the setting of the Bayesian guarantees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+from kernelbandits.domains import Arms
+from kernelbandits.kernels import RBF, Kernel, as_kernel
+from kernelbandits.posterior import LARGEST_COVARIANCE, ArmPosterior
+from kernelbandits.problems.base import Instance, problem_generator
+from kernelbandits.problems.noise import GaussianNoise, Noise
+from kernelbandits.streams import Streams
+
+NOISE = GaussianNoise(0.1)
+KERNEL = RBF(0.2)
+"""Where functions come from unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class GPFunction:
+    """f ~ GP(0, k) on arms even in the unit cube: for it GP-UCB, IRGP-UCB and, in motion, TV-GP-UCB are proved.
+
+    The values are not rescaled; their variance is k(x, x).
+    """
+
+    kernel: Kernel = KERNEL
+    dimension: int = 2
+    candidates: int = 50
+    noise: Noise = NOISE
+
+    def __post_init__(self) -> None:
+        as_kernel(self.kernel)
+        checks.whole("GPFunction", "dimension", self.dimension)
+        most = checks.whole("GPFunction", "candidates", self.candidates) <= LARGEST_COVARIANCE
+        checks.needs(most, "GPFunction", f"at most {LARGEST_COVARIANCE} candidates", self.candidates)
+        checks.needs(isinstance(self.noise, Noise), "GPFunction", "a noise law", self.noise)
+
+    @property
+    def name(self) -> str:
+        return f"gp{self.dimension}"
+
+    @property
+    def title(self) -> str:
+        return f"Gaussian process (d = {self.dimension})"
+
+    @property
+    def description(self) -> str:
+        return f"{self.candidates} candidates a seed, uniform in the unit cube; a draw from GP(0, {self.kernel})"
+
+    def instance(self, streams: Streams) -> Instance:
+        rng = problem_generator(streams)
+        arms = Arms(rng.random((self.candidates, self.dimension)))
+        values: Array = prior_root(self.kernel, arms) @ rng.standard_normal(self.candidates)
+        return Instance(self.name, arms, values, self.noise)
+
+
+def prior_root(kernel: Kernel, arms: Arms) -> Array:
+    """S with K = S S' on the arms: S z is a draw from GP(0, k), z standard normal."""
+    return ArmPosterior(kernel, arms).root()
