@@ -271,3 +271,14 @@ def test_a_reward_is_a_finite_number_of_bounded_size(bad):
 def test_any_other_number_is_a_reward(good):
     assert checks.reward(good) == float(good)
     assert type(checks.reward(good)) is float
+
+
+@pytest.mark.parametrize("name", names_taking("delta"))
+def test_a_confidence_whose_inverse_is_no_number_is_refused(name, build):
+    refuses(lambda: build(name, POINTS, kb.Linear(), delta=5e-324), 5e-324, "delta >= 1e-300")
+
+
+@pytest.mark.parametrize("name", names_taking("horizon"))
+def test_a_horizon_beyond_all_numbers_is_refused(name, build):
+    with pytest.raises(ValueError, match="needs horizon <= 1e100, got"):
+        build(name, POINTS, kb.Linear(), horizon=10**400)

@@ -186,3 +186,14 @@ def test_a_cover_of_ones_own_is_played_without_a_notice_and_still_declared(name,
 @every_policy
 def test_a_finite_set_has_no_cover(name, build, cloud):
     assert "cover" not in build(name, cloud).settings
+
+
+def test_the_widest_box_has_a_cover():
+    points = kb.Box((-1.7e308,), (1.7e308,)).cover(5).points
+    assert np.isfinite(points).all()
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0, 1), (0.0, (1.0,)), ("a", "b"), ([[0.0]], [[1.0]])])
+def test_bounds_that_are_no_sequences_are_refused(lower, upper):
+    with pytest.raises(ValueError, match="Box needs"):
+        kb.Box(lower, upper)

@@ -257,3 +257,7 @@ def test_a_spelled_noise_is_the_noise():
 def test_every_name_of_the_tables_stands_for_something():
     for table in (KERNELS, LAWS, MOTIONS, NOISES):
         assert all(callable(constructor) for constructor in table.values())
+
+
+def test_the_ridge_of_pi_gp_ucb_is_its_own():
+    assert "ridge" not in shared_settings(policy_entry("pi-gp-ucb"), {"ridge": 0.5})

@@ -551,3 +551,14 @@ def test_without_a_ridge_it_is_the_variance_of_the_noise(rule):
     assert ridge(0.3) == pytest.approx(0.09)
     assert ridge(0.0) == 1e-8
     assert ridge(0.3, ridge=2.0) == 2.0
+
+
+def test_reused_data_are_kept_even_when_one_arm_is_left():
+    given = {"noise_scale": 1e-3, "norm_bound": 1e-3, "horizon": 40, "reuse_data": True}
+    policy = kb.BPE(np.eye(3), kb.Linear(), **given)
+    for t in range(1, 30):
+        choice = policy.ask(t, kb.Streams(0))
+        policy.tell(choice, float(choice.arm == 1))
+    assert policy.survivors.tolist() == [1]
+    assert policy.batch is policy.posterior
+    assert policy.batch.events == 29

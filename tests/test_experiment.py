@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import math
+import subprocess
+import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +15,8 @@ import pytest
 import kernelbandits as kb
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.experiment import Cell, CellResult, Contender, contender, play, play_cell, process_mapper, rounds
-from kernelbandits.experiment.runner import run_cells, run_experiment
+from kernelbandits.experiment import cells as cell_room
+from kernelbandits.experiment.runner import plan_experiment, run_cells, run_experiment
 from kernelbandits.problems import GaussianNoise, Instance, StudentNoise, TableProblem
 
 SMALL = {"horizon": 30, "seeds": 3, "noise_scale": 0.5, "norm_bound": 1.0}
@@ -450,3 +454,45 @@ def test_a_table_with_a_point_at_the_origin_runs_under_the_linear_kernel(tmp_pat
     path.write_text("a,b,y\n0,0,1\n0.5,0.1,2\n0.2,0.9,3\n")
     results = run_experiment(f"csv:path={path}", "simple-ucb", kernel=kb.Linear(), horizon=5, seeds=1)
     assert np.isfinite(results["rays", "Simple-UCB"].regret).all()
+
+
+def test_cells_that_are_there_already_are_counted_by_the_watcher(tmp_path):
+    plan = plan_experiment("branin", ["greedy", "random"], horizon=5, seeds=2)
+    for _ in range(2):
+        ticks: list[int] = []
+        run_cells(plan, folder=tmp_path, watch=partial(ticks.append, 1))
+        assert len(ticks) == 2
+
+
+def test_whoever_plays_a_cell_stores_it_at_once(tmp_path):
+    plan = plan_experiment("branin", ["greedy", "random", "simple-ucb"], horizon=5, seeds=2)
+
+    def interrupted(work, cells):
+        """A mapper that has played two cells when it dies before handing over the first."""
+        for cell in cells[:2]:
+            work(cell)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_cells(plan, folder=tmp_path, mapper=interrupted)
+    assert len(list(tmp_path.glob("*.npz"))) == 2
+
+
+def test_another_version_of_the_code_has_other_keys(monkeypatch):
+    (here,) = plan_experiment("branin", ["greedy"], horizon=5, seeds=2)
+    key = here.key
+    monkeypatch.setattr(cell_room, "code_fingerprint", lambda: "another version")
+    (there,) = plan_experiment("branin", ["greedy"], horizon=5, seeds=2)
+    assert there.key != key
+
+
+def test_replicates_keep_their_key_from_one_process_to_the_next(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n0.1,1\n0.1,2\n0.5,3\n0.9,1\n")
+    code = (
+        "from kernelbandits.experiment import plan_experiment\n"
+        "print(plan_experiment('csv:path=t.csv,target=y,repeats=replicates', ['greedy'], horizon=5, seeds=2)[0].key)"
+    )
+    runs = [subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=tmp_path, capture_output=True, text=True)]
+    runs += [subprocess.run(runs[0].args, cwd=tmp_path, capture_output=True, text=True)]
+    assert runs[0].stdout
+    assert runs[0].stdout == runs[1].stdout

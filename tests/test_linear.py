@@ -563,3 +563,22 @@ def test_lin_ts_plays_the_greatest_value_of_its_draw_from_d_normals():
 def test_without_noise_lin_ts_is_greedy(quiet):
     policy = told(lin_ts(ball(25, 9, 2), noise_scale=0.0), *history(25, 9, 20))
     assert {policy.ask(t, kb.Streams(6)).arm for t in range(1, 20)} == {policy.recommend()}
+
+
+def test_at_any_point_it_is_as_exact_as_its_own_form():
+    """Rows of very different length and a small ridge, where the m x m form of the arms loses its digits."""
+    points = np.array([[1e3, 0.0], [0.0, 1e-3], [1e-3, 1e-3]])
+    posterior = kb.LinearPosterior(kb.Linear(), points, 1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for arm, reward in ((0, 2.0), (1, 1e-3), (2, 3e-3), (1, 1.5e-3)):
+            posterior.update(arm, reward)
+        posterior.audit()
+    vbar = 1e-6 * np.eye(2) + sum(np.outer(points[a], points[a]) for a in (0, 1, 2, 1))
+    theta = np.linalg.solve(vbar, 2.0 * points[0] + 1e-3 * points[1] + 3e-3 * points[2] + 1.5e-3 * points[1])
+    where = np.array([[0.2, 0.3], [1.0, -1.0]])
+    mean, sd = posterior.at(where)
+    np.testing.assert_allclose(mean, where @ theta, rtol=1e-10)
+    expected = np.sqrt(np.einsum("ij,jk,ik->i", where, 1e-6 * np.linalg.inv(vbar), where))
+    np.testing.assert_allclose(sd, expected, rtol=1e-8)
+    assert posterior.log_det == pytest.approx(np.linalg.slogdet(vbar / 1e-6)[1], rel=1e-12)

@@ -523,3 +523,64 @@ def test_what_is_no_choice_is_refused_and_changes_nothing(build, cloud, choice):
 def test_a_policy_without_what_it_must_be_given_names_it(cloud):
     with pytest.raises(ValueError, match="simple-ucb needs noise_scale, norm_bound, got no settings"):
         kb.policy("simple-ucb", cloud, kb.RBF(0.3))
+
+
+def squares(x, z):
+    """An RBF whose squares cancel: close points leave rounding behind."""
+    gaps = (x**2).sum(1)[:, None] + (z**2).sum(1) - 2 * x @ z.T
+    return np.exp(-gaps / (2 * 0.1**2))
+
+
+@every_policy
+def test_a_kernel_that_proved_itself_once_is_not_refused_later(name, build):
+    base = np.random.default_rng(0).random((30, 6))
+    policy = build(name, np.vstack([base, base + 1e-9]), None if name in LINEAR else squares, horizon=200)
+    played(policy, 60)
+
+
+class Moody:
+    """A kernel that fails when told to."""
+
+    broken = False
+
+    def __call__(self, x, z):
+        if self.broken:
+            raise RuntimeError("the kernel is out of order")
+        return np.exp(-((x[:, None] - z[None]) ** 2).sum(-1) / 0.18)
+
+
+@every_policy
+def test_a_kernel_that_fails_while_a_reward_is_told_leaves_all_or_nothing(name, build, cloud):
+    """Where a rule begins a batch, a block, a level or a cell, it asks the kernel before it learns anything."""
+    kernel = Moody()
+    policy = build(name, cloud, kernel, horizon=60)
+    for t in range(1, 45):
+        choice, before = policy.ask(t, kb.Streams(1)), state(policy)
+        kernel.broken = True
+        try:
+            policy.tell(choice, reward_of(choice, t))
+        except RuntimeError:
+            assert policy.posterior.events == before["posterior"]["tally"]["events"]
+            kernel.broken = False
+            policy.tell(choice, reward_of(choice, t))
+        kernel.broken = False
+    twin = build(name, cloud, Moody(), horizon=60)
+    assert len(played(twin, 44)) == 44
+    assert policy.ask(45, kb.Streams(1)) == twin.ask(45, kb.Streams(1))
+
+
+@pytest.mark.parametrize("note", [None, 5, "level", [("level", 1)]], ids=repr)
+@every_policy
+def test_a_note_that_is_none_is_refused_and_changes_nothing(name, note, build, cloud):
+    policy = build(name, cloud)
+    before = state(policy)
+    with pytest.raises(ValueError, match="tell needs a note of names and numbers, got"):
+        policy.tell(kb.Choice(cloud[0], 0, note), 1.0)
+    assert same_state(state(policy), before)
+
+
+@every_ranked_policy
+@pytest.mark.parametrize("t", [0, -1, "a", 1.5])
+def test_the_index_of_a_round_that_is_none_is_refused(name, t, build, cloud):
+    with pytest.raises(ValueError, match="a round t >= 1"):
+        build(name, cloud).index(t)

@@ -262,3 +262,24 @@ def test_a_sub_gaussian_constant_below_the_standard_deviation_is_refused():
 def test_a_bad_sub_gaussian_constant_is_refused(constant):
     with pytest.raises(ValueError, match="CustomNoise needs sub_gaussian >= 0, got"):
         CustomNoise(stats.norm(), sub_gaussian=constant)
+
+
+@pytest.mark.parametrize("noise", [GaussianNoise(2.0), UniformNoise(2.0), RademacherNoise(2.0)], ids=str)
+def test_a_moment_too_large_for_a_number_is_infinite(noise):
+    assert noise.moment(5000) == math.inf
+
+
+SILENT = [GaussianNoise(0.0), UniformNoise(0.0), ParetoNoise(0.0, 3.0), StudentNoise(0.0, 3.0)]
+
+
+@pytest.mark.parametrize("noise", SILENT, ids=str)
+def test_without_noise_every_moment_is_zero(noise):
+    assert noise.moment(2) == 0.0
+    assert noise.moment(2.5) == 0.0
+
+
+def test_light_tails_have_the_moments_of_their_limits():
+    """A Student law of many degrees of freedom is Gaussian; a Pareto law of a large tail exponential: E X^2 = 2 s^2."""
+    for many in (1e9, 1e15, 1e17):
+        assert StudentNoise(1.0, many).moment(2) == pytest.approx(1.0, rel=1e-8)
+        assert ParetoNoise(many, many).moment(2) == pytest.approx(2.0, rel=1e-6)

@@ -201,3 +201,9 @@ def test_a_norm_of_zero_is_allowed_with_a_warning_and_needed_by_gp_ucb_plus_alon
 def test_a_noise_that_is_no_size_is_refused_by_name(make, bad):
     with pytest.raises(ValueError, match=f"Plus needs noise_scale >= 0, got {bad!r}"):
         make(noise_scale=bad)
+
+
+@pytest.mark.parametrize(("scale", "ridge"), [(0.0, 1e-8), (1e-5, 1e-8), (1e-4, 1e-8), (2e-4, 4e-8), (0.5, 0.25)])
+def test_the_ridge_is_the_greater_of_the_noise_variance_and_the_least_one(scale, ridge):
+    policy = kb.ExploitPlus(np.eye(2), kb.Linear(), noise_scale=scale)
+    assert policy.posterior.ridge == pytest.approx(ridge, rel=1e-14)

@@ -246,3 +246,12 @@ def test_the_noise_is_between_its_bounds_with_the_chance_stated():
     assert (outside[1:] / runs > limit).all()
     assert np.min(ends, 0)[0] > 0.3
     assert np.max(ends, 0)[1] < 1.9
+
+
+def test_only_arms_that_were_played_enter_the_leverage():
+    points = np.array([[0.5], [1.0]])
+    policy = kb.StreamingUCB(points, kb.Linear(), noise_scale=0.5, norm_bound=1.0)
+    policy.tell(policy.choice(0), 0.3)
+    assert policy.leverage == pytest.approx(0.25 / (0.25 + policy.posterior.ridge))
+    policy.tell(policy.choice(1), 0.3)
+    assert policy.leverage == pytest.approx(1 / (1 + policy.posterior.ridge))

@@ -231,3 +231,24 @@ def test_a_pool_too_large_for_its_covariance_is_played(rule, quiet):
     large, small = (after(rule(cut, kb.RBF(0.3), **BOUNDS), pulls, rewards) for cut in (points, points[:8]))
     np.testing.assert_allclose(large.index(26)[:8], small.index(26), atol=1e-9)
     assert large.ask(26, kb.Streams(0)).arm in range(2100)
+
+
+def test_the_double_weights_are_those_of_the_arms_that_still_weigh(cloud):
+    """Forgetting 1/2: an arm not played for 40 rewards is gone, and the others keep their own weights."""
+    policy = kb.WGPUCB(cloud, kb.RBF(0.3), noise_scale=0.5, norm_bound=1.0, forgetting=0.5, ridge=0.7)
+    arms = [0, 1, 2, *([3, 4, 5] * 15)]
+    for t, arm in enumerate(arms):
+        policy.tell(policy.choice(arm), 0.1 * t)
+    assert len(policy.posterior.support) < 6
+    ages = np.arange(len(arms))[::-1]
+    matrix = kb.RBF(0.3)(cloud[arms], cloud[arms]) * np.outer(0.5**ages, 0.5**ages)
+    expected = np.linalg.slogdet(np.eye(len(arms)) + matrix / 0.7)[1]
+    assert policy.double_log_det == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_refitted_posterior_says_when_its_variances_are_poor():
+    posterior = RefitPosterior(kb.RBF(0.3), np.eye(2), 1e-9)
+    for _ in range(4):
+        posterior.update(0, 1.0)
+    with pytest.warns(kb.NumericsWarning, match="good to"):
+        posterior.update(0, 1.0)

@@ -15,6 +15,8 @@ Indices = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 """Arms in the record of a run."""
 
+LEAST_CHANCE = 1e-300
+LARGEST_WHOLE = 10**100
 LARGEST_REWARD = 1e150
 """Beyond this the square of a reward overflows."""
 
@@ -76,8 +78,9 @@ def scale(owner: str, name: str, value: Any) -> float:
 
 
 def inside(owner: str, name: str, value: Any) -> float:
-    """A chance strictly between 0 and 1."""
+    """A chance strictly between 0 and 1, whose inverse is a number still."""
     needs(is_number(value) and 0 < value < 1, owner, f"{name} in (0, 1)", value)
+    needs(value >= LEAST_CHANCE, owner, f"{name} >= {LEAST_CHANCE:g}", value)
     return float(value)
 
 
@@ -88,6 +91,7 @@ def chance(owner: str, name: str, value: Any) -> float:
 
 def whole(owner: str, name: str, value: Any, least: int = 1) -> int:
     needs(is_whole(value) and value >= least, owner, f"a whole number {name} >= {least}", value)
+    needs(value <= LARGEST_WHOLE, owner, f"{name} <= 1e100", f"a number of {int(value).bit_length()} bits")
     return int(value)
 
 

@@ -54,6 +54,8 @@ class Box:
     upper: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        given = np.ndim(self.lower) == np.ndim(self.upper) == 1
+        checks.needs(given, "Box", "a lower and an upper bound for each coordinate", (self.lower, self.upper))
         sides = tuple(
             tuple(checks.number("Box", "in every bound", side) for side in bound) for bound in (self.lower, self.upper)
         )

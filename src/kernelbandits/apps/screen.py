@@ -22,7 +22,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kernelbandits.catalogue import fingerprint
-from kernelbandits.checks import TheoryWarning
+from kernelbandits.checks import NumericsWarning, TheoryWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +81,8 @@ def grouped_notes(quiet: bool) -> Iterator[None]:
     held: list[str] = []
 
     def hear(message: Warning | str, category: type[Warning], *details: Any, **more: Any) -> None:
-        held.append(str(message)) if issubclass(category, TheoryWarning) else notice(str(message), quiet)
+        grouped = issubclass(category, (TheoryWarning, NumericsWarning))
+        held.append(str(message)) if grouped else notice(str(message), quiet)
 
     before, warnings.showwarning = warnings.showwarning, hear
     try:

@@ -41,6 +41,7 @@ KINDS: Mapping[str, Callable[..., Any]] = {
         problems.RademacherNoise,
         problems.UniformNoise,
         problems.StudentNoise,
+        problems.EmpiricalNoise,
         problems.ParetoNoise,
         problems.SampledFunction,
         problems.RKHSFunction,

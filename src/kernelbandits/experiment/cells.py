@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,6 @@ from kernelbandits.streams import Streams
 
 LARGEST_CELL = 200_000_000
 """Rounds times seeds: a record of 20 bytes each and the tables beside it, some 8 GB."""
-FORMAT = 1
-"""Changes whenever stored cells of an earlier version must not be taken for ours."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Cell:
         """All that decides the result, as a plain dictionary."""
         parts = {"problem": self.problem, "kernel": self.kernel, "horizon": self.horizon, "seeds": self.seeds}
         rule = {"policy": self.contender.policy, "settings": self.contender.settings}
-        return to_plain(parts | rule | {"engine": chosen_engine(self.engine), "format": FORMAT})  # type: ignore[no-any-return]
+        return to_plain(parts | rule | {"engine": chosen_engine(self.engine), "code": code_fingerprint()})  # type: ignore[no-any-return]
 
     @cached_property
     def key(self) -> str:
@@ -148,8 +147,23 @@ def distinct(caught: list[warnings.WarningMessage]) -> list[list[str]]:
     return [list(pair) for pair in dict.fromkeys((w.category.__name__, str(w.message)) for w in caught)]
 
 
-def play_ending(cell: Cell) -> CellResult:
-    return play_cell(cell).ending()
+def play_stored(folder: Path | str | None, endings: bool, cell: Cell) -> CellResult:
+    """Play the cell and store it at once, by whoever plays it; `endings` keeps the last round only."""
+    result = play_cell(cell).ending() if endings else play_cell(cell)
+    if folder:
+        result.save(stored_at(cell.key, folder, endings))
+    return result
+
+
+def stored_at(key: str, folder: Path | str, endings: bool) -> Path:
+    return Path(folder) / f"{key}{'-ending' if endings else ''}.npz"
+
+
+@cache
+def code_fingerprint() -> str:
+    """Of the package's source: cells of another version are never taken for ours."""
+    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 
 
 def play_seed(cell: Cell, seed: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from kernelbandits import checks
 from kernelbandits.catalogue import spelled_policy, spelled_problem
 from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
 from kernelbandits.domains import TIES
-from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell, play_ending
+from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_stored, stored_at
 from kernelbandits.experiment.premises import premises
 from kernelbandits.experiment.summary import summary
 from kernelbandits.experiment.workers import Mapper
@@ -193,8 +194,8 @@ def run_cells(
     missing = [cell for key, cell in unique.items() if key not in found]
     for _ in found:
         tick(watch)
-    for cell, result in zip(missing, mapper(play_ending if endings else play_cell, missing), strict=True):
-        if folder:
+    for cell, result in zip(missing, mapper(partial(play_stored, folder, endings), missing), strict=True):
+        if folder and not stored_at(cell.key, folder, endings).exists():
             result.save(stored_at(cell.key, folder, endings))
         found[cell.key] = result
         tick(watch)
@@ -220,10 +221,6 @@ def forget_cells(keys: Iterable[str], folder: Path | str) -> None:
 def tick(watch: Watcher | None) -> None:
     if watch:
         watch()
-
-
-def stored_at(key: str, folder: Path | str, endings: bool) -> Path:
-    return Path(folder) / f"{key}{'-ending' if endings else ''}.npz"
 
 
 def load(key: str, folder: Path | str | None, endings: bool) -> CellResult | None:

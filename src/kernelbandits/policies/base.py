@@ -13,7 +13,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array, TheoryWarning
 from kernelbandits.domains import TIES, Arms, argmax, as_arms
-from kernelbandits.posterior import Posterior, posterior_on
+from kernelbandits.posterior import Posterior, posterior_on, proved
 from kernelbandits.streams import as_randomness
 
 LEAST_RIDGE = 1e-8
@@ -68,6 +68,8 @@ class Policy:
     def tell(self, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice; a refused one changes nothing."""
         checks.needs(isinstance(choice, Choice), "tell", "a kb.Choice (policy.choice(arm) makes one)", choice)
+        if type(choice.note) is not dict:
+            checks.needs(isinstance(choice.note, Mapping), "tell", "a note of names and numbers", choice.note)
         arm = choice.arm
         if type(arm) is not int or not 0 <= arm < len(self.domain):
             arm = self._arm_of(choice)
@@ -100,6 +102,11 @@ class Policy:
         matches = (self.domain.points == point).all(1).nonzero()[0]
         checks.needs(len(matches) > 0, "tell", "a choice among the arms", choice.x)
         return int(matches[0])
+
+    def _fresh(self, points: Array | None = None) -> Posterior:
+        """Another posterior of the same kernel and ridge, without data, on all arms or on these points."""
+        where = self.domain if points is None else points
+        return posterior_on(proved(self.posterior.kernel), where, self.posterior.ridge)
 
     def _why(self, arm: int) -> dict[str, float]:
         """The estimate of the arm chosen and its uncertainty, for the note."""

@@ -11,7 +11,7 @@ from kernelbandits.domains import Arms
 from kernelbandits.exploration import PointMass
 from kernelbandits.policies.base import Form
 from kernelbandits.policies.index import IndexPolicy
-from kernelbandits.posterior import LARGEST_COVARIANCE, DriftingPosterior, Posterior, posterior_on
+from kernelbandits.posterior import LARGEST_COVARIANCE, DriftingPosterior, Posterior
 from kernelbandits.widths import Width
 
 SCHEDULES = ("finite", "practical")
@@ -76,11 +76,13 @@ class RGPUCB(IndexPolicy):
         self._set(width, PointMass(1.0), rate=drift, period=self.period, **stated)
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        ends = self.posterior.events + 1 >= self.period
+        following = self._fresh() if ends else self.posterior
         self.posterior.update(arm, reward)
         self.latest = self.posterior
-        if self.posterior.events >= self.period:
+        if ends:
             self._forgotten += self.posterior.log_det
-            self.posterior = posterior_on(self.posterior.kernel, self.domain, self.posterior.ridge)
+            self.posterior = following
 
     @property
     def played_log_det(self) -> float:

@@ -16,7 +16,7 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms, argmax
 from kernelbandits.kernels import Kernel, Matern
 from kernelbandits.policies.base import LEAST_RIDGE, Choice, Maximiser, Policy
-from kernelbandits.posterior import Posterior, posterior_on
+from kernelbandits.posterior import Posterior
 from kernelbandits.streams import as_randomness
 from kernelbandits.widths import Width
 
@@ -80,13 +80,13 @@ class Elimination(Policy):
         raise NotImplementedError
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+        ends = self.posterior.events + 1 in self._ends
+        following = self._fresh() if ends and not self.reuse_data else self.batch
         self.posterior.update(arm, reward)
         if self.batch is not self.posterior:
             self.batch.update(arm, reward)
-        if self.posterior.events in self._ends:
-            self.survivors = self._plausible()
-            if not self.reuse_data:
-                self.batch = posterior_on(self.posterior.kernel, self.domain, self.posterior.ridge)
+        if ends:
+            self.survivors, self.batch = self._plausible(), following
 
     def _plausible(self) -> Indices:
         """The survivors with mean + width sd >= max (mean - width sd)."""
@@ -181,6 +181,7 @@ class MVR(Maximiser):
         self.settings |= {"exploration": "the greatest sd", "gain": "none"}
 
     def index(self, t: int) -> Array:
+        self._check_round(t)
         return self.posterior.sd
 
 

@@ -53,6 +53,7 @@ class UCB1(IndependentArms, Maximiser):
 
     def index(self, t: int) -> Array:
         """The upper confidence bounds; while arms are unplayed, 0 for those and minus infinity for the others."""
+        self._check_round(t)
         counts, n = self.posterior.counts, self.posterior.events
         if not counts.all():
             return np.where(counts == 0, 0.0, -math.inf)
@@ -126,6 +127,7 @@ class UCBRevisited(IndependentArms, Maximiser):
 
     def index(self, t: int) -> Array:
         """Minus the count of an arm that is left, minus infinity for one that is not."""
+        self._check_round(t)
         index = np.full(len(self.domain), -math.inf)
         index[self.left] = -self.posterior.counts[self.left]
         return index

@@ -15,7 +15,7 @@ from kernelbandits.domains import argmax
 from kernelbandits.exploration import PointMass
 from kernelbandits.policies.base import Choice, Policy
 from kernelbandits.policies.index import IndexPolicy
-from kernelbandits.posterior import Posterior, posterior_on
+from kernelbandits.posterior import Posterior
 from kernelbandits.streams import as_randomness
 
 
@@ -135,11 +135,11 @@ class SupKernelUCB(Policy):
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         level = self._noted(note["level"]) if "level" in note else self._level_of(arm)
+        known = (self.levels.get(level) or self._fresh()) if level else None
         self.posterior.update(arm, reward)
-        if level and level not in self.levels:
-            self.levels[level] = posterior_on(self.posterior.kernel, self.domain, self.posterior.ridge)
-        if level:
-            self.levels[level].update(arm, reward)
+        if known:
+            known.update(arm, reward)
+            self.levels[level] = known
 
     def _noted(self, level: float) -> int:
         known = checks.is_number(level) and level in range(self.top + 1)

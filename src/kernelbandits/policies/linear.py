@@ -94,6 +94,7 @@ class RarelySwitchingOFUL(LinearRule, Maximiser):
 
     def index(self, t: int) -> Array:
         """mean + width sd as they were in round tau."""
+        self._check_round(t)
         return self.held
 
     def ask(self, t: int, rng: Any) -> Choice:

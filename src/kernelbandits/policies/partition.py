@@ -14,7 +14,7 @@ from kernelbandits.checks import Array
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.base import Maximiser
 from kernelbandits.policies.cells import Cube, unit_cube
-from kernelbandits.posterior import Posterior, posterior_on
+from kernelbandits.posterior import Posterior
 
 USUAL_NU = 2.5
 """The smoothness taken for a kernel that states none."""
@@ -100,26 +100,26 @@ class PiGPUCB(Maximiser):
         return self.norm_bound + self.noise_scale * math.sqrt(2 * (log_det / 2 + self.paid))
 
     def index(self, t: int) -> Array:
+        self._check_round(t)
         return self._mean + self._width * self._sd
 
     def cell_of(self, arm: int) -> Cell:
         return self.cells[int(self._home[arm])]
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
-        super()._learn(arm, reward, note)
         cell = self.cell_of(arm)
-        told = self._told(cell, arm, reward)
+        told = self._known(cell)
+        super()._learn(arm, reward, note)
+        told.update(int(cell.cube.arms.searchsorted(arm)), reward)
         self._show(cell)
         full = self.split(told.events, cell.cube.side, self.nu, self.domain.dimension)
         if full and cell.cube.divides(self.unit):
             self._divide(cell)
 
-    def _told(self, cell: Cell, arm: int, reward: float) -> Posterior:
-        """The posterior of the cell after one more reward."""
+    def _known(self, cell: Cell) -> Posterior:
+        """The posterior of the cell, made when it is first wanted."""
         if cell.posterior is None:
-            points = self.domain.points[cell.cube.arms]
-            cell.posterior = posterior_on(self.posterior.kernel, points, self.posterior.ridge)
-        cell.posterior.update(int(cell.cube.arms.searchsorted(arm)), reward)
+            cell.posterior = self._fresh(self.domain.points[cell.cube.arms])
         return cell.posterior
 
     def _show(self, cell: Cell) -> None:
@@ -146,8 +146,9 @@ class PiGPUCB(Maximiser):
         assert parent.posterior is not None
         counts, sums = parent.posterior.counts, parent.posterior.tally.sums
         for row in parent.cube.arms.searchsorted(child.cube.arms):
+            place = int(child.cube.arms.searchsorted(parent.cube.arms[row]))
             for _ in range(counts[row]):
-                self._told(child, int(parent.cube.arms[row]), float(sums[row] / counts[row]))
+                self._known(child).update(place, float(sums[row] / counts[row]))
 
     def _why(self, arm: int) -> dict[str, float]:
         """What the cell of the arm knows of it, and the side of the cell."""

@@ -44,6 +44,8 @@ class AdaptiveTree(Maximiser):
         self.width = widths.self_normalised(noise_scale, norm_bound, ridge, chance)
         self.norm_bound = norm_bound
         self.unit, root, geometry = unit_cube(self.domain.points)
+        everyone = np.arange(len(self.domain))
+        self._metric = self._distances(everyone, everyone) if len(everyone) <= LARGEST_MEDOID else None
         self.leaves: dict[int, Cube] = {}
         """centre -> cell"""
         n = len(self.domain)
@@ -54,8 +56,12 @@ class AdaptiveTree(Maximiser):
         self.settings |= {"width": self.width.rule, "exploration": "PointMass(c=1.0)", "gain": "realised"}
         self.settings["cells"] = geometry
 
+    _metric: Array | None = None
+    """d_k of all arms, where they are not too many; the kernel is then never asked again."""
+
     def index(self, t: int) -> Array:
         """I of the leaf an arm is the centre of, minus infinity for all other arms."""
+        self._check_round(t)
         upper = self.posterior.mean + self._width() * self.posterior.sd
         values: Array = np.minimum(upper, upper[self._parent] + self._parent_spread) + self._spread
         return values
@@ -111,6 +117,8 @@ class AdaptiveTree(Maximiser):
 
     def _distances(self, arms: Indices, others: Indices) -> Array:
         """d_k(x, z) = sqrt(k(x, x) + k(z, z) - 2 k(x, z)) for x among the arms, z among the others."""
+        if self._metric is not None:
+            return self._metric[np.ix_(arms, others)]
         points, prior = self.domain.points, self.posterior.prior
         squares = prior[arms, None] + prior[others] - 2 * self.posterior.kernel(points[arms], points[others])
         distances: Array = np.sqrt(np.maximum(squares, 0.0))

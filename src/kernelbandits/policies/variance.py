@@ -13,6 +13,8 @@ from kernelbandits.exploration import PointMass
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.posterior import RefitPosterior
 
+LEAST_RIDGE = 1e-300
+"""Below it the inverse is no number."""
 SHARES = 4
 """The bounds on the noise hold with chance 1 - 3 delta', all with 1 - 4 delta'."""
 
@@ -44,7 +46,8 @@ class StreamingUCB(IndexPolicy):
             checks.positive("StreamingUCB", name, checks.scale("StreamingUCB", name, value))
         least = noise_scale / 100 if least_noise is None else checks.number("StreamingUCB", "least_noise", least_noise)
         bounds = f"0 < least_noise <= noise_scale {noise_scale}"
-        checks.needs(0 < least <= noise_scale and ridge_of(least, norm_bound) > 0, "StreamingUCB", bounds, least)
+        sound = 0 < least <= noise_scale and ridge_of(least, norm_bound) >= LEAST_RIDGE
+        checks.needs(sound, "StreamingUCB", bounds, least)
         super().__init__(domain, kernel, ridge=ridge_of(noise_scale, norm_bound), ties=ties, form=RefitPosterior)
         chance = self._bounded(noise_scale, norm_bound, delta)
         self.norm_bound, self.noise_bounds = float(norm_bound), (float(least), float(noise_scale))

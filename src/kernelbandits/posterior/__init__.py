@@ -20,6 +20,7 @@ from kernelbandits.posterior.columns import Columns
 from kernelbandits.posterior.drifting import DriftingPosterior
 from kernelbandits.posterior.linear import LinearPosterior
 from kernelbandits.posterior.pool import PoolPosterior
+from kernelbandits.posterior.proved import proved
 from kernelbandits.posterior.refit import RefitPosterior
 from kernelbandits.posterior.spectrum import Spectrum
 from kernelbandits.posterior.truth import Factorisation, Tally
@@ -39,6 +40,7 @@ __all__ = [
     "State",
     "Tally",
     "posterior_on",
+    "proved",
 ]
 
 LARGEST_COVARIANCE = 2000

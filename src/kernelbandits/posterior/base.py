@@ -124,9 +124,7 @@ class Posterior:
 
     def at(self, points: Any) -> tuple[Array, Array]:
         """Mean and sd at any points, by conditioning on the truth."""
-        where = checks.points("at", points)
-        d = self.points.shape[1]
-        checks.needs(where.shape[1] == d, "at", f"points of {d} dimensions", where.shape[1])
+        where = self._places(points)
         played = self.support
         prior = self.kernel.diagonal(where)
         if not len(played):
@@ -135,6 +133,11 @@ class Posterior:
         exact = self._factorisation(played)
         variance = prior - (exact.explained(cross) ** 2).sum(0)
         return exact.mean(cross), np.sqrt(np.maximum(variance, 0.0))
+
+    def _places(self, points: Any) -> Array:
+        where, d = checks.points("at", points), self.points.shape[1]
+        checks.needs(where.shape[1] == d, "at", f"points of {d} dimensions", where.shape[1])
+        return where
 
     def audit(self) -> bool:
         """Compare the state with a refactorisation from the counts and replace it beyond rounding: was it replaced?"""
@@ -145,12 +148,16 @@ class Posterior:
             return False
         exact = self._factorisation(played)
         damaged = not math.isfinite(self.log_det)
-        self.log_det = exact.log_det
+        self.log_det = self._log_det(exact, played)
         repaired = self._reconcile(exact, played) or damaged
         if repaired:
             self._repairs += 1
             warnings.warn(f"posterior repaired from counts after {self.events} rewards", NumericsWarning, stacklevel=3)
         return repaired
+
+    def _log_det(self, exact: Factorisation, played: Indices) -> float:
+        """From the counts."""
+        return exact.log_det
 
     @property
     def health(self) -> Health:

@@ -92,9 +92,7 @@ class DriftingPosterior(ArmPosterior):
         """Mean and sd at any points in the next round: the rewards replayed on them beside the arms played."""
         if self.rate == 0:
             return super().at(points)
-        where = checks.points("at", points)
-        d = self.points.shape[1]
-        checks.needs(where.shape[1] == d, "at", f"points of {d} dimensions", where.shape[1])
+        where = self._places(points)
         parts = [self._beside(block) for block in np.split(where, range(BLOCK, len(where), BLOCK))]
         return np.concatenate([mean for mean, _ in parts]), np.concatenate([sd for _, sd in parts])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
@@ -66,8 +67,22 @@ class LinearPosterior(Posterior):
         x = self.points[played]
         return lower_root(np.eye(x.shape[1]) + (x.T * self.counts[played]) @ x / self.ridge, least=1.0)
 
+    def at(self, points: Any) -> tuple[Array, Array]:
+        """x . thetahat and |S' x| at any points, from the counts."""
+        where = self._places(points)
+        root = self._exact_root(self.tally.played)
+        return where @ self.theta, np.sqrt(squared_norms(where @ root))
+
+    def _exact_root(self, played: Indices) -> Array:
+        """S from the counts."""
+        return np.asarray(solve_triangular(self._precision_root(played), np.eye(len(self.root)), lower=True).T)
+
+    def _log_det(self, exact: Factorisation, played: Indices) -> float:
+        """ln det(Vbar / ridge)."""
+        return float(2 * np.log(self._precision_root(played).diagonal()).sum())
+
     def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
-        root = solve_triangular(self._precision_root(played), np.eye(len(self.root)), lower=True).T
+        root = self._exact_root(played)
         mean, variance = self.points @ self.theta, squared_norms(self.points @ root)
         tolerance, size = self._tolerance(variance), np.maximum(variance, EPS * variance.max())
         same = bool((np.abs(self.variance - variance) <= tolerance * size).all()) and self._same(root, tolerance)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, overload
 
 import numpy as np
-from scipy.special import gammaln, ndtri, stdtrit
+from scipy.special import betaln, gammaln, ndtri, stdtrit
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
@@ -47,7 +47,11 @@ class Noise:
 
     def moment(self, order: float) -> float:
         """E|X|^order for an order > 0, infinite where there is none."""
-        return self._moment(checks.positive(type(self).__name__, "order", order))
+        power = checks.positive(type(self).__name__, "order", order)
+        try:
+            return self._moment(power)
+        except OverflowError:
+            return math.inf
 
     def _moment(self, order: float) -> float:
         """By quadrature of the quantiles: finite even where the moment is not."""
@@ -74,7 +78,7 @@ class GaussianNoise(Noise):
 
     def _moment(self, order: float) -> float:
         """(R sqrt(2))^p Gamma((p + 1) / 2) / sqrt(pi)."""
-        return float((self.scale * math.sqrt(2)) ** order * math.exp(gammaln((order + 1) / 2)) / math.sqrt(math.pi))
+        return power_times(self.scale * math.sqrt(2), order, gammaln((order + 1) / 2) - math.log(math.pi) / 2)
 
 
 PAPER_NOISE = GaussianNoise(0.01)
@@ -149,11 +153,11 @@ class StudentNoise(Noise):
         return math.inf if self.scale > 0 else 0.0
 
     def _moment(self, order: float) -> float:
-        """(scale sqrt(df))^p Gamma((p + 1) / 2) Gamma((df - p) / 2) / (sqrt(pi) Gamma(df / 2)), p < df."""
+        """(scale sqrt(df))^p B((p + 1) / 2, (df - p) / 2) / B(1 / 2, df / 2), p < df."""
         if order >= self.df:
             return self.sub_gaussian
-        logs = gammaln((order + 1) / 2) + gammaln((self.df - order) / 2) - gammaln(self.df / 2)
-        return float((self.scale * math.sqrt(self.df)) ** order * math.exp(logs) / math.sqrt(math.pi))
+        logs = betaln((order + 1) / 2, (self.df - order) / 2) - betaln(0.5, self.df / 2)
+        return power_times(self.scale * math.sqrt(self.df), order, logs)
 
 
 @dataclass(frozen=True)
@@ -179,11 +183,10 @@ class ParetoNoise(Noise):
         return math.inf if self.scale > 0 else 0.0
 
     def _moment(self, order: float) -> float:
-        """scale^p Gamma(p + 1) Gamma(tail - p) / Gamma(tail), p < tail."""
+        """scale^p tail B(p + 1, tail - p), p < tail."""
         if order >= self.tail:
             return self.sub_gaussian
-        logs = gammaln(order + 1) + gammaln(self.tail - order) - gammaln(self.tail)
-        return float(self.scale**order * math.exp(logs))
+        return power_times(self.scale, order, math.log(self.tail) + betaln(order + 1, self.tail - order))
 
 
 @dataclass(frozen=True)
@@ -246,6 +249,11 @@ class CustomNoise(Noise):
         checks.needs(quantiles.shape == np.shape(u), "CustomNoise", f"ppf of shape {np.shape(u)}", quantiles.shape)
         checks.needs(bool(np.isfinite(quantiles).all()), "CustomNoise", "a finite ppf inside (0, 1)", self.law)
         return quantiles
+
+
+def power_times(base: float, order: float, logarithm: Any) -> float:
+    """base^order exp(logarithm), without overflow on the way."""
+    return math.exp(order * math.log(base) + logarithm) if base else 0.0
 
 
 def smooth_nodes() -> tuple[Array, Array]:

@@ -70,9 +70,9 @@ def places(first: int, last: int) -> str:
 
 
 def who_and_what(notice: str) -> tuple[str, str]:
-    """A policy's warning, "Who: what", in two."""
+    """A policy's warning, "Who: what", in two; other texts concern nobody in particular."""
     who, colon, what = notice.partition(": ")
-    return (who, what) if colon else ("", notice)
+    return (who, what) if colon and who.isidentifier() else ("", notice)
 
 
 def by_text(notices: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
