@@ -329,7 +329,7 @@ def test_without_numba_the_numpy_engine_runs_with_a_notice(tmp_path):
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     policies = "random,simple-ucb,greedy,simple-gaussian"
-    size = ["--horizon", "3000", "--seeds", "8", "--engine", "numpy", "--workers", "2"]
+    size = ["--horizon", "8000", "--seeds", "8", "--engine", "numpy", "--workers", "2"]
     module = [sys.executable, "-m", "kernelbandits", "run", "--problem", "branin"]
     arguments = [*module, "--policies", policies, *size, "--output"]
     first = [*arguments, str(tmp_path / "a")]
