@@ -6,12 +6,15 @@ import multiprocessing
 import os
 import pickle
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import connection
 from multiprocessing.context import BaseContext
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from kernelbandits import checks
@@ -29,15 +32,36 @@ def process_mapper(workers: int) -> Iterator[Mapper]:
     context = fresh_processes()
     open_end, hold = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=serve, initargs=(open_end,))
-    try:
-        with one_thread(), interrupts_ignored():
-            pool.submit(int)
-        yield lambda work, cells: pool.map(work, sendable(cells))
-    except BaseException:
-        hold.close()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    with TemporaryDirectory(prefix="kernelbandits-") as folder:
+        try:
+            with one_thread(), interrupts_ignored():
+                pool.submit(int)
+            yield lambda work, cells: map(fetched, pool.map(partial(left_in, folder, work), sendable(cells)))
+        except BaseException:
+            hold.close()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def left_in(folder: str, work: Callable[[Any], Any], cell: Any) -> str:
+    """Work on the cell and leave the result in a file: its name is too short to be cut in two in the pipe.
+
+    A worker that goes in the middle of a longer message would leave its parent waiting for the rest.
+    """
+    result = work(cell)
+    handle, path = tempfile.mkstemp(dir=folder)
+    with os.fdopen(handle, "wb") as file:
+        pickle.dump(result, file, protocol=pickle.HIGHEST_PROTOCOL)
+    return path
+
+
+def fetched(path: str) -> Any:
+    """The result another process has left, taken away."""
+    with open(path, "rb") as file:
+        result = pickle.load(file)
+    os.unlink(path)
+    return result
 
 
 def fresh_processes() -> BaseContext:
