@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits.report.figures.canvas import Margins, drawing, plain_ticks, save, shown
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 ROW, FONT, LETTER = 0.205, 9.5, 0.07
 """Inches a policy takes, the size of its name, inches a letter of it takes."""
 PANEL_WIDTH = 3.2
+TITLE = 34
+"""Letters of a title that fit above a panel."""
 SPREAD = 20.0
 """Means further apart than this are drawn on a logarithmic axis."""
 QUIET = "#52606D"
@@ -46,7 +49,7 @@ def ranking_figure(
         axes = list(grid.flat)
         for axis, (title, panel) in zip(axes, standings.items(), strict=False):
             draw_panel(axis, panel, looks, level)
-            axis.set_title(title, fontsize=11)
+            axis.set_title(fill(title, TITLE), fontsize=11)
         for axis in axes[len(standings) :]:
             axis.set_axis_off()
         figure.legend(handles=handles, loc="upper center", ncols=columns + 1, frameon=False, fontsize=FONT)
