@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 import kernelbandits as kb
 from kernelbandits.policies.duality import GRID
@@ -427,3 +427,38 @@ def test_f_stays_in_all_three_bands_in_all_rounds_with_the_chance_stated(noise):
 def test_bands_for_too_little_noise_are_caught():
     """The same test with R understated fails: it is able to."""
     assert failures(GaussianNoise(0.8), 0.25, 0.3, runs=40)[2] > 0.3 + 4 * math.sqrt(0.21 / 40)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_more_arms_than_dimensions_leave_no_rounding_below_the_bound(seed):
+    """On the linear kernel the posterior at any ridge is a 2 x 2 problem, whose least bound is found arm by arm."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(12, 2))
+    points /= 1.1 * np.linalg.norm(points, axis=1)[:, None]
+    noise, norm, delta, ridge = 0.5, 2.0, 0.1, 0.7
+    policy = kb.CMMUCB(points, kb.Linear(), noise_scale=noise, norm_bound=norm, delta=delta, ridge=ridge)
+    played, rewards = rng.integers(12, size=25), rng.normal(size=25)
+    for arm, reward in zip(played, rewards, strict=True):
+        policy.tell(policy.choice(int(arm)), float(reward))
+    gram, moments = points[played].T @ points[played], points[played].T @ rewards
+
+    def loss(a):
+        """a y' (K + a I)^-1 y"""
+        return rewards @ rewards - moments @ np.linalg.solve(gram + a * np.eye(2), moments)
+
+    log_det = np.linalg.slogdet(np.eye(2) + gram / ridge)[1]
+    radius = loss(ridge) + noise**2 * (log_det + 2 * math.log(1 / delta))
+
+    def bound(a):
+        inverse = np.linalg.inv(gram + a * np.eye(2))
+        spread = a * np.einsum("ij,jk,ik->i", points, inverse, points)
+        return points @ inverse @ moments + np.sqrt(((radius - loss(a)) / a + norm**2) * spread)
+
+    grid = np.linspace(-25, 25, 400)
+    table = np.array([bound(math.exp(u)) for u in grid])
+    for arm, index in enumerate(policy.index(26)):
+        at = int(np.clip(table[:, arm].argmin(), 1, 398))
+        ends = (grid[at - 1], grid[at + 1])
+        found = minimize_scalar(lambda u, arm=arm: bound(math.exp(u))[arm], bounds=ends, options={"xatol": 1e-10})
+        least = min(found.fun, table[:, arm].min(), norm * np.linalg.norm(points[arm]))
+        assert -1e-12 * norm <= index - least <= 1e-7 * norm

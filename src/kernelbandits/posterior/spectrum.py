@@ -19,6 +19,7 @@ class Spectrum:
     b(x) = U' N^1/2 k(played, x),   z = U' N^1/2 (mean reward of each arm),   s_j = b_j^2 / values_j.
 
     r = k(x, x) - sum_j s_j is what the arms played say nothing about; so written, no small variance is a difference.
+    Eigenvalues of rounding size are zero, and so are their loadings.
     """
 
     values: Array
@@ -35,11 +36,11 @@ class Spectrum:
     def of(cls, columns: Columns, counts: Indices, sums: Array, prior: Array) -> Spectrum:
         root = np.sqrt(counts[columns.arms])
         values, vectors = np.linalg.eigh(root[:, None] * columns.matrix * root)
-        loadings = columns.cross.T @ (root[:, None] * vectors)
         kept = values > len(values) * EPS * values.max(initial=0.0)
-        shares = np.where(kept, loadings**2 / np.where(kept, values, 1.0), 0.0)
+        values, loadings = values * kept, (columns.cross.T @ (root[:, None] * vectors)) * kept
+        shares = loadings**2 / np.where(kept, values, 1.0)
         residue = np.maximum(prior - shares.sum(1), 0.0)
-        return cls(np.maximum(values, 0.0), loadings, (sums[columns.arms] / root) @ vectors, shares, residue)
+        return cls(values, loadings, (sums[columns.arms] / root) @ vectors, shares, residue)
 
     def scaled(self, factor: float) -> Spectrum:
         """The same arms with all rewards multiplied."""
