@@ -150,11 +150,16 @@ class Maximiser(Policy):
 
     def index(self, t: int) -> Array:
         """The index of every arm in round t; minus infinity for an arm that must not be played."""
+        self._check_round(t)
+        return self._index()
+
+    def _index(self) -> Array:
+        """By the rewards so far, whatever the round."""
         raise NotImplementedError
 
     def ask(self, t: int, rng: Any) -> Choice:
         self._check_round(t)
         tie = as_randomness(rng).uniform("tie", t)
-        index = self.index(t)
+        index = self._index()
         arm = argmax(index, self.ties, tie)
         return Choice(self.domain.points[arm], arm, {"index": float(index[arm]), **self._why(arm)})

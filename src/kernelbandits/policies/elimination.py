@@ -180,8 +180,7 @@ class MVR(Maximiser):
         self._check_kernel()
         self.settings |= {"exploration": "the greatest sd", "gain": "none"}
 
-    def index(self, t: int) -> Array:
-        self._check_round(t)
+    def _index(self) -> Array:
         return self.posterior.sd
 
 

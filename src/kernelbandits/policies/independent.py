@@ -51,9 +51,8 @@ class UCB1(IndependentArms, Maximiser):
         super().__init__(domain, kernel, noise_scale=noise_scale, ridge=ridge, ties=ties)
         self.settings |= {"width": "R sqrt(8 ln(n) / n_i)", "exploration": "upper confidence, arm by arm"}
 
-    def index(self, t: int) -> Array:
+    def _index(self) -> Array:
         """The upper confidence bounds; while arms are unplayed, 0 for those and minus infinity for the others."""
-        self._check_round(t)
         counts, n = self.posterior.counts, self.posterior.events
         if not counts.all():
             return np.where(counts == 0, 0.0, -math.inf)
@@ -125,9 +124,8 @@ class UCBRevisited(IndependentArms, Maximiser):
         """ln(T g^2)"""
         return self.log_horizon - stage * math.log(4)
 
-    def index(self, t: int) -> Array:
+    def _index(self) -> Array:
         """Minus the count of an arm that is left, minus infinity for one that is not."""
-        self._check_round(t)
         index = np.full(len(self.domain), -math.inf)
         index[self.left] = -self.posterior.counts[self.left]
         return index

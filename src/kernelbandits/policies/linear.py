@@ -92,9 +92,8 @@ class RarelySwitchingOFUL(LinearRule, Maximiser):
         self.settings |= {"exploration": "held between switches"}
         self._switch()
 
-    def index(self, t: int) -> Array:
+    def _index(self) -> Array:
         """mean + width sd as they were in round tau."""
-        self._check_round(t)
         return self.held
 
     def ask(self, t: int, rng: Any) -> Choice:

@@ -99,8 +99,7 @@ class PiGPUCB(Maximiser):
         """beta_A = D + R sqrt(2 (L_A / 2 + 1 + ln(F/delta)))."""
         return self.norm_bound + self.noise_scale * math.sqrt(2 * (log_det / 2 + self.paid))
 
-    def index(self, t: int) -> Array:
-        self._check_round(t)
+    def _index(self) -> Array:
         return self._mean + self._width * self._sd
 
     def cell_of(self, arm: int) -> Cell:

@@ -112,8 +112,7 @@ class DMMUCB(ResidualBall):
         self._own = int((self.alphas == ridge).argmax())
         self.settings |= {"alphas": tuple(self.alphas.tolist()), "width": "the least over alphas"}
 
-    def index(self, t: int) -> Array:
-        self._check_round(t)
+    def _index(self) -> Array:
         mean, reach = self._bounds()
         return np.asarray((mean + reach).min(0))
 
@@ -160,8 +159,7 @@ class CMMUCB(ResidualBall):
         self.spectrum = self._spectrum()
         self.settings |= {"width": "the least over all alpha > 0"}
 
-    def index(self, t: int) -> Array:
-        self._check_round(t)
+    def _index(self) -> Array:
         return self._unit * self._dual().upper()
 
     def band(self, t: int) -> tuple[Array, Array]:

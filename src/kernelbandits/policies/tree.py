@@ -59,9 +59,8 @@ class AdaptiveTree(Maximiser):
     _metric: Array | None = None
     """d_k of all arms, where they are not too many; the kernel is then never asked again."""
 
-    def index(self, t: int) -> Array:
+    def _index(self) -> Array:
         """I of the leaf an arm is the centre of, minus infinity for all other arms."""
-        self._check_round(t)
         upper = self.posterior.mean + self._width() * self.posterior.sd
         values: Array = np.minimum(upper, upper[self._parent] + self._parent_spread) + self._spread
         return values
@@ -81,7 +80,7 @@ class AdaptiveTree(Maximiser):
 
     def _ripe(self) -> list[int]:
         """Those with width sd(c) <= V and more than one arm."""
-        best = tied(self.index(1))
+        best = tied(self._index())
         band = self._width() * np.sqrt(np.maximum(self.posterior.variance[best], 0.0))
         return [int(c) for c in best[band <= self._spread[best]] if self.leaves[int(c)].divides(self.unit)]
 
