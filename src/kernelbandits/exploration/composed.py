@@ -58,6 +58,16 @@ class Mixture(Law):
         return self._average(law.cdf_abs(u) for law in self.laws)
 
     @property
+    def expectation(self) -> float:
+        return self._average(law.expectation for law in self.laws)
+
+    def tail(self, x: float) -> float:
+        return self._average(law.tail(x) for law in self.laws)
+
+    def tail_abs(self, u: float) -> float:
+        return self._average(law.tail_abs(u) for law in self.laws)
+
+    @property
     def atoms(self) -> tuple[float, ...]:
         live = (law for chance, law in zip(self.weights, self.laws, strict=True) if chance > 0)
         return tuple(sorted({value for law in live for value in law.atoms}))

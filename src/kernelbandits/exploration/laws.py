@@ -55,6 +55,19 @@ class Law:
         """P(|w| <= u) = P(w <= u) - P(w < -u)."""
         return self.cdf(u) - self.cdf(math.nextafter(-u, -math.inf)) if u >= 0 else 0.0
 
+    @property
+    def expectation(self) -> float:
+        """E w."""
+        raise NotImplementedError
+
+    def tail(self, x: float) -> float:
+        """P(w > x)."""
+        return 1.0 - self.cdf(x)
+
+    def tail_abs(self, u: float) -> float:
+        """P(|w| > u)."""
+        return 1.0 - self.cdf_abs(u)
+
 
 class Discrete(Law):
     """Finitely many values, `support` in increasing order, with `chances`."""
@@ -85,6 +98,10 @@ class Discrete(Law):
     @property
     def mean_abs(self) -> float:
         return math.fsum(abs(value) * p for value, p in zip(self.support, self.chances, strict=True))
+
+    @property
+    def expectation(self) -> float:
+        return math.fsum(value * p for value, p in zip(self.support, self.chances, strict=True))
 
     @property
     def atoms(self) -> tuple[float, ...]:
@@ -200,6 +217,20 @@ class Gaussian(Law):
         z = self.mean / self.scale
         tail = self.scale * math.sqrt(2 / math.pi) * math.exp(-0.5 * z * z)
         return float(tail + self.mean * (1 - 2 * ndtr(-z)))
+
+    @property
+    def expectation(self) -> float:
+        return float(self.mean)
+
+    def tail(self, x: float) -> float:
+        """Phi((mean - x) / scale)."""
+        return float(ndtr((self.mean - x) / self.scale)) if self.scale else float(self.mean > x)
+
+    def tail_abs(self, u: float) -> float:
+        """P(w > u) + P(w < -u)."""
+        if u < 0:
+            return 1.0
+        return self.tail(u) + (float(ndtr((-u - self.mean) / self.scale)) if self.scale else float(self.mean < -u))
 
     @property
     def atoms(self) -> tuple[float, ...]:
