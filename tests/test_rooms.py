@@ -27,6 +27,7 @@ STOREY = {
     "policies": 2,
     "catalogue": 3,
     "experiment": 4,
+    "judges": 4,
     "report": 4,
     "apps": 5,
     "__main__": 6,
@@ -37,7 +38,8 @@ BESIDE = {
     "theory": {"kernels", "domains", "exploration", "posterior"},
     "widths": {"theory"},
     "compiled": {"domains"},
-    "report": {"experiment"},
+    "judges": {"experiment"},
+    "report": {"experiment", "judges"},
 }
 OPTIONAL = {
     "numba": {"compiled"},

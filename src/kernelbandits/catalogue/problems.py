@@ -61,6 +61,11 @@ PROBLEMS: Mapping[str, ProblemEntry] = {name: sampled(name) for name in NAMED} |
     "gp": ProblemEntry("gp", problems.GPFunction, "a draw from the prior: gp:kernel=rbf(0.2),dimension=2"),
     "perovskite": ProblemEntry("perovskite", problems.perovskite, "Sun et al., Matter 4(4), 2021: 94 measured films"),
     "csv": ProblemEntry("csv", problems.read_table, "any table: csv:path=films.csv,columns=Cs/FA,target=stability"),
+    "lower-bound": ProblemEntry(
+        "lower-bound",
+        problems.LowerBound,
+        "Theorem 2 of the paper, where its rule must lose: lower-bound:d=3,horizon=2000",
+    ),
     "drifting": ProblemEntry(
         "drifting",
         problems.Drifting,

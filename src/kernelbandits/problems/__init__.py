@@ -19,6 +19,7 @@ from kernelbandits.problems.functions import (
     rosenbrock,
     six_hump_camel,
 )
+from kernelbandits.problems.lower_bound import LowerBound
 from kernelbandits.problems.noise import (
     CustomNoise,
     EmpiricalNoise,
@@ -44,6 +45,7 @@ __all__ = [
     "Instance",
     "Jumps",
     "KernelSum",
+    "LowerBound",
     "Markov",
     "Motion",
     "MovingInstance",

@@ -39,7 +39,12 @@ class LowerBound:
         checks.scale(name, "noise_scale", self.noise_scale)
         checks.positive(name, "norm_bound", self.norm_bound)
         longest = math.log(self.horizon * (ALPHA - BETA))
-        checks.needs(self.d < longest, name, f"horizon > e^d / {ALPHA - BETA:.4f}, e^{self.d} = {math.exp(min(self.d, 700)):.4g}", self.horizon)
+        checks.needs(
+            self.d < longest,
+            name,
+            f"horizon > e^d / {ALPHA - BETA:.4f}, e^{self.d} = {math.exp(min(self.d, 700)):.4g}",
+            self.horizon,
+        )
         checks.needs(self.gap <= self.norm_bound, name, f"a gap Delta <= D = {self.norm_bound:g}", self.gap)
 
     @property

@@ -1,23 +1,19 @@
 """The three constants of an exploration schedule, through which one theorem covers every law.
 
-    C1_t = P(w_t >= 1)
-    C2_T = E max_t |w_t|
-    C3_T = E max_t |w_t| / C1_t + max_t E|w_t| / C1_t
+C1_t = P(w_t >= 1)
+C2_T = E max_t |w_t|
+C3_T = E max_t |w_t| / C1_t + max_t E|w_t| / C1_t
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from kernelbandits import checks
 from kernelbandits.exploration import Discrete, Exploration, Law
-from kernelbandits.streams import Streams
 from kernelbandits.theory.maxima import Part, expected_maximum
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,23 +50,6 @@ class GreedyGain:
     def bound(self, t: Rounds) -> Rounds:
         """G_t / (1 - 1/e), an upper bound of gamma_t."""
         return self.value(t) / (1 - math.exp(-1))
-
-
-@dataclass(frozen=True)
-class InformationGain:
-    """What is known of gamma_T = max (1/2) log det(I + K / ridge) over T points."""
-
-    lower: float
-    """G_T, reached by the greedy points."""
-    upper: float
-    """G_T / (1 - 1/e), which no points exceed."""
-
-
-def information_gain(kernel: Any, arms: Any, horizon: int, ridge: float = 1.0) -> InformationGain:
-    """(1 - 1/e) gamma_T <= G_T <= gamma_T, by greedy choice on a finite set of arms."""
-    rounds = checks.whole("information_gain", "horizon", horizon, least=0)
-    greedy = GreedyGain(kernel, arms if isinstance(arms, Arms) else Arms(arms), ridge)
-    return InformationGain(greedy.value(rounds), greedy.bound(rounds))
 
 
 def analytic_gain(kernel: Any, points: Array, ridge: float, t: Rounds) -> Rounds:

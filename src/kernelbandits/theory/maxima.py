@@ -1,6 +1,6 @@
 """E max_s Z_s of independent nonnegative variables, some of them alike: exactly for discrete ones, else by quadrature.
 
-    E max_s Z_s = int_0^inf (1 - prod_s P(Z_s <= u)) du = int_0^inf -expm1(sum_j n_j log1p(-P(Z_j > u))) du
+E max_s Z_s = int_0^inf (1 - prod_s P(Z_s <= u)) du = int_0^inf -expm1(sum_j n_j log1p(-P(Z_j > u))) du
 """
 
 from __future__ import annotations
