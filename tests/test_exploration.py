@@ -75,6 +75,51 @@ def test_cdf_abs_is_the_chance_of_a_small_absolute_weight(law, u):
 
 
 @every_law
+def test_tails_are_the_chances_of_large_weights_of_numbers_and_of_arrays(law):
+    weights, points = law.draw(U), np.array([-2.0, -1.0, -0.7, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0])
+    for x, tail, below, tail_abs in zip(points, law.tail(points), law.below(points), law.tail_abs(points), strict=True):
+        assert within_four_standard_errors((weights > x).mean(), tail)
+        assert within_four_standard_errors((weights < x).mean(), below)
+        assert within_four_standard_errors((np.abs(weights) > x).mean(), tail_abs)
+        x = float(x)
+        assert (law.tail(x), law.below(x), law.tail_abs(x)) == pytest.approx((tail, below, tail_abs), rel=1e-14)
+        assert (law.tail(x), law.tail_abs(x)) == pytest.approx((1 - law.cdf(x), 1 - law.cdf_abs(x)), abs=1e-14)
+        assert type(law.tail(x)) is type(law.tail_abs(x)) is float
+
+
+@every_law
+def test_the_expectation_is_the_mean_of_the_weights(law):
+    weights = law.draw(U)
+    assert abs(weights.mean() - law.expectation) <= 4 * weights.std() / math.sqrt(N) + 1e-12
+    assert kb.Law.expectation.fget(law) == pytest.approx(law.expectation, abs=1e-9)
+    assert kb.Law.mean_abs.fget(law) == pytest.approx(law.mean_abs, rel=1e-9, abs=1e-12)
+
+
+@every_law
+def test_the_masses_are_all_the_values_with_their_chances(law):
+    if law.masses is None:
+        assert law.tail(0.9) != law.tail(1.1) or law.tail(0.1) != law.tail(0.9)
+        return
+    values, chances = law.masses
+    assert sum(chances) == pytest.approx(1)
+    for value, chance in zip(values, chances, strict=True):
+        shared = sum(p for v, p in zip(values, chances, strict=True) if v == value)
+        assert chance <= shared
+        assert shared == pytest.approx(law.cdf(value) - law.below(value), abs=1e-12)
+
+
+def test_tails_keep_their_digits_where_one_minus_the_distribution_function_has_none():
+    assert kb.Gaussian().tail(30.0) == pytest.approx(4.906713927148187e-198, rel=1e-12)
+    assert kb.Gaussian().tail_abs(30.0) == pytest.approx(2 * 4.906713927148187e-198, rel=1e-12)
+    assert kb.RootExponential(1.0, 2.0).tail(20.0) == pytest.approx(math.exp(-399 / 2), rel=1e-12)
+    assert kb.Frozen(stats.t(3)).tail_abs(1e20) == pytest.approx(2 * stats.t.sf(1e20, 3), rel=1e-12)
+    rare = kb.Mixture((1 - 1e-30, 1e-30), (kb.PointMass(0.0), kb.Gaussian(9.0, 1.0)))
+    assert rare.tail(9.0) == pytest.approx(0.5e-30, rel=1e-12)
+    assert kb.DiscretisedGaussian(top=1e-20).tail(0.99) == pytest.approx(1e-20, rel=1e-12)
+    assert kb.Categorical((1.0, 1e-20), support=(-1.0, 2.0)).tail_abs(1.0) == pytest.approx(1e-20, rel=1e-12)
+
+
+@every_law
 def test_the_atoms_are_the_values_drawn_more_than_once(law):
     values, counts = np.unique(law.draw(U), return_counts=True)
     np.testing.assert_allclose(values[counts > 1], law.atoms)
@@ -247,6 +292,18 @@ def test_a_step_changes_the_law_after_its_last_round():
 def test_a_decay_falls_like_a_power_down_to_its_floor():
     decay = kb.Decay(first=0.8, power=0.5, floor=0.1)
     assert [decay(t).p for t in (1, 4, 16, 10_000)] == pytest.approx([0.8, 0.4, 0.2, 0.1])
+
+
+@pytest.mark.parametrize(
+    "decay", [kb.Decay(), kb.Decay(0.8, 0.5, 0.1), kb.Decay(0.5, 0.0, 0.1), kb.Decay(0.02, 1.0, 0.3)]
+)
+@pytest.mark.parametrize("horizon", [1, 5, 63, 64, 65, 500])
+def test_the_runs_of_a_decay_are_its_rounds(decay, horizon):
+    rounds = [law for law, start, stop in decay.runs(horizon) for _ in range(start, stop)]
+    assert rounds == [decay(t) for t in range(1, horizon + 1)]
+    early = decay.early(horizon)
+    np.testing.assert_allclose(decay.chances(horizon), [decay(t).p for t in range(1, early + 1)], rtol=1e-15)
+    assert len(decay.runs(10**30)) <= 401
 
 
 def test_certainty_explores_as_long_as_anything_is_unknown():

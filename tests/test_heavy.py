@@ -58,7 +58,7 @@ def test_the_first_width_is_the_norm_bound():
 def test_the_width_by_hand(gain):
     policy = told(tgp(gain=gain, moment_bound=2.0, excess=0.3, delta=0.05), *history(1, 9))
     l_det = policy.posterior.log_det
-    greedy = kb.theory.information_gain(KERNEL, POINTS, 9, 1.04).upper
+    greedy = kb.theory.GreedyGain(KERNEL, kb.Arms(POINTS), 1.04).bound(9)
     gamma = {"realised": l_det / 2, "greedy": greedy}.get(gain, math.log(10))
     expected = 1.5 + 3 * level(9, 2.0, 0.3) * math.sqrt(gamma + 1 + math.log(20))
     assert policy.width_at(10) == pytest.approx(expected, rel=1e-12)

@@ -7,9 +7,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 import kernelbandits as kb
+from kernelbandits.theory import gain_exponent, growth, information_gain, rate_text
 from kernelbandits.theory.gains import GAINS, GreedyGain, analytic_gain, gain_term
+
+KERNELS = [
+    kb.RBF(0.3),
+    kb.Matern(0.3, nu=0.5),
+    kb.Matern(0.3),
+    kb.Linear(),
+    kb.Polynomial(2),
+    kb.RBF(5.0) + kb.Linear(),
+]
 
 
 def gain_of(kernel, points, pulls, ridge) -> float:
@@ -142,6 +153,306 @@ def test_igp_ucb_is_narrower_under_the_realised_gain_than_under_the_greedy_one()
 
 
 def test_the_information_gain_is_enclosed_for_a_horizon():
-    gain = kb.theory.information_gain(kb.Linear(), np.eye(3), 3, ridge=1.02)
+    gain = information_gain(kb.Linear(), np.eye(3), 3, ridge=1.02)
     assert gain.lower == pytest.approx(1.0249423, abs=1e-7)
-    assert gain.upper == pytest.approx(gain.lower / (1 - math.exp(-1)))
+    assert gain.lower <= gain.upper <= 1.001 * gain.lower
+    assert (gain.horizon, gain.ridge, gain.domain) == (3, 1.02, "3 arms")
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.sampled_from(KERNELS), st.sampled_from([1e-3, 0.1, 1.0, 30.0]), st.integers(1, 4))
+def test_the_enclosure_holds_the_maximum_over_all_multisets(seed, kernel, ridge, t):
+    points = np.random.default_rng(seed).random((6, 2))
+    gain, exact = information_gain(kernel, points, t, ridge), maximal_gain(kernel, points, t, ridge)
+    assert gain.lower <= exact * (1 + 1e-12) + 1e-13
+    assert exact <= gain.upper * (1 + 1e-12) + 1e-13
+    assert exact * (1 - 1 / math.e) <= gain.lower + 1e-12
+    assert gain.upper <= GreedyGain(kernel, kb.Arms(points), ridge).bound(t) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kernel", [kb.RBF(0.2), kb.Matern(0.2), kb.Matern(0.2, nu=0.5), kb.Linear()])
+@pytest.mark.parametrize("t", [1000, 10**6, 10**9])
+def test_the_enclosure_is_a_fraction_of_a_percent_wide(kernel, t):
+    gain = information_gain(kernel, np.random.default_rng(0).random((50, 2)), t)
+    assert gain.upper <= 1.0025 * gain.lower
+
+
+def test_no_play_has_more_gain_than_the_upper_bound():
+    points, rng = np.random.default_rng(4).random((12, 2)), np.random.default_rng(5)
+    for kernel, ridge in itertools.product(KERNELS, (0.1, 1.0)):
+        upper = [gain.upper for gain in growth(kernel, points, (1, 5, 40), ridge)]
+        for t, bound in zip((1, 5, 40), upper, strict=True):
+            plays = [rng.integers(12, size=t) for _ in range(20)] + [np.arange(t) % 12, np.zeros(t, dtype=int)]
+            assert max(gain_of(kernel, points, play, ridge) for play in plays) <= bound + 1e-12
+
+
+def test_what_policies_realise_is_at_most_the_upper_bound():
+    points = np.random.default_rng(1).random((15, 2))
+    upper = [gain.upper for gain in growth(kb.RBF(0.3), points, range(1, 60))]
+    for policy in (
+        kb.SimpleUCB(points, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0),
+        kb.UniformRandom(points, kb.RBF(0.3)),
+    ):
+        for t in range(1, 60):
+            policy.tell(policy.ask(t, kb.Streams(2)), 0.0)
+            assert policy.posterior.log_det / 2 <= upper[t - 1]
+
+
+def test_order_and_repeats_of_the_arms_change_nothing():
+    points = np.random.default_rng(2).random((30, 2))
+    shuffled = np.random.default_rng(3).permutation(np.vstack([points, points[:7], points[:3]]))
+    with pytest.warns(kb.DataNotice):
+        again = kb.Arms(shuffled)
+    for t in (5, 500):
+        first, second = information_gain(kb.RBF(0.2), points, t), information_gain(kb.RBF(0.2), again, t)
+        assert (first.lower, first.upper) == (second.lower, second.upper)
+
+
+def test_the_bounds_grow_with_the_horizon_and_fall_with_the_ridge():
+    points, rounds = np.random.default_rng(6).random((20, 2)), [1, 2, 4, 10, 40, 200, 1000, 10**4, 10**6, 10**9]
+    for kernel in (kb.RBF(0.2), kb.Matern(0.3, nu=1.5), kb.Linear()):
+        gains = growth(kernel, points, rounds)
+        assert (np.diff([gain.upper for gain in gains]) > 0).all()
+        assert (np.diff([gain.lower for gain in gains]) > 0).all()
+        heavier = [information_gain(kernel, points, 100, ridge) for ridge in (0.01, 0.1, 1.0, 10.0)]
+        assert (np.diff([gain.upper for gain in heavier]) < 0).all()
+        assert (np.diff([gain.lower for gain in heavier]) < 0).all()
+
+
+def test_a_kernel_and_a_ridge_scaled_alike_have_the_same_gain():
+    points, box = np.random.default_rng(7).random((20, 2)), kb.Box((0.0,), (1.0,))
+    for domain, factor in itertools.product((points, box), (4.0, 0.25, 3.0)):
+        plain = information_gain(kb.Matern(0.3), domain, 50, 0.7)
+        scaled = information_gain(factor * kb.Matern(0.3), domain, 50, factor * 0.7)
+        tolerance = 1e-2 if factor == 3.0 else 1e-9
+        assert scaled.upper == pytest.approx(plain.upper, rel=tolerance)
+        assert scaled.lower == pytest.approx(plain.lower, rel=tolerance)
+
+
+def test_a_single_arm_and_arms_without_variance_are_exact():
+    one = information_gain(kb.RBF(0.2), [[0.3, 0.4]], 10**9, 0.5)
+    assert one.lower == pytest.approx(math.log1p(2e9) / 2, rel=1e-9) == pytest.approx(one.upper, rel=1e-9)
+    origin = information_gain(kb.Linear(), [[0.0, 0.0]], 100)
+    assert (origin.lower, origin.upper) == (0.0, 0.0)
+    beside = information_gain(kb.Linear(), [[0.0, 0.0], [0.6, 0.8]], 100)
+    assert beside.lower == pytest.approx(math.log(101) / 2) == pytest.approx(beside.upper)
+
+
+def test_no_rounds_have_no_gain():
+    for domain in (np.eye(2), kb.Box((0.0,), (1.0,))):
+        gain = information_gain(kb.RBF(0.3), domain, 0)
+        assert (gain.lower, gain.upper) == (0.0, 0.0)
+
+
+def test_enormous_horizons_and_tiny_ridges_leave_bounds_that_hold():
+    points = np.random.default_rng(8).random((10, 2))
+    for t, ridge in ((10**100, 1.0), (10**15, 1e-6), (5, 1e-300), (10**9, 1e-6), (5, 1e300)):
+        gain = information_gain(kb.RBF(1.0), points, t, ridge)
+        single = math.log1p(t / ridge) / 2
+        assert single * (1 - 1e-9) <= gain.lower <= gain.upper <= 10 * single * (1 + 1e-9)
+
+
+def test_the_lower_bound_of_an_enormous_horizon_is_that_of_a_smaller_one():
+    points = np.eye(3)
+    gain = information_gain(kb.Linear(), points, 10**20, 1e-3)
+    exact = 1.5 * math.log1p(1e23 / 3)
+    assert 0.6 * exact <= gain.lower <= exact <= gain.upper <= exact * (1 + 1e-9)
+    shorter, longer = growth(kb.Linear(), points, (10**5, 10**20), 1e-3)
+    assert shorter.upper <= longer.lower == pytest.approx(gain.lower, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "domain", "t", "certificate"),
+    [
+        (kb.RBF(0.2), np.random.default_rng(0).random((30, 2)), 500, "D-optimal relaxation, duality gap"),
+        (kb.RBF(0.2), np.random.default_rng(0).random((30, 2)), 2, "(T/2) ln(1 + sup k/ridge)"),
+        (kb.RBF(0.2), np.random.default_rng(0).random((30, 2)), 10**16, "(n/2) ln(1 + T sup k/(n ridge)), n arms"),
+        (kb.Linear(), np.random.default_rng(0).random((30, 2)), 10**16, "(d/2) ln(1 + T max|x|^2/(d ridge))"),
+        (kb.RBF(0.2), kb.Box((0.0,), (1.0,)), 500, "D-optimal relaxation on the whole box by a grid of"),
+        (kb.RBF(1.0), kb.Box((0.0,) * 10, (1.0,) * 10), 10**16, "Taylor series of the kernel"),
+        (kb.RBF(0.1), kb.Box((0.0,) * 20, (1.0,) * 20), 50, "(T/2) ln(1 + sup k/ridge)"),
+        (kb.Linear() + kb.Polynomial(2), kb.Box((0.0,), (1.0,)), 10**16, "ranks and traces of the parts of the kernel"),
+    ],
+)
+def test_each_bound_says_what_certifies_it(kernel, domain, t, certificate):
+    assert information_gain(kernel, domain, t).certificate.startswith(certificate)
+
+
+def test_the_printed_gap_reaches_from_a_design_to_the_bound():
+    gain = information_gain(kb.RBF(0.2), np.random.default_rng(0).random((30, 2)), 500)
+    gap = float(gain.certificate.removeprefix("D-optimal relaxation, duality gap "))
+    assert gain.upper - gap <= gain.lower * 1.001
+    assert gap <= 1.1e-3 * gain.upper
+
+
+def test_a_bound_for_a_cover_cannot_be_taken_for_one_for_the_box():
+    box = kb.Box((0.0, 0.0), (1.0, 1.0))
+    unknown = information_gain(lambda x, z: kb.RBF(0.3)(x, z), box, 50)
+    covered = information_gain(kb.RBF(0.3), box.cover(300), 50)
+    whole = information_gain(kb.RBF(0.3), box, 50)
+    for gain, size in ((unknown, 500), (covered, 300)):
+        assert gain.certificate.endswith(f", on a cover of {box} by {size} points only")
+        assert gain.domain == f"a cover of {box} by {size} points"
+        assert gain.lower <= whole.upper
+    assert "whole box" in whole.certificate
+    assert whole.domain == f"the whole {box}"
+    assert unknown.upper < whole.lower
+
+
+def best_found(kernel, box, t, ridge, seeds) -> float:
+    """The greatest gain of t points of a box, climbing from random ones."""
+
+    def loss(flat):
+        points = flat.reshape(t, -1)
+        return -np.linalg.slogdet(np.eye(t) + kernel(points, points) / ridge)[1] / 2
+
+    bounds = list(zip(box.lower, box.upper, strict=True)) * t
+    starts = (np.random.default_rng(seed).uniform(*np.array(bounds).T) for seed in seeds)
+    return max(-minimize(loss, start, bounds=bounds, method="L-BFGS-B").fun for start in starts)
+
+
+@pytest.mark.parametrize("kernel", [kb.RBF(0.3), kb.Matern(0.3), kb.Linear(), kb.Polynomial(2)])
+@pytest.mark.parametrize(("box", "t"), [(kb.Box((0.0,), (1.0,)), 12), (kb.Box((-1.0, 0.0), (1.0, 0.5)), 8)])
+def test_no_points_found_by_climbing_exceed_the_bound_of_the_box(kernel, box, t):
+    gain = information_gain(kernel, box, t, 0.5)
+    found = best_found(kernel, box, t, 0.5, range(3))
+    assert found <= gain.upper
+    assert gain.lower <= gain.upper
+    assert found <= 1.02 * gain.lower + 1e-9
+
+
+def test_random_points_of_a_box_never_exceed_its_bound():
+    rng = np.random.default_rng(11)
+    for kernel, d in ((kb.RBF(0.2), 1), (kb.RBF(0.2), 2), (kb.Matern(0.4, nu=1.5), 1), (kb.RBF(2.0), 6)):
+        upper = information_gain(kernel, kb.Box((0.0,) * d, (1.0,) * d), 60).upper
+        plays = (rng.beta(0.4, 0.4, size=(60, d)) for _ in range(50))
+        assert max(gain_of(kernel, points, range(60), 1.0) for points in plays) <= upper
+
+
+@pytest.mark.parametrize(
+    ("kernel", "d", "t", "ratio"),
+    [
+        (kb.RBF(0.2), 1, 1000, 1.005),
+        (kb.RBF(0.2), 2, 1000, 1.005),
+        (kb.Matern(0.2), 1, 1000, 1.005),
+        (kb.Matern(0.2), 2, 100, 1.02),
+        (kb.RBF(0.2), 1, 10**9, 1.005),
+        (kb.RBF(0.5), 3, 100, 1.05),
+        (kb.Linear(), 5, 1000, 1.002),
+    ],
+)
+def test_the_bounds_of_a_box_are_close_in_few_dimensions(kernel, d, t, ratio):
+    gain = information_gain(kernel, kb.Box((0.0,) * d, (1.0,) * d), t)
+    assert gain.lower <= gain.upper <= ratio * gain.lower
+
+
+def test_the_linear_kernel_on_a_box_has_its_closed_form_where_all_corners_are_equally_far():
+    gain = information_gain(kb.Linear(), kb.Box((-1.0, -1.0), (1.0, 1.0)), 1000, 0.5)
+    assert gain.upper == pytest.approx(math.log1p(1000 * 2 / (2 * 0.5)), rel=1e-9)
+    assert gain.lower == pytest.approx(gain.upper, rel=1e-9)
+
+
+def test_the_domain_of_a_box_counts_and_not_only_its_sides():
+    near, far = (information_gain(kb.Linear(), kb.Box((a,), (a + 1.0,)), 10).upper for a in (0.0, 5.0))
+    assert near == pytest.approx(math.log(11) / 2)
+    assert far == pytest.approx(math.log1p(360) / 2)
+
+
+def test_growth_gives_every_horizon_in_the_order_asked_for():
+    points, rounds = np.random.default_rng(9).random((40, 2)), (1000, 3, 0, 10**5, 3)
+    gains = growth(kb.RBF(0.2), points, rounds)
+    assert tuple(gain.horizon for gain in gains) == rounds
+    for gain in gains:
+        alone = information_gain(kb.RBF(0.2), points, gain.horizon)
+        assert gain.upper == pytest.approx(alone.upper, rel=2e-3)
+        assert gain.lower == pytest.approx(alone.lower, rel=1e-2)
+    assert growth(kb.RBF(0.2), points, ()) == ()
+
+
+def test_the_growth_of_smooth_and_rough_kernels_follows_their_rates():
+    """Over a decade of T the gain of a Matern kernel grows by about 10^e, and that of the RBF kernel by much less."""
+    box = kb.Box((0.0,), (1.0,))
+    for kernel, rounds in ((kb.Matern(0.2), (10**5, 10**7)), (kb.Matern(0.2, nu=1.5), (10**3, 10**5))):
+        first, last = growth(kernel, box, rounds)
+        slope = math.log(last.lower / first.lower) / math.log(100)
+        assert slope == pytest.approx(gain_exponent(kernel, 1), abs=0.1)
+    first, last = growth(kb.RBF(0.2), box, (10**6, 10**8))
+    assert last.upper / first.lower < (8 / 6) ** 2 * 1.05
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dimension", "exponent", "text"),
+    [
+        (kb.Linear(), 3, 0.0, "O(log T)"),
+        (kb.Polynomial(4), 3, 0.0, "O(log T)"),
+        (kb.RBF(0.2), 2, 0.0, "O(log^3 T)"),
+        (kb.RationalQuadratic(0.2), 1, 0.0, "O(log^2 T)"),
+        (kb.Matern(0.2), 2, 2 / 7, "O(T^(2/7) log^(5/7) T)"),
+        (kb.Matern(0.2, nu=0.5), 3, 3 / 4, "O(T^(3/4) log^(1/4) T)"),
+        (3.0 * kb.Matern(0.2, nu=1.5), 1, 1 / 4, "O(T^(1/4) log^(3/4) T)"),
+        (kb.RBF(0.2) + kb.Matern(0.2, nu=0.5), 1, 1 / 2, "O(T^(1/2) log^(1/2) T)"),
+        (kb.Linear() + kb.RBF(0.2), 1, 0.0, "O(log^2 T)"),
+        (kb.Linear() * kb.Matern(0.2), 2, 2 / 7, "O(T^(2/7) log^(5/7) T)"),
+        (kb.RBF(1.0) * kb.Matern(0.2), 2, 2 / 7, "O(T^(2/7) log^(19/7) T)"),
+        (kb.Matern(0.2, nu=0.5) * kb.Matern(0.2), 2, 2 / 3, "O(T^(2/3) log^(1/3) T)"),
+        (kb.kernels.Normalised(kb.Polynomial(2)), 2, 0.0, "O(log T)"),
+    ],
+)
+def test_the_known_rates(kernel, dimension, exponent, text):
+    assert gain_exponent(kernel, dimension) == exponent
+    assert rate_text(kernel, dimension) == text
+
+
+def test_a_kernel_of_unknown_rate_is_refused():
+    for kernel in (lambda x, z: x @ z.T, kb.RBF(0.2) + kb.kernels.Adapted(lambda x, z: x @ z.T)):
+        with pytest.raises(ValueError, match=r"the rate of the information gain needs a kernel of known rate .*, got"):
+            gain_exponent(kernel, 2)
+    for bad in (0, -1, 2.0, "2", None, True, math.nan):
+        with pytest.raises(ValueError, match=r"needs a whole number dimension >= 1, got"):
+            rate_text(kb.RBF(0.2), bad)
+
+
+@pytest.mark.parametrize("bad", [-1, 2.5, "10", None, math.nan, math.inf, True])
+def test_a_horizon_is_a_whole_number(bad):
+    with pytest.raises(ValueError, match=r"information_gain needs a whole number horizon >= 0, got"):
+        information_gain(kb.RBF(0.2), np.eye(2), bad)
+    with pytest.raises(ValueError, match=r"information_gain needs a whole number horizon >= 0, got"):
+        growth(kb.RBF(0.2), np.eye(2), (3, bad))
+
+
+@pytest.mark.parametrize("bad", [0, -1.0, math.nan, math.inf, "1", None])
+def test_a_ridge_is_a_positive_number(bad):
+    with pytest.raises(ValueError, match=r"information_gain needs ridge > 0, got"):
+        information_gain(kb.RBF(0.2), np.eye(2), 5, bad)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "domain", "message"),
+    [
+        (None, np.eye(2), "needs a kernel"),
+        ("RBF", np.eye(2), "needs a kernel"),
+        (kb.RBF(0.2), None, "needs an .* array"),
+        (kb.RBF(0.2), "box", "needs an .* array"),
+        (kb.RBF(0.2), np.zeros((0, 2)), "needs an .* array"),
+        (kb.RBF(0.2), np.array([[math.nan, 1.0]]), "needs finite points"),
+        (kb.RBF((0.1, 0.2)), np.eye(3), "needs points of 2 dimensions, got 3"),
+        (kb.RBF((0.1, 0.2)), kb.Box((0.0,), (1.0,)), "needs points of 2 dimensions, got 1"),
+        (kb.Polynomial(9), np.full((1, 1), 1e60), "needs finite"),
+        (kb.Polynomial(9), kb.Box((0.0,), (1e60,)), "needs finite"),
+        (lambda x, z: -np.ones((len(x), len(z))), np.eye(2), "needs no negative eigenvalue"),
+        (lambda x, z: x @ z.T, 3, "needs an .* array"),
+    ],
+)
+def test_what_is_no_kernel_or_no_domain_is_refused_in_a_sentence(kernel, domain, message):
+    with pytest.raises(ValueError, match=message):
+        information_gain(kernel, domain, 5)
+
+
+def test_horizons_come_in_a_sequence():
+    with pytest.raises(ValueError, match=r"information_gain needs a sequence of horizons, got 5"):
+        growth(kb.RBF(0.2), np.eye(2), 5)
+
+
+def test_an_enclosure_the_wrong_way_round_is_refused():
+    with pytest.raises(ValueError, match=r"InformationGain needs 0 <= lower <= upper, got \(2.0, 1.0\)"):
+        kb.theory.InformationGain(2.0, 1.0, "because", 10, 1.0)

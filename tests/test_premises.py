@@ -9,7 +9,7 @@ import pytest
 import kernelbandits as kb
 from kernelbandits.experiment import run_experiment
 from kernelbandits.experiment.premises import premises
-from kernelbandits.problems import Drifting, GaussianNoise, Jumps, ParetoNoise, RKHSFunction
+from kernelbandits.problems import Drifting, GaussianNoise, Jumps, LowerBound, ParetoNoise, RKHSFunction
 
 HONEST = RKHSFunction(kb.RBF(0.2), 2, candidates=12, norm_bound=2.0, noise=GaussianNoise(0.3))
 
@@ -58,6 +58,46 @@ def test_two_meanings_of_the_information_gain_are_said_and_one_is_not():
     assert "realised for Simple-UCB" in sentence
     assert said(HONEST, ["igp-ucb", "gp-ts"], gain="greedy") == []
     assert said(HONEST, ["igp-ucb", "random"], gain="greedy") == []
+
+
+LOSING = LowerBound(2, 180)
+
+
+def said_of_losing(policies=("simple-ucb", "simple-gaussian"), **settings):
+    given = {"kernel": kb.Linear(), "horizon": 180, "noise_scale": 1.0, "norm_bound": 1.0} | settings
+    return premises(run_experiment(LOSING, list(policies), seeds=1, **given))
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"noise_scale": 2.0}, {"norm_bound": 3.0}, {"delta": 0.1}, {"noise_scale": 0.9, "norm_bound": 1.1}]
+)
+def test_where_the_lower_bound_holds_nothing_is_said(settings):
+    assert said_of_losing(**settings) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "needed"),
+    [
+        ({"horizon": 179}, "T = 180 rounds, played are 179"),
+        ({"kernel": kb.RBF(0.2)}, "the linear kernel, played is RBF(lengthscale=0.2)"),
+        ({"noise_scale": 0.5}, "R = 1 and D = 1, policies are told 0.5 and 1"),
+        ({"norm_bound": 0.9}, "R = 1 and D = 1, policies are told 1 and 0.9"),
+        ({"ridge": 0.5}, "ridge 1, played is 0.5"),
+        ({"horizon": 20, "ridge": 2.0}, "T = 180 rounds, played are 20; ridge 1, played is 2"),
+    ],
+)
+def test_where_the_lower_bound_does_not_hold_it_is_said_why(settings, needed):
+    (sentence,) = said_of_losing(**settings)
+    assert sentence == f"the lower bound of lower-bound-2 does not hold here: it needs {needed}"
+
+
+def test_a_longer_run_has_the_lower_bound_of_its_first_rounds():
+    (sentence,) = said_of_losing(horizon=200)
+    assert sentence == "the lower bound of lower-bound-2 is one of the first 180 of 200 rounds"
+
+
+def test_of_rules_the_lower_bound_does_not_speak_of_nothing_is_said():
+    assert said_of_losing(["igp-ucb", "random"], noise_scale=0.5) == []
 
 
 def test_an_experiment_warns_of_its_premises_once():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 
 import kernelbandits as kb
-from kernelbandits.policies.duality import GRID
 from kernelbandits.problems import GaussianNoise, RademacherNoise, RKHSFunction
+from kernelbandits.theory.duality import GRID
 
 POINTS = np.random.default_rng(0).random((8, 2))
 THREE = (kb.AMMUCB, kb.DMMUCB, kb.CMMUCB)
@@ -286,7 +286,7 @@ def test_the_order_of_the_rewards_does_not_matter(rule):
 @pytest.mark.parametrize("noise", [0.05, 0.5, 3.0])
 def test_cmm_asks_for_the_arm_of_the_greatest_exact_index(noise, first, monkeypatch):
     """Arms that cannot be the greatest are left at a coarse bound; those that can are refined batch by batch."""
-    monkeypatch.setattr("kernelbandits.policies.duality.FIRST", first)
+    monkeypatch.setattr("kernelbandits.theory.duality.FIRST", first)
     points = np.random.default_rng(1).random((40, 2))
     policy = kb.CMMUCB(points, kb.RBF(0.2), noise_scale=noise, norm_bound=1.0, ties="lowest")
     rng = np.random.default_rng(2)
@@ -305,8 +305,8 @@ def test_the_grid_of_cmm_is_fine_enough_for_its_cubic_steps(monkeypatch):
         pulls, rewards = history(seed, 10 + 20 * seed, noise=noise, norm=norm)
         policies.append(after(kb.CMMUCB(POINTS, kb.RBF(0.3), noise_scale=noise, norm_bound=norm), pulls, rewards))
     plain = [policy.index(1) / policy.norm_bound for policy in policies]
-    monkeypatch.setattr("kernelbandits.policies.duality.GRID", np.geomspace(GRID[0], GRID[-1], 4 * len(GRID)))
-    monkeypatch.setattr("kernelbandits.policies.duality.STEPS", 6)
+    monkeypatch.setattr("kernelbandits.theory.duality.GRID", np.geomspace(GRID[0], GRID[-1], 4 * len(GRID)))
+    monkeypatch.setattr("kernelbandits.theory.duality.STEPS", 6)
     fine = [policy.index(1) / policy.norm_bound for policy in policies]
     np.testing.assert_allclose(plain, fine, atol=1e-7)
 

@@ -14,6 +14,7 @@ estimate + w_t * uncertainty width. The rooms, in reading order:
     policies      who plays: ask is pure, tell learns
     catalogue     all of them by name
     experiment    problems x policies x seeds
+    judges        the theory checked by simulation
     report        figures, tables, claims
 """
 
@@ -178,7 +179,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The experiment room opens at first use: asking and telling do not wait for it."""
-    if name in ("experiment", "report"):
+    if name in ("experiment", "judges", "report"):
         return import_module(f"kernelbandits.{name}")
     if name in ("Contender", "play", "rounds", "run_experiment"):
         return getattr(import_module("kernelbandits.experiment"), name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kernelbandits import __version__, checks
-from kernelbandits.apps import listing, progress, screen
+from kernelbandits.apps import checking, designing, listing, progress, screen, theory
+from kernelbandits.apps.options import Form, Format, Quiet
 from kernelbandits.catalogue import POLICIES
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ Examples:
     kernelbandits run --problem hartmann6 --policies simple-ucb,simple-bernoulli,gp-ts
 
     kernelbandits list policies
+
+    kernelbandits check-theory --quick
 """
 
 app = typer.Typer(
@@ -39,7 +41,6 @@ app = typer.Typer(
     add_completion=False,
 )
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Workers = Annotated[int, typer.Option(min=1, help="Processes to spread the cells over; the result is the same.")]
 Engine = Annotated[str, typer.Option(help="auto, numba or numpy.")]
 
@@ -76,6 +77,8 @@ Examples:
     kernelbandits run --problem csv:path=films.csv,target=stability --policies all --noise gaussian:0.05
 
     kernelbandits run --problem hartmann6 --problem perovskite --policies all --without greedy,random
+
+    kernelbandits run --problem "rkhs:kernel=rbf(0.2),dimension=2" --policies simple-ucb,amm-ucb --theory
 """
 
 LIST_HELP = """Show what there is: policies, problems, kernels, laws, noises, or one policy in full.
@@ -90,11 +93,6 @@ Examples:
 
     kernelbandits list policies --format json
 """
-
-
-class Format(StrEnum):
-    text = "text"
-    json = "json"
 
 
 @app.callback(invoke_without_command=True)
@@ -163,6 +161,7 @@ def run(
     ties: Annotated[str, typer.Option(help="random or lowest.")] = "random",
     candidates: Annotated[int | None, typer.Option(min=1, help="Arms drawn on a test function. Default: 50.")] = None,
     noise: Annotated[str | None, typer.Option(help="Noise of the rewards, e.g. gaussian:0.01, student:0.05,3.")] = None,
+    with_theory: Annotated[bool, typer.Option("--theory", help="Bounds beside the regrets in report.html.")] = False,
     output: Annotated[Path | None, typer.Option(help="Folder for the results. Default: one of its own.")] = None,
     workers: Workers = 2,
     engine: Engine = "auto",
@@ -203,7 +202,7 @@ def run(
     results = played(plan, trial, folder, workers, quiet)
     with progress.waiting("drawing", quiet):
         ranking = report.ranking_of(results)
-        table = report.write_run(results, folder, ranking=ranking, left_out=trial.refused)
+        table = report.write_run(results, folder, ranking=ranking, left_out=trial.refused, theory=with_theory)
     forget_cells(results.found, folder / screen.CELLS)
     if not quiet:
         screen.show_ranking(results, ranking, table)
@@ -227,12 +226,17 @@ def played(plan: tuple[Cell, ...], trial: Trial, folder: Path, workers: int, qui
 @app.command("list", help=LIST_HELP)
 def list_(
     what: Annotated[str | None, typer.Argument(help="policies, problems, kernels, laws, noises, or a policy.")] = None,
-    form: Annotated[Format, typer.Option("--format", help="Text to read, or one JSON document.")] = Format.text,
+    form: Form = Format.text,
 ) -> None:
     if form is Format.json:
         typer.echo(listing.as_json(what))
     else:
         listing.show(what, screen.out())
+
+
+app.command("theory", help=theory.HELP)(theory.theory)
+app.command("design", help=designing.HELP)(designing.design)
+app.command("check-theory", help=checking.HELP)(checking.check_theory)
 
 
 def is_all(policies: str) -> bool:

@@ -46,6 +46,7 @@ KINDS: Mapping[str, Callable[..., Any]] = {
         problems.SampledFunction,
         problems.RKHSFunction,
         problems.GPFunction,
+        problems.LowerBound,
         problems.Markov,
         problems.Turning,
         problems.Jumps,

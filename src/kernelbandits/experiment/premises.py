@@ -1,4 +1,7 @@
-"""What can be seen of a comparison's premises: R against the noise there is, D against the least norm, one gain."""
+"""What can be seen of a comparison's premises: R against the noise there is, D against the least norm, one gain.
+
+On the instance of the lower bound also T, kernel, ridge, R and D, without which the bound is none.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kernelbandits.catalogue import policy_entry
 from kernelbandits.experiment.cells import Cell
-from kernelbandits.kernels import as_kernel
-from kernelbandits.problems import Drifting, least_norm
+from kernelbandits.kernels import Linear, as_kernel
+from kernelbandits.policies import GenericGP
+from kernelbandits.problems import Drifting, LowerBound, least_norm
 from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:
@@ -43,6 +48,8 @@ def on_problem(cell: Cell, told: list[dict[str, Any]]) -> Iterator[str]:
         yield from of_norm(cell, bounds[0])
     if isinstance(cell.problem, Drifting):
         yield f"{name} changes from round to round, so only rules for changing worlds have a guarantee on it"
+    if isinstance(cell.problem, LowerBound):
+        yield from of_lower_bound(cell, cell.problem, told)
 
 
 def of_noise(name: str, true: float, least: float, most: float) -> Iterator[str]:
@@ -63,6 +70,33 @@ def of_norm(cell: Cell, bound: float) -> Iterator[str]:
         if norm > bound * (1 + 1e-9):
             truth = f"the least has {norm:.3g}, seed {cell.seeds[0]}, so D is not true there"
             yield f"no function of norm <= {bound:g} has the rewards of {cell.problem.name} ({truth})"
+
+
+def of_lower_bound(cell: Cell, problem: LowerBound, told: list[dict[str, Any]]) -> Iterator[str]:
+    """What the instance was made for against what is played; a rule told more than its R and D must lose as much."""
+    found = [*differences(cell, problem), *dict.fromkeys(text for rule in told for text in misled(problem, rule))]
+    if found:
+        yield f"the lower bound of {problem.name} does not hold here: it needs {'; '.join(found)}"
+    elif cell.horizon > problem.horizon:
+        yield f"the lower bound of {problem.name} is one of the first {problem.horizon} of {cell.horizon} rounds"
+
+
+def differences(cell: Cell, problem: LowerBound) -> Iterator[str]:
+    if cell.horizon < problem.horizon:
+        yield f"T = {problem.horizon} rounds, played are {cell.horizon}"
+    if not isinstance(cell.kernel, Linear):
+        yield f"the linear kernel, played is {cell.kernel}"
+
+
+def misled(problem: LowerBound, settings: dict[str, Any]) -> Iterator[str]:
+    """How a rule of the Generic-GP family was told otherwise; of other rules the bound says nothing."""
+    if not issubclass(policy_entry(settings["policy"]).constructor, GenericGP):
+        return
+    noise, norm = settings["noise_scale"], settings["norm_bound"]
+    if noise * math.sqrt(problem.d / 2) + norm < problem.size * (1 - 1e-9):
+        yield f"R = {problem.noise_scale:g} and D = {problem.norm_bound:g}, policies are told {noise:g} and {norm:g}"
+    if settings["ridge"] != 1:
+        yield f"ridge 1, played is {settings['ridge']:g}"
 
 
 def different_gains(results: Results) -> Iterator[str]:

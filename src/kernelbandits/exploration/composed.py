@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.exploration.laws import GREATEST_UNIFORM, Law
+from kernelbandits.checks import Array
+from kernelbandits.exploration.laws import GREATEST_UNIFORM, Law, Masses, like
+from kernelbandits.exploration.tails import at_all
 from kernelbandits.streams import LEAST_UNIFORM
 
 MANY = 10_000
-QUANTILES = (1e-12, 1e-6, 0.001, 0.1, 0.5, 0.9, 0.999, 1 - 1e-6, 1 - 1e-12)
-"""Where the integral of a law's tail is split, so that no part of it is overlooked."""
+NO_CHANCE = 1e-60
+"""What a value of a discrete law may have and yet be left out."""
 
 
 @dataclass(frozen=True)
@@ -37,46 +38,68 @@ class Mixture(Law):
     def draw(self, u: Any) -> Any:
         """Law j where u falls in its share [s_j, s_j + p_j), then its weight at the rescaled (u - s_j) / p_j."""
         if np.ndim(u):
-            return np.array([self.draw(float(item)) for item in u])
+            return self._draw_all(u)
         starts = [0.0, *accumulate(self.weights)]
         which = max(j for j, chance in enumerate(self.weights) if chance > 0 and starts[j] <= u)
         inner = (u - starts[which]) / self.weights[which]
         return self.laws[which].draw(min(max(inner, 0.0), GREATEST_UNIFORM))
 
+    def _draw_all(self, u: Array) -> Array:
+        """The same, one law after the other."""
+        starts, live = np.array([0.0, *accumulate(self.weights)]), np.flatnonzero(self.weights)
+        which = live[np.searchsorted(starts[live], u, side="right") - 1]
+        inner = np.clip((u - starts[which]) / np.array(self.weights)[which], 0.0, GREATEST_UNIFORM)
+        drawn = np.empty(len(u))
+        for j in live:
+            drawn[which == j] = at_all(self.laws[j].draw, inner[which == j])
+        return drawn
+
     def cdf(self, x: float) -> float:
-        return self._average(law.cdf(x) for law in self.laws)
+        return self._average(lambda law: law.cdf(x))
 
     @property
     def optimism(self) -> float:
-        return self._average(law.optimism for law in self.laws)
+        return self._average(lambda law: law.optimism)
 
     @property
     def mean_abs(self) -> float:
-        return self._average(law.mean_abs for law in self.laws)
+        return self._average(lambda law: law.mean_abs)
 
     def cdf_abs(self, u: float) -> float:
-        return self._average(law.cdf_abs(u) for law in self.laws)
+        return self._average(lambda law: law.cdf_abs(u))
 
     @property
     def expectation(self) -> float:
-        return self._average(law.expectation for law in self.laws)
+        return self._average(lambda law: law.expectation)
 
-    def tail(self, x: float) -> float:
-        return self._average(law.tail(x) for law in self.laws)
+    def tail(self, x: Any) -> Any:
+        return sum(p * law.tail(x) for p, law in self._parts())
 
-    def tail_abs(self, u: float) -> float:
-        return self._average(law.tail_abs(u) for law in self.laws)
+    def below(self, x: Any) -> Any:
+        return sum(p * law.below(x) for p, law in self._parts())
+
+    @property
+    def masses(self) -> Masses | None:
+        """Those of the parts, where all can be listed."""
+        listed = [(p, law.masses) for p, law in self._parts()]
+        if any(masses is None for _, masses in listed):
+            return None
+        found = [(value, p * chance) for p, masses in listed if masses for value, chance in zip(*masses, strict=True)]
+        return [value for value, _ in found], [chance for _, chance in found]
 
     @property
     def atoms(self) -> tuple[float, ...]:
-        live = (law for chance, law in zip(self.weights, self.laws, strict=True) if chance > 0)
-        return tuple(sorted({value for law in live for value in law.atoms}))
+        return tuple(sorted({value for _, law in self._parts() for value in law.atoms}))
 
-    def _average(self, values: Iterable[float]) -> float:
-        return math.fsum(p * value for p, value in zip(self.weights, values, strict=True))
+    def _parts(self) -> list[tuple[float, Law]]:
+        """The laws that are ever drawn, and how often."""
+        return [(chance, law) for chance, law in zip(self.weights, self.laws, strict=True) if chance > 0]
+
+    def _average(self, of: Callable[[Law], float]) -> float:
+        return math.fsum(p * of(law) for p, law in self._parts())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frozen(Law):
     """Any object with `cdf` and `ppf`, such as a frozen scipy.stats law; a mixed law must name its atoms."""
 
@@ -91,27 +114,47 @@ class Frozen(Law):
             checks.needs(one, name, "one finite weight", first)
             checks.needs(first == again, name, "ppf to give the same weight twice", (first, again))
 
+    def __repr__(self) -> str:
+        return f"Frozen({described(self.law)}{f', {self.given_atoms}' if self.given_atoms else ''})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Frozen) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[Hashable, ...]:
+        """Family and parameters of scipy's own laws, so that equal ones are one; else the object."""
+        family = type(getattr(self.law, "dist", None))
+        if family.__module__.startswith("scipy.stats.") and family.__name__.endswith("_gen"):
+            return family, *self.law.args, *sorted(self.law.kwds.items()), self.given_atoms
+        return self.law if isinstance(self.law, Hashable) else id(self.law), self.given_atoms
+
     def draw(self, u: Any) -> Any:
         weights = np.asarray(self.law.ppf(np.maximum(u, LEAST_UNIFORM) if np.ndim(u) else max(u, LEAST_UNIFORM)), float)
         checks.needs(bool(np.isfinite(weights).all()), type(self.law).__name__, "finite weights", weights)
         return weights if np.ndim(u) else float(weights)
 
-    def cdf(self, x: float) -> float:
-        return float(self.law.cdf(x))
+    def cdf(self, x: Any) -> Any:
+        return like(x, self.law.cdf(x))
+
+    def tail(self, x: Any) -> Any:
+        return like(x, self.law.sf(x)) if hasattr(self.law, "sf") else 1.0 - self.cdf(x)
+
+    def below(self, x: Any) -> Any:
+        return like(x, self.law.cdf(x) - self.law.pmf(x)) if hasattr(self.law, "pmf") else super().below(x)
 
     @property
     def optimism(self) -> float:
         """P(w >= 1) = P(w > 1) + P(w = 1)."""
         if hasattr(self.law, "pmf"):
-            return float(self.law.sf(1) + self.law.pmf(1))
-        below = math.nextafter(1.0, 0.0)
-        return float(self.law.sf(below)) if hasattr(self.law, "sf") else 1.0 - self.cdf(below)
+            return float(self.tail(1.0) + self.law.pmf(1.0))
+        return float(self.tail(math.nextafter(1.0, 0.0)))
 
     def cdf_abs(self, u: float) -> float:
-        """P(|w| <= u) = P(w <= u) - P(w <= -u) + P(w = -u)."""
-        if not hasattr(self.law, "pmf"):
-            return super().cdf_abs(u)
-        return float(self.law.cdf(u) - self.law.cdf(-u) + self.law.pmf(-u)) if u >= 0 else 0.0
+        """P(|w| <= u) = P(w <= u) - P(w < -u)."""
+        return float(self.cdf(u) - self.below(-u)) if u >= 0 else 0.0
 
     @property
     def atoms(self) -> tuple[float, ...]:
@@ -125,20 +168,53 @@ class Frozen(Law):
         return tuple(values[np.asarray(self.law.pmf(values)) > 0].tolist())
 
     @property
-    def mean_abs(self) -> float:
-        """E|w|, the sum over the values of a discrete law, else the integral of P(|w| > u), infinite if it diverges."""
-        if hasattr(self.law, "pmf"):
-            return math.fsum(abs(value) * float(self.law.pmf(value)) for value in self.atoms)
-        from scipy.integrate import IntegrationWarning, quad
+    def masses(self) -> Masses | None:
+        """The values of a law with `pmf`, as given or in steps of one, if that is all of them."""
+        if not hasattr(self.law, "pmf"):
+            return None
+        named = self.given_atoms or getattr(self.law, "xk", ())
+        values = np.array(named, dtype=float) if len(named) else lattice(self.law)
+        chances = at_all(self.law.pmf, values)
+        return (values.tolist(), chances.tolist()) if abs(chances.sum() - 1) <= 1e-9 else None
 
-        quantiles = [abs(float(self.law.ppf(q))) for q in QUANTILES]
-        breaks = [*sorted({0.0, *quantiles, *(abs(value) for value in self.atoms)}), math.inf]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", IntegrationWarning)
-            try:
-                return math.fsum(quad(lambda u: 1 - self.cdf_abs(u), a, b, limit=200)[0] for a, b in pairwise(breaks))
-            except IntegrationWarning:
-                return math.inf
+    @property
+    def mean_abs(self) -> float:
+        """E|w|, the sum over the values of a discrete law, else the integral of P(|w| > u)."""
+        masses = self.masses
+        return math.fsum(abs(v) * p for v, p in zip(*masses, strict=True)) if masses else super().mean_abs
+
+    @property
+    def expectation(self) -> float:
+        """E w: what the object calls its `mean()`, the sum over the values of a discrete law, else by integrals."""
+        known = self.law.mean() if callable(getattr(self.law, "mean", None)) else math.nan
+        if checks.is_number(known):
+            return float(known)
+        masses = self.masses
+        return math.fsum(v * p for v, p in zip(*masses, strict=True)) if masses else super().expectation
+
+
+def described(law: Any) -> str:
+    """Name and parameters of a scipy law, else what the object says of itself."""
+    if not hasattr(getattr(law, "dist", None), "name"):
+        return repr(law)
+    return f"{law.dist.name}({', '.join([*map(str, law.args), *(f'{key}={law.kwds[key]}' for key in law.kwds)])})"
+
+
+def lattice(law: Any) -> Array:
+    """The values of a discrete law, in steps of one up and down from its median."""
+    middle = float(law.ppf(0.5))
+    return np.concatenate([walk(law, middle - 1, -1)[::-1], walk(law, middle, 1)])
+
+
+def walk(law: Any, start: float, step: int) -> Array:
+    """start, start + step, ..., twice as far until the farther half carries nothing."""
+    for size in (1024 << doubling for doubling in range(11)):
+        values = start + step * np.arange(size, dtype=float)
+        if not (at_all(law.pmf, values[size // 2 :]) > NO_CHANCE).any():
+            return values
+    raise ValueError(
+        f"a discrete law needs at most {size} values of a chance above {NO_CHANCE:g}, got {described(law)}"
+    )
 
 
 def as_law(law: Any) -> Law:

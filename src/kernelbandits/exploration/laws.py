@@ -12,10 +12,17 @@ from scipy.special import ndtr, ndtri
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
+from kernelbandits.exploration.tails import UNKNOWN, area, at_all, believed
 from kernelbandits.streams import LEAST_UNIFORM
 
 GREATEST_UNIFORM = 1 - 2.0**-53
 """The last number below 1."""
+MIDDLES = (np.arange(1 << 16) + 0.5) / (1 << 16)
+"""Uniforms that stand for all, where a distribution function cannot be integrated."""
+
+
+Masses = tuple[Sequence[float], Sequence[float]]
+"""Values and their chances."""
 
 
 class Law:
@@ -38,13 +45,19 @@ class Law:
 
     @property
     def mean_abs(self) -> float:
-        """E|w|."""
-        raise NotImplementedError
+        """E|w| = int P(|w| > u) du over u > 0, infinite if it diverges."""
+        found = area(self.tail_abs, map(abs, self.atoms), believed(self.tail))
+        return float(np.abs(at_all(self.draw, MIDDLES)).mean()) if found is UNKNOWN else found.value
 
     @property
     def atoms(self) -> tuple[float, ...]:
         """The values w takes with positive chance, in order."""
         return ()
+
+    @property
+    def masses(self) -> Masses | None:
+        """All values of w and their chances, where they can be listed."""
+        return None
 
     @property
     def optimism(self) -> float:
@@ -57,16 +70,24 @@ class Law:
 
     @property
     def expectation(self) -> float:
-        """E w."""
-        raise NotImplementedError
+        """E w = int P(w > u) - P(w < -u) du over u > 0."""
+        above = area(self.tail, (value for value in self.atoms if value > 0), believed(self.tail))
+        below = area(lambda u: self.below(-u), (-value for value in self.atoms if value < 0))
+        if UNKNOWN in (above, below):
+            return float(at_all(self.draw, MIDDLES).mean())
+        return above.value - below.value
 
-    def tail(self, x: float) -> float:
-        """P(w > x)."""
+    def below(self, x: Any) -> Any:
+        """P(w < x), of a number or an array."""
+        return self.cdf(np.nextafter(x, -math.inf))
+
+    def tail(self, x: Any) -> Any:
+        """P(w > x), of a number or an array."""
         return 1.0 - self.cdf(x)
 
-    def tail_abs(self, u: float) -> float:
-        """P(|w| > u)."""
-        return 1.0 - self.cdf_abs(u)
+    def tail_abs(self, u: Any) -> Any:
+        """P(|w| > u) = P(w > u) + P(w < -u), of a number or an array."""
+        return like(u, np.where(np.less(u, 0), 1.0, self.tail(u) + self.below(-u)))
 
 
 class Discrete(Law):
@@ -102,6 +123,16 @@ class Discrete(Law):
     @property
     def expectation(self) -> float:
         return math.fsum(value * p for value, p in zip(self.support, self.chances, strict=True))
+
+    @property
+    def masses(self) -> Masses:
+        return self.support, self.chances
+
+    def below(self, x: Any) -> Any:
+        return like(x, np.greater.outer(x, self.support) @ np.array(self.chances))
+
+    def tail(self, x: Any) -> Any:
+        return like(x, np.less.outer(x, self.support) @ np.array(self.chances))
 
     @property
     def atoms(self) -> tuple[float, ...]:
@@ -140,7 +171,8 @@ class Bernoulli(Discrete):
     p: float
 
     def __post_init__(self) -> None:
-        checks.chance("Bernoulli", "p", self.p)
+        if type(self.p) is not float or not 0.0 <= self.p <= 1.0:
+            checks.chance("Bernoulli", "p", self.p)
 
     def draw(self, u: Any) -> Any:
         return np.where(u >= 1 - self.p, 1.0, 0.0) if isinstance(u, np.ndarray) else float(u >= 1 - self.p)
@@ -222,16 +254,23 @@ class Gaussian(Law):
     def expectation(self) -> float:
         return float(self.mean)
 
-    def tail(self, x: float) -> float:
+    def tail(self, x: Any) -> Any:
         """Phi((mean - x) / scale)."""
-        return float(ndtr((self.mean - x) / self.scale)) if self.scale else float(self.mean > x)
+        return like(x, ndtr((self.mean - x) / self.scale) if self.scale else 1.0 * np.less(x, self.mean))
 
-    def tail_abs(self, u: float) -> float:
-        """P(w > u) + P(w < -u)."""
-        if u < 0:
-            return 1.0
-        return self.tail(u) + (float(ndtr((-u - self.mean) / self.scale)) if self.scale else float(self.mean < -u))
+    def below(self, x: Any) -> Any:
+        """Phi((x - mean) / scale)."""
+        return like(x, ndtr((x - self.mean) / self.scale) if self.scale else 1.0 * np.greater(x, self.mean))
 
     @property
     def atoms(self) -> tuple[float, ...]:
         return () if self.scale else (float(self.mean),)
+
+    @property
+    def masses(self) -> Masses | None:
+        return None if self.scale else ((float(self.mean),), (1.0,))
+
+
+def like(x: Any, values: Any) -> Any:
+    """A number for a number, an array for an array."""
+    return values if np.ndim(x) else float(values)

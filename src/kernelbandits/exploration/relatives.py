@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import erfcx
 
 from kernelbandits import checks
-from kernelbandits.exploration.laws import Discrete, Law
+from kernelbandits.exploration.laws import Discrete, Law, like
 
 
 @dataclass(frozen=True)
@@ -76,3 +76,17 @@ class RootExponential(Law):
         """sqrt(shift) + (sqrt(pi mean) / 2) erfcx(sqrt(shift / mean)), erfcx(z) = exp(z^2) erfc(z)."""
         tail = math.sqrt(math.pi * self.mean) / 2 * erfcx(math.sqrt(self.shift / self.mean))
         return math.sqrt(self.shift) + float(tail)
+
+    @property
+    def expectation(self) -> float:
+        return self.mean_abs
+
+    def tail(self, x: Any) -> Any:
+        """exp(-(x^2 - shift)^+ / mean) for x >= 0."""
+        return like(x, np.exp(-np.maximum(np.square(np.maximum(x, 0.0)) - self.shift, 0.0) / self.mean))
+
+    def tail_abs(self, u: Any) -> Any:
+        return self.tail(u)
+
+    def below(self, x: Any) -> Any:
+        return 1.0 - self.tail(x)

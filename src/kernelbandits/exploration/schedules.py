@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, groupby
@@ -15,9 +17,11 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.exploration.composed import as_law
 from kernelbandits.exploration.laws import Bernoulli, Law
+from kernelbandits.exploration.tails import at_all
 
 Run = tuple[Law, int, int]
 """A law and the rounds start + 1..stop in which it holds."""
+MOST_ROUNDS = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,24 @@ class Decay:
 
     def __call__(self, t: int) -> Law:
         return Bernoulli(max(self.floor, self.first * checks.whole("Decay", "t", t) ** -self.power))
+
+    def early(self, horizon: int) -> int:
+        """How many of the rounds 1..horizon have a p_t of their own, for it falls and is above the floor yet."""
+        if not self.power:
+            return 0
+        rounds = range(1, min(horizon, MOST_ROUNDS) + 1)
+        return bisect_left(rounds, True, key=lambda t: self.first * t**-self.power <= self.floor)
+
+    def chances(self, horizon: int) -> Array:
+        """p_t of the early rounds, at once."""
+        rounds = np.arange(1.0, self.early(horizon) + 1)
+        return np.asarray(self.first * rounds**-self.power)
+
+    def runs(self, horizon: int) -> list[Run]:
+        """The rounds after the early ones are one run."""
+        early = self.early(horizon)
+        late = [(self(early + 1), early, horizon)] if early < horizon else []
+        return [*((self(t), t - 1, t) for t in range(1, early + 1)), *late]
 
 
 @dataclass(frozen=True)
@@ -119,21 +141,19 @@ class Exploration:
             (as_law(laws[stop - size]), stop - size, stop) for size, stop in zip(sizes, accumulate(sizes), strict=True)
         ]
 
+    def counts(self, horizon: int) -> Counter[Law]:
+        """How many of the rounds 1..horizon have each law; equal laws are one, in whatever order they come."""
+        if self.arguments and not hasattr(self.source, "runs"):
+            return Counter(as_law(self.source(t)) for t in range(1, horizon + 1))
+        found: Counter[Law] = Counter()
+        for law, start, stop in self.runs(horizon):
+            found[law] += stop - start
+        return found
+
     def weights(self, uniforms: Array) -> Array:
         """w_1..w_T from the uniforms of rounds 1..T."""
-        drawn = [draws(law, uniforms[start:stop]) for law, start, stop in self.runs(len(uniforms))]
+        drawn = [at_all(law.draw, uniforms[start:stop]) for law, start, stop in self.runs(len(uniforms))]
         return np.concatenate(drawn) if drawn else np.empty(0)
-
-
-def draws(law: Law, uniforms: Array) -> Array:
-    """law.draw of every uniform: at once where the law takes an array, one by one where it does not."""
-    try:
-        weights = np.asarray(law.draw(uniforms), dtype=float)
-        if weights.shape == uniforms.shape:
-            return weights
-    except (TypeError, ValueError):
-        pass
-    return np.array([law.draw(float(u)) for u in uniforms])
 
 
 def required_arguments(schedule: Callable[..., Any]) -> int:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
 
 HOLDS, FAILS = "holds", "fails"
 
@@ -25,6 +31,10 @@ class Finding:
     detail: str = ""
     """The tolerance and where it comes from."""
 
+    def __post_init__(self) -> None:
+        checks.one_of("Finding", "verdict", self.verdict, (HOLDS, FAILS))
+        checks.one_of("Finding", "expected", self.expected, (HOLDS, FAILS))
+
     @property
     def right(self) -> bool:
         """Whether the verdict is the expected one."""
@@ -35,12 +45,34 @@ def verdict(holds: bool) -> str:
     return HOLDS if holds else FAILS
 
 
+def identity(judge: str, statement: str, differences: Any, tolerance: float, detail: str = "") -> Finding:
+    """Two ways to the same numbers: the greatest difference is rounding, and none is NaN."""
+    difference = float(np.max(differences))
+    seen, allowed = f"difference {difference:.1e}", f"difference <= {tolerance:.0e}"
+    return Finding(judge, statement, allowed, seen, verdict(difference <= tolerance), detail=detail)
+
+
+def counted(judge: str, statement: str, wanted: Mapping[str, int], right: Mapping[str, int], detail: str) -> Finding:
+    """Rounds that must be right, and those that are, by engine."""
+    predicted, seen = (", ".join(f"{name} {count}" for name, count in counts.items()) for counts in (wanted, right))
+    return Finding(judge, statement, predicted, seen, verdict(wanted == right), detail=detail)
+
+
+def standard_error(chance: float, runs: int) -> float:
+    """sqrt(p (1 - p) / n) of a share."""
+    return math.sqrt(max(chance * (1 - chance), 0.0) / runs)
+
+
 @dataclass(frozen=True)
 class Effort:
-    """How much a judge may simulate: `scale` 1 as documented, less for a first look; all randomness comes from the seed."""
+    """How much a judge may simulate: `scale` 1 as documented, less for a first look; the seed gives all randomness."""
 
     seed: int = 0
     scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.whole("Effort", "seed", self.seed, least=0)
+        checks.positive("Effort", "scale", self.scale)
 
     def runs(self, usual: int, least: int = 20) -> int:
         """The usual number of runs, scaled."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Unpack
 
@@ -13,11 +12,11 @@ from kernelbandits.checks import Array
 from kernelbandits.domains import argmax
 from kernelbandits.exploration import PointMass
 from kernelbandits.policies.base import Choice, Maximiser
-from kernelbandits.policies.duality import Dual
 from kernelbandits.policies.generic import GenericSettings
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.posterior import Columns, Posterior, Spectrum, posterior_on
 from kernelbandits.streams import as_randomness
+from kernelbandits.theory.duality import Dual, noise_radius
 
 
 class AMMUCB(IndexPolicy):
@@ -78,8 +77,8 @@ class ResidualBall(Maximiser):
 
     @property
     def noise_radius(self) -> float:
-        """R sqrt(L + 2 ln(1/delta)): what the noise adds to the radius, in squares."""
-        return self.noise_scale * math.sqrt(self.posterior.log_det + 2 * math.log(1 / self.delta))
+        """R sqrt(L + 2 ln(1/delta))"""
+        return noise_radius(self.posterior.log_det, self.noise_scale, self.delta)
 
     def _say_empty(self) -> None:
         self._say_once("its confidence set is empty: noise_scale or norm_bound is too small for these rewards")
@@ -160,17 +159,16 @@ class CMMUCB(ResidualBall):
         self.settings |= {"width": "the least over all alpha > 0"}
 
     def _index(self) -> Array:
-        return self._unit * self._dual().upper()
+        return self._dual().upper()
 
     def band(self, t: int) -> tuple[Array, Array]:
         self._check_round(t)
-        dual = self._dual()
-        return -self._unit * dual.negated().upper(), self._unit * dual.upper()
+        return self._dual().band()
 
     def ask(self, t: int, rng: Any) -> Choice:
         self._check_round(t)
         tie = as_randomness(rng).uniform("tie", t)
-        index = self._unit * self._dual().contest()
+        index = self._dual().contest()
         arm = argmax(index, self.ties, tie)
         return Choice(self.domain.points[arm], arm, {"index": float(index[arm]), **self._why(arm)})
 
@@ -180,18 +178,10 @@ class CMMUCB(ResidualBall):
         self.spectrum = self._spectrum()
 
     def _spectrum(self) -> Spectrum:
-        posterior = self.posterior
-        return Spectrum.of(self.columns, posterior.counts, posterior.tally.sums, posterior.prior)
-
-    @property
-    def _unit(self) -> float:
-        """Rewards are measured in it, so that their squares stay numbers."""
-        return max(1.0, self.posterior.tally.largest)
+        return Spectrum.of(self.posterior, self.columns.arms, self.columns.cross)
 
     def _dual(self) -> Dual:
-        unit, prior = self._unit, self.posterior.prior
-        spectrum = self.spectrum.scaled(1 / unit)
-        dual = Dual(spectrum, prior, self.posterior.ridge, self.noise_radius / unit, self.norm_bound / unit)
+        dual = Dual.of(self.spectrum, self.posterior, self.noise_radius, self.norm_bound)
         if dual.empty:
             self._say_empty()
         return dual

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kernelbandits.checks import Array, Indices
-from kernelbandits.posterior.base import EPS
-from kernelbandits.posterior.columns import Columns
+from kernelbandits.posterior.base import EPS, Posterior
 
 
 @dataclass(frozen=True)
@@ -33,15 +32,33 @@ class Spectrum:
     """r"""
 
     @classmethod
-    def of(cls, columns: Columns, counts: Indices, sums: Array, prior: Array) -> Spectrum:
-        root = np.sqrt(counts[columns.arms])
-        values, vectors = np.linalg.eigh(root[:, None] * columns.matrix * root)
+    def of(cls, posterior: Posterior, arms: Indices, cross: Array) -> Spectrum:
+        """From counts and sums; `arms` are those played, in any order, and cross = k(arms, x) for all x."""
+        root, sums = np.sqrt(posterior.counts[arms]), posterior.tally.sums[arms]
+        values, vectors = np.linalg.eigh(root[:, None] * cross[:, arms] * root)
         kept = values > len(values) * EPS * values.max(initial=0.0)
-        values, loadings = values * kept, (columns.cross.T @ (root[:, None] * vectors)) * kept
-        shares = loadings**2 / np.where(kept, values, 1.0)
-        residue = np.maximum(prior - shares.sum(1), 0.0)
-        return cls(values, loadings, (sums[columns.arms] / root) @ vectors, shares, residue)
+        values, loadings = values * kept, (cross.T @ (root[:, None] * vectors)) * kept
+        targets = (sums / root) @ vectors
+        return cls(values, loadings, targets, *explained(loadings, values, posterior.prior))
+
+    @classmethod
+    def fitted(cls, posterior: Posterior) -> Spectrum:
+        """That of a posterior, whoever holds its columns."""
+        points, played = posterior.points, posterior.tally.played
+        return cls.of(posterior, played, posterior.kernel(points[played], points))
+
+    def against(self, arm: int, prior: Array) -> Spectrum:
+        """Of the differences f(x) - f(arm), whose prior variance is |k(., x) - k(., arm)|^2."""
+        loadings = self.loadings - self.loadings[arm]
+        shares, residue = explained(loadings, self.values, prior)
+        return replace(self, loadings=loadings, shares=shares, residue=residue)
 
     def scaled(self, factor: float) -> Spectrum:
         """The same arms with all rewards multiplied."""
         return replace(self, targets=factor * self.targets)
+
+
+def explained(loadings: Array, values: Array, prior: Array) -> tuple[Array, Array]:
+    """s = b^2 / values, and r = prior - sum s."""
+    shares = loadings**2 / np.where(values > 0, values, 1.0)
+    return shares, np.maximum(prior - shares.sum(1), 0.0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits.experiment import Results
-from kernelbandits.experiment.paper import COMPARED, PRESET
+from kernelbandits.experiment.paper import COMPARED, FAMILY, PRESET
 from kernelbandits.experiment.summary import save_rounds, save_settings, summary
 from kernelbandits.report import figures, html
 from kernelbandits.report.families import families, look_of, uniform_random
@@ -22,6 +22,7 @@ from kernelbandits.report.sections import (
     summary_section,
 )
 from kernelbandits.report.sensitivity import map_sections
+from kernelbandits.report.theory import constants_section, theory_section
 from kernelbandits.report.verdicts import claims_section, claims_text, details_section, norms_section, times_section
 from kernelbandits.report.wording import played_line, versions
 
@@ -40,10 +41,11 @@ def write_run(
     title: str = "Kernel bandits compared",
     ranking: Ranking | None = None,
     left_out: Mapping[str, str] | None = None,
+    theory: bool = False,
 ) -> pd.DataFrame:
     """ranking, regret and simple-regret (png, svg), the tables, rounds.npz, settings.json, report.html; the summary.
 
-    `left_out` are policies that refused to play, and what they said.
+    `left_out` are policies that refused to play, and what they said; `theory` sets the bounds beside the regrets.
     """
     folder.mkdir(parents=True, exist_ok=True)
     ranked, refused = ranking or ranking_of(results), left_out or {}
@@ -54,6 +56,7 @@ def write_run(
     parts = [
         ranking_section(results, ranked, draw_ranking(results, ranked, folder)),
         *curve_sections(draw_curves(results, coloured, folder, others), len(others)),
+        *([theory_section(results, coloured, folder)] if theory else []),
         summary_section(table),
         policies_section(results),
         *notes_section(results, refused),
@@ -100,6 +103,7 @@ def write_reproduction(found: Reproduction, folder: Path) -> pd.DataFrame:
         *curve_sections(drawings),
         summary_section(table),
         norms_section(found),
+        constants_section(found.results, FAMILY),
         *(map_sections(found, folder) if found.map else []),
         times_section(found),
         details_section(found.verdicts),

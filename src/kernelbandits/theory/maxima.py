@@ -1,92 +1,113 @@
-"""E max_s Z_s of independent nonnegative variables, some of them alike: exactly for discrete ones, else by quadrature.
+"""E max_s Z_s of independent variables Z_s >= 0, many of them alike: a sum if all are discrete, else by quadrature.
 
 E max_s Z_s = int_0^inf (1 - prod_s P(Z_s <= u)) du = int_0^inf -expm1(sum_j n_j log1p(-P(Z_j > u))) du
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from scipy.integrate import quad
 
 from kernelbandits.checks import Array
+from kernelbandits.exploration import Law
+from kernelbandits.exploration.tails import LEAST_TAIL, Area, area, at_all, chances
 
-NEGLIGIBLE = 1e-17
-"""A chance, counted over all rounds, that no digit of the maximum can see."""
+Rows = tuple[Array, Array, Array]
+"""Values and chances of discrete variables, a row each, and how many there are of each row."""
+
+BLOCK = 1 << 20
+"""Weights drawn at once."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One variable Z >= 0 and how many independent ones are like it."""
+    """A variable that is not discrete, and how many there are of it."""
 
-    count: int
-    tail: Callable[[float], float]
+    count: float
+    tail: Callable[[Any], Any]
     """P(Z > u)"""
-    breaks: tuple[float, ...]
-    """Where the tail jumps or bends."""
-    chances: tuple[float, ...] | None = None
-    """P(Z = v) for each of the breaks, where Z takes no other values."""
+    atoms: tuple[float, ...] = ()
+    believed: float = LEAST_TAIL
+    """How small the tail is believed."""
 
 
-def expected_maximum(parts: Sequence[Part]) -> float:
+def expected_maximum(variables: Iterable[Rows | Part]) -> Area:
     """E max over all variables."""
-    if all(part.chances is not None for part in parts):
-        return discrete_maximum(parts)
-    return quadrature_maximum(parts)
+    given = list(variables)
+    parts = [part for part in given if isinstance(part, Part)]
+    steps = Steps.of(rows for rows in given if not isinstance(rows, Part))
+    if not parts:
+        return Area(steps.mean)
+
+    def exceeds(u: Array) -> Array:
+        logs = steps.log_within(u)
+        for part in parts:
+            logs += part.count * np.log1p(-chances(part.tail, u))
+        return -np.expm1(logs)
+
+    atoms = np.concatenate([steps.values, *(part.atoms for part in parts)])
+    rounded = sum(part.count * part.believed for part in parts if part.believed > LEAST_TAIL)
+    return area(exceeds, atoms, max(LEAST_TAIL, rounded))
 
 
-def discrete_maximum(parts: Sequence[Part]) -> float:
-    """sum_j (v_(j) - v_(j-1)) (1 - prod_s P(Z_s < v_(j))), over all values in order.
+@dataclass(frozen=True)
+class Steps:
+    """The distribution of the maximum of discrete variables."""
 
-    Going down from the largest value, each value adds its chance to the tail of its own variable; the logarithm of the
-    product is a running sum of n [log1p(-tail after) - log1p(-tail before)].
-    """
-    values, before, after, counts = (np.concatenate(rows) for rows in zip(*map(steps_down, parts), strict=True))
-    order = np.argsort(-values, kind="stable")
+    values: Array
+    """From the greatest down."""
+    logs: Array
+    """ln P(max <= u), for u from the greatest value up, then between each two values."""
+
+    @classmethod
+    def of(cls, rows: Iterable[Rows]) -> Steps:
+        found = [drops(*row) for row in rows]
+        values = np.concatenate([np.empty(0), *(values for values, _ in found)])
+        changes = np.concatenate([np.empty(0), *(changes for _, changes in found)])
+        order = np.argsort(-values, kind="stable")
+        return cls(values[order], np.append(0.0, np.cumsum(changes[order])))
+
+    @property
+    def mean(self) -> float:
+        """sum_j (v_j - v_(j+1)) P(max >= v_j)"""
+        return float(np.sum(np.diff(self.values, append=0.0) * np.expm1(self.logs[1:])))
+
+    def log_within(self, u: Array) -> Array:
+        """ln P(max <= u)"""
+        return self.logs[np.searchsorted(-self.values, -u)]
+
+
+def drops(values: Array, chances: Array, counts: Array) -> tuple[Array, Array]:
+    """The positive values, and n [ln P(Z < v) - ln P(Z <= v)], by which ln P falls where the maximum passes v."""
+    order = np.argsort(-values, axis=1)
+    falling, shares = np.take_along_axis(values, order, axis=1), np.take_along_axis(chances, order, axis=1)
+    reached = np.minimum(np.cumsum(shares, axis=1), 1.0)
+    before = np.hstack([np.zeros((len(values), 1)), reached[:, :-1]])
     with np.errstate(divide="ignore", invalid="ignore"):
-        change = counts * (np.log1p(-np.minimum(after, 1.0)) - np.log1p(-before))
-    product = np.exp(np.cumsum(change[order]))
-    return float(np.sum((values[order] - np.append(values[order][1:], 0.0)) * (1 - np.nan_to_num(product))))
+        changes = counts[:, None] * np.where(before < 1, np.log1p(-reached) - np.log1p(-before), 0.0)
+    live = (falling > 0) & (shares > 0)
+    return falling[live], changes[live]
 
 
-def steps_down(part: Part) -> tuple[Array, Array, Array, Array]:
-    """Each value of a discrete Z from the largest down, with P(Z > v), P(Z >= v) and the count."""
-    assert part.chances is not None
-    order = np.argsort(part.breaks)[::-1]
-    values, chances = np.array(part.breaks)[order], np.array(part.chances)[order]
-    values, chances = values[chances > 0], chances[chances > 0]
-    reached = np.cumsum(chances)
-    reached[-1:] = 1.0
-    return values, np.append(0.0, reached[:-1]), reached, np.full(len(values), float(part.count))
+def simulated_maxima(laws: Mapping[Law, int], least: float, samples: int, rng: np.random.Generator) -> Array:
+    """max |w_t|, max a_t |w_t| and max a_t (w_t - E w_t)^+, a_t = least / C1_t, in so many simulated schedules."""
+    greatest = np.zeros((3, samples))
+    for law, count in laws.items():
+        low, high = extremes(law, count, samples, rng)
+        size, scale = np.maximum(high, -low), least / law.optimism
+        greatest = np.maximum(greatest, [size, scale * size, scale * (high - law.expectation)])
+    return greatest
 
 
-def quadrature_maximum(parts: Sequence[Part]) -> float:
-    """The integral, split where a tail jumps and where the maximum is likely."""
-
-    def exceeds(u: float) -> float:
-        tails = [(part.count, part.tail(u)) for part in parts]
-        if any(tail >= 1 for _, tail in tails):
-            return 1.0
-        return -math.expm1(math.fsum(n * math.log1p(-tail) for n, tail in tails))
-
-    end = beyond(lambda u: sum(part.count * part.tail(u) for part in parts), NEGLIGIBLE)
-    middle = beyond(lambda u: sum(part.count * part.tail(u) for part in parts), 0.5)
-    jumps = {u for part in parts for u in part.breaks if 0 < u < end}
-    edges = sorted({0.0, end, *jumps, *(middle * share for share in (0.5, 0.8, 1.0, 1.2, 1.5) if middle * share < end)})
-    return math.fsum(quad(exceeds, a, b, epsabs=1e-13, epsrel=1e-12, limit=200)[0] for a, b in pairwise(edges))
-
-
-def beyond(tail: Callable[[float], float], level: float) -> float:
-    """A point beyond which a falling tail is at most the level, to a part in a thousand."""
-    high = 1.0
-    while tail(high) > level:
-        high *= 2
-    low = 0.0
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if tail(middle) > level else (low, middle)
-    return high
+def extremes(law: Law, count: int, samples: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The least and the greatest of `count` weights, so many times over."""
+    low, high = np.full(samples, np.inf), np.full(samples, -np.inf)
+    step = max(1, BLOCK // samples)
+    for start in range(0, count, step):
+        uniforms = rng.random(samples * min(step, count - start))
+        drawn = at_all(law.draw, uniforms).reshape(samples, -1)
+        low, high = np.minimum(low, drawn.min(axis=1)), np.maximum(high, drawn.max(axis=1))
+    return low, high

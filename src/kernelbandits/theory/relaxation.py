@@ -1,79 +1,251 @@
-"""A certified upper bound of the maximum information gain: the D-optimal design with real-valued repeats.
+"""The D-optimal design with real-valued repeats: a certified upper bound of the maximum information gain.
 
-    gamma_T <= max_pi F(pi),   F(pi) = (1/2) log det(I + (T / ridge) sum_i pi_i phi_i phi_i'),   pi on the simplex
+    gamma_T <= max F(m) over masses m >= 0 of sum T,    F(m) = (1/2) log det(I + sum_i m_i phi_i phi_i' / ridge)
 
-F is concave, so F(pi) + max_i g_i - sum_i pi_i g_i bounds its maximum for any pi, g the gradient.
+F is concave and its gradient is v / 2, v(x) = var(x) / ridge under the masses, so for *any* masses
+
+    gamma_T <= F(m) + (T sup_x v(x) - sum_i m_i v(x_i)) / 2
+
+A design is good where it was found; the bound is computed afresh from the masses and holds wherever the search stopped.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dger
+from scipy.linalg.lapack import dtrtri
 
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, Indices
+from kernelbandits.kernels import Kernel, gram
+from kernelbandits.posterior.pool import PROVED
+from kernelbandits.posterior.truth import lower_root
 
-STEPS = 20_000
+EPS = float(np.finfo(float).eps)
+TOLERANCE = 1e-3
+"""A duality gap of so much of the gain ends the search."""
+STARTS = 300
+"""Steps of the greedy design that the search begins with."""
+SWEEPS = 60
+STEPS = 500
+"""Exchanges in a sweep, between two looks at all places."""
+WORK = 6e8
+"""Numbers an exchange may touch, over all sweeps."""
+DENSE = 2000
+"""Up to so many arms all of them may carry mass from the beginning."""
+LARGEST_ROWS = 20_000_000
+"""Numbers that greedy steps may hold."""
+ROWS = 4096
+"""Places looked at together."""
 
 
-@dataclass(frozen=True)
+class Places:
+    """Points that may carry mass; k among them is held as long as it fits."""
+
+    def __init__(self, kernel: Kernel, points: Array) -> None:
+        self.kernel, self.points = kernel, points
+        self.prior: Array = kernel.diagonal(points)
+        self._held: Array | None = gram(kernel, points) if len(points) <= DENSE else None
+        gram(kernel, points[:PROVED])
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def matrix(self, rows: Indices, columns: Indices) -> Array:
+        """k of some places with some others."""
+        if self._held is not None:
+            return np.asarray(self._held[np.ix_(rows, columns)])
+        return self.kernel(self.points[rows], self.points[columns])
+
+    def row(self, place: int) -> Array:
+        """k of one place with all."""
+        if self._held is not None:
+            return np.asarray(self._held[place])
+        return np.asarray(self.kernel(self.points[place][None], self.points)[0])
+
+
+@dataclass(frozen=True, eq=False)
 class Design:
-    """Shares of the rounds, the gain they would reach if they were whole, and how far from the best they may be."""
+    """Masses on places: real-valued repeats, T in all."""
 
-    shares: Array
-    gain: float
-    gap: float
+    places: Places
+    masses: Array
+    rounds: float
+    ridge: float
 
-    @property
-    def bound(self) -> float:
-        """No T points have more gain."""
-        return self.gain + self.gap
+    @cached_property
+    def support(self) -> Indices:
+        return self.masses.nonzero()[0]
+
+    @cached_property
+    def root(self) -> Array:
+        """M^1/2 of the places that carry mass."""
+        return np.sqrt(self.masses[self.support])
+
+    @cached_property
+    def factor(self) -> Array:
+        """The Cholesky factor of B = I + M^1/2 K M^1/2 / ridge."""
+        matrix = self.places.matrix(self.support, self.support)
+        return lower_root(np.eye(len(matrix)) + self.root[:, None] * matrix * self.root / self.ridge, least=1.0)
+
+    @cached_property
+    def gain(self) -> float:
+        """F(m) = (1/2) log det B"""
+        return float(np.log(self.factor.diagonal()).sum())
+
+    @cached_property
+    def used(self) -> Array:
+        """m_i v(x_i) = 1 - [B^-1]_ii of the places that carry mass."""
+        inverse, _ = dtrtri(self.factor, lower=1)
+        return np.asarray(np.maximum(1 - (inverse**2).sum(0), 0.0))
+
+    def explained(self, cross: Array) -> Array:
+        """W with cov(x, z) / ridge = k(x, z) / ridge - W(x)' W(z), for cross = k(support, .)."""
+        return np.asarray(solve_triangular(self.factor, self.root[:, None] * cross, lower=True)) / self.ridge
+
+    def explained_at(self, chosen: Indices) -> Array:
+        """W of some of the places."""
+        return self.explained(self.places.matrix(self.support, chosen))
+
+    def covariance(self, chosen: Indices) -> Array:
+        """cov / ridge among some of the places."""
+        rows = self.explained_at(chosen)
+        return np.asfortranarray(self.places.matrix(chosen, chosen) / self.ridge - rows.T @ rows)
+
+    def relative(self, points: Array) -> Array:
+        """v(x) = var(x) / ridge at any points."""
+        carried = self.places.points[self.support]
+        rows = self.explained(self.places.kernel(carried, points))
+        return np.asarray(np.maximum(self.places.kernel.diagonal(points) / self.ridge - (rows**2).sum(0), 0.0))
+
+    @cached_property
+    def variances(self) -> Array:
+        """v at all places."""
+        some = np.array_split(np.arange(len(self.places)), 1 + len(self.places) // ROWS)
+        left = [self.places.prior[part] / self.ridge - (self.explained_at(part) ** 2).sum(0) for part in some]
+        return np.asarray(np.maximum(np.concatenate(left), 0.0))
+
+    @cached_property
+    def gap(self) -> float:
+        """How far the design may be from the best on its places."""
+        return float(self.rounds * self.variances.max() - self.masses @ self.variances) / 2
+
+    def rounding(self, largest: float) -> float:
+        """What the rounding of K and of its factor may hide of the gain: 4 s eps (1 + T sup k / ridge)."""
+        return 4 * len(self.support) * EPS * (1 + self.rounds * largest / self.ridge)
+
+    def bound(self, peak: float, largest: float) -> float:
+        """No T points have more gain, where peak = sup v and largest = sup k."""
+        return self.gain + max(self.rounds * peak - float(self.used.sum()), 0.0) / 2 + self.rounding(largest)
+
+    def scaled(self, rounds: float, ridge: float) -> Design:
+        """The same shares of another number of rounds, at another ridge."""
+        return replace(self, masses=self.masses * (rounds / self.rounds), rounds=rounds, ridge=ridge)
 
 
-def optimal_design(matrix: Array, rounds: int, ridge: float, tolerance: float = 1e-3) -> Design:
-    """Pairwise Frank-Wolfe: move rounds from the least informative arm played to the most informative one.
-
-    With v_i = var(x_i) / ridge, v_ij likewise and a mass m moved, det grows by 1 + m (v_i - v_j) - m^2 (v_i v_j - v_ij^2),
-    whose maximum is at m = (v_i - v_j) / (2 (v_i v_j - v_ij^2)), or where arm j has nothing left.
-    """
-    n = len(matrix)
-    masses = np.full(n, rounds / n)
-    cov = posterior(matrix, masses, ridge)[0]
-    for step in range(STEPS):
-        relative = cov.diagonal() / ridge
-        best, worst = int(relative.argmax()), int(np.where(masses > 0, relative, np.inf).argmin())
-        gap = (rounds * relative[best] - masses @ relative) / 2
-        if step % 100 == 0:
-            cov, gain = posterior(matrix, masses, ridge)
-        if gap <= tolerance * max(gain, 1e-12) or best == worst:
+def optimal_design(places: Places, rounds: float, ridge: float, near: Design | None = None) -> Design:
+    """The best design found on the places: sweeps of exchanges, beginning from a greedy design or one found before."""
+    design = started(places, rounds, ridge)
+    if near is not None:
+        design = max(design, near.scaled(rounds, ridge), key=lambda found: found.gain)
+    best, work = design, 0.0
+    for _ in range(SWEEPS):
+        if design.gap <= TOLERANCE * design.gain or work >= WORK:
             break
-        moved = pairwise_step(cov[best, best] / ridge, cov[worst, worst] / ridge, cov[best, worst] / ridge)
-        moved = min(moved, masses[worst])
+        design, touched = swept(design, WORK - work)
+        best, work = min(best, design, key=lambda found: found.gain + found.gap), work + touched
+    return best
+
+
+def started(places: Places, rounds: float, ridge: float) -> Design:
+    """Greedy steps of T / 300 rounds each; where nearly every step finds a place of its own, masses on all of them."""
+    steps = max(1, min(STARTS, LARGEST_ROWS // len(places)))
+    counts = greedy_counts(Design(places, np.zeros(len(places)), 0.0, ridge * steps / rounds), steps)
+    greedy = Design(places, counts * (rounds / steps), rounds, ridge)
+    crowded = len(greedy.support) < 0.9 * steps or len(places) > DENSE
+    return greedy if crowded else spread(replace(greedy, masses=np.full(len(places), rounds / len(places))))
+
+
+def greedy_counts(begun: Design, steps: int) -> Array:
+    """The repeats of a design, and `steps` more at the place of greatest variance, one after the other."""
+    places, held, counts = begun.places, len(begun.support), begun.masses.copy()
+    rows = np.empty((held + steps, len(places)))
+    rows[:held] = begun.explained_at(np.arange(len(places)))
+    left = places.prior / begun.ridge - (rows[:held] ** 2).sum(0)
+    for step in range(held, held + steps):
+        place = int(left.argmax())
+        column = places.row(place) / begun.ridge - rows[:step, place] @ rows[:step]
+        rows[step] = column / math.sqrt(1 + max(float(left[place]), 0.0))
+        left -= rows[step] ** 2
+        counts[place] += 1
+    return counts
+
+
+def spread(design: Design) -> Design:
+    """m_i <- T m_i v_i / sum_j m_j v_j, which never lowers F: all masses at once, where exchanges go one by one."""
+    for _ in range(3 if len(design.places) > DENSE // 2 else 10):
+        used = design.used
+        if not used.sum() > 0 or (used / design.masses[design.support]).max() * design.rounds <= 1.01 * used.sum():
+            break
+        masses = np.zeros(len(design.masses))
+        masses[design.support] = used * (design.rounds / used.sum())
+        design = replace(design, masses=masses)
+    return design
+
+
+def swept(design: Design, work: float) -> tuple[Design, float]:
+    """Exchanges among the places that carry mass and the most informative others; the numbers touched."""
+    taking = np.concatenate([design.support, entering(design)])
+    cov, masses = design.covariance(taking), design.masses[taking]
+    steps = int(min(STEPS, max(1.0, work / len(taking) ** 2)))
+    exchange(cov, masses, design.rounds, max(0.3 * TOLERANCE * design.gain, 0.2 * design.gap), steps)
+    moved = np.zeros(len(design.masses))
+    moved[taking] = masses
+    looked = len(design.masses) * len(taking) ** 2 / 10
+    return replace(design, masses=moved), float(steps * len(taking) ** 2) + looked
+
+
+def entering(design: Design) -> Indices:
+    """Places without mass and of greatest variance, each chosen as if the ones before had been given T / s rounds."""
+    count, level = max(10, len(design.support) // 5), float(design.masses @ design.variances) / design.rounds
+    outside = np.setdiff1d((-design.variances).argsort()[: 4 * count], design.support)
+    cov, chosen = design.covariance(outside), set[int]()
+    for _ in range(min(count, len(outside))):
+        place = int(cov.diagonal().argmax())
+        if not cov[place, place] > level:
+            break
+        chosen.add(place)
+        condition(cov, place, design.rounds / len(design.support))
+    return outside[sorted(chosen)]
+
+
+def exchange(cov: Array, masses: Array, rounds: float, goal: float, steps: int) -> None:
+    """Pairwise Frank-Wolfe, in place: move mass from the least informative place that has some to the most informative.
+
+    cov is relative to the ridge. A mass m moved from j to i raises det by 1 + m (v_i - v_j) - m^2 (v_i v_j - v_ij^2),
+    whose maximum is at m = (v_i - v_j) / (2 (v_i v_j - v_ij^2)), or where j has nothing left.
+    """
+    relative = cov.ravel(order="K")[:: len(cov) + 1]
+    for _ in range(steps):
+        best, worst = int(relative.argmax()), int(np.where(masses > 0, relative, np.inf).argmin())
+        high, low = float(relative[best]), float(relative[worst])
+        if not high > low or (rounds * high - masses @ relative) / 2 <= goal:
+            break
+        curvature = high * low - float(cov[best, worst]) ** 2
+        moved = min((high - low) / (2 * curvature) if curvature > 0 else np.inf, float(masses[worst]))
+        condition(cov, best, moved)
+        if not 1 - moved * relative[worst] > 1e-9:
+            break
+        condition(cov, worst, -moved)
         masses[best] += moved
-        masses[worst] = masses[worst] - moved if moved < masses[worst] else 0.0
-        condition(cov, best, moved, ridge)
-        condition(cov, worst, -moved, ridge)
-    cov, gain = posterior(matrix, masses, ridge)
-    relative = np.maximum(cov.diagonal(), 0.0) / ridge
-    return Design(masses / rounds, gain, float((rounds * relative.max() - masses @ relative) / 2))
+        masses[worst] -= moved
 
 
-def pairwise_step(best: float, worst: float, between: float) -> float:
-    curvature = best * worst - between**2
-    return (best - worst) / (2 * curvature) if curvature > 0 else np.inf
-
-
-def condition(cov: Array, arm: int, mass: float, ridge: float) -> None:
-    """cov -= c c' m / (ridge + m c_arm): `mass` rounds of an arm more, or fewer."""
-    column = cov[:, arm].copy()
-    cov -= np.outer(column, column * (mass / (ridge + mass * column[arm])))
-
-
-def posterior(matrix: Array, masses: Array, ridge: float) -> tuple[Array, float]:
-    """Covariance and gain of real-valued repeats, from B = I + M^1/2 K M^1/2 / ridge."""
-    root = np.sqrt(masses)
-    factor = cho_factor(np.eye(len(root)) + root[:, None] * matrix * root / ridge, lower=True)
-    cross = root[:, None] * matrix
-    cov = matrix - cross.T @ cho_solve(factor, cross) / ridge
-    return cov, float(np.log(factor[0].diagonal()).sum())
+def condition(cov: Array, place: int, mass: float) -> None:
+    """cov -= c c' m / (1 + m c_place): `mass` rounds of a place more, or fewer."""
+    column = cov[:, place].copy()
+    dger(-mass / (1 + mass * column[place]), column, column, a=cov, overwrite_a=1)

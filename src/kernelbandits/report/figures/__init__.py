@@ -1,12 +1,23 @@
-"""Figures as PNG, SVG and text for the page: curves, the ranking, the sensitivity map, the effects of R and ridge."""
+"""Figures as PNG, SVG and text for the page: curves, ranking, sensitivity map, effects of R and ridge, theory."""
 
 from importlib.util import find_spec
 
 from kernelbandits.report.figures.curves import regret_figure
 from kernelbandits.report.figures.maps import ByRidge, Effects, effects_figure, map_figure
 from kernelbandits.report.figures.ranks import ranking_figure
+from kernelbandits.report.figures.theory import calculation_figure, guarantee_figure
 
-__all__ = ["ByRidge", "Effects", "available", "effects_figure", "map_figure", "ranking_figure", "regret_figure"]
+__all__ = [
+    "ByRidge",
+    "Effects",
+    "available",
+    "calculation_figure",
+    "effects_figure",
+    "guarantee_figure",
+    "map_figure",
+    "ranking_figure",
+    "regret_figure",
+]
 
 
 def available() -> bool:

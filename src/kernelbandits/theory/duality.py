@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from kernelbandits.checks import Array, Indices
-from kernelbandits.posterior import Spectrum
+from kernelbandits.posterior import Posterior, Spectrum
 
 GRID = np.geomspace(1e-10, 1e12, 48)
 """Ridges tried first, in units of the largest eigenvalue: below lies rounding, above the limit D sqrt(k(x, x))."""
@@ -17,6 +17,11 @@ STEPS = 3
 """Cubic steps after the grid: the third leaves some 1e-9 of D, each further one a hundredth."""
 FIRST = 16
 """Arms refined at first in a contest; four times as many after each round of it."""
+
+
+def noise_radius(log_det: float, noise_scale: float, delta: float) -> float:
+    """S = R sqrt(L + 2 ln(1/delta)): what the noise adds to the radius of the residuals, in squares."""
+    return noise_scale * math.sqrt(log_det + 2 * math.log(1 / delta))
 
 
 @dataclass(frozen=True)
@@ -35,10 +40,26 @@ class Dual:
     ridge: float
     noise_radius: float
     norm_bound: float
+    unit: float = 1.0
+    """In which rewards, noise and norm are measured here, so that their squares stay numbers."""
+
+    @classmethod
+    def of(cls, spectrum: Spectrum, posterior: Posterior, noise_radius: float, norm_bound: float) -> Dual:
+        unit = max(1.0, posterior.tally.largest)
+        scaled, ridge = spectrum.scaled(1 / unit), posterior.ridge
+        return cls(scaled, posterior.prior, ridge, noise_radius / unit, norm_bound / unit, unit)
 
     def negated(self) -> Dual:
         """For the lower bound: minus the upper bound of -f."""
         return replace(self, spectrum=self.spectrum.scaled(-1.0))
+
+    def against(self, arm: int, prior: Array) -> Dual:
+        """For the greatest f(x) - f(arm) instead of f(x); prior = |k(., x) - k(., arm)|^2."""
+        return replace(self, spectrum=self.spectrum.against(arm, prior), prior=prior)
+
+    def band(self) -> tuple[Array, Array]:
+        """The least and the greatest f(x) over both balls, on all arms."""
+        return -self.negated().upper(), self.upper()
 
     @cached_property
     def empty(self) -> bool:
@@ -49,7 +70,7 @@ class Dual:
 
     def upper(self) -> Array:
         """min over a of h_a, on all arms."""
-        return self._refined(np.arange(len(self.prior)))
+        return self.unit * self._refined(np.arange(len(self.prior)))
 
     def contest(self) -> Array:
         """The same on every arm that may be the greatest; on the others an upper bound, below the greatest."""
@@ -60,7 +81,7 @@ class Dual:
             index[chosen] = self._refined(chosen)
             best = max(best, float(index[chosen].max()))
             rivals, batch = rest[index[rest] >= best - 1e-9 * max(1.0, abs(best))], 4 * batch
-        return index
+        return self.unit * index
 
     @cached_property
     def _ridges(self) -> Array:

@@ -1,0 +1,67 @@
+"""All judges by name, heard one after another or by several processes."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from kernelbandits import checks
+from kernelbandits.experiment.workers import Mapper
+from kernelbandits.judges.coverage import coverage
+from kernelbandits.judges.engine import engine
+from kernelbandits.judges.errata import ERRATA
+from kernelbandits.judges.finding import FAILS, Effort, Finding, Judge
+from kernelbandits.judges.martingale import martingale
+from kernelbandits.judges.optimism import optimism
+from kernelbandits.judges.potential import potential
+from kernelbandits.judges.regret import above_lower_bound, below_bound
+
+JUDGES: Mapping[str, Judge] = {
+    "engine": engine,
+    "potential": potential,
+    "optimism": optimism,
+    "martingale": martingale,
+    "coverage": coverage,
+    "regret": below_bound,
+    "lower-bound": above_lower_bound,
+    **ERRATA,
+}
+USUAL = Effort()
+
+
+def hear(names: Iterable[str] | None = None, effort: Effort = USUAL, mapper: Mapper = map) -> Iterator[Finding]:
+    """What the named judges find, in their order; all of them without names."""
+    for findings in mapper(partial(heard, effort), named(names)):
+        yield from findings
+
+
+def named(names: Iterable[str] | None = None) -> list[str]:
+    """Known names, each once; "errata" stands for all of the paper's slips."""
+    given = JUDGES if names is None else [part for name in names for part in (ERRATA if name == "errata" else [name])]
+    for name in given:
+        checks.one_of("the court", "judges", name, [*JUDGES, "errata"])
+    return list(dict.fromkeys(given))
+
+
+def heard(effort: Effort, name: str) -> list[Finding]:
+    """All that a judge finds; an engine that breaks down under its questions is a finding too."""
+    found: list[Finding] = []
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found.extend(JUDGES[name](effort))
+        except Exception as error:
+            found.append(breakdown(name, error))
+    return found
+
+
+def breakdown(name: str, error: Exception) -> Finding:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(last.filename).name}, line {last.lineno}"
+    seen = f"{type(error).__name__}: {error}"
+    return Finding(name, "the engine answers all questions", "no error", seen, FAILS, detail=f"raised in {where}")

@@ -1,0 +1,183 @@
+"""Theory in pictures: regret below its bound and log-determinants below their ceiling; a law's bounds against T."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelbandits.checks import Array
+from kernelbandits.report.figures.canvas import PALETTE, Margins, drawing, save, shown, style_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from kernelbandits.report.calculation import Calculation
+    from kernelbandits.report.guarantees import Guarantee
+    from kernelbandits.theory import InformationGain, RegretBound
+
+FAR = 20.0
+"""Bounds so many times above the least regret are drawn on a logarithmic axis."""
+TRIVIAL: dict[str, Any] = {"color": "#777777", "lw": 1.2, "ls": (0, (1, 2))}
+DASHED: dict[str, Any] = {"color": "#222222", "lw": 1.2, "ls": (0, (4, 3))}
+DASH, LINE = 4.0, 0.21
+"""Points of a dash, inches of a line of the legend."""
+BOUNDS: Mapping[str, dict[str, Any]] = {
+    "printed": {"color": "#999999", "lw": 1.2, "ls": (0, (4, 3))},
+    "repaired": {"color": PALETTE[1], "lw": 1.6},
+    "tight": {"color": PALETTE[0], "lw": 1.6},
+    "trivial": {"color": "#222222", "lw": 1.2, "ls": (0, (1, 2))},
+}
+"""How each bound is drawn."""
+
+
+def guarantee_figure(panels: Mapping[str, Sequence[Guarantee]], labels: Sequence[str], path: Path) -> str:
+    """Problem title -> its guarantees: above the regrets with their bounds, below the log-determinants."""
+    columns = min(3, len(panels))
+    blocks, across = -(-len(panels) // columns), 2 * columns
+    policies, lines = policy_handles(labels), line_handles()
+    margins = Margins(left=0.75, below=0.55, above=0.4, head=0.05 + LINE * (-(-len(policies) // across) + len(lines)))
+    size = 4.4 * columns, 6.2 * blocks + margins.head
+    with drawing(2 * blocks, columns, size, margins) as (figure, grid):
+        for axis in grid.flat:
+            axis.set_axis_off()
+        for place, (title, found) in enumerate(panels.items()):
+            row, column = divmod(place, columns)
+            drawn = [item for item in found if item.policy in labels]
+            draw_regrets(grid[2 * row, column], drawn, labels)
+            draw_log_dets(grid[2 * row + 1, column], drawn, labels)
+            grid[2 * row, column].set_title(title)
+        top: Any = {"loc": "upper left", "frameon": False, "fontsize": 9.5, "borderaxespad": 0.2}
+        figure.legend(handles=policies, ncols=across, bbox_to_anchor=(0, 1), **top)
+        below = 1 - LINE * -(-len(policies) // across) / size[1]
+        figure.legend(handles=lines, bbox_to_anchor=(0, below), **top)
+        return save(figure, path)
+
+
+def draw_regrets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) -> None:
+    """Means of the regret, and no higher than 2 D T the bounds; where these coincide, their dashes alternate."""
+    axis.set_axis_on()
+    for item in found:
+        axis.plot(item.rounds, item.regret, lw=1.6, **style_of(labels, item.policy))
+    bounded = {item.policy: (item, item.proved) for item in found if not isinstance(item.proved, str)}
+    vacuous = [label for label, (_, proved) in bounded.items() if proved.share >= 1]
+    for label, (item, proved) in bounded.items():
+        dashes = alternating(vacuous, label) if label in vacuous else DASHED["ls"]
+        axis.plot(item.horizons, proved.trivial, **TRIVIAL, zorder=1)
+        axis.plot(item.horizons, proved.value, color=style_of(labels, label)["color"], lw=1.6, ls=dashes)
+    if len(vacuous) == len(bounded) > 0:
+        text = how_vacuous([proved.share for _, proved in bounded.values()])
+        axis.text(0.04, 0.86, text, transform=axis.transAxes, fontsize=9, color="#555555")
+    tops = [float(proved.value[-1]) for _, proved in bounded.values()]
+    scale_regrets(axis, [item.regret for item in found], max(tops, default=0.0))
+    axis.set_xlabel("round t")
+    axis.set_ylabel("cumulative regret")
+
+
+def alternating(labels: Sequence[str], label: str) -> tuple[float, tuple[float, float]]:
+    """Dashes that leave room for those of the other lines at the same place."""
+    return labels.index(label) * DASH, (DASH, DASH * max(1, len(labels) - 1))
+
+
+def how_vacuous(shares: Sequence[float]) -> str:
+    low, high = f"{min(shares):.2g}", f"{max(shares):.2g}"
+    return f"all bounds are vacuous:\n{low if low == high else f'{low} to {high}'} times 2DT"
+
+
+def scale_regrets(axis: Axes, regrets: Sequence[Array], top: float) -> None:
+    """Logarithmic where a linear axis would press the regrets to the ground."""
+    least = min((float(regret[-1]) for regret in regrets), default=0.0)
+    if top > FAR * least > 0:
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_ylim(min(float(regret[regret > 0].min(initial=top)) for regret in regrets) / 1.5, 1.5 * top)
+    else:
+        axis.set_xlim(0, None)
+        axis.set_ylim(0, None)
+
+
+def draw_log_dets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) -> None:
+    axis.set_axis_on()
+    for item in found:
+        axis.plot(item.rounds, item.log_det, lw=1.6, **style_of(labels, item.policy))
+    for item in {item.ridge: item for item in found}.values():
+        axis.plot(item.horizons, 2 * item.gain, **DASHED, marker=".", ms=5)
+    axis.set_xscale("log")
+    axis.set_ylim(0, None)
+    axis.set_xlabel("round t")
+    axis.set_ylabel("L = log det(I + K/ridge)")
+
+
+def policy_handles(labels: Sequence[str]) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], lw=1.6, label=shown(label), **style_of(labels, label)) for label in labels]
+
+
+def line_handles() -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    bound = Line2D([], [], **DASHED, label="above: min(bound, 2DT), in the policy's colour")
+    trivial = Line2D([], [], **TRIVIAL, label="above: 2DT, of which any policy is sure")
+    return [bound, trivial, Line2D([], [], **DASHED, label="below: 2γ, which no policy exceeds")]
+
+
+def calculation_figure(found: Calculation, path: Path) -> str:
+    """Against T: the bounds and 2 D T, the enclosure of gamma, C2 and C3."""
+    margins = Margins(left=0.75, below=0.55, above=0.45, head=0.35)
+    with drawing(1, 3, (13.5, 4.5), margins) as (figure, grid):
+        gains, bounds = zip(*found.against_horizon, strict=True)
+        horizons = np.array([gain.horizon for gain in gains])
+        draw_bounds(grid[0, 0], horizons, bounds, found.horizon)
+        draw_gain(grid[0, 1], horizons, gains)
+        draw_constants(grid[0, 2], horizons, bounds)
+        for axis in grid.flat:
+            axis.set_xscale("log")
+            axis.set_xlim(horizons[0], horizons[-1])
+            axis.set_xlabel("horizon T")
+        told = f"R = {found.noise_scale:g}, D = {found.norm_bound:g}, ridge {found.ridge:g}"
+        figure.suptitle(f"{found.law}; {found.kernel} on {found.place}; {told}", fontsize=10.5)
+        return save(figure, path)
+
+
+def draw_bounds(axis: Axes, horizons: Array, bounds: Sequence[RegretBound], asked: int) -> None:
+    """The bounds with 2 D T; shaded where none of those proved is below it."""
+    values = {name: np.array([getattr(bound, name) for bound in bounds]) for name in BOUNDS}
+    for name, look in BOUNDS.items():
+        axis.plot(horizons, values[name], label=bounds[0].labels[name], **look)
+    axis.axvline(asked, color="#222222", lw=0.8)
+    shade_vacuous(axis, horizons, np.log([min(b.tight, b.repaired) / b.trivial for b in bounds]))
+    axis.set_yscale("log")
+    axis.set_title("bounds of the expected regret")
+    axis.legend(fontsize=8.5, frameon=False, loc="lower right")
+
+
+def shade_vacuous(axis: Axes, horizons: Array, shares: Array) -> None:
+    """Grey where the logarithm of the share of 2 D T, drawn as a line, is not below zero."""
+    fine = np.geomspace(horizons[0], horizons[-1], 1000)
+    where = np.interp(np.log(fine), np.log(horizons), shares) >= 0
+    axis.fill_between(fine, 0, 1, where=where, transform=axis.get_xaxis_transform(), color="#EEEEEE", lw=0, zorder=0)
+    if where.any():
+        axis.text(0.03, 0.94, "vacuous where grey", transform=axis.transAxes, fontsize=9, color="#555555")
+
+
+def draw_gain(axis: Axes, horizons: Array, gains: Sequence[InformationGain]) -> None:
+    lower, upper = (np.array([getattr(gain, name) for gain in gains]) for name in ("lower", "upper"))
+    axis.fill_between(horizons, lower, upper, color=PALETTE[0], alpha=0.25, lw=0, label="between the certificates")
+    axis.plot(horizons, upper, color=PALETTE[0], lw=1.6, label="no T points have more")
+    axis.plot(horizons, lower, color=PALETTE[0], lw=1.2, ls=(0, (4, 3)), label="T points have as much")
+    axis.set_ylim(0, None)
+    axis.set_title("maximum information gain γ")
+    axis.legend(fontsize=8.5, frameon=False, loc="upper left")
+
+
+def draw_constants(axis: Axes, horizons: Array, bounds: Sequence[RegretBound]) -> None:
+    looks = {"c2": ("C2", 3.0, "-"), "c3": ("C3", 1.6, "-"), "c3_tight": ("C3′", 1.6, DASHED["ls"])}
+    for place, (name, (letter, width, stroke)) in enumerate(looks.items()):
+        values = [getattr(bound.constants, name) for bound in bounds]
+        axis.plot(horizons, values, color=PALETTE[place], lw=width, ls=stroke, label=letter)
+    axis.set_ylim(0, None)
+    axis.set_title("constants of the law")
+    axis.legend(fontsize=8.5, frameon=False, loc="best")

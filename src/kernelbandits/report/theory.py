@@ -1,0 +1,126 @@
+"""The part of the page that sets the theory beside what was played."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from kernelbandits.experiment import Cell, Results
+from kernelbandits.experiment.premises import of_noise, of_norm
+from kernelbandits.report import figures, html
+from kernelbandits.report.guarantees import Guarantee, Proved, guarantees
+from kernelbandits.report.wording import number
+from kernelbandits.streams import Streams
+from kernelbandits.theory import InformationGain, constants, information_gain, regret_bound
+
+THEORY = (
+    "A bound is what is proved of the expected regret, for the δ a policy plays with and an upper bound γ of the "
+    "information gain of the arms; 2DT is what any policy is sure of, so a bound says something only below it. The "
+    "Generic-GP family has the repaired form of the paper's Theorem 1 (tightened; the form as printed has a gap in its "
+    "proof), rules with a confidence band that holds in all rounds at once have the bound of that band. "
+    "All numbers are means over the seeds."
+)
+CAPTION = (
+    "Mean regret (solid) and min(bound, 2DT) (dashed, coinciding ones alternate); below, the log-determinant of the "
+    "arms played and its certified ceiling 2γ."
+)
+CONSTANTS = (
+    "What Theorem 1 says of the laws, on the arms of the first seed: the bound as a multiple of 2DT, of which any "
+    "policy is sure, as printed (its proof has a gap) and, for a policy with δ = 1/(2DT), repaired and tightened. "
+    "From 1 on a bound is vacuous."
+)
+LETTERS = ("C1", "C2", "C3", "C3′")
+HEADINGS = ("policy", "regret", "bound", "2DT", "bound, % of 2DT", "as printed", "L/2", "γ at most", "says something?")
+
+
+def theory_section(results: Results, labels: Sequence[str], folder: Path) -> str:
+    """A figure of the policies in colour, a table of all of them for each problem, and the premises that fail."""
+    found, titles = guarantees(results), {problem.name: problem.title for problem in results.problems}
+    svg = draw_guarantees({titles[name]: rows for name, rows in found.items()}, labels, folder)
+    tables = [
+        html.details(titles[name], *problem_parts(rows, failing_premises(results, name)), shown=True)
+        for name, rows in found.items()
+    ]
+    return html.section("Theory", html.paragraph(THEORY), html.figure(svg, CAPTION), *tables)
+
+
+def draw_guarantees(panels: Mapping[str, Sequence[Guarantee]], labels: Sequence[str], folder: Path) -> str:
+    """The drawing; nothing without matplotlib."""
+    return figures.guarantee_figure(panels, labels, folder / "theory") if figures.available() else ""
+
+
+def failing_premises(results: Results, problem: str) -> dict[str, list[str]]:
+    """Policy -> why no bound of it applies: the R or D that it was told is not true of the problem."""
+    mine = [cell for cell in results.cells if cell.problem.name == problem]
+    true = mine[0].problem.noise.sub_gaussian
+    norm = cache(lambda bound: list(of_norm(mine[0], bound)))
+    found = {}
+    for cell in mine:
+        told = results.found[cell.key].settings
+        scale, bound = told.get("noise_scale"), told.get("norm_bound")
+        noise = [] if scale is None else of_noise(problem, true, scale, 0.0)
+        found[cell.contender.label] = [*noise, *([] if bound is None else norm(bound))]
+    return found
+
+
+def problem_parts(rows: Sequence[Guarantee], failing: Mapping[str, Sequence[str]]) -> list[str]:
+    """What fails of the premises, and the table."""
+    sentences = dict.fromkeys(
+        sentence for row in rows if isinstance(row.proved, Proved) for sentence in failing[row.policy]
+    )
+    notes = [html.note(f"{sentence}: there the bounds do not apply.") for sentence in sentences]
+    return [*notes, html.table(HEADINGS, [cells(row, bool(failing[row.policy])) for row in rows], text=(0, 8))]
+
+
+def cells(row: Guarantee, broken: bool) -> list[str]:
+    regret, gains = number(float(row.regret[-1])), [number(float(row.log_det[-1]) / 2), number(float(row.gain[-1]))]
+    found = row.proved
+    if isinstance(found, str):
+        return [row.policy, regret, "–", "–", "–", "–", *gains, f"no bound: {found}"]
+    printed = "–" if found.printed is None else number(float(found.printed[-1]))
+    numbers = [number(float(found.bound[-1])), number(float(found.trivial[-1])), f"{100 * found.share:,.0f}", printed]
+    return [row.policy, regret, *numbers, *gains, verdict(found, broken)]
+
+
+def verdict(found: Proved, broken: bool) -> str:
+    if found.share >= 1:
+        return "no: vacuous, above 2DT"
+    return "no: its premises fail" if broken else "yes"
+
+
+def constants_section(results: Results, labels: Sequence[str]) -> str:
+    """C1, C2, C3 of policies of the Generic-GP family, and their bounds on each problem as multiples of 2 D T."""
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = [
+            [label, *law_cells([cell for cell in results.cells if cell.contender.label == label])] for label in labels
+        ]
+    columns = [f"{problem.title}, printed; repaired" for problem in results.problems]
+    return html.section(
+        "Theory", html.paragraph(CONSTANTS), html.table(("policy", *LETTERS, *columns), rows, text=(0,))
+    )
+
+
+def law_cells(cells: Sequence[Cell]) -> list[str]:
+    """The constants of one policy, and its bounds on the first instance of each problem."""
+    instances = [cell.problem.instance(Streams(cell.seeds[0])) for cell in cells]
+    rules: list[Any] = [cell.contender.build(one, cell.kernel) for cell, one in zip(cells, instances, strict=True)]
+    horizon = cells[0].horizon
+    law = constants(rules[0].exploration, horizon)
+    bounds = [regret_bound(law, horizon, gain_of(rule, horizon), **told(rule)) for rule in rules]
+    multiples = [f"{number(b.printed / b.trivial)}; {number(b.tight / b.trivial)}" for b in bounds]
+    return [*(number(value) for value in (law.c1, law.c2, law.c3, law.c3_tight)), *multiples]
+
+
+def gain_of(rule: Any, horizon: int) -> InformationGain:
+    return information_gain(rule.posterior.kernel, rule.domain, horizon, rule.posterior.ridge)
+
+
+def told(rule: Any) -> dict[str, float]:
+    settings = {name: rule.settings[name] for name in ("noise_scale", "norm_bound", "ridge")}
+    return settings | {"largest": float(rule.posterior.prior.max())}

@@ -1,0 +1,43 @@
+"""The snippets of docs/theory.md run one after the other and print what the page shows below them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[1] / "docs" / "theory.md"
+SNIPPET = re.compile(r"```python\n(.*?)```\n\n?((?:```(?:text)?\n.*?```\n)|(?:    [^\n]*\n)+)?", re.DOTALL)
+
+
+def shown(block: str) -> list[str]:
+    """The lines of the block below a snippet, fenced or indented by four."""
+    lines = block.splitlines()
+    inside = lines[1:-1] if block.startswith("```") else [line[4:] for line in lines]
+    return [line.rstrip() for line in inside]
+
+
+def sections() -> list[tuple[str, str]]:
+    """Title and text of each section."""
+    parts = re.split(r"^## (.*)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return [(title, text) for title, text in zip(parts[1::2], parts[2::2], strict=True) if "```python" in text]
+
+
+@pytest.mark.parametrize(("title", "text"), sections(), ids=[title for title, _ in sections()])
+def test_the_snippets_of_a_section_print_what_the_page_shows(title, text, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec("import numpy as np\nimport kernelbandits as kb", names)
+    for code, below in SNIPPET.findall(text):
+        seen = io.StringIO()
+        with contextlib.redirect_stdout(seen):
+            exec(compile(code, title, "exec"), names)
+        if shown(below):
+            assert [line.rstrip() for line in seen.getvalue().splitlines()] == shown(below)
+
+
+def test_the_page_has_a_snippet_for_every_quantity():
+    assert len(sections()) >= 6

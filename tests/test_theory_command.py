@@ -1,0 +1,328 @@
+"""`kernelbandits theory`: the library's numbers, plain words for vacuous ones, a sentence where there are none."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import kernelbandits as kb
+from kernelbandits import theory
+from kernelbandits.apps.cli import app, exit_code
+from kernelbandits.apps.theory import amount, in_words, of_trivial, place_of, spelled_box
+from kernelbandits.catalogue import spelled_law
+from kernelbandits.report import calculation
+from kernelbandits.report.calculation import LATE, LONGEST, Calculation, drawn_horizons, plain
+
+ROOT = Path(__file__).parents[1]
+ARMS = ("--problem", "hartmann6")
+LAWS = {
+    "bernoulli:0.5": kb.Bernoulli(0.5),
+    "gaussian:0,1": kb.Gaussian(0, 1),
+    "point-mass:1": kb.PointMass(1),
+    "categorical:0.25/0.25/0.25/0.25": kb.Categorical((0.25,) * 4),
+    "mixture:0.5/0.5,point-mass(1)/gaussian(0,1)": kb.Mixture((0.5, 0.5), (kb.PointMass(1), kb.Gaussian(0, 1))),
+    "step:bernoulli(0.5),bernoulli(0.25),100": kb.Step(kb.Bernoulli(0.5), kb.Bernoulli(0.25), 100),
+    "decay:1": kb.Decay(1.0),
+}
+
+
+def said(*arguments: str) -> str:
+    done = CliRunner().invoke(app, ["theory", *arguments], env={"COLUMNS": "160"})
+    assert done.exit_code == 0, done.output or done.exception
+    return done.output
+
+
+def document(*arguments: str) -> dict:
+    return json.loads(said(*arguments, "--format", "json"))
+
+
+def refused(capsys: pytest.CaptureFixture, *arguments: str) -> str:
+    """The one sentence of an error, which ends with code 2."""
+    assert exit_code(lambda: app(["theory", *arguments], standalone_mode=False)) == 2
+    heard = capsys.readouterr()
+    assert heard.out == ""
+    assert heard.err.startswith("error: ")
+    assert len(heard.err.strip().splitlines()) == 1
+    return heard.err.removeprefix("error: ").strip()
+
+
+@pytest.fixture(scope="module")
+def bare() -> str:
+    """The command of the first example, as it is."""
+    return said("--law", "bernoulli:0.5", "--horizon", "1000")
+
+
+def test_the_bare_command_states_its_domain_and_what_the_policy_is_told(bare):
+    assert "Bernoulli(p=0.5) for T = 1000 rounds; R = 1, D = 1, ridge 1" in bare
+    assert "RBF(lengthscale=0.2) on the unit square" in bare
+
+
+def test_the_bare_command_prints_constants_gain_and_bounds_of_the_library(bare):
+    square = kb.Box((0, 0), (1, 1))
+    gain = theory.information_gain(kb.RBF(0.2), square, 1000)
+    bound = theory.regret_bound(kb.Bernoulli(0.5), 1000, gain, noise_scale=1, norm_bound=1)
+    for letter, value in (("C1", "0.5"), ("C2", "1"), ("C3", "3"), ("C3'", "1")):
+        assert re.search(rf"^ {letter} +{value} ", bare, re.M)
+    assert f"{gain.lower:.5g} to {gain.upper:.5g}" in bare
+    assert re.sub(r"\s+", " ", gain.certificate) in re.sub(r"\s+", " ", bare)
+    for name, label in bound.labels.items():
+        value = getattr(bound, name)
+        row = next(line.split() for line in bare.splitlines() if line.startswith(f" {label} "))
+        assert row[-2] == amount(value)
+        assert float(row[-1].replace(",", "")) == pytest.approx(100 * value / 2000, rel=1e-3)
+    assert re.search(r"known: the least that is proved +2000 +100 *$", bare, re.M)
+
+
+def test_the_bare_command_says_plainly_that_the_bound_is_vacuous_and_where_it_is_not(bare):
+    assert "\nVacuous at T = 1000: " in bare
+    found = re.search(r"^At T = ([\d,]+) it says something\. If the policy plays with", bare, re.M)
+    assert found
+    horizon = int(found[1].replace(",", ""))
+    gain = theory.information_gain(kb.RBF(0.2), kb.Box((0, 0), (1, 1)), horizon)
+    assert not theory.regret_bound(kb.Bernoulli(0.5), horizon, gain, noise_scale=1, norm_bound=1).vacuous
+    assert "\nSublinear: " in bare
+
+
+@pytest.mark.parametrize("spelling", LAWS)
+def test_the_document_has_the_numbers_of_the_library_for_any_law_or_schedule(spelling):
+    found = document("--law", spelling, "--horizon", "300", *ARMS, "--noise-scale", "0.1", "--norm-bound", "2")
+    arms = kb.problem("hartmann6").instance(kb.Streams(0)).domain
+    gain = theory.information_gain(kb.RBF(0.2), arms, 300)
+    bound = theory.regret_bound(LAWS[spelling], 300, gain, noise_scale=0.1, norm_bound=2)
+    assert found["horizon"] == found["constants"]["horizon"] == found["information_gain"]["horizon"] == 300
+    for name in ("c1", "c2", "c3", "c3_tight", "error", "method"):
+        assert found["constants"][name] == getattr(bound.constants, name)
+    for name in ("lower", "upper", "certificate", "ridge"):
+        assert found["information_gain"][name] == getattr(gain, name)
+    for name in ("printed", "repaired", "tight", "trivial", "delta", "vacuous"):
+        assert found["bounds"][name] == getattr(bound, name)
+    assert found["bounds"]["least"] == bound.value == min(bound.repaired, bound.tight, bound.trivial)
+    assert found["bounds"]["trivial"] == 1200
+    named = {item.name: item.constants.c3 for item in theory.theorems(LAWS[spelling], 300)}
+    assert {item["name"]: item["constants"]["c3"] for item in found["theorems"]} == named
+
+
+def test_golden_bounds_of_the_specification_come_out_of_a_given_gain():
+    found = document("--law", "point-mass:1", "--horizon", "1000", "--gain", "20")
+    assert found["bounds"]["printed"] == pytest.approx(12897.46, abs=0.005)
+    assert found["bounds"]["repaired"] == pytest.approx(9538.22, abs=0.005)
+    assert found["bounds"]["delta"] == 1 / 2000
+    assert found["information_gain"]["certificate"] == calculation.GIVEN
+    assert found["sublinear"] is found["useful"] is None
+
+
+def test_options_reach_the_bounds():
+    told = {"noise_scale": 0.3, "norm_bound": 2.5, "ridge": 0.5, "delta": 0.01}
+    options = [text for name, value in told.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+    found = document("--law", "gaussian:0,1", "--horizon", "50", "--box", "0,2", "--kernel", "linear", *options)
+    gain = theory.information_gain(kb.Linear(), kb.Box((0,), (2,)), 50, 0.5)
+    bound = theory.regret_bound(kb.Gaussian(0, 1), 50, gain, largest=4.0, **told)
+    assert found["settings"] == told | {"largest": 4.0}
+    assert found["bounds"]["tight"] == bound.tight
+    assert found["bounds"]["trivial"] == pytest.approx(2 * 2.5 * 2 * 50)
+    assert [item["name"] for item in found["theorems"]][:2] == ["generic", "linear"]
+
+
+def test_a_bound_that_says_something_is_stated_with_what_it_says():
+    arguments = ("--law", "point-mass:1", "--horizon", "10000", "--dimension", "1", "--noise-scale", "0.01")
+    text, found = said(*arguments), document(*arguments)
+    assert not found["bounds"]["vacuous"]
+    assert found["bounds"]["least"] < found["bounds"]["trivial"]
+    assert "Vacuous" not in text
+    assert f"the expected regret after T = 10000 rounds is at most {found['bounds']['least']:.4g}" in text
+    assert "it says something" not in text
+
+
+def test_a_law_without_optimism_is_refused_in_one_sentence(capsys):
+    for law in ("point-mass:0.5", "bernoulli:0", "step:bernoulli(0.5),bernoulli(0),100"):
+        assert "C1 = P(w >= 1) > 0 in every round" in refused(capsys, "--law", law, "--gain", "20")
+
+
+def test_a_schedule_that_looks_at_the_history_is_answered_over_all_histories():
+    found = document("--law", "certainty:0.5,0.1", "--gain", "20")
+    assert found["constants"]["c1"] == 0.1
+    assert found["constants"]["method"] == "over all histories"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--law", "bernouli:0.5"), "exploration law"),
+        (("--law", "bernoulli:2"), "Bernoulli needs a chance p"),
+        (("--law", "bernoulli"), "bernoulli needs p"),
+        (("--law", "bernoulli:0.5", "--kernel", "rbff:1"), "kernel"),
+        (("--law", "bernoulli:0.5", "--problem", "hartman6"), "problem"),
+        (
+            ("--law", "bernoulli:0.5", "--box", "0,1x2"),
+            "--box needs low,high of each side, as in 0,1x-5,10, got '0,1x2'",
+        ),
+        (("--law", "bernoulli:0.5", "--box", "0,1,2"), "--box needs"),
+        (("--law", "bernoulli:0.5", "--box", ""), "--box needs"),
+        (("--law", "bernoulli:0.5", "--box", "1,0"), "Box needs lower < upper"),
+        (("--law", "bernoulli:0.5", "--box", "0,nan"), "Box needs"),
+        (("--law", "bernoulli:0.5", "--box", "0,1", "--dimension", "2"), "theory needs one domain"),
+        (("--law", "bernoulli:0.5", "--gain", "-1"), "needs gain >= 0, got -1.0"),
+        (("--law", "bernoulli:0.5", "--gain", "nan"), "needs gain >= 0"),
+        (("--law", "bernoulli:0.5", "--gain", "2", "--ridge", "0"), "ridge > 0"),
+        (("--law", "bernoulli:0.5", "--gain", "2", "--norm-bound", "0"), "norm_bound > 0"),
+        (("--law", "bernoulli:0.5", "--gain", "2", "--noise-scale", "-1"), "noise_scale >= 0"),
+        (("--law", "bernoulli:0.5", "--gain", "2", "--delta", "0"), "delta > 0"),
+        (("--law", "bernoulli:0.5", "--gain", "2", "--delta", "1.5"), "delta in [0, 1]"),
+        (("--law", "bernoulli:0.5", "--gain", "2", "--plot"), "a plot against T needs a domain"),
+        (
+            ("--law", "bernoulli:0.5", "--kernel", "rbf:0.2/0.3", "--dimension", "3"),
+            "needs points of 2 dimensions, got 3",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_sentence(arguments, sentence, capsys):
+    assert sentence in refused(capsys, *arguments)
+
+
+def test_from_a_shell_a_refusal_ends_with_code_two_and_nothing_on_standard_output():
+    arguments = ["theory", "--law", "point-mass:0.5", "--gain", "20"]
+    done = subprocess.run(
+        [sys.executable, "-m", "kernelbandits", *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: a regret bound needs C1 = P(w >= 1) > 0")
+
+
+def test_the_arms_of_a_problem_are_those_of_its_seed_and_its_premises_are_said():
+    first, second = (document("--law", "point-mass:1", *ARMS, "--seed", seed) for seed in ("0", "1"))
+    arms = kb.problem("hartmann6").instance(kb.Streams(1)).domain
+    assert second["information_gain"]["upper"] == theory.information_gain(kb.RBF(0.2), arms, 1000).upper
+    assert first["information_gain"]["upper"] != second["information_gain"]["upper"]
+    assert any("no function of norm <= 1 has the rewards of hartmann6" in text for text in first["premises"])
+    text = said("--law", "point-mass:1", *ARMS)
+    assert "the 50 arms of Hartmann (d = 6), seed 0" in text
+    assert "\nPremise: no function of norm <= 1 has the rewards of hartmann6" in text
+    honest = document("--law", "point-mass:1", *ARMS, "--noise-scale", "0.01", "--norm-bound", "3")
+    assert honest["premises"] == []
+
+
+def test_candidates_make_a_finite_set_of_a_box_or_of_a_problem():
+    box = place_of(None, "0,1x-5,10", None, 40, 0)
+    assert len(box.domain) == 40
+    assert (box.domain.points == kb.Box((0, -5), (1, 10)).cover(40).points).all()
+    assert box.words == "40 points spread over [0, 1] x [-5, 10]"
+    assert len(place_of("branin", None, None, 20, 0).domain) == 20
+    assert place_of(None, None, 3, None, 0).domain == kb.Box((0, 0, 0), (1, 1, 1))
+    assert place_of(None, None, None, None, 0).words == "the unit square"
+
+
+def test_boxes_are_spelled_by_their_sides():
+    assert spelled_box("0,1x-5,10") == kb.Box((0, -5), (1, 10))
+    assert spelled_box("1e-3,2") == kb.Box((0.001,), (2,))
+    assert in_words(spelled_box("0,1")) == "the unit interval"
+    assert in_words(spelled_box("0,1x0,1x0,1")) == "the unit cube of 3 dimensions"
+
+
+def test_a_useful_horizon_is_useful_and_none_is_named_where_none_was_found():
+    arms = kb.problem("hartmann6").instance(kb.Streams(0)).domain
+    found = Calculation(kb.Bernoulli(0.5), 1000, kb.RBF(0.2), arms, "arms")
+    assert found.bound.vacuous
+    assert found.useful is not None
+    assert not found.useful.vacuous
+    earlier = round(found.useful.constants.horizon * 10**-0.25)
+    assert found.bound_with(theory.information_gain(kb.RBF(0.2), arms, earlier)).vacuous
+    rough = Calculation(kb.PointMass(1), 100, kb.Matern(0.1, 0.5), kb.Box((0, 0), (1, 1)), "square")
+    assert rough.useful is None
+    assert not rough.sublinear.holds
+
+
+def test_a_schedule_of_ever_new_laws_is_looked_at_as_far_as_it_can_be():
+    arms = kb.Arms([[0.0], [0.5], [1.0]])
+    assert Calculation(kb.Decay(1.0), 100, kb.RBF(0.2), arms, "arms").decades == 6
+    assert Calculation(kb.Step(kb.Bernoulli(1), kb.Bernoulli(0.5), 9), 100, kb.RBF(0.2), arms, "arms").decades == 9
+    found = Calculation(kb.Decay(0.1, 1.0, 0.0), 100, kb.RBF(0.2), arms, "arms")
+    assert found.bound.vacuous
+    assert found.useful is None
+
+
+def test_a_horizon_that_is_useful_on_a_cover_only_is_not_named(monkeypatch):
+    asked, whole = [], theory.growth
+
+    def doubtful(kernel, domain, horizons, ridge):
+        asked.append(type(domain))
+        found = whole(kernel, domain.cover(50) if isinstance(domain, kb.Box) else domain, horizons, ridge)
+        return [replace(gain, upper=100 * gain.upper) for gain in found] if isinstance(domain, kb.Box) else found
+
+    monkeypatch.setattr(calculation, "growth", doubtful)
+    interval = Calculation(kb.PointMass(1), 100, kb.RBF(0.2), kb.Box((0,), (1,)), "interval")
+    assert interval.useful is None
+    assert kb.Box in asked
+    monkeypatch.setattr(calculation, "growth", whole)
+    honest = Calculation(kb.PointMass(1), 100, kb.RBF(0.2), kb.Box((0,), (1,)), "interval")
+    assert honest.useful is not None
+    assert not honest.useful.vacuous
+
+
+def test_every_gain_of_a_calculation_is_computed_once(monkeypatch):
+    asked: list[int] = []
+    arms = kb.Arms([[0.0], [0.5], [1.0]])
+    whole = theory.growth
+    counting = lambda kernel, domain, horizons, ridge: asked.extend(horizons) or whole(kernel, domain, horizons, ridge)  # noqa: E731
+    monkeypatch.setattr(calculation, "growth", counting)
+    found = Calculation(kb.PointMass(1), 1000, kb.RBF(0.2), arms, "arms")
+    assert found.information_gain is found.information_gain
+    assert [gain.horizon for gain, _ in found.against_horizon] == drawn_horizons(1000, LONGEST)
+    assert len(asked) == len(set(asked))
+
+
+def test_drawn_horizons_are_three_a_decade_and_one_where_they_are_dear():
+    assert drawn_horizons(1000, LONGEST) == [
+        10, 22, 46, 100, 215, 464, 1000, 2154, 4642, 10_000, 21_544, 46_416, 100_000, 215_443, 464_159, 1_000_000
+    ]  # fmt: skip
+    assert drawn_horizons(777, LATE)[-4:] == [4642, 10_000, 100_000, 1_000_000]
+    assert 777 in drawn_horizons(777, LATE)
+    assert drawn_horizons(3 * 10**7, LATE)[-2:] == [10**7, 3 * 10**7]
+
+
+def test_plot_writes_the_pictures_and_the_document(tmp_path):
+    text = said("--law", "gaussian:0,1", *ARMS, "--plot", "--output", str(tmp_path))
+    assert f"Written to {tmp_path}" in text.replace("\n", "")
+    assert {path.name for path in tmp_path.iterdir()} == {"theory.json", "theory.png", "theory.svg"}
+    stored = json.loads((tmp_path / "theory.json").read_text())
+    assert stored == document("--law", "gaussian:0,1", *ARMS)
+    svg = (tmp_path / "theory.svg").read_text()
+    for words in (
+        "as printed; see errata",
+        "repaired and tightened",
+        "trivial",
+        "vacuous where grey",
+        "C3′",
+        "horizon T",
+    ):
+        assert words in svg
+    assert (tmp_path / "theory.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_quiet_prints_nothing_and_still_writes(tmp_path):
+    assert said("--law", "point-mass:1", "--gain", "20", "--quiet", "--output", str(tmp_path)) == ""
+    assert json.loads((tmp_path / "theory.json").read_text())["law"] == "PointMass(c=1)"
+
+
+def test_numbers_beyond_all_measure_are_null_in_the_document_and_words_in_the_text():
+    found = Calculation(kb.PointMass(1), 10, kb.RBF(0.2), kb.Box((0,), (1,)), "interval", noise_scale=1e150, gain=1e300)
+    assert math.isinf(found.bound.printed)
+    assert plain(found)["bounds"]["printed"] is None
+    json.dumps(plain(found), allow_nan=False)
+    assert of_trivial(math.inf, 10.0) == ("inf", "inf")
+
+
+def test_every_spelling_of_the_help_is_understood():
+    text = CliRunner().invoke(app, ["theory", "--help"], env={"COLUMNS": "200"}).output
+    assert "Examples" in text
+    for law in re.findall(r'--law "?([a-z][^ "]*)', text):
+        if ":" in law:
+            spelled_law(law)

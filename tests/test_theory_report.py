@@ -1,0 +1,359 @@
+"""Theory in a report: bounds only where proved, log-determinants of what was played; the figures of the docs."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import kernelbandits as kb
+from kernelbandits import report, theory
+from kernelbandits.apps.cli import app
+from kernelbandits.experiment import Contender, run_experiment
+from kernelbandits.policies import DMMUCB, GenericGP
+from kernelbandits.problems import GaussianNoise
+from kernelbandits.report import figures
+from kernelbandits.report import theory as section
+from kernelbandits.report.figures.theory import alternating, how_vacuous
+from kernelbandits.report.guarantees import (
+    BANDED,
+    Proved,
+    ceiling_of,
+    greatest,
+    guarantees,
+    log_dets,
+    spread,
+    valid_width,
+)
+from kernelbandits.theory.ucb_bound import ucb_bound
+
+ROOT = Path(__file__).parents[1]
+KERNEL, HORIZON, SEEDS = kb.RBF(0.5), 120, 3
+TOLD = {"noise_scale": 0.01, "norm_bound": 1.0}
+POLICIES = (
+    "simple-ucb:delta=0.001",
+    "simple-gaussian:delta=0.001",
+    "generic-gp:exploration=point-mass(0.5)",
+    "igp-ucb",
+    "whitehouse-ucb:ridge=0.25",
+    "amm-ucb",
+    "dmm-ucb",
+    "gp-ts",
+    "gp-ucb",
+    "ucb1",
+    "random",
+)
+BOUNDED = {"Simple-UCB (delta=0.001)", "Simple-Gaussian (delta=0.001)", "IGP-UCB", "AMM-UCB", "DMM-UCB"}
+
+
+@pytest.fixture(scope="module")
+def world():
+    return kb.problem("rkhs", kernel=KERNEL, dimension=1, candidates=12, norm_bound=1.0, noise=GaussianNoise(0.01))
+
+
+@pytest.fixture(scope="module")
+def played(world):
+    return run_experiment(world, POLICIES, kernel=KERNEL, horizon=HORIZON, seeds=SEEDS, engine="numpy", **TOLD)
+
+
+@pytest.fixture(scope="module")
+def found(played):
+    return {row.policy: row for row in guarantees(played)["rkhs1"]}
+
+
+@pytest.fixture(scope="module")
+def page(played, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("theory")
+    report.write_run(played, folder, theory=True)
+    return folder
+
+
+def arms_of(world, seed: int):
+    return world.instance(kb.Streams(seed)).domain
+
+
+def test_the_log_determinant_along_a_run_is_that_of_a_posterior_that_replays_it(played, found, world):
+    for label, row in found.items():
+        result = played["rkhs1", label]
+        replayed = []
+        for seed in range(SEEDS):
+            posterior = kb.ArmPosterior(KERNEL, arms_of(world, seed), row.ridge)
+            path = [0.0]
+            for arm in result.arms[seed]:
+                posterior.update(int(arm), 0.0)
+                path.append(posterior.log_det)
+            replayed.append(np.array(path)[row.rounds])
+        np.testing.assert_allclose(row.log_det, np.mean(replayed, axis=0), rtol=0, atol=1e-9)
+        assert row.log_det[-1] == pytest.approx(result.log_det.mean(), abs=1e-8) or label == "UCB1"
+
+
+def test_the_log_determinant_of_few_rounds_is_that_of_the_dense_matrix(cloud):
+    arms, chosen = kb.Arms(cloud), np.array([3, 3, 0, 7, 3, 0])
+    dense = kb.RBF(0.3)(cloud[chosen], cloud[chosen])
+    expected = [np.linalg.slogdet(np.eye(t) + dense[:t, :t] / 0.2)[1] for t in (1, 3, 6)]
+    np.testing.assert_allclose(log_dets(kb.RBF(0.3), arms, chosen, (1, 3, 6), 0.2), expected, atol=1e-12)
+
+
+def test_no_log_determinant_exceeds_its_ceiling(found):
+    for row in found.values():
+        inside = np.isin(row.rounds, row.horizons)
+        assert (row.log_det[inside] <= 2 * row.gain[np.isin(row.horizons, row.rounds)] + 1e-9).all()
+
+
+def test_ceilings_are_means_of_certified_gains_at_the_policys_ridge(found, world):
+    for label in ("IGP-UCB", "Simple-UCB (delta=0.001)", "AMM-UCB"):
+        row = found[label]
+        curves = [theory.growth(KERNEL, arms_of(world, s), row.horizons.tolist(), row.ridge) for s in range(SEEDS)]
+        np.testing.assert_allclose(row.gain, np.mean([[gain.upper for gain in one] for one in curves], axis=0))
+    assert found["IGP-UCB"].ridge == 1 + 2 / HORIZON
+
+
+def test_a_ridge_hardly_above_another_takes_its_gain_which_is_an_upper_bound_still(cloud):
+    horizons, arms = np.array([5, 50]), kb.Arms(cloud)
+    ceiling = ceiling_of(KERNEL, horizons, [1.005, 1.0, 2.0])
+    uppers = {ridge: [gain.upper for gain in ceiling(arms, ridge)] for ridge in (1.0, 1.005, 2.0)}
+    for ridge, taken in ((1.0, 1.0), (1.005, 1.0), (2.0, 2.0)):
+        assert uppers[ridge] == [gain.upper for gain in theory.growth(KERNEL, arms, [5, 50], taken)]
+        assert all(gain.ridge == ridge for gain in ceiling(arms, ridge))
+
+
+def test_only_policies_with_a_proof_have_a_bound(found):
+    bounded = {label for label, row in found.items() if isinstance(row.proved, Proved)}
+    assert bounded == BOUNDED | {label for label in found if label.startswith("GP-UCB (Whitehouse)")}
+    assert "C1 = P(w >= 1) > 0" in next(row.proved for label, row in found.items() if "PointMass" in label)
+    assert all(found[label].proved == "none is computed for it" for label in ("GP-TS", "GP-UCB (Srinivas)", "UCB1"))
+
+
+def test_bounds_of_the_generic_family_are_those_of_the_library_at_the_policys_delta(found, world):
+    for label, law in (("Simple-UCB", kb.PointMass(1.0)), ("Simple-Gaussian", kb.Gaussian(0, 1))):
+        row = found[f"{label} (delta=0.001)"]
+        each = [
+            theory.regret_bound(law, HORIZON, theory.growth(KERNEL, arms_of(world, seed), row.horizons.tolist())[-1],
+                                delta=0.001, **TOLD)
+            for seed in range(SEEDS)
+        ]  # fmt: skip
+        assert row.proved.bound[-1] == pytest.approx(np.mean([min(b.tight, b.repaired) for b in each]), rel=1e-9)
+        assert row.proved.printed[-1] == pytest.approx(np.mean([b.printed for b in each]), rel=1e-9)
+        assert row.proved.trivial[-1] == 2 * HORIZON
+
+
+def test_bounds_of_banded_rules_follow_from_their_width(found, world):
+    row = found["AMM-UCB"]
+    expected = []
+    for seed in range(SEEDS):
+        gain = theory.growth(KERNEL, arms_of(world, seed), row.horizons.tolist())[-1].upper
+        width = math.sqrt(0.01**2 * (2 * math.log(10) + 2 * gain) + 1)
+        expected.append(2 * width * math.sqrt(HORIZON * 2 * gain / math.log(2)) + 2 * HORIZON * 0.1)
+    assert row.proved.bound[-1] == pytest.approx(np.mean(expected), rel=1e-9)
+    np.testing.assert_allclose(found["DMM-UCB"].proved.bound, row.proved.bound, rtol=1e-12)
+    assert row.proved.printed is None
+
+
+def test_regret_on_functions_of_known_norm_stays_below_the_bounds(found):
+    for row in found.values():
+        if isinstance(row.proved, Proved):
+            at = np.isin(row.rounds, row.horizons)
+            assert (row.regret[at] <= row.proved.value[np.isin(row.horizons, row.rounds)]).all()
+
+
+def test_the_ucb_bound_of_a_point_mass_is_the_tightened_bound_of_the_library():
+    told = {"norm_bound": 1.5, "ridge": 0.4, "delta": 0.03, "largest": 0.8}
+    whole = theory.regret_bound(kb.PointMass(1.0), 500, 7.0, noise_scale=0.6, **told)
+    width = 1.5 + 0.6 / math.sqrt(0.4) * math.sqrt(2 * 7 + 2 * math.log(1 / 0.03))
+    found = ucb_bound(width, 500, 7.0, **told)
+    assert found.regret == pytest.approx(whole.tight, rel=1e-12)
+    assert found.trivial == whole.trivial
+    assert found.value == min(found.regret, found.trivial)
+    assert found.vacuous == (found.regret >= found.trivial)
+
+
+def test_the_ucb_bound_says_what_it_needs():
+    good = {"width": 1.0, "horizon": 10, "information_gain": 2.0, "norm_bound": 1.0}
+    wrong = {
+        "width": (-1.0, math.nan, "1", None),
+        "horizon": (0, 1.5, "10", None),
+        "information_gain": (-1.0, math.inf, "2", None),
+        "norm_bound": (0.0, math.nan, None),
+        "ridge": (0.0, -1.0, math.inf),
+        "largest": (0.0, math.nan),
+        "delta": (0.0, 1.0, math.nan, None),
+    }
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(ValueError, match=r"needs .*, got "):
+                ucb_bound(**good | {name: value})
+    with pytest.raises(ValueError, match="a gain at T = 10"):
+        ucb_bound(1.0, 10, theory.information_gain(KERNEL, np.eye(2), 20), norm_bound=1.0)
+
+
+def test_the_greatest_width_is_that_of_the_round_in_which_it_is_greatest(cloud):
+    arms, gain = kb.Arms(cloud), theory.information_gain(KERNEL, cloud, 40, 1 + 2 / 40)
+    for how in ("realised", "greedy"):
+        rule = kb.IGPUCB(arms, KERNEL, horizon=40, gain=how, **TOLD)
+        slow = max(rule.width(t, 2 * gain.upper) for t in range(1, 41))
+        assert greatest(rule.width, gain) == pytest.approx(slow, rel=1e-12)
+
+
+def test_the_band_of_dmm_lies_within_the_width_that_its_bound_is_made_of(cloud):
+    rule = DMMUCB(kb.Arms(cloud), KERNEL, noise_scale=0.3, norm_bound=2.0, ridge=0.5, delta=0.05)
+    streams = kb.Streams(4)
+    for t in range(1, 31):
+        choice = rule.ask(t, streams)
+        rule.tell(choice, float(np.sin(5 * choice.x[0])) + 0.1 * streams.uniform("noise", t))
+    low, high = rule.band(31)
+    reach = valid_width(rule)(31, rule.posterior.log_det) * rule.posterior.sd
+    assert (high <= rule.posterior.mean + reach + 1e-9).all()
+    assert (low >= rule.posterior.mean - reach - 1e-9).all()
+
+
+def test_a_gain_that_nobody_certifies_gives_no_bound(world):
+    rule = Contender("own gain", "igp-ucb", {"gain": lambda t: 1.0})
+    results = run_experiment(world, rule, kernel=KERNEL, horizon=10, seeds=1, engine="numpy", **TOLD)
+    (row,) = guarantees(results)["rkhs1"]
+    assert row.proved.startswith("a regret bound needs a gain in")
+
+
+def test_a_linear_rule_has_a_bound_under_the_linear_kernel_only():
+    world = kb.problem("rkhs", kernel=kb.Linear(), dimension=2, candidates=8)
+    for kernel, bounded in ((kb.Linear(), True), (kb.RBF(0.5), False)):
+        results = run_experiment(world, "oful", kernel=kernel, horizon=20, seeds=2, engine="numpy", **TOLD)
+        (row,) = guarantees(results)["rkhs2"]
+        assert isinstance(row.proved, Proved) == bounded
+    assert row.proved == "the bound of a linear rule needs the linear kernel, got RBF(lengthscale=0.5)"
+
+
+def test_a_changing_problem_has_no_bounds():
+    results = run_experiment(
+        "drifting:problem=branin,motion=jumps(5)", "simple-ucb", horizon=12, seeds=1, engine="numpy"
+    )
+    (row,) = guarantees(results)[results.problems[0].name]
+    assert row.proved == "the problem changes from round to round"
+
+
+def test_the_section_holds_figure_table_and_numbers(page, found):
+    text = (page / "report.html").read_text()
+    part = text[text.index("<h2>Theory</h2>") : text.index("<h2>Summary</h2>")]
+    assert "<svg" in part
+    assert {"theory.png", "theory.svg"} <= {path.name for path in page.iterdir()}
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in part.splitlines() if line.startswith("<tr><td")]
+    assert len(rows) == len(found)
+    by_name = {row[0]: row for row in rows}
+    ucb = found["Simple-UCB (delta=0.001)"]
+    shown = by_name["Simple-UCB (delta=0.001)"]
+    assert float(shown[1]) == pytest.approx(ucb.regret[-1], rel=1e-3)
+    assert float(shown[2]) == pytest.approx(ucb.proved.bound[-1], rel=1e-3)
+    assert float(shown[3]) == 2 * HORIZON
+    assert float(shown[4]) == pytest.approx(100 * ucb.proved.share, abs=0.5)
+    assert float(shown[6]) == pytest.approx(ucb.log_det[-1] / 2, rel=1e-3)
+    assert float(shown[7]) == pytest.approx(ucb.gain[-1], rel=1e-3)
+    verdicts = {name: row[-1] for name, row in by_name.items()}
+    for label in BOUNDED:
+        expected = "no: vacuous, above 2DT" if found[label].proved.share >= 1 else "yes"
+        assert verdicts[label] == expected
+    assert "yes" in verdicts.values()
+    assert "no: vacuous, above 2DT" in verdicts.values()
+    assert verdicts["GP-TS"] == "no bound: none is computed for it"
+    assert by_name["GP-TS"][2:6] == ["–"] * 4
+
+
+def test_a_report_has_no_theory_unless_asked(played, tmp_path):
+    report.write_run(played, tmp_path)
+    assert "<h2>Theory</h2>" not in (tmp_path / "report.html").read_text()
+    assert not (tmp_path / "theory.svg").exists()
+
+
+def test_the_command_run_sets_bounds_beside_regrets_on_demand(tmp_path):
+    world = "rkhs:kernel=rbf(0.5),dimension=1,candidates=10"
+    told = ["--kernel", "rbf:0.5", "--noise-scale", "0.01", "--horizon", "30", "--seeds", "2", "--workers", "1"]
+    chosen = ["run", "--problem", world, "--policies", "simple-ucb,random", *told, "--engine", "numpy", "--theory"]
+    done = CliRunner().invoke(app, [*chosen, "--output", str(tmp_path)])
+    assert done.exit_code == 0, done.output or done.exception
+    assert (tmp_path / "theory.svg").exists()
+    assert "says something?" in (tmp_path / "report.html").read_text()
+
+
+def test_without_matplotlib_the_table_remains(played, tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "available", lambda: False)
+    report.write_run(played, tmp_path, theory=True)
+    text = (tmp_path / "report.html").read_text()
+    assert "<h2>Theory</h2>" in text
+    assert "says something?" in text
+    assert not (tmp_path / "theory.svg").exists()
+
+
+def test_where_r_or_d_is_false_the_bounds_are_said_not_to_apply():
+    policies = ("simple-ucb:delta=0.001", "simple-ucb:delta=0.001,norm_bound=50,noise_scale=0.01")
+    world = kb.problem("branin", candidates=10, noise=GaussianNoise(0.01))
+    results = run_experiment(
+        world, policies, kernel=KERNEL, horizon=200, seeds=1, engine="numpy", noise_scale=0.001, norm_bound=0.1
+    )
+    low, high = results.labels
+    failing = section.failing_premises(results, "branin")
+    assert ["needs R >= 0.01" in failing[low][0], "no function of norm <= 0.1" in failing[low][1]] == [True, True]
+    assert failing[high] == []
+    rows = guarantees(results)["branin"]
+    text = "".join(section.problem_parts(rows, failing))
+    assert text.count("there the bounds do not apply") == 2
+    assert section.verdict(rows[0].proved, broken=True) in ("no: its premises fail", "no: vacuous, above 2DT")
+    small = Proved(np.array([1.0]), np.array([2.0]), None)
+    assert section.verdict(small, broken=True) == "no: its premises fail"
+    assert section.verdict(small, broken=False) == "yes"
+
+
+def test_rounds_are_spread_from_the_first_to_the_last():
+    assert spread(1, 40).tolist() == [1]
+    drawn = spread(1000, 40)
+    assert (drawn[0], drawn[-1]) == (1, 1000)
+    assert (np.diff(drawn) > 0).all()
+
+
+def test_lines_at_the_same_place_alternate():
+    assert alternating(["a", "b", "c"], "b") == (4.0, (4.0, 8.0))
+    assert alternating(["a"], "a") == (0.0, (4.0, 4.0))
+    assert how_vacuous([6.44, 78.2]).endswith("6.4 to 78 times 2DT")
+    assert how_vacuous([2.0, 2.01]).endswith("\n2 times 2DT")
+
+
+def test_a_far_bound_is_drawn_on_a_logarithmic_axis(found, tmp_path):
+    rows = [row for row in found.values() if row.policy in BOUNDED]
+    svg = figures.guarantee_figure({"one": rows, "two": rows}, sorted(BOUNDED), tmp_path / "theory")
+    assert "cumulative regret" in svg
+    assert "below: 2γ, which no policy exceeds" in svg
+    assert "all bounds are vacuous" not in svg
+
+
+def test_constants_of_the_paper_stand_in_its_report(world):
+    results = run_experiment(
+        world, ["simple-ucb", "simple-gaussian"], kernel=KERNEL, horizon=60, seeds=2, engine="numpy"
+    )
+    text = section.constants_section(results, ["Simple-UCB", "Simple-Gaussian"])
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in text.splitlines() if line.startswith("<tr><td")]
+    gain = theory.information_gain(KERNEL, arms_of(world, 0), 60)
+    bound = theory.regret_bound(kb.Gaussian(0, 1), 60, gain, noise_scale=1, norm_bound=1)
+    assert rows[0][:5] == ["Simple-UCB", "1", "1", "2", "0"]
+    assert float(rows[1][1]) == pytest.approx(0.158655, abs=1e-4)
+    multiples = [float(number) for number in rows[1][5].split("; ")]
+    assert multiples == pytest.approx([bound.printed / 120, bound.tight / 120], rel=1e-3)
+
+
+def test_every_rule_with_a_valid_band_is_one_of_the_catalogue():
+    constructors = {entry.constructor for entry in kb.catalogue.POLICIES.values()}
+    assert all(any(issubclass(each, rule) for each in constructors) for rule in (*BANDED, GenericGP))
+
+
+def test_the_figures_of_the_docs_are_drawn_by_their_script(tmp_path):
+    script = ROOT / "docs" / "figures" / "draw.py"
+    subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, timeout=300)
+    drawn = {path.name for path in tmp_path.iterdir()}
+    assert drawn == {path.name for path in script.parent.glob("*.svg")}
+    for path in tmp_path.iterdir():
+        text = path.read_text()
+        assert text.startswith("<?xml")
+        assert "<text" not in text
+        assert len(text) < 500_000
