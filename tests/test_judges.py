@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 import kernelbandits as kb
+from broken_engines import times
 from kernelbandits import widths
 from kernelbandits.experiment import engines
 from kernelbandits.exploration import Exploration
@@ -158,17 +159,6 @@ def test_kernel_and_primal_form_of_the_self_normalised_square_agree():
 
 
 # broken engines
-
-
-def times(a: float, b: float, c: float) -> Callable[..., Width]:
-    """self_normalised with its three numbers multiplied."""
-    sound = widths.self_normalised
-
-    def broken(*given: float) -> Width:
-        terms = sound(*given).terms
-        return Width("broken", lambda t: tuple(f * term for f, term in zip((a, b, c), terms(t), strict=True)))
-
-    return broken
 
 
 def loop(monkeypatch: pytest.MonkeyPatch, right: str, wrong: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from broken_engines import times
 from kernelbandits import widths
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.judges import FAILS, HOLDS, Effort, oracle
@@ -196,17 +196,6 @@ def test_a_batch_is_judged_as_often_as_its_union_bound_counts():
 
 
 # broken engines
-
-
-def times(a: float, b: float, c: float) -> Callable[..., Width]:
-    """self_normalised with its three numbers multiplied."""
-    sound = widths.self_normalised
-
-    def broken(*given: float) -> Width:
-        terms = sound(*given).terms
-        return Width("broken", lambda t: tuple(f * term for f, term in zip((a, b, c), terms(t), strict=True)))
-
-    return broken
 
 
 def told(name: str = "Simple-UCB") -> oracle.Width:

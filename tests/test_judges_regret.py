@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
+from broken_engines import times
 from kernelbandits import widths
 from kernelbandits.experiment import engines
 from kernelbandits.exploration import Exploration
@@ -21,7 +22,6 @@ from kernelbandits.judges.players import BANDITS, NORM_BOUND, PLAYERS, TRAPS, bo
 from kernelbandits.judges.regret import Outcome, below_bound, expected_regret, outcome
 from kernelbandits.judges.stage import engines as known_engines
 from kernelbandits.posterior import Posterior
-from kernelbandits.widths import Width
 
 QUICK = Effort(seed=0, scale=0.05)
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -147,17 +147,6 @@ def test_a_mean_regret_is_judged_with_its_three_standard_errors():
 
 
 # broken engines
-
-
-def times(a: float, b: float, c: float) -> Callable[..., Width]:
-    """self_normalised with its three numbers multiplied."""
-    sound = widths.self_normalised
-
-    def broken(*given: float) -> Width:
-        terms = sound(*given).terms
-        return Width("broken", lambda t: tuple(f * term for f, term in zip((a, b, c), terms(t), strict=True)))
-
-    return broken
 
 
 def widened(a: float, b: float, c: float) -> Callable[[pytest.MonkeyPatch], None]:
