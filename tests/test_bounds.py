@@ -295,7 +295,8 @@ def test_a_vacuous_bound_says_so():
 def test_a_bound_that_says_something_says_for_whom():
     bound = regret_bound(UCB, 10**6, 20.0, **PAPER)
     assert bound.sentence == (
-        "If the policy plays with delta = 5e-07, the expected regret after T = 1000000 rounds is at most 1.414e+05, "
+        "If gamma_T <= 20 and the policy plays with delta = 5e-07, the expected regret after T = 1000000 rounds is "
+        "at most 1.414e+05, "
         "7.07 % of the trivial 2 D T = 2e+06."
     )
 

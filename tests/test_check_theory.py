@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from typer.testing import CliRunner
 
 import kernelbandits
 from kernelbandits.apps import checking
-from kernelbandits.apps.cli import app
-from kernelbandits.judges import FAILS, Finding
+from kernelbandits.apps.cli import app, exit_code
+from kernelbandits.experiment import process_mapper
+from kernelbandits.judges import FAILS, Effort, Finding
 from kernelbandits.judges.court import JUDGES
 from kernelbandits.judges.errata import ERRATA
 
@@ -106,11 +108,59 @@ def test_help_has_examples_and_names_every_judge_that_is_no_erratum():
 
 
 def test_the_judges_are_all_those_named_or_all_but_the_errata():
-    assert checking.chosen("", True) == list(JUDGES)
-    assert checking.chosen("", False) == [name for name in JUDGES if name not in ERRATA]
+    assert checking.chosen(None, True) == list(JUDGES)
+    assert checking.chosen(None, False) == [name for name in JUDGES if name not in ERRATA]
     assert checking.chosen(" potential , engine", True) == ["potential", "engine"]
     assert checking.chosen("errata", True) == list(ERRATA)
-    assert checking.chosen("E1", False) == ["E1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--only", ""), "--only needs at least one judge, got ''"),
+        (("--only", " , "), "--only needs at least one judge, got ' , '"),
+        (
+            ("--only", "engine,E1", "--no-errata"),
+            "--no-errata needs judges other than the paper's slips in --only, got 'E1'",
+        ),
+        (("--output", str(Path(__file__))), f"--output needs a folder, got {str(Path(__file__))!r}"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anybody_is_heard(arguments, sentence, monkeypatch, capsys):
+    monkeypatch.setattr(checking, "heard", lambda *given: pytest.fail("somebody was heard"))
+    assert exit_code(lambda: app(["check-theory", *arguments])) == 2
+    assert capsys.readouterr().err == f"error: {sentence}\n"
+
+
+def slept(seconds: float) -> float:
+    time.sleep(seconds)
+    return -seconds
+
+
+def refused(item: float) -> float:
+    raise ArithmeticError(f"no {item}")
+
+
+def test_what_is_ready_first_is_told_first():
+    with process_mapper(2) as mapper:
+        assert list(checking.as_ready(mapper, slept, [2.0, 0.1, 0.0])) == [(0.1, -0.1), (0.0, 0.0), (2.0, -2.0)]
+    assert list(checking.as_ready(map, slept, [0.1, 0.0])) == [(0.1, -0.1), (0.0, 0.0)]
+
+
+def test_an_error_of_another_process_is_told():
+    with pytest.raises(ArithmeticError, match="no 1"), process_mapper(2) as mapper:
+        list(checking.as_ready(mapper, refused, [1, 1]))
+
+
+def test_the_findings_come_in_the_order_of_the_judges_whoever_shares_the_work():
+    names, effort = ["E1", "potential", "martingale"], Effort(scale=0.05)
+    one, two = (checking.heard(names, effort, workers, True) for workers in (1, 2))
+    assert one == two
+    assert list(dict.fromkeys(finding.judge for finding in one)) == names
+
+
+def test_help_says_how_often_a_sound_engine_is_accused():
+    assert "about 0.7 %" in checking.HELP
 
 
 def test_an_unknown_judge_is_a_usage_error_of_one_line():

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import kernelbandits as kb
 from kernelbandits.apps.cli import app, exit_code
-from kernelbandits.apps.designing import nested, spelled
+from kernelbandits.apps.designing import nested, proved_delta, spelled
 from kernelbandits.catalogue import from_plain, spelled_law, spelled_policy
 from kernelbandits.theory.designer import FAMILIES, best_law
 
@@ -42,6 +42,19 @@ def test_it_prints_the_sentence_the_law_as_other_commands_take_it_and_the_table(
     assert ["best", "gaussian", "54.2483", "1.0021"] in rows
     assert ["UCB", "5.0000", "1.0000"] in rows
     assert ["paper:", "N(0,", "1)", "56.8001", "0.7979"] in rows
+
+
+@pytest.mark.parametrize(("more", "delta"), [((), 0.0005), (("--norm-bound", "4"), 0.000125)])
+def test_the_line_to_play_has_the_delta_for_which_the_bound_is_proved(more, delta):
+    (line,) = (line for line in output("--family", "gaussian", *more).splitlines() if line.startswith("play"))
+    name, settings = spelled_policy(line.split('"')[1])
+    assert (name, settings["delta"]) == ("generic-gp", delta)
+    assert proved_delta(0.01, 3) == 1.0
+
+
+def test_what_the_bound_is_worth_is_said_where_nothing_is_played():
+    assert "does not order laws by their regret" in output("--family", "gaussian")
+    assert "Nothing was played" not in output("--family", "gaussian", *SMALL)
 
 
 def test_without_a_budget_it_says_that_the_answer_is_ucb():
@@ -128,7 +141,13 @@ def test_quiet_prints_nothing(tmp_path):
         (("--family", "gaussian", "--budget", "-1"), "best_law needs budget > 0, got -1.0"),
         (("--family", "gaussian", "--budget", "nan"), "best_law needs budget > 0, got nan"),
         (("--family", "gaussian", "--objective", "best"), "best_law needs objective in"),
-        (("--family", "bernoulli", "--scale", "1"), "the family bernoulli needs options among (), got 'scale'"),
+        (("--family", "bernoulli", "--scale", "1"), "the family bernoulli takes no --scale"),
+        (("--family", "mixture", "--values", "3"), "the family mixture takes no --values"),
+        (("--family", "bernoulli", "--delta", "0.5"), "--delta needs --simulate beside it, got 0.5"),
+        (("--family", "bernoulli", "--noise-scale", "2"), "--noise-scale needs --simulate beside it, got 2.0"),
+        (("--family", "bernoulli", "--seeds", "25"), "--seeds needs --simulate beside it, got 25"),
+        (("--family", "bernoulli", "--norm-bound", "0"), "design needs norm_bound > 0, got 0.0"),
+        (("--family", "bernoulli", "--output", __file__), "--output needs a folder"),
         (("--family", "bernoulli", "--problem", "branin"), "--problem needs --simulate beside it, got ['branin']"),
         (("--family", "bernoulli", "--simulate", "--problem", "nowhere"), "nowhere"),
         (("--family", "bernoulli", "--simulate", "--kernel", "rbf:-1"), "lengthscale > 0, got -1"),

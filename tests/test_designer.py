@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from scipy.stats import spearmanr
 
 import kernelbandits as kb
 from kernelbandits.experiment import process_mapper
-from kernelbandits.experiment.designs import compare, correlation, ranks
+from kernelbandits.experiment.designs import Interval, compare, correlation, cut, ranks
 from kernelbandits.theory.designer import FAMILIES, OBJECTIVES, RatedLaw, best_law, factor, rate
 
 UCB = {"repaired": 4.0, "tight": 2.0, "printed": 5.0}
@@ -357,6 +358,22 @@ def test_ranks_differences_and_correlations_follow_from_the_table(played):
         assert -1 <= item.by_seed.low <= item.by_seed.mean <= item.by_seed.high <= 1
         assert f"factor {item.correlation:+.2f}" in item.sentence
         assert item.laws[int(np.argmin(means))].rated.name in item.sentence
+
+
+def test_the_interval_of_a_correlation_stays_among_correlations():
+    (found,) = compare(laws_to_play(), "branin", horizon=10, seeds=2)
+    assert -1 <= found.by_seed.low <= found.by_seed.mean <= found.by_seed.high <= 1
+    assert cut(Interval(0.6, -3.0, 4.2)) == (0.6, -1.0, 1.0)
+    assert cut(Interval(0.1, 0.0, 0.2)) == (0.1, 0.0, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.6, "tends to agree"), (-0.6, "tends to disagree"), (0.3, "says little"), (0.0, "says little")],
+)
+def test_the_sentence_names_the_number_of_laws_and_claims_no_more_than_a_tendency(played, value, said):
+    _, (item, _) = played
+    assert f": over 5 laws the bound {said} (" in replace(item, correlation=value).sentence
 
 
 def test_the_simulation_is_the_same_whoever_plays_it(played):

@@ -18,9 +18,9 @@ from kernelbandits import widths
 from kernelbandits.experiment import engines
 from kernelbandits.exploration import Exploration
 from kernelbandits.judges import FAILS, HOLDS, Effort, Finding, oracle
-from kernelbandits.judges.court import JUDGES, hear, heard, named
+from kernelbandits.judges.court import JUDGES, hear, heard, named, slowest_first
 from kernelbandits.judges.engine import engine
-from kernelbandits.judges.finding import counted, identity, standard_error
+from kernelbandits.judges.finding import FALSE_ALARM, allowed, counted, identity, share, standard_error
 from kernelbandits.judges.martingale import martingale
 from kernelbandits.judges.optimism import optimism
 from kernelbandits.judges.potential import potential
@@ -320,6 +320,30 @@ def test_the_court_hears_the_judges_named_in_their_order():
     assert named(["E1", "errata"])[0] == "E1"
     assert len(named(["E1", "errata"])) == len(named(["errata"]))
     assert named() == list(JUDGES)
+
+
+def test_one_name_may_stand_alone():
+    assert list(hear("potential", QUICK)) == list(hear(["potential"], QUICK))
+    assert named("errata") == named(["errata"])
+
+
+def test_the_slowest_judges_begin_and_none_is_lost():
+    assert slowest_first(["E1", "engine", "coverage", "potential"]) == ["coverage", "engine", "E1", "potential"]
+    assert sorted(slowest_first(JUDGES)) == sorted(JUDGES)
+
+
+@pytest.mark.parametrize("runs", [1, 15, 40, 300])
+@pytest.mark.parametrize("delta", [0.05, 0.1, 0.5])
+def test_chance_explains_the_least_number_that_is_exceeded_rarely_enough(delta, runs):
+    most = allowed(delta, runs)
+    assert stats.binom.sf(most, runs, delta) <= FALSE_ALARM < stats.binom.sf(most - 1, runs, delta)
+
+
+def test_chance_explains_nothing_where_the_chance_is_none_and_everything_where_it_is_one():
+    assert allowed(0.0, 40) == 0
+    assert allowed(1.0, 40) == 40
+    assert allowed(0.1, 100_000) == pytest.approx(10_000 + 3 * math.sqrt(9_000), abs=3)
+    assert share(3, 15) == "0.200 (3 of 15)"
 
 
 @pytest.mark.parametrize("name", ["nobody", "", "Engine", None, 3])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from kernelbandits import widths
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.judges import FAILS, HOLDS, Effort, oracle
 from kernelbandits.judges.claims import CLAIMS, NO_BAND, Claim
-from kernelbandits.judges.coverage import allowed, closed_games, closed_widths, coverage, covered, error_of, left, seeds
+from kernelbandits.judges.coverage import closed_games, closed_widths, coverage, covered, error_of, left, seeds
 from kernelbandits.judges.orthonormal import FORMS, loses, orthonormal
 from kernelbandits.judges.worlds import (
     BASIS,
@@ -66,10 +67,10 @@ def test_the_same_seed_says_the_same_and_another_plays_other_games():
     assert first.observed != other.observed
 
 
-def test_what_chance_explains_is_three_standard_errors():
-    assert allowed(0.1, 300) == pytest.approx(30 + 3 * math.sqrt(27))
-    assert allowed(0.5, 100) == pytest.approx(65)
-    assert allowed(0.0, 40) == 0
+def test_a_finding_says_how_many_runs_chance_allows_and_how_many_were_lost():
+    finding = covered("Whitehouse", CLAIMS["Whitehouse"], QUICK)
+    assert finding.predicted == "left in <= 0.1 of the runs (chance allows 11 of 40)"
+    assert re.match(r"0\.\d{3} \(\d+ of 40, errors chased\), 0\.\d{3} \(\d+ of 40, own play\)", finding.observed)
 
 
 def test_a_band_that_is_never_left_is_said_to_be_loose():

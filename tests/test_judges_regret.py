@@ -16,7 +16,7 @@ from kernelbandits import widths
 from kernelbandits.experiment import engines
 from kernelbandits.exploration import Exploration
 from kernelbandits.judges import FAILS, HOLDS, Effort, Finding, lower_bound, oracle, paths, players, regret
-from kernelbandits.judges.lower_bound import above_lower_bound, closed_counts, closed_form, counts, gap, least, proved
+from kernelbandits.judges.lower_bound import above_lower_bound, closed_counts, closed_form, counts, gap, late, proved
 from kernelbandits.judges.paths import estimates, maximised, pathwise
 from kernelbandits.judges.players import BANDITS, NORM_BOUND, PLAYERS, TRAPS, bounds, constants, drawn
 from kernelbandits.judges.regret import Outcome, below_bound, expected_regret, outcome
@@ -99,9 +99,14 @@ def test_the_repaired_bound_of_the_judge_is_the_golden_one(monkeypatch):
 
 def test_the_lower_bound_of_the_judge_is_the_golden_one():
     assert gap(3, 2000) == pytest.approx(0.0859066638, abs=5e-11)
-    assert least(3, 2000) == pytest.approx(25.77, abs=5e-3)
-    assert least(3, 2000, 0.158655) == pytest.approx(4.09, abs=5e-3)
-    assert proved(3, 2000, 0.158655) == pytest.approx(3.58, abs=5e-3)
+    assert proved(3, 2000) == pytest.approx(25.77, abs=5e-3)
+    assert proved(3, 2000, 0.158655) == pytest.approx(4.09, abs=5e-3)
+
+
+def test_the_late_rounds_that_explore_are_counted_after_floor_of_alpha_t():
+    weights = np.zeros(181)
+    weights[[0, 152, 153, 154, 180]] = [2.0, 1.0, 1.0, 0.999, 1.5]
+    assert late(weights.tolist()) == 2
 
 
 def test_the_closed_form_plays_the_golden_run():
@@ -277,6 +282,14 @@ def test_the_judge_of_the_lower_bound_objects_to(breakage, monkeypatch):
 def test_the_pulls_of_a_broken_engine_are_not_those_of_the_closed_form(breakage, engine, monkeypatch):
     BREAKAGES[breakage](monkeypatch)
     assert closed_form(engine, QUICK).verdict == FAILS
+
+
+@pytest.mark.parametrize("engine", known_engines())
+def test_a_run_with_fewer_suboptimal_pulls_than_late_rounds_that_explore_is_seen(engine, monkeypatch):
+    assert lower_bound.late_rounds(engine, QUICK).verdict == HOLDS
+    BREAKAGES["no exploration"](monkeypatch)
+    found = lower_bound.late_rounds(engine, QUICK)
+    assert (found.verdict, found.observed) == (FAILS, "0 of 8 runs")
 
 
 def test_a_gap_that_forgets_a_root_is_seen(monkeypatch):

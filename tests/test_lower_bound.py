@@ -1,4 +1,4 @@
-"""The instance of Theorem 2: its premises, its bound in the valid form, and the rule that must lose on it."""
+"""The instance of Theorem 2: its premises, its bound, the argument run by run, and the rule that must lose on it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -20,16 +20,18 @@ GOLDEN = LowerBound(3, 2000)
 PAPER = Step(kb.Bernoulli(0.5), kb.Bernoulli(0.25), 1000)
 
 
-def closed_form(problem: LowerBound, weights) -> np.ndarray:
+def closed_form(problem: LowerBound, weights, times: float = 1.0) -> np.ndarray:
     """Pulls of each arm without a kernel engine, ties to the lowest:
 
     index_i = Delta n_1 1{i=1} / (1 + n_1) + w (R sqrt(2 ln 2 + sum_j ln(1 + n_j)) + D) / sqrt(1 + n_i).
+
+    `times` is a factor of Delta.
     """
     n = np.zeros(problem.d)
     for weight in weights:
         width = problem.noise_scale * math.sqrt(2 * math.log(2) + np.log1p(n).sum()) + problem.norm_bound
         index = weight * width / np.sqrt(1 + n)
-        index[0] += problem.gap * n[0] / (1 + n[0])
+        index[0] += times * problem.gap * n[0] / (1 + n[0])
         n[np.flatnonzero(index >= index.max() - 1e-12 * max(1, abs(index.max())))[0]] += 1
     return n
 
@@ -82,40 +84,71 @@ def test_both_engines_play_random_weights_as_in_closed_form(problem, law):
 
 def test_the_golden_bounds():
     optimism = kb.Gaussian().optimism
-    assert GOLDEN.regret_bound(1.0, random=False) == pytest.approx(25.77, abs=5e-3)
-    assert GOLDEN.regret_bound(optimism, random=False) == pytest.approx(4.09, abs=5e-3)
-    assert GOLDEN.regret_bound(optimism, random=True) == pytest.approx(3.58, abs=5e-3)
+    assert GOLDEN.regret_bound(1.0) == pytest.approx(25.77, abs=5e-3)
+    assert GOLDEN.regret_bound(0.5) == pytest.approx(12.89, abs=5e-3)
+    assert GOLDEN.regret_bound(optimism) == pytest.approx(4.09, abs=5e-3)
 
 
 # ---------------------------------------------------------------- the bound
 
 
 @given(st.floats(0, 1))
-def test_the_valid_form_is_the_least_over_how_often_the_cases_happen(optimism):
-    """min_q max(a (1 - q), b q) = a b / (a + b), q the chance of the second case."""
-    a, b = 0.15 * optimism, 1 / 6
-    q = np.linspace(0, 1, 20001)
-    least = np.maximum(a * (1 - q), b * q).min()
-    share = GOLDEN.regret_bound(optimism, random=True) / (2000 * GOLDEN.gap)
-    assert least - 1e-4 <= share <= least + 1e-12
-    assert share <= GOLDEN.regret_bound(optimism, random=False) / (2000 * GOLDEN.gap)
+def test_the_bound_is_the_expected_number_of_late_rounds_that_explore(optimism):
+    """E Delta #{t > floor(alpha T): w_t >= 1} = Delta C1 0.15 T, which is the paper's min(a, b) T Delta."""
+    bound = GOLDEN.regret_bound(optimism)
+    assert bound == pytest.approx(GOLDEN.gap * optimism * 300, rel=1e-12)
+    assert bound == pytest.approx(2000 * GOLDEN.gap * min(0.15 * optimism, 1 / 6), rel=1e-12)
+
+
+def late(weights) -> int:
+    """#{t > floor(alpha T): w_t >= 1}."""
+    return int(np.count_nonzero(np.asarray(weights)[51 * len(weights) // 60 :] >= 1))
+
+
+SMALL = [LowerBound(2, 180, 0.0, 1.0), LowerBound(2, 187), LowerBound(3, 239, 0.3, 2.0), LowerBound(5, 300, 1.0, 3.0)]
+VALUES = [-1.0, 0.0, 0.5, 0.999, 1.0, 2.0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(SMALL), st.integers(0, 10**6), st.sampled_from(VALUES), st.floats(0, 1), st.floats(0, 1))
+def test_every_run_has_as_many_suboptimal_pulls_as_late_rounds_that_explore(problem, seed, first, mixed, since):
+    """Whatever the weights: here one value, from round since T on mixed with all of them."""
+    rng, horizon = np.random.default_rng(seed), problem.horizon
+    changed = (rng.uniform(size=horizon) < mixed) & (np.arange(horizon) >= since * horizon)
+    weights = np.where(changed, rng.choice(VALUES, size=horizon), first)
+    assert closed_form(problem, weights)[1:].sum() >= late(weights)
+
+
+@pytest.mark.parametrize("law", [kb.Bernoulli(0.1), kb.Gaussian(), PAPER, kb.Categorical((0.25,) * 4)], ids=str)
+def test_every_run_of_a_random_law_has_as_many_suboptimal_pulls(law):
+    for seed in range(5):
+        weights = weights_of(law, 2000, seed)
+        assert closed_form(GOLDEN, weights)[1:].sum() >= late(weights) > 0
+
+
+@pytest.mark.parametrize("problem", [GOLDEN, *SMALL], ids=str)
+def test_a_rule_that_explores_late_only_attains_the_bound_and_with_a_larger_gap_falls_below(problem):
+    """w = 0, then w = 1 after floor(alpha T): all late rounds are lost, no others; not so if Delta is too large."""
+    weights = np.where(np.arange(problem.horizon) >= 51 * problem.horizon // 60, 1.0, 0.0)
+    assert closed_form(problem, weights)[1:].sum() == late(weights) >= 0.15 * problem.horizon - 1e-9
+    assert closed_form(problem, weights, times=8.0)[1:].sum() < late(weights)
 
 
 @pytest.mark.parametrize(
-    ("exploration", "optimism", "random"),
+    ("exploration", "optimism"),
     [
-        (kb.PointMass(1.0), 1.0, False),
-        (kb.Bernoulli(1.0), 1.0, False),
-        (RootExponential(1.0), 1.0, False),
-        (kb.PointMass(0.5), 0.0, True),
-        (kb.Gaussian(), 0.158655253931457, True),
-        (PAPER, 0.25, True),
-        (Step(kb.PointMass(1.0), kb.Bernoulli(0.4), 1000), 0.4, True),
-        (lambda t: kb.Bernoulli(1 / t**0.1), 2000**-0.1, True),
+        (kb.PointMass(1.0), 1.0),
+        (kb.Bernoulli(1.0), 1.0),
+        (RootExponential(1.0), 1.0),
+        (kb.PointMass(0.5), 0.0),
+        (kb.Gaussian(), 0.158655253931457),
+        (PAPER, 0.25),
+        (Step(kb.PointMass(1.0), kb.Bernoulli(0.4), 1000), 0.4),
+        (lambda t: kb.Bernoulli(1 / t**0.1), 2000**-0.1),
     ],
 )
-def test_a_law_or_schedule_counts_by_its_least_optimism(exploration, optimism, random):
-    assert GOLDEN.regret_bound(exploration) == pytest.approx(GOLDEN.regret_bound(optimism, random), rel=1e-12)
+def test_a_law_or_schedule_counts_by_its_least_optimism(exploration, optimism):
+    assert GOLDEN.regret_bound(exploration) == pytest.approx(GOLDEN.regret_bound(optimism), rel=1e-12)
 
 
 @pytest.mark.parametrize("horizon", [180, 181, 187, 199, 239, 240, 1001])
@@ -172,7 +205,7 @@ def test_a_rule_that_forgets_to_explore_can_beat_the_bound():
 
 
 @pytest.mark.parametrize(
-    ("settings", "needed"),
+    ("given_settings", "needed"),
     [
         ({"d": 1}, "a whole number d >= 2, got 1"),
         ({"d": 2.0}, "a whole number d >= 2, got 2.0"),
@@ -189,9 +222,9 @@ def test_a_rule_that_forgets_to_explore_can_beat_the_bound():
         ({"norm_bound": 0.04}, "a gap Delta <= D = 0.04, got 0.0488"),
     ],
 )
-def test_an_instance_outside_the_premises_of_the_proof_is_refused(settings, needed):
+def test_an_instance_outside_the_premises_of_the_proof_is_refused(given_settings, needed):
     with pytest.raises(ValueError, match=f"the lower-bound instance needs {needed}"):
-        LowerBound(**settings)
+        LowerBound(**given_settings)
 
 
 @pytest.mark.parametrize("d", [2, 3, 5, 8])

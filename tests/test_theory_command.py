@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 import kernelbandits as kb
 from kernelbandits import theory
 from kernelbandits.apps.cli import app, exit_code
+from kernelbandits.apps.options import folder
 from kernelbandits.apps.theory import amount, in_words, of_trivial, place_of, spelled_box
-from kernelbandits.catalogue import spelled_law
+from kernelbandits.catalogue import spelled_law, spelled_policy
 from kernelbandits.report import calculation
 from kernelbandits.report.calculation import LATE, LONGEST, Calculation, drawn_horizons, plain
 
@@ -61,7 +62,7 @@ def bare() -> str:
 
 
 def test_the_bare_command_states_its_domain_and_what_the_policy_is_told(bare):
-    assert "Bernoulli(p=0.5) for T = 1000 rounds; R = 1, D = 1, ridge 1" in bare
+    assert "Bernoulli(p=0.5) for T = 1,000 rounds; R = 1, D = 1, ridge 1, delta 0.0005" in bare
     assert "RBF(lengthscale=0.2) on the unit square" in bare
 
 
@@ -78,12 +79,12 @@ def test_the_bare_command_prints_constants_gain_and_bounds_of_the_library(bare):
         row = next(line.split() for line in bare.splitlines() if line.startswith(f" {label} "))
         assert row[-2] == amount(value)
         assert float(row[-1].replace(",", "")) == pytest.approx(100 * value / 2000, rel=1e-3)
-    assert re.search(r"known: the least that is proved +2000 +100 *$", bare, re.M)
+    assert re.search(r"known: the least that is proved +2,000 +100 *$", bare, re.M)
 
 
 def test_the_bare_command_says_plainly_that_the_bound_is_vacuous_and_where_it_is_not(bare):
     assert "\nVacuous at T = 1000: " in bare
-    found = re.search(r"^At T = ([\d,]+) it says something\. If the policy plays with", bare, re.M)
+    found = re.search(r"^Near T = ([\d,]+) it says something\. If .* plays with delta", bare, re.M)
     assert found
     horizon = int(found[1].replace(",", ""))
     gain = theory.information_gain(kb.RBF(0.2), kb.Box((0, 0), (1, 1)), horizon)
@@ -205,9 +206,12 @@ def test_the_arms_of_a_problem_are_those_of_its_seed_and_its_premises_are_said()
     assert any("no function of norm <= 1 has the rewards of hartmann6" in text for text in first["premises"])
     text = said("--law", "point-mass:1", *ARMS)
     assert "the 50 arms of Hartmann (d = 6), seed 0" in text
-    assert "\nPremise: no function of norm <= 1 has the rewards of hartmann6" in text
+    assert "\nDoes not apply here: no function of norm <= 1 has the rewards of hartmann6" in text
     honest = document("--law", "point-mass:1", *ARMS, "--noise-scale", "0.01", "--norm-bound", "3")
     assert honest["premises"] == []
+    assert honest["applies"] is True
+    assert first["applies"] is False
+    assert text.index("Does not apply here") < text.index("Vacuous at T")
 
 
 def test_candidates_make_a_finite_set_of_a_box_or_of_a_problem():
@@ -297,6 +301,9 @@ def test_plot_writes_the_pictures_and_the_document(tmp_path):
     svg = (tmp_path / "theory.svg").read_text()
     for words in (
         "as printed; see errata",
+        "T asked",
+        "upper bound (certified)",
+        "lower bound (reached)",
         "repaired and tightened",
         "trivial",
         "vacuous where grey",
@@ -326,3 +333,108 @@ def test_every_spelling_of_the_help_is_understood():
     for law in re.findall(r'--law "?([a-z][^ "]*)', text):
         if ":" in law:
             spelled_law(law)
+
+
+LOWER = ("--law", "point-mass:1", "--problem", "lower-bound:d=3,horizon=2000")
+
+
+def test_the_lower_bound_stands_beside_the_upper_ones_where_it_holds():
+    arguments = (*LOWER, "--horizon", "2000", "--kernel", "linear")
+    found, text = document(*arguments), said(*arguments)
+    assert found["premises"] == []
+    assert found["lower_bound"] == kb.problem("lower-bound", d=3, horizon=2000).regret_bound(kb.PointMass(1))
+    assert re.search(rf"lower bound \(Theorem 2\) +{amount(found['lower_bound'])} ", text)
+    assert document("--law", "point-mass:1", *ARMS)["lower_bound"] is None
+    seldom = document("--law", "certainty:0.5,0.1", *LOWER[2:], "--horizon", "2000", "--kernel", "linear")
+    assert seldom["lower_bound"] == pytest.approx(0.1 * found["lower_bound"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        (("--horizon", "500", "--kernel", "linear"), "T = 2000 rounds, played are 500"),
+        (("--horizon", "2000"), "the linear kernel"),
+        (("--horizon", "2000", "--kernel", "linear", "--ridge", "2"), "ridge 1, played is 2"),
+        (("--horizon", "2000", "--kernel", "linear", "--noise-scale", "0.1"), "policies are told 0.1 and 1"),
+    ],
+)
+def test_a_lower_bound_whose_premises_are_false_is_none_and_leaves_the_upper_ones_alone(arguments, needed):
+    found = document(*LOWER, *arguments)
+    assert found["lower_bound"] is None
+    assert any(needed in text for text in found["premises"])
+    assert found["applies"] is True
+    assert re.search(r"lower bound \(Theorem 2\) +does not hold", said(*LOWER, *arguments))
+
+
+def test_a_lower_bound_of_fewer_rounds_and_a_horizon_that_nobody_plays_are_answered():
+    found = document(*LOWER, "--horizon", "1000000000", "--kernel", "linear")
+    assert found["lower_bound"] > 0
+    assert found["premises"] == ["the lower bound of lower-bound-3 is one of the first 2000 of 1000000000 rounds"]
+
+
+@pytest.mark.parametrize("domain", [("--dimension", "1"), ("--problem", "branin")])
+@pytest.mark.parametrize(
+    "law", [("step:bernoulli(0.5),bernoulli(0),5000", "--horizon", "1000"), ("decay:1,400,0", "--horizon", "3")]
+)
+def test_a_law_that_is_refused_beyond_the_horizon_is_answered_up_to_it(law, domain, tmp_path):
+    arguments = ("--law", *law, *domain)
+    text = said(*arguments, "--plot", "--output", str(tmp_path))
+    found = json.loads((tmp_path / "theory.json").read_text())
+    assert found["useful"] is None
+    assert f"Beyond T nothing is said: {found['beyond']}." in text
+    assert "C1 = P(w >= 1) > 0 in every round" in found["beyond"]
+    assert "No T up to" not in text
+    assert (tmp_path / "theory.png").exists()
+
+
+def test_a_law_of_one_round_is_not_drawn(capsys, tmp_path):
+    arguments = ("--law", "step:bernoulli(0.5),bernoulli(0),1", "--horizon", "1", "--plot", "--output", str(tmp_path))
+    assert "a plot against T needs a law for more than one round" in refused(capsys, *arguments)
+
+
+def test_bounds_are_named_by_what_they_are_at_this_kernel_and_ridge():
+    text = said("--law", "point-mass:1", "--horizon", "50", "--box", "0,2", "--kernel", "linear", "--ridge", "0.5")
+    assert "trivial, 2 D T sqrt(sup k) " in text
+    assert "% of 2 D T sqrt(sup k)" in text
+    assert "as printed, carried over from ridge 1; see errata E1-E3" in text
+
+
+def test_an_output_that_is_a_file_is_refused_before_anything_is_computed(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(calculation, "growth", None)
+    file = tmp_path / "afile"
+    file.touch()
+    for output in (file, file / "below"):
+        sentence = refused(capsys, "--law", "point-mass:1", "--output", str(output))
+        assert sentence.replace("\n", "") == f"--output needs a folder, got {str(file)!r}"
+    assert folder(None) is None
+    assert folder(tmp_path / "new" / "one") == tmp_path / "new" / "one"
+
+
+def test_that_no_useful_horizon_was_found_or_sought_is_said():
+    rough = ("--law", "point-mass:1", "--horizon", "100", "--kernel", "matern:0.1,0.5", "--dimension", "1")
+    assert "No T up to 10^6 was found at which it says more." in said(*rough)
+    given = said("--law", "point-mass:1", "--gain", "200")
+    assert "was not searched: the gain is given for one T only." in given
+    assert "known: the least that is proved if gamma_T <= the gain given" in given
+    many = said("--law", "point-mass:1", "--problem", "branin", "--candidates", "301")
+    assert "was not searched: there are more than 300 arms." in many
+
+
+@pytest.mark.parametrize("spelling", [*LAWS, "gaussian", "bernoulli(p=0.5)"])
+def test_the_line_to_play_spells_the_policy_of_the_bound(spelling):
+    arguments = ("--law", spelling, "--horizon", "300", "--gain", "20", "--noise-scale", "0.1")
+    text, found = said(*arguments), document(*arguments)
+    line = re.search(r'^play    --policy "(.*)"$', text, re.M)
+    assert line
+    name, settings = spelled_policy(line[1])
+    assert name == "generic-gp"
+    assert settings["exploration"] == spelled_law(spelling) == spelled_law(found["spelled"])
+    assert settings["delta"] == pytest.approx(found["bounds"]["delta"], rel=1e-6)
+    assert settings["noise_scale"] == 0.1
+    assert f"\nlaw     {found['spelled']}\n" in text
+
+
+def test_amounts_have_their_thousands_apart():
+    assert [amount(value) for value in (12.3456, 999.94, 999.96, 1234.5, 2e6, 3e12)] == [
+        "12.35", "999.9", "1,000", "1,234", "2,000,000", "3e+12"
+    ]  # fmt: skip

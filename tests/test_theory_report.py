@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import kernelbandits as kb
@@ -20,9 +22,10 @@ from kernelbandits.policies import DMMUCB, GenericGP
 from kernelbandits.problems import GaussianNoise
 from kernelbandits.report import figures
 from kernelbandits.report import theory as section
-from kernelbandits.report.figures.theory import alternating, how_vacuous
+from kernelbandits.report.figures.theory import alternating, draw_regrets, how_vacuous, line_handles, names_across
 from kernelbandits.report.guarantees import (
     BANDED,
+    Guarantee,
     Proved,
     ceiling_of,
     greatest,
@@ -240,18 +243,20 @@ def test_the_section_holds_figure_table_and_numbers(page, found):
     text = (page / "report.html").read_text()
     part = text[text.index("<h2>Theory</h2>") : text.index("<h2>Summary</h2>")]
     assert "<svg" in part
-    assert {"theory.png", "theory.svg"} <= {path.name for path in page.iterdir()}
+    assert {"theory.png", "theory.svg", "theory.csv"} <= {path.name for path in page.iterdir()}
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in part.splitlines() if line.startswith("<tr><td")]
     assert len(rows) == len(found)
     by_name = {row[0]: row for row in rows}
     ucb = found["Simple-UCB (delta=0.001)"]
     shown = by_name["Simple-UCB (delta=0.001)"]
-    assert float(shown[1]) == pytest.approx(ucb.regret[-1], rel=1e-3)
-    assert float(shown[2]) == pytest.approx(ucb.proved.bound[-1], rel=1e-3)
-    assert float(shown[3]) == 2 * HORIZON
-    assert float(shown[4]) == pytest.approx(100 * ucb.proved.share, abs=0.5)
-    assert float(shown[6]) == pytest.approx(ucb.log_det[-1] / 2, rel=1e-3)
-    assert float(shown[7]) == pytest.approx(ucb.gain[-1], rel=1e-3)
+    assert float(shown[1]) == 0.001
+    assert float(shown[2]) == pytest.approx(ucb.regret[-1], rel=1e-3)
+    assert float(shown[3]) == pytest.approx(ucb.proved.bound[-1], rel=1e-3)
+    assert float(shown[4]) == 2 * HORIZON
+    assert float(shown[5]) == pytest.approx(100 * ucb.proved.share, abs=0.5)
+    assert float(shown[7]) == pytest.approx(ucb.log_det[-1] / 2, rel=1e-3)
+    assert float(shown[8]) == pytest.approx(ucb.gain[-1], rel=1e-3)
+    assert "at least" not in part
     verdicts = {name: row[-1] for name, row in by_name.items()}
     for label in BOUNDED:
         expected = "no: vacuous, above 2DT" if found[label].proved.share >= 1 else "yes"
@@ -259,13 +264,106 @@ def test_the_section_holds_figure_table_and_numbers(page, found):
     assert "yes" in verdicts.values()
     assert "no: vacuous, above 2DT" in verdicts.values()
     assert verdicts["GP-TS"] == "no bound: none is computed for it"
-    assert by_name["GP-TS"][2:6] == ["–"] * 4
+    assert by_name["GP-TS"][3:7] == ["–"] * 4
+
+
+def test_the_csv_holds_the_same_numbers_unrounded(page, found):
+    table = pd.read_csv(page / "theory.csv").set_index("policy")
+    assert list(table.index) == list(found)
+    assert set(table.problem) == {"rkhs1"}
+    for label, row in found.items():
+        line = table.loc[label]
+        assert line.regret == pytest.approx(row.regret[-1], rel=1e-12)
+        assert line.information_gain_realised == pytest.approx(row.log_det[-1] / 2, rel=1e-12)
+        assert line.information_gain_upper == pytest.approx(row.gain[-1], rel=1e-12)
+        assert math.isnan(line.lower_bound)
+        if isinstance(row.proved, Proved):
+            expected = [row.proved.bound[-1], row.proved.trivial[-1], row.delta]
+            assert line[["bound", "trivial", "delta"]].tolist() == pytest.approx(expected, rel=1e-12)
+            assert math.isnan(line.printed) == (row.proved.printed is None)
+            assert line.says_something == (row.proved.share < 1)
+        else:
+            assert math.isnan(line.bound)
+            assert line.why_not == f"no bound: {row.proved}"
+
+
+def test_a_premise_that_fails_stands_in_the_csv():
+    proved = Proved(np.array([1.0]), np.array([2.0]), None)
+    one = np.array([1.0])
+    row = Guarantee("it", np.array([1]), one, one, np.array([1]), one, 1.0, proved)
+    frame = section.theory_frame({"p": [row]}, {"p": {"it": ["R is false"]}})
+    assert frame.why_not.tolist() == ["its premises fail; R is false"]
+    assert not frame.says_something.any()
+
+
+@pytest.fixture(scope="module")
+def losing():
+    """The instance of the lower bound: rules it speaks of, two told other things, one of another kind."""
+    policies = (
+        "simple-ucb",
+        "simple-gaussian:delta=0.001",
+        "simple-ucb:ridge=2",
+        "simple-ucb:norm_bound=0.1",
+        "amm-ucb",
+    )
+    told = {"noise_scale": 1.0, "norm_bound": 1.0, "engine": "numpy"}
+    world = kb.problem("lower-bound", d=3, horizon=200)
+    return run_experiment(world, policies, kernel=kb.Linear(), horizon=200, seeds=2, **told)
+
+
+def test_the_lower_bound_stands_where_it_holds(losing):
+    (world,) = losing.problems
+    rows = guarantees(losing)[world.name]
+    laws = (kb.PointMass(1.0), kb.Gaussian(0, 1))
+    assert [row.least for row in rows] == [*(world.regret_bound(law) for law in laws), None, None, None]
+    assert all(0 < row.least <= row.regret[-1] for row in rows[:2])
+    text = "".join(section.problem_parts(rows, section.failing_premises(losing, world.name)))
+    assert "<th>at least</th>" in text
+    lines = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in text.splitlines() if line.startswith("<tr><td")]
+    assert [line[3] == "–" for line in lines] == [False, False, True, True, True]
+    assert float(lines[0][3]) == pytest.approx(rows[0].least, rel=1e-3)
+
+
+def test_no_lower_bound_where_the_instance_was_made_for_more_rounds():
+    world = kb.problem("lower-bound", d=3, horizon=200)
+    results = run_experiment(world, "simple-ucb", kernel=kb.Linear(), horizon=50, seeds=1, engine="numpy")
+    assert guarantees(results)[world.name][0].least is None
+
+
+def test_only_bounds_are_not_solid(losing):
+    rows = guarantees(losing)[losing.problems[0].name]
+    axis = Figure().subplots()
+    draw_regrets(axis, rows, losing.labels)
+    regrets = [line for line in axis.lines if line.get_marker() != "None"]
+    assert len(regrets) == len(rows)
+    assert {line.get_linestyle() for line in regrets} == {"-"}
+    assert len({(line.get_color(), line.get_marker()) for line in regrets}) == len(rows)
+    level = [line for line in axis.lines if rows[0].least in line.get_ydata()]
+    assert [line.get_color() for line in level] == [regrets[0].get_color()]
+
+
+def test_names_of_the_legend_have_room():
+    assert names_across(["short"] * 9, 4.4) == 3
+    assert names_across(["x" * 80], 4.4) == 1
+    assert all(0.75 + 0.08 * len(line.get_label()) <= 4.5 for line in line_handles(lower=True))
 
 
 def test_a_report_has_no_theory_unless_asked(played, tmp_path):
     report.write_run(played, tmp_path)
     assert "<h2>Theory</h2>" not in (tmp_path / "report.html").read_text()
     assert not (tmp_path / "theory.svg").exists()
+
+
+def test_a_report_without_theory_removes_that_of_an_earlier_run(played, tmp_path):
+    report.write_run(played, tmp_path, theory=True)
+    report.write_run(played, tmp_path)
+    assert not list(tmp_path.glob("theory.*"))
+
+
+def test_a_report_leaves_the_drawing_of_the_command_theory_alone(played, tmp_path):
+    (tmp_path / "theory.svg").write_text("of the command theory")
+    report.write_run(played, tmp_path)
+    assert (tmp_path / "theory.svg").exists()
 
 
 def test_the_command_run_sets_bounds_beside_regrets_on_demand(tmp_path):

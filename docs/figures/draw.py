@@ -81,7 +81,7 @@ def draw_constants(folder: Path) -> None:
         right.set_yticks([0, 1, 2, 5, 10, 20, 40], ["0", "1", "2", "5", "10", "20", "40"])
         right.set_ylim(-0.05, 60)
         dress(left, "C2 = E max |w|", "horizon T", legend="upper left")
-        dress(right, "C3 (solid) and C3′ (dashed)", "horizon T", legend=None)
+        dress(right, "C3 (solid), C3′ (dashed); colours as at left", "horizon T", legend=None)
 
 
 def draw_growth(folder: Path) -> None:
@@ -134,6 +134,7 @@ def draw_band(folder: Path) -> None:
             play(policy, instance, rounds, streams, "numpy")
             draw_bands(axis, instance, policy.posterior, told, order)
             dress(axis, f"after {rounds} rounds", "arm x", "linear", legend=None)
+            axis.set_ylabel("f")
         axes[0].legend(fontsize=8.5, frameon=False, loc="upper left", ncols=3)
 
 

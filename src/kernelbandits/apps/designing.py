@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +16,7 @@ from rich.table import Table
 
 from kernelbandits import checks
 from kernelbandits.apps import progress, screen
-from kernelbandits.apps.options import Form, Format, Quiet
+from kernelbandits.apps.options import Form, Format, Quiet, folder
 from kernelbandits.catalogue import LAWS, spelled_kernel, spelled_noise, spelled_problem, to_plain
 from kernelbandits.catalogue.plain import arguments
 from kernelbandits.theory.designer import FAMILIES, FORMULAS, DesignedLaw, RatedLaw, best_law
@@ -29,7 +31,8 @@ Families: {", ".join(FAMILIES)}. The bound knows a law by one factor, {FORMULAS[
 answer is UCB wherever the family has it; a budget limits E|w|, how much is explored on average.
 
 With `--simulate` the law, UCB and the paper's choices play the same problems and seeds; `--plot` draws the factor along
-the family and, if played, regret against factor.
+the family and, if played, regret against factor. Options of the game (--problem, --seeds, --kernel, --noise-scale,
+--ridge, --delta, --noise, --workers, --engine) need it beside them; --norm-bound also decides the delta to play with.
 
 Examples:
 
@@ -45,10 +48,17 @@ Examples:
 """
 DEFAULT_PROBLEM = "hartmann6"
 COLUMNS = "to the designed law: the mean difference, paired by seed, and its interval; ranks: by factor | by regret."
+UNPLAYED = (
+    "Nothing was played: the bound is usually vacuous at such T, above 2DT, and does not order laws by their regret "
+    "(docs/theory.md); --simulate shows what they do."
+)
 FILES = Path("results/design")
+GAME = ("problem", "seeds", "kernel", "noise_scale", "ridge", "delta", "noise", "workers", "engine")
+"""Options that say nothing without --simulate."""
 
 
 def design(
+    context: typer.Context,
     family: Annotated[str, typer.Option(help=f"One of {', '.join(FAMILIES)}.")],
     horizon: Annotated[int, typer.Option(help="Rounds T, at least 3.")] = 1000,
     objective: Annotated[str, typer.Option(help="repaired, tight or printed.")] = "repaired",
@@ -72,10 +82,14 @@ def design(
     engine: Annotated[str, typer.Option(help="auto, numba or numpy.")] = "auto",
     quiet: Quiet = False,
 ) -> None:
-    checks.needs(simulate or not problem, "--problem", "--simulate beside it", problem)
+    if not simulate:
+        only_for_games(context)
     screen.listen(quiet)
+    files = folder(output or (FILES if plot else None))
     given = {"values": values, "scale": scale, "last": last}
     options = {name: value for name, value in given.items() if value is not None}
+    taken(family, options)
+    proved = proved_delta(norm_bound, horizon)
     with progress.waiting("designing", quiet):
         found = best_law(family, horizon, objective=objective, budget=budget, **options)
     told = {"noise_scale": noise_scale, "norm_bound": norm_bound, "ridge": ridge, "delta": delta}
@@ -83,13 +97,34 @@ def design(
     law = spelled_noise(noise) if noise else None
     named = [spelled_problem(text, noise=law) for text in problem or [DEFAULT_PROBLEM]] if simulate else []
     played = simulated(found, named, workers, quiet, settings) if simulate else ()
-    folder = output or (FILES if plot else None)
-    if folder:
-        write(found, played, folder, plot, quiet)
+    if files:
+        write(found, played, files, plot, quiet)
     if form is Format.json:
         typer.echo(as_json(found, played))
     elif not quiet:
-        show(found, played, folder)
+        show(found, played, files, proved)
+
+
+def only_for_games(context: typer.Context) -> None:
+    """Refuse options of a game that is not played."""
+    for name in GAME:
+        source = context.get_parameter_source(name)
+        typed = source is not None and source.name == "COMMANDLINE"
+        checks.needs(not typed, f"--{name.replace('_', '-')}", "--simulate beside it", context.params[name])
+
+
+def taken(family: str, options: Iterable[str]) -> None:
+    """Refuse options of other families."""
+    known = inspect.signature(FAMILIES[family]).parameters if family in FAMILIES else options
+    for name in options:
+        if name not in known:
+            raise ValueError(f"the family {family} takes no --{name}")
+
+
+def proved_delta(norm_bound: float, horizon: int) -> float:
+    """min(1, 1 / (2 D T)), for which the repaired bound is proved."""
+    size = 2 * checks.positive("design", "norm_bound", norm_bound) * horizon
+    return 1 / max(1.0, size)
 
 
 def simulated(
@@ -109,16 +144,16 @@ def simulated(
         return compare(laws, problems, mapper=mapper, watch=watch, **settings)
 
 
-def write(found: DesignedLaw, played: tuple[Comparison, ...], folder: Path, plot: bool, quiet: bool) -> None:
+def write(found: DesignedLaw, played: tuple[Comparison, ...], files: Path, plot: bool, quiet: bool) -> None:
     """design.json, and the figure."""
     from kernelbandits.report import figures
     from kernelbandits.report.figures.design import design_figure
 
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "design.json").write_text(as_json(found, played) + "\n", encoding="utf-8")
+    files.mkdir(parents=True, exist_ok=True)
+    (files / "design.json").write_text(as_json(found, played) + "\n", encoding="utf-8")
     if plot and figures.available():
         with progress.waiting("drawing", quiet):
-            design_figure(found, played, folder / "design")
+            design_figure(found, played, files / "design")
 
 
 def as_json(found: DesignedLaw, played: tuple[Comparison, ...]) -> str:
@@ -153,13 +188,12 @@ def plain_interval(interval: Interval) -> dict[str, float | None]:
     return {name: value if math.isfinite(value) else None for name, value in interval._asdict().items()}
 
 
-def show(found: DesignedLaw, played: tuple[Comparison, ...], folder: Path | None) -> None:
+def show(found: DesignedLaw, played: tuple[Comparison, ...], files: Path | None, proved: float) -> None:
     console = screen.out()
     console.print(escape(found.sentence), soft_wrap=True)
     console.print(f"\nlaw     {escape(spelled(found.law))}", soft_wrap=True, highlight=False)
-    console.print(
-        f'play    --policy "generic-gp:exploration={escape(nested(found.law))}"', soft_wrap=True, highlight=False
-    )
+    policy = f"generic-gp:exploration={nested(found.law)},delta={proved:.7g}"
+    console.print(f'play    --policy "{escape(policy)}"', soft_wrap=True, highlight=False)
     c = found.constants
     console.print(f"has     C1 {c.c1:.6f}   C2 {c.c2:.6f}   C3 {c.c3:.6f}   C3' {c.c3_tight:.6f}\n", highlight=False)
     shown = table(f"The factor {FORMULAS[found.objective]}, T = {found.horizon}", ("factor", "E|w|"))
@@ -170,8 +204,10 @@ def show(found: DesignedLaw, played: tuple[Comparison, ...], folder: Path | None
         show_comparison(item)
     if played:
         console.print(escape(COLUMNS), style="dim")
-    if folder:
-        console.print(f"Written to {escape(str(folder))}", soft_wrap=True)
+    else:
+        console.print(escape(UNPLAYED), soft_wrap=True)
+    if files:
+        console.print(f"Written to {escape(str(files))}", soft_wrap=True)
 
 
 def show_comparison(item: Comparison) -> None:

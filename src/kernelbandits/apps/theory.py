@@ -16,12 +16,12 @@ from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks
 from kernelbandits.apps import progress, screen
-from kernelbandits.apps.options import Form, Format, Quiet
+from kernelbandits.apps.options import Form, Format, Quiet, folder
 from kernelbandits.domains import Arms, Box
+from kernelbandits.problems import LowerBound
 from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:
-    from kernelbandits.kernels import Kernel
     from kernelbandits.problems import Problem
     from kernelbandits.report.calculation import Calculation
 
@@ -79,55 +79,64 @@ def theory(
     from kernelbandits.report.calculation import Calculation
 
     screen.listen(quiet)
+    files = folder(output or (FILES if plot else None))
     if plot:
         screen.engine_notice("numpy", quiet)
-    chosen, place = spelled_kernel(kernel), place_of(problem, box, dimension, candidates, seed)
-    found = Calculation(
-        spelled_law(law),
-        horizon,
-        chosen,
-        place.domain,
-        place.words,
-        noise_scale=noise_scale,
-        norm_bound=norm_bound,
-        ridge=ridge,
-        delta=delta,
-        gain=gain,
-        premises=place.premises(chosen, noise_scale, norm_bound),
-    )
-    with threadpool_limits(limits=1):
-        with progress.waiting("calculating", quiet):
-            calculated(found, plot)
-        if not quiet:
-            typer.echo(as_json(found)) if form is Format.json else show(found)
-        if plot or output:
-            write(found, output or FILES, plot, quiet or form is Format.json)
+    with threadpool_limits(limits=1), progress.waiting("calculating", quiet):
+        place = place_of(problem, box, dimension, candidates, seed)
+        found = Calculation(
+            spelled_law(law),
+            horizon,
+            spelled_kernel(kernel),
+            place.domain,
+            place.words,
+            noise_scale=noise_scale,
+            norm_bound=norm_bound,
+            ridge=ridge,
+            delta=delta,
+            gain=gain,
+            problem=place.problem,
+            seed=seed,
+            spelled=tidy(law),
+        )
+        calculated(found, plot)
+        if files:
+            write(found, files, plot)
+    if not quiet:
+        typer.echo(as_json(found)) if form is Format.json else show(found, files)
 
 
 def calculated(found: Calculation, plot: bool) -> None:
-    """All that may be refused, before a word is printed."""
-    for name in ("bound", "theorems", "sublinear", *(["against_horizon"] if plot else [])):
+    """All that takes time or may be refused, before a word is printed."""
+    names = ("bound", "theorems", "premises", "lower_bound", "useful", "sublinear")
+    for name in (*names, *(["against_horizon"] if plot else [])):
         getattr(found, name)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A domain, and the problem and seed whose arms it has."""
+    """A domain, and the problem whose arms it has."""
 
     domain: Arms | Box
     words: str
     problem: Problem | None = None
-    seed: int = 0
 
-    def premises(self, kernel: Kernel, noise_scale: float, norm_bound: float) -> tuple[str, ...]:
-        """What a run on the problem would say of R and D."""
-        from kernelbandits.experiment import Cell, Contender
-        from kernelbandits.experiment.premises import on_problem
 
-        if self.problem is None:
-            return ()
-        cell = Cell(self.problem, Contender("", "random"), kernel, 1, (self.seed,))
-        return tuple(on_problem(cell, [{"policy": "random", "noise_scale": noise_scale, "norm_bound": norm_bound}]))
+def tidy(law: str) -> str:
+    """The law as it was spelled, with a colon and no blanks: gaussian( 0, 1) -> gaussian:0,1."""
+    from kernelbandits.catalogue.spelling import split
+
+    name, given = split(law)
+    return f"{name}:{','.join(given)}" if given else name
+
+
+def played(found: Calculation) -> str:
+    """The policy of the bound, as `run` takes it; R, D and ridge only where they are not 1."""
+    name, _, given = (found.spelled or "").partition(":")
+    told = {name: getattr(found, name) for name in ("noise_scale", "norm_bound", "ridge")}
+    others = "".join(f",{name}={value:.7g}" for name, value in told.items() if value != 1)
+    law = f"{name}({given})" if given else name
+    return f'--policy "generic-gp:exploration={law},delta={found.bound.delta:.7g}{others}"'
 
 
 def place_of(problem: str | None, box: str | None, dimension: int | None, candidates: int | None, seed: int) -> Place:
@@ -139,7 +148,7 @@ def place_of(problem: str | None, box: str | None, dimension: int | None, candid
     if problem is not None:
         chosen = spelled_problem(problem, candidates=candidates)
         arms = chosen.instance(Streams(seed)).domain
-        return Place(arms, f"the {len(arms)} arms of {chosen.title}, seed {seed}", chosen, seed)
+        return Place(arms, f"the {len(arms)} arms of {chosen.title}, seed {seed}", chosen)
     whole = spelled_box(box) if box is not None else Box((0.0,) * (dimension or 2), (1.0,) * (dimension or 2))
     if candidates is None:
         return Place(whole, in_words(whole))
@@ -163,17 +172,20 @@ def in_words(box: Box) -> str:
     return " x ".join(f"[{low:g}, {high:g}]" for low, high in zip(box.lower, box.upper, strict=True))
 
 
-def show(found: Calculation) -> None:
+def show(found: Calculation, files: Path | None) -> None:
     """The law, its constants, the gain, the bounds, and what to make of them."""
-    told = f"R = {found.noise_scale:g}, D = {found.norm_bound:g}, ridge {found.ridge:g}"
+    told = f"R = {found.noise_scale:g}, D = {found.norm_bound:g}, ridge {found.ridge:g}, delta {found.bound.delta:.4g}"
     out = screen.out()
-    out.print(escape(f"{found.law} for T = {found.horizon} rounds; {told}"), highlight=False)
-    out.print(escape(f"{found.kernel} on {found.place}"), highlight=False)
-    out.print(constants_table(found))
-    out.print(bounds_table(found))
-    out.print(theorems_table(found))
+    for line in (f"{found.law} for T = {found.horizon:,} rounds; {told}", f"{found.kernel} on {found.place}", ""):
+        out.print(escape(line), highlight=False, soft_wrap=True)
+    for line in (f"law     {found.spelled}", f"play    {played(found)}"):
+        out.print(escape(line), highlight=False, soft_wrap=True)
+    for table in (constants_table(found), bounds_table(found), theorems_table(found)):
+        out.print(table)
     for sentence in sentences(found):
         out.print(escape(sentence), highlight=False, soft_wrap=True)
+    if files:
+        out.print(f"Written to {escape(str(files))}", soft_wrap=True)
 
 
 def constants_table(found: Calculation) -> Table:
@@ -192,10 +204,16 @@ def enclosed(lower: float, upper: float) -> str:
 
 
 def bounds_table(found: Calculation) -> Table:
-    shown, bound = numbers(("bound of the expected regret", "value", "% of 2DT"), left=(0,)), found.bound
-    for name, label in bound.labels.items():
+    bound = found.bound
+    shown = numbers(("bound of the expected regret", "value", f"% of {bound.trivial_name}"), left=(0,))
+    for name, label in found.labels.items():
         shown.add_row(escape(label), *of_trivial(getattr(bound, name), bound.trivial))
-    shown.add_row("known: the least that is proved", *of_trivial(bound.value, bound.trivial), style="bold")
+    known = "known: the least that is proved" + (" if gamma_T <= the gain given" if found.gain is not None else "")
+    shown.add_row(known, *of_trivial(bound.value, bound.trivial), style="bold")
+    if isinstance(found.problem, LowerBound):
+        lower = found.lower_bound
+        cells = ("does not hold", "") if lower is None else of_trivial(lower, bound.trivial)
+        shown.add_row("lower bound (Theorem 2)", *cells)
     return shown
 
 
@@ -210,12 +228,12 @@ def theorems_table(found: Calculation) -> Table:
 
 
 def of_trivial(value: float, trivial: float) -> tuple[str, str]:
-    return amount(value), f"{100 * value / trivial:,.4g}" if value < 100 * trivial else f"{100 * value / trivial:,.0f}"
+    return amount(value), amount(100 * value / trivial)
 
 
 def amount(value: float) -> str:
     """Four digits, the thousands apart; an exponent only where nobody could count them."""
-    return f"{value:.4g}" if value < 10_000 or value >= 1e12 else f"{value:,.0f}"
+    return f"{value:.4g}" if value < 999.95 or value >= 1e12 else f"{value:,.0f}"
 
 
 def numbers(headings: Sequence[str], left: Container[int]) -> Table:
@@ -228,13 +246,26 @@ def numbers(headings: Sequence[str], left: Container[int]) -> Table:
 
 
 def sentences(found: Calculation) -> Iterator[str]:
-    """What to make of the numbers."""
+    """What to make of the numbers; what makes them nothing comes first."""
+    yield from (f"Does not apply here: {sentence}." for sentence in found.broken)
     yield found.bound.sentence
-    if found.useful is not None and found.bound.vacuous:
-        yield f"At T = {found.useful.constants.horizon:,} it says something. {found.useful.sentence}"
+    if found.bound.vacuous:
+        yield from elsewhere(found)
     if found.sublinear is not None:
         yield found.sublinear.sentence
-    yield from (f"Premise: {sentence}." for sentence in found.premises)
+    if found.beyond is not None:
+        yield f"Beyond T nothing is said: {found.beyond}."
+    yield from (f"Premise: {sentence}." for sentence in found.premises if sentence not in found.broken)
+
+
+def elsewhere(found: Calculation) -> Iterator[str]:
+    """At which other T a vacuous bound says something; it is searched on a grid."""
+    if found.useful is not None:
+        yield f"Near T = {found.useful.constants.horizon:,} it says something. {found.useful.sentence}"
+    elif found.unsearched:
+        yield f"A T at which it says more was not searched: {found.unsearched}."
+    elif found.beyond is None:
+        yield f"No T up to 10^{found.searched} was found at which it says more."
 
 
 def as_json(found: Calculation) -> str:
@@ -244,13 +275,11 @@ def as_json(found: Calculation) -> str:
     return json.dumps(plain(found), indent=2, ensure_ascii=False)
 
 
-def write(found: Calculation, folder: Path, plot: bool, quiet: bool) -> None:
+def write(found: Calculation, files: Path, plot: bool) -> None:
     """theory.json, and with `plot` theory.png and theory.svg."""
     from kernelbandits.report import figures
 
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "theory.json").write_text(as_json(found) + "\n", encoding="utf-8")
+    files.mkdir(parents=True, exist_ok=True)
+    (files / "theory.json").write_text(as_json(found) + "\n", encoding="utf-8")
     if plot and figures.available():
-        figures.calculation_figure(found, folder / "theory")
-    if not quiet:
-        screen.out().print(f"Written to {escape(str(folder))}", soft_wrap=True)
+        figures.calculation_figure(found, files / "theory")

@@ -25,7 +25,7 @@ SAME = 1e-7
 
 
 CLEAR = 0.5
-"""A correlation of ranks that counts as agreement."""
+"""A correlation of ranks that counts as a tendency."""
 
 
 class Interval(NamedTuple):
@@ -59,7 +59,7 @@ class Comparison:
     correlation: float
     """Of the ranks by factor and by mean regret (Spearman): 1 where the bound orders the laws rightly."""
     by_seed: Interval
-    """The same for the regrets of single seeds."""
+    """The same for the regrets of single seeds, its interval cut to [-1, 1]."""
     with_mean_abs: float
     """The correlation of the ranks by E|w| and by mean regret: above 0 those who explored less lost less."""
 
@@ -67,11 +67,16 @@ class Comparison:
     def sentence(self) -> str:
         """Whether the bound orders the laws as they do."""
         first, best = min(self.laws, key=by_factor), min(self.laws, key=by_regret)
-        verb = "agrees" if self.correlation >= CLEAR else "disagrees" if self.correlation <= -CLEAR else "says little"
         ranks = f"rank correlation with regret: factor {self.correlation:+.2f}, E|w| {self.with_mean_abs:+.2f}"
         bound = f"Least factor: {first.rated.name}, {first.rank_by_regret:g} of {len(self.laws)} by regret."
         found = f"Least regret: {best.rated.name}, {best.rank_by_factor:g} by factor."
-        return f"{self.title}: the bound {verb} ({ranks}). {bound} {found}"
+        return f"{self.title}: over {len(self.laws)} laws the bound {self.tendency} ({ranks}). {bound} {found}"
+
+    @property
+    def tendency(self) -> str:
+        """A few laws show no more than a tendency."""
+        clear = abs(self.correlation) >= CLEAR
+        return f"tends to {'agree' if self.correlation > 0 else 'disagree'}" if clear else "says little"
 
 
 def by_factor(law: PlayedLaw) -> float:
@@ -133,13 +138,18 @@ def compared(results: Results, problem: Problem, laws: Sequence[RatedLaw]) -> Co
         PlayedLaw(law, interval(mine), interval(mine - regrets[0]), float(bound), float(place))
         for law, mine, bound, place in rows
     )
-    agreement = correlation(factors, placed), interval(seeds), correlation(explored, placed)
+    agreement = correlation(factors, placed), cut(interval(seeds)), correlation(explored, placed)
     return Comparison(problem.name, problem.title, played, *agreement)
 
 
 def interval(samples: Array) -> Interval:
     mean, half = float(samples.mean()), float(half_width(samples))
     return Interval(mean, mean - half, mean + half)
+
+
+def cut(found: Interval) -> Interval:
+    """The part in [-1, 1], where correlations are."""
+    return Interval(found.mean, max(found.low, -1.0), min(found.high, 1.0))
 
 
 def ranks(values: Array) -> Array:

@@ -31,21 +31,29 @@ JUDGES: Mapping[str, Judge] = {
     "lower-bound": above_lower_bound,
     **ERRATA,
 }
+SLOWEST = ("coverage", "regret", "optimism", "lower-bound", "E10", "engine", "martingale")
+"""They are started first, so that the last process at work is not one of them alone."""
 USUAL = Effort()
 
 
-def hear(names: Iterable[str] | None = None, effort: Effort = USUAL, mapper: Mapper = map) -> Iterator[Finding]:
-    """What the named judges find, in their order; all of them without names."""
+def hear(names: Iterable[str] | str | None = None, effort: Effort = USUAL, mapper: Mapper = map) -> Iterator[Finding]:
+    """What the named judges find, in their order; all of them without names. One name may stand alone."""
     for findings in mapper(partial(heard, effort), named(names)):
         yield from findings
 
 
-def named(names: Iterable[str] | None = None) -> list[str]:
+def named(names: Iterable[str] | str | None = None) -> list[str]:
     """Known names, each once; "errata" stands for all of the paper's slips."""
-    given = JUDGES if names is None else [part for name in names for part in (ERRATA if name == "errata" else [name])]
+    wanted = JUDGES if names is None else [names] if isinstance(names, str) else names
+    given = [part for name in wanted for part in (ERRATA if name == "errata" else [name])]
     for name in given:
         checks.one_of("the court", "judges", name, [*JUDGES, "errata"])
     return list(dict.fromkeys(given))
+
+
+def slowest_first(names: Iterable[str]) -> list[str]:
+    """The same names in the order in which several processes should begin with them."""
+    return sorted(names, key=lambda name: SLOWEST.index(name) if name in SLOWEST else len(SLOWEST))
 
 
 def heard(effort: Effort, name: str) -> list[Finding]:

@@ -6,7 +6,6 @@ closed form: the widths themselves, and how many games a band of delta 1/2 loses
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from kernelbandits.checks import Array
 from kernelbandits.judges import oracle
 from kernelbandits.judges.claims import CLAIMS, Claim
-from kernelbandits.judges.finding import Effort, Finding, verdict
+from kernelbandits.judges.finding import FALSE_ALARM, Effort, Finding, allowed, share, verdict
 from kernelbandits.judges.orthonormal import FORMS, Form, loses
 from kernelbandits.judges.worlds import CHASED, World
 from kernelbandits.policies import Choice
@@ -24,8 +23,8 @@ from kernelbandits.problems import Instance, MovingInstance
 from kernelbandits.streams import Streams
 
 ROUNDING = 1e-9
-SLACK = 3
-"""Standard errors by which a rate may exceed its bound."""
+LEAST, FEW = 40, 24
+"""Runs in a first look, and where a claim is slow to judge."""
 UNLIKE = replace(CHASED, noise_scale=0.7, norm_bound=0.4)
 """R and D that cannot be taken for each other, nor for their squares."""
 
@@ -43,31 +42,28 @@ def coverage(effort: Effort) -> Iterator[Finding]:
 def covered(name: str, claim: Claim, effort: Effort) -> Finding:
     """f leaves the band in a share of at most delta of the runs, in every world of the claim."""
     counts = [(world, *failures(claim, world, effort)) for world in claim.worlds]
+    limits = [allowed(claim.delta, runs) for _, _, runs in counts]
+    chance = dict.fromkeys(f"{limit} of {runs}" for limit, (_, _, runs) in zip(limits, counts, strict=True))
     never = "" if any(lost for _, lost, _ in counts) else "; never left: a loose band, or a mild test"
     return Finding(
         "coverage",
         f"{name}: {claim.says}",
-        f"left in <= {claim.delta:g} of the runs",
-        ", ".join(f"{lost / runs:.3f} ({world.name})" for world, lost, runs in counts),
-        verdict(all(lost <= allowed(claim.delta, runs) for _, lost, runs in counts)),
-        detail=f"{' + '.join(str(runs) for _, _, runs in counts)} runs, {SLACK} standard errors{never}",
+        f"left in <= {claim.delta:g} of the runs (chance allows {', '.join(chance)})",
+        ", ".join(share(lost, runs, world.name) for world, lost, runs in counts),
+        verdict(all(lost <= limit for (_, lost, _), limit in zip(counts, limits, strict=True))),
+        detail=f"chance allows the least k with P(Bin(runs, {claim.delta:g}) > k) <= {FALSE_ALARM:g}{never}",
     )
 
 
 def failures(claim: Claim, world: World, effort: Effort) -> tuple[int, int]:
     """In how many runs f ever left the band, and of how many."""
-    runs = effort.runs(round(world.runs * claim.share), least=20 if claim.share == 1 else 12)
+    runs = effort.runs(round(world.runs * claim.share), least=LEAST if claim.share == 1 else FEW)
     return sum(left(claim, world, seed) for seed in seeds(effort, runs)), runs
 
 
 def seeds(effort: Effort, runs: int) -> range:
     """Other games for every seed of the effort."""
     return range(effort.seed * 10**6, effort.seed * 10**6 + runs)
-
-
-def allowed(delta: float, runs: int) -> float:
-    """runs delta + 3 sqrt(runs delta (1 - delta)): as many failures as chance explains."""
-    return runs * delta + SLACK * math.sqrt(runs * delta * (1 - delta))
 
 
 def left(claim: Claim, world: World, seed: int) -> bool:

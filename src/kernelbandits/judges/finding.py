@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import bdtrc
 
 from kernelbandits import checks
 
 HOLDS, FAILS = "holds", "fails"
+FALSE_ALARM = 0.00135
+"""How often chance alone may break a bound on a share: as often as a normal law is three sd above its mean."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,16 @@ def counted(judge: str, statement: str, wanted: Mapping[str, int], right: Mappin
 def standard_error(chance: float, runs: int) -> float:
     """sqrt(p (1 - p) / n) of a share."""
     return math.sqrt(max(chance * (1 - chance), 0.0) / runs)
+
+
+def allowed(delta: float, runs: int) -> int:
+    """The least k with P(Bin(runs, delta) > k) <= 0.00135: as many failures as chance explains."""
+    return int((bdtrc(np.arange(runs + 1), runs, delta) <= FALSE_ALARM).argmax())
+
+
+def share(count: int, runs: int, *more: str) -> str:
+    """0.200 (3 of 15)"""
+    return f"{count / runs:.3f} ({', '.join((f'{count} of {runs}', *more))})"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelbandits.checks import Array
 from kernelbandits.judges import oracle
-from kernelbandits.judges.finding import Effort, Finding, identity, standard_error, verdict
+from kernelbandits.judges.finding import FALSE_ALARM, Effort, Finding, allowed, identity, share, verdict
 from kernelbandits.kernels import Linear
 from kernelbandits.policies import IndexPolicy, WhitehouseUCB
 from kernelbandits.streams import Streams
@@ -111,12 +111,13 @@ def rate_findings(noise: str, chase: Chase, delta: float) -> Iterator[Finding]:
 
 def rate_finding(noise: str, delta: float, left: Any) -> Finding:
     """At most delta; at delta 1/2 more than nothing, or the bound is wider than it need be."""
-    rate, allowed = float(left.mean()), delta + 3 * standard_error(delta, len(left))
-    wide = delta == 0.5 and rate == 0
-    statement = f"P(S_t ever beyond that radius), delta {delta:g}, {noise} noise, {len(left)} runs"
-    predicted = f"in (0, {delta:g}]" if delta == 0.5 else f"<= {delta:g}"
-    detail = f"3 s.e. above, {allowed:.3f}; none at all at delta 1/2 would mean a bound too wide"
-    return Finding(NAME, statement, predicted, f"{rate:.3f}", verdict(rate <= allowed and not wide), detail=detail)
+    count, runs = int(left.sum()), len(left)
+    most, wide = allowed(delta, runs), delta == 0.5 and count == 0
+    statement = f"P(S_t ever beyond that radius), delta {delta:g}, {noise} noise, {runs} runs"
+    predicted = f"{'in (0, 0.5]' if delta == 0.5 else f'<= {delta:g}'} (chance allows {most} of {runs})"
+    above = f"chance allows the least k with P(Bin({runs}, {delta:g}) > k) <= {FALSE_ALARM:g}"
+    detail = f"{above}; none at all at delta 1/2 would mean a bound too wide"
+    return Finding(NAME, statement, predicted, share(count, runs), verdict(count <= most and not wide), detail=detail)
 
 
 def engine_radii(chase: Chase, run: int, delta: float) -> list[float]:

@@ -65,7 +65,7 @@ TRAPS = (
     Bandit("trap", np.eye(2), Linear(), oracle.linear, 100_000, (0.1, 0.995)),
     Bandit("shallow trap", np.eye(2), Linear(), oracle.linear, 100_000, (0.6, 0.8)),
 )
-"""The first holds who never explores, the second whose width is half of what it should be.
+"""The first holds who never explores, the second who forgets D.
 
 Its first arm, lowest of those that tie before the first reward, pays a little; or more than half of D.
 """

@@ -82,7 +82,7 @@ class RGPUCB(IndexPolicy):
         self.latest = self.posterior
         if ends:
             self._forgotten += self.posterior.log_det
-            self.posterior = following
+            self.posterior, following.complete = following, False
 
     @property
     def played_log_det(self) -> float:

@@ -43,6 +43,7 @@ class TGPUCB(IndexPolicy):
         checks.scale("TGPUCB", "moment_bound^(1 / (1 + excess))", self.level(1))
         self.truncated = 0
         """Rewards learnt as zero so far."""
+        self.posterior.complete = False
         term = gain_term(gain, self.posterior.kernel, self.domain, ridge)
         width = widths.truncated(self.level, norm_bound, chance, term)
         self._set(width, PointMass(1.0), excess=excess, moment_bound=bound, gain=gain_name(gain))

@@ -56,6 +56,8 @@ class Posterior:
 
     variance: Array
     """cov(x, x) as computed; rounding may leave it a hair below zero."""
+    complete = True
+    """Whether it has learnt every reward as it came; a rule that forgets or truncates some says that it has not."""
 
     @property
     def sd(self) -> Array:

@@ -25,8 +25,9 @@ SHORTEST = 180
 class LowerBound:
     """Arms e_1..e_d, f = Delta e_1, no noise; Delta = (R sqrt(d/2) + D) / (2 sqrt(1 + (T/6) / (d - 1))).
 
-    R and D are what the policy is told, with the linear kernel and ridge 1. The proof needs d >= 2, T >= 180,
-    T > e^d / (alpha - beta) and Delta <= D. It is a bound for this rule, whatever its law, and none for others (E6).
+    R and D are what the policy is told, with the linear kernel and ridge 1. The printed proof uses d >= 2, T >= 180,
+    T > e^d / (alpha - beta) and Delta <= D; we refuse what it does not cover. It is a bound for this rule, whatever its
+    law, and none for others (E6).
     """
 
     d: int = 3
@@ -54,16 +55,15 @@ class LowerBound:
         """Delta."""
         return self.size / (2 * math.sqrt(1 + BETA * self.horizon / (self.d - 1)))
 
-    def regret_bound(self, exploration: Any, random: bool | None = None) -> float:
-        """T Delta a b / (a + b), a = (1 - alpha) min C1, b = beta; T Delta min(a, b) where nothing is random.
+    def regret_bound(self, exploration: Any) -> float:
+        """(1 - alpha) T Delta min C1, for a law or schedule, or its least C1 = P(w >= 1).
 
-        For a law or schedule, or its least C1 = P(w >= 1). The paper's min(a, b) is not valid for random weights, for
-        which of its two cases happens depends on the future; it is where C1 = 1, for then every run is in one of them.
+        The paper's constant, another proof (ours): in all runs suboptimal pulls >= #{t > floor(alpha T): w_t >= 1}. For
+        while arms 2..d have fewer than beta T pulls, each such round plays one of them; and beta T pulls are as many as
+        all rounds t > floor(alpha T), or more. Take expectations.
         """
         optimism = exploration if checks.is_number(exploration) else least_optimism(exploration, self.horizon)
-        a, b = (1 - ALPHA) * checks.chance("regret_bound", "optimism", optimism), BETA
-        uncertain = optimism < 1 if random is None else random
-        return self.horizon * self.gap * (a * b / (a + b) if uncertain else min(a, b))
+        return (1 - ALPHA) * self.horizon * self.gap * checks.chance("regret_bound", "optimism", optimism)
 
     @property
     def name(self) -> str:

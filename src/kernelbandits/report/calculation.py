@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from itertools import takewhile
+from typing import Any, TypeVar
 
 from kernelbandits import checks
 from kernelbandits.domains import Arms, Box
-from kernelbandits.exploration import Exploration, Law, Step
+from kernelbandits.experiment.cells import Cell, Contender
+from kernelbandits.experiment.premises import differences, misled, of_lower_bound, of_noise, on_problem
+from kernelbandits.exploration import Certainty, Exploration, Law, Step
 from kernelbandits.kernels import Linear, as_kernel
+from kernelbandits.problems import LowerBound, Problem
 from kernelbandits.theory import (
     Constants,
     InformationGain,
@@ -26,11 +30,21 @@ from kernelbandits.theory import (
 )
 from kernelbandits.theory.caps import largest_value
 
+Found = TypeVar("Found")
 LATE, LONGEST = 10**4, 10**6
 """The horizon from which on gamma takes seconds on a box, and the one up to which at least it is drawn."""
 FAR, NEAR, FEW = 9, 6, 300
 """Decades of T in which a useful bound is looked for, and on how many arms at the most."""
 GIVEN = "as given; nothing certifies it"
+CARRIED = "as printed, carried over from ridge 1; see errata E1-E3"
+POLICY = "generic-gp"
+
+
+class Asked(Cell):
+    """A cell that is asked about and never played, of whatever horizon."""
+
+    def __post_init__(self) -> None:
+        """Nothing is refused."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +63,13 @@ class Calculation:
     delta: float | None = None
     gain: float | None = None
     """gamma_T, in the place of the one that would be computed."""
-    premises: tuple[str, ...] = ()
-    """What is known to be false of R and D on this domain, or too generous."""
+    problem: Problem | None = None
+    """Whose arms the domain has, with this seed."""
+    seed: int = 0
+    spelled: str | None = None
+    """The law as a command line spells it."""
     _gains: dict[int, InformationGain] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _refusals: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def law(self) -> str:
@@ -89,6 +107,54 @@ class Calculation:
     def bound(self) -> RegretBound:
         return regret_bound(self.constants, self.horizon, self.information_gain, **self.told)
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """What tables and plots call the bounds here."""
+        trivial = {"trivial": f"trivial, {self.bound.trivial_name}"}
+        return {**self.bound.labels, **trivial, **({} if self.ridge == 1 else {"printed": CARRIED})}
+
+    @property
+    def rule(self) -> dict[str, Any]:
+        """What the policy of the bound is told, as a run would record it."""
+        names = ("noise_scale", "norm_bound", "ridge")
+        told = {name: getattr(self, name) for name in names}
+        return {"policy": POLICY, "exploration": self.exploration, "delta": self.bound.delta} | told
+
+    def asked(self, problem: Problem) -> Cell:
+        return Asked(problem, Contender("", POLICY, self.rule), as_kernel(self.kernel), self.horizon, (self.seed,))
+
+    @cached_property
+    def premises(self) -> tuple[str, ...]:
+        """What a run on the problem would say of R, D, T, kernel and ridge: what is false there, or too generous."""
+        return () if self.problem is None else tuple(on_problem(self.asked(self.problem), [self.rule]))
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Those of the premises without which the upper bounds do not hold: not R too generous, nor the lower bound."""
+        spared: list[str] = []
+        if self.problem is not None and self.problem.noise.sub_gaussian <= self.noise_scale * (1 + 1e-9):
+            true = self.problem.noise.sub_gaussian
+            spared += of_noise(self.problem.name, true, self.noise_scale, self.noise_scale)
+        if isinstance(self.problem, LowerBound):
+            spared += of_lower_bound(self.asked(self.problem), self.problem, [self.rule])
+        return tuple(text for text in self.premises if text not in spared)
+
+    @property
+    def applies(self) -> bool:
+        """Whether no premise of the upper bounds is known to be false."""
+        return not self.broken
+
+    @cached_property
+    def lower_bound(self) -> float | None:
+        """What the rule must lose by Theorem 2; None on other problems, and where its premises are false."""
+        problem = self.problem
+        if not isinstance(problem, LowerBound):
+            return None
+        if any((*differences(self.asked(problem), problem), *misled(problem, self.rule))):
+            return None
+        anew = isinstance(Exploration.of(self.exploration).source, Certainty)
+        return problem.regret_bound(self.constants.c1 if anew else self.exploration)
+
     @cached_property
     def theorems(self) -> list[tuple[Theorem, RegretBound]]:
         """Those of the paper that apply, with their bounds; the linear one where the kernel is linear."""
@@ -100,17 +166,39 @@ class Calculation:
     def sublinear(self) -> Sublinear | None:
         """How fast the bound grows; asked of a whole box only, for on finitely many arms gamma_T grows like ln T."""
         whole = isinstance(self.domain, Box) and self.gain is None
-        return sublinear(self.kernel, self.domain.dimension, self.exploration) if whole else None
+        grown = partial(sublinear, self.kernel, self.domain.dimension, self.exploration)
+        return self.unless_refused(grown) if whole else None
+
+    def unless_refused(self, answer: Callable[[], Found]) -> Found | None:
+        """An answer that looks beyond T; None where it is refused there, and why is kept."""
+        try:
+            return answer()
+        except ValueError as refusal:
+            self._refusals.append(str(refusal))
+            return None
+
+    @property
+    def beyond(self) -> str | None:
+        """Why nothing is said beyond T, if something was refused there."""
+        _ = self.useful, self.sublinear
+        return self._refusals[0] if self._refusals else None
 
     @cached_property
     def useful(self) -> RegretBound | None:
-        """The bound near the least T at which it is below 2 D T; None where none is found cheaply.
+        """The bound near the least T at which it is below 2 D T; None where none is found cheaply."""
+        return None if self.unsearched else self.unless_refused(self.search)
 
-        It is looked for on the arms, if they are few, or on a cover of the box and then certified on the box.
-        """
+    @property
+    def unsearched(self) -> str | None:
+        """Why no useful T is looked for."""
+        if self.gain is not None:
+            return "the gain is given for one T only"
+        many = isinstance(self.domain, Arms) and len(self.domain) > FEW
+        return f"there are more than {FEW} arms" if many else None
+
+    def search(self) -> RegretBound | None:
+        """On the arms, which are few, or on a cover of the box and then certified on the box."""
         guide = self.domain.cover(FEW) if isinstance(self.domain, Box) else self.domain
-        if self.gain is not None or len(guide) > FEW:
-            return None
         decade = self.first_useful(guide, [10**power for power in range(self.decades + 1)])
         near = [round(decade * 10 ** (step / 4 - 1)) for step in range(1, 5)] if decade else []
         horizon = self.first_useful(guide, sorted({max(1, rounds) for rounds in near}))
@@ -118,6 +206,11 @@ class Calculation:
             return None
         certified = (self.bound_with(self.gains([factor * horizon])[0]) for factor in (1, 2))
         return next((bound for bound in certified if not bound.vacuous), None)
+
+    @property
+    def searched(self) -> int:
+        """The power of ten up to which a useful T is looked for; on a box what is farther is not certified."""
+        return min(self.decades, NEAR) if isinstance(self.domain, Box) else self.decades
 
     @property
     def decades(self) -> int:
@@ -137,30 +230,44 @@ class Calculation:
         """gamma and the bounds at some horizons up to T or 10^6, T among them."""
         checks.needs(self.gain is None, "a plot against T", "a domain rather than one gain", self.gain)
         horizons = drawn_horizons(self.horizon, LATE if isinstance(self.domain, Box) else LONGEST)
-        return [(gain, self.bound_with(gain)) for gain in self.gains(horizons)]
+        known = self.known_constants(horizons)
+        checks.needs(len(known) > 1, "a plot against T", "a law for more than one round", self.law)
+        gains = self.gains([each.horizon for each in known])
+        return [
+            (gain, regret_bound(each, gain.horizon, gain, **self.told)) for each, gain in zip(known, gains, strict=True)
+        ]
+
+    def known_constants(self, horizons: Sequence[int]) -> list[Constants]:
+        """The constants at these horizons, up to the first at which the law is refused."""
+        asked = (self.unless_refused(partial(constants, self.exploration, horizon)) for horizon in horizons)
+        return list(takewhile(lambda found: found is not None, asked))  # type: ignore[arg-type]
 
 
 def drawn_horizons(asked: int, late: int) -> list[int]:
-    """From 10 to T or 10^6, T among them: three a decade, and one a decade beyond `late`."""
-    last = max(asked, LONGEST)
+    """From 10 (or 1 if T is less) to T or 10^6, T among them: three a decade, and one a decade beyond `late`."""
+    last, first = max(asked, LONGEST), 10 if asked >= 10 else 1
     thirds = {round(10 ** (step / 3)): step % 3 == 0 for step in range(3, math.ceil(3 * math.log10(last)) + 1)}
-    return sorted({asked, last, *(t for t, decade in thirds.items() if t <= late or (decade and t <= last))})
+    return sorted({first, asked, last, *(t for t, decade in thirds.items() if t <= late or (decade and t <= last))})
 
 
 def plain(found: Calculation) -> dict[str, Any]:
     """All numbers as one document; what is not finite is null."""
     document = {
         "law": found.law,
+        "spelled": found.spelled,
         "horizon": found.horizon,
         "kernel": repr(found.kernel),
         "domain": found.place,
         "settings": found.told,
         "constants": asdict(found.constants),
         "information_gain": asdict(found.information_gain),
+        "applies": found.applies,
         "bounds": plain_bound(found.bound),
+        "lower_bound": found.lower_bound,
         "useful": None if found.useful is None else plain_useful(found.useful),
         "theorems": [plain_theorem(*pair) for pair in found.theorems],
         "sublinear": None if found.sublinear is None else plain_sublinear(found.sublinear),
+        "beyond": found.beyond,
         "premises": list(found.premises),
     }
     return finite(document)  # type: ignore[no-any-return]

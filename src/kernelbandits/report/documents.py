@@ -33,6 +33,7 @@ PAPER_TITLE = "Exploration distributions for kernel bandits: the paper's experim
 MANY, BEST = 10, 8
 """Of more policies than this, so many are drawn in colour."""
 MAP_FILES = ("sensitivity.csv", "sensitivity.png", "sensitivity.svg", "effects.png", "effects.svg")
+THEORY_FILES = ("theory.csv", "theory.png", "theory.svg")
 
 
 def write_run(
@@ -45,9 +46,11 @@ def write_run(
 ) -> pd.DataFrame:
     """ranking, regret and simple-regret (png, svg), the tables, rounds.npz, settings.json, report.html; the summary.
 
-    `left_out` are policies that refused to play, and what they said; `theory` sets the bounds beside the regrets.
+    `left_out` are policies that refused to play, and what they said; `theory` sets the bounds beside the regrets and
+    adds theory (png, svg, csv).
     """
     folder.mkdir(parents=True, exist_ok=True)
+    remove_theory(folder)
     ranked, refused = ranking or ranking_of(results), left_out or {}
     coloured = in_colour(results, ranked)
     others = [label for label in results.labels if label not in coloured]
@@ -64,6 +67,13 @@ def write_run(
     ]
     write_page(folder, title, results, parts)
     return table
+
+
+def remove_theory(folder: Path) -> None:
+    """What an earlier run left here; theory.csv tells its drawing from that of the command `theory`."""
+    if (folder / "theory.csv").exists():
+        for name in THEORY_FILES:
+            (folder / name).unlink(missing_ok=True)
 
 
 def write_ranking(ranking: Ranking, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """What the theory says of each policy that played: its bound beside its regret, its log-determinant below the ceiling.
 
-All are means over the seeds, whose arms may differ: a bound holds for the arms of its seed, so the mean of the regrets
-lies below the mean of the bounds.
+All are means over the seeds, whose arms may differ: a bound holds for the arms of its seed, so the mean of the expected
+regrets lies below the mean of the bounds.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms
 from kernelbandits.experiment import Cell, CellResult, Results
+from kernelbandits.experiment.premises import differences, misled
 from kernelbandits.kernels import Kernel, Linear, as_kernel
 from kernelbandits.policies import AMMUCB, IGPUCB, OFUL, GenericGP, Policy, WhitehouseUCB
 from kernelbandits.policies.tighter import ResidualBall
-from kernelbandits.problems import Drifting, Instance
+from kernelbandits.problems import Drifting, Instance, LowerBound
 from kernelbandits.streams import Streams
 from kernelbandits.theory import GAINS, Constants, InformationGain, constants, growth, regret_bound, ucb_bound
 from kernelbandits.widths import Width
@@ -79,6 +80,10 @@ class Guarantee:
     ridge: float
     proved: Proved | str
     """The bounds at these horizons, or why there are none."""
+    delta: float | None = None
+    """The chance with which the policy's band may fail; none where it has no such number."""
+    least: float | None = None
+    """What it loses at least, in expectation: for the Generic-GP family on the problem made for that."""
 
 
 def guarantees(results: Results) -> dict[str, list[Guarantee]]:
@@ -101,6 +106,11 @@ def ridge_of(result: CellResult) -> float:
     """The ridge with which a policy learns; 0 where it is none, or one that moves."""
     ridge: Any = result.settings.get("ridge")
     return float(ridge) if checks.is_number(ridge) else 0.0
+
+
+def delta_of(result: CellResult) -> float | None:
+    delta: Any = result.settings.get("delta")
+    return float(delta) if checks.is_number(delta) else None
 
 
 def spread(horizon: int, count: int) -> Indices:
@@ -138,7 +148,20 @@ def guarantee(cell: Cell, result: CellResult, instances: Sequence[Instance], cei
         np.mean([[gain.upper for gain in row] for row in gains], axis=0),
         ridge,
         proved(cell, instances, gains),
+        delta_of(result),
+        least_regret(cell, result, instances[0]),
     )
+
+
+def least_regret(cell: Cell, result: CellResult, instance: Instance) -> float | None:
+    """The lower bound of the paper's Theorem 2 where its premises hold, else none."""
+    problem = cell.problem
+    if not isinstance(problem, LowerBound) or any(differences(cell, problem)):
+        return None
+    rule = cell.contender.build(instance, cell.kernel)
+    if not isinstance(rule, GenericGP) or any(misled(problem, dict(result.settings))):
+        return None
+    return problem.regret_bound(rule.exploration)
 
 
 def log_dets(kernel: Any, domain: Arms, arms: Any, rounds: Iterable[int], ridge: float) -> Array:

@@ -60,7 +60,7 @@ class RegretBound:
 
     @property
     def value(self) -> float:
-        """The least that is proved."""
+        """The least that is proved, if gamma_T is at most the information gain."""
         return min(self.tight, self.repaired, self.trivial)
 
     @property
@@ -76,7 +76,7 @@ class RegretBound:
             least = f"the repaired bound, {self.repaired:.4g} (tightened {self.tight:.4g}),"
             return f"Vacuous at T = {rounds}: {least} says no more than {limit}{self.caveat}."
         least = f"at most {self.value:.4g}, {100 * self.value / self.trivial:.3g} % of {limit}"
-        played = f"If the policy plays with delta = {self.delta:.3g}"
+        played = f"If gamma_T <= {self.information_gain:.4g} and the policy plays with delta = {self.delta:.3g}"
         return f"{played}, the expected regret after T = {rounds} rounds is {least}{self.caveat}."
 
     @property
@@ -85,9 +85,11 @@ class RegretBound:
 
     @property
     def caveat(self) -> str:
-        error, simulated = self.constants.error, self.constants.method == "simulated"
-        how = "are simulated, with a standard error of" if simulated else "are known to"
-        return f"; C2 and C3 {how} {error:.2g}" if error else ""
+        """What is to be said of the constants: where they are not exact, or bounded as a theorem falsely does."""
+        error, method = self.constants.error, self.constants.method
+        how = "are simulated, with a standard error of" if method == "simulated" else "are known to"
+        doubt = f"; C2 and C3 are {method}" if "false" in method else ""
+        return doubt + (f"; C2 and C3 {how} {error:.2g}" if error else "")
 
 
 @dataclass(frozen=True)
@@ -224,11 +226,12 @@ def times(*factors: float) -> float:
 
 
 def first_useful(bound_at: Callable[[int], RegretBound], limit: int = LONGEST) -> int | None:
-    """The least T at which the bound says more than 2 D T; None where it does not up to the limit.
+    """A T at which the bound says more than 2 D T and not one round before; None if none is found up to the limit.
 
-    Found by doubling and bisection: the bound is useful there and not one round before, but what is useful only between
-    two powers of two is not seen.
+    Found by doubling and bisection: the least such T where bound / (2 D T) falls with T, as for one law in all rounds;
+    of a schedule an earlier stretch between two powers of two may be missed.
     """
+    checks.needs(callable(bound_at), "first_useful", "a function T -> RegretBound", bound_at)
     last = checks.whole("first_useful", "limit", limit)
     low, high = 0, 1
     while bound_at(high).vacuous:

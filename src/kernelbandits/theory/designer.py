@@ -235,7 +235,7 @@ def greatest_mean(scale: float, budget: float) -> float:
 
 
 def categorical(horizon: int, budget: float, values: int = 4) -> Path:
-    """Values i/K: all that is not on 1 is on 1/K, which for every C1 makes the maximum and E|w| least."""
+    """Values i/K: all that is not on 1 is on 1/K, which leaves the budget to C1, and the factor falls with C1."""
     count = checks.whole("categorical", "values", values, least=2)
     checks.needs(budget > 1 / count, "categorical", f"a budget > 1/{count}, its least weight", budget)
     top = min((budget - 1 / count) / (1 - 1 / count), 1.0)

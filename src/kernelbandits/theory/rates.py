@@ -4,7 +4,8 @@
     analytic (RBF, rational quadratic)  e = 0              q = d + 1
     Matern                              e = d/(2 nu + d)   q = 2 nu/(2 nu + d)
 
-After Vakili, Khezeli & Picheny (2021) from the decay of the eigenvalues; sums and products after Krause & Ong (2011).
+After Vakili, Khezeli & Picheny (2021) from the decay of the eigenvalues; sums after Krause & Ong (2011). Products are
+ours: upper rates, for the spectral density of a product is the convolution of the two and decays like the slower one.
 """
 
 from __future__ import annotations

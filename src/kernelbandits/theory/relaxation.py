@@ -135,7 +135,7 @@ class Design:
         return float(self.rounds * self.variances.max() - self.masses @ self.variances) / 2
 
     def rounding(self, largest: float) -> float:
-        """What the rounding of K and of its factor may hide of the gain: 4 s eps (1 + T sup k / ridge)."""
+        """What rounding may hide of the gain: 4 s eps (1 + T sup k / ridge), measured, not proved."""
         return 4 * len(self.support) * EPS * (1 + self.rounds * largest / self.ridge)
 
     def bound(self, peak: float, largest: float) -> float:

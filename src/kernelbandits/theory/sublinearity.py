@@ -61,7 +61,7 @@ class Sublinear:
         size = f"T^{self.law_exponent:.3g} up to logarithms" if self.law_exponent else "a power of log T at most"
         found = f"C2 + C3 grows like {size} ({self.source})"
         start = "Sublinear" if self.holds else "Not sublinear"
-        return f"{start}: {needed}, and here {found}; the bound grows like T^{1 - self.room:.3g}."
+        return f"{start}: {needed}, and here {found}; the bound grows like T^{1 - self.room:.3g}, up to logarithms."
 
     @property
     def obstacle(self) -> str:

@@ -30,9 +30,9 @@ def logarithm(effort: Effort) -> Iterator[Finding]:
             f"{where}: C3 of N(0, 1) grows like (ln T)^{power:g}",
             f"power {power:g} of ln T",
             f"{slope:.2f} between T = 10^4 and 10^8",
-            verdict(abs(slope - power) < 0.1),
+            verdict(abs(slope - power) < 0.25),
             expected,
-            "the exact C3 without its constant part; within 0.1 of the power",
+            "the exact C3 without its constant part; nearer to this power than to the other",
         )
 
 
@@ -70,30 +70,29 @@ def conditional(effort: Effort) -> Iterator[Finding]:
 
     Two arms; the rule explores for ever or never, by the first reward: P(w_t >= 1) = 1/2 from round 2 on.
     """
-    horizon, noise, norm = 6000, 0.01, math.hypot(LOW, HIGH)
+    horizon, noise, norm = 14_000, 0.01, math.hypot(LOW, HIGH)
     bound = regret_bound(Bernoulli(0.5), horizon, math.log1p(horizon / 2), noise_scale=noise, norm_bound=norm)
-    seeds = range(effort.seed, effort.seed + effort.runs(16, least=8))
+    seeds = range(effort.seed, effort.seed + effort.runs(10, least=8))
     first = np.array([Streams(seed).normal("noise", 1, 1)[0] for seed in seeds])
-    regrets = np.array([regret_of_run(seed, horizon, noise, norm, bound.delta) for seed in seeds])
+    regrets = np.array([regret_of_run(seed, horizon, noise, norm) for seed in seeds])
     mean = (regrets[first > 0].mean() + regrets[first < 0].mean()) / 2
     yield Finding(
         "E10",
-        f"with C1 = P(w_t >= 1) = 1/2, not given the history, the bound holds; two arms, T = {horizon}",
-        f"regret <= {bound.repaired:.0f}",
+        f"C1 read as a chance before the game, P(w_t >= 1) = 1/2: the printed bound holds; two arms, T = {horizon}",
+        f"regret <= {bound.printed:.0f}",
         f"{mean:.0f}, for {regrets[first > 0].mean():.0f} where the first reward was above its mean",
-        verdict(bool(mean <= bound.repaired)),
+        verdict(bool(mean <= bound.printed)),
         FAILS,
-        f"{len(seeds)} runs, either kind with its chance 1/2",
+        f"{len(seeds)} runs, either kind with its chance 1/2; the repaired bound would be {bound.repaired:.0f}",
     )
 
 
-def regret_of_run(seed: int, horizon: int, noise: float, norm: float, delta: float) -> float:
+def regret_of_run(seed: int, horizon: int, noise: float, norm: float) -> float:
     """Arm 0 is the first to be tried; a rule that never explores stays with it."""
     streams, values = Streams(seed), np.array([LOW, HIGH])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TheoryWarning)
-        told = {"noise_scale": noise, "norm_bound": norm, "delta": delta}
-        rule = GenericGP(np.eye(2), Linear(), by_first_reward, ties="lowest", **told)
+        rule = GenericGP(np.eye(2), Linear(), by_first_reward, noise_scale=noise, norm_bound=norm, ties="lowest")
         pulls = 0
         for t in range(1, horizon + 1):
             choice = rule.ask(t, streams)

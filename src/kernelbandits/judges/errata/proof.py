@@ -99,7 +99,8 @@ def indicator(effort: Effort) -> Iterator[Finding]:
 
 def leftover(effort: Effort) -> Iterator[Finding]:
     """E3: |f(x) - f(y)| is at most 2D, not 2D^2, and the printed logarithm may be negative."""
-    norm, horizon, gain = 0.1, 100, 0.01
+    norm, horizon = 0.1, 100
+    gain = math.log1p(horizon) / 2
     gap = 2 * norm
     yield Finding(
         "E3",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits.checks import Array
-from kernelbandits.report.figures.canvas import PALETTE, Margins, drawing, save, shown, style_of
+from kernelbandits.report.figures.canvas import PALETTE, Margins, drawing, marker_of, plain_ticks, save, shown, style_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,10 +20,16 @@ if TYPE_CHECKING:
 
 FAR = 20.0
 """Bounds so many times above the least regret are drawn on a logarithmic axis."""
-TRIVIAL: dict[str, Any] = {"color": "#777777", "lw": 1.2, "ls": (0, (1, 2))}
+TRIVIAL: dict[str, Any] = {"color": "#999999", "lw": 1.0}
+CEILING: dict[str, Any] = {"color": "#222222", "lw": 1.2, "ls": (0, (6, 2, 1, 2)), "marker": ".", "ms": 5}
+DOTTED = (0, (1, 1.5))
 DASHED: dict[str, Any] = {"color": "#222222", "lw": 1.2, "ls": (0, (4, 3))}
 DASH, LINE = 4.0, 0.21
 """Points of a dash, inches of a line of the legend."""
+LEGEND = 0.35
+"""The share of the panel of bounds below which its legend stands."""
+HANDLE, LETTER = 0.75, 0.08
+"""Inches that a name of the legend takes for its stroke, and for each letter."""
 BOUNDS: Mapping[str, dict[str, Any]] = {
     "printed": {"color": "#999999", "lw": 1.2, "ls": (0, (4, 3))},
     "repaired": {"color": PALETTE[1], "lw": 1.6},
@@ -36,8 +42,9 @@ BOUNDS: Mapping[str, dict[str, Any]] = {
 def guarantee_figure(panels: Mapping[str, Sequence[Guarantee]], labels: Sequence[str], path: Path) -> str:
     """Problem title -> its guarantees: above the regrets with their bounds, below the log-determinants."""
     columns = min(3, len(panels))
-    blocks, across = -(-len(panels) // columns), 2 * columns
-    policies, lines = policy_handles(labels), line_handles()
+    blocks, across = -(-len(panels) // columns), names_across(labels, 4.4 * columns)
+    lower = any(item.least is not None for found in panels.values() for item in found)
+    policies, lines = policy_handles(labels), line_handles(lower)
     margins = Margins(left=0.75, below=0.55, above=0.4, head=0.05 + LINE * (-(-len(policies) // across) + len(lines)))
     size = 4.4 * columns, 6.2 * blocks + margins.head
     with drawing(2 * blocks, columns, size, margins) as (figure, grid):
@@ -56,11 +63,25 @@ def guarantee_figure(panels: Mapping[str, Sequence[Guarantee]], labels: Sequence
         return save(figure, path)
 
 
+def names_across(labels: Sequence[str], width: float) -> int:
+    """So many names fit side by side into a legend of that many inches."""
+    longest = max((len(shown(label)) for label in labels), default=1)
+    return max(1, int(width / (HANDLE + LETTER * longest)))
+
+
+def solid(labels: Sequence[str], label: str) -> dict[str, Any]:
+    """Colour and marker of a policy, which tell it apart; strokes other than solid are for bounds."""
+    look = {"color": style_of(labels, label)["color"], "marker": marker_of(labels, label)}
+    return look | {"lw": 1.6, "ms": 4.5, "markevery": (0.03 * (labels.index(label) % 5), 0.15)}
+
+
 def draw_regrets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) -> None:
     """Means of the regret, and no higher than 2 D T the bounds; where these coincide, their dashes alternate."""
     axis.set_axis_on()
     for item in found:
-        axis.plot(item.rounds, item.regret, lw=1.6, **style_of(labels, item.policy))
+        axis.plot(item.rounds, item.regret, **solid(labels, item.policy))
+        if item.least is not None:
+            draw_least(axis, item, item.least, style_of(labels, item.policy)["color"])
     bounded = {item.policy: (item, item.proved) for item in found if not isinstance(item.proved, str)}
     vacuous = [label for label, (_, proved) in bounded.items() if proved.share >= 1]
     for label, (item, proved) in bounded.items():
@@ -74,6 +95,12 @@ def draw_regrets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) 
     scale_regrets(axis, [item.regret for item in found], max(tops, default=0.0))
     axis.set_xlabel("round t")
     axis.set_ylabel("cumulative regret")
+
+
+def draw_least(axis: Axes, item: Guarantee, least: float, colour: str) -> None:
+    """The lower bound of the regret at T, from where the regret has passed it."""
+    passed = item.rounds[item.regret >= least]
+    axis.plot([passed[0] if len(passed) else 1, item.rounds[-1]], [least] * 2, color=colour, lw=1.6, ls=DOTTED)
 
 
 def alternating(labels: Sequence[str], label: str) -> tuple[float, tuple[float, float]]:
@@ -101,9 +128,9 @@ def scale_regrets(axis: Axes, regrets: Sequence[Array], top: float) -> None:
 def draw_log_dets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) -> None:
     axis.set_axis_on()
     for item in found:
-        axis.plot(item.rounds, item.log_det, lw=1.6, **style_of(labels, item.policy))
+        axis.plot(item.rounds, item.log_det, **solid(labels, item.policy))
     for item in {item.ridge: item for item in found}.values():
-        axis.plot(item.horizons, 2 * item.gain, **DASHED, marker=".", ms=5)
+        axis.plot(item.horizons, 2 * item.gain, **CEILING)
     axis.set_xscale("log")
     axis.set_ylim(0, None)
     axis.set_xlabel("round t")
@@ -113,15 +140,17 @@ def draw_log_dets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str])
 def policy_handles(labels: Sequence[str]) -> list[Any]:
     from matplotlib.lines import Line2D
 
-    return [Line2D([], [], lw=1.6, label=shown(label), **style_of(labels, label)) for label in labels]
+    return [Line2D([], [], label=shown(label), **solid(labels, label) | {"markevery": None}) for label in labels]
 
 
-def line_handles() -> list[Any]:
+def line_handles(lower: bool) -> list[Any]:
     from matplotlib.lines import Line2D
 
     bound = Line2D([], [], **DASHED, label="above: min(bound, 2DT), in the policy's colour")
     trivial = Line2D([], [], **TRIVIAL, label="above: 2DT, of which any policy is sure")
-    return [bound, trivial, Line2D([], [], **DASHED, label="below: 2γ, which no policy exceeds")]
+    least = Line2D([], [], color=DASHED["color"], lw=1.6, ls=DOTTED, label="above: at least lost at T, if it is proved")
+    ceiling = Line2D([], [], **CEILING, label="below: 2γ, which no policy exceeds")
+    return [bound, trivial, *([least] if lower else []), ceiling]
 
 
 def calculation_figure(found: Calculation, path: Path) -> str:
@@ -130,7 +159,8 @@ def calculation_figure(found: Calculation, path: Path) -> str:
     with drawing(1, 3, (13.5, 4.5), margins) as (figure, grid):
         gains, bounds = zip(*found.against_horizon, strict=True)
         horizons = np.array([gain.horizon for gain in gains])
-        draw_bounds(grid[0, 0], horizons, bounds, found.horizon)
+        draw_bounds(grid[0, 0], horizons, bounds, found.labels)
+        draw_asked(grid[0, 0], horizons, found.horizon)
         draw_gain(grid[0, 1], horizons, gains)
         draw_constants(grid[0, 2], horizons, bounds)
         for axis in grid.flat:
@@ -142,16 +172,31 @@ def calculation_figure(found: Calculation, path: Path) -> str:
         return save(figure, path)
 
 
-def draw_bounds(axis: Axes, horizons: Array, bounds: Sequence[RegretBound], asked: int) -> None:
+def draw_bounds(axis: Axes, horizons: Array, bounds: Sequence[RegretBound], labels: Mapping[str, str]) -> None:
     """The bounds with 2 D T; shaded where none of those proved is below it."""
     values = {name: np.array([getattr(bound, name) for bound in bounds]) for name in BOUNDS}
     for name, look in BOUNDS.items():
-        axis.plot(horizons, values[name], label=bounds[0].labels[name], **look)
-    axis.axvline(asked, color="#222222", lw=0.8)
+        axis.plot(horizons, values[name], label=labels[name].replace(" from ridge", "\nfrom ridge"), **look)
     shade_vacuous(axis, horizons, np.log([min(b.tight, b.repaired) / b.trivial for b in bounds]))
     axis.set_yscale("log")
     axis.set_title("bounds of the expected regret")
     axis.legend(fontsize=8.5, frameon=False, loc="lower right")
+
+
+def draw_asked(axis: Axes, horizons: Array, asked: int) -> None:
+    """A line at T between legend and words, its name on the side that has more room."""
+    late = asked > np.sqrt(horizons[0] * horizons[-1])
+    axis.axvline(asked, ymin=LEGEND, ymax=0.9, color="#222222", lw=0.8)
+    axis.annotate(
+        "T asked",
+        (asked, LEGEND),
+        xycoords=axis.get_xaxis_transform(),
+        xytext=(-4 if late else 4, 1),
+        textcoords="offset points",
+        ha="right" if late else "left",
+        fontsize=8.5,
+        color="#222222",
+    )
 
 
 def shade_vacuous(axis: Axes, horizons: Array, shares: Array) -> None:
@@ -166,9 +211,14 @@ def shade_vacuous(axis: Axes, horizons: Array, shares: Array) -> None:
 def draw_gain(axis: Axes, horizons: Array, gains: Sequence[InformationGain]) -> None:
     lower, upper = (np.array([getattr(gain, name) for gain in gains]) for name in ("lower", "upper"))
     axis.fill_between(horizons, lower, upper, color=PALETTE[0], alpha=0.25, lw=0, label="between the certificates")
-    axis.plot(horizons, upper, color=PALETTE[0], lw=1.6, label="no T points have more")
-    axis.plot(horizons, lower, color=PALETTE[0], lw=1.2, ls=(0, (4, 3)), label="T points have as much")
-    axis.set_ylim(0, None)
+    axis.plot(horizons, upper, color=PALETTE[0], lw=1.6, label="upper bound (certified)")
+    axis.plot(horizons, lower, color=PALETTE[0], lw=1.2, ls=(0, (4, 3)), label="lower bound (reached)")
+    if lower.min() > 0:
+        ticks = plain_ticks(float(lower.min()) / 1.5, 1.5 * float(upper.max()))
+        axis.set_yscale("log")
+        axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        axis.set_yticks([], minor=True)
+        axis.set_ylim(float(lower.min()) / 1.1, 1.5 * float(upper.max()))
     axis.set_title("maximum information gain γ")
     axis.legend(fontsize=8.5, frameon=False, loc="upper left")
 
