@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks
 from kernelbandits.experiment.workers import Mapper
+from kernelbandits.judges.calculator import calculator
 from kernelbandits.judges.coverage import coverage
 from kernelbandits.judges.engine import engine
 from kernelbandits.judges.errata import ERRATA
@@ -23,6 +24,7 @@ from kernelbandits.judges.regret import above_lower_bound, below_bound
 
 JUDGES: Mapping[str, Judge] = {
     "engine": engine,
+    "calculator": calculator,
     "potential": potential,
     "optimism": optimism,
     "martingale": martingale,

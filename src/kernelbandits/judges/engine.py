@@ -31,6 +31,7 @@ def engine(effort: Effort) -> Iterator[Finding]:
         yield from index_findings(case, where, horizon)
     for case in cases(horizon):
         yield from run_findings(case, where, horizon)
+    yield recommendation_finding(where, horizon)
     yield from weight_findings(effort)
     yield from state_findings(effort)
 
@@ -104,6 +105,22 @@ def run_findings(case: Case, where: Stage, horizon: int) -> Iterator[Finding]:
     if any(below.values()):
         right = {name: int(same[weights < 0].sum()) for name, (same, weights) in alike.items()}
         yield counted(NAME, f"{case.title}: w < 0 plays the greatest lower bound", below, right, detail)
+
+
+def recommendation_finding(where: Stage, horizon: int) -> Finding:
+    """After each round the arm of the greatest estimate is recommended."""
+    case, right = cases(horizon)[1], {}
+    for name in engines():
+        played = play(case.policy(where), where.instance, horizon, where.streams, name)
+        arms, rewards = played.arms.tolist(), where.rewards(played.arms)
+        known = [
+            oracle.collapsed(where.gram, arms[:t], rewards[:t], case.rule.ridge).mean for t in range(1, horizon + 1)
+        ]
+        right[name] = sum(
+            oracle.best(mean) == arm for mean, arm in zip(known, played.recommended.tolist(), strict=True)
+        )
+    statement = f"{case.title}: recommends the arm of the greatest estimate"
+    return counted(NAME, statement, dict.fromkeys(right, horizon), right, "exact; ties to the lowest arm")
 
 
 def agreement(case: Case, where: Stage, horizon: int, engine: str) -> tuple[Array, Array]:

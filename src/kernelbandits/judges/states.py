@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from kernelbandits.experiment.engines import play
 from kernelbandits.judges import oracle
 from kernelbandits.judges.finding import Effort, Finding, counted, identity
 from kernelbandits.judges.stage import KERNELS, NOISE_SCALE, NORM_BOUND, RIDGE, Stage, engines, stage
+from kernelbandits.kernels import RBF, Matern
 from kernelbandits.policies import GPTS, SimpleGaussian
 from kernelbandits.posterior import ArmPosterior, LinearPosterior, PoolPosterior, Posterior
 
@@ -34,9 +36,16 @@ def state_findings(effort: Effort) -> Iterator[Finding]:
 
 
 def kernel_finding(effort: Effort) -> Finding:
-    stages = {name: stage(effort.seed, name) for name in KERNELS}
-    differences = [np.abs(s.kernel(p, p) - s.gram).max() for s in stages.values() for p in [s.instance.domain.points]]
-    return identity(NAME, f"k(x, z) of {', '.join(stages)} by their formulas", differences, 1e-12, "rounding")
+    points, scales = stage(effort.seed).instance.domain.points, np.array([0.25, 0.6])
+    s = oracle.distances(points, points) / 0.3
+    root = math.sqrt(3) * s
+    rights = {name: (kernel, alike(points, points)) for name, (kernel, alike) in KERNELS.items()} | {
+        "Matern 3/2": (Matern(0.3, nu=1.5), (1 + root) * np.exp(-root)),
+        "Matern 1/2": (Matern(0.3, nu=0.5), np.exp(-s)),
+        "RBF of two lengthscales": (RBF(scales.tolist()), oracle.rbf(1.0)(points / scales, points / scales)),
+    }
+    differences = [np.abs(kernel(points, points) - right).max() for kernel, right in rights.values()]
+    return identity(NAME, f"k(x, z) of {', '.join(rights)} by their formulas", differences, 1e-12, "rounding")
 
 
 def played_state(effort: Effort, horizon: int, engine: str) -> Iterator[Finding]:

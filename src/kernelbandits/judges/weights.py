@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from kernelbandits.checks import Array
 from kernelbandits.experiment.engines import rounds
+from kernelbandits.exploration import Bernoulli, Decay
 from kernelbandits.judges.finding import Effort, Finding, identity, standard_error, verdict
-from kernelbandits.judges.oracle import Weights
+from kernelbandits.judges.oracle import Weights, atoms
 from kernelbandits.judges.stage import LAWS, step
 from kernelbandits.kernels import Linear
 from kernelbandits.policies import GenericGP
@@ -37,19 +38,40 @@ def weight_findings(effort: Effort) -> Iterator[Finding]:
         statement = f"weights Ber(1/2) then Ber(1/4), {('first', 'second')[half]} half"
         yield law_finding(statement, law_at(t), noted[half], table[half])
     yield change_finding(effort)
+    yield schedule_finding(effort)
 
 
 def change_finding(effort: Effort, last: int = 10, seeds: int = 60) -> Finding:
     """The law of a schedule changes after its last round: a round off changes one weight in four there."""
     (schedule, law_at), around = step(2 * last), range(last - 1, last + 3)
-    policy, apart = two_arms(schedule), []
-    for streams in map(Streams, range(effort.seed, effort.seed + seeds)):
-        table = policy.tables(2 * last, streams).weights
-        for t in around:
-            right = law_at(t).quantile(streams.uniform("weight", t))
-            apart += [abs(policy.ask(t, streams).note["weight"] - right), abs(table[t - 1] - right)]
+    tables = map(Streams, range(effort.seed, effort.seed + seeds))
+    apart = [off_weight(two_arms(schedule), around, law_at, streams) for streams in tables]
     statement = f"weights Ber(1/2) up to round {last}, then Ber(1/4): rounds {around[0]} to {around[-1]}"
     return identity(NAME, statement, apart, 1e-12, f"exact, by ask and in the table, {seeds} seeds")
+
+
+def schedule_finding(effort: Effort, last: int = 60, seeds: int = 20) -> Finding:
+    """Decay's p_t = max(floor, first t^-power), and a schedule that is a function, in every round."""
+    schedules = (
+        (two_arms(Decay(0.9, 0.5, 0.1)), lambda t: coin(max(0.1, 0.9 / math.sqrt(t)))),
+        (two_arms(lambda t: Bernoulli(0.8 if t % 3 else 0.2)), lambda t: coin(0.8 if t % 3 else 0.2)),
+    )
+    tables, rounds = [Streams(seed) for seed in range(effort.seed, effort.seed + seeds)], range(1, last + 1)
+    apart = [off_weight(policy, rounds, law, streams) for policy, law in schedules for streams in tables]
+    statement = f"weights Ber(max(0.1, 0.9/sqrt(t))), and Ber(0.8), Ber(0.8), Ber(0.2) in turn: rounds 1 to {last}"
+    return identity(NAME, statement, apart, 1e-12, f"exact, by ask and in the table, {seeds} seeds")
+
+
+def coin(p: float) -> Weights:
+    return atoms((1 - p, p), (0.0, 1.0))
+
+
+def off_weight(policy: GenericGP, rounds: range, law_at: Callable[[int], Weights], streams: Streams) -> float:
+    """The greatest difference of a weight, asked for or in the table, from the quantile of its law."""
+    table = policy.tables(rounds[-1], streams).weights
+    pairs = [(policy.ask(t, streams).note["weight"], float(table[t - 1])) for t in rounds]
+    rights = [law_at(t).quantile(streams.uniform("weight", t)) for t in rounds]
+    return max(abs(weight - right) for both, right in zip(pairs, rights, strict=True) for weight in both)
 
 
 def two_arms(exploration: Any) -> GenericGP:
