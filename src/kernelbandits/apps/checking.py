@@ -34,8 +34,8 @@ the paper's slips, must fail. Exit code 0 if all verdicts are as they must be, 1
 The default seed is fixed and so are its verdicts. Another seed accuses a sound engine with a chance of about 0.7 %
 (union bound, bands left as often as seen; about 6 % if every band were left as often as its delta allows).
 
-Judges: engine, calculator, potential, optimism, martingale, coverage, regret, lower-bound, and E1, E2, ... for the paper's
-slips (`errata` is all of these).
+Judges: engine, calculator, potential, optimism, martingale, coverage, regret, lower-bound, and E1, E2, ... for the
+paper's slips (`errata` is all of these).
 
 Examples:
 
