@@ -339,3 +339,9 @@ def test_a_bound_that_is_never_useful_has_no_first_horizon():
 def test_a_limit_that_counts_no_rounds_is_refused(bad):
     with pytest.raises(ValueError, match="first_useful needs a whole number limit >= 1, got"):
         first_useful(lambda horizon: linear_bound(UCB, 2, horizon), limit=bad)
+
+
+@pytest.mark.parametrize("bound_at", [None, "x", 3, lambda T: 3.0, kb.Gaussian()])
+def test_the_first_useful_horizon_needs_a_function_that_gives_bounds(bound_at):
+    with pytest.raises(ValueError, match="first_useful needs a function T -> RegretBound, got"):
+        first_useful(bound_at)

@@ -234,11 +234,18 @@ def first_useful(bound_at: Callable[[int], RegretBound], limit: int = LONGEST) -
     checks.needs(callable(bound_at), "first_useful", "a function T -> RegretBound", bound_at)
     last = checks.whole("first_useful", "limit", limit)
     low, high = 0, 1
-    while bound_at(high).vacuous:
+    while says_nothing(bound_at, high):
         if high >= last:
             return None
         low, high = high, min(2 * high, last)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if bound_at(middle).vacuous else (low, middle)
+        low, high = (middle, high) if says_nothing(bound_at, middle) else (low, middle)
     return high
+
+
+def says_nothing(bound_at: Callable[[int], Any], horizon: int) -> bool:
+    """Whether the bound at this T is vacuous."""
+    bound = bound_at(horizon)
+    checks.needs(hasattr(bound, "vacuous"), "first_useful", "a function T -> RegretBound", bound)
+    return bool(bound.vacuous)
