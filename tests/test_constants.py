@@ -805,3 +805,9 @@ def test_a_power_of_one_is_infinite_and_a_power_just_above_is_not():
     assert area(lambda u: np.where(u < 1e9, np.minimum(1.0, 1 / u), 0.0)).value == pytest.approx(
         1 + math.log(1e9), rel=1e-9
     )
+
+
+@pytest.mark.parametrize("law", [stats.uniform(0, 1), stats.beta(2, 2), stats.truncnorm(-1, 1)])
+def test_a_density_that_ends_at_one_has_no_optimism(law):
+    with pytest.raises(ValueError, match=r"a regret bound needs C1 = P\(w >= 1\) > 0"):
+        constants(law, 10)

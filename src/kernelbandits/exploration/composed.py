@@ -99,6 +99,10 @@ class Mixture(Law):
         return math.fsum(p * of(law) for p, law in self._parts())
 
 
+LEAST_ATOM = 1e-12
+"""A jump of P(w > x) at 1 below this is the slope of a density, not an atom."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Frozen(Law):
     """Any object with `cdf` and `ppf`, such as a frozen scipy.stats law; a mixed law must name its atoms."""
@@ -150,7 +154,8 @@ class Frozen(Law):
         """P(w >= 1) = P(w > 1) + P(w = 1)."""
         if hasattr(self.law, "pmf"):
             return float(self.tail(1.0) + self.law.pmf(1.0))
-        return float(self.tail(math.nextafter(1.0, 0.0)))
+        above, upwards = float(self.tail(1.0)), float(self.tail(math.nextafter(1.0, 0.0)))
+        return upwards if upwards - above > LEAST_ATOM else above
 
     def cdf_abs(self, u: float) -> float:
         """P(|w| <= u) = P(w <= u) - P(w < -u)."""
