@@ -456,3 +456,9 @@ def test_horizons_come_in_a_sequence():
 def test_an_enclosure_the_wrong_way_round_is_refused():
     with pytest.raises(ValueError, match=r"InformationGain needs 0 <= lower <= upper, got \(2.0, 1.0\)"):
         kb.theory.InformationGain(2.0, 1.0, "because", 10, 1.0)
+
+
+@pytest.mark.parametrize("kernel", [kb.RBF(0.2), kb.Matern(0.2), kb.RationalQuadratic(0.2)])
+def test_a_box_of_any_size_is_answered(kernel):
+    gain = kb.theory.information_gain(kernel, kb.Box([-1e200], [1e200]), 100)
+    assert gain.lower <= gain.upper <= 50 * math.log(2) + 1e-9

@@ -132,6 +132,10 @@ def error_of(claim: Claim, half: Form, seed: int) -> float:
     return float(np.abs((upper - lower) / 2 / half(UNLIKE, arms) - 1).max())
 
 
+ENOUGH = 60
+"""Games of which a band that is left in a quarter of them is left in some."""
+
+
 def closed_games(name: str, width: oracle.Width, effort: Effort) -> Finding:
     """The band loses the games that the closed form loses, and some of them: it is no wider than it says."""
     lost, runs = failures(replace(CLAIMS[name], share=0.5), CHASED, effort)
@@ -141,5 +145,5 @@ def closed_games(name: str, width: oracle.Width, effort: Effort) -> Finding:
         f"{name} on orthonormal arms, chased: loses as many games as its closed form, and some",
         f"{expected} of {runs}, > 0",
         f"{lost} of {runs}",
-        verdict(lost == expected > 0),
+        verdict(lost == expected and (expected > 0 or runs < ENOUGH)),
     )

@@ -41,10 +41,9 @@ POLICY = "generic-gp"
 
 
 class Asked(Cell):
-    """A cell that is asked about and never played, of whatever horizon."""
+    """A cell that is asked about and never played: no horizon is refused."""
 
-    def __post_init__(self) -> None:
-        """Nothing is refused."""
+    def __post_init__(self) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ from kernelbandits.theory.relaxation import ROWS, Design
 FRACTIONS = 512
 """Parts of a cell in which the bend is evaluated; its rise between them is bounded."""
 EPS = float(np.finfo(float).eps)
+FARTHEST = 1e100
+"""Cells of more lengthscales are no different, and their squares no numbers."""
 
 
 class Path(NamedTuple):
@@ -56,7 +58,7 @@ def path(kernel: Kernel, box: Box, dimension: int, width: float) -> Path:
 @path.register(RationalQuadratic)
 def stationary_path(kernel: RBF | Matern | RationalQuadratic, box: Box, dimension: int, width: float) -> Path:
     """|.|^2 = 1 + (1 - t)^2 + t^2 + 2 t (1 - t) k(a) - 2 (1 - t) k(t a) - 2 t k((1 - t) a), on a grid of t."""
-    cell = width / float(np.broadcast_to(kernel.lengthscale, box.dimension)[dimension])
+    cell = min(width / float(np.broadcast_to(kernel.lengthscale, box.dimension)[dimension]), FARTHEST)
     t = np.linspace(0, 1, FRACTIONS + 1)
     k = kernel.profile((t * cell) ** 2)
     squares = 1 + (1 - t) ** 2 + t**2 + 2 * t * (1 - t) * k[-1] - 2 * (1 - t) * k - 2 * t * k[::-1]
