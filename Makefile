@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test lint bench clean help
+.PHONY: paper test lint bench regret clean help
 
 help:
 	@echo "make paper   reproduce the paper's experiments into results/paper"
 	@echo "make test    run all tests"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   measure speed and rivals into benchmarks/results"
+	@echo "make regret  play against other packages for MINUTES (60), going on where it stopped"
 	@echo "make clean   remove .venv and results"
 
 $(BIN)/python:
@@ -40,6 +41,11 @@ bench: $(VENV)/bench.installed
 	@if [ -n "$(BOTORCH)" ]; then $(PIP) torch==2.13.0 && $(PIP) botorch; fi
 	@$(BIN)/python -m benchmarks speed
 	@$(BIN)/python -m benchmarks rivals
+
+# Optuna's GPSampler needs torch too; without it the two are left out and the table says so.
+regret: $(VENV)/rivals.installed
+	@if [ -n "$(BOTORCH)" ]; then $(PIP) torch==2.13.0 && $(PIP) botorch; fi
+	@$(BIN)/python -m benchmarks regret --minutes $(or $(MINUTES),60)
 
 clean:
 	rm -rf $(VENV) results

@@ -626,3 +626,33 @@ def test_the_stopping_rule_holds_on_a_hard_pair_and_half_the_width_breaks_it():
     allowed = 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
     assert opposed(1.0) <= allowed
     assert opposed(0.5) > allowed
+
+
+@pytest.mark.parametrize("method", ["cmm", "amm", "whitehouse"])
+@pytest.mark.parametrize("factor", [1e-300, 1e-160, 1e149])
+def test_a_band_is_in_the_units_of_the_rewards_however_small_or_large(method, factor):
+    """R, D and all rewards multiplied by c: the band is multiplied by c, and says nothing that it did not say."""
+    points, rng = np.random.default_rng(0).random((12, 2)), np.random.default_rng(1)
+    arms = rng.integers(12, size=60).tolist()
+    rewards = np.sin(3 * points[arms, 0]) + 0.1 * rng.standard_normal(60)
+    one, other = (kb.ArmPosterior(kb.RBF(0.3), points, 0.5) for _ in range(2))
+    for arm, reward in zip(arms, rewards.tolist(), strict=True):
+        one.update(arm, reward)
+        other.update(arm, factor * reward)
+    right = confidence_band(one, 0.1, 2.0, 0.1, method)
+    found = confidence_band(other, 0.1 * factor, 2.0 * factor, 0.1, method)
+    assert not right.contradiction
+    assert not found.contradiction
+    assert found.candidates.tolist() == right.candidates.tolist()
+    for name in ("lower", "upper", "regrets"):
+        assert getattr(found, name) / factor == pytest.approx(getattr(right, name), abs=1e-9)
+
+
+@pytest.mark.parametrize("noise_scale", [5e149, 1e150])
+def test_noise_of_any_size_leaves_no_arm_out(noise_scale):
+    posterior = kb.ArmPosterior(kb.RBF(0.3), np.random.default_rng(0).random((5, 2)), 0.5)
+    posterior.update(1, 1.0)
+    found = confidence_band(posterior, noise_scale, 1.0, 0.1, "cmm")
+    assert found.candidates.tolist() == [0, 1, 2, 3, 4]
+    assert np.isfinite([found.lower, found.upper, found.regrets]).all()
+    assert not found.contradiction

@@ -52,6 +52,33 @@ def invoked(*arguments: str):
     return CliRunner().invoke(app, ["check-theory", *arguments])
 
 
+def test_a_reader_who_leaves_early_changes_nothing_of_the_verdict():
+    command = [sys.executable, "-m", "kernelbandits", "check-theory", "--only", "potential,E4", "--quick"]
+    for form in ("text", "json"):
+        work = subprocess.Popen([*command, "--format", form], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        work.stdout.close()
+        assert work.stderr.read() == ""
+        assert work.wait(timeout=120) == 0
+
+
+@pytest.mark.parametrize("name", ["check-theory.json", "check-theory.md"])
+def test_a_folder_where_a_file_will_be_is_refused_before_anybody_is_heard(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(checking, "heard", lambda *given: pytest.fail("heard"))
+    (tmp_path / name).mkdir()
+    assert exit_code(lambda: app(["check-theory", "--output", str(tmp_path)], standalone_mode=False)) == 2
+    assert f"--output needs a folder in which {name} is a file, got" in " ".join(capsys.readouterr().err.split())
+
+
+def test_findings_that_cannot_be_written_are_shown_first(court, tmp_path, monkeypatch, capsys):
+    court(RIGHT)
+    monkeypatch.setattr(checking, "writable", lambda output: None)
+    (tmp_path / "check-theory.json").mkdir()
+    assert exit_code(lambda: app(["check-theory", "--output", str(tmp_path)], standalone_mode=False)) == 74
+    shown = capsys.readouterr()
+    assert "1 statement, all as they must be" in shown.out
+    assert len(shown.err.strip().splitlines()) == 1
+
+
 # what is shown
 
 
@@ -160,7 +187,7 @@ def test_the_findings_come_in_the_order_of_the_judges_whoever_shares_the_work():
 
 
 def test_help_says_how_often_a_sound_engine_is_accused():
-    assert "about 0.7 %" in checking.HELP
+    assert "about 0.9 %" in checking.HELP
 
 
 def test_an_unknown_judge_is_a_usage_error_of_one_line():

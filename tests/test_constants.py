@@ -18,7 +18,7 @@ from scipy import special, stats
 import kernelbandits as kb
 from kernelbandits.exploration import Exploration
 from kernelbandits.exploration.tails import UNKNOWN, area
-from kernelbandits.theory import constants
+from kernelbandits.theory import Constants, constants
 from kernelbandits.theory.maxima import simulated_maxima
 
 UCB, COIN, GAUSSIAN = kb.PointMass(1.0), kb.Bernoulli(0.5), kb.Gaussian()
@@ -811,3 +811,58 @@ def test_a_power_of_one_is_infinite_and_a_power_just_above_is_not():
 def test_a_density_that_ends_at_one_has_no_optimism(law):
     with pytest.raises(ValueError, match=r"a regret bound needs C1 = P\(w >= 1\) > 0"):
         constants(law, 10)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (("a", 1, 2, 3, 5), r"Constants needs c1 in \(0, 1\], got 'a'"),
+        ((0, 1, 2, 3, 5), r"Constants needs c1 in \(0, 1\], got 0"),
+        ((0.5, -1, 2, 3, 5), "Constants needs c2 >= 0, got -1"),
+        ((0.5, 1, math.nan, 3, 5), "Constants needs c3 >= 0, got nan"),
+        ((0.5, 1, 2, None, 5), "Constants needs c3_tight >= 0, got None"),
+        ((0.5, 1, 2, 3, 0), "Constants needs a whole number horizon >= 1, got 0"),
+        ((0.5, 1, 2, 3, 5, -1.0), "Constants needs error >= 0, got -1.0"),
+    ],
+    ids=str,
+)
+def test_constants_are_numbers_that_can_be(fields, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Constants(*fields)
+    assert Constants(0.5, math.inf, math.inf, math.inf, 5).c2 == math.inf
+
+
+def test_a_function_that_is_no_schedule_is_refused_in_one_sentence():
+    with pytest.raises(ValueError, match="constants needs a schedule t -> law, got <built-in function len>: "):
+        constants(len, 5)
+
+
+def test_certainty_is_computed_over_all_histories_and_not_simulated():
+    with pytest.raises(ValueError, match="Certainty needs method 'auto', for its laws follow the history, got 'simul"):
+        constants(kb.Certainty(0.5, 0.1), 100, method="simulated")
+
+
+@pytest.mark.parametrize("law", [kb.Gaussian(0.0, 1e150), kb.Gaussian(1e200, 1.0)], ids=str)
+def test_weights_beyond_all_measure_are_refused_at_once(law):
+    with pytest.raises(ValueError, match=r"constants needs E\|w\| <= 1e\+140 of a law that is not discrete, got Gauss"):
+        constants(law, 10**6)
+    assert constants(kb.Gaussian(0.0, 1e139), 10).method == "quadrature"
+
+
+@pytest.mark.parametrize("atoms", [("a",), (math.nan,), 1.0, "1", None])
+def test_the_atoms_of_a_foreign_law_are_numbers(atoms):
+    with pytest.raises(ValueError, match="Frozen needs atoms that are finite numbers, got"):
+        kb.Frozen(stats.norm(), atoms)
+
+
+def test_a_coin_needs_no_row_for_its_zero():
+    """Three coins by trying all outcomes: C2 = P(any), C3 = E max w/p + 1."""
+    p = [0.5, 0.3, 0.2]
+    outcomes = [
+        (w, math.prod(q if one else 1 - q for one, q in zip(w, p, strict=True))) for w in product((0, 1), repeat=3)
+    ]
+    found = constants(lambda t: kb.Bernoulli(p[t - 1]), 3)
+    raised = sum(chance * max(one / q for one, q in zip(w, p, strict=True)) for w, chance in outcomes)
+    excess = sum(chance * max(max(one - q, 0) / q for one, q in zip(w, p, strict=True)) for w, chance in outcomes)
+    assert (found.c1, found.c2) == pytest.approx((0.2, 1 - 0.5 * 0.7 * 0.8))
+    assert (found.c3, found.c3_tight) == pytest.approx((1 + raised, excess))

@@ -410,3 +410,8 @@ def test_one_seed_has_no_interval():
 def test_a_wrong_comparison_is_refused(laws, more, sentence):
     with pytest.raises(ValueError, match=sentence):
         compare(laws_to_play() if laws is None else laws, "branin", **{"horizon": 10, "seeds": 1} | more)
+
+
+def test_a_family_of_too_many_values_is_refused_at_once():
+    with pytest.raises(ValueError, match="categorical needs values <= 10000, got 1000000"):
+        best_law("categorical", 100, values=10**6)

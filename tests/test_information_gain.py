@@ -463,3 +463,22 @@ def test_an_enclosure_the_wrong_way_round_is_refused():
 def test_a_box_of_any_size_is_answered(kernel):
     gain = kb.theory.information_gain(kernel, kb.Box([-1e200], [1e200]), 100)
     assert gain.lower <= gain.upper <= 50 * math.log(2) + 1e-6
+
+
+def test_an_upper_bound_below_the_lower_one_is_an_error_and_is_not_covered_up(monkeypatch):
+    monkeypatch.setattr("kernelbandits.theory.information.cap", lambda *given: 0.01)
+    with pytest.raises(ValueError, match=r"information_gain needs lower <= upper \(.*\), got \("):
+        kb.theory.information_gain(kb.RBF(0.2), [[0.0], [1.0]], 10)
+
+
+@pytest.mark.parametrize("domain", [np.eye(2), kb.Box((0.0, 0.0), (1.0, 1.0))], ids=["arms", "box"])
+@pytest.mark.parametrize(("factor", "ridge"), [(1e307, 1.0), (1.0, 1e-307), (1e300, 1.0)])
+def test_sizes_beyond_all_measure_are_refused_in_one_sentence(domain, factor, ridge):
+    with pytest.raises(ValueError, match=r"information_gain needs T sup k and T sup k / ridge <= 1e\+302, got"):
+        information_gain(factor * kb.RBF(0.2), domain, 1000, ridge)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf", 3, kb.RBF])
+def test_what_is_no_kernel_is_refused_by_the_name_of_the_function(kernel):
+    with pytest.raises(ValueError, match=r"information_gain needs a kernel or a callable k\(x, z\), got"):
+        information_gain(kernel, [[1.0]], 5)

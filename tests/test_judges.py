@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import islice
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import kernelbandits as kb
-from broken_engines import times
+from broken_engines import looped, patched, times
 from kernelbandits import widths
-from kernelbandits.experiment import engines
 from kernelbandits.exploration import Exploration
 from kernelbandits.judges import FAILS, HOLDS, Effort, Finding, oracle
 from kernelbandits.judges.court import JUDGES, hear, heard, named, slowest_first
@@ -24,7 +20,7 @@ from kernelbandits.judges.finding import FALSE_ALARM, allowed, counted, identity
 from kernelbandits.judges.martingale import martingale
 from kernelbandits.judges.optimism import optimism
 from kernelbandits.judges.potential import potential
-from kernelbandits.judges.stage import KERNELS, LAWS, cases, stage
+from kernelbandits.judges.stage import KERNELS, LAWS, cases, defaults, paced, stage
 from kernelbandits.judges.weights import critical_distance, distance
 from kernelbandits.policies import GPTS, IndexPolicy
 from kernelbandits.posterior import ArmPosterior, Factorisation, LinearPosterior, PoolPosterior, Posterior
@@ -64,7 +60,7 @@ def test_a_judge_says_the_same_of_the_same_seed_and_writes_short_texts(judge):
 
 def test_both_engines_are_heard():
     played = [finding.observed for finding in engine(QUICK) if "plays the maximiser" in finding.statement]
-    assert len(played) == len(cases(100)) + 1
+    assert len(played) == len(cases(100)) + len(defaults(100)) + len(paced(stage(0), 100)) + 1
     assert all("numpy 100" in text and "numba 100" in text for text in played)
 
 
@@ -159,26 +155,6 @@ def test_kernel_and_primal_form_of_the_self_normalised_square_agree():
 
 
 # broken engines
-
-
-def loop(monkeypatch: pytest.MonkeyPatch, right: str, wrong: str) -> None:
-    """The compiled loop with another text, as plain Python."""
-    text = (Path(kb.__file__).parent / "compiled.py").read_text()
-    assert right in text
-    text = text.replace(right, wrong).replace("@compiled\n", "")
-    lines = [line for line in text.splitlines() if "njit" not in line]
-    space: dict = {}
-    exec(compile("\n".join(lines), "broken.py", "exec", dont_inherit=True), space)
-    monkeypatch.setattr(engines, "ready", lambda: SimpleNamespace(**space))
-
-
-def patched(owner: object, name: str, make: Callable) -> Callable[[pytest.MonkeyPatch], None]:
-    """owner.name replaced by make(of what it was)."""
-    return lambda monkeypatch: monkeypatch.setattr(owner, name, make(getattr(owner, name)))
-
-
-def looped(right: str, wrong: str) -> Callable[[pytest.MonkeyPatch], None]:
-    return lambda monkeypatch: loop(monkeypatch, right, wrong)
 
 
 def late(width):

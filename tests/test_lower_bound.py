@@ -249,7 +249,7 @@ def test_an_optimism_that_is_no_chance_is_refused(bad):
         GOLDEN.regret_bound(bad)
 
 
-@pytest.mark.parametrize("bad", [None, "half", math.nan, Certainty()])
+@pytest.mark.parametrize("bad", [None, "half", math.nan, lambda t, posterior: None])
 def test_what_is_neither_a_law_nor_its_optimism_is_refused(bad):
     with pytest.raises(ValueError, match="needs"):
         GOLDEN.regret_bound(bad)
@@ -290,3 +290,8 @@ def test_the_command_line_plays_the_instance(tmp_path):
     assert "Lower bound (d = 3)" in result.output
     assert "80.6" in result.output
     assert "does not hold" not in result.output
+
+
+def test_certainty_explores_at_its_floor_at_least():
+    assert GOLDEN.regret_bound(Certainty(0.5, 0.1)) == GOLDEN.regret_bound(0.1)
+    assert GOLDEN.regret_bound(Certainty(0.5, 0.0)) == 0.0

@@ -19,6 +19,7 @@ STOREY = {
     "kernels": 1,
     "domains": 1,
     "posterior": 1,
+    "calibration": 1,
     "compiled": 1,
     "exploration": 1,
     "widths": 1,
@@ -35,6 +36,7 @@ STOREY = {
 BESIDE = {
     "streams": {"checks"},
     "posterior": {"kernels", "domains"},
+    "calibration": {"kernels", "posterior"},
     "theory": {"kernels", "domains", "exploration", "posterior"},
     "widths": {"theory"},
     "compiled": {"domains"},

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import kernelbandits as kb
 from kernelbandits.exploration import Certainty, Decay, RootExponential, Step
@@ -308,6 +309,15 @@ def test_a_schedule_of_unknown_growth_is_measured_and_labelled_so(monkeypatch):
     assert source == "measured between T = 1e+03 and 1e+04"
     assert exponent == pytest.approx(0.4, abs=0.05), "terms of lower order bend the slope"
     assert measured_exponent(lambda t: kb.Bernoulli(0.5), 10**4) == 0.0
+
+
+@pytest.mark.parametrize("law", [stats.t(3), stats.weibull_min(0.5)], ids=["t(3)", "weibull_min(0.5)"])
+def test_a_measured_exponent_proves_nothing_and_the_sentence_says_so(law):
+    found = sublinear(kb.RBF(0.2), 2, law)
+    assert not found.proved
+    assert found.sentence.startswith("Measured, not proved: ")
+    assert sublinear(kb.RBF(0.2), 2, NORMAL).proved
+    assert sublinear(kb.Matern(0.2, 0.5), 2, law).proved, "no law can help"
 
 
 def test_heavy_tails_are_measured():

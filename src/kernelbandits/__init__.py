@@ -7,6 +7,7 @@ estimate + w_t * uncertainty width. The rooms, in reading order:
     kernels       how alike two points are
     domains       what may be chosen
     posterior     the estimate: mean, sd, log-determinant
+    calibration   lengthscales, signal and noise from rewards
     exploration   laws of w_t and schedules of them
     widths        the uncertainty width of each rule
     theory        what can be proved
@@ -21,10 +22,10 @@ estimate + w_t * uncertainty width. The rooms, in reading order:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits import theory
+from kernelbandits import calibration, theory
 from kernelbandits.catalogue import policy, problem
 from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
-from kernelbandits.domains import Arms, Box
+from kernelbandits.domains import Arms, Box, Category, Contextual, Found, Integer, MixedBox, Ordered, Real, maximise
 from kernelbandits.exploration import (
     Bernoulli,
     Categorical,
@@ -46,6 +47,7 @@ from kernelbandits.kernels import (
     Linear,
     Matern,
     Normalised,
+    On,
     Polynomial,
     RationalQuadratic,
 )
@@ -67,7 +69,9 @@ from kernelbandits.policies import (
     UCB1,
     WGPUCB,
     AdaptiveTree,
+    Auto,
     Choice,
+    Explanation,
     ExploitPlus,
     GaussianTS,
     GenericGP,
@@ -75,6 +79,7 @@ from kernelbandits.policies import (
     Greedy,
     KernelUCB,
     LinTS,
+    Outcome,
     PiGPUCB,
     Policy,
     RandUCB,
@@ -86,11 +91,13 @@ from kernelbandits.policies import (
     SimpleUCB,
     StreamingUCB,
     SupKernelUCB,
+    Trial,
     UCBRevisited,
     UniformRandom,
     WhitehouseUCB,
+    optimize,
 )
-from kernelbandits.posterior import ArmPosterior, LinearPosterior, PoolPosterior
+from kernelbandits.posterior import ArmPosterior, LinearPosterior, PointPosterior, PoolPosterior
 from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:
@@ -120,22 +127,28 @@ __all__ = [
     "AdaptiveTree",
     "ArmPosterior",
     "Arms",
+    "Auto",
     "Bernoulli",
     "Box",
     "Categorical",
+    "Category",
     "Certainty",
     "Choice",
     "Contender",
+    "Contextual",
     "DataNotice",
     "Decay",
     "DiscretisedGaussian",
+    "Explanation",
     "ExploitPlus",
+    "Found",
     "Frozen",
     "GPUCBPlus",
     "Gaussian",
     "GaussianTS",
     "GenericGP",
     "Greedy",
+    "Integer",
     "Kernel",
     "KernelUCB",
     "Law",
@@ -143,17 +156,23 @@ __all__ = [
     "Linear",
     "LinearPosterior",
     "Matern",
+    "MixedBox",
     "Mixture",
     "Normalised",
     "NumericsWarning",
+    "On",
+    "Ordered",
+    "Outcome",
     "PiGPUCB",
     "PointMass",
+    "PointPosterior",
     "Policy",
     "Polynomial",
     "PoolPosterior",
     "RandUCB",
     "RarelySwitchingOFUL",
     "RationalQuadratic",
+    "Real",
     "RootExponential",
     "SimpleBernoulli",
     "SimpleCategorical",
@@ -165,9 +184,13 @@ __all__ = [
     "Streams",
     "SupKernelUCB",
     "TheoryWarning",
+    "Trial",
     "UCBRevisited",
     "UniformRandom",
     "WhitehouseUCB",
+    "calibration",
+    "maximise",
+    "optimize",
     "play",
     "policy",
     "problem",

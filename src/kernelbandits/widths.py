@@ -132,3 +132,8 @@ def unknown_variance(norm_bound: float, delta: float) -> Width:
     return Width(
         f"D (1 + sqrt(2 ln(1/delta') + L_-)), delta' = {delta:g}, at ridge s_+^2/D^2, which moves", lambda t: terms
     )
+
+
+def falling(first: float = 3.0, power: float = 0.25) -> Width:
+    """first t^-power: no bound of anything; the factor and the power are those that did best by benchmark."""
+    return Width(f"{first:g} t^-{power:.3g} (practical: nothing is claimed)", lambda t: (first * t**-power, 0.0, 0.0))

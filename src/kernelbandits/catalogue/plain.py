@@ -27,6 +27,7 @@ KINDS: Mapping[str, Callable[..., Any]] = {
         kernels.Product,
         kernels.Scaled,
         kernels.Normalised,
+        kernels.On,
         exploration.PointMass,
         exploration.Bernoulli,
         exploration.Categorical,

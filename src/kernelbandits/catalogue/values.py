@@ -13,6 +13,7 @@ KERNELS: Mapping[str, Callable[..., kernels.Kernel]] = {
     "linear": kernels.Linear,
     "polynomial": kernels.Polynomial,
     "rational-quadratic": kernels.RationalQuadratic,
+    "on": kernels.On,
 }
 
 LAWS: Mapping[str, Callable[..., Any]] = {

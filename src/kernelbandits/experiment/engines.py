@@ -71,7 +71,7 @@ def check_game(policy: Policy, instance: Instance, horizon: int, streams: Stream
     """The policy plays on the instance's own arms, for a whole number of rounds, with numbers from a table."""
     checks.whole("play", "horizon", horizon)
     checks.needs(isinstance(streams, Streams), "play", "a kb.Streams", streams)
-    same = np.array_equal(policy.domain.points, instance.domain.points)
+    same = policy.finite and np.array_equal(policy.domain.points, instance.domain.points)
     checks.needs(same, "play", f"a policy on the arms of the instance, {instance.domain}", policy.domain)
 
 
@@ -151,9 +151,11 @@ def play_samples(
 def advance(loop: Any, policy: Any, world: Any, tables: Any, record: Any, first: int, last: int) -> int:
     """Play first..last or up to the first impossible variance; the round to go on with."""
     posterior = policy.posterior
-    state = posterior.lend()
+    before, state = posterior.events, posterior.lend()
     reached, sound = loop(state, world, tables, record, posterior.ridge, policy.ties == "lowest", first, last)
     posterior.take_back(state, suspicious=not sound)
+    played, learnt = reached - first + 1, posterior.events - before
+    checks.needs(learnt == played, "the compiled loop", f"to learn {played} rewards in {played} rounds", learnt)
     if reached < first and not posterior.audit():
         raise ValueError(f"the best arm needs finite indices, got none in round {first}")
     return int(reached) + 1

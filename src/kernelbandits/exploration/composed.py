@@ -112,6 +112,10 @@ class Frozen(Law):
 
     def __post_init__(self) -> None:
         name = type(self.law).__name__
+        listed = isinstance(self.given_atoms, Iterable) and not isinstance(self.given_atoms, str)
+        known = listed and all(map(checks.is_number, self.given_atoms))
+        checks.needs(known, "Frozen", "atoms that are finite numbers", self.given_atoms)
+        object.__setattr__(self, "given_atoms", tuple(self.given_atoms))
         for u in (0.25, 0.5, 0.75):
             first, again = self.law.ppf(u), self.law.ppf(u)
             one = np.ndim(first) == 0 and checks.is_number(np.asarray(first)[()])

@@ -87,7 +87,8 @@ class Decay:
 class Certainty:
     """Ber(p_t), p_t = floor + (first - floor) max_x sd(x) / max_x sqrt(k(x, x)): explore while something is unknown.
 
-    p_t is fixed by the history, as the paper allows; C1 never falls below the floor.
+    p_t is fixed by the history, as the paper allows; C1 never falls below the floor. The greatest are those over the
+    arms of the round; on a box those over its cover of 500 points.
     """
 
     first: float = 0.5

@@ -12,22 +12,28 @@ from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks
 from kernelbandits.experiment.workers import Mapper
+from kernelbandits.judges.bands import bands
 from kernelbandits.judges.calculator import calculator
 from kernelbandits.judges.coverage import coverage
 from kernelbandits.judges.engine import engine
 from kernelbandits.judges.errata import ERRATA
 from kernelbandits.judges.finding import FAILS, Effort, Finding, Judge
+from kernelbandits.judges.laws import laws
 from kernelbandits.judges.martingale import martingale
 from kernelbandits.judges.optimism import optimism
 from kernelbandits.judges.potential import potential
+from kernelbandits.judges.randomness import randomness
 from kernelbandits.judges.regret import above_lower_bound, below_bound
 
 JUDGES: Mapping[str, Judge] = {
+    "randomness": randomness,
+    "laws": laws,
     "engine": engine,
     "calculator": calculator,
     "potential": potential,
     "optimism": optimism,
     "martingale": martingale,
+    "bands": bands,
     "coverage": coverage,
     "regret": below_bound,
     "lower-bound": above_lower_bound,

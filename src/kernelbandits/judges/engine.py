@@ -12,7 +12,7 @@ from kernelbandits.experiment.engines import play, rounds
 from kernelbandits.judges import oracle
 from kernelbandits.judges.finding import Effort, Finding, counted, identity, verdict
 from kernelbandits.judges.oracle import Moment
-from kernelbandits.judges.stage import LAWS, Case, Stage, cases, engines, stage
+from kernelbandits.judges.stage import LAWS, Case, Stage, cases, defaults, engines, paced, stage
 from kernelbandits.judges.states import state_findings
 from kernelbandits.judges.weights import weight_findings
 
@@ -27,10 +27,12 @@ def engine(effort: Effort) -> Iterator[Finding]:
     """The index, the arms played, the weights drawn and the state kept, against the definitions."""
     horizon = effort.runs(200, least=100)
     where = stage(effort.seed)
-    for case in cases(horizon):
-        yield from index_findings(case, where, horizon)
-    for case in cases(horizon):
-        yield from run_findings(case, where, horizon)
+    played = (*cases(horizon), *defaults(horizon), *paced(where, horizon))
+    for case in played:
+        yield from index_findings(case, stage(effort.seed, case.kernel), horizon)
+    for case in played:
+        yield from run_findings(case, stage(effort.seed, case.kernel), horizon)
+    yield table_finding(played, effort, horizon)
     yield recommendation_finding(where, horizon)
     yield from weight_findings(effort)
     yield from state_findings(effort)
@@ -88,7 +90,7 @@ def off_note(moment: Moment, note: Mapping[str, float], arm: int) -> float:
 def width_finding(case: Case, where: Stage, found: Seen) -> Finding:
     """The one number that a wrong power of the determinant changes, where L is large."""
     log_det = oracle.log_det(where.gram, found.arms, case.rule.ridge)
-    width = case.rule.width(log_det)
+    width = case.rule.width(len(found.arms) + 1, log_det)
     same = verdict(abs(found.width - width) <= EXACT * width)
     statement = f"{case.title}: its width where L = {log_det:.2f}"
     detail = "1e-8 of it; det instead of its root would double L under the root"
@@ -105,6 +107,20 @@ def run_findings(case: Case, where: Stage, horizon: int) -> Iterator[Finding]:
     if any(below.values()):
         right = {name: int(same[weights < 0].sum()) for name, (same, weights) in alike.items()}
         yield counted(NAME, f"{case.title}: w < 0 plays the greatest lower bound", below, right, detail)
+
+
+def table_finding(played: Sequence[Case], effort: Effort, horizon: int) -> Finding:
+    """a_t + sqrt(b_t + c_t L), as the compiled loop is given the three numbers, at L = 0, 2 and 20."""
+    apart = [off_table(case, stage(effort.seed, case.kernel), horizon) for case in played]
+    statement = f"the table of widths for the compiled loop, rounds 1 to {horizon}"
+    return identity(NAME, statement, apart, 1e-12, f"relative, rounding; {len(played)} policies, L = 0, 2 and 20")
+
+
+def off_table(case: Case, where: Stage, horizon: int) -> float:
+    a, b, c = case.policy(where).tables(horizon, where.streams).widths.T
+    given = {log_det: a + np.sqrt(b + c * log_det) for log_det in (0.0, 2.0, 20.0)}
+    rights = {log_det: [case.rule.width(t, log_det) for t in range(1, horizon + 1)] for log_det in given}
+    return float(np.max([np.abs(widths / rights[log_det] - 1).max() for log_det, widths in given.items()]))
 
 
 def recommendation_finding(where: Stage, horizon: int) -> Finding:

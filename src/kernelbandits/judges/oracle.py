@@ -99,6 +99,13 @@ def noise_part(noise_scale: float, ridge: float, delta: float, log_det: float) -
 
 Width = Callable[[float], float]
 """L -> what multiplies the sd."""
+TimedWidth = Callable[[int, float], float]
+"""t, L -> the same, of a rule that looks at the round."""
+
+
+def steady(width: Width) -> TimedWidth:
+    """The same in every round."""
+    return lambda t, log_det: width(log_det)
 
 
 def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: float) -> Width:
@@ -114,6 +121,37 @@ def improved(noise_scale: float, norm_bound: float, delta: float) -> Width:
 def mixed(noise_scale: float, norm_bound: float, ridge: float, delta: float) -> Width:
     """sqrt((R^2 / ridge) (2 ln(1/delta) + L) + D^2)."""
     return lambda log_det: math.hypot(noise_part(noise_scale, ridge, delta, log_det), norm_bound)
+
+
+def finite(arms: int, delta: float) -> TimedWidth:
+    """sqrt(2 ln(n t^2 pi^2 / (6 delta))), whatever L."""
+    return lambda t, log_det: math.sqrt(2 * math.log(arms * t**2 * math.pi**2 / (6 * delta)))
+
+
+def agnostic(norm_bound: float, delta: float, gains: Sequence[float], scale: float) -> TimedWidth:
+    """sqrt(scale (2 D^2 + 300 gamma_t ln^3(t/delta))), gains = gamma_0, gamma_1, ..."""
+    return lambda t, log_det: math.sqrt(scale * (2 * norm_bound**2 + 300 * gains[t] * math.log(t / delta) ** 3))
+
+
+def improved_by(noise_scale: float, norm_bound: float, delta: float, gains: Sequence[float]) -> TimedWidth:
+    """D + R sqrt(2 (gamma_{t-1} + 1 + ln(1/delta)))."""
+    inverse = 1 + math.log(1 / delta)
+    return lambda t, log_det: norm_bound + noise_scale * math.sqrt(2 * (gains[t - 1] + inverse))
+
+
+def greedy_gains(gram: Array, ridge: float, rounds: int) -> list[float]:
+    """G_t / (1 - 1/e), G_t = (1/2) log det(I + K / ridge) of t points, each of the greatest variance: t = 0..rounds."""
+    arms: list[int] = []
+    for _ in range(rounds):
+        arms.append(int(collapsed(gram, arms, np.zeros(len(arms)), ridge).cov.diagonal().argmax()))
+    halves = [collapsed(gram, arms[:t], np.zeros(t), ridge).log_det / 2 for t in range(rounds + 1)]
+    return [half / (1 - math.exp(-1)) for half in halves]
+
+
+def loss(gram: Array, arms: Arms, rewards: Array, ridge: float) -> float:
+    """ridge y' (K_t + ridge I)^-1 y = min over f of |y - f(x)|^2 + ridge ||f||^2."""
+    played = gram[np.ix_(arms, arms)]
+    return ridge * float(rewards @ np.linalg.solve(played + ridge * np.eye(len(arms)), rewards))
 
 
 @dataclass(frozen=True)
@@ -154,8 +192,19 @@ class Weights:
         return sum(p * m for p, m, _ in self.parts)
 
     @property
+    def mean_abs(self) -> float:
+        """E|w|, of N(m, s^2) s sqrt(2/pi) exp(-m^2 / (2 s^2)) + m (1 - 2 Phi(-m/s))."""
+        return sum(p * (folded(m, s) if s else abs(m)) for p, m, s in self.parts)
+
+    @property
     def variance(self) -> float:
         return sum(p * (m**2 + s**2) for p, m, s in self.parts) - self.mean**2
+
+
+def folded(middle: float, scale: float) -> float:
+    """E|N(m, s^2)|."""
+    bell = scale * math.sqrt(2 / math.pi) * math.exp(-((middle / scale) ** 2) / 2)
+    return bell + middle * (1 - 2 * float(normal_cdf(np.array(-middle / scale))))
 
 
 def placed(middle: float, scale: float, u: float) -> float:
@@ -186,10 +235,10 @@ def best(index: Array, tie: float | None = None) -> int:
 
 @dataclass(frozen=True)
 class Rule:
-    """Play the maximiser of mean + w_t width(L) sd, all from the rounds before t."""
+    """Play the maximiser of mean + w_t width(t, L) sd, all from the rounds before t."""
 
     ridge: float
-    width: Width
+    width: TimedWidth
     law: Callable[[int], Weights]
 
 
@@ -210,7 +259,7 @@ def replay(rule: Rule, gram: Array, arms: Arms, rewards: Array, uniforms: Array)
     """Rounds 1..T by the definition, each after the history that was played."""
     for t, u in enumerate(uniforms, start=1):
         known = collapsed(gram, arms[: t - 1], rewards[: t - 1], rule.ridge)
-        yield Moment(known, rule.law(t).quantile(float(u)), rule.width(known.log_det))
+        yield Moment(known, rule.law(t).quantile(float(u)), rule.width(t, known.log_det))
 
 
 def deviation(gram: Array, arms: Arms, ridge: float, prior: Array, normals: Array) -> Array:

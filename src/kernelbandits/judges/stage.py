@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,22 @@ import numpy as np
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms
 from kernelbandits.experiment.engines import chosen_engine
-from kernelbandits.exploration import Bernoulli, Categorical, Frozen, Gaussian, Mixture, PointMass, Step
+from kernelbandits.exploration import (
+    Bernoulli,
+    Categorical,
+    DiscretisedGaussian,
+    Frozen,
+    Gaussian,
+    Mixture,
+    PointMass,
+    Step,
+)
 from kernelbandits.judges import oracle
 from kernelbandits.judges.oracle import Alike, Rule, Weights
 from kernelbandits.kernels import RBF, Kernel, Linear, Matern
 from kernelbandits.policies import (
     AMMUCB,
+    GPUCB,
     IGPUCB,
     GenericGP,
     IndexPolicy,
@@ -83,6 +94,25 @@ class Foreign:
         return np.vectorize(self.weights.quantile, otypes=[float])(u)
 
 
+class Counting(Foreign):
+    """One whose values are whole numbers, and which knows their chances."""
+
+    def pmf(self, x: Any) -> Any:
+        chances = self.weights.at_most(np.asarray(x)) - self.weights.below(np.asarray(x))
+        return chances if np.ndim(x) else float(chances)
+
+    def cdf(self, x: Any) -> Any:
+        return self.weights.at_most(np.asarray(x))
+
+
+def bells(points: int, scale: float, upper: float, top: float) -> Weights:
+    """z_m = upper m / (M - 1), m = 0..M-1: the last with chance `top`, the others as exp(-z^2 / (2 scale^2))."""
+    values = [upper * m / (points - 1) for m in range(points)]
+    sizes = [math.exp(-((z / scale) ** 2) / 2) for z in values[:-1]]
+    return oracle.atoms([*((1 - top) * size / sum(sizes) for size in sizes), top], values)
+
+
+WHOLE = oracle.atoms((0.15, 0.35, 0.3, 0.2), (-1.0, 0.0, 1.0, 2.0))
 SHARED = Weights(((0.4, 1.0, 0.0), (0.6, 0.0, 1.0)))
 LAWS: Mapping[str, tuple[Any, Weights]] = {
     "w = 1": (PointMass(1.0), oracle.atoms((1.0,), (1.0,))),
@@ -95,6 +125,12 @@ LAWS: Mapping[str, tuple[Any, Weights]] = {
     ),
     "0.4 at 1, else N(0, 1)": (Mixture((0.4, 0.6), (PointMass(1.0), Gaussian(0.0, 1.0))), SHARED),
     "N(0.2, 0.8^2) by its ppf": (Frozen(Foreign(oracle.normal(0.2, 0.8))), oracle.normal(0.2, 0.8)),
+    "2, -1 or 1/2, unsorted": (
+        Categorical((0.2, 0.5, 0.3), support=(2.0, -1.0, 0.5)),
+        oracle.atoms((0.5, 0.3, 0.2), (-1.0, 0.5, 2.0)),
+    ),
+    "a bell on 0, 0.3, ..., 1.2": (DiscretisedGaussian(5, 0.5, 1.2, 0.1), bells(5, 0.5, 1.2, 0.1)),
+    "-1, 0, 1 or 2 by its pmf": (Frozen(Counting(WHOLE)), WHOLE),
 }
 
 
@@ -114,6 +150,7 @@ class Case:
     rule: Rule
     settings: Mapping[str, Any] = field(default_factory=dict)
     ties: str = "lowest"
+    kernel: str = "RBF(0.25)"
 
     def policy(self, stage: Stage) -> IndexPolicy:
         told = {"noise_scale": NOISE_SCALE, "norm_bound": NORM_BOUND, "ties": self.ties}
@@ -124,11 +161,16 @@ def member(title: str, constructor: Any, law: Weights | Callable[[int], Weights]
     """Of the paper's family, at a ridge that is not the paper's."""
     width = oracle.self_normalised(NOISE_SCALE, NORM_BOUND, RIDGE, delta=0.5)
     schedule = (lambda t: law) if isinstance(law, Weights) else law
-    return Case(title, constructor, Rule(RIDGE, width, schedule), {"ridge": RIDGE, **settings})
+    return Case(title, constructor, Rule(RIDGE, oracle.steady(width), schedule), {"ridge": RIDGE, **settings})
 
 
 def optimist(title: str, constructor: Any, ridge: float, width: oracle.Width, /, **settings: Any) -> Case:
     """A rule with w = 1."""
+    return timed(title, constructor, ridge, oracle.steady(width), **settings)
+
+
+def timed(title: str, constructor: Any, ridge: float, width: oracle.TimedWidth, /, **settings: Any) -> Case:
+    """A rule with w = 1 whose width looks at the round."""
     return Case(title, constructor, Rule(ridge, width, lambda t: LAWS["w = 1"][1]), settings)
 
 
@@ -150,4 +192,33 @@ def cases(horizon: int) -> tuple[Case, ...]:
         optimist("Whitehouse", WhitehouseUCB, RIDGE, oracle.self_normalised(*told, RIDGE, 0.1), ridge=RIDGE, delta=0.1),
         optimist("IGP-UCB", IGPUCB, 1 + 2 / horizon, oracle.improved(*told, 0.1), horizon=horizon, delta=0.1),
         optimist("AMM-UCB", AMMUCB, RIDGE, oracle.mixed(*told, RIDGE, 0.1), ridge=RIDGE, delta=0.1),
+    )
+
+
+def defaults(horizon: int) -> tuple[Case, ...]:
+    """Policies told R, D and what they cannot do without: the rest is as the catalogue documents it."""
+    told, matern = (NOISE_SCALE, NORM_BOUND), horizon ** (2 / (2 * 2.5 + 2 * 2))
+    half = oracle.steady(oracle.self_normalised(*told, 1.0, 0.5))
+    coin, mixed = oracle.atoms((0.5, 0.5), (0.0, 1.0)), Weights(((0.5, 1.0, 0.0), (0.5, 0.0, 1.0)))
+    eigen = oracle.steady(oracle.self_normalised(*told, matern, 0.1))
+    tuned = timed("Whitehouse, ridge T^(d/(2 nu + 2 d))", WhitehouseUCB, matern, eigen, ridge="matern", horizon=horizon)
+    return (
+        Case("Simple-Bernoulli as it comes", SimpleBernoulli, Rule(1.0, half, lambda t: coin)),
+        Case("Simple-Mixture as it comes", SimpleMixture, Rule(1.0, half, lambda t: mixed)),
+        optimist("Whitehouse as it comes", WhitehouseUCB, 1.0, oracle.self_normalised(*told, 1.0, 0.1)),
+        replace(tuned, kernel="Matern(0.3)"),
+        optimist("IGP-UCB as it comes", IGPUCB, 1 + 2 / horizon, oracle.improved(*told, 0.1), horizon=horizon),
+        optimist("AMM-UCB as it comes", AMMUCB, 1.0, oracle.mixed(*told, 1.0, 0.1)),
+    )
+
+
+def paced(where: Stage, horizon: int) -> tuple[Case, ...]:
+    """Widths that look at the round; 1/1000 of Srinivas et al.'s beta_t, lest it drown all else."""
+    told, own, square = (NOISE_SCALE, NORM_BOUND), 1 + 2 / horizon, NOISE_SCALE**2
+    agnostic = oracle.agnostic(NORM_BOUND, 0.1, oracle.greedy_gains(where.gram, square, horizon + 1), 1e-3)
+    improved = oracle.improved_by(*told, 0.1, oracle.greedy_gains(where.gram, own, horizon))
+    return (
+        timed("GP-UCB, finite", GPUCB, square, oracle.finite(len(where.gram), 0.1)),
+        timed("GP-UCB, rkhs, greedy gain", GPUCB, square, agnostic, schedule="rkhs", gain="greedy", beta_scale=1e-3),
+        timed("IGP-UCB, greedy gain", IGPUCB, own, improved, horizon=horizon, gain="greedy"),
     )

@@ -31,8 +31,11 @@ def state_findings(effort: Effort) -> Iterator[Finding]:
         yield from played_state(effort, horizon, engine)
         yield audited_state(effort, engine)
     for form, kernel in ((ArmPosterior, "Matern(0.3)"), (PoolPosterior, "RBF(0.25)"), (LinearPosterior, "linear")):
-        yield form_finding(effort, form, kernel)
+        yield from form_findings(effort, form, kernel)
     yield from sample_findings(stage(effort.seed), horizon)
+    yield thompson_finding(
+        stage(effort.seed, "Matern(0.3)", arms=8), LONG, f"the same over {LONG} rounds, an audit among them"
+    )
 
 
 def kernel_finding(effort: Effort) -> Finding:
@@ -81,19 +84,25 @@ def audited_state(effort: Effort, engine: str) -> Finding:
     return identity(NAME, statement, off(policy.posterior, known), 1e-8, "rounding")
 
 
-def form_finding(effort: Effort, form: type[Posterior], kernel: str) -> Finding:
-    """One form of the posterior, told arms at random; also away from its state, by `at`."""
+def form_findings(effort: Effort, form: type[Posterior], kernel: str) -> Iterator[Finding]:
+    """One form of the posterior, told arms at random, also away from its state, by `at`; then an audit, and on."""
     where = stage(effort.seed, kernel)
-    points = where.instance.domain.points
-    arms = where.streams.generator(len(form.__name__)).integers(len(points), size=80).tolist()
-    posterior, rewards = form(where.kernel, points, RIDGE), where.rewards(arms)
-    for arm, reward in zip(arms, rewards.tolist(), strict=True):
-        posterior.update(arm, reward)
-    known = oracle.estimate(where.gram, arms, rewards, RIDGE)
-    mean, sd = posterior.at(points)
-    apart = [off(posterior, known), np.abs(mean - known.mean).max(), np.abs(sd - known.sd).max()]
-    statement = f"{form.__name__}: mean, sd, L and `at` after {len(arms)} rewards"
-    return identity(NAME, statement, apart, 1e-7, "rounding under a root")
+    rng, points = where.streams.generator(len(form.__name__)), where.instance.domain.points
+    early, late = rng.integers(len(points) - 6, size=80).tolist(), rng.integers(len(points), size=60).tolist()
+    posterior, rewards = form(where.kernel, points, RIDGE), where.rewards([*early, *late])
+    for told, arms in (("", early), (", an audit among them", [*early, *late])):
+        for number in range(posterior.events, len(arms)):
+            posterior.update(arms[number], float(rewards[number]))
+        known = oracle.estimate(where.gram, arms, rewards[: len(arms)], RIDGE)
+        statement = f"{form.__name__}: mean, sd, L and `at` after {len(arms)} rewards{told}"
+        apart = [off(posterior, known), off_at(posterior, known), posterior.health.repairs]
+        yield identity(NAME, statement, apart, 1e-7, "rounding under a root, and no repair")
+        posterior.audit()
+
+
+def off_at(posterior: Posterior, known: oracle.Estimate) -> float:
+    mean, sd = posterior.at(posterior.points)
+    return float(max(np.abs(mean - known.mean).max(), np.abs(sd - known.sd).max()))
 
 
 def off(posterior: Posterior, known: oracle.Estimate) -> float:
@@ -116,18 +125,17 @@ def sample_findings(where: Stage, horizon: int) -> Iterator[Finding]:
     spread = np.array(columns) - policy.sample(half + 1, nothing, nothing)
     apart = np.abs(spread.T @ spread - scale_at(known.log_det) ** 2 * known.cov).max()
     yield identity(NAME, f"GP-TS: the draw of round {half + 1} has covariance v^2 cov", apart, 1e-8, "rounding")
-    yield thompson_run(where, horizon, policy.root, scale_at)
+    yield thompson_finding(where, horizon, "each round plays the maximiser of the draw")
 
 
-def thompson_run(where: Stage, horizon: int, root: Array, scale_at: oracle.Width) -> Finding:
+def thompson_finding(where: Stage, horizon: int, says: str) -> Finding:
     """The root of K is the engine's to choose; given it, every arm follows from the normals of its round."""
-    right = {}
+    right, scale_at = {}, oracle.improved(NOISE_SCALE, NORM_BOUND, delta=0.1 / 2)
     for engine in engines():
         policy = GPTS(where.instance.domain, where.kernel, horizon=horizon, delta=0.1, ties="lowest", **TOLD)
         arms = play(policy, where.instance, horizon, where.streams, engine).arms.tolist()
-        right[engine] = int(np.equal(thompson_arms(where, arms, root, scale_at), arms).sum())
-    statement = "GP-TS: each round plays the maximiser of the draw"
-    return counted(NAME, statement, dict.fromkeys(right, horizon), right, "exact; the draw by Matheron's rule")
+        right[engine] = int(np.equal(thompson_arms(where, arms, policy.root, scale_at), arms).sum())
+    return counted(NAME, f"GP-TS: {says}", dict.fromkeys(right, horizon), right, "exact; the draw by Matheron's rule")
 
 
 def thompson_arms(where: Stage, arms: list[int], root: Array, scale_at: oracle.Width) -> list[int]:

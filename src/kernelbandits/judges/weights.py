@@ -51,14 +51,14 @@ def change_finding(effort: Effort, last: int = 10, seeds: int = 60) -> Finding:
 
 
 def schedule_finding(effort: Effort, last: int = 60, seeds: int = 20) -> Finding:
-    """Decay's p_t = max(floor, first t^-power), and a schedule that is a function, in every round."""
+    """Decay: p_t = max(floor, first t^-power), its floor from round 21 on; and a schedule that is a function."""
     schedules = (
-        (two_arms(Decay(0.9, 0.5, 0.1)), lambda t: coin(max(0.1, 0.9 / math.sqrt(t)))),
+        (two_arms(Decay(0.9, 0.5, 0.2)), lambda t: coin(max(0.2, 0.9 / math.sqrt(t)))),
         (two_arms(lambda t: Bernoulli(0.8 if t % 3 else 0.2)), lambda t: coin(0.8 if t % 3 else 0.2)),
     )
     tables, rounds = [Streams(seed) for seed in range(effort.seed, effort.seed + seeds)], range(1, last + 1)
     apart = [off_weight(policy, rounds, law, streams) for policy, law in schedules for streams in tables]
-    statement = f"weights Ber(max(0.1, 0.9/sqrt(t))), and Ber(0.8), Ber(0.8), Ber(0.2) in turn: rounds 1 to {last}"
+    statement = f"weights Ber(max(0.2, 0.9/sqrt(t))), and Ber(0.8), Ber(0.8), Ber(0.2) in turn: rounds 1 to {last}"
     return identity(NAME, statement, apart, 1e-12, f"exact, by ask and in the table, {seeds} seeds")
 
 

@@ -1,9 +1,11 @@
 """Policies: `ask` says what to play and changes nothing, `tell` learns from one reward."""
 
+from kernelbandits.policies.auto import Auto
 from kernelbandits.policies.base import Choice, Maximiser, Policy
 from kernelbandits.policies.changing import RGPUCB, TVGPUCB
 from kernelbandits.policies.confidence import GPUCB, IGPUCB, WhitehouseUCB
 from kernelbandits.policies.elimination import BPE, MVR, REDS
+from kernelbandits.policies.explanation import Explanation
 from kernelbandits.policies.floors import Greedy, UniformRandom
 from kernelbandits.policies.generic import (
     GenericGP,
@@ -18,6 +20,7 @@ from kernelbandits.policies.independent import UCB1, GaussianTS, UCBRevisited
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.ladder import KernelUCB, SupKernelUCB
 from kernelbandits.policies.linear import OFUL, LinTS, RarelySwitchingOFUL
+from kernelbandits.policies.optimising import Outcome, Trial, optimize
 from kernelbandits.policies.partition import PiGPUCB
 from kernelbandits.policies.random_queries import ExploitPlus, GPUCBPlus
 from kernelbandits.policies.relatives import IRGPUCB, RandUCB
@@ -45,7 +48,9 @@ __all__ = [
     "UCB1",
     "WGPUCB",
     "AdaptiveTree",
+    "Auto",
     "Choice",
+    "Explanation",
     "ExploitPlus",
     "GPUCBPlus",
     "GaussianTS",
@@ -55,6 +60,7 @@ __all__ = [
     "KernelUCB",
     "LinTS",
     "Maximiser",
+    "Outcome",
     "PiGPUCB",
     "Policy",
     "RandUCB",
@@ -66,7 +72,9 @@ __all__ = [
     "SimpleUCB",
     "StreamingUCB",
     "SupKernelUCB",
+    "Trial",
     "UCBRevisited",
     "UniformRandom",
     "WhitehouseUCB",
+    "optimize",
 ]

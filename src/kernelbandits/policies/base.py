@@ -13,11 +13,13 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array, TheoryWarning
 from kernelbandits.domains import TIES, Arms, argmax, as_arms
+from kernelbandits.policies.fields import is_open, row_of
 from kernelbandits.posterior import Posterior, posterior_on, proved
 from kernelbandits.streams import as_randomness
 
 LEAST_RIDGE = 1e-8
 """Stands for the interpolation of rewards without noise."""
+SEARCH = "by search; the theory takes it for exact, as it is on a finite cover"
 
 Form = Callable[[Any, Arms, float], Posterior]
 """(kernel, arms, ridge) -> the posterior a policy learns with."""
@@ -31,17 +33,25 @@ class Choice:
     arm: int | None = None
     note: Mapping[str, float] = field(default_factory=dict)
     """What `tell` and the reader will want to know, e.g. the weight drawn; an empty note is valid."""
+    context: Any = None
+    """What was given in the round beside the choice."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Choice):
             return NotImplemented
-        return self.arm == other.arm and self.note == other.note and np.array_equal(self.x, other.x)
+        same = self.arm == other.arm and self.note == other.note and np.array_equal(self.x, other.x)
+        return same and np.array_equal(self.context, other.context)
 
     __hash__ = None  # type: ignore[assignment]
 
 
 class Policy:
     """A rule that plays one arm a round. `ask` is pure; only `tell` changes anything."""
+
+    searches = False
+    """Whether it plays anywhere in a box; a rule that does not plays on a declared cover."""
+    domain: Any
+    """Arms; for a rule that searches also a Box, a MixedBox or a Contextual."""
 
     def __init__(
         self,
@@ -53,12 +63,17 @@ class Policy:
         horizon: int | None = None,
         form: Form = posterior_on,
     ) -> None:
-        self.domain = as_arms(domain)
-        self.ties = checks.one_of(type(self).__name__, "ties", ties, TIES)
-        self.horizon = None if horizon is None else checks.whole(type(self).__name__, "horizon", horizon)
+        name = type(self).__name__
+        self.domain = domain if is_open(name, domain, self.searches) else as_arms(domain)
+        self.finite = isinstance(self.domain, Arms)
+        self.ties = checks.one_of(name, "ties", ties, TIES)
+        self.horizon = None if horizon is None else checks.whole(name, "horizon", horizon)
         self.posterior = form(kernel, self.domain, ridge)
         self.settings: dict[str, Any] = {"ridge": self.posterior.ridge, "ties": ties, "horizon": horizon}
-        self.settings |= {"cover": self.domain.origin} if self.domain.origin else {}
+        if not self.finite:
+            self.settings |= {"domain": repr(self.domain), "argmax": SEARCH}
+        elif self.domain.origin:
+            self.settings["cover"] = self.domain.origin
         self._said: set[str] = set()
 
     def ask(self, t: int, rng: Any) -> Choice:
@@ -71,16 +86,16 @@ class Policy:
         if type(choice.note) is not dict:
             checks.needs(isinstance(choice.note, Mapping), "tell", "a note of names and numbers", choice.note)
         arm = choice.arm
-        if type(arm) is not int or not 0 <= arm < len(self.domain):
-            arm = self._arm_of(choice)
+        if not self.finite or type(arm) is not int or not 0 <= arm < len(self.domain):
+            arm = self._place_of(choice)
         self._learn(arm, checks.reward(reward), choice.note)
 
-    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
-        """What a checked reward changes."""
+    def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:
+        """What a checked reward changes; an arm is its number, a point of a box the row that kernels see."""
         self.posterior.update(arm, reward)
 
-    def choice(self, arm: int) -> Choice:
-        """The choice of an arm nobody asked for."""
+    def choice(self, arm: Any) -> Choice:
+        """The choice of an arm nobody asked for, by its number."""
         number = checks.whole("choice", "arm", arm, least=0)
         checks.needs(number < len(self.domain), "choice", f"an arm below {len(self.domain)}", arm)
         return Choice(self.domain.points[number], number)
@@ -90,9 +105,13 @@ class Policy:
         """log det(I + K / ridge) of all that was played: twice the realised information gain."""
         return self.posterior.log_det
 
-    def recommend(self) -> int:
+    def recommend(self) -> Any:
         """The arm of the greatest estimate, the lowest on ties: the answer if the game ended now."""
         return int(self.posterior.mean.argmax())
+
+    def _place_of(self, choice: Choice) -> Any:
+        """Where the reward belongs: an arm's number, or the row of a point."""
+        return self._arm_of(choice) if self.finite else row_of(self.domain, choice.x, choice.context)
 
     def _arm_of(self, choice: Choice) -> int:
         if choice.arm is not None:
@@ -139,10 +158,15 @@ class Policy:
         self._check_kernel()
 
     def _check_kernel(self) -> None:
-        largest = float(self.posterior.prior.max())
+        largest = float(self._prior_variances().max())
         if largest > 1 + 1e-9:
             hint = "scale the kernel or wrap it in kb.Normalised"
             self._say_once(f"its guarantee needs k(x, x) <= 1, got {largest:g}; {hint}")
+
+    def _prior_variances(self) -> Array:
+        """k(x, x) of all arms, of a box those of its cover, beside a context those known before it."""
+        cover = getattr(self.domain, "cover", None)
+        return self.posterior.kernel.diagonal(cover().points) if cover else self.posterior.prior
 
 
 class Maximiser(Policy):

@@ -10,6 +10,7 @@ from kernelbandits import checks, widths
 from kernelbandits.domains import Arms
 from kernelbandits.exploration import PointMass
 from kernelbandits.policies.base import Form
+from kernelbandits.policies.fields import field_of
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.posterior import LARGEST_COVARIANCE, DriftingPosterior, Posterior
 from kernelbandits.widths import Width
@@ -23,6 +24,9 @@ class TVGPUCB(IndexPolicy):
     schedule "finite": beta_t = 2 ln(|X| pi^2 t^2 / (6 delta)), for f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1};
     schedule "practical": beta_t = 0.8 ln(4 t), that of the authors' experiments. A round is a reward told.
     """
+
+    searches = False
+    foresees = False
 
     posterior: DriftingPosterior
 
@@ -51,6 +55,9 @@ class RGPUCB(IndexPolicy):
     Unless given, period = ceil(min(T, 12 rate^(-1/4))). `posterior` is that of the current block, `latest` that which
     learnt the last reward: it answers which arm is best until the new block has a reward of its own.
     """
+
+    searches = False
+    foresees = False
 
     def __init__(
         self,
@@ -89,7 +96,8 @@ class RGPUCB(IndexPolicy):
         """The sum over the blocks."""
         return self._forgotten + self.posterior.log_det
 
-    def recommend(self) -> int:
+    def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
+        field_of(self.domain, context, arms)
         return int(self.latest.mean.argmax())
 
 

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from kernelbandits import checks, widths
-from kernelbandits.domains import as_arms
+from kernelbandits.domains import Arms
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Matern, as_kernel
 from kernelbandits.policies.index import IndexPolicy
-from kernelbandits.theory.gains import gain_name, gain_term
 
 
 class IGPUCB(IndexPolicy):
@@ -34,8 +33,8 @@ class IGPUCB(IndexPolicy):
         ridge = 1 + 2 / checks.whole("IGPUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
         chance = self._bounded(noise_scale, norm_bound, delta)
-        term = gain_term(gain, self.posterior.kernel, self.domain, ridge)
-        self._set(widths.improved(noise_scale, norm_bound, chance, term), PointMass(1.0), gain=gain_name(gain))
+        term, name = self._gain(gain)
+        self._set(widths.improved(noise_scale, norm_bound, chance, term), PointMass(1.0), gain=name)
 
 
 class GPUCB(IndexPolicy):
@@ -69,14 +68,20 @@ class GPUCB(IndexPolicy):
         if schedule == "finite":
             checks.scale("GPUCB", "norm_bound", norm_bound or 0.0)
             self._check_kernel()
-            gain, width = "none", widths.srinivas_finite(len(self.domain), confidence, scale)
+            name, width = "none", widths.srinivas_finite(self._arms(), confidence, scale)
         else:
             checks.needs(norm_bound is not None, "GPUCB", "norm_bound for the rkhs schedule", norm_bound)
             self._check_theory(noise_scale, norm_bound or 0.0)
-            term = gain_term(gain, self.posterior.kernel, self.domain, ridge)
+            term, name = self._gain(gain)
             width = widths.srinivas_rkhs(norm_bound or 0.0, confidence, term, scale)
-        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": gain_name(gain)}
+        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": name}
         self._set(width, PointMass(1.0), schedule=schedule, beta_scale=beta_scale, **stated)
+
+    def _arms(self) -> int:
+        """|X|"""
+        other = 'domain.cover(n) has one, schedule="rkhs" needs none'
+        checks.needs(self.finite, "GPUCB", f"a finite set for its finite schedule ({other})", self.domain)
+        return len(self.domain)
 
 
 class WhitehouseUCB(IndexPolicy):
@@ -99,7 +104,6 @@ class WhitehouseUCB(IndexPolicy):
     ) -> None:
         if isinstance(ridge, str):
             checks.one_of("WhitehouseUCB", "a ridge > 0 or", ridge, ("matern",))
-            domain = as_arms(domain)
             ridge = matern_ridge(as_kernel(kernel), domain, horizon)
         value = ridge
         super().__init__(domain, kernel, ridge=value, ties=ties, horizon=horizon)
@@ -110,5 +114,6 @@ class WhitehouseUCB(IndexPolicy):
 def matern_ridge(kernel: Any, domain: Any, horizon: int | None) -> float:
     """ridge = T^(d / (2 nu + 2 d)), which balances a Matern kernel's eigendecay; the constant 1 before it is ours."""
     checks.needs(isinstance(kernel, Matern), "the ridge of a Matern eigendecay", "a Matern kernel", kernel)
-    d, rounds = as_arms(domain).dimension, checks.whole("WhitehouseUCB", "horizon", horizon)
+    d = domain.dimension if hasattr(domain, "dimension") else Arms(domain).dimension
+    rounds = checks.whole("WhitehouseUCB", "horizon", horizon)
     return float(rounds ** (d / (2 * kernel.nu + 2 * d)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, count
 from typing import Any
 
@@ -15,7 +15,9 @@ from kernelbandits import checks, widths
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms, argmax
 from kernelbandits.kernels import Kernel, Matern
-from kernelbandits.policies.base import LEAST_RIDGE, Choice, Maximiser, Policy
+from kernelbandits.policies.base import LEAST_RIDGE, Choice, Policy
+from kernelbandits.policies.fields import Spread, field_of
+from kernelbandits.policies.searching import Searching
 from kernelbandits.posterior import Posterior
 from kernelbandits.streams import as_randomness
 from kernelbandits.widths import Width
@@ -172,7 +174,7 @@ class REDS(Elimination):
         return int(self.survivors[int(u * len(self.survivors))])
 
 
-class MVR(Maximiser):
+class MVR(Searching):
     """Vakili et al. (2021), maximum variance reduction: always the arm of the greatest sd, whatever the rewards."""
 
     def __init__(self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random") -> None:
@@ -180,8 +182,23 @@ class MVR(Maximiser):
         self._check_kernel()
         self.settings |= {"exploration": "the greatest sd", "gain": "none"}
 
-    def _index(self) -> Array:
+    def index(self, t: int) -> Array:
+        """The sd of every arm."""
+        self._check_round(t)
+        checks.needs(self.finite, "index", "a finite set of arms", self.domain)
         return self.posterior.sd
+
+    def ask(self, t: int, rng: Any, *, pending: Sequence[Choice] = (), context: Any = None, arms: Any = None) -> Choice:
+        self._check_round(t)
+        tie, ahead = as_randomness(rng).uniform("tie", t), self._ahead(pending)
+        field, posterior = field_of(self.domain, context, arms), ahead.posterior
+        if self.finite:
+            sd = posterior.sd
+            arm = argmax(sd, self.ties, tie)
+            note = {"index": float(sd[arm]), "mean": float(self.posterior.mean[arm]), "sd": float(sd[arm])}
+            return Choice(self.domain.points[arm], arm, note | ahead.note)
+        spot = self._best(Spread(posterior), field, self.ties, tie)
+        return self._choice(spot, field, posterior, ahead.note)
 
 
 def noise_ridge(owner: str, ridge: float | None, noise_scale: float) -> float:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kernelbandits import widths
 from kernelbandits.exploration import Law, PointMass
-from kernelbandits.policies.base import Choice, Policy
+from kernelbandits.policies.base import Choice
+from kernelbandits.policies.fields import field_of
 from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.policies.searching import Searching, checked_choices
 from kernelbandits.streams import as_randomness
 
 
@@ -22,14 +25,17 @@ class Greedy(IndexPolicy):
         """A floor does not nag."""
 
 
-class UniformRandom(Policy):
-    """Every arm with the same chance in every round; the tie's uniform chooses it."""
+class UniformRandom(Searching):
+    """Every arm with the same chance in every round; the tie's uniform chooses it, the sample's normals a point."""
 
     def __init__(self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random") -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        self.settings |= {"exploration": "uniform over the arms", "gain": "none"}
+        self.settings |= {"exploration": f"uniform over the {'arms' if self.finite else 'domain'}", "gain": "none"}
 
-    def ask(self, t: int, rng: Any) -> Choice:
+    def ask(self, t: int, rng: Any, *, pending: Sequence[Choice] = (), context: Any = None, arms: Any = None) -> Choice:
+        """What is pending does not matter, but it must be choices."""
         self._check_round(t)
-        arm = int(as_randomness(rng).uniform("tie", t) * len(self.domain))
-        return Choice(self.domain.points[arm], arm)
+        checked_choices(pending)
+        field = field_of(self.domain, context, arms)
+        spot = field.drawn(as_randomness(rng), t)
+        return Choice(spot.x, spot.arm, {}, field.context)

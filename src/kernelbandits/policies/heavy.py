@@ -8,7 +8,6 @@ from typing import Any
 from kernelbandits import checks, widths
 from kernelbandits.exploration import PointMass
 from kernelbandits.policies.index import IndexPolicy
-from kernelbandits.theory.gains import gain_name, gain_term
 
 
 class TGPUCB(IndexPolicy):
@@ -44,11 +43,11 @@ class TGPUCB(IndexPolicy):
         self.truncated = 0
         """Rewards learnt as zero so far."""
         self.posterior.complete = False
-        term = gain_term(gain, self.posterior.kernel, self.domain, ridge)
+        term, name = self._gain(gain)
         width = widths.truncated(self.level, norm_bound, chance, term)
-        self._set(width, PointMass(1.0), excess=excess, moment_bound=bound, gain=gain_name(gain))
+        self._set(width, PointMass(1.0), excess=excess, moment_bound=bound, gain=name)
 
-    def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
+    def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:
         beyond = abs(reward) > self.level(self.posterior.events + 1)
         self.posterior.update(arm, 0.0 if beyond else reward)
         self.truncated += beyond

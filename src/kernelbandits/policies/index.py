@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,10 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains import argmax
 from kernelbandits.exploration import Exploration, Law
-from kernelbandits.policies.base import Choice, Policy
-from kernelbandits.streams import Streams, as_randomness
+from kernelbandits.policies.base import Choice
+from kernelbandits.policies.fields import Field, Index, field_of, index_of
+from kernelbandits.policies.searching import Ahead, Searching, Surveyed
+from kernelbandits.streams import Randomness, Streams, as_randomness
 from kernelbandits.widths import Width
 
 
@@ -25,7 +28,7 @@ class Tables:
     ties: Array
 
 
-class IndexPolicy(Policy):
+class IndexPolicy(Searching):
     """index_t(x) = mean(x) + w_t (a_t + sqrt(b_t + c_t L)) sd(x): a value (ridge, width, exploration) plays it."""
 
     width: Width
@@ -38,32 +41,53 @@ class IndexPolicy(Policy):
         if self.exploration.arguments == 0:
             self._check_optimism(self.exploration.source)
 
-    def index(self, t: int, weight: float = 1.0) -> Array:
-        """mean + weight * width_t * sd, over all arms."""
+    def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
+        """mean + weight * width_t * sd, over all arms; on a box at rows (x, context) that are given."""
         self._check_round(t)
-        checks.number("index", "weight", weight)
-        return self.posterior.mean + (weight * self.width_at(t)) * self.posterior.sd
+        reach = checks.number("index", "weight", weight) * self.width_at(t)
+        if self.finite and points is None:
+            return self.posterior.mean + reach * self.posterior.sd
+        checks.needs(points is not None, "index", f"points=rows on {self.domain}", points)
+        return Index(self.posterior, reach).values(points)
 
     def width_at(self, t: int) -> float:
         """a_t + sqrt(b_t + c_t L), L of what was learnt so far."""
         return self.width(t, self.posterior.log_det)
 
-    def ask(self, t: int, rng: Any) -> Choice:
+    def ask(self, t: int, rng: Any, *, pending: Sequence[Choice] = (), context: Any = None, arms: Any = None) -> Choice:
         """Algorithm 1, lines 3-5: draw w_t, play the maximiser of the index."""
         self._check_round(t)
-        randomness = as_randomness(rng)
-        law = self.exploration.law(t, self.posterior)
+        randomness, posterior = as_randomness(rng), self.posterior
+        ahead = None if type(pending) is tuple and not pending else self._ahead(pending)
+        if not self.finite or context is not None or arms is not None:
+            return self._search(t, randomness, ahead or self._ahead(()), field_of(self.domain, context, arms))
+        weight = self._weight(t, randomness, ahead.posterior if ahead else posterior)
+        tie = randomness.uniform("tie", t)
+        width, sd = self.width_at(t), (ahead.posterior if ahead else posterior).sd
+        if ahead:
+            width *= ahead.inflation
+        arm = argmax(posterior.mean + (weight * width) * sd, self.ties, tie)
+        note = {"weight": weight, "width": width, "mean": posterior.mean.item(arm), "sd": sd.item(arm)}
+        return Choice(self.domain.points[arm], arm, note | ahead.note if ahead else note)
+
+    def _search(self, t: int, randomness: Randomness, ahead: Ahead, field: Field) -> Choice:
+        """The same in a field without a list of arms that lasts."""
+        history = self.exploration.uses_history
+        weight = self._weight(t, randomness, Surveyed(ahead.posterior, field.survey) if history else None)
+        tie, width = randomness.uniform("tie", t), self.width_at(t) * ahead.inflation
+        spot = self._best(index_of(ahead.posterior, weight * width), field, self.ties, tie)
+        return self._choice(spot, field, ahead.posterior, {"weight": weight, "width": width} | ahead.note)
+
+    def _weight(self, t: int, randomness: Randomness, posterior: Any) -> float:
+        """w_t from its law, which may look at the posterior."""
+        law: Law = self.exploration.source
         if self.exploration.arguments:
+            law = self.exploration.law(t, posterior)
             self._check_optimism(law)
         weight = law.draw(randomness.uniform("weight", t))
         if not math.isfinite(weight):
             raise ValueError(f"{law} needs a finite weight, got {weight!r}")
-        tie = randomness.uniform("tie", t)
-        posterior = self.posterior
-        width, sd = self.width_at(t), posterior.sd
-        arm = argmax(posterior.mean + (weight * width) * sd, self.ties, tie)
-        note = {"weight": weight, "width": width, "mean": float(posterior.mean[arm]), "sd": float(sd[arm])}
-        return Choice(self.domain.points[arm], arm, note)
+        return weight
 
     def tables(self, horizon: int, streams: Streams) -> Tables:
         """The numbers `ask` would use in rounds 1..horizon."""

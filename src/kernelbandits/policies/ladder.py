@@ -22,6 +22,8 @@ from kernelbandits.streams import as_randomness
 class KernelUCB(IndexPolicy):
     """Valko et al. (2013): mean + (eta / sqrt(ridge)) sd, eta = sqrt(2 ln(2 T |X| / delta)) unless it is given."""
 
+    searches = False
+
     def __init__(
         self,
         domain: Any,

@@ -43,6 +43,8 @@ class OFUL(LinearRule, IndexPolicy):
     |x|_{Vbar^-1} = sd / sqrt(ridge), so it is the rule of Whitehouse et al. on the linear kernel; S is `norm_bound`.
     """
 
+    searches = False
+
     def __init__(
         self,
         domain: Any,
@@ -154,7 +156,8 @@ class LinTS(LinearRule):
 
     def sample(self, t: int, z: Array) -> Array:
         """x . theta of the draw, over all arms."""
-        return self.posterior.mean + self.domain.points @ (self.width_at(t) * (self.posterior.root @ z))
+        points: Array = self.domain.points
+        return self.posterior.mean + points @ (self.width_at(t) * (self.posterior.root @ z))
 
     def ask(self, t: int, rng: Any) -> Choice:
         self._check_round(t)

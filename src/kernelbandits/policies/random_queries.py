@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.exploration import Law, PointMass
 from kernelbandits.policies.base import LEAST_RIDGE, Choice
+from kernelbandits.policies.fields import field_of
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.streams import as_randomness
 from kernelbandits.widths import Width
@@ -24,17 +26,18 @@ class EverySecondRandom(IndexPolicy):
         if scale:
             self._say_once(f"its guarantee is for rewards without noise; with R = {scale:g} it is a heuristic")
 
-    def index(self, t: int, weight: float = 1.0) -> Array:
+    def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
         """mean + weight width sd in odd rounds; in even rounds all arms are alike."""
-        self._check_round(t)
-        return super().index(t, weight) if t % 2 else np.zeros(len(self.domain))
+        index = super().index(t, weight, points)
+        return index if t % 2 else np.zeros_like(index)
 
-    def ask(self, t: int, rng: Any) -> Choice:
+    def ask(self, t: int, rng: Any, *, pending: Sequence[Choice] = (), context: Any = None, arms: Any = None) -> Choice:
         self._check_round(t)
         if t % 2:
-            return super().ask(t, rng)
-        arm = int(as_randomness(rng).uniform("tie", t) * len(self.domain))
-        return Choice(self.domain.points[arm], arm, {"random": 1.0, "weight": 0.0, **self._why(arm)})
+            return super().ask(t, rng, pending=pending, context=context, arms=arms)
+        ahead, field = self._ahead(pending), field_of(self.domain, context, arms)
+        spot, note = field.drawn(as_randomness(rng), t), {"random": 1.0, "weight": 0.0} | ahead.note
+        return self._choice(spot, field, ahead.posterior, note)
 
 
 class GPUCBPlus(EverySecondRandom):

@@ -45,6 +45,8 @@ class IRGPUCB(IndexPolicy):
     zeta_t = 2 ln(|X| / 2) + an exponential number of mean 2; the shift is zero for one arm.
     """
 
+    searches = False
+
     def __init__(self, domain: Any, kernel: Any, *, noise_scale: float, ties: str = "random") -> None:
         checks.positive("IRGPUCB", "noise_scale", noise_scale)
         ridge = checks.scale("IRGPUCB", "noise_scale", noise_scale) ** 2

@@ -40,9 +40,9 @@ class AMMUCB(IndexPolicy):
         chance = self._bounded(noise_scale, norm_bound, delta)
         self._set(widths.mixture(noise_scale, norm_bound, ridge, chance), PointMass(1.0), gain="realised")
 
-    def band(self, t: int) -> tuple[Array, Array]:
-        """Lower and upper bounds of f on all arms, which hold in all rounds at once with chance 1 - delta."""
-        return self.index(t, -1.0), self.index(t)
+    def band(self, t: int, points: Any = None) -> tuple[Array, Array]:
+        """Lower and upper bounds of f on all arms, or at points, in all rounds at once with chance 1 - delta."""
+        return self.index(t, -1.0, points), self.index(t, 1.0, points)
 
 
 class ResidualBall(Maximiser):

@@ -27,6 +27,8 @@ class StreamingUCB(IndexPolicy):
     It is the known-variance index at s_+ (where s_+ / sqrt(ridge) = D) with the log-determinant of s_-.
     """
 
+    searches = False
+
     posterior: RefitPosterior
     noise_bounds: tuple[float, float]
     """(s_-, s_+)"""

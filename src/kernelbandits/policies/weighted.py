@@ -20,6 +20,9 @@ class WGPUCB(IndexPolicy):
     Lbar = log det(I + W^2 K W^2 / ridge), W^2 = diag(eta^(t-s)): the noise meets the weights twice.
     """
 
+    searches = False
+    foresees = False
+
     posterior: RefitPosterior
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The estimate after t rewards: mean, sd and log-determinant over a finite set of arms.
+"""The estimate after t rewards: mean, sd and log-determinant, over a finite set of arms or at any points.
 
     mean(x) = k_t(x)' (K_t + ridge I)^-1 y
     cov(x, z) = k(x, z) - k_t(x)' (K_t + ridge I)^-1 k_t(z),    sd(x)^2 = cov(x, x)
@@ -10,7 +10,10 @@ and a refactorisation from them audits the state at fixed event numbers.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
+
+import numpy as np
 
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms
@@ -19,6 +22,7 @@ from kernelbandits.posterior.base import Health, Posterior
 from kernelbandits.posterior.columns import Columns
 from kernelbandits.posterior.drifting import DriftingPosterior
 from kernelbandits.posterior.linear import LinearPosterior
+from kernelbandits.posterior.points import PointPosterior
 from kernelbandits.posterior.pool import PoolPosterior
 from kernelbandits.posterior.proved import proved
 from kernelbandits.posterior.refit import RefitPosterior
@@ -33,6 +37,7 @@ __all__ = [
     "Factorisation",
     "Health",
     "LinearPosterior",
+    "PointPosterior",
     "PoolPosterior",
     "Posterior",
     "RefitPosterior",
@@ -47,7 +52,15 @@ LARGEST_COVARIANCE = 2000
 """Up to this many arms the n x n covariance is held; beyond, only the rows of the arms played."""
 
 
-def posterior_on(kernel: Any, arms: Arms | Array, ridge: float) -> Posterior:
-    """The posterior whose memory fits: n x n up to 2000 arms, columns of the arms played beyond."""
-    form = ArmPosterior if len(arms) <= LARGEST_COVARIANCE else PoolPosterior
-    return form(kernel, arms, ridge)
+@overload
+def posterior_on(kernel: Any, domain: Arms | Array, ridge: float) -> Posterior: ...
+@overload
+def posterior_on(kernel: Any, domain: Any, ridge: float) -> Posterior | PointPosterior: ...
+
+
+def posterior_on(kernel: Any, domain: Any, ridge: float) -> Posterior | PointPosterior:
+    """The posterior whose memory fits: n x n up to 2000 arms, columns of the arms played beyond; on a box, points."""
+    if not isinstance(domain, (Arms, np.ndarray, Sequence)):
+        return PointPosterior(kernel, domain, ridge)
+    form = ArmPosterior if len(domain) <= LARGEST_COVARIANCE else PoolPosterior
+    return form(kernel, domain, ridge)

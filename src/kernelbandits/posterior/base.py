@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg.blas import daxpy, dscal
@@ -99,6 +101,27 @@ class Posterior:
         self._downdate(arm, column, evidence)
         self.audit_if_due(suspicious)
 
+    def imagined(self, arms: Sequence[int]) -> Self:
+        """The same estimate, with the variances as if these arms had been played: each is told its own mean."""
+        shared = (self.kernel, self.points, self.prior)
+        other = copy.deepcopy(self, {id(part): part for part in shared})
+        for arm in arms:
+            other._checked(arm, 0.0)
+            other.update(arm, float(other.mean[arm]))
+        return other
+
+    def learn(self, counts: Any, sums: Any) -> None:
+        """Everything at once, in place of what was learnt: how often each arm was played and the sum of its rewards."""
+        self.tally = Tally.of(counts, sums)
+        played = self.support
+        self._ceiling = (ROUNDING * np.minimum(self.prior, self.ridge / np.maximum(self.counts, 1e-300))).tolist()
+        self._audited_at = self.tally.events
+        if len(played):
+            exact = self._factorisation(played)
+            self.log_det = self._log_det(exact, played)
+            self._reconcile(exact, played)
+        self._report_conditioning()
+
     def _checked(self, arm: int, reward: float) -> float:
         """The reward as a number, of an arm that exists."""
         value = checks.reward(reward)
@@ -135,6 +158,15 @@ class Posterior:
         exact = self._factorisation(played)
         variance = prior - (exact.explained(cross) ** 2).sum(0)
         return exact.mean(cross), np.sqrt(np.maximum(variance, 0.0))
+
+    def covariance(self, points: Any) -> Array:
+        """cov(x, z) of f at any points, by conditioning on the truth."""
+        where, played = self._places(points), self.support
+        prior = self.kernel(where, where)
+        if not len(played):
+            return prior
+        explained = self._factorisation(played).explained(self.kernel(where, self.points[played]))
+        return prior - explained.T @ explained
 
     def _places(self, points: Any) -> Array:
         where, d = checks.points("at", points), self.points.shape[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
@@ -22,6 +23,15 @@ class Tally:
         self._sums = [0.0] * n
         self._lost = [0.0] * n
 
+    @classmethod
+    def of(cls, counts: Any, sums: Any) -> Tally:
+        """All at once."""
+        tally = cls(len(counts))
+        tally.counts[:] = counts
+        tally.take_back(np.asarray(sums, dtype=np.float64), np.zeros(len(counts)))
+        tally.largest = float(np.abs(np.asarray(sums) / np.maximum(tally.counts, 1)).max(initial=0.0))
+        return tally
+
     def add(self, arm: int, reward: float) -> int:
         """Record one reward; the arm's count."""
         before = self._sums[arm]
@@ -34,12 +44,18 @@ class Tally:
         self.most = max(self.most, count)
         return count
 
+    def grow(self) -> None:
+        """Room for one arm more."""
+        self.counts = np.append(self.counts, 0)
+        self._sums.append(0.0)
+        self._lost.append(0.0)
+
     def lend(self) -> tuple[Array, Array]:
         return np.array(self._sums), np.array(self._lost)
 
     def take_back(self, sums: Array, lost: Array) -> None:
         self._sums, self._lost = sums.tolist(), lost.tolist()
-        self.events, self.most = int(self.counts.sum()), int(self.counts.max())
+        self.events, self.most = int(self.counts.sum()), int(self.counts.max(initial=0))
 
     @property
     def sums(self) -> Array:

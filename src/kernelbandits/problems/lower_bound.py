@@ -10,6 +10,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.domains import Arms
+from kernelbandits.exploration import Certainty, Exploration
 from kernelbandits.problems.base import Instance
 from kernelbandits.problems.noise import GaussianNoise, Noise
 from kernelbandits.streams import Streams
@@ -92,5 +93,8 @@ class LowerBound:
 
 
 def least_optimism(exploration: Any, horizon: int) -> float:
-    """min_t C1_t, zero allowed."""
+    """min_t C1_t, zero allowed; of `Certainty` its floor, which no history leaves below."""
+    source = Exploration.of(exploration).source
+    if isinstance(source, Certainty):
+        return source.floor
     return min(law.optimism for law in counted_laws(exploration, horizon))

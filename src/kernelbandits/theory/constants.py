@@ -26,6 +26,8 @@ METHODS = ("auto", "simulated")
 NEEDED = "C1 = P(w >= 1) > 0 in every round"
 MOST_ROUNDS = 10**7
 """How many rounds a schedule is asked about one by one."""
+LARGEST_MEAN = 1e140
+"""Up to which a tail is looked at."""
 MOST_LAWS = 20_000
 """How many laws that are not discrete are integrated together; of more, the maximum is simulated."""
 DRAWS, MOST_DRAWS = 2 * 10**7, 10**10
@@ -48,6 +50,14 @@ class Constants:
     method: str = "exact"
     """exact | quadrature | simulated | over all histories"""
 
+    def __post_init__(self) -> None:
+        checks.needs(checks.is_number(self.c1) and 0 < self.c1 <= 1, "Constants", "c1 in (0, 1]", self.c1)
+        for name in ("c2", "c3", "c3_tight", "error"):
+            value = getattr(self, name)
+            sized = value == math.inf or (checks.is_number(value) and value >= 0)
+            checks.needs(sized, "Constants", f"{name} >= 0", value)
+        checks.whole("Constants", "horizon", self.horizon)
+
 
 def constants(
     exploration: Any, horizon: int, *, method: str = "auto", samples: int | None = None, seed: int = 0
@@ -60,12 +70,16 @@ def constants(
     rounds = checks.whole("constants", "horizon", horizon)
     checks.one_of("constants", "method", method, METHODS)
     chosen = Exploration.of(exploration)
-    if isinstance(chosen.source, Certainty) and method == "auto":
+    if isinstance(chosen.source, Certainty):
+        checks.needs(method == "auto", "Certainty", "method 'auto', for its laws follow the history", method)
         return over_all_histories(chosen.source, rounds)
     laws = laws_of(chosen, rounds)
     least = optimism(chosen, laws, rounds)
     if any(np.isinf(law.mean_abs).any() for law in laws):
         return Constants(least, math.inf, math.inf, math.inf, rounds, method="quadrature")
+    for law in (law for law in laws if isinstance(law, Single)):
+        needed = f"E|w| <= {LARGEST_MEAN:g} of a law that is not discrete"
+        checks.needs(law.mean_abs[0] <= LARGEST_MEAN, "constants", needed, law.law)
     found = computed(laws, rounds, least) if method == "auto" else None
     return found or simulated(laws, counted_laws(chosen, rounds), least, samples, seed)
 
@@ -123,7 +137,7 @@ def laws_of(chosen: Exploration, horizon: int) -> Laws:
 def counted_laws(exploration: Any, horizon: int) -> Counter[Law]:
     """How many of the rounds 1..T have each law."""
     chosen = Exploration.of(exploration)
-    needed = "a law, t -> law or Certainty (for others that look at the history give the least favourable laws)"
+    needed = "a law, or a schedule t -> law (for those that look at the history give the least favourable laws)"
     checks.needs(not chosen.uses_history, "constants", needed, chosen.source)
     if chosen.arguments and not hasattr(chosen.source, "runs"):
         asked(horizon)
@@ -131,7 +145,7 @@ def counted_laws(exploration: Any, horizon: int) -> Counter[Law]:
         return chosen.counts(horizon)
     except TypeError as wrong:
         checks.needs("unhashable" not in str(wrong), "constants", "laws that can be hashed", str(wrong))
-        raise
+        raise ValueError(f"constants needs a schedule t -> law, got {chosen.source!r}: {wrong}") from wrong
 
 
 def asked(rounds: int) -> int:

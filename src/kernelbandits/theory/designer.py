@@ -38,6 +38,7 @@ FOLD = math.sqrt(2 / math.pi)
 WIDEST = 4.0
 """The best scale of N(0, scale^2) lies between 1.1 and 1.3."""
 GRID = 65
+MOST_VALUES = 10_000
 FARTHEST = 1e3
 """Stands for an infinite logarithm in the search."""
 
@@ -237,6 +238,7 @@ def greatest_mean(scale: float, budget: float) -> float:
 def categorical(horizon: int, budget: float, values: int = 4) -> Path:
     """Values i/K: all that is not on 1 is on 1/K, which leaves the budget to C1, and the factor falls with C1."""
     count = checks.whole("categorical", "values", values, least=2)
+    checks.needs(count <= MOST_VALUES, "categorical", f"values <= {MOST_VALUES}", values)
     checks.needs(budget > 1 / count, "categorical", f"a budget > 1/{count}, its least weight", budget)
     top = min((budget - 1 / count) / (1 - 1 / count), 1.0)
     return Path("P(w = 1)", 0.0, top, lambda c: Categorical((1 - c, *(0.0,) * (count - 2), c)))

@@ -24,6 +24,11 @@ def noise_radius(log_det: float, noise_scale: float, delta: float) -> float:
     return noise_scale * math.sqrt(log_det + 2 * math.log(1 / delta))
 
 
+def power_of_two(size: float) -> float:
+    """The greatest 2^k <= size, by which numbers are divided without rounding; 1 for nothing."""
+    return math.ldexp(1.0, math.frexp(size)[1] - 1) if size else 1.0
+
+
 @dataclass(frozen=True)
 class Dual:
     """f(x) <= h_a(x) = mean_a(x) + sqrt(slack_a variance_a(x)) for every a > 0, with equality at the best a;
@@ -45,7 +50,7 @@ class Dual:
 
     @classmethod
     def of(cls, spectrum: Spectrum, posterior: Posterior, noise_radius: float, norm_bound: float) -> Dual:
-        unit = max(1.0, posterior.tally.largest)
+        unit = power_of_two(max(posterior.tally.largest, noise_radius, norm_bound))
         scaled, ridge = spectrum.scaled(1 / unit), posterior.ridge
         return cls(scaled, posterior.prior, ridge, noise_radius / unit, norm_bound / unit, unit)
 

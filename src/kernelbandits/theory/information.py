@@ -31,10 +31,14 @@ CANDIDATES = 1000
 LARGEST_HORIZON = 10**12
 LARGEST_RATIO = 1e15
 """Beyond this T sup k / ridge the rounding of a kernel outweighs what a design can say."""
+LARGEST_SIZE = 1e302
+"""Of T sup k and T sup k / ridge: beyond, sums are no numbers."""
 FINENESS = 0.003
 """What the sd may rise between grid points, as a share of itself."""
 SHORT = 1 - 1e-12
 """Takes a number to the safe side of its rounding."""
+CROSSED = 1e-9
+"""Of the upper bound, by which rounding may leave it below the lower one."""
 MEMORY, TIME = 2e7, 4e9
 """Numbers that greedy rounds may hold and touch."""
 
@@ -87,7 +91,11 @@ def growth(kernel: Any, domain: Any, horizons: Iterable[int], ridge: float = 1.0
     owner = "information_gain"
     checks.needs(isinstance(horizons, Iterable), owner, "a sequence of horizons", horizons)
     wanted = [checks.whole(owner, "horizon", horizon, least=0) for horizon in horizons]
+    known = isinstance(kernel, Kernel) or (callable(kernel) and not isinstance(kernel, type))
+    checks.needs(known, owner, "a kernel or a callable k(x, z)", kernel)
     share, ground = checks.positive(owner, "ridge", ridge), grounded(as_kernel(kernel), domain)
+    size = max(wanted, default=0) * max(ground.largest, ground.largest / share)
+    checks.needs(size <= LARGEST_SIZE, owner, f"T sup k and T sup k / ridge <= {LARGEST_SIZE:g}", size)
     found: dict[int, InformationGain] = {}
     near: Design | None = None
     for rounds in sorted(set(wanted)):
@@ -139,6 +147,9 @@ class Enclosure:
         """The greatest of the lower and the least of the upper bounds."""
         lower, witness = max(self.witnesses())
         upper, certificate = min(self.certificates())
+        checks.needs(
+            lower <= upper + CROSSED * upper, "information_gain", f"lower <= upper ({certificate})", (lower, upper)
+        )
         domain = self.ground.domain
         where = f", on {domain.origin} only" if isinstance(domain, Arms) and domain.origin else ""
         name = self.ground.name

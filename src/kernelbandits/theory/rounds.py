@@ -18,7 +18,7 @@ from kernelbandits.theory.maxima import Part, Rows
 
 @dataclass(frozen=True)
 class Table:
-    """Discrete laws with equally many values, a row each."""
+    """Discrete laws with equally many values, a row each; a value of 0 may be left out."""
 
     values: Array
     chances: Array
@@ -101,5 +101,5 @@ def tabled(counts: Mapping[Law, int]) -> Laws:
 
 
 def bernoullis(p: Array, counts: Array | float = 1.0) -> Table:
-    """Ber(p_1), Ber(p_2), ..."""
-    return Table(np.tile([0.0, 1.0], (len(p), 1)), np.column_stack([1 - p, p]), np.broadcast_to(counts, p.shape))
+    """Ber(p_1), Ber(p_2), ...; that w = 0 need not be listed, for it raises no maximum and no mean."""
+    return Table(np.broadcast_to(1.0, (len(p), 1)), p[:, None], np.broadcast_to(counts, p.shape))

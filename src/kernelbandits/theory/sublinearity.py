@@ -26,6 +26,7 @@ from kernelbandits.kernels import Kernel, Matern, as_kernel
 from kernelbandits.theory.constants import constants, least_optimism
 from kernelbandits.theory.rates import gain_exponent
 
+MEASURED = "measured"
 FROM, TO, TO_OF_SCHEDULE = 10**3, 10**6, 10**5
 """The horizons between which growth is measured; a schedule is asked round by round, and not so long."""
 
@@ -49,8 +50,13 @@ class Sublinear:
         return 0.5 - self.gain_exponent - self.law_exponent
 
     @property
+    def proved(self) -> bool:
+        """Whether q is known and not measured, or does not matter for no law can help."""
+        return self.gain_exponent >= 0.5 or not self.source.startswith(MEASURED)
+
+    @property
     def holds(self) -> bool:
-        """Whether the bound grows slower than T."""
+        """Whether the bound grows slower than T; a measured q does not prove it."""
         return self.room > 0
 
     @property
@@ -58,10 +64,17 @@ class Sublinear:
         if self.gain_exponent >= 0.5:
             return f"Not sublinear: no law can help, {self.obstacle}."
         needed = f"{self.kernel} in dimension {self.dimension} needs C2 + C3 = o(T^{0.5 - self.gain_exponent:.3g})"
+        if not self.proved:
+            return self._guess(needed)
         size = f"T^{self.law_exponent:.3g} up to logarithms" if self.law_exponent else "a power of log T at most"
         found = f"C2 + C3 grows like {size} ({self.source})"
         start = "Sublinear" if self.holds else "Not sublinear"
         return f"{start}: {needed}, and here {found}; the bound grows like T^{1 - self.room:.3g}, up to logarithms."
+
+    def _guess(self, needed: str) -> str:
+        seen = f"C2 + C3 grew like T^{self.law_exponent:.3g} ({self.source})"
+        so = "would be" if self.holds else "would not be"
+        return f"Measured, not proved: {needed}, and here {seen}; growing on like that, the bound {so} sublinear."
 
     @property
     def obstacle(self) -> str:
@@ -91,7 +104,7 @@ def law_exponent(exploration: Any) -> tuple[float, str]:
         least_optimism(laws)
         return 0.0, "finitely many laws, none of heavy tails"
     last = TO if isinstance(source, Law) else TO_OF_SCHEDULE
-    return measured_exponent(exploration, last), f"measured between T = {FROM:.0e} and {last:.0e}"
+    return measured_exponent(exploration, last), f"{MEASURED} between T = {FROM:.0e} and {last:.0e}"
 
 
 def fixed_laws(source: Any) -> list[Law]:

@@ -1,0 +1,40 @@
+"""Optuna: a study's ask and tell with one of its samplers, on boxes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import FloatDistribution
+
+from benchmarks.pools import Array, Stage
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+class Studied:
+    def __init__(self, stage: Stage, sampler: str) -> None:
+        made = getattr(optuna.samplers, sampler)(seed=stage.seed)
+        self.study = optuna.create_study(direction="maximize", sampler=made)
+        sides = enumerate(zip(*stage.sides, strict=True))
+        self.space = {f"x{column}": FloatDistribution(float(low), float(high)) for column, (low, high) in sides}
+        self.trial: Any = None
+
+    def ask(self, t: int) -> Array:
+        self.trial = self.study.ask(self.space)
+        return self.point(self.trial.params)
+
+    def tell(self, move: Any, reward: float) -> None:
+        self.study.tell(self.trial, reward)
+
+    def recommend(self) -> Array:
+        """The best reward seen: it has no model to be asked."""
+        return self.point(self.study.best_params)
+
+    def point(self, values: dict[str, float]) -> Array:
+        return np.array([values[name] for name in self.space])
+
+
+def make(stage: Stage, sampler: str) -> Studied:
+    return Studied(stage, sampler)

@@ -1,0 +1,78 @@
+"""scikit-learn: a Gaussian process fitted every round, and mean + 2 sd."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+from benchmarks.opponents.history import History
+from benchmarks.pools import Array, Stage
+
+FIRST, RESTARTS, CANDIDATES, POLISHED = 5, 2, 2000, 3
+RANDOM_CANDIDATES = 78
+"""The column of the streams they come from."""
+
+
+class FittedUCB:
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.history = History(stage)
+        self.first = stage.random_moves(FIRST)
+        self.generator = stage.streams.generator(RANDOM_CANDIDATES)
+        kernel = ConstantKernel() * Matern(nu=2.5) + WhiteKernel()
+        self.model = GaussianProcessRegressor(
+            kernel, normalize_y=True, n_restarts_optimizer=RESTARTS, random_state=stage.seed
+        )
+
+    def ask(self, t: int) -> Any:
+        if t <= FIRST:
+            return self.first[t - 1]
+        self.fit()
+        return self.best_of(lambda rows: self.index(rows, 2.0))
+
+    def tell(self, move: Any, reward: float) -> None:
+        self.history.add(move, reward)
+
+    def recommend(self) -> Any:
+        self.fit()
+        return self.best_of(lambda rows: self.index(rows, 0.0))
+
+    def fit(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.model.fit(self.history.rows, self.history.rewards)
+
+    def index(self, rows: Array, width: float) -> Array:
+        """mean + width sd of f: the white noise is taken out of what `predict` calls std."""
+        mean, sd = self.model.predict(rows, return_std=True)
+        noise = self.model.kernel_.k2.noise_level * np.var(self.history.rewards)
+        index: Array = mean + width * np.sqrt(np.maximum(sd**2 - noise, 0.0))
+        return index
+
+    def best_of(self, index: Callable[[Array], Array]) -> Any:
+        if self.stage.finite:
+            return int(index(self.stage.domain.points).argmax())
+        rows = self.generator.random((CANDIDATES, self.stage.domain.dimension))
+        return self.stage.natural(polished(index, rows[np.argsort(-index(rows))[:POLISHED]]))
+
+
+def polished(index: Callable[[Array], Array], starts: Array) -> Array:
+    """The best point of L-BFGS-B from each start, gradients by differences."""
+
+    def loss(row: Array) -> float:
+        return -float(index(row[None])[0])
+
+    found = [minimize(loss, start, method="L-BFGS-B", bounds=[(0, 1)] * len(start)) for start in starts]
+    best: Array = min(found, key=lambda one: one.fun).x
+    return best
+
+
+def make(stage: Stage) -> FittedUCB:
+    return FittedUCB(stage)

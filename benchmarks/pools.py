@@ -1,0 +1,114 @@
+"""What `python -m benchmarks regret` is played on: 7 pools of candidates and 6 boxes, rewards scaled to [0, 1]."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+
+import kernelbandits as kb
+from kernelbandits.catalogue.problems import named_function
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+NOISE = 0.05
+CANDIDATES = 500
+FUNCTIONS = ("holder-table", "cross-in-tray", "ackley4", "hartmann6", "branin", "levy4")
+PEROVSKITE = "perovskite"
+BOX = "-box"
+POOLS = (PEROVSKITE, *FUNCTIONS, *(name + BOX for name in FUNCTIONS))
+SAMPLE = 2**16
+"""Sobol points whose least reward is the 0 of a box."""
+RANDOM_MOVES = 77
+"""The column of the streams from which random moves come; no purpose of the package has it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One pool in one seed. A move is the number of an arm, or a point of the box in its own units."""
+
+    domain: kb.Arms | kb.Box
+    value: Callable[[Any], float]
+    """f of a move."""
+    optimum: float
+    streams: kb.Streams
+
+    @property
+    def finite(self) -> bool:
+        return isinstance(self.domain, kb.Arms)
+
+    @property
+    def seed(self) -> int:
+        """What packages with a seed of their own get."""
+        return self.streams.seed
+
+    def reward(self, move: Any, t: int) -> float:
+        """f(move) + 0.05 z_t: the noise belongs to the pool, the seed and the round, whoever plays."""
+        return self.value(move) + NOISE * float(self.streams.normal("noise", t, 1)[0])
+
+    def regret(self, move: Any) -> float:
+        return self.optimum - self.value(move)
+
+    def random_moves(self, count: int) -> list[Any]:
+        """The same even draws for everyone who asks: the whole play of one, the first points of others."""
+        generator = self.streams.generator(RANDOM_MOVES)
+        if isinstance(self.domain, kb.Arms):
+            return [int(arm) for arm in generator.integers(len(self.domain), size=count)]
+        return list(self.natural(generator.random((count, self.domain.dimension))))
+
+    def natural(self, unit: Array) -> Array:
+        """From the unit cube into the box."""
+        low, high = self.sides
+        inside: Array = np.clip(low + (high - low) * unit, low, high)
+        return inside
+
+    @property
+    def sides(self) -> tuple[Array, Array]:
+        """The lower and the upper corner of the box, or of the unit cube that holds the candidates."""
+        if isinstance(self.domain, kb.Arms):
+            return np.zeros(self.domain.dimension), np.ones(self.domain.dimension)
+        return np.array(self.domain.lower), np.array(self.domain.upper)
+
+
+def stage(pool: str, seed: int) -> Stage:
+    streams = kb.Streams(zlib.crc32(f"{pool} {seed}".encode()))
+    if pool.endswith(BOX):
+        return box_stage(pool.removesuffix(BOX), streams)
+    return arms_stage(pool, streams)
+
+
+def arms_stage(name: str, streams: kb.Streams) -> Stage:
+    """Measured films or 500 even draws from the unit cube; features and rewards scaled to [0, 1] over them."""
+    problem = kb.problem(name) if name == PEROVSKITE else kb.problem(name, candidates=CANDIDATES)
+    instance = problem.instance(streams)
+    points = instance.domain.points
+    if name == PEROVSKITE:
+        points = (points - points.min(0)) / np.ptp(points, axis=0)
+    values = (instance.values - instance.values.min()) / np.ptp(instance.values)
+    return Stage(kb.Arms(points), lambda arm: float(values[arm]), 1.0, streams)
+
+
+def box_stage(name: str, streams: kb.Streams) -> Stage:
+    """r(x) = (worst - f(x)) / (worst - min f): 1 at the known minimum of f, 0 at the worst of the Sobol sample."""
+    function = named_function(name)
+    assert function is not None
+    spread = worst(name) - function.minimum
+
+    def value(x: Array) -> float:
+        return float((worst(name) - function(np.atleast_2d(x))[0]) / spread)
+
+    return Stage(kb.Box(function.lower, function.upper), value, 1.0, streams)
+
+
+@cache
+def worst(name: str) -> float:
+    """The greatest f among the first 2^16 points of the plain Sobol sequence."""
+    function = named_function(name)
+    assert function is not None
+    points = qmc.Sobol(function.dimension, scramble=False).random(SAMPLE)
+    return float(function(function.natural(points)).max())

@@ -1,0 +1,241 @@
+"""The finished games as results/regret.json, .md and .svg, and the goals they reach or miss."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks import machine, regret_figure, tables
+from benchmarks.opponents import CONTESTANTS, OURS
+from benchmarks.pools import BOX, CANDIDATES, NOISE, PEROVSKITE, POOLS, SAMPLE
+from benchmarks.regret_pairs import Games, Pair, games_of, mean_and_error, pair
+from benchmarks.regret_rows import MARKS, latest, read
+from benchmarks.rows import Goal, Row
+
+RANDOM = "random"
+ABOUT = f"""Cumulative regret, the sum of max f - f(x_t) over {MARKS[-1]} rounds; rewards are f + N(0, {NOISE}^2),
+f scaled to [0, 1]. `{PEROVSKITE}` is 94 measured films; the other pools are {CANDIDATES} even draws of a function's
+box, anew in each seed, features in the unit cube; `name{BOX}` is the whole box in its own units, scaled by the
+function's known optimum (1) and the worst of {SAMPLE} Sobol points (0). The noise of a pool, seed and round is the
+same for everyone. Pairs are compared on the seeds both have played; intervals are 95 % by bootstrap over seeds,
+in each pool apart."""
+
+
+def write(path: Path) -> None:
+    games = games_of(latest(read(path)))
+    rows = goals(games)
+    Console().print(tables.as_table(rows))
+    tables.RESULTS.mkdir(exist_ok=True)
+    (tables.RESULTS / "regret.json").write_text(json.dumps(content(games, rows), indent=1) + "\n")
+    (tables.RESULTS / "regret.md").write_text(document(games, rows))
+    print(regret_figure.write(games, tables.RESULTS / "regret.svg"))
+
+
+def rivals(games: Games) -> list[str]:
+    return [name for name in CONTESTANTS if name in games and name not in (OURS, RANDOM)]
+
+
+def pairs(games: Games) -> list[Pair]:
+    """Ours against everyone with whom it has games in common."""
+    if OURS not in games:
+        return []
+    return [found for rival in (*rivals(games), RANDOM) if rival in games and (found := pair(games, OURS, rival))]
+
+
+def goals(games: Games) -> list[Row]:
+    """What the default is meant to reach, and whether it does."""
+    against = [one for one in pairs(games) if one.rival != RANDOM]
+    if not against:
+        return [Row("kb.Auto against its rivals", None, "x", None, "no game of both yet")]
+    return [overall_goal(against), worst_goal(against), *time_goals(games, [one.rival for one in against])]
+
+
+def overall_goal(against: Sequence[Pair]) -> Row:
+    best = max(against, key=lambda one: one.ratio.value)
+    note = f"{CONTESTANTS[best.rival].title}, {interval_text(best)}, {coverage(best)}"
+    return judged("geometric mean of regret / best rival's", best.ratio.value, "x", Goal("<=", 0.8), note)
+
+
+def worst_goal(against: Sequence[Pair]) -> Row:
+    worst = max(against, key=lambda one: one.worst[1].value)
+    pool, ratio = worst.worst
+    note = (
+        f"{CONTESTANTS[worst.rival].title} on {pool} ({ratio.low:.2f} to {ratio.high:.2f}), {worst.seeds[pool]} seeds"
+    )
+    return judged("worst regret / a rival's on any pool", ratio.value, "x", Goal("<=", 1.1), note)
+
+
+def time_goals(games: Games, names: Sequence[str]) -> list[Row]:
+    """Mean seconds of ask + tell on the pools of 500, and against the quickest rival on the pools both play."""
+    own = seconds(games, OURS, arms_of(POOLS))
+    rows = [] if own is None else [judged("ask + tell, mean, 500 candidates", 1e3 * own, "ms", Goal("<=", 5.0), "")]
+    shares = {name: share for name in names if (share := time_share(games, name)) is not None}
+    quickest = max(shares, key=lambda name: shares[name])
+    note = CONTESTANTS[quickest].title + ", mean over the pools both play"
+    return [*rows, judged("seconds a suggestion / quickest rival's", shares[quickest], "x", Goal("<", 1.0), note)]
+
+
+def judged(what: str, value: float, unit: str, goal: Goal, note: str) -> Row:
+    """A missed goal says by how much."""
+    missed = "" if goal.reached(value) else f"missed by {100 * (value / goal.bound - 1):.0f} %; "
+    return Row(what, value, unit, goal, missed + note)
+
+
+def arms_of(pools: Sequence[str]) -> list[str]:
+    """Those of 500 candidates."""
+    return [pool for pool in pools if not pool.endswith(BOX) and pool != PEROVSKITE]
+
+
+def boxes_of(pools: Sequence[str]) -> list[str]:
+    return [pool for pool in pools if pool.endswith(BOX)]
+
+
+def seconds(games: Games, name: str, pools: Sequence[str], which: int = 1) -> float | None:
+    """The mean over pools and seeds of the mean (or, with which = 0, the median) seconds a round."""
+    taken = [row.seconds[which] for pool in pools for row in games[name].get(pool, {}).values()]
+    return fmean(taken) if taken else None
+
+
+def time_share(games: Games, rival: str) -> float | None:
+    shared = [pool for pool in POOLS if pool in games[OURS] and pool in games[rival]]
+    ours, theirs = seconds(games, OURS, shared), seconds(games, rival, shared)
+    return ours / theirs if ours is not None and theirs else None
+
+
+def coverage(one: Pair) -> str:
+    counts = sorted(set(one.seeds.values()))
+    span = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{len(one.seeds)} pool{'s' * (len(one.seeds) > 1)}, {span} seed{'s' * (counts[-1] > 1)}"
+
+
+def interval_text(one: Pair) -> str:
+    return f"{one.ratio.low:.2f} to {one.ratio.high:.2f}"
+
+
+def content(games: Games, rows: Sequence[Row]) -> dict[str, Any]:
+    return {
+        "about": ABOUT,
+        "circumstances": circumstances(),
+        "goals": [row.plain() for row in rows],
+        "pairs": [asdict(one) for one in pairs(games)],
+        "contestants": {name: described(games, name) for name in CONTESTANTS},
+    }
+
+
+def circumstances() -> dict[str, Any]:
+    wanted = ("date", "processor", "cores", "system")
+    return {name: fact for name, fact in machine.facts().items() if name in wanted}
+
+
+def described(games: Games, name: str) -> dict[str, Any]:
+    contestant = CONTESTANTS[name]
+    if name not in games:
+        return {"title": contestant.title, "left out": left_out(name)}
+    some = next(iter(next(iter(games[name].values())).values()))
+    return {"title": contestant.title, "version": some.version, "used": contestant.used, "pools": measured(games, name)}
+
+
+def left_out(name: str) -> str:
+    return CONTESTANTS[name].missing or "no game played"
+
+
+def measured(games: Games, name: str) -> dict[str, Any]:
+    return {pool: of_pool(games, name, pool) for pool in POOLS if pool in games[name]}
+
+
+def of_pool(games: Games, name: str, pool: str) -> dict[str, Any]:
+    rows = games[name][pool].values()
+    regret, error = mean_and_error([row.regret[-1] for row in rows])
+    simple, simple_error = mean_and_error([row.simple for row in rows])
+    at = {mark: round(fmean(row.regret[place] for row in rows), 3) for place, mark in enumerate(MARKS)}
+    return {
+        "seeds": len(rows),
+        "regret": round(regret, 3),
+        "standard error": rounded(error, 3),
+        "regret after": at,
+        "simple regret": round(simple, 5),
+        "its standard error": rounded(simple_error, 5),
+        "seconds": {"median": seconds(games, name, [pool], 0), "mean": seconds(games, name, [pool])},
+    }
+
+
+def rounded(number: float, digits: int) -> float | None:
+    return None if math.isnan(number) else round(number, digits)
+
+
+def document(games: Games, rows: Sequence[Row]) -> str:
+    played = [name for name in CONTESTANTS if name in games]
+    absent = [f"- {CONTESTANTS[name].title} is left out: {left_out(name)}" for name in CONTESTANTS if name not in games]
+    parts = [
+        ["# Regret, side by side", ABOUT, "![Mean regret relative to kb.Auto](regret.svg)"],
+        ["## Goals", lines([tables.COLUMNS, *(row.cells for row in rows)])],
+        ["## Pair by pair", lines(pair_cells(games)), "A ratio below 1 is in favour of kb.Auto."],
+        ["## Cumulative regret", lines(pool_cells(games, played, regret_cell)), "Mean, standard error, seeds."],
+        ["## Simple regret of the recommendation", lines(pool_cells(games, played, simple_cell))],
+        [
+            "## Seconds a suggestion",
+            lines(time_cells(games, played)),
+            "Milliseconds of the processor for ask + tell, on one thread.",
+        ],
+        ["## How each was used", "\n".join([*(usage(games, name) for name in played), *absent])],
+        ["## Circumstances", "\n".join(f"- {name}: {fact}" for name, fact in circumstances().items())],
+    ]
+    return "\n\n".join(text for part in parts for text in part) + "\n"
+
+
+def lines(cells: Sequence[Sequence[str]]) -> str:
+    """The first row is the head."""
+    head, *rest = cells
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ("---",) * len(head), *rest))
+
+
+def pair_cells(games: Games) -> list[tuple[str, ...]]:
+    head = ("rival", "on", "kb.Auto", "rival's", "ratio", "95 %", "worst pool", "ratio there", "time ratio")
+    return [head, *(pair_line(games, one) for one in pairs(games))]
+
+
+def pair_line(games: Games, one: Pair) -> tuple[str, ...]:
+    pool, ratio = one.worst
+    there = f"{ratio.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+    numbers = (f"{one.ours:.2f}", f"{one.theirs:.2f}", f"{one.ratio.value:.2f}", interval_text(one))
+    share = time_share(games, one.rival)
+    return CONTESTANTS[one.rival].title, coverage(one), *numbers, pool, there, "-" if share is None else f"{share:.3g}"
+
+
+def pool_cells(games: Games, played: Sequence[str], cell: Any) -> list[tuple[str, ...]]:
+    head = ("pool", *(CONTESTANTS[name].title for name in played))
+    return [head, *((pool, *(cell(games[name].get(pool)) for name in played)) for pool in POOLS)]
+
+
+def regret_cell(rows: Mapping[int, Any] | None) -> str:
+    if not rows:
+        return "-"
+    mean, error = mean_and_error([row.regret[-1] for row in rows.values()])
+    spread = "" if math.isnan(error) else f" ± {error:.2f}"
+    return f"{mean:.2f}{spread} ({len(rows)})"
+
+
+def simple_cell(rows: Mapping[int, Any] | None) -> str:
+    return f"{fmean(row.simple for row in rows.values()):.4f}" if rows else "-"
+
+
+def time_cells(games: Games, played: Sequence[str]) -> list[tuple[str, ...]]:
+    head = ("contestant", "500 candidates: median", "mean", "boxes: median", "mean")
+    return [head, *((CONTESTANTS[name].title, *milliseconds(games, name)) for name in played)]
+
+
+def milliseconds(games: Games, name: str) -> list[str]:
+    taken = [seconds(games, name, pools, which) for pools in (arms_of(POOLS), boxes_of(POOLS)) for which in (0, 1)]
+    return ["-" if one is None else f"{1e3 * one:.3g}" for one in taken]
+
+
+def usage(games: Games, name: str) -> str:
+    about = described(games, name)
+    return f"- {about['title']} ({CONTESTANTS[name].package} {about['version']}): {about['used']}"

@@ -1,0 +1,169 @@
+"""A fit as a value: kernel, noise and mean, the units they are in, and the R and D read off them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_solve
+
+from kernelbandits import checks
+from kernelbandits.calibration.standard import Standard, checked_counts, column
+from kernelbandits.checks import Array
+from kernelbandits.kernels import RBF, Kernel, Matern, Scaled
+from kernelbandits.posterior.truth import lower_root
+
+SMOOTHNESS = (1.5, 2.5, math.inf)
+
+
+def check_smoothness(owner: str, nu: Any) -> None:
+    checks.needs(isinstance(nu, Real) and nu in SMOOTHNESS, owner, f"nu in {SMOOTHNESS}", nu)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    r"""z = mean + f(x) + noise, with z = (y - centre) / spread the standardised reward,
+
+    f ~ GP(0, signal_variance k) and noise ~ N(0, noise_variance). Three kinds of units: the rewards' own, standardised
+    (by `standard`), and *signal units* u = (z - mean) / sqrt(signal_variance), where f has k(x, x) = 1; to these
+    `signal_standard` leads from y in one step. D, and the ridge R^2 that goes with k, are in signal units.
+    """
+
+    lengthscales: tuple[float, ...]
+    """One for each dimension, of points in the unit cube."""
+    signal_variance: float
+    noise_variance: float
+    mean: float
+    """E[mu | rewards] of the constant mean, standardised."""
+    standard: Standard
+    nu: float = 2.5
+    """Smoothness of the Matern kernel; infinite for RBF."""
+    evidence: float = -math.inf
+    """ln p(standardised rewards | fit); minus infinity where nothing was fitted."""
+    evaluations: int = 0
+    """How often the likelihood was computed."""
+    rewards: int = 0
+    points: int = 0
+    """The rewards it was fitted to, and the distinct points they were taken at."""
+    message: str = "not fitted: the prior's mode"
+    ok: bool = False
+    """Whether the fit succeeded; one that failed holds the last good scales, or the prior's mode."""
+
+    def __post_init__(self) -> None:
+        scales = checks.lengthscales("Calibration", self.lengthscales)
+        checks.needs(isinstance(scales, tuple), "Calibration", "a tuple of lengthscales", self.lengthscales)
+        checks.positive("Calibration", "signal_variance", self.signal_variance)
+        checks.positive("Calibration", "noise_variance", self.noise_variance)
+        checks.number("Calibration", "mean", self.mean)
+        checks.needs(isinstance(self.standard, Standard), "Calibration", "a Standard", self.standard)
+        check_smoothness("Calibration", self.nu)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.lengthscales)
+
+    @property
+    def kernel(self) -> Kernel:
+        """k with k(x, x) = 1."""
+        return RBF(self.lengthscales) if math.isinf(self.nu) else Matern(self.lengthscales, self.nu)
+
+    @property
+    def posterior_kernel(self) -> Kernel:
+        """signal_variance k, for standardised rewards less the mean and the ridge `ridge`."""
+        return Scaled(self.kernel, self.signal_variance)
+
+    @property
+    def ridge(self) -> float:
+        """noise_variance: the ridge that belongs to `posterior_kernel`."""
+        return self.noise_variance
+
+    @property
+    def signal_ridge(self) -> float:
+        """noise_variance / signal_variance = R^2 in signal units: the ridge that belongs to `kernel`."""
+        return self.noise_variance / self.signal_variance
+
+    @property
+    def signal_standard(self) -> Standard:
+        """From rewards to signal units: centre + spread mean, spread sqrt(signal_variance)."""
+        return Standard(self.standard.original(self.mean), self.standard.spread * math.sqrt(self.signal_variance))
+
+    @property
+    def noise_scale(self) -> float:
+        """R = sqrt(noise_variance) spread in the rewards' own units.
+
+        An estimate: a sub-Gaussian R of the true noise may be larger, since the fit knows Gaussian noise only and may
+        take signal for noise or noise for signal. A guarantee that uses it is conditional on the noise being
+        R-sub-Gaussian for this R. Upper bounds on R that hold with stated chance from the rewards alone are those of
+        Durand et al. (2018), which `StreamingUCB` uses.
+        """
+        return math.sqrt(self.noise_variance) * self.standard.spread
+
+    @property
+    def signal_noise_scale(self) -> float:
+        """R = sqrt(noise_variance / signal_variance) in signal units; an estimate, as `noise_scale` is."""
+        return math.sqrt(self.signal_ridge)
+
+    def norm_bound(self, points: Any, counts: Any, sums: Any, safety: float = 2.0) -> float:
+        r"""D = safety max(|fhat|, beyond, 1) in signal units, with u_i the mean reward at point i:
+
+        alpha = (K + ridge N^-1)^-1 u,  |fhat|^2 = alpha' K alpha,  beyond = max_i |u_i| - 2 sqrt(ridge / n_i).
+
+        |fhat| is the RKHS norm of the estimate. Since |f(x)| <= |f|, a mean reward less two standard errors is a floor
+        for the norm, and so is 1, the fitted sd of f at a point.
+
+        An estimate: no data bound the norm of the true function. The estimate is the smoothest function near the
+        rewards, the truth may differ where nobody looked, and with another lengthscale the space is another. A
+        guarantee that uses D is conditional on |f| <= D in the space of the fitted kernel. The safety factor is room,
+        not proof.
+        """
+        n = checked_counts("norm_bound", counts)
+        u = self._signal_means(n, column("norm_bound", "sums", sums, len(n)))
+        x = checks.points("norm_bound", points)
+        shape = (len(n), self.dimension)
+        checks.needs(x.shape == shape, "norm_bound", f"points of shape {shape}", x.shape)
+        checks.positive("norm_bound", "safety", safety)
+        return float(safety) * max(self._estimate_norm(x, n, u), self._beyond(n, u), 1.0)
+
+    def _signal_means(self, n: Array, sums: Array) -> Array:
+        """u_i = (s_i / n_i - centre) / spread"""
+        with np.errstate(over="ignore"):
+            u: Array = self.signal_standard.standardise(sums / n)
+        largest = float(np.abs(u).max())
+        checks.needs(largest <= checks.LARGEST_REWARD, "norm_bound", "rewards of the size fitted to", largest)
+        return u
+
+    def _estimate_norm(self, x: Array, n: Array, u: Array) -> float:
+        """sqrt(alpha' K alpha)"""
+        k = self.kernel(x, x)
+        alpha = cho_solve((lower_root(k + np.diag(self.signal_ridge / n), self.signal_ridge / n.max()), True), u)
+        return math.sqrt(max(float(alpha @ (k @ alpha)), 0.0))
+
+    def _beyond(self, n: Array, u: Array) -> float:
+        """max_i |u_i| - 2 sqrt(ridge / n_i)"""
+        return float((np.abs(u) - 2 * np.sqrt(self.signal_ridge / n)).max())
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the scales come from rewards, these or earlier ones."""
+        return self.evidence > -math.inf
+
+    def shifted(self, by: float) -> Calibration:
+        """The same fit of rewards that are all greater by so much."""
+        return replace(self, standard=Standard(self.standard.centre + by, self.standard.spread))
+
+    def sentence(self) -> str:
+        """The fit in one sentence, its numbers in the rewards' own units."""
+        lengths = ", ".join(f"{length:.3g}" for length in self.lengthscales)
+        signal = self.signal_standard
+        scales = f"signal sd {signal.spread:.3g} about {signal.centre:.4g}, noise sd {self.noise_scale:.3g}"
+        return f"Lengthscales {lengths} (of the unit cube), {scales}; {self._origin()}."
+
+    def _origin(self) -> str:
+        """Where the numbers come from."""
+        if not self.fitted:
+            return f"not fitted to the {self.rewards} rewards given: {self.message}"
+        origin = f"fitted to {self.rewards} rewards at {self.points} points"
+        return origin if self.ok else f"{origin}, but the refit after these failed: {self.message}"

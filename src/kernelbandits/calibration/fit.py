@@ -1,0 +1,188 @@
+"""The fit: the most probable scales given the rewards, by L-BFGS-B from the best of a few starts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.calibration.calibration import Calibration, check_smoothness
+from kernelbandits.calibration.evidence import Evidence
+from kernelbandits.calibration.prior import Prior
+from kernelbandits.calibration.standard import Summary
+from kernelbandits.checks import Array
+
+LONG_AND_SHORT = (1.5, -1.5)
+"""Starts with all lengthscales this many prior standard deviations from the mode."""
+LARGEST_COORDINATE = 1e6
+GAIN = 1e-3
+"""A search ends when a step gains less log density than this, ..."""
+SLOPE = 1e-2
+"""... or no derivative is steeper; every curvature being about 1 or more, less than SLOPE^2 is left to gain then."""
+
+
+def calibrate(
+    points: Any,
+    counts: Any,
+    sums: Any,
+    squares: Any,
+    *,
+    prior: Prior | None = None,
+    shared: bool = False,
+    nu: float = 2.5,
+    start: Calibration | None = None,
+    evaluations: int = 20,
+) -> Calibration:
+    r"""argmax over (ln l, ln signal, ln noise) of ln p(z | l, signal, noise) + ln prior, z the standardised rewards.
+
+    `points` are distinct and of about the unit cube; `counts`, `sums` and `squares` are the number, the sum and the sum
+    of squares of the rewards at each. Where rewards are large against their spread, take sums and squares of their
+    differences from one of them: a square keeps 16 digits. nu is 1.5, 2.5 or infinite (RBF); `shared` means one length.
+
+    A function of its arguments. `start`, the last good fit, is one of the starts, and is what comes back, with
+    ok = False and a message, where a fit fails; without one that is the prior's mode. The maximum found is a local one.
+    Starts are searched in the order of their density, the next one while less than half of `evaluations` is spent.
+    """
+    problem = checked(points, counts, sums, squares, Prior() if prior is None else prior, shared, nu)
+    checks.needs(start is None or isinstance(start, Calibration), "calibrate", "a Calibration as start", start)
+    same = start is None or start.dimension == problem.dimension
+    checks.needs(same, "calibrate", f"a start of {problem.dimension} dimensions", start)
+    limit = checks.whole("calibrate", "evaluations", evaluations)
+    if problem.summary.constant:
+        return problem.unfitted(start, "the rewards are all equal", 0)
+    return problem.fitted(start, limit)
+
+
+def checked(points: Any, counts: Any, sums: Any, squares: Any, prior: Prior, shared: bool, nu: float) -> Problem:
+    """Every argument once."""
+    x = checks.points("calibrate", points)
+    largest = float(np.abs(x).max())
+    checks.needs(largest <= LARGEST_COORDINATE, "calibrate", "points scaled to about the unit cube", largest)
+    summary = Summary.of("calibrate", counts, sums, squares)
+    checks.needs(len(summary.counts) == len(x), "calibrate", f"{len(x)} counts, one a point", len(summary.counts))
+    checks.needs(isinstance(prior, Prior), "calibrate", "a Prior", prior)
+    checks.needs(isinstance(shared, bool), "calibrate", "shared True or False", shared)
+    check_smoothness("calibrate", nu)
+    return Problem(x, summary, prior, shared, float(nu))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be fitted."""
+
+    points: Array
+    summary: Summary
+    prior: Prior
+    shared: bool
+    nu: float
+
+    @property
+    def dimension(self) -> int:
+        return int(self.points.shape[1])
+
+    @property
+    def lengths(self) -> int:
+        return 1 if self.shared else self.dimension
+
+    @property
+    def mode(self) -> Array:
+        return self.prior.mode(self.dimension, self.lengths)
+
+    def fitted(self, start: Calibration | None, limit: int) -> Calibration:
+        """The best parameters met by the search, or what is kept where none has a likelihood."""
+        search = self.search()
+        message = search.run(self.starts(start), limit)
+        factor = search.evidence.factor(search.best)
+        if factor is None or not math.isfinite(search.least):
+            return self.unfitted(start, "no likelihood could be computed", search.evaluations)
+        evidence = search.evidence.value_of(factor, search.best)
+        found = {"mean": factor.mean, "evidence": evidence, "evaluations": search.evaluations}
+        return self.calibration(search.best, message=message, ok=True, **found)
+
+    def unfitted(self, start: Calibration | None, message: str, evaluations: int) -> Calibration:
+        """The last good fit, or the prior's mode, with what went wrong."""
+        kept = self.calibration(self.mode, mean=0.0) if start is None else start
+        told = f"{message}, so {'the prior mode' if start is None else 'the last fit'} is kept"
+        return replace(kept, message=told, ok=False, evaluations=evaluations)
+
+    def calibration(self, parameters: Array, **found: Any) -> Calibration:
+        lengths = np.broadcast_to(np.exp(parameters[:-2]), (self.dimension,))
+        return Calibration(
+            lengthscales=tuple(lengths.tolist()),
+            signal_variance=math.exp(parameters[-2]),
+            noise_variance=math.exp(parameters[-1]),
+            standard=self.summary.standard,
+            nu=self.nu,
+            rewards=self.summary.rewards,
+            points=len(self.points),
+            **found,
+        )
+
+    def search(self) -> Search:
+        evidence = Evidence.of(self.points, self.summary, self.shared, self.nu)
+        return Search(evidence, self.mode, self.prior.sds(self.lengths), self.prior.reach(self.lengths))
+
+    def starts(self, start: Calibration | None) -> list[Array]:
+        """Parameters: the last fit, the prior's mode, the mode with all lengthscales long, with all short."""
+        steps = np.zeros((3, self.lengths + 2))
+        steps[1:, :-2] = np.reshape(LONG_AND_SHORT, (2, 1))
+        given = [] if start is None else [self.parameters(start)]
+        return [*given, *(self.mode + steps * self.prior.sds(self.lengths))]
+
+    def parameters(self, start: Calibration) -> Array:
+        """The logarithms of a fit's scales; where one length is shared, of their geometric mean."""
+        lengths = np.log(start.lengthscales)
+        shared = [lengths.mean()] if self.shared else lengths
+        return np.array([*shared, math.log(start.signal_variance), math.log(start.noise_variance)])
+
+
+class Search:
+    """Minus the log posterior density as a function of v = (parameters - mode) / sd, and the best met so far.
+
+    In v the prior is standard normal, which is why few steps are enough.
+    """
+
+    def __init__(self, evidence: Evidence, mode: Array, sds: Array, reach: Array) -> None:
+        self.evidence, self.mode, self.sds, self.reach = evidence, mode, sds, reach
+        self.best, self.least, self.evaluations = mode, math.inf, 0
+
+    def run(self, starts: list[Array], limit: int) -> str:
+        """Search from the starts, the densest first, the next one while half of the limit is left; why it ended."""
+        inside = [np.clip((start - self.mode) / self.sds, -self.reach, self.reach) for start in starts]
+        values = [self.value(v) for v in inside]
+        ended: list[bool] = []
+        for place in np.argsort(values, kind="stable"):
+            if math.isfinite(values[place]) and (not ended or self.evaluations < limit / 2):
+                ended.append(self.descend(inside[place], values[place], max(1, limit - self.evaluations)))
+        return "converged" if any(ended) else f"stopped after {self.evaluations} evaluations"
+
+    def descend(self, v: Array, value: float, limit: int) -> bool:
+        """L-BFGS-B from v, where the function has this value, within the reach of the prior: did it converge?"""
+        from scipy.optimize import minimize
+
+        bounds = list(zip((-self.reach).tolist(), self.reach.tolist(), strict=True))
+        options: Any = {"maxfun": limit, "ftol": GAIN / max(1.0, abs(value)), "gtol": SLOPE}
+        return bool(
+            minimize(self.value_and_gradient, v, jac=True, method="L-BFGS-B", bounds=bounds, options=options).success
+        )
+
+    def value(self, v: Array) -> float:
+        """-ln p(z | parameters) + |v|^2 / 2"""
+        parameters = self.mode + self.sds * v
+        return self._met(parameters, -self.evidence.value(parameters) + 0.5 * float(v @ v))
+
+    def value_and_gradient(self, v: Array) -> tuple[float, Array]:
+        """The same, and its gradient in v."""
+        parameters = self.mode + self.sds * v
+        value, gradient = self.evidence.value_and_gradient(parameters)
+        return self._met(parameters, -value + 0.5 * float(v @ v)), v - self.sds * gradient
+
+    def _met(self, parameters: Array, value: float) -> float:
+        """Count, remember the best, and let no NaN pass."""
+        self.evaluations += 1
+        if value < self.least:
+            self.best, self.least = parameters, value
+        return value if value == value else math.inf

@@ -1,0 +1,126 @@
+"""Rewards in few numbers: counts, means and scatter of the distinct points, and the constants that standardise them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+
+EPS = float(np.finfo(float).eps)
+TINY = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True)
+class Standard:
+    """z = (y - centre) / spread."""
+
+    centre: float = 0.0
+    spread: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.number("Standard", "centre", self.centre)
+        checks.positive("Standard", "spread", self.spread)
+
+    @classmethod
+    def of(cls, counts: Any, sums: Any, squares: Any) -> Standard:
+        """Mean and standard deviation of the mean rewards of the points, each point counted once however often played.
+
+        A best arm played again and again would otherwise be taken for the middle, and its noise for the spread. The
+        spread of rewards at one point is theirs; of rewards that are all equal it is 1.
+        """
+        return Summary.of("Standard", counts, sums, squares).standard
+
+    def standardise(self, y: Any) -> Any:
+        """(y - centre) / spread"""
+        return (y - self.centre) / self.spread
+
+    def original(self, z: Any) -> Any:
+        """centre + spread z"""
+        return self.centre + self.spread * z
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the likelihood needs of the rewards at m distinct points."""
+
+    counts: Array
+    means: Array
+    scatter: float
+    """sum_i (q_i - s_i^2 / n_i): the squared deviations of the rewards from the mean of their own point."""
+
+    @classmethod
+    def of(cls, owner: str, counts: Any, sums: Any, squares: Any) -> Summary:
+        n = checked_counts(owner, counts)
+        s, q = (column(owner, name, values, len(n)) for name, values in (("sums", sums), ("squares", squares)))
+        return cls(n, s / n, float(scatters(owner, n, s, q).sum()))
+
+    @property
+    def rewards(self) -> int:
+        return int(self.counts.sum())
+
+    @cached_property
+    def centre(self) -> float:
+        """sum_i ybar_i / m, no partial sum beyond the largest mean."""
+        return float((self.means / len(self.means)).sum())
+
+    @cached_property
+    def deviation(self) -> float:
+        """sqrt(sum_i (ybar_i - centre)^2 / m), the squares taken of numbers of size 1; at one point that of rewards."""
+        away = self.means - self.centre
+        largest = float(np.abs(away).max())
+        if largest <= self._rounding:
+            return math.sqrt(self.scatter / self.rewards)
+        return largest * math.sqrt(float(((away / largest) ** 2).mean()))
+
+    @property
+    def _rounding(self) -> float:
+        return max(8 * EPS * float(np.abs(self.means).max()), TINY)
+
+    @property
+    def constant(self) -> bool:
+        """Whether the rewards differ by no more than rounding."""
+        return self.deviation <= self._rounding
+
+    @cached_property
+    def standard(self) -> Standard:
+        return Standard(self.centre, 1.0 if self.constant else self.deviation)
+
+
+def scatters(owner: str, n: Array, s: Array, q: Array) -> Array:
+    """q_i - s_i^2 / n_i; zero at single rewards and wherever it is no more than the rounding of q_i."""
+    with np.errstate(over="ignore", under="ignore"):
+        squared = s * (s / n)
+        short = squared - q > 1e-6 * q + n * TINY
+    if short.any():
+        i = int(short.argmax())
+        raise ValueError(f"{owner} needs squares >= sums^2 / counts, got {q[i]} < {squared[i]} at point {i}")
+    return np.where((n > 1) & (q - squared > 4 * EPS * n * q), q - squared, 0.0)
+
+
+def checked_counts(owner: str, values: Any) -> Array:
+    """Whole numbers, one reward at least at every point."""
+    counts = column(owner, "counts", values, None)
+    bad = counts[(counts < 1) | (counts != np.floor(counts))]
+    checks.needs(len(bad) == 0, owner, "whole counts >= 1", bad[0] if len(bad) else None)
+    return counts
+
+
+def column(owner: str, name: str, values: Any, length: int | None) -> Array:
+    """A vector of finite numbers, one for each point."""
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "iuf" or np.ma.is_masked(values):
+            raise TypeError
+    except (TypeError, ValueError):
+        raise ValueError(f"{owner} needs {name} as a vector of numbers, got {values!r}") from None
+    right = given.ndim == 1 and len(given) > 0 and length in (None, len(given))
+    checks.needs(right, owner, f"{name} of shape ({length or 'm'},)", given.shape)
+    bad = given[~np.isfinite(given)]
+    checks.needs(len(bad) == 0, owner, f"finite {name}", float(bad[0]) if len(bad) else None)
+    return given.astype(np.float64)

@@ -1,0 +1,62 @@
+"""A Cholesky factor that grows by a row, and follows one diagonal entry that falls, each in O(m^2)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dtrtrs
+
+from kernelbandits.checks import Array
+
+FIRST = 16
+"""Rows held from the start; twice as many each time they are full."""
+
+
+class GrowingFactor:
+    """L lower triangular with A = L L', in a buffer that doubles when it is full."""
+
+    def __init__(self, lower: Array | None = None) -> None:
+        self.size = 0 if lower is None else len(lower)
+        self._buffer: Array = np.zeros((max(FIRST, self.size),) * 2, order="F")
+        if lower is not None:
+            self._buffer[: self.size, : self.size] = lower
+
+    @property
+    def lower(self) -> Array:
+        return self._buffer[: self.size, : self.size]
+
+    def copy(self) -> GrowingFactor:
+        return GrowingFactor(self.lower)
+
+    def solve(self, right: Array, transposed: bool = False) -> Array:
+        """L^-1 right, or L'^-1 right."""
+        if not self.size:
+            return np.zeros_like(right)
+        solution: Array = dtrtrs(self._buffer[:, : self.size], right, lower=1, trans=int(transposed))[0]
+        return solution
+
+    def append(self, row: Array, pivot: float) -> None:
+        """L with a last row (row', pivot)."""
+        m = self.size
+        if m == len(self._buffer):
+            larger = np.zeros((2 * m, 2 * m), order="F")
+            larger[:m, :m] = self._buffer
+            self._buffer = larger
+        self._buffer[m, :m], self._buffer[m, m] = row, pivot
+        self.size = m + 1
+
+    def lower_diagonal(self, column: Array) -> None:
+        """The factor of A - (L p) (L p)', where |p| < 1: L C with C C' = I - p p'. With t_j = 1 - sum_{i < j} p_i^2,
+
+        C_jj = sqrt(t_{j+1} / t_j),   C_ij = -p_i p_j / sqrt(t_j t_{j+1})  below,
+        so column j of L C is  L_j C_jj - (sum_{i > j} L_i p_i) p_j / sqrt(t_j t_{j+1}).
+        """
+        lower, p = self.lower, column
+        left = 1 - np.concatenate([[0.0], np.cumsum(p * p)])
+        below = np.cumsum((lower * p)[:, :0:-1], axis=1)[:, ::-1]
+        lower *= np.sqrt(left[1:] / left[:-1])
+        lower[:, :-1] -= below * (p / np.sqrt(left[1:] * left[:-1]))[:-1]
+
+    def raise_pivots(self, least: Array) -> None:
+        """No diagonal entry of L below the least: what is missing is rounding."""
+        pivots = self.lower.diagonal()
+        np.fill_diagonal(self.lower, np.maximum(pivots, least))
