@@ -1,4 +1,4 @@
-"""`python -m benchmarks speed [--quick] [--skip ROW ...]`, `python -m benchmarks rivals` and `... argmax`.
+"""`python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax` and `... race [--seeds N]`.
 
 `python -m benchmarks regret [--seeds N] [--pools ...] [--contestants ...] [--minutes M]` goes on where it stopped.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import argmax, regret, rivals, speed
+from benchmarks import argmax, race, regret, rivals, speed
 
 
 def main() -> None:
@@ -18,12 +18,16 @@ def main() -> None:
     command.add_argument("--skip", nargs="+", default=[], choices=list(speed.SECTIONS), help="rows to leave out")
     commands.add_parser("rivals", help=rivals.__doc__)
     commands.add_parser("argmax", help=argmax.__doc__)
+    command = commands.add_parser("race", help=race.__doc__)
+    command.add_argument("--seeds", type=int, default=race.SEEDS)
     regret.arguments(commands.add_parser("regret", help=regret.__doc__))
     arguments = parser.parse_args()
     if arguments.command == "regret":
         regret.run(arguments)
     elif arguments.command == "rivals":
         rivals.run()
+    elif arguments.command == "race":
+        race.run(arguments.seeds)
     elif arguments.command == "argmax":
         argmax.run()
     else:

@@ -19,7 +19,9 @@ from kernelbandits.calibration.fit import checked
 from kernelbandits.calibration.standard import Summary
 
 NUS = (1.5, 2.5, math.inf)
-WIDE = Prior(length_sd=5.0, signal_sd=5.0, noise_sd=5.0)
+PRIOR = Prior(length=-1.2, growth=0.5, length_sd=0.7, signal=0.0, signal_sd=1.5, noise=-4.0, noise_sd=1.0)
+"""One of many; nothing here depends on which is the default."""
+WIDE = replace(PRIOR, length_sd=5.0, signal_sd=5.0, noise_sd=5.0)
 """A prior that hardly speaks."""
 
 
@@ -46,7 +48,7 @@ def some_data(m=9, d=2, repeats=8, seed=3, noise=0.3):
 
 
 def fit_of(points, which, rewards, **settings):
-    return calibrate(points, *collapse(which, rewards), **settings)
+    return calibrate(points, *collapse(which, rewards), **{"prior": PRIOR, **settings})
 
 
 def dense_log_density(points, which, rewards, lengthscales, signal, noise, nu):
@@ -86,7 +88,7 @@ class TestLikelihood:
 
     def test_the_gradient_that_is_searched_with_includes_the_prior(self):
         points, which, rewards = some_data(d=2)
-        search = checked(points, *collapse(which, rewards), Prior(), False, 2.5).search()
+        search = checked(points, *collapse(which, rewards), PRIOR, False, 2.5).search()
         v = np.array([0.3, -0.7, 1.1, -0.4])
         slopes = [(search.value(v + h) - search.value(v - h)) / 2e-5 for h in 1e-5 * np.eye(4)]
         np.testing.assert_allclose(search.value_and_gradient(v)[1], slopes, rtol=1e-6, atol=1e-7)
@@ -189,7 +191,7 @@ class TestFit:
         assert [getattr(other, name) for name in scales] == pytest.approx([getattr(one, name) for name in scales], 1e-6)
 
     def test_the_same_point_in_two_rows_is_the_same_point_in_one(self):
-        """Each point twice, so that the constants which standardise are the same: the two rewards differ by no noise."""
+        """Each point twice, so that the constants which standardise are the same."""
         points, _, rewards = some_data(m=8, repeats=0)
         which, rewards = np.tile(np.arange(8), 2), np.tile(rewards, 2)
         one, other = fit_of(points, which, rewards), fit_of(points[which], np.arange(16), rewards)
@@ -199,7 +201,7 @@ class TestFit:
 
     def test_no_slope_is_left_where_the_search_converged(self):
         points, which, rewards = some_data(m=20, d=2, repeats=5)
-        problem = checked(points, *collapse(which, rewards), Prior(), False, 2.5)
+        problem = checked(points, *collapse(which, rewards), PRIOR, False, 2.5)
         fit, search = fit_of(points, which, rewards), problem.search()
         _, slope = search.value_and_gradient((problem.parameters(fit) - search.mode) / search.sds)
         assert fit.message == "converged"
@@ -207,7 +209,7 @@ class TestFit:
 
     def test_more_evaluations_find_no_worse_a_maximum_and_a_grid_none_better(self):
         points, which, rewards = some_data(m=7, d=1, repeats=0, seed=11)
-        problem = checked(points, *collapse(which, rewards), Prior(), False, 2.5)
+        problem = checked(points, *collapse(which, rewards), PRIOR, False, 2.5)
         search = problem.search()
 
         def density(fit):
@@ -222,9 +224,11 @@ class TestFit:
     def test_scales_stay_within_five_standard_deviations_of_the_prior(self):
         """Many equal repeats ask for noise zero, equal points for no length at all."""
         points, _, means = some_data(m=30, repeats=0)
-        fit = calibrate(points, [1000] * 30, 1000 * means, 1000 * means**2, prior=Prior(length_sd=0.01, noise=-2.0))
+        fit = calibrate(
+            points, [1000] * 30, 1000 * means, 1000 * means**2, prior=replace(PRIOR, length_sd=0.01, noise=-2.0)
+        )
         assert math.log(fit.noise_variance) == pytest.approx(-7.0, abs=1e-12)
-        assert np.abs(np.log(fit.lengthscales) - Prior().mode(2, 2)[0]).max() <= 0.05 + 1e-12
+        assert np.abs(np.log(fit.lengthscales) - PRIOR.mode(2, 2)[0]).max() <= 0.05 + 1e-12
 
     def test_a_prior_that_hardly_speaks_still_keeps_the_search_among_numbers(self):
         points, _, means = some_data(m=10, repeats=0)
@@ -234,7 +238,7 @@ class TestFit:
 
     def test_the_best_parameters_met_are_remembered(self):
         points, which, rewards = some_data()
-        search = checked(points, *collapse(which, rewards), Prior(), False, 2.5).search()
+        search = checked(points, *collapse(which, rewards), PRIOR, False, 2.5).search()
         near, far = np.zeros(4), np.full(4, 4.0)
         assert search.value(near) < search.value(far)
         assert (search.best == search.mode).all()
@@ -436,7 +440,7 @@ class TestBadDays:
         )
         points, which, rewards = some_data(m=20)
         fit = fit_of(points, which, rewards)
-        search = checked(points, *collapse(which, rewards), Prior(), False, 2.5).search()
+        search = checked(points, *collapse(which, rewards), PRIOR, False, 2.5).search()
         assert search.value(np.full(4, -2.0)) == search.value_and_gradient(np.full(4, -2.0))[0] == math.inf
         assert fit.ok
         assert math.isfinite(fit.evidence)

@@ -1,4 +1,4 @@
-"""The snippets of docs/theory.md run one after the other and print what the page shows below them."""
+"""The snippets of docs/theory.md and docs/boxes.md run one after the other and print what the page shows below them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "theory.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = {"theory.md": 6, "boxes.md": 10}
+"""Pages, and the least number of their sections with snippets."""
 SNIPPET = re.compile(r"```python\n(.*?)```\n\n?((?:```(?:text)?\n.*?```\n)|(?:    [^\n]*\n)+)?", re.DOTALL)
 
 
@@ -20,13 +22,16 @@ def shown(block: str) -> list[str]:
     return [line.rstrip() for line in inside]
 
 
-def sections() -> list[tuple[str, str]]:
-    """Title and text of each section."""
-    parts = re.split(r"^## (.*)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+def sections(page: str) -> list[tuple[str, str]]:
+    """Title and text of each section that has a snippet."""
+    parts = re.split(r"^## (.*)$", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
     return [(title, text) for title, text in zip(parts[1::2], parts[2::2], strict=True) if "```python" in text]
 
 
-@pytest.mark.parametrize(("title", "text"), sections(), ids=[title for title, _ in sections()])
+EVERY = [section for page in PAGES for section in sections(page)]
+
+
+@pytest.mark.parametrize(("title", "text"), EVERY, ids=[title for title, _ in EVERY])
 def test_the_snippets_of_a_section_print_what_the_page_shows(title, text, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -39,5 +44,6 @@ def test_the_snippets_of_a_section_print_what_the_page_shows(title, text, monkey
             assert [line.rstrip() for line in seen.getvalue().splitlines()] == shown(below)
 
 
-def test_the_page_has_a_snippet_for_every_quantity():
-    assert len(sections()) >= 6
+@pytest.mark.parametrize(("page", "least"), PAGES.items())
+def test_a_page_has_a_snippet_for_every_quantity(page, least):
+    assert len(sections(page)) >= least

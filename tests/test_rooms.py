@@ -16,6 +16,7 @@ FILES = [path for path in sorted(HOUSE.rglob("*.py")) if path != HOUSE / "__init
 STOREY = {
     "checks": 0,
     "streams": 0,
+    "threads": 0,
     "kernels": 1,
     "domains": 1,
     "posterior": 1,

@@ -137,3 +137,8 @@ def unknown_variance(norm_bound: float, delta: float) -> Width:
 def falling(first: float = 3.0, power: float = 0.25) -> Width:
     """first t^-power: no bound of anything; the factor and the power are those that did best by benchmark."""
     return Width(f"{first:g} t^-{power:.3g} (practical: nothing is claimed)", lambda t: (first * t**-power, 0.0, 0.0))
+
+
+def constant(factor: float) -> Width:
+    """The same number in every round: no bound of anything."""
+    return Width(f"{factor:g} (practical: nothing is claimed)", lambda t: (factor, 0.0, 0.0))

@@ -30,10 +30,10 @@ class Prior:
 
     length: float = -1.2
     growth: float = 0.0
-    length_sd: float = 0.7
+    length_sd: float = 1.0
     signal: float = 0.0
     signal_sd: float = 1.5
-    noise: float = -4.0
+    noise: float = -3.0
     noise_sd: float = 1.0
 
     def __post_init__(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kernelbandits.checks import Array
@@ -43,6 +45,17 @@ class Rewards:
         self._counts.append(0)
         self._sums.append(0.0)
         self._squares.append(0.0)
+
+    def unmatched(self, rows: Sequence[Array]) -> list[int]:
+        """The numbers of those of some rows that are beyond as many as there are rewards at their point."""
+        left = {key: self._counts[slot] for key, slot in self._slot.items()}
+        numbers = []
+        for number, row in enumerate(rows):
+            key = (row + 0.0).tobytes()
+            left[key] = left.get(key, 0) - 1
+            if left[key] < 0:
+                numbers.append(number)
+        return numbers
 
     @property
     def points(self) -> Array:

@@ -17,17 +17,20 @@ from kernelbandits.domains import Arms, Category, Contextual
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import RBF, Kernel, Matern
 from kernelbandits.policies.base import Choice
-from kernelbandits.policies.fields import Field, field_of
+from kernelbandits.policies.fields import Field, Listed, field_of
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.openings import opening
 from kernelbandits.policies.searching import Ahead, checked_choices
 from kernelbandits.posterior import PointPosterior, PoolPosterior
 from kernelbandits.streams import Randomness, Streams, as_randomness
+from kernelbandits.threads import single_threaded
 from kernelbandits.widths import Width
 
 WIDTHS = ("practical", "theory")
 EVALUATIONS = 60
 """Of the likelihood in one fit, at the most."""
+NEAR = 0.05
+"""Of a lengthscale: a point of a box no farther from one played is the same."""
 OWN_UNITS = ("mean", "index")
 
 
@@ -39,7 +42,8 @@ class Auto(IndexPolicy):
     Inside, rewards are in signal units, (y - centre) / spread with k(x, x) = 1 and ridge R^2; notes are in the rewards'
     own units.
 
-    width "practical": c t^-p (`widths.falling`), chosen by benchmark; nothing is claimed of it.
+    width "practical": 3 t^-1/4 (`widths.falling`), chosen by benchmark; nothing is claimed of it. Nor is anything of a
+    number, which multiplies the sd in every round, or of a `Width` of one's own.
     width "theory": D + sqrt(2 ln(1/delta) + L) at ridge R^2, the paper's width with fitted R and D. Its guarantee is
     conditional: it holds if the noise is R-sub-Gaussian and |f| <= D in the space of the fitted kernel.
     """
@@ -51,13 +55,13 @@ class Auto(IndexPolicy):
         domain: Any,
         *,
         exploration: Any = PointMass(1.0),  # noqa: B008
-        width: str = "practical",
+        width: str | float | Width = "practical",
         delta: float = 0.1,
         prior: Prior | None = None,
         shared: bool = False,
         nu: float = 2.5,
         refits: Refits | None = None,
-        first: int = 2,
+        first: int = 3,
         safety: float = 2.0,
         seed: int = 0,
         ties: str = "random",
@@ -68,7 +72,7 @@ class Auto(IndexPolicy):
         checks.needs(isinstance(self.refits, Refits), "Auto", "a kb.calibration.Refits", refits)
         self.first = checks.whole("Auto", "first", first)
         self.safety = checks.positive("Auto", "safety", safety)
-        self.mode = checks.one_of("Auto", "width", width, WIDTHS)
+        self.mode = checked_width(width)
         self.delta = checks.inside("Auto", "delta", delta)
         self.streams = Streams(seed)
         self.rewards, self.failed = Rewards(), list[Any]()
@@ -94,6 +98,19 @@ class Auto(IndexPolicy):
             return self._first(turn, randomness, self._ahead(pending), field_of(self.domain, context, arms), pending)
         choice = super().ask(turn, randomness, pending=pending, context=context, arms=arms)
         return replace(choice, note=self._own_units(choice.note))
+
+    def _search(self, t: int, randomness: Randomness, ahead: Ahead, field: Field) -> Choice:
+        """The maximiser; where it all but is a point played before, that point: repeats tell noise from roughness."""
+        choice = super()._search(t, randomness, ahead, field)
+        if isinstance(field, Listed) or ahead.note:
+            return choice
+        played, here = self._played(field), self._place_of(choice)
+        squares = (((played - here) / self.posterior.kernel.lengthscale) ** 2).sum(1)
+        nearest = int(squares.argmin())
+        if not 0 < squares[nearest] < NEAR**2:
+            return choice
+        spot = field.spot(played[nearest, : field.box.dimension])
+        return self._choice(spot, field, ahead.posterior, {**choice.note, "repeats": 1.0})
 
     def batch(
         self,
@@ -123,6 +140,7 @@ class Auto(IndexPolicy):
         note = self._choice(spot, field, ahead.posterior, {}).note
         return Choice(spot.x, spot.arm, self._own_units({**note, "first": 1.0}), field.context)
 
+    @single_threaded
     def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:
         """A reward counts at once; the scales are fitted again when that is due, or the reward is beyond them all."""
         self.rewards.add(self.domain.points[arm] if self.finite else arm, reward)
@@ -133,15 +151,21 @@ class Auto(IndexPolicy):
             self.posterior.update(arm, scaled)
 
     def fail(self, choice: Choice) -> None:
-        """The choice gave no reward. It is no observation: nothing is fitted to it; but it is not asked for at once.
+        """The choice gave no reward. It is no observation, and nothing is fitted to it.
 
-        Where choices are made it counts as the least mean reward so far.
+        Where the failures of a place outnumber its rewards, each one beyond them counts as the least mean reward so
+        far; elsewhere they were bad luck and count as nothing.
         """
         checks.needs(isinstance(choice, Choice), "fail", "a kb.Choice", choice)
-        place = self._place_of(choice)
-        self.failed.append(place)
-        if self.rewards.events:
-            self.posterior.update(place, self._worst())
+        before = len(self._counted_failures())
+        self.failed.append(self._place_of(choice))
+        if self.rewards.events and len(self._counted_failures()) > before:
+            self.posterior.update(self.failed[-1], self._worst())
+
+    def _counted_failures(self) -> list[Any]:
+        """Of each place those beyond the number of its rewards."""
+        rows = [self.domain.points[place] if self.finite else place for place in self.failed]
+        return [self.failed[number] for number in self.rewards.unmatched(rows)]
 
     @property
     def units(self) -> Standard:
@@ -184,7 +208,7 @@ class Auto(IndexPolicy):
         self.posterior = unlearnt(self._kernel(), self.domain, self.calibration.signal_ridge)
         if self.rewards.events:
             self._load(self.rewards.points, self.rewards.counts, self._signal_sums())
-        for place in self.failed if self.rewards.events else ():
+        for place in self._counted_failures() if self.rewards.events else ():
             self.posterior.update(place, self._worst())
 
     def _load(self, rows: Array, counts: Array, sums: Array) -> None:
@@ -233,9 +257,9 @@ class Auto(IndexPolicy):
         return np.where(spans > 0, spans, 1.0)
 
     def _width(self) -> Width:
-        if self.mode == "practical":
+        if isinstance(self.mode, Width):
             self.settings["claim"] = "none: a practical width"
-            return widths.falling()
+            return self.mode
         bound = self._norm_bound()
         radius = self.calibration.signal_noise_scale
         text = f"conditional on fitted constants: R = {self.calibration.noise_scale:.3g}, D = {bound:.3g} signal sd"
@@ -259,6 +283,15 @@ def unlearnt(kernel: Any, domain: Any, ridge: float) -> Any:
 def unfitted(prior: Prior, dimension: int, shared: bool, nu: float) -> Calibration:
     """What is believed before the first reward: a fit to one reward is none."""
     return calibrate(np.zeros((1, dimension)), [1], [0.0], [0.0], prior=prior, shared=shared, nu=nu)
+
+
+def checked_width(width: Any) -> Width | str:
+    """A width of which nothing is claimed, or the word for that of the theory."""
+    if isinstance(width, Width):
+        return width
+    if checks.is_number(width):
+        return widths.constant(checks.nonnegative("Auto", "width", width))
+    return widths.falling() if checks.one_of("Auto", "width", width, WIDTHS) == "practical" else "theory"
 
 
 def sides(domain: Any) -> Array:

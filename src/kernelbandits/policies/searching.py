@@ -17,6 +17,7 @@ from kernelbandits.policies.explanation import COMPARED, Explanation, chances, c
 from kernelbandits.policies.fields import MIDDLE, Field, Listed, Region, Spot, Surface, field_of, index_of, picked
 from kernelbandits.policies.stationary import lengthscales_of
 from kernelbandits.theory.gains import Term, gain_name, gain_term
+from kernelbandits.threads import single_threaded
 
 FINITE_GAINS = ("greedy", "analytic")
 MOST_INFORMATION = 700
@@ -100,6 +101,7 @@ class Searching(Policy):
         """From the rewards' own units to those of the posterior, which are the same but for a policy that scales."""
         return Standard()
 
+    @single_threaded
     def explain(self, choice: Choice, *, arms: Any = None) -> Explanation:
         """Why a choice: its estimate and the greedy one's by what is known now, and the chance of either to be best.
 
@@ -162,6 +164,7 @@ class Searching(Policy):
         inflation = math.exp(information)
         return Ahead(imagined, inflation, {"pending": float(len(pending)), "inflation": inflation})
 
+    @single_threaded
     def _best(self, surface: Surface, field: Field, ties: str, u: float) -> Spot:
         """The maximiser, searched for from the points played as well, those of the greatest estimate first."""
         scale = lengthscales_of(self.posterior.kernel, self.domain.dimension)

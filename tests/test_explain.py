@@ -1,0 +1,318 @@
+"""policy.explain: its numbers against dense algebra and brute force, and the sentence they make."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.policies.explanation import COMPARED, DRAWS, chances, same, show
+
+POINTS = np.random.default_rng(6).random((12, 2))
+ARMS = kb.Arms(POINTS)
+BOX = kb.Box((0.0, 0.0), (2.0, 1.0))
+SHARED = {"noise_scale": 0.1, "norm_bound": 1.0}
+
+
+def value(x, c=0.0):
+    return 50 + 8 * math.sin(3 * float(np.sum(x)) + c)
+
+
+def told(policy, rounds=12, **given):
+    """Rewards with noise, as they were told."""
+    noise, rows, rewards = np.random.default_rng(1).normal(size=rounds), [], []
+    for t in range(rounds):
+        choice = policy.ask(**given) if isinstance(policy, kb.Auto) else policy.ask(t + 1, kb.Streams(0), **given)
+        rewards.append(value(choice.x) + 0.5 * noise[t])
+        policy.tell(choice, rewards[-1])
+        rows.append(choice.x)
+    return np.array(rows), np.array(rewards)
+
+
+def dense(policy, spans, rows, rewards, where):
+    """Mean and covariance in the rewards' own units, from the calibration and the raw rewards."""
+    fit = policy.calibration
+    lengths = np.array(fit.lengthscales) * spans
+
+    def k(x, z):
+        a = math.sqrt(5) * np.sqrt((((x[:, None] - z[None]) / lengths) ** 2).sum(2))
+        return fit.signal_variance * fit.standard.spread**2 * (1 + a + a**2 / 3) * np.exp(-a)
+
+    middle = fit.standard.original(fit.mean)
+    inverse = np.linalg.inv(k(rows, rows) + fit.noise_scale**2 * np.eye(len(rows)))
+    cross = k(where, rows)
+    return middle + cross @ inverse @ (rewards - middle), k(where, where) - cross @ inverse @ cross.T
+
+
+def brute(mean, covariance, margin=0.0, draws=40_000):
+    """P(f(x_i) >= max f - margin) by drawing."""
+    root = np.linalg.cholesky(covariance + 1e-9 * covariance.max() * np.eye(len(mean)))
+    f = mean + np.random.default_rng(9).standard_normal((draws, len(mean))) @ root.T
+    return (f >= f.max(1, keepdims=True) - margin).mean(0)
+
+
+def within_four_errors(one, other, draws):
+    """Of two shares, of DRAWS and of so many draws."""
+    error = np.sqrt(np.clip(other * (1 - other), 1e-4, None) * (1 / DRAWS + 1 / draws))
+    return bool((np.abs(one - other) <= 4 * error).all())
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def test_on_arms_every_number_agrees_with_dense_algebra_and_brute_force():
+    policy = kb.Auto(ARMS)
+    rows, rewards = told(policy)
+    mean, covariance = dense(policy, np.ptp(POINTS, axis=0), rows, rewards, POINTS)
+    sd, share = np.sqrt(np.diag(covariance)), brute(mean, covariance)
+    best = int(mean.argmax())
+    for arm in range(12):
+        why = policy.explain(policy.choice(arm))
+        assert (why.mean, why.sd) == pytest.approx((mean[arm], sd[arm]), rel=1e-6)
+        assert (why.greedy_mean, why.greedy_sd) == pytest.approx((mean[best], sd[best]), rel=1e-6)
+        np.testing.assert_array_equal(why.greedy, POINTS[best])
+        assert why.compared == 12
+        assert within_four_errors(np.array([why.chance, why.greedy_chance]), share[[arm, best]], 40_000)
+
+
+def test_on_arms_the_chances_sum_to_one():
+    policy = kb.Auto(ARMS)
+    told(policy)
+    total = sum(policy.explain(policy.choice(arm)).chance for arm in range(12))
+    assert abs(total - 1) <= 4 * math.sqrt(12 * 0.25 / DRAWS)
+    mean = policy.posterior.mean
+    assert chances(mean, policy.posterior.covariance(POINTS), 0.0).sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_on_arms_only_the_very_best_is_the_best():
+    """Twelve arms of which nothing is known: each has chance 1/12, however large the noise."""
+    policy = kb.SimpleUCB(ARMS, kb.RBF(0.001), ridge=9.0, **SHARED)
+    shares = np.array([policy.explain(policy.choice(arm)).chance for arm in range(12)])
+    assert (np.abs(shares - 1 / 12) <= 4 * math.sqrt(11 / 144 / DRAWS)).all()
+
+
+def test_the_weight_and_width_are_those_of_the_choice_and_make_its_index():
+    policy = kb.Auto(ARMS, exploration=kb.Gaussian())
+    told(policy)
+    choice = policy.ask()
+    why = policy.explain(choice)
+    assert (why.weight, why.width) == (choice.note["weight"], choice.note["width"])
+    assert why.bonus == pytest.approx(why.weight * why.width * why.sd)
+    mean, sd = policy.units.original(policy.posterior.mean), policy.units.spread * policy.posterior.sd
+    assert why.mean + why.bonus == pytest.approx((mean + why.weight * why.width * sd).max(), rel=1e-9)
+
+
+def test_on_a_box_the_numbers_agree_with_dense_algebra():
+    policy = kb.Auto(BOX)
+    rows, rewards = told(policy)
+    choice = policy.ask()
+    why = policy.explain(choice)
+    mean, covariance = dense(policy, [2.0, 1.0], rows, rewards, np.array([choice.x, why.greedy]))
+    assert [why.mean, why.greedy_mean] == pytest.approx(mean, rel=1e-6)
+    assert [why.sd, why.greedy_sd] == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-4, abs=1e-6)
+    anywhere = np.random.default_rng(2).uniform(BOX.lower, BOX.upper, (1000, 2))
+    assert why.greedy_mean >= dense(policy, [2.0, 1.0], rows, rewards, anywhere)[0].max() - 0.05
+    assert 0 < why.compared <= COMPARED
+
+
+def test_on_a_box_neighbours_do_not_take_each_other_s_chance():
+    """At the end of a long game the greedy point is probably as good as any, though its neighbours are as well."""
+    policy = kb.Auto(kb.Box((0.0,), (1.0,)))
+    for x in np.repeat(np.linspace(0, 1, 12), 4).tolist():
+        policy.tell(policy.choice([x]), -((x - 0.4) ** 2) + 0.003 * math.sin(1e4 * x + policy.turn))
+    assert policy.explain(policy.recommended()).greedy_chance > 0.5
+
+
+def test_greed_is_the_argmax_of_the_estimate():
+    policy = kb.Auto(ARMS)
+    told(policy)
+    why = policy.explain(policy.choice(0))
+    np.testing.assert_array_equal(why.greedy, POINTS[policy.recommend()])
+    here = policy.explain(policy.recommended())
+    assert (here.chance, here.mean) == (here.greedy_chance, here.greedy_mean)
+    assert here.sentence().endswith("It is the greedy choice as well.")
+
+
+def test_explaining_changes_nothing_and_is_always_the_same():
+    policy = kb.Auto(BOX)
+    told(policy)
+    choice = policy.ask()
+    first, again = policy.explain(choice), policy.explain(choice)
+    assert (first.chance, first.greedy_chance, str(first)) == (again.chance, again.greedy_chance, str(again))
+    assert policy.ask() == choice
+
+
+def test_what_is_known_later_is_taken_into_account():
+    policy = kb.Auto(ARMS)
+    told(policy)
+    choice = policy.ask()
+    before = policy.explain(choice)
+    for _ in range(20):
+        policy.tell(choice, 0.0)
+    assert policy.explain(choice).mean < before.mean
+    assert policy.explain(choice).chance < 0.01
+
+
+def test_among_many_arms_those_that_may_be_best_are_compared():
+    points = np.random.default_rng(3).random((1000, 2))
+    policy = kb.Auto(kb.Arms(points))
+    rows, rewards = told(policy, 10)
+    worst = int(policy.posterior.mean.argmin())
+    why = policy.explain(policy.choice(worst))
+    assert why.compared <= COMPARED
+    mean, covariance = dense(policy, np.ptp(points, axis=0), rows, rewards, points[[worst]])
+    assert (why.mean, why.sd) == pytest.approx((mean[0], math.sqrt(covariance[0, 0])), rel=1e-6)
+    np.testing.assert_array_equal(why.greedy, points[policy.recommend()])
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_chances_by_simulation_agree_with_brute_force(n):
+    rng = np.random.default_rng(n)
+    factor, mean = rng.normal(size=(n, n)), rng.normal(size=n)
+    covariance = factor @ factor.T + 0.1 * np.eye(n)
+    for margin in (0.0, 0.4):
+        share = chances(mean, covariance, margin)
+        assert within_four_errors(share, brute(mean, covariance, margin), 40_000)
+    assert chances(mean, covariance, 0.0).sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_two_arms_have_the_chance_of_the_normal_law():
+    """P(f_1 >= f_2) = Phi((m_1 - m_2) / sd(f_1 - f_2))."""
+    covariance = np.array([[1.0, 0.6], [0.6, 2.0]])
+    exact = 0.5 * (1 + math.erf(0.7 / math.sqrt(2 * (1.0 + 2.0 - 1.2))))
+    share = chances(np.array([0.7, 0.0]), covariance, 0.0)[0]
+    assert abs(share - exact) <= 4 * math.sqrt(exact * (1 - exact) / DRAWS)
+
+
+def test_what_is_certain_has_chance_one():
+    assert chances(np.array([1.0, 0.0]), np.zeros((2, 2)), 0.0).tolist() == [1.0, 0.0]
+
+
+# ---------------------------------------------------------------- every policy that searches
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda domain: kb.SimpleUCB(domain, kb.Matern(0.4), **SHARED),
+        lambda domain: kb.SimpleGaussian(domain, kb.Matern(0.4), **SHARED),
+        lambda domain: kb.IGPUCB(domain, kb.Matern(0.4), horizon=50, **SHARED),
+        lambda domain: kb.GPTS(domain, kb.Matern(0.4), horizon=50, **SHARED),
+        lambda domain: kb.Greedy(domain, kb.Matern(0.4)),
+        lambda domain: kb.UniformRandom(domain, kb.Matern(0.4)),
+    ],
+    ids=["ucb", "gaussian", "igp-ucb", "thompson", "greedy", "random"],
+)
+@pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
+def test_policies_that_search_explain_in_the_units_of_their_rewards(make, domain):
+    policy = make(domain)
+    told(policy, 8)
+    choice = policy.ask(9, kb.Streams(0))
+    why = policy.explain(choice)
+    mean, sd = policy.posterior.at(choice.x[None])
+    assert (why.mean, why.sd) == pytest.approx((mean[0], sd[0]), rel=1e-7, abs=1e-9)
+    assert why.weight == choice.note.get("weight")
+    assert 0 <= why.chance <= 1
+    assert why.sentence().startswith(f"{show(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}")
+
+
+# ---------------------------------------------------------------- contexts
+
+
+@pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
+def test_beside_a_context_greed_is_that_of_the_context(domain):
+    policy = kb.Auto(kb.Contextual(domain, 1))
+    for t in range(40):
+        context = [math.pi * (t % 2)]
+        choice = policy.ask(context=context)
+        policy.tell(choice, value(choice.x, context[0]))
+    for context in ([0.0], [math.pi]):
+        choice = policy.ask(context=context)
+        why = policy.explain(choice)
+        best = policy.recommended(context=context)
+        there = policy.explain(best)
+        assert there.mean - 1e-9 <= why.greedy_mean <= there.mean + there.sd
+        mean, sd = policy.posterior.at([[*choice.x, *context]])
+        assert why.mean == pytest.approx(policy.units.original(mean[0]), rel=1e-9)
+        assert why.sd == pytest.approx(policy.units.spread * sd[0], rel=1e-6)
+
+
+def test_arms_of_a_round_are_compared_with_each_other_if_given():
+    policy, rng = kb.Auto(kb.Contextual(2, 1)), np.random.default_rng(1)
+    for _ in range(12):
+        choice = policy.ask(context=[0.0], arms=rng.random((6, 2)))
+        policy.tell(choice, value(choice.x))
+    rows = rng.random((6, 2))
+    choice = policy.ask(context=[0.3], arms=rows)
+    why = policy.explain(choice, arms=rows)
+    mean = policy.posterior.at(np.hstack([rows, np.full((6, 1), 0.3)]))[0]
+    np.testing.assert_array_equal(why.greedy, rows[mean.argmax()])
+    assert why.compared == 6
+    total = sum(policy.explain(policy.choice(row, context=[0.3]), arms=rows).chance for row in rows)
+    assert abs(total - 1) <= 4 * math.sqrt(6 * 0.25 / DRAWS)
+
+
+def test_without_them_a_choice_is_compared_with_what_was_played_as_it_would_be_in_its_context():
+    policy, rng = kb.Auto(kb.Contextual(2, 1)), np.random.default_rng(1)
+    for t in range(8):
+        choice = policy.ask(context=[float(t)], arms=rng.random((6, 2)))
+        policy.tell(choice, value(choice.x))
+    choice = policy.ask(context=[0.3], arms=rng.random((6, 2)))
+    rows = np.vstack([choice.x[None], policy.rewards.points[:, :2]])
+    mean = policy.posterior.at(np.hstack([rows, np.full((9, 1), 0.3)]))[0]
+    why = policy.explain(choice)
+    np.testing.assert_array_equal(why.greedy, rows[mean.argmax()])
+    assert why.compared == 9
+
+
+# ---------------------------------------------------------------- words
+
+
+def test_a_first_choice_says_that_nothing_is_known():
+    policy = kb.Auto(BOX)
+    choice = policy.ask()
+    why = policy.explain(choice)
+    assert why.first
+    assert str(why) == f"{show(choice.x)} is one of the first choices: too little is known for anything better."
+    assert (why.weight, why.width, why.bonus) == (None, None, None)
+
+
+def test_a_sentence_has_all_the_numbers():
+    policy = kb.Auto(ARMS)
+    told(policy)
+    rest = [policy.ask(t) for t in range(13, 60)]
+    choice = next((choice for choice in rest if choice.arm != policy.recommend()), policy.choice(0))
+    why = policy.explain(choice)
+    text = why.sentence()
+    assert text == str(why)
+    assert text.startswith(f"{show(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}, best with chance ")
+    assert f"Greed would take {show(why.greedy)} (estimate {why.greedy_mean:.4g}, sd {why.greedy_sd:.2g}, " in text
+    assert ("= estimate + weight" in text) == (why.weight is not None)
+    assert text.count("\n") == 0
+    assert text.endswith(".")
+
+
+def test_points_are_shown_in_few_digits():
+    assert show(np.array([1 / 3, 2.0])) == "(0.3333, 2)"
+    assert show({"heat": 1 / 3, "acid": "b", "turns": 4}) == "heat = 0.3333, acid = b, turns = 4"
+    assert show((True, 0.25)) == "(True, 0.25)"
+
+
+def test_points_are_the_same_if_all_their_values_are():
+    assert same({"a": 1.0}, {"a": 1.0})
+    assert not same({"a": 1.0}, {"a": 2.0})
+    assert same(np.array([1.0, 2.0]), (1.0, 2.0))
+    assert not same((True, "a"), (True, "b"))
+
+
+def test_a_mixed_point_is_explained_in_its_own_words():
+    policy = kb.Auto(kb.MixedBox({"heat": kb.Real(0.0, 1.0), "acid": kb.Category(("a", "b"))}))
+    for _ in range(10):
+        choice = policy.ask()
+        policy.tell(choice, choice.x["heat"] + (choice.x["acid"] == "b"))
+    why = policy.explain(policy.choice({"heat": 0.1, "acid": "a"}))
+    assert why.sentence().startswith("heat = 0.1, acid = a: estimate ")
+    assert why.greedy["acid"] == "b"
+    assert "Greed would take heat = " in why.sentence()

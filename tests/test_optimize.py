@@ -1,0 +1,276 @@
+"""kb.optimize: the whole loop, failures that are no observations, batches, mappers, and runs that go on."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import kernelbandits as kb
+
+BOX = kb.Box((0.0, 0.0), (1.0, 1.0))
+ARMS = kb.Arms(np.random.default_rng(4).random((40, 2)))
+MIXED = kb.MixedBox({"heat": kb.Real(0.0, 1.0), "acid": kb.Category(("a", "b", "c"))})
+
+
+def hill(x):
+    """Its top is 1 at (0.3, 0.7)."""
+    return 1.0 - (x[0] - 0.3) ** 2 - (x[1] - 0.7) ** 2
+
+
+def recipe(x):
+    return {"a": 0.0, "b": 1.0, "c": 0.4}[x["acid"]] - (x["heat"] - 0.5) ** 2
+
+
+# ---------------------------------------------------------------- what it finds
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_top_of_a_hill_is_found_under_noise(seed):
+    noise = np.random.default_rng(seed)
+    found = kb.optimize(lambda x: hill(x) + 0.03 * noise.normal(), BOX, 40, seed=seed)
+    assert hill(found.x) > 0.97
+    assert abs(found.mean - hill(found.x)) < 5 * found.sd + 0.01
+    assert (found.arm, found.failures, len(found.trials)) == (None, 0, 40)
+
+
+def test_a_good_arm_is_found():
+    values = np.array([hill(x) for x in ARMS.points])
+    found = kb.optimize(hill, ARMS, 30)
+    assert values[found.arm] >= np.sort(values)[-3]
+    np.testing.assert_array_equal(found.x, ARMS.points[found.arm])
+
+
+def test_points_may_be_given_as_an_array():
+    assert kb.optimize(hill, ARMS.points, 12).arm == kb.optimize(hill, ARMS, 12).arm
+
+
+def test_the_good_category_is_found():
+    found = kb.optimize(recipe, MIXED, 25)
+    assert found.x["acid"] == "b"
+    assert found.x["heat"] == pytest.approx(0.5, abs=0.25)
+
+
+def test_the_outcome_is_the_policy_s_own_recommendation():
+    found = kb.optimize(hill, BOX, 15)
+    choice = found.policy.recommended()
+    why = found.policy.explain(choice)
+    np.testing.assert_array_equal(found.x, choice.x)
+    assert (found.mean, found.sd, found.chance) == (why.mean, why.sd, why.chance)
+    assert found.mean - 1e-9 <= why.greedy_mean <= found.mean + found.sd
+
+
+def test_it_is_ask_and_tell_in_a_loop():
+    found, policy = kb.optimize(hill, BOX, 12, seed=5), kb.Auto(BOX, seed=5)
+    for trial in found.trials:
+        choice = policy.ask()
+        assert choice == trial.choice
+        policy.tell(choice, hill(choice.x))
+
+
+# ---------------------------------------------------------------- failures
+
+
+def broken(kind, x):
+    if kind == "raises":
+        raise RuntimeError("the pump stopped")
+    return {"nan": math.nan, "inf": math.inf, "minus-inf": -math.inf, "none": None, "text": "0.7", "list": [1.0],
+            "true": True, "too-large": 1e200, "complex": 1j}[kind]  # fmt: skip
+
+
+KINDS = ("nan", "inf", "minus-inf", "none", "text", "list", "true", "too-large", "complex", "raises")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("domain", [BOX, ARMS], ids=["box", "arms"])
+def test_what_is_no_finite_number_is_a_failure_and_the_run_goes_on(domain, kind):
+    calls = []
+
+    def objective(x):
+        calls.append(x)
+        return broken(kind, x) if len(calls) % 3 == 0 else hill(x)
+
+    found = kb.optimize(objective, domain, 15)
+    assert (len(calls), len(found.trials), found.failures, found.policy.rewards.events) == (15, 15, 5, 10)
+    assert [trial.t for trial in found.trials if trial.reward is None] == [3, 6, 9, 12, 15]
+    assert all(trial.failure for trial in found.trials if trial.reward is None)
+    assert all(not trial.failure for trial in found.trials if trial.reward is not None)
+    assert found.policy.rewards.counts.sum() == 10
+
+
+def test_the_reason_of_a_failure_is_kept():
+    found = kb.optimize(lambda x: hill(x) if x[0] < 0.6 else broken("raises", x), BOX, 12)
+    assert {trial.failure for trial in found.trials} == {"", "RuntimeError: the pump stopped"}
+
+
+@pytest.mark.parametrize("domain", [BOX, ARMS], ids=["box", "arms"])
+def test_places_that_fail_are_not_asked_for_ever(domain):
+    """The top of the hill cannot be measured."""
+
+    def objective(x):
+        return hill(x) if math.hypot(x[0] - 0.3, x[1] - 0.7) > 0.2 else None
+
+    found = kb.optimize(objective, domain, 40)
+    rows = [tuple(trial.x) for trial in found.trials if trial.reward is None]
+    assert len(rows) < 25
+    assert len(set(rows)) == len(rows)
+    assert found.policy.rewards.events >= 15
+
+
+def test_failures_only_are_said_in_one_sentence():
+    with pytest.raises(ValueError, match=r"^optimize needs one reward at least, got 6 failures, the last of them "
+                                         r"RuntimeError: the pump stopped$"):  # fmt: skip
+        kb.optimize(lambda x: broken("raises", x), BOX, 6)
+
+
+def test_a_keyboard_interrupt_passes_through_and_leaves_what_was_told():
+    policy = kb.Auto(BOX)
+
+    def objective(x):
+        if policy.rewards.events == 4:
+            raise KeyboardInterrupt
+        return hill(x)
+
+    with pytest.raises(KeyboardInterrupt):
+        kb.optimize(objective, BOX, 9, policy=policy)
+    assert (policy.rewards.events, policy.failed) == (4, [])
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
+def test_what_is_no_error_passes_through(error):
+    def objective(x):
+        raise error
+
+    with pytest.raises(error):
+        kb.optimize(objective, BOX, 3)
+
+
+def test_an_objective_may_do_with_its_point_what_it_likes():
+    def careless(x):
+        acid = x.pop("acid")
+        return {"a": 0.0, "b": 1.0, "c": 0.4}[acid] - (x.pop("heat") - 0.5) ** 2
+
+    careful = kb.optimize(recipe, MIXED, 10)
+    assert kb.optimize(careless, MIXED, 10).x == careful.x
+
+    def scaling(x):
+        x *= 2
+        return hill(x / 2)
+
+    np.testing.assert_array_equal(kb.optimize(scaling, BOX, 6).x, kb.optimize(hill, BOX, 6).x)
+
+
+def test_numbers_of_any_kind_are_rewards():
+    found = kb.optimize(lambda x: np.float32(hill(x)), BOX, 5)
+    assert found.failures == 0
+    assert kb.optimize(lambda x: round(10 * hill(x)), BOX, 5).failures == 0
+
+
+# ---------------------------------------------------------------- seeds, batches, mappers
+
+
+def points_of(found):
+    return [tuple(trial.x) for trial in found.trials]
+
+
+def test_equal_seeds_give_equal_runs_and_others_do_not():
+    one, same, other = (kb.optimize(hill, BOX, 8, seed=seed) for seed in (1, 1, 2))
+    assert points_of(one) == points_of(same) != points_of(other)
+
+
+def test_a_run_that_goes_on_is_the_run_that_was_not_interrupted():
+    whole = kb.optimize(hill, BOX, 12, seed=7)
+    policy = kb.Auto(BOX, seed=7)
+    first, second = kb.optimize(hill, BOX, 5, policy=policy), kb.optimize(hill, BOX, 7, policy=policy)
+    assert [*points_of(first), *points_of(second)] == points_of(whole)
+    assert [trial.t for trial in second.trials] == list(range(6, 13))
+
+
+@pytest.mark.parametrize(("rounds", "batch"), [(7, 3), (4, 4), (3, 10), (5, 1)])
+def test_a_batch_is_measured_at_once(rounds, batch):
+    sizes = []
+
+    def mapper(function, points):
+        sizes.append(len(points))
+        return [function(x) for x in points]
+
+    found = kb.optimize(hill, BOX, rounds, batch=batch, mapper=mapper)
+    assert len(found.trials) == sum(sizes) == rounds
+    assert max(sizes) == min(rounds, batch)
+    assert [trial.t for trial in found.trials] == list(range(1, rounds + 1))
+    assert len(set(points_of(found))) == rounds
+
+
+def test_a_pool_s_map_gives_what_the_plain_one_does():
+    with ThreadPoolExecutor(2) as pool:
+        parallel = kb.optimize(hill, BOX, 8, batch=4, mapper=pool.map)
+    assert points_of(parallel) == points_of(kb.optimize(hill, BOX, 8, batch=4))
+
+
+def test_each_trial_is_shown_as_it_happens():
+    seen = []
+    found = kb.optimize(hill, BOX, 5, each=seen.append)
+    assert tuple(seen) == found.trials
+    assert [trial.t for trial in seen] == [1, 2, 3, 4, 5]
+
+
+def test_a_policy_of_one_s_own_is_played():
+    policy = kb.Auto(BOX, width="theory", exploration=kb.Bernoulli(0.5), seed=3)
+    found = kb.optimize(hill, BOX, 6, policy=policy)
+    assert found.policy is policy
+    assert policy.rewards.events == 6
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+def test_the_rounds_are_rows_of_a_table():
+    found = kb.optimize(lambda x: recipe(x) if x["heat"] < 0.9 else None, MIXED, 6)
+    records = found.records()
+    assert [record["t"] for record in records] == [1, 2, 3, 4, 5, 6]
+    assert set(records[0]) == {"t", "arm", "heat", "acid", "reward", "failure"}
+    on_arms = kb.optimize(hill, ARMS, 3).records()[0]
+    assert set(on_arms) == {"t", "arm", "x1", "x2", "reward", "failure"}
+    assert on_arms["reward"] == hill((on_arms["x1"], on_arms["x2"]))
+
+
+def test_the_outcome_reads_well():
+    found = kb.optimize(recipe, MIXED, 10)
+    text = str(found)
+    assert text.startswith(
+        f"heat = {found.x['heat']:.4g}, acid = {found.x['acid']}: estimate {found.mean:.4g} with sd "
+    )
+    assert text.endswith("; 10 rounds, 0 failed")
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *({"rounds": bad} for bad in (0, -1, 2.5, "9", None)),
+        *({"batch": bad} for bad in (0, -1, 2.5, "9", None)),
+        *({"seed": bad} for bad in (-1, 1.5, "0", None)),
+        *({"objective": bad} for bad in (None, 3, "hill")),
+        *({"policy": bad} for bad in (3, "auto", kb.Auto)),
+        {"policy": kb.SimpleUCB(BOX, kb.RBF(0.2), noise_scale=0.1, norm_bound=1.0)},
+    ],
+    ids=lambda bad: f"{next(iter(bad))}-{str(next(iter(bad.values())))[:12]}",
+)
+def test_bad_arguments_are_refused_in_one_sentence(bad):
+    with pytest.raises(ValueError, match=r"^\w+ needs .*, got "):
+        kb.optimize(**({"objective": hill, "domain": BOX, "rounds": 3} | bad))
+
+
+@pytest.mark.parametrize("domain", [None, "box", 3, [], [[math.nan]]], ids=repr)
+def test_bad_domains_are_refused(domain):
+    with pytest.raises(ValueError, match="needs"):
+        kb.optimize(hill, domain, 3)
+
+
+def test_a_domain_beside_a_context_needs_ask_and_tell():
+    with pytest.raises(ValueError, match="Contextual needs a context of size 1"):
+        kb.optimize(hill, kb.Contextual(BOX, 1), 3)
