@@ -18,15 +18,13 @@ from benchmarks.pools import CANDIDATES, FUNCTIONS, PEROVSKITE, RANDOM_MOVES, St
 from kernelbandits import widths
 from kernelbandits.calibration import Prior
 from kernelbandits.catalogue.problems import named_function
+from kernelbandits.catalogue.spelling import spelled_problem
 
 ROUNDS, SEEDS = 100, 10
 PART = "part of "
 SIDE = 0.7
 OTHERS = (
-    *(
-        PART + name
-        for name in ("six-hump-camel", "hartmann3", "ackley2", "levy8", "rosenbrock4", "ackley6", "levy3")
-    ),
+    *(PART + name for name in ("six-hump-camel", "hartmann3", "ackley2", "levy8", "rosenbrock4", "ackley6", "levy3")),
     "gp:kernel=matern(0.2),dimension=2",
     "gp:kernel=rbf(0.5),dimension=4",
     "gp:kernel=matern(0.15),dimension=3",
@@ -69,7 +67,7 @@ def candidates(pool: str, streams: kb.Streams) -> Stage:
         unit = generator.random((CANDIDATES, function.dimension))
         return scaled(unit, -function(function.natural(corner + SIDE * unit)), streams)
     if ":" in pool:
-        instance = kb.problem(f"{pool},candidates={CANDIDATES}").instance(streams)
+        instance = spelled_problem(f"{pool},candidates={CANDIDATES}").instance(streams)
         return scaled(instance.domain.points, instance.values, streams)
     return arms_stage(pool, streams)
 

@@ -13,7 +13,7 @@ from statistics import fmean, median
 
 import kernelbandits as kb
 from benchmarks import machine
-from benchmarks.opponents import CONTESTANTS, OURS, Contestant
+from benchmarks.opponents import CONTESTANTS, OURS, PLAIN, Contestant
 from benchmarks.pools import BOX, POOLS, stage
 from benchmarks.regret_rows import MARKS, Played, append, read
 
@@ -43,7 +43,7 @@ def game(contestant: Contestant, version: str, pool: str, seed: int, rounds: int
 
 def version_of(contestant: Contestant, label: str | None = None) -> str:
     """That of the package; ours is told by the content of its source unless a label is given."""
-    if contestant.name == OURS:
+    if contestant.name in (OURS, PLAIN):
         return label or f"{kb.__version__}+{source_hash()}"
     return str(contestant.version)
 

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks import machine, regret_figure, tables
-from benchmarks.opponents import CONTESTANTS, OURS
+from benchmarks.opponents import CONTESTANTS, OURS, PLAIN
 from benchmarks.pools import BOX, CANDIDATES, NOISE, PEROVSKITE, POOLS, SAMPLE
 from benchmarks.regret_pairs import Games, Pair, games_of, mean_and_error, pair
 from benchmarks.regret_rows import MARKS, latest, read
@@ -39,28 +39,32 @@ def write(path: Path) -> None:
 
 
 def rivals(games: Games) -> list[str]:
-    return [name for name in CONTESTANTS if name in games and name not in (OURS, RANDOM)]
+    return [name for name in CONTESTANTS if name in games and name not in (OURS, PLAIN, RANDOM)]
 
 
 def pairs(games: Games) -> list[Pair]:
     """Ours against everyone with whom it has games in common."""
     if OURS not in games:
         return []
-    return [found for rival in (*rivals(games), RANDOM) if rival in games and (found := pair(games, OURS, rival))]
+    others = (*rivals(games), PLAIN, RANDOM)
+    return [found for rival in others if rival in games and (found := pair(games, OURS, rival))]
 
 
 def goals(games: Games) -> list[Row]:
     """What the default is meant to reach, and whether it does."""
-    against = [one for one in pairs(games) if one.rival != RANDOM]
+    against = [one for one in pairs(games) if one.rival not in (PLAIN, RANDOM)]
     if not against:
         return [Row("kb.Auto against its rivals", None, "x", None, "no game of both yet")]
-    return [overall_goal(against), worst_goal(against), *time_goals(games, [one.rival for one in against])]
+    rows = [overall_goal(against, "geometric mean of regret / best rival's"), worst_goal(against)]
+    plain = [found for rival in rivals(games) if PLAIN in games and (found := pair(games, PLAIN, rival))]
+    rows += [overall_goal(plain, "the same with a random first choice")] if plain else []
+    return [*rows, *time_goals(games, [one.rival for one in against])]
 
 
-def overall_goal(against: Sequence[Pair]) -> Row:
+def overall_goal(against: Sequence[Pair], what: str) -> Row:
     best = max(against, key=lambda one: one.ratio.value)
     note = f"{CONTESTANTS[best.rival].title}, {interval_text(best)}, {coverage(best)}"
-    return judged("geometric mean of regret / best rival's", best.ratio.value, "x", Goal("<=", 0.8), note)
+    return judged(what, best.ratio.value, "x", Goal("<=", 0.8), note)
 
 
 def worst_goal(against: Sequence[Pair]) -> Row:

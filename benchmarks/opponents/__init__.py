@@ -12,6 +12,8 @@ import kernelbandits as kb
 from benchmarks.pools import Stage
 
 OURS = "auto"
+PLAIN = "auto-random"
+"""Ours without its first choice, the middle, where the optimum of Ackley's function is and that of Levy's is near."""
 
 
 class Opponent(Protocol):
@@ -50,7 +52,7 @@ class Contestant:
     @property
     def missing(self) -> str | None:
         """Why it cannot play here."""
-        if self.name == OURS and not hasattr(kb, "Auto"):
+        if self.name in (OURS, PLAIN) and not hasattr(kb, "Auto"):
             return "this kernelbandits has no Auto"
         absent = [package for package in (self.package, *self.needs) if found(package) is None]
         return f"{absent[0]} is not installed" if absent else None
@@ -74,6 +76,14 @@ CONTESTANTS: Mapping[str, Contestant] = {
     contestant.name: contestant
     for contestant in (
         Contestant(OURS, "kb.Auto", "kernelbandits", "default", {}, "kb.Auto(domain), nothing else given"),
+        Contestant(
+            PLAIN,
+            "kb.Auto, random start",
+            "kernelbandits",
+            "default",
+            {"opening": "random"},
+            "the same with a random first choice in place of the middle of the domain",
+        ),
         Contestant("random", "uniform random", "numpy", "uniform", {}, "even draws; names the best mean it saw"),
         Contestant(
             "sklearn-ucb",

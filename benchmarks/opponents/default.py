@@ -11,9 +11,9 @@ from benchmarks.pools import Stage
 
 
 class Default:
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, opening: str) -> None:
         self.stage = stage
-        self.policy = kb.Auto(stage.domain)
+        self.policy = kb.Auto(stage.domain, opening=opening)
         self.choice: Any = None
 
     def ask(self, t: int) -> Any:
@@ -29,5 +29,5 @@ class Default:
         return int(named) if self.stage.finite else np.asarray(named)
 
 
-def make(stage: Stage) -> Default:
-    return Default(stage)
+def make(stage: Stage, opening: str = "middle") -> Default:
+    return Default(stage, opening)

@@ -134,7 +134,7 @@ def unknown_variance(norm_bound: float, delta: float) -> Width:
     )
 
 
-def falling(first: float = 3.0, power: float = 0.25) -> Width:
+def falling(first: float = 5.0, power: float = 1 / 3) -> Width:
     """first t^-power: no bound of anything; the factor and the power are those that did best by benchmark."""
     return Width(f"{first:g} t^-{power:.3g} (practical: nothing is claimed)", lambda t: (first * t**-power, 0.0, 0.0))
 

@@ -28,8 +28,8 @@ class Prior:
     function is believed equally smooth whatever the dimension; with growth 0 it stays.
     """
 
-    length: float = -1.2
-    growth: float = 0.0
+    length: float = -1.75
+    growth: float = 1.0
     length_sd: float = 1.0
     signal: float = 0.0
     signal_sd: float = 1.5

@@ -122,7 +122,8 @@ def advance(front: Front, trial: Array, values: Array, slopes: Array) -> None:
     moved, rise = trial - front.rows, values - front.values
     promised = (front.slopes * moved).sum(1)
     rose = (rise >= RISE * promised) & (promised > 0)
-    top = promised / np.where(rose, 1.0, 2 * (promised - rise))
+    gap = promised - rise
+    top = promised / np.where(rose | (gap <= 0), 1.0, 2 * gap)
     front.share = np.where(rose, 1.0, front.share * np.clip(top, 0.1, 0.5))
     bent = np.where(moved != 0, front.slopes - slopes, 0.0)
     front.curvature = np.where(rose[:, None, None], learnt(front.curvature, moved, bent), front.curvature)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,44 +9,36 @@ from typing import Any
 import numpy as np
 
 from kernelbandits import checks, widths
-from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard, calibrate
-from kernelbandits.checks import Array, NumericsWarning
-from kernelbandits.domains import Arms, Category, Contextual
+from kernelbandits.calibration import Prior, Refits, Rewards
 from kernelbandits.exploration import PointMass
-from kernelbandits.kernels import RBF, Kernel, Matern
+from kernelbandits.kernels import Matern
 from kernelbandits.policies.base import Choice
+from kernelbandits.policies.calibrated import Calibrated, unfitted, unlearnt
 from kernelbandits.policies.fields import Field, Listed, field_of
-from kernelbandits.policies.index import IndexPolicy
-from kernelbandits.policies.openings import opening
+from kernelbandits.policies.openings import OPENINGS, opening
 from kernelbandits.policies.searching import Ahead, checked_choices
-from kernelbandits.posterior import PointPosterior, PoolPosterior
 from kernelbandits.streams import Randomness, Streams, as_randomness
-from kernelbandits.threads import single_threaded
 from kernelbandits.widths import Width
 
 WIDTHS = ("practical", "theory")
-EVALUATIONS = 60
-"""Of the likelihood in one fit, at the most."""
 NEAR = 0.05
 """Of a lengthscale: a point of a box no farther from one played is the same."""
 OWN_UNITS = ("mean", "index")
 
 
-class Auto(IndexPolicy):
+class Auto(Calibrated):
     """mean + w_t width_t sd with a Matern kernel, all of whose scales are fitted to the rewards: nothing to be given.
 
-    The first choices are the middle and places far from it. Then lengthscales, signal and noise are the most probable
-    ones given the rewards (`calibration`), fitted again at geometrically spaced numbers of rewards, by `tell` only.
-    Inside, rewards are in signal units, (y - centre) / spread with k(x, x) = 1 and ridge R^2; notes are in the rewards'
-    own units.
+    The first choices are the middle (with `opening="random"` any place) and places far from those tried. Then
+    lengthscales, signal and noise are the most probable ones given the rewards (`calibration`), fitted again at
+    geometrically spaced numbers of rewards, by `tell` only. Inside, rewards are in signal units, (y - centre) / spread
+    with k(x, x) = 1 and ridge R^2; notes are in the rewards' own units.
 
-    width "practical": 3 t^-1/4 (`widths.falling`), chosen by benchmark; nothing is claimed of it. Nor is anything of a
+    width "practical": 5 t^-1/3 (`widths.falling`), chosen by benchmark; nothing is claimed of it. Nor is anything of a
     number, which multiplies the sd in every round, or of a `Width` of one's own.
     width "theory": D + sqrt(2 ln(1/delta) + L) at ridge R^2, the paper's width with fitted R and D. Its guarantee is
     conditional: it holds if the noise is R-sub-Gaussian and |f| <= D in the space of the fitted kernel.
     """
-
-    posterior: Any
 
     def __init__(
         self,
@@ -61,7 +51,8 @@ class Auto(IndexPolicy):
         shared: bool = False,
         nu: float = 2.5,
         refits: Refits | None = None,
-        first: int = 3,
+        first: int = 5,
+        opening: str = "middle",
         safety: float = 2.0,
         seed: int = 0,
         ties: str = "random",
@@ -71,6 +62,7 @@ class Auto(IndexPolicy):
         self.refits = Refits(first=1) if refits is None else refits
         checks.needs(isinstance(self.refits, Refits), "Auto", "a kb.calibration.Refits", refits)
         self.first = checks.whole("Auto", "first", first)
+        self.opening = checks.one_of("Auto", "opening", opening, OPENINGS)
         self.safety = checks.positive("Auto", "safety", safety)
         self.mode = checked_width(width)
         self.delta = checks.inside("Auto", "delta", delta)
@@ -136,41 +128,9 @@ class Auto(IndexPolicy):
         places = [*self.failed, *(self._place_of(choice) for choice in pending)]
         tried = [*self.rewards.points, *(self.domain.points[place] if self.finite else place for place in places)]
         sides = self._spans()[: field.survey.shape[1] - (0 if field.context is None else len(field.context))]
-        spot = opening(field, np.array(tried), sides, t, randomness)
+        spot = opening(field, np.array(tried), sides, t, randomness, self.opening)
         note = self._choice(spot, field, ahead.posterior, {}).note
         return Choice(spot.x, spot.arm, self._own_units({**note, "first": 1.0}), field.context)
-
-    @single_threaded
-    def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:
-        """A reward counts at once; the scales are fitted again when that is due, or the reward is beyond them all."""
-        self.rewards.add(self.domain.points[arm] if self.finite else arm, reward)
-        scaled = self.units.standardise(reward)
-        if self.refits.due(self.rewards.events) or abs(scaled) > checks.LARGEST_REWARD:
-            self._refit()
-        else:
-            self.posterior.update(arm, scaled)
-
-    def fail(self, choice: Choice) -> None:
-        """The choice gave no reward. It is no observation, and nothing is fitted to it.
-
-        Where the failures of a place outnumber its rewards, each one beyond them counts as the least mean reward so
-        far; elsewhere they were bad luck and count as nothing.
-        """
-        checks.needs(isinstance(choice, Choice), "fail", "a kb.Choice", choice)
-        before = len(self._counted_failures())
-        self.failed.append(self._place_of(choice))
-        if self.rewards.events and len(self._counted_failures()) > before:
-            self.posterior.update(self.failed[-1], self._worst())
-
-    def _counted_failures(self) -> list[Any]:
-        """Of each place those beyond the number of its rewards."""
-        rows = [self.domain.points[place] if self.finite else place for place in self.failed]
-        return [self.failed[number] for number in self.rewards.unmatched(rows)]
-
-    @property
-    def units(self) -> Standard:
-        """From the rewards' own units to those of the posterior."""
-        return self.calibration.signal_standard
 
     def recommended(self, *, context: Any = None, arms: Any = None) -> Choice:
         """The choice of the greatest estimate."""
@@ -188,73 +148,6 @@ class Auto(IndexPolicy):
             return super()._ahead(pending)
         imagined = self.posterior.imagined([self._place_of(choice) for choice in pending])
         return Ahead(imagined, 1.0, {"pending": float(len(pending))})
-
-    def _refit(self) -> None:
-        """The most probable scales given all rewards; a failed fit keeps the last good ones and is reported."""
-        last, origin = self.calibration, self.rewards.origin
-        data = (self._scaled_points(), self.rewards.counts, self.rewards.sums, self.rewards.squares)
-        start = last.shifted(-origin) if last.fitted else None
-        fit = calibrate(*data, prior=self.prior, shared=self.shared, nu=self.nu, start=start, evaluations=EVALUATIONS)
-        self.calibration = fit.shifted(origin)
-        if last.ok and not self.calibration.ok:
-            warnings.warn(f"Auto: {self.calibration.message}", NumericsWarning, stacklevel=4)
-        self._relearn()
-        self.width = self._width()
-        told = {"width": self.width.rule, "ridge": self.posterior.ridge, "calibration": self.calibration.sentence()}
-        self.settings |= told
-
-    def _relearn(self) -> None:
-        """A posterior with the fitted kernel, and all rewards in its units."""
-        self.posterior = unlearnt(self._kernel(), self.domain, self.calibration.signal_ridge)
-        if self.rewards.events:
-            self._load(self.rewards.points, self.rewards.counts, self._signal_sums())
-        for place in self._counted_failures() if self.rewards.events else ():
-            self.posterior.update(place, self._worst())
-
-    def _load(self, rows: Array, counts: Array, sums: Array) -> None:
-        if not self.finite:
-            self.posterior.learn(rows, counts, sums)
-            return
-        arm_at = self._arm_at()
-        arms = [arm_at[row.tobytes()] for row in rows]
-        every, total = np.zeros((2, len(self.domain)))
-        every[arms], total[arms] = counts, sums
-        self.posterior.learn(every, total)
-
-    def _arm_at(self) -> dict[bytes, int]:
-        """The first arm at each point."""
-        points = self.domain.points + 0.0
-        return {points[arm].tobytes(): arm for arm in reversed(range(len(points)))}
-
-    def _signal_sums(self) -> Array:
-        """sum_i (y - centre) / spread at each point."""
-        counts, units = self.rewards.counts, self.units
-        sums: Array = (self.rewards.sums + counts * (self.rewards.origin - units.centre)) / units.spread
-        return sums
-
-    def _worst(self) -> float:
-        """The least mean reward of a point, in signal units."""
-        return float((self._signal_sums() / self.rewards.counts).min())
-
-    def _kernel(self) -> Kernel:
-        """The fitted kernel, its lengths in the units of the domain."""
-        lengths = tuple((np.array(self.calibration.lengthscales) * self._spans()).tolist())
-        return RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
-
-    def _scaled_points(self) -> Array:
-        """The points with rewards, seen from the first of them, in sides of the domain."""
-        rows = self.rewards.points
-        scaled: Array = (rows - rows[0]) / self._spans()
-        return scaled
-
-    def _spans(self) -> Array:
-        """The sides of the domain, which calibration takes for 1; of a context and of changing arms as far as seen."""
-        inner = self.domain.domain if isinstance(self.domain, Contextual) else self.domain
-        known = np.empty(0) if checks.is_whole(inner) else sides(inner)
-        seen = np.ptp(self.rewards.points[:, len(known) :], axis=0) if self.rewards.events else np.ones(0)
-        unseen = np.ones(self.domain.dimension - len(known) - len(seen))
-        spans = np.concatenate([known, seen, unseen])
-        return np.where(spans > 0, spans, 1.0)
 
     def _width(self) -> Width:
         if isinstance(self.mode, Width):
@@ -275,16 +168,6 @@ class Auto(IndexPolicy):
         return self.calibration.norm_bound(self._scaled_points(), counts, sums, self.safety)
 
 
-def unlearnt(kernel: Any, domain: Any, ridge: float) -> Any:
-    """The posterior that is cheap to start anew: by the arms played on arms, by the points played elsewhere."""
-    return (PoolPosterior if isinstance(domain, Arms) else PointPosterior)(kernel, domain, ridge)
-
-
-def unfitted(prior: Prior, dimension: int, shared: bool, nu: float) -> Calibration:
-    """What is believed before the first reward: a fit to one reward is none."""
-    return calibrate(np.zeros((1, dimension)), [1], [0.0], [0.0], prior=prior, shared=shared, nu=nu)
-
-
 def checked_width(width: Any) -> Width | str:
     """A width of which nothing is claimed, or the word for that of the theory."""
     if isinstance(width, Width):
@@ -292,14 +175,3 @@ def checked_width(width: Any) -> Width | str:
     if checks.is_number(width):
         return widths.constant(checks.nonnegative("Auto", "width", width))
     return widths.falling() if checks.one_of("Auto", "width", width, WIDTHS) == "practical" else "theory"
-
-
-def sides(domain: Any) -> Array:
-    """The extent of a domain in each coordinate; two values of an unordered category are half a side apart."""
-    if isinstance(domain, Arms):
-        return np.asarray(np.ptp(domain.points, axis=0))
-    extent: Array = np.subtract(domain.upper, domain.lower)
-    for variable, place in getattr(domain, "blocks", ()):
-        if isinstance(variable, Category):
-            extent[place] = 2.0
-    return extent

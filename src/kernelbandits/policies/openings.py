@@ -13,11 +13,16 @@ OFFERED = 10
 """A place far away is the farthest of so many random ones: not a corner always."""
 
 
-def opening(field: Field, tried: Array, spans: Array, t: int, randomness: Randomness) -> Spot:
-    """The middle; after it, of ten places at random the one farthest from those tried, sides taken for 1."""
-    if not len(tried):
+OPENINGS = ("middle", "random")
+
+
+def opening(field: Field, tried: Array, spans: Array, t: int, randomness: Randomness, first: str) -> Spot:
+    """The middle or a place at random; after it, of ten at random the one farthest from those tried, sides being 1."""
+    if not len(tried) and first == "middle":
         return middle(field, spans)
     offered = [*offers(field, t, randomness)]
+    if not len(tried):
+        return offered[0]
     d = len(spans)
     rows = np.array([spot.row[:d] for spot in offered]) / spans
     squares = ((rows[:, None] - (tried[:, :d] / spans)[None]) ** 2).sum(2)
