@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import kernelbandits as kb
 from kernelbandits.calibration import Prior, Refits, Rewards, calibrate
 from kernelbandits.calibration import evidence as likelihood
-from kernelbandits.policies.auto import EVALUATIONS
+from kernelbandits.policies.calibrated import EVALUATIONS
 
 POINTS = np.random.default_rng(6).random((30, 2))
 ARMS = kb.Arms(POINTS)
@@ -264,6 +264,38 @@ def test_rewards_are_kept_by_distinct_point():
     assert rewards.unmatched(rows) == [0, 3, 5]
 
 
+def test_a_reward_taken_back_leaves_no_trace():
+    rewards, rows = Rewards(), np.array([[0.0, 1.0], [2.0, 3.0]])
+    first = rewards.add(rows[0], 0.1)
+    for row, reward in ((rows[0], 0.3), (rows[1], 1e150)):
+        stated = (rewards.events, rewards.origin, rewards.points.tolist(), rewards.counts.tolist())
+        sums = (rewards.sums.tolist(), rewards.squares.tolist(), dict(rewards._slot))
+        rewards.restore(rewards.add(row, reward))
+        assert stated == (rewards.events, rewards.origin, rewards.points.tolist(), rewards.counts.tolist())
+        assert sums == (rewards.sums.tolist(), rewards.squares.tolist(), rewards._slot)
+    rewards.restore(first)
+    assert (rewards.events, len(rewards), rewards.origin, rewards._slot) == (0, 0, 0.0, {})
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_failures_count_where_they_outnumber_the_rewards_near_by_more_than_two(seed):
+    """Pair by pair: the failures up to each one against the rewards within 0.15 lengths."""
+    rng, lengths = np.random.default_rng(seed), np.array([2.0, 6.0])
+    rewards, rows = Rewards(), list(rng.random((9, 2)))
+    for row in rng.random((5, 2)):
+        for _ in range(int(rng.integers(1, 3))):
+            rewards.add(row, 1.0)
+    expected = []
+    for i, row in enumerate(rows):
+        failures = sum(math.dist(row / lengths, other / lengths) < 0.15 for other in rows[: i + 1])
+        weighted = zip(rewards.points, rewards.counts, strict=True)
+        told = sum(n for point, n in weighted if math.dist(row / lengths, point / lengths) < 0.15)
+        if failures > told + 2:
+            expected.append(i)
+    assert rewards.unmatched_near(rows, lengths) == expected
+
+
 # ---------------------------------------------------------------- units
 
 
@@ -290,7 +322,7 @@ def test_rewards_in_other_units_change_nothing_but_units(scale, shift, width):
         other.tell(two, scale * on_grid(two.x) + shift)
 
 
-@pytest.mark.parametrize(("lower", "side"), [(0.0, 1e-6), (1e9, 1.0), (-1e4, 1e8), (1e-200, 1e-190)])
+@pytest.mark.parametrize(("lower", "side"), [(0.0, 1e-6), (1e9, 1.0), (-1e4, 1e8), (1e-90, 1e-80)])
 def test_a_box_in_other_units_is_the_same_box(lower, side):
     """The same greatest index, wherever there are several, up to what rounding of the corner leaves."""
     plain, moved = kb.Auto(kb.Box((0.0, 0.0), (1.0, 1.0))), kb.Auto(kb.Box((0.0, lower), (1.0, lower + side)))
@@ -507,6 +539,56 @@ def test_failures_where_rewards_came_are_bad_luck_and_change_no_estimate():
     assert policy.turn == 1 + policy.rewards.events + 4
 
 
+@every_domain
+def test_the_posterior_has_always_learnt_the_failures_that_count_and_no_others(domain):
+    """In any order of rewards and failures, repeats among them: as if all had been learnt anew."""
+    policy, rng = kb.Auto(domain), np.random.default_rng(3)
+    for t in range(1, 31):
+        choice = policy.ask(**beside(policy, t % 4))
+        for _ in range(int(rng.integers(1, 3))):
+            if rng.random() < 0.5:
+                policy.fail(choice)
+            else:
+                policy.tell(choice, value(choice))
+        assert policy.posterior.events == policy.rewards.events + len(policy._hearing()[0])
+    rows = policy.domain.points if policy.finite else policy.rewards.points
+    learnt, log_det = policy.posterior.at(rows), policy.posterior.log_det
+    policy._relearn()
+    np.testing.assert_allclose(policy.posterior.at(rows), learnt, atol=1e-6)
+    assert policy.posterior.log_det == pytest.approx(log_det, rel=1e-6)
+    assert policy.failed
+
+
+def test_an_arm_that_failed_twice_and_gave_two_rewards_is_as_if_it_had_not_failed():
+    policy, other = (kb.Auto(ARMS, refits=Refits(growth=100.0, first=3)) for _ in range(2))
+    for each in (policy, other):
+        for arm in (0, 5, 9):
+            each.tell(each.choice(arm), float(POINTS[arm].sum()))
+    for _ in range(2):
+        policy.fail(policy.choice(1))
+    assert policy.posterior.events == 5
+    for _ in range(2):
+        for each in (policy, other):
+            each.tell(each.choice(1), 1.0)
+    assert (policy._counted_failures(), policy.posterior.events) == ([], 5)
+    np.testing.assert_allclose(policy.posterior.mean, other.posterior.mean, atol=1e-9)
+
+
+def test_two_failures_on_a_box_are_bad_luck_and_a_third_near_them_is_not():
+    policy = played(kb.Auto(kb.Box((0.0, 0.0), (1.0, 1.0)), first=1), 8)
+    length = np.array(policy.posterior.kernel.lengthscale)
+    rows = np.random.default_rng(1).random((4000, 2))
+    away = np.sqrt((((rows[:, None] - policy.rewards.points) / length) ** 2).sum(2)).min(1)
+    place = rows[away.argmax()]
+    assert away.max() > 0.15
+    before = policy.explain(policy.choice(place)).mean
+    for _ in range(2):
+        policy.fail(policy.choice(place))
+    assert policy.explain(policy.choice(place)).mean == before
+    policy.fail(policy.choice(np.where(place > 0.5, place - 0.05 * length, place + 0.05 * length)))
+    assert policy.explain(policy.choice(place)).mean < before
+
+
 def test_failures_before_the_first_reward_move_on():
     policy, seen = kb.Auto(ARMS), []
     for _ in range(8):
@@ -531,7 +613,7 @@ def until_fitted(policy, rounds):
 
 @pytest.mark.parametrize("nu", [1.5, 2.5, math.inf])
 def test_the_theory_width_is_the_paper_s_with_fitted_constants(nu):
-    """D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L), in units of the signal, where ridge = R^2."""
+    """D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L), in signal units; R is the safety factor times sqrt(ridge)."""
     policy = until_fitted(kb.Auto(BOX, width="theory", delta=0.05, safety=3.0, nu=nu), 12)
     fit = policy.calibration
     dense = Dense(fit, [2.0, 2.0], *told_of(policy))
@@ -541,9 +623,10 @@ def test_the_theory_width_is_the_paper_s_with_fitted_constants(nu):
     alpha = np.linalg.solve(k + ridge * np.eye(len(u)), u)
     counts = policy.rewards.counts.astype(int).repeat(policy.rewards.counts.astype(int))
     bound = 3.0 * max(math.sqrt(alpha @ k @ alpha), (np.abs(u) - 2 * np.sqrt(ridge / counts)).max(), 1.0)
-    width = bound + math.sqrt(2 * math.log(1 / 0.05) + dense.log_det)
+    width = bound + 3.0 * math.sqrt(2 * math.log(1 / 0.05) + dense.log_det)
     assert policy.settings["norm_bound"] == pytest.approx(bound, rel=1e-6)
-    assert policy.settings["noise_scale"] == pytest.approx(math.sqrt(dense.noise), rel=1e-9)
+    assert policy.settings["noise_scale"] == pytest.approx(3.0 * math.sqrt(dense.noise), rel=1e-9)
+    assert (policy.settings["delta"], policy.settings["safety"]) == (0.05, 3.0)
     assert policy.posterior.ridge == pytest.approx(ridge, rel=1e-9)
     assert policy.ask().note["width"] == pytest.approx(width, rel=1e-6)
 
@@ -553,8 +636,8 @@ def test_the_settings_state_what_is_claimed():
     assert practical.settings["claim"] == "none: a practical width"
     assert "nothing is claimed" in practical.settings["width"]
     told = theory.settings
-    numbers = f"R = {told['noise_scale']:.3g}, D = {told['norm_bound']:.3g} signal sd"
-    assert told["claim"] == f"conditional on fitted constants: {numbers}"
+    numbers = f"R = {told['noise_scale']:.3g} and D = {told['norm_bound']:.3g} signal sd"
+    assert told["claim"] == f"conditional: it would hold had kernel, centre, {numbers} been fixed beforehand"
     assert told["width"] == "D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L)"
     assert told["calibration"] == theory.calibration.sentence()
     assert told["ridge"] == theory.posterior.ridge
@@ -562,7 +645,12 @@ def test_the_settings_state_what_is_claimed():
 
 def test_the_settings_state_it_before_the_first_reward():
     assert kb.Auto(ARMS).settings["claim"].startswith("none")
-    assert kb.Auto(ARMS, width="theory").settings["claim"].startswith("conditional on fitted constants: R = ")
+    theory = kb.Auto(ARMS, width="theory", delta=0.2, safety=1.5)
+    assert theory.settings["claim"].startswith("conditional: it would hold had kernel, centre, R = ")
+    assert (theory.settings["delta"], theory.settings["safety"]) == (0.2, 1.5)
+    for policy in (theory, kb.Auto(BOX)):
+        assert policy.settings["ridge"] == policy.posterior.ridge == policy.calibration.signal_ridge
+        assert policy.settings["calibration"] == policy.calibration.sentence()
 
 
 @pytest.mark.parametrize("width", [0, 2.5, kb.widths.practical()], ids=["zero", "number", "width"])
@@ -586,7 +674,7 @@ def test_the_practical_width_does_not_grow():
 
 @every_domain
 def test_a_batch_has_distinct_points(domain):
-    policy = played(kb.Auto(domain), 3)
+    policy = played(kb.Auto(domain), 5)
     batch = policy.batch(4, **beside(policy))
     rows = {policy._place_of(choice) if policy.finite else policy._place_of(choice).tobytes() for choice in batch}
     assert len(rows) == 4
@@ -741,7 +829,125 @@ def test_a_context_where_there_is_none_is_refused():
         played(kb.Auto(ARMS), 4).ask(context=[0.5])
 
 
+# ---------------------------------------------------------------- points played again, and sides
+
+
+@pytest.mark.parametrize("name", ["box", "mixed", "context", "box-context", "rows"])
+def test_the_index_of_a_note_is_that_of_the_point_played(name):
+    policy, noise = kb.Auto(DOMAINS[name], exploration=kb.Gaussian()), np.random.default_rng(1).normal(size=40)
+    for t in range(1, 31):
+        choice = policy.ask(**beside(policy, t % 2))
+        note = choice.note
+        if "first" not in note:
+            index = note["mean"] + note["weight"] * note["width"] * note["sd"]
+            assert note["index"] == pytest.approx(index, rel=1e-9, abs=1e-12)
+        policy.tell(choice, value(choice) + 0.3 * noise[t])
+
+
+def test_a_point_all_but_played_before_is_that_point():
+    """Not one of the choices of a long game is within 0.05 lengthscales of a point played without being it."""
+    policy, noise, repeats = kb.Auto(kb.Box((0.0,), (1.0,))), np.random.default_rng(1).normal(size=40), 0
+    for t in range(40):
+        choice = policy.ask()
+        if "first" not in choice.note:
+            away = np.abs(policy.rewards.points[:, 0] - choice.x[0]) / policy.posterior.kernel.lengthscale[0]
+            assert away.min() == 0 or away.min() >= 0.05
+            assert ("repeats" not in choice.note) or away.min() == 0
+            repeats += "repeats" in choice.note
+        policy.tell(choice, -((choice.x[0] - 0.4) ** 2) + 0.05 * noise[t])
+    assert repeats >= 3
+
+
+def test_sides_are_those_of_the_domain_a_category_s_two_and_a_context_s_as_far_as_seen():
+    assert kb.Auto(MIXED)._spans().tolist() == [1.0, 5.0, 2.0, 2.0, 2.0]
+    policy = kb.Auto(kb.Contextual(BOX, 2))
+    assert policy._spans().tolist() == [2.0, 2.0, 1.0, 1.0]
+    for context in ([3.0, 7.0], [13.0, 7.0], [5.0, 7.0]):
+        policy.tell(policy.ask(context=context), context[0])
+    assert policy._spans().tolist() == [2.0, 2.0, 10.0, 1.0]
+    scales = np.array(policy.calibration.lengthscales) * [2.0, 2.0, 10.0, 1.0]
+    np.testing.assert_allclose(policy.posterior.kernel.lengthscale, scales)
+
+
+def test_a_failure_between_fits_leaves_the_kernel_of_the_last_fit():
+    """Though the contexts seen since then reach farther."""
+    policy = kb.Auto(kb.Contextual(ARMS, 1), refits=Refits(growth=100.0, first=3))
+    for t in range(3):
+        policy.tell(policy.choice(t, context=[float(t)]), POINTS[t].sum())
+    kernel = policy.posterior.kernel
+    for arm in (8, 8, 8):
+        policy.fail(policy.choice(arm, context=[50.0]))
+    policy.tell(policy.choice(8, context=[50.0]), 1.0)
+    policy.tell(policy.choice(8, context=[50.0]), 1.0)
+    assert policy.posterior.kernel == kernel
+    assert policy.posterior.events == 5 + len(policy._counted_failures())
+
+
 # ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize("size", [1e101, -1e308, 1e308])
+def test_a_context_beyond_reason_is_refused_and_changes_nothing(size):
+    policy = played(kb.Auto(kb.Contextual(BOX, 1)), 6)
+    before = policy.ask(context=[0.5])
+    calls = (
+        lambda: policy.ask(context=[size]),
+        lambda: policy.tell(kb.Choice(before.x, None, {}, [size]), 1.0),
+        lambda: policy.fail(kb.Choice(before.x, None, {}, [size])),
+        lambda: kb.Auto(kb.Contextual(2, 0)).ask(arms=[[0.0, size], [0.0, 1.0]]),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match=r"^Auto needs coordinates of size at most 1e\+100, got "):
+            call()
+    assert policy.ask(context=[0.5]) == before
+    assert (policy.rewards.events, policy.failed) == (6, [])
+    played(policy, 8)
+    assert policy.rewards.events == 14
+
+
+def test_arms_beyond_reason_are_refused():
+    arms = kb.Arms([[-1e308], [1e308]])
+    for domain in (arms, kb.Contextual(arms, 1)):
+        with pytest.raises(ValueError, match=r"^Auto needs coordinates of size at most 1e\+100, got 1e\+308$"):
+            kb.Auto(domain)
+
+
+@pytest.mark.parametrize("rounds", [6, 7])
+@pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_tell_that_stops_half_way_changes_nothing(monkeypatch, domain, rounds, error):
+    """Whether scales were to be fitted with it, as after 7, or not."""
+    policy = played(kb.Auto(domain, refits=Refits(growth=2.0, first=4)), rounds)
+    before, stated = policy.ask(), dict(policy.settings)
+
+    def stop(*given, **named):
+        raise error("stopped")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kernelbandits.policies.calibrated.Calibrated._state", stop)
+        patch.setattr(type(policy.posterior), "update", stop)
+        with pytest.raises(error):
+            policy.tell(policy.ask(), 3.0)
+    assert (policy.rewards.events, policy.posterior.events, policy.settings) == (rounds, rounds, stated)
+    assert policy.ask().note == pytest.approx(before.note, rel=1e-6)
+    played(policy, 3)
+    assert policy.posterior.events == policy.rewards.events == rounds + 3
+
+
+def test_refits_far_apart_are_never_due_again():
+    assert [n for n in range(1, 300) if Refits(growth=1.7e308, first=2).due(n)] == [2]
+    assert [n for n in range(1, 300) if Refits(growth=100.0, first=2).due(n)] == [2, 200]
+
+
+def test_an_arm_whose_point_is_another_s_is_refused_and_changes_nothing():
+    policy = played(kb.Auto(ARMS), 3)
+    for call in (lambda bad: policy.tell(bad, 1.0), policy.fail, policy.explain):
+        with pytest.raises(ValueError, match=r"^tell needs the point of arm 3 with its number, got "):
+            call(kb.Choice(POINTS[4], 3))
+    assert (policy.rewards.events, policy.failed) == (3, [])
+    for good in (kb.Choice(None, 3), kb.Choice(POINTS[3].tolist(), 3), kb.Choice(POINTS[3])):
+        policy.tell(good, 1.0)
+    assert policy.rewards.events == 6
 
 
 @pytest.mark.parametrize(

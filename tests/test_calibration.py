@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import kernelbandits as kb
 from kernelbandits.calibration import Calibration, Prior, Refits, Standard, calibrate
@@ -23,6 +24,10 @@ PRIOR = Prior(length=-1.2, growth=0.5, length_sd=0.7, signal=0.0, signal_sd=1.5,
 """One of many; nothing here depends on which is the default."""
 WIDE = replace(PRIOR, length_sd=5.0, signal_sd=5.0, noise_sd=5.0)
 """A prior that hardly speaks."""
+
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
 def kernel_of(lengthscales, nu):
@@ -553,3 +558,20 @@ class TestDoors:
     def test_a_calibration_of_bad_numbers_is_refused(self, bad):
         with pytest.raises(ValueError, match=r"^Calibration needs .*, got "):
             replace(GIVEN, **bad)
+
+
+def test_a_fit_runs_on_one_thread_and_leaves_the_others_as_they_were():
+    seen = []
+
+    class Watched(Prior):
+        def mode(self, *given):
+            seen.append(blas_threads())
+            return super().mode(*given)
+
+    points, which, rewards = some_data()
+    with threadpool_limits(2, user_api="blas"):
+        usual = blas_threads()
+        calibrate(points, *collapse(which, rewards), prior=Watched())
+        assert blas_threads() == usual
+    assert seen
+    assert all(threads == {1} for threads in seen)

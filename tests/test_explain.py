@@ -80,8 +80,9 @@ def test_on_arms_every_number_agrees_with_dense_algebra_and_brute_force():
 def test_on_arms_the_chances_sum_to_one():
     policy = kb.Auto(ARMS)
     told(policy)
-    total = sum(policy.explain(policy.choice(arm)).chance for arm in range(12))
-    assert abs(total - 1) <= 4 * math.sqrt(12 * 0.25 / DRAWS)
+    why = [policy.explain(policy.choice(arm)) for arm in range(12)]
+    assert sum(each.chance for each in why) == pytest.approx(1.0, abs=1e-12)
+    assert len({each.greedy_chance for each in why}) == 1
     mean = policy.posterior.mean
     assert chances(mean, policy.posterior.covariance(POINTS), 0.0).sum() == pytest.approx(1.0, abs=1e-12)
 
@@ -161,10 +162,60 @@ def test_among_many_arms_those_that_may_be_best_are_compared():
     rows, rewards = told(policy, 10)
     worst = int(policy.posterior.mean.argmin())
     why = policy.explain(policy.choice(worst))
-    assert why.compared <= COMPARED
+    assert why.compared == policy.explain(policy.recommended()).compared == COMPARED
     mean, covariance = dense(policy, np.ptp(points, axis=0), rows, rewards, points[[worst]])
     assert (why.mean, why.sd) == pytest.approx((mean[0], math.sqrt(covariance[0, 0])), rel=1e-6)
     np.testing.assert_array_equal(why.greedy, points[policy.recommend()])
+
+
+def test_among_many_arms_the_greedy_one_is_compared_even_if_hope_is_elsewhere():
+    """Its estimate is the best and certain; 999 others of which nothing is known hope for more."""
+    policy = kb.SimpleUCB(kb.Arms(np.arange(1000.0)[:, None]), kb.RBF(0.01), ridge=1e-4, **SHARED)
+    policy.tell(policy.choice(500), 0.1)
+    why = policy.explain(policy.choice(999))
+    assert (why.compared, why.greedy_mean) == (COMPARED, pytest.approx(0.1, rel=1e-3))
+    assert np.array_equal(why.greedy, [500.0])
+    assert 0 <= why.greedy_chance < 0.01
+
+
+def test_the_numbers_drawn_for_a_row_do_not_depend_on_those_after_it():
+    """A last row that cannot be the best changes no chance."""
+    rng = np.random.default_rng(1)
+    factor, mean = rng.normal(size=(6, 6)), rng.normal(size=6)
+    mean[5] = -1e6
+    covariance = factor @ factor.T
+    np.testing.assert_allclose(chances(mean, covariance, 0.0)[:5], chances(mean[:5], covariance[:5, :5], 0.0))
+
+
+def test_on_a_box_the_margin_is_a_tenth_of_the_noise_scale_given_and_not_of_the_ridge(monkeypatch):
+    seen = []
+    keep = lambda mean, covariance, margin: seen.append(margin) or chances(mean, covariance, margin)  # noqa: E731
+    monkeypatch.setattr("kernelbandits.policies.searching.chances", keep)
+    given = kb.SimpleUCB(BOX, kb.Matern(0.4), noise_scale=0.3, norm_bound=1.0, ridge=4.0)
+    none = kb.Greedy(BOX, kb.Matern(0.4), ridge=4.0)
+    careful = kb.Auto(BOX, width="theory")
+    for policy in (given, none, careful):
+        told(policy, 6)
+        policy.explain(policy.choice([1.0, 0.5]))
+    fit = careful.calibration
+    expected = [0.03, 0.2, 0.1 * math.sqrt(fit.noise_variance / fit.signal_variance)]
+    assert seen == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("make", [kb.Auto, lambda domain: kb.SimpleUCB(domain, kb.Matern(0.4), **SHARED)],
+                         ids=["auto", "ucb"])  # fmt: skip
+def test_the_index_of_a_choice_with_others_pending_has_the_sd_it_was_made_by(make):
+    policy = make(ARMS)
+    told(policy)
+    rest = {} if isinstance(policy, kb.Auto) else {"t": 13, "rng": kb.Streams(0)}
+    choice = policy.ask(**rest, pending=[policy.choice(arm) for arm in (policy.recommend(), 4, 5)])
+    why = policy.explain(choice)
+    assert (why.pending, why.pending_sd) == (3, choice.note["sd"])
+    assert why.mean + why.bonus == pytest.approx(
+        choice.note["mean"] + choice.note["weight"] * choice.note["width"] * choice.note["sd"], rel=1e-9
+    )
+    assert f"x sd {why.pending_sd:.2g} with 3 pending." in why.sentence()
+    assert policy.explain(policy.ask(**rest)).pending_sd is None
 
 
 @pytest.mark.parametrize("n", [1, 2, 7])
@@ -251,7 +302,7 @@ def test_arms_of_a_round_are_compared_with_each_other_if_given():
     np.testing.assert_array_equal(why.greedy, rows[mean.argmax()])
     assert why.compared == 6
     total = sum(policy.explain(policy.choice(row, context=[0.3]), arms=rows).chance for row in rows)
-    assert abs(total - 1) <= 4 * math.sqrt(6 * 0.25 / DRAWS)
+    assert total == pytest.approx(1.0, abs=1e-12)
 
 
 def test_without_them_a_choice_is_compared_with_what_was_played_as_it_would_be_in_its_context():
@@ -287,7 +338,8 @@ def test_a_sentence_has_all_the_numbers():
     why = policy.explain(choice)
     text = why.sentence()
     assert text == str(why)
-    assert text.startswith(f"{show(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}, best with chance ")
+    best = f"best of the {why.compared} compared with chance {why.chance:.2g}"
+    assert text.startswith(f"{show(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}, {best}")
     assert f"Greed would take {show(why.greedy)} (estimate {why.greedy_mean:.4g}, sd {why.greedy_sd:.2g}, " in text
     assert ("= estimate + weight" in text) == (why.weight is not None)
     assert text.count("\n") == 0

@@ -135,3 +135,69 @@ def test_before_any_reward_covariance_is_the_kernel(kind):
 def test_covariance_of_what_is_no_points_is_refused(kind, bad):
     with pytest.raises(ValueError, match="needs"):
         learnt(kind, *some()).covariance(bad)
+
+
+GOOD = {"points": POINTS[:3], "counts": [1, 2, 3], "sums": [0.5, -1.0, 2.0]}
+BAD = [
+    ({"counts": [1, 2]}, "learn needs 3 counts, all numbers, got"),
+    ({"counts": [[1, 2, 3]]}, "learn needs 3 counts, all numbers, got"),
+    ({"counts": None}, "learn needs 3 counts, all numbers, got None"),
+    ({"counts": "abc"}, "learn needs 3 counts, all numbers, got 'abc'"),
+    ({"counts": [True, True, True]}, "learn needs 3 counts, all numbers, got"),
+    ({"counts": [[1], [1, 2], 3]}, "learn needs 3 counts, all numbers, got"),
+    ({"counts": [1, 2, 2.5]}, "learn needs whole counts >= [01], got"),
+    ({"counts": [1, 2, -1]}, "learn needs whole counts >= [01], got"),
+    ({"counts": [1, 2, math.nan]}, "learn needs whole counts >= [01], got"),
+    ({"counts": [1, 2, math.inf]}, "learn needs whole counts >= [01], got"),
+    ({"counts": [1, 2, 1e300]}, "learn needs whole counts >= [01], got"),
+    ({"sums": [0.5, 1.0]}, "learn needs 3 sums, all numbers, got"),
+    ({"sums": None}, "learn needs 3 sums, all numbers, got None"),
+    ({"sums": ["a", "b", "c"]}, "learn needs 3 sums, all numbers, got"),
+    ({"sums": [0.5, 1.0, math.nan]}, r"learn needs finite sums of size at most 1e\+150 for each reward, got"),
+    ({"sums": [0.5, 1.0, -math.inf]}, "learn needs finite sums"),
+    ({"sums": [1.1e150, 1.0, 0.0]}, "learn needs finite sums"),
+]
+OF_POINTS = [
+    ({"counts": [1, 2, 0]}, "learn needs whole counts >= 1, got"),
+    ({"points": POINTS[[0, 1, 0]]}, "learn needs points that are all different, got '1 twice'"),
+    ({"points": [[0.0, 1.0], [-0.0, 1.0], [1.0, 1.0]]}, "learn needs points that are all different"),
+    ({"points": POINTS[:3, :1]}, "learn needs points of 2 dimensions, got 1"),
+    ({"points": [[0.0, math.nan]] * 3}, "learn needs finite points"),
+    ({"points": None}, "learn needs an"),
+]
+OF_ARMS = [
+    ({"counts": [0, 0, 0], "sums": [0, 0, 0]}, "learn needs at least one reward, got"),
+    ({"counts": [0, 2, 3]}, "learn needs finite sums"),
+]
+REFUSED = [(kind, *case) for kind in KINDS for case in BAD + (OF_POINTS if kind == "points" else OF_ARMS)]
+
+
+def state_of(posterior):
+    parts = (*posterior.at(WHERE), posterior.counts, posterior.tally.sums, [posterior.log_det, posterior.events])
+    return np.concatenate(parts).tolist()
+
+
+@pytest.mark.parametrize(("kind", "change", "message"), REFUSED)
+def test_what_cannot_be_learnt_is_refused_in_one_sentence_and_changes_nothing(kind, change, message):
+    three = kb.PointPosterior(KERNEL, 2, 0.1) if kind == "points" else KINDS[kind](KERNEL, POINTS[:3], 0.1)
+    given = GOOD | change
+    told = (*([given["points"]] if kind == "points" else []), given["counts"], given["sums"])
+    three.update(POINTS[1] if kind == "points" else 1, 0.7)
+    before = state_of(three)
+    with pytest.raises(ValueError, match=message):
+        three.learn(*told)
+    assert state_of(three) == before
+    assert not three.audit()
+
+
+def test_a_kernel_that_fails_at_the_points_to_be_learnt_changes_nothing():
+    def broken(x, z):
+        far = (np.abs(x[:, None]).max(2) > 5) | (np.abs(z[None]).max(2) > 5)
+        return np.where(far, math.nan, KERNEL(x, z))
+
+    posterior = kb.PointPosterior(broken, kb.Box((0, 0), (1, 1)), 0.1)
+    posterior.update(POINTS[0], 1.0)
+    before = state_of(posterior)
+    with pytest.raises(ValueError, match="needs finite values, got"):
+        posterior.learn([[9.0, 9.0], [0.5, 0.5]], [1, 1], [0.0, 0.0])
+    assert state_of(posterior) == before

@@ -299,3 +299,45 @@ def test_a_box_encodes_points_that_lie_in_it_and_decodes_to_what_cannot_be_writt
 def test_a_box_refuses_what_does_not_lie_in_it(x):
     with pytest.raises(ValueError, match="encode needs"):
         kb.Box((0.0, -1.0), (1.0, 1.0)).encode(x)
+
+
+# ---------------------------------------------------------------- few floats, no order, ragged bounds
+
+
+@pytest.mark.parametrize("high", [1 + 1e-15, math.nextafter(1.0, 2.0), 1 + 300 * 2.0**-52])
+@pytest.mark.parametrize("more", [(), (kb.Category(("a", "b")),)], ids=["alone", "beside a category"])
+def test_a_cover_has_no_more_points_than_there_are_floats(high, more):
+    floats = round((high - 1) * 2**52) + 1
+    cover = kb.MixedBox((kb.Real(1, high), *more)).cover(2000)
+    assert 0.9 * floats * (1 + len(more)) <= len(cover) <= floats * (1 + len(more))
+    assert len(np.unique(cover.points, axis=0)) == len(cover)
+    assert cover.origin.endswith(f"by {len(cover)} points")
+
+
+@pytest.mark.parametrize("size", [1, 50, 143])
+def test_a_cover_of_a_finite_box_has_the_size_asked_for(size, monkeypatch):
+    box = kb.MixedBox((kb.Integer(0, 11), kb.Ordered(range(12))))
+    full = box.cover(size)
+    assert len(np.unique(full.points, axis=0)) == len(full) == size
+    monkeypatch.setattr("kernelbandits.domains.mixed.DOUBLINGS", 1)
+    assert len(np.unique(box.cover(size).points, axis=0)) == size
+
+
+@pytest.mark.parametrize("kind", [kb.Category, kb.Ordered])
+@pytest.mark.parametrize(
+    "values", [{"a", "b"}, frozenset(("a", "b")), {"a": 1, "b": 2}, b"ab"], ids=lambda v: type(v).__name__
+)
+def test_values_without_an_order_of_their_own_are_refused(kind, values):
+    with pytest.raises(ValueError, match=f"{kind.__name__} needs a sequence of values, got"):
+        kind(values)
+
+
+@pytest.mark.parametrize("bounds", [([[1], [1, 2]], (1, 2)), ((0, 0), [[1], [1, 2]]), ([[0], [0]], [[1], [1]]), (0, 1)])
+def test_bounds_that_are_no_flat_sequence_are_refused(bounds):
+    with pytest.raises(ValueError, match="Box needs a lower and an upper bound for each coordinate, got"):
+        kb.Box(*bounds)
+
+
+def test_a_ragged_context_is_refused():
+    with pytest.raises(ValueError, match="Contextual needs a context of size 2, all finite numbers, got"):
+        kb.Contextual(kb.Box((0,), (1,)), 2).context([[1], [1, 2]])

@@ -115,7 +115,7 @@ def test_places_that_fail_are_not_asked_for_ever(domain):
     found = kb.optimize(objective, domain, 40)
     rows = [tuple(trial.x) for trial in found.trials if trial.reward is None]
     assert len(rows) < 25
-    assert len(set(rows)) == len(rows)
+    assert max(map(rows.count, rows)) <= (1 if domain is ARMS else 3)
     assert found.policy.rewards.events >= 15
 
 
@@ -223,6 +223,87 @@ def test_a_policy_of_one_s_own_is_played():
     assert policy.rewards.events == 6
 
 
+@pytest.mark.parametrize(
+    ("own", "domain"),
+    [(BOX, kb.Box((0.0, 0.0), (1.0, 2.0))), (BOX, ARMS), (ARMS, BOX), (MIXED, BOX), (ARMS, kb.Arms(ARMS.points[:-1]))],
+    ids=["box", "arms", "box-for-arms", "mixed", "fewer-arms"],
+)
+def test_a_policy_of_another_domain_is_refused(own, domain):
+    policy = kb.Auto(own)
+    with pytest.raises(ValueError, match=r"^optimize needs a policy of the same domain, got "):
+        kb.optimize(hill, domain, 3, policy=policy)
+    assert policy.turn == 1
+
+
+@pytest.mark.parametrize(
+    ("own", "domain"),
+    [(BOX, kb.Box((0, 0), (1, 1))), (ARMS, ARMS.points.tolist()), (ARMS, kb.Arms(ARMS.points))],
+    ids=["box", "list", "arms"],
+)
+def test_a_policy_of_an_equal_domain_is_played(own, domain):
+    assert kb.optimize(hill, domain, 2, policy=kb.Auto(own)).policy.turn == 3
+
+
+def test_an_error_that_cannot_say_what_it_is_is_a_failure_as_well():
+    class Mute(Exception):
+        def __str__(self):
+            raise RuntimeError("no words")
+
+    calls = []
+
+    def objective(x):
+        calls.append(x)
+        if len(calls) == 2:
+            raise Mute
+        return hill(x)
+
+    found = kb.optimize(objective, BOX, 4)
+    assert [trial.failure for trial in found.trials] == ["", "Mute", "", ""]
+
+
+MAPPERS = {
+    "none": lambda function, points: None,
+    "too-few": lambda function, points: [function(x) for x in points[:-1]],
+    "too-many": lambda function, points: [function(x) for x in [*points, points[0]]],
+    "numbers": lambda function, points: [1.0 for _ in points],
+    "nothing": lambda function, points: [],
+}
+
+
+@pytest.mark.parametrize("mapper", MAPPERS.values(), ids=MAPPERS)
+def test_a_mapper_that_loses_results_is_refused_in_one_sentence(mapper):
+    needed = "a mapper that gives one result for each of 2 points, in their order"
+    with pytest.raises(ValueError, match=rf"^optimize needs {needed}, got "):
+        kb.optimize(hill, BOX, 4, batch=2, mapper=mapper)
+
+
+def near_the_top(seed, share):
+    """What is recommended after 40 rounds of which a share fails by chance."""
+    rng = np.random.default_rng(seed)
+
+    def objective(x):
+        noise, luck = rng.normal(), rng.random()
+        return None if luck < share else hill(x) + 0.03 * noise
+
+    return hill(kb.optimize(objective, BOX, 40, seed=seed).x)
+
+
+def test_failures_by_chance_leave_the_recommendation_near_the_top():
+    """Thirty in a hundred: on average over eight games no farther below than one standard deviation of the noise."""
+    heights = [near_the_top(seed, 0.3) for seed in range(100, 108)]
+    assert 1 - np.mean(heights) < 0.03
+    assert 1 - min(heights) < 0.06
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_half_of_a_box_that_always_fails_is_left_alone_after_a_few_failures(seed):
+    found = kb.optimize(lambda x: hill(x) if x[0] < 0.5 else None, BOX, 40, seed=seed)
+    rounds = [trial.t for trial in found.trials if trial.reward is None]
+    assert 1 <= len(rounds) <= 15
+    assert sum(t > 25 for t in rounds) <= 3
+    assert hill(found.x) > 0.96
+
+
 # ---------------------------------------------------------------- what is shown
 
 
@@ -256,6 +337,7 @@ def test_the_outcome_reads_well():
         *({"seed": bad} for bad in (-1, 1.5, "0", None)),
         *({"objective": bad} for bad in (None, 3, "hill")),
         *({"policy": bad} for bad in (3, "auto", kb.Auto)),
+        *({"mapper": bad} for bad in (None, 3)),
         {"policy": kb.SimpleUCB(BOX, kb.RBF(0.2), noise_scale=0.1, norm_bound=1.0)},
     ],
     ids=lambda bad: f"{next(iter(bad))}-{str(next(iter(bad.values())))[:12]}",

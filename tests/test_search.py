@@ -465,3 +465,116 @@ def test_of_many_starts_the_lower_half_stops_time_and_again_so_that_the_best_cos
     assert sizes[:3] == [64] * 3
     assert sizes[3] <= 33
     assert sizes[6] <= 17
+
+
+# ---------------------------------------------------------------- sides, rows of one's own, what a function tells
+
+
+@pytest.mark.parametrize("side", [1e-100, 1e-12, 1e12, 1e100])
+@pytest.mark.parametrize("other", [1e-100, 1.0, 1e100])
+def test_sides_of_every_admissible_size_are_climbed(side, other):
+    span = np.array([side, other])
+
+    def stretched(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, slopes = bowl(0.3, np.array([1.0, 5.0]))(x / span)
+        return values, slopes / span
+
+    found = kb.maximise(stretched, kb.Box((0, 0), tuple(span)))
+    assert found.value == pytest.approx(0, abs=1e-9)
+
+
+IMPOSSIBLE = [(-1e308, 1e308), (0, 5e-324), (0, 9e-101), (0, 1.1e100), (1, 1 + 1e-15), (1.7e9, 1.7e9 + 1e-5)]
+
+
+@pytest.mark.parametrize("bounds", IMPOSSIBLE, ids=str)
+def test_a_side_that_cannot_be_climbed_along_is_refused_at_once(bounds):
+    box = kb.Box((0, bounds[0]), (1, bounds[1]))
+    mixed = kb.MixedBox((kb.Integer(0, 3), kb.Real(*bounds)))
+    for domain in (box, mixed, kb.Contextual(box, 2)):
+        with pytest.raises(ValueError, match=r"a posterior needs sides of 1e-100 to 1e\+100 with at least 1024 floats"):
+            kb.PointPosterior(kb.RBF(0.2), domain)
+    for domain in (box, mixed):
+        with pytest.raises(ValueError, match=r"maximise needs sides of 1e-100 to 1e\+100 with at least 1024 floats"):
+            kb.maximise(bowl(0.5), domain)
+
+
+def test_a_short_side_far_from_zero_and_large_whole_numbers_are_searched():
+    top = np.array([1.7e9 + 0.25])
+    assert kb.maximise(bowl(top), kb.Box((1.7e9,), (1.7e9 + 1,))).row[0] == pytest.approx(top[0], abs=1e-3)
+    kb.maximise(bowl(0.0), kb.MixedBox((kb.Integer(2**53 - 1, 2**53), kb.Real(0, 1))))
+
+
+def test_a_function_may_write_into_the_rows_it_is_given():
+    def rude(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        told = bowl(0.3)(x)
+        x[:] = 7.0
+        return told
+
+    def rude_values(x: np.ndarray) -> np.ndarray:
+        return rude(x)[0]
+
+    kind = kb.maximise(bowl(0.3), SQUARE)
+    for found in (kb.maximise(rude, SQUARE), kb.maximise(rude, SQUARE, values=rude_values)):
+        np.testing.assert_array_equal(found.row, kind.row)
+    small = kb.MixedBox((kb.Integer(0, 3),))
+    assert kb.maximise(rude, small).row.tolist() == [0.0]
+    assert kb.maximise(rude, small, values=rude_values).row.tolist() == [0.0]
+
+
+TOLD = {
+    "None": None,
+    "a number": 1.0,
+    "text": "ab",
+    "one array": np.zeros(256),
+    "three": (0, 0, 0),
+    "None twice": (None, None),
+    "texts": (["a"] * 256, [["a", "b"]] * 256),
+    "ragged": ([0.0] * 256, [[0.0]] * 255 + [[0.0, 0.0]]),
+    "complex": (np.zeros(256, dtype=complex), np.zeros((256, 2))),
+}
+
+
+@pytest.mark.parametrize("told", TOLD)
+def test_what_is_no_pair_of_values_and_gradients_is_refused(told):
+    with pytest.raises(ValueError, match="maximise needs 256 values and 256 gradients of 2 coordinates, got"):
+        kb.maximise(lambda x: TOLD[told], SQUARE)
+
+
+@pytest.mark.parametrize(
+    "told", [None, 1.0, "ab", ["a"] * 256, [[0.0]] * 255 + [[0.0, 0.0]]], ids=lambda v: type(v).__name__
+)
+def test_what_is_no_list_of_values_is_refused(told):
+    with pytest.raises(ValueError, match="maximise needs 256 values, got"):
+        kb.maximise(bowl(0.3), SQUARE, values=lambda x: told)
+
+
+@pytest.mark.parametrize("box", [SQUARE, kb.MixedBox((kb.Integer(0, 3), kb.Integer(0, 3)))], ids=["square", "finite"])
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"values": 5}, "maximise needs values that are a function of rows, got 5"),
+        ({"candidates": 2**20 + 1}, r"maximise needs candidates <= 2\^20, got 1048577"),
+        ({"starts": 10**9}, r"maximise needs starts <= 2\^20, got 1000000000"),
+        ({"candidates": "x"}, "maximise needs a whole number candidates >= 1, got 'x'"),
+        ({"scale": [[1.0], [1.0, 2.0]]}, "maximise needs lengthscale > 0, got"),
+        ({"near": [[1.0], [1.0, 2.0]]}, r"maximise needs an \(n, d\) array of numbers, got list"),
+        ({"near": np.array(5.0)}, "maximise needs an"),
+    ],
+)
+def test_bad_arguments_are_refused_on_every_box(box, given, message):
+    with pytest.raises(ValueError, match=message):
+        kb.maximise(bowl(0.5), box, **given)
+
+
+@pytest.mark.parametrize("function", [None, 5, "bowl"])
+def test_only_a_function_is_maximised(function):
+    with pytest.raises(ValueError, match="maximise needs a function of rows, got"):
+        kb.maximise(function, SQUARE)
+
+
+def test_of_a_small_finite_box_the_values_are_enough():
+    def never(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        raise AssertionError
+
+    found = kb.maximise(never, kb.MixedBox((kb.Integer(0, 9),)), values=lambda rows: -((rows[:, 0] - 4) ** 2))
+    assert (found.row.tolist(), found.value) == ([4.0], 0.0)

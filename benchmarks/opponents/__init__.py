@@ -13,7 +13,7 @@ from benchmarks.pools import Stage
 
 OURS = "auto"
 PLAIN = "auto-random"
-"""Ours without its first choice, the middle, where the optimum of Ackley's function is and that of Levy's is near."""
+"""Ours without its first choice, about the middle, where Ackley's function has its optimum and Levy's is near."""
 
 
 class Opponent(Protocol):
@@ -82,7 +82,7 @@ CONTESTANTS: Mapping[str, Contestant] = {
             "kernelbandits",
             "default",
             {"opening": "random"},
-            "the same with a random first choice in place of the middle of the domain",
+            "the same with a first choice anywhere in place of one about the middle",
         ),
         Contestant("random", "uniform random", "numpy", "uniform", {}, "even draws; names the best mean it saw"),
         Contestant(

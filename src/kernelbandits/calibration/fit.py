@@ -14,6 +14,7 @@ from kernelbandits.calibration.evidence import Evidence
 from kernelbandits.calibration.prior import Prior
 from kernelbandits.calibration.standard import Summary
 from kernelbandits.checks import Array
+from kernelbandits.threads import single_threaded
 
 LONG_AND_SHORT = (1.5, -1.5)
 """Starts with all lengthscales this many prior standard deviations from the mode."""
@@ -24,6 +25,7 @@ SLOPE = 1e-2
 """... or no derivative is steeper; every curvature being about 1 or more, less than SLOPE^2 is left to gain then."""
 
 
+@single_threaded
 def calibrate(
     points: Any,
     counts: Any,

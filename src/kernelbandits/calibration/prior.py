@@ -24,8 +24,9 @@ class Prior:
     ln l_j ~ N(length + growth ln(d) / 2, length_sd^2),
     ln signal_variance ~ N(signal, signal_sd^2),  ln noise_variance ~ N(noise, noise_sd^2),  mean ~ N(0, 1).
 
-    With growth 1 the typical length grows as sqrt(d), as the distance of two points of the cube does, so that a
-    function is believed equally smooth whatever the dimension; with growth 0 it stays.
+    With growth 1 the typical length exp(length) sqrt(d) grows as the distance of two points of the cube does, so that
+    a function is believed equally smooth whatever the dimension: 0.17 in one, 0.25 in two, 0.3 in three, 0.55 in ten
+    dimensions. With growth 0 it stays.
     """
 
     length: float = -1.75

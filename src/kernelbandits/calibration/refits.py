@@ -25,5 +25,7 @@ class Refits:
         n = checks.whole("due", "events", events, least=0)
         if n < self.first:
             return False
-        k = math.floor(math.log(n / self.first) / math.log(self.growth))
-        return n in {math.ceil(self.first * self.growth**near) for near in range(max(0, k - 1), k + 2)}
+        steps = math.log(n / self.first) / math.log(self.growth)
+        k = math.floor(steps)
+        about = (near for near in range(max(0, k - 1), k + 2) if (near - steps) * math.log(self.growth) <= 1)
+        return n in {math.ceil(self.first * self.growth**near) for near in about}

@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from kernelbandits.checks import Array
+
+REACH = 0.15
+"""Of a lengthscale: what is nearer to a failure than this tells whether it was bad luck."""
+
+
+SPARED = 2
+"""Failures that are bad luck where no reward came: a place gets a third chance."""
+
+
+class Before(NamedTuple):
+    """What there was before a reward came: all that it changes."""
+
+    slot: int
+    points: int
+    plays: int
+    total: float
+    square: float
+    events: int
+    origin: float
 
 
 class Rewards:
@@ -28,17 +48,28 @@ class Rewards:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, row: Array, reward: float) -> None:
-        """One reward at a point."""
-        self.origin = self.origin if self.events else reward
-        difference = reward - self.origin
-        slot = self._slot.setdefault((row + 0.0).tobytes(), len(self))
-        if slot == len(self):
+    def add(self, row: Array, reward: float) -> Before:
+        """One reward at a point; what was there before comes back, for `restore`."""
+        points, origin = len(self), self.origin
+        slot = self._slot.setdefault((row + 0.0).tobytes(), points)
+        if slot == points:
             self._open(row)
+        before = Before(slot, points, self._counts[slot], self._sums[slot], self._squares[slot], self.events, origin)
+        self.origin = origin if self.events else reward
+        difference = reward - self.origin
         self._counts[slot] += 1
         self._sums[slot] += difference
         self._squares[slot] += difference**2
         self.events += 1
+        return before
+
+    def restore(self, before: Before) -> None:
+        """Undo the last reward added, to the last digit."""
+        slot, points, self._counts[slot], self._sums[slot], self._squares[slot], self.events, self.origin = before
+        if points < len(self):
+            del self._slot[self._rows[-1].tobytes()]
+            for column in (self._rows, self._counts, self._sums, self._squares):
+                del column[-1]
 
     def _open(self, row: Array) -> None:
         self._rows.append(row + 0.0)
@@ -47,7 +78,7 @@ class Rewards:
         self._squares.append(0.0)
 
     def unmatched(self, rows: Sequence[Array]) -> list[int]:
-        """The numbers of those of some rows that are beyond as many as there are rewards at their point."""
+        """The numbers of those of some rows that are beyond as many as there are rewards at the same point."""
         left = {key: self._counts[slot] for key, slot in self._slot.items()}
         numbers = []
         for number, row in enumerate(rows):
@@ -55,6 +86,16 @@ class Rewards:
             left[key] = left.get(key, 0) - 1
             if left[key] < 0:
                 numbers.append(number)
+        return numbers
+
+    def unmatched_near(self, rows: Sequence[Array], lengths: Array) -> list[int]:
+        """The same where hardly a point comes twice: near by, and by more than two. Row i counts if
+
+        #{j <= i: |row_j - row_i| < r} > 2 + #{rewards: |point - row_i| < r},  r = 0.15, distances in lengthscales.
+        """
+        given = np.array(rows)
+        rewarded = near(given, self.points, lengths) @ self.counts
+        numbers: list[int] = np.flatnonzero(np.tril(near(given, given, lengths)).sum(1) > rewarded + SPARED).tolist()
         return numbers
 
     @property
@@ -75,3 +116,11 @@ class Rewards:
     def squares(self) -> Array:
         """Of differences from the origin."""
         return np.array(self._squares)
+
+
+def near(rows: Array, points: Array, lengths: Array) -> Array:
+    """1 where a row is less than 0.15 lengthscales from a point, else 0."""
+    squares = np.zeros((len(rows), len(points)))
+    for j, length in enumerate(lengths):
+        squares += ((rows[:, j, None] - points[None, :, j]) / length) ** 2
+    return np.asarray(squares < REACH**2, dtype=np.float64)

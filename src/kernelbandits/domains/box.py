@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,10 @@ from kernelbandits.domains.arms import Arms
 
 COVER = 500
 """Points that stand for a box unless told otherwise."""
+SHORTEST_SIDE, LONGEST_SIDE = 1e-100, 1e100
+"""Squares of lengths and of slopes along these are numbers still."""
+FLOATS = 1024
+"""A side is searched if so many floats lie on it."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Box:
     upper: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        given = np.ndim(self.lower) == np.ndim(self.upper) == 1
+        given = is_flat(self.lower) and is_flat(self.upper)
         checks.needs(given, "Box", "a lower and an upper bound for each coordinate", (self.lower, self.upper))
         sides = tuple(
             tuple(checks.number("Box", "in every bound", side) for side in bound) for bound in (self.lower, self.upper)
@@ -96,6 +101,31 @@ def golden_ratio(dimension: int) -> float:
     for _ in range(100):
         ratio = (1 + ratio) ** (1 / (dimension + 1))
     return ratio
+
+
+def is_flat(values: Any) -> bool:
+    """Whether it is a sequence without sequences in it."""
+    try:
+        return np.ndim(values) == 1
+    except ValueError:
+        return False
+
+
+def is_empty(values: Any) -> bool:
+    """Whether it holds nothing."""
+    try:
+        return np.size(values) == 0
+    except ValueError:
+        return False
+
+
+def check_sides(owner: str, box: Any) -> None:
+    """A search can move along a side that is neither too long nor too short for squares, and has floats enough."""
+    needed = f"sides of {SHORTEST_SIDE:g} to {LONGEST_SIDE:g} with at least {FLOATS} floats on each"
+    for low, high, discrete in zip(box.lower, box.upper, box.discrete, strict=True):
+        finest = FLOATS * math.ulp(max(abs(low), abs(high)))
+        searched = max(SHORTEST_SIDE, finest) <= high - low <= LONGEST_SIDE
+        checks.needs(discrete or searched, owner, needed, (low, high))
 
 
 def one_row(owner: str, values: Any, dimension: int) -> Array:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kernelbandits import checks
 from kernelbandits.checks import Array
 
 Function = Callable[[Array], tuple[Array, Array]]
@@ -67,7 +69,7 @@ def climb(function: Function, rows: Array, lower: Array, upper: Array, scale: Ar
         if not len(front.who):
             break
         trial = np.clip(front.rows + front.share[:, None] * direction[going], front.lower, front.upper)
-        advance(front, trial, *evaluated(function, trial))
+        advance(front, trial, *evaluated(function, trial), scale)
         ends[front.who], heights[front.who] = front.rows, front.values
         evaluations += len(trial)
     return ends, heights, evaluations
@@ -76,14 +78,26 @@ def climb(function: Function, rows: Array, lower: Array, upper: Array, scale: Ar
 def evaluated(function: Function, rows: Array) -> tuple[Array, Array]:
     """Values and gradients; a value that is no number counts as -infinity, a slope that is not finite as none."""
     with np.errstate(all="ignore"):
-        values, slopes = function(rows)
+        told: Any = function(rows.copy())
     needed = f"{len(rows)} values and {len(rows)} gradients of {rows.shape[1]} coordinates"
-    shapes = np.shape(values), np.shape(slopes)
+    checks.needs(isinstance(told, (tuple, list)) and len(told) == 2, "maximise", needed, told)
+    values, slopes = (numbers(needed, part) for part in told)
+    shapes = values.shape, slopes.shape
     if shapes != ((len(rows),), rows.shape):
         raise ValueError(f"maximise needs {needed}, got shapes {shapes}")
     values = np.where(np.isnan(values), -np.inf, values)
     known = np.isfinite(values) & np.isfinite(slopes).all(1)
     return values, np.where(known[:, None], slopes, 0.0)
+
+
+def numbers(needed: str, told: Any) -> Array:
+    """What a function told, as an array of real numbers."""
+    try:
+        given = np.asarray(told)
+    except ValueError:
+        given = np.empty(0, dtype=object)
+    checks.needs(given.dtype.kind in "fiub", "maximise", needed, told)
+    return given.astype(np.float64)
 
 
 def start(rows: Array, values: Array, slopes: Array, lower: Array, upper: Array, scale: Array) -> Front:
@@ -117,7 +131,7 @@ def directions(front: Front, scale: Array) -> Array:
     return shortened
 
 
-def advance(front: Front, trial: Array, values: Array, slopes: Array) -> None:
+def advance(front: Front, trial: Array, values: Array, slopes: Array, scale: Array) -> None:
     """Starts that rose enough move and learn the curvature; the others try less, as a parabola says."""
     moved, rise = trial - front.rows, values - front.values
     promised = (front.slopes * moved).sum(1)
@@ -126,15 +140,16 @@ def advance(front: Front, trial: Array, values: Array, slopes: Array) -> None:
     top = promised / np.where(rose | (gap <= 0), 1.0, 2 * gap)
     front.share = np.where(rose, 1.0, front.share * np.clip(top, 0.1, 0.5))
     bent = np.where(moved != 0, front.slopes - slopes, 0.0)
-    front.curvature = np.where(rose[:, None, None], learnt(front.curvature, moved, bent), front.curvature)
+    curvature = learnt(front.curvature, moved, bent, scale)
+    front.curvature = np.where(rose[:, None, None], curvature, front.curvature)
     front.rows, front.slopes = np.where(rose[:, None], [trial, slopes], [front.rows, front.slopes])
     front.values = np.where(rose, values, front.values)
 
 
-def learnt(curvature: Array, moved: Array, bent: Array) -> Array:
+def learnt(curvature: Array, moved: Array, bent: Array, scale: Array) -> Array:
     """BFGS: H <- (I - r s y') H (I - r y s') + r s s', r = 1 / s'y; where the function is not concave, H <- 4 H."""
     product, image = (moved * bent).sum(1), np.matmul(curvature, bent[:, :, None])[:, :, 0]
-    concave = product > 1e-10 * np.sqrt((moved**2).sum(1) * (bent**2).sum(1))
+    concave = product > 1e-10 * np.sqrt(((moved / scale) ** 2).sum(1) * ((bent * scale) ** 2).sum(1))
     ratio = 1 / np.where(concave, product, 1.0)
     weight = ratio * (1 + ratio * (bent * image).sum(1)) / 2
     half = moved[:, :, None] * (ratio[:, None] * image - weight[:, None] * moved)[:, None, :]

@@ -10,7 +10,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains.arms import Arms
-from kernelbandits.domains.box import Box
+from kernelbandits.domains.box import Box, is_flat
 from kernelbandits.domains.mixed import MixedBox
 
 
@@ -47,7 +47,7 @@ class Contextual:
         needed = f"a context of size {self.size}, all finite numbers"
         if values is None and self.size == 0:
             return np.empty(0)
-        good = not isinstance(values, str) and np.ndim(values) == 1 and len(values) == self.size
+        good = not isinstance(values, str) and is_flat(values) and len(values) == self.size
         checks.needs(good and all(checks.is_number(value) for value in values), "Contextual", needed, values)
         return frozen(np.array(values, dtype=np.float64))
 

@@ -17,6 +17,9 @@ from kernelbandits.domains.arms import Arms
 from kernelbandits.domains.box import COVER, evenly_spread, one_row, rows_of
 from kernelbandits.domains.variables import Variable
 
+DOUBLINGS = 6
+"""A cover is looked for among its size times 1, 2, 4, ... points of the recurrence, so many times."""
+
 
 @dataclass(frozen=True)
 class MixedBox:
@@ -130,11 +133,15 @@ class MixedBox:
                 yield rows
 
     def cover(self, size: int = COVER) -> Arms:
-        """All points if there are no more than size, else evenly spread ones, all different."""
+        """All points if there are no more than size, else evenly spread ones, all different.
+
+        They are fewer than size where the floats between the bounds of the real variables are.
+        """
         count = checks.whole("cover", "size", size)
         if self.count <= count:
             return Arms(self.all(), f"all points of {self}")
-        return Arms(self._spread(count), f"a cover of {self} by {count} points")
+        rows = self._spread(count)
+        return Arms(rows, f"a cover of {self} by {len(rows)} points")
 
     def all(self) -> Array:
         """Every row, if the box is finite."""
@@ -142,10 +149,16 @@ class MixedBox:
         return np.array([np.concatenate(parts) for parts in product(*(variable.all() for variable in self.variables))])
 
     def _spread(self, count: int) -> Array:
-        """The first different ones of the recurrence that covers a box."""
-        rows, drawn = np.empty((0, self.dimension)), count
-        while len(rows) < count:
-            placed = self.place(evenly_spread(drawn, self.sides)) + 0.0
-            rows = placed[np.sort(np.unique(placed, axis=0, return_index=True)[1])]
-            drawn *= 2
-        return rows[:count]
+        """The first different ones of the recurrence that covers a box; what a finite box lacks then, in its order."""
+        for doubling in range(DOUBLINGS):
+            rows = different(self.place(evenly_spread(count * 2**doubling, self.sides)))
+            if len(rows) >= count:
+                return rows[:count]
+        return different(np.vstack([rows, self.all()]))[:count] if math.isfinite(self.count) else rows
+
+
+def different(rows: Array) -> Array:
+    """Each row once, where it comes first; -0.0 is 0.0."""
+    plain = rows + 0.0
+    first: Array = plain[np.sort(np.unique(plain, axis=0, return_index=True)[1])]
+    return first

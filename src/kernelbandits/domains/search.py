@@ -13,10 +13,13 @@ from scipy.special import ndtri
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.domains.box import Box, rows_of
-from kernelbandits.domains.climb import Function, climb, evaluated
+from kernelbandits.domains.box import Box, check_sides, is_empty, is_flat, rows_of
+from kernelbandits.domains.climb import Function, climb, evaluated, numbers
 from kernelbandits.domains.mixed import MixedBox
 from kernelbandits.domains.sobol import shifted, sobol
+
+Values = Callable[[Array], Array]
+"""Rows (n, d) -> values (n,)."""
 
 CANDIDATES, ABOUT, STARTS = 128, 64, 10
 """For each variable: Sobol points, points about those worth starting about, and places to climb from."""
@@ -28,6 +31,8 @@ POOL = 20
 """Places to climb from are chosen among so many times as many rows, the best ones."""
 EVERY = 2048
 """A box of no more points is looked at as a whole."""
+LARGEST_COUNT = 2**20
+"""No more candidates are looked at, and no more starts climbed from."""
 REACHED = 1e-6
 EXCHANGES = 50
 
@@ -55,7 +60,7 @@ def maximise(
     candidates: int | None = None,
     starts: int | None = None,
     u: float = 0.5,
-    values: Callable[[Array], Array] | None = None,
+    values: Values | None = None,
 ) -> Found:
     """The row of the box where a function, given with its gradient, is greatest, as far as a search can tell.
 
@@ -66,21 +71,23 @@ def maximise(
     """
     checks.needs(isinstance(box, (Box, MixedBox)), "maximise", "a Box or a MixedBox", box)
     checks.needs(checks.chance("maximise", "u", u) < 1, "maximise", "u < 1", u)
-    if isinstance(box, MixedBox) and box.count <= EVERY:
-        return best_of_all(function, box, u)
+    checks.needs(callable(function), "maximise", "a function of rows", function)
+    checks.needs(values is None or callable(values), "maximise", "values that are a function of rows", values)
+    check_sides("maximise", box)
     count = number_of("candidates", candidates, CANDIDATES * counted(box))
     climbs = number_of("starts", starts, STARTS * counted(box))
-    lengths = scales(scale, np.subtract(box.upper, box.lower))
-    rows = looked_at(box, worth(box, near), lengths, count, u)
-    heights = evaluated(function, rows)[0] if values is None else measured(values, rows)
-    first = apart(rows, heights, lengths, climbs)
+    lengths, close = scales(scale, np.subtract(box.upper, box.lower)), worth(box, near)
+    if isinstance(box, MixedBox) and box.count <= EVERY:
+        return best_of_all(function, box, u, values)
+    rows = looked_at(box, close, lengths, count, u)
+    first = apart(rows, heights_of(function, values, rows), lengths, climbs)
     return Search(function, box, lengths).climbed(rows[first], len(rows))
 
 
-def best_of_all(function: Function, box: MixedBox, u: float) -> Found:
+def best_of_all(function: Function, box: MixedBox, u: float, values: Values | None = None) -> Found:
     """Of a small finite box every point is looked at; u chooses among equals."""
     rows = box.all()
-    heights = evaluated(function, rows)[0]
+    heights = heights_of(function, values, rows)
     equal = (heights == heights.max()).nonzero()[0]
     best = equal[int(u * len(equal))]
     return Found(rows[best], float(heights[best]), len(rows), within_reach(heights), len(rows))
@@ -94,7 +101,12 @@ def scales(given: Any, span: Array) -> Array:
     """One distance for each coordinate, no longer than its side: a quarter of that unless given."""
     if given is None:
         return span / 4
-    lengths = np.array(checks.lengthscales("maximise", given if np.ndim(given) == 0 else list(given)))
+    of = (
+        checks.lengthscales("maximise", list(given))
+        if is_flat(given)
+        else checks.positive("maximise", "lengthscale", given)
+    )
+    lengths = np.array(of)
     checks.needs(lengths.ndim == 0 or len(lengths) == len(span), "maximise", f"{len(span)} scales", given)
     shorter: Array = np.minimum(lengths, span)
     return shorter
@@ -102,7 +114,7 @@ def scales(given: Any, span: Array) -> Array:
 
 def worth(box: Box | MixedBox, near: Any) -> Array:
     """The rows worth starting about, made admissible."""
-    if near is None or np.size(near) == 0:
+    if near is None or is_empty(near):
         return np.empty((0, box.dimension))
     return box.nearest(rows_of("maximise", near, box.dimension))
 
@@ -113,7 +125,9 @@ def counted(box: Box | MixedBox) -> int:
 
 
 def number_of(name: str, given: int | None, usual: int) -> int:
-    return usual if given is None else checks.whole("maximise", name, given)
+    count = usual if given is None else checks.whole("maximise", name, given)
+    checks.needs(count <= LARGEST_COUNT, "maximise", f"{name} <= 2^20", given)
+    return count
 
 
 def looked_at(box: Box | MixedBox, near: Array, scale: Array, candidates: int, u: float) -> Array:
@@ -139,11 +153,17 @@ def about(near: Array, scale: Array, count: int, u: float) -> Array:
     return points
 
 
-def measured(values: Callable[[Array], Array], rows: Array) -> Array:
+def heights_of(function: Function, values: Values | None, rows: Array) -> Array:
+    """By `values` if given, else by the function."""
+    return evaluated(function, rows)[0] if values is None else measured(values, rows)
+
+
+def measured(values: Values, rows: Array) -> Array:
     """Values, -infinity for those that are no number."""
+    needed = f"{len(rows)} values"
     with np.errstate(all="ignore"):
-        heights = values(rows)
-    checks.needs(np.shape(heights) == (len(rows),), "maximise", f"{len(rows)} values", np.shape(heights))
+        heights = numbers(needed, values(rows.copy()))
+    checks.needs(heights.shape == (len(rows),), "maximise", needed, heights.shape)
     return np.where(np.isnan(heights), -np.inf, heights)
 
 

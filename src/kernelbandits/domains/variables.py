@@ -7,7 +7,7 @@ coordinate for each value, 1/sqrt(2) at the value taken and 0 elsewhere: two dif
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -264,7 +264,8 @@ class Category(Listed):
 
 def listed(owner: str, values: Any) -> tuple[Any, ...]:
     """At least two values, none twice: text, finite numbers or truth values."""
-    checks.needs(isinstance(values, Iterable) and not isinstance(values, str), owner, "a sequence of values", values)
+    ordered = isinstance(values, Iterable) and not isinstance(values, (str, bytes, set, frozenset, Mapping))
+    checks.needs(ordered, owner, "a sequence of values", values)
     items = tuple(as_plain(value) for value in values)
     for item in items:
         plain = isinstance(item, (str, bool)) or checks.is_number(item)

@@ -13,7 +13,7 @@ from kernelbandits.calibration import Prior, Refits, Rewards
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.base import Choice
-from kernelbandits.policies.calibrated import Calibrated, unfitted, unlearnt
+from kernelbandits.policies.calibrated import Calibrated, checked_size, unfitted, unlearnt
 from kernelbandits.policies.fields import Field, Listed, field_of
 from kernelbandits.policies.openings import OPENINGS, opening
 from kernelbandits.policies.searching import Ahead, checked_choices
@@ -29,15 +29,17 @@ OWN_UNITS = ("mean", "index")
 class Auto(Calibrated):
     """mean + w_t width_t sd with a Matern kernel, all of whose scales are fitted to the rewards: nothing to be given.
 
-    The first choices are the middle (with `opening="random"` any place) and places far from those tried. Then
+    The first choices are about the middle (with `opening="random"` anywhere) and far from those tried. Then
     lengthscales, signal and noise are the most probable ones given the rewards (`calibration`), fitted again at
     geometrically spaced numbers of rewards, by `tell` only. Inside, rewards are in signal units, (y - centre) / spread
     with k(x, x) = 1 and ridge R^2; notes are in the rewards' own units.
 
     width "practical": 5 t^-1/3 (`widths.falling`), chosen by benchmark; nothing is claimed of it. Nor is anything of a
     number, which multiplies the sd in every round, or of a `Width` of one's own.
-    width "theory": D + sqrt(2 ln(1/delta) + L) at ridge R^2, the paper's width with fitted R and D. Its guarantee is
-    conditional: it holds if the noise is R-sub-Gaussian and |f| <= D in the space of the fitted kernel.
+    width "theory": D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L), Whitehouse's, at the ridge that is the fitted noise
+    variance; R and D are `safety` times the fitted ones, so R / sqrt(ridge) = safety. That f lies within the width in
+    all rounds with chance 1 - delta would hold had kernel, centre, R and D been fixed beforehand, with |f| <= D and
+    R-sub-Gaussian noise. They are not: they are fitted to the same rewards.
     """
 
     def __init__(
@@ -71,7 +73,8 @@ class Auto(Calibrated):
         super().__init__(domain, Matern(1.0, 2.5), ridge=1.0, ties=ties, form=unlearnt)
         self.calibration = unfitted(self.prior, self.domain.dimension, shared, nu)
         self._set(self._width(), exploration)
-        self._relearn()
+        self._relearn(self._kernel())
+        self._state()
 
     def ask(
         self,
@@ -86,8 +89,11 @@ class Auto(Calibrated):
         turn = self.turn + len(checked_choices(pending)) if t is None else t
         randomness = as_randomness(self.streams if rng is None else rng)
         self._check_round(turn)
+        field = field_of(self.domain, context, arms)
+        if not self.finite:
+            checked_size(field.context, arms)
         if not self.rewards.events or self.rewards.events + len(checked_choices(pending)) < self.first:
-            return self._first(turn, randomness, self._ahead(pending), field_of(self.domain, context, arms), pending)
+            return self._first(turn, randomness, self._ahead(pending), field, pending)
         choice = super().ask(turn, randomness, pending=pending, context=context, arms=arms)
         return replace(choice, note=self._own_units(choice.note))
 
@@ -102,7 +108,9 @@ class Auto(Calibrated):
         if not 0 < squares[nearest] < NEAR**2:
             return choice
         spot = field.spot(played[nearest, : field.box.dimension])
-        return self._choice(spot, field, ahead.posterior, {**choice.note, "repeats": 1.0})
+        note = self._choice(spot, field, ahead.posterior, {**choice.note, "repeats": 1.0}).note
+        index = note["mean"] + note["weight"] * note["width"] * note["sd"]
+        return Choice(spot.x, spot.arm, {**note, "index": index}, field.context)
 
     def batch(
         self,
@@ -124,7 +132,7 @@ class Auto(Calibrated):
         return 1 + self.rewards.events + len(self.failed)
 
     def _first(self, t: int, randomness: Randomness, ahead: Ahead, field: Field, pending: Sequence[Choice]) -> Choice:
-        """Before anything is known: the middle, then far from what was tried."""
+        """Before anything is known: about the middle, then far from what was tried."""
         places = [*self.failed, *(self._place_of(choice) for choice in pending)]
         tried = [*self.rewards.points, *(self.domain.points[place] if self.finite else place for place in places)]
         sides = self._spans()[: field.survey.shape[1] - (0 if field.context is None else len(field.context))]
@@ -153,11 +161,17 @@ class Auto(Calibrated):
         if isinstance(self.mode, Width):
             self.settings["claim"] = "none: a practical width"
             return self.mode
-        bound = self._norm_bound()
-        radius = self.calibration.signal_noise_scale
-        text = f"conditional on fitted constants: R = {self.calibration.noise_scale:.3g}, D = {bound:.3g} signal sd"
-        self.settings |= {"claim": text, "norm_bound": bound, "noise_scale": self.calibration.noise_scale}
+        bound, noise = self._norm_bound(), self.safety * self.calibration.noise_scale
+        constants = f"R = {noise:.3g} and D = {bound:.3g} signal sd"
+        text = f"conditional: it would hold had kernel, centre, {constants} been fixed beforehand"
+        self.settings |= {"claim": text, "norm_bound": bound, "noise_scale": noise}
+        self.settings |= {"delta": self.delta, "safety": self.safety}
+        radius = self.safety * self.calibration.signal_noise_scale
         return widths.self_normalised(radius, bound, self.calibration.signal_ridge, self.delta)
+
+    def _noise_scale(self) -> float:
+        """R as fitted, in signal units."""
+        return self.calibration.signal_noise_scale
 
     def _norm_bound(self) -> float:
         """D in signal units; before any reward the safety factor times the prior sd of f."""

@@ -22,6 +22,8 @@ from kernelbandits.widths import Width
 
 EVALUATIONS = 60
 """Of the likelihood in one fit, at the most."""
+LARGEST_COORDINATE = 1e100
+"""Of an arm or a context: beyond it distances in lengthscales are no numbers."""
 
 
 class Calibrated(IndexPolicy):
@@ -39,37 +41,82 @@ class Calibrated(IndexPolicy):
     shared: bool
     nu: float
     refits: Refits
+    _heard: tuple[list[int], float] = ([], 0.0)
+    """Which failures the posterior has learnt, by their number, and as which reward."""
 
     def _width(self) -> Width:
         """The width that belongs to the fit."""
         raise NotImplementedError
 
+    def tell(self, choice: Choice, reward: float) -> None:
+        """Learn the reward of a choice; a refused one changes nothing."""
+        if self.finite and isinstance(choice, Choice):
+            self._place_of(choice)
+        super().tell(choice, reward)
+
+    def _place_of(self, choice: Choice) -> Any:
+        """An arm's number, whose point is that of the choice, or the row of a point, no number of it beyond reason."""
+        place = super()._place_of(choice)
+        if not self.finite:
+            return checked_size(place)
+        same = choice.x is None or choice.arm is None or np.array_equal(choice.x, self.domain.points[place])
+        checks.needs(same, "tell", f"the point of arm {choice.arm} with its number", choice.x)
+        return place
+
     @single_threaded
     def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:
-        """A reward counts at once; the scales are fitted again when that is due, or the reward is beyond them all."""
-        self.rewards.add(self.domain.points[arm] if self.finite else arm, reward)
+        """A reward counts at once, or is refused and changes nothing."""
+        before = self.rewards.add(self.domain.points[arm] if self.finite else arm, reward)
+        state = {"calibration": self.calibration, "posterior": self.posterior, "width": self.width}
+        state |= {"settings": dict(self.settings), "_heard": self._heard}
+        try:
+            self._follow(arm, reward)
+        except BaseException:
+            self.rewards.restore(before)
+            vars(self).update(state)
+            self._relearn()
+            raise
+
+    def _follow(self, arm: Any, reward: float) -> None:
+        """Fit again when that is due or the reward is beyond all scales, relearn when failures count otherwise."""
         scaled = self.units.standardise(reward)
         if self.refits.due(self.rewards.events) or abs(scaled) > checks.LARGEST_REWARD:
             self._refit()
+        elif self.failed and self._hearing() != self._heard:
+            self._relearn()
         else:
             self.posterior.update(arm, scaled)
 
+    @single_threaded
     def fail(self, choice: Choice) -> None:
         """The choice gave no reward. It is no observation, and nothing is fitted to it.
 
-        Where the failures of a place outnumber its rewards, each one beyond them counts as the least mean reward so
-        far; elsewhere they were bad luck and count as nothing.
+        Where failures outnumber rewards, each one beyond them counts as the least mean reward so far; elsewhere they
+        were bad luck and count as nothing. Where is the arm; off the arms it is all within 0.15 fitted lengthscales
+        of the point, which gets a third chance: they must outnumber the rewards by more than two.
         """
         checks.needs(isinstance(choice, Choice), "fail", "a kb.Choice", choice)
-        before = len(self._counted_failures())
         self.failed.append(self._place_of(choice))
-        if self.rewards.events and len(self._counted_failures()) > before:
-            self.posterior.update(self.failed[-1], self._worst())
+        if self.rewards.events and self._hearing() != self._heard:
+            self._hear()
 
-    def _counted_failures(self) -> list[Any]:
-        """Of each place those beyond the number of its rewards."""
-        rows = [self.domain.points[place] if self.finite else place for place in self.failed]
-        return [self.failed[number] for number in self.rewards.unmatched(rows)]
+    def _hear(self) -> None:
+        """Learn the newest failure, which alone may be new: it changes nothing of those before it."""
+        self._heard = self._hearing()
+        self.posterior.update(self.failed[-1], self._heard[1])
+
+    def _hearing(self) -> tuple[list[int], float]:
+        """Which failures are to be learnt, and as which reward."""
+        numbers = self._counted_failures() if self.rewards.events else []
+        return numbers, self._worst() if numbers else 0.0
+
+    def _counted_failures(self) -> list[int]:
+        """The numbers of the failures beyond the rewards of their place."""
+        if not self.failed:
+            return []
+        if self.finite:
+            return self.rewards.unmatched([self.domain.points[arm] for arm in self.failed])
+        return self.rewards.unmatched_near(self.failed, np.array(self.posterior.kernel.lengthscale))
 
     @property
     def units(self) -> Standard:
@@ -85,18 +132,23 @@ class Calibrated(IndexPolicy):
         self.calibration = fit.shifted(origin)
         if last.ok and not self.calibration.ok:
             warnings.warn(f"Auto: {self.calibration.message}", NumericsWarning, stacklevel=4)
-        self._relearn()
+        self._relearn(self._kernel())
         self.width = self._width()
+        self._state()
+
+    def _state(self) -> None:
+        """What is played, in words."""
         told = {"width": self.width.rule, "ridge": self.posterior.ridge, "calibration": self.calibration.sentence()}
         self.settings |= told
 
-    def _relearn(self) -> None:
-        """A posterior with the fitted kernel, and all rewards in its units."""
-        self.posterior = unlearnt(self._kernel(), self.domain, self.calibration.signal_ridge)
+    def _relearn(self, kernel: Kernel | None = None) -> None:
+        """A posterior with a kernel newly fitted, or that of the last fit, and all rewards in its units."""
+        self.posterior = unlearnt(kernel or self.posterior.kernel, self.domain, self.calibration.signal_ridge)
         if self.rewards.events:
             self._load(self.rewards.points, self.rewards.counts, self._signal_sums())
-        for place in self._counted_failures() if self.rewards.events else ():
-            self.posterior.update(place, self._worst())
+        self._heard = self._hearing()
+        for number in self._heard[0]:
+            self.posterior.update(self.failed[number], self._heard[1])
 
     def _load(self, rows: Array, counts: Array, sums: Array) -> None:
         if not self.finite:
@@ -144,8 +196,18 @@ class Calibrated(IndexPolicy):
         return np.where(spans > 0, spans, 1.0)
 
 
+def checked_size(*places: Any) -> Any:
+    """The first of some rows, all of numbers of which distances can be taken."""
+    largest = max((float(np.abs(place).max(initial=0.0)) for place in places if place is not None), default=0.0)
+    checks.needs(largest <= LARGEST_COORDINATE, "Auto", f"coordinates of size at most {LARGEST_COORDINATE:g}", largest)
+    return places[0]
+
+
 def unlearnt(kernel: Any, domain: Any, ridge: float) -> Any:
     """The posterior that is cheap to start anew: by the arms played on arms, by the points played elsewhere."""
+    inner = domain.domain if isinstance(domain, Contextual) else domain
+    if isinstance(inner, Arms):
+        checked_size(inner.points)
     return (PoolPosterior if isinstance(domain, Arms) else PointPosterior)(kernel, domain, ridge)
 
 

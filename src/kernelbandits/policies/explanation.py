@@ -12,7 +12,8 @@ from kernelbandits.posterior.truth import lower_root
 from kernelbandits.streams import Streams
 
 COMPARED = 200
-"""The chance of being the best is that among so many rows of the greatest mean + 2 sd."""
+"""The chance of being the best is that among so many rows: the greedy one, those of the greatest mean + 2 sd, and the
+choice in place of the last of them if it is not there."""
 DRAWS = 2000
 OPTIMISM = 2.0
 
@@ -27,23 +28,31 @@ class Explanation:
     weight: float | None
     """w_t as drawn; None where none was."""
     width: float | None
-    """What multiplies w_t sd."""
+    """What multiplied w_t sd when the choice was made."""
     greedy: Any
     """The point of the greatest estimate."""
     greedy_mean: float
     greedy_sd: float
     chance: float
-    """That this choice is the best of those compared, under the posterior; on a box, to within a tenth of R."""
+    """That this choice is the best of those compared, under the posterior; on a box, to within a tenth of R.
+
+    R is the noise scale that a policy was given or has fitted, or sqrt(ridge) where it has none.
+    """
     greedy_chance: float
     compared: int
     """How many points were compared: those that may yet be the best."""
     first: bool = False
     """Whether it was made before anything was known."""
+    pending: int = 0
+    """How many rewards were pending when it was made."""
+    pending_sd: float | None = None
+    """The sd with these imagined, by which it was chosen; None where none were."""
 
     @property
     def bonus(self) -> float | None:
-        """w_t width_t sd: what was added to the estimate."""
-        return None if self.weight is None or self.width is None else self.weight * self.width * self.sd
+        """w_t width_t sd: what was added to the estimate, with the sd that the choice was made by."""
+        sd = self.sd if self.pending_sd is None else self.pending_sd
+        return None if self.weight is None or self.width is None else self.weight * self.width * sd
 
     def sentence(self) -> str:
         """The same in words."""
@@ -54,13 +63,15 @@ class Explanation:
     __str__ = sentence
 
     def _estimate(self) -> str:
-        return f"estimate {self.mean:.4g} with sd {self.sd:.2g}, best with chance {self.chance:.2g}"
+        best = f"best of the {self.compared} compared with chance {self.chance:.2g}"
+        return f"estimate {self.mean:.4g} with sd {self.sd:.2g}, {best}"
 
     def _index(self) -> str:
         if self.weight is None or self.width is None or self.bonus is None:
             return ""
         index = f"{self.mean + self.bonus:.4g}"
-        return f", index {index} = estimate + weight {self.weight:.3g} x width {self.width:.3g} x sd"
+        sd = "sd" if self.pending_sd is None else f"sd {self.pending_sd:.2g} with {self.pending} pending"
+        return f", index {index} = estimate + weight {self.weight:.3g} x width {self.width:.3g} x {sd}"
 
     def _rival(self) -> str:
         """What greed would have done."""
@@ -86,14 +97,21 @@ def short(value: Any) -> str:
 
 
 def chances(mean: Array, covariance: Array, margin: float) -> Array:
-    """P(f(x_i) >= max f - margin), f ~ N(mean, covariance), by simulation with numbers that are always the same."""
+    """P(f(x_i) >= max f - margin), f ~ N(mean, covariance), by simulation with numbers that are always the same.
+
+    Those of a row do not depend on the rows after it.
+    """
     n = len(mean)
     root = lower_root(covariance + np.eye(n) * 1e-10 * max(float(covariance.diagonal().max()), 1e-300), least=0.0)
-    draws = mean + Streams(0).generator(0, 0, n).standard_normal((DRAWS, n)) @ root.T
+    draws = mean + (root @ Streams(0).generator(0, 0, 0).standard_normal((n, DRAWS))).T
     shares: Array = (draws >= draws.max(1, keepdims=True) - margin).mean(0)
     return shares
 
 
-def contenders(mean: Array, sd: Array) -> Indices:
-    """The rows of the greatest mean + 2 sd."""
-    return np.argsort(-(mean + OPTIMISM * sd), kind="stable")[:COMPARED]
+def contenders(mean: Array, sd: Array, here: int) -> Indices:
+    """The greedy row and those of the greatest mean + 2 sd in their order, the last of them or else row `here` last."""
+    hope = mean + OPTIMISM * sd
+    hope[mean.argmax()] = np.inf
+    ranked = np.argsort(-hope, kind="stable")[:COMPARED]
+    last = ranked[-1] if here in ranked else here
+    return np.append(np.sort(ranked[:-1]), last) if len(hope) > COMPARED else np.arange(len(hope))

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from kernelbandits import checks
+from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms
 from kernelbandits.policies.auto import Auto
 from kernelbandits.policies.base import Choice
 from kernelbandits.policies.explanation import Explanation, show
@@ -78,10 +81,14 @@ def optimize(
 
     The objective gets a point x and returns a number. What is no finite number, and an exception, is a failure: it is
     counted, is no observation, and the run goes on. `batch` points at a time are measured by `mapper`, for instance the
-    map of a process pool. `each` is called with every trial. Equal seeds give equal runs.
+    map of a process pool. `each` is called with every trial. Equal seeds give equal runs. A `policy` of this domain
+    goes on from where it is, with the seed that it has.
     """
     checks.needs(callable(objective), "optimize", "an objective to call", objective)
+    checks.needs(callable(mapper), "optimize", "a mapper to call", mapper)
     checks.needs(policy is None or isinstance(policy, Auto), "optimize", "a kb.Auto as policy", policy)
+    fits = policy is None or same_domain(policy.domain, domain)
+    checks.needs(fits, "optimize", "a policy of the same domain", getattr(policy, "domain", None))
     player = Auto(domain, seed=seed) if policy is None else policy
     sizes = checks.whole("optimize", "rounds", rounds), checks.whole("optimize", "batch", batch)
     trials: list[Trial] = []
@@ -92,16 +99,38 @@ def optimize(
     return outcome(player, trials)
 
 
+def same_domain(one: Any, other: Any) -> bool:
+    """Whether the points are the same, in the same order where there is one."""
+    given = other if isinstance(other, (Box, MixedBox, Contextual)) else as_arms(other)
+    if isinstance(one, Arms) and isinstance(given, Arms):
+        return np.array_equal(one.points, given.points)
+    return bool(one == given)
+
+
 def played(objective: Callable[[Any], Any], policy: Auto, rounds: int, batch: int, mapper: Mapper) -> Iterator[Trial]:
     """The trials of the next rounds, those of a batch told before the next one is asked for."""
     left = rounds
     while left:
         start = policy.turn
         choices = policy.batch(min(batch, left))
-        results = mapper(Attempt(objective), [choice.x for choice in choices])
-        for t, (choice, (reward, failure)) in enumerate(zip(choices, results, strict=True), start):
+        for t, (choice, (reward, failure)) in enumerate(measured(Attempt(objective), choices, mapper), start):
             yield told(policy, Trial(t, choice, reward, failure))
         left -= len(choices)
+
+
+def measured(
+    attempt: Attempt, choices: Sequence[Choice], mapper: Mapper
+) -> Iterator[tuple[Choice, tuple[float | None, str]]]:
+    """Each choice with its result, as the results come."""
+    needed = f"a mapper that gives one result for each of {len(choices)} points, in their order"
+    results = mapper(attempt, [choice.x for choice in choices])
+    checks.needs(isinstance(results, Iterable), "optimize", needed, results)
+    number = 0
+    for number, result in enumerate(results, 1):
+        checks.needs(number <= len(choices), "optimize", needed, f"{number} or more")
+        checks.needs(isinstance(result, tuple) and len(result) == 2, "optimize", needed, result)
+        yield choices[number - 1], result
+    checks.needs(number == len(choices), "optimize", needed, number)
 
 
 def told(policy: Auto, trial: Trial) -> Trial:
@@ -123,7 +152,15 @@ class Attempt:
         try:
             return checks.reward(self.objective(copy.copy(x))), ""
         except Exception as error:
-            return None, f"{type(error).__name__}: {error}"
+            return None, reason(error)
+
+
+def reason(error: Exception) -> str:
+    """What an error says, if it can say it."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def outcome(policy: Auto, trials: Sequence[Trial]) -> Outcome:

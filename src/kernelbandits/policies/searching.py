@@ -13,7 +13,7 @@ from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array
 from kernelbandits.domains import Box, Contextual, MixedBox
 from kernelbandits.policies.base import Choice, Policy
-from kernelbandits.policies.explanation import COMPARED, Explanation, chances, contenders
+from kernelbandits.policies.explanation import Explanation, chances, contenders
 from kernelbandits.policies.fields import MIDDLE, Field, Listed, Region, Spot, Surface, field_of, index_of, picked
 from kernelbandits.policies.stationary import lengthscales_of
 from kernelbandits.theory.gains import Term, gain_name, gain_term
@@ -52,6 +52,8 @@ class Surveyed:
         self.prior = posterior.kernel.diagonal(rows)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__} has no {name}")
         return getattr(self._posterior, name)
 
 
@@ -73,7 +75,10 @@ class Searching(Policy):
     def batch(
         self, n: int, t: int, rng: Any, *, pending: Sequence[Choice] = (), context: Any = None, arms: Any = None
     ) -> tuple[Choice, ...]:
-        """The choices of rounds t..t + n - 1, each with those before it pending."""
+        """The choices of rounds t..t + n - 1, each with those before it pending.
+
+        A batch may have an arm or a point more than once: under noise a repeat is a measurement like any other.
+        """
         self._check_round(t)
         size = checks.whole("batch", "n", n)
         chosen = [*checked_choices(pending)]
@@ -109,23 +114,27 @@ class Searching(Policy):
         was played, as that would be in its context.
         """
         checks.needs(isinstance(choice, Choice), "explain", "a kb.Choice", choice)
-        here = self.domain.points[self._place_of(choice)] if self.finite else self._place_of(choice)
+        place = self.domain.points[self._place_of(choice)] if self.finite else self._place_of(choice)
         field = self._field_of(choice, arms)
-        rows = self._compared(here, field)
+        rows = self._compared(place, field)
         mean, sd = self.posterior.at(rows)
-        best = int(mean.argmax())
-        rest = contenders(mean, sd)
-        kept = np.unique([0, best, *rest[: COMPARED - 2]])
-        margin = MARGIN * math.sqrt(self.posterior.ridge) if isinstance(field, Region) else 0.0
+        here, best = int((rows == place).all(1).argmax()), int(mean.argmax())
+        kept = contenders(mean, sd, here)
+        margin = MARGIN * self._noise_scale() if isinstance(field, Region) else 0.0
         shares = chances(mean[kept], self.posterior.covariance(rows[kept]), margin)
         share = dict(zip(kept.tolist(), shares.tolist(), strict=True))
-        estimates = zip(self.units.original(mean[[0, best]]), self.units.spread * sd[[0, best]], strict=True)
+        estimates = zip(self.units.original(mean[[here, best]]), self.units.spread * sd[[here, best]], strict=True)
         (mean_here, sd_here), (mean_best, sd_best) = ((float(m), float(s)) for m, s in estimates)
-        drawn = {name: choice.note.get(name) for name in ("weight", "width")}
-        first = bool(choice.note.get("first"))
-        told = mean_here, sd_here, drawn["weight"], drawn["width"]
+        note = choice.note
+        told = mean_here, sd_here, note.get("weight"), note.get("width")
+        then = bool(note.get("first")), int(note.get("pending", 0)), note.get("sd") if note.get("pending") else None
         greedy = self._shown(rows[best])
-        return Explanation(choice.x, *told, greedy, mean_best, sd_best, share[0], share[best], len(kept), first)
+        return Explanation(choice.x, *told, greedy, mean_best, sd_best, share[here], share[best], len(kept), *then)
+
+    def _noise_scale(self) -> float:
+        """R in the units of the posterior, as the policy was given it; without it sqrt(ridge)."""
+        given: Any = self.settings.get("noise_scale")
+        return float(given) if checks.is_number(given) else math.sqrt(self.posterior.ridge)
 
     def _field_of(self, choice: Choice, arms: Any) -> Field:
         """Where the choice was made; of arms that nobody remembers, those played."""
@@ -135,13 +144,12 @@ class Searching(Policy):
         return Listed(self.posterior.points[:, : self.domain.coordinates], self.domain.context(choice.context))
 
     def _compared(self, here: Array, field: Field) -> Array:
-        """The row of the choice, then what may be better: arms, or the greedy point, a cover and the points played."""
+        """The choice and what may be better: arms, or the greedy point, a cover and the points played; sorted."""
         others = field.survey
         if isinstance(field, Region):
             spot = self._best(index_of(self.posterior, 0.0), field, "lowest", MIDDLE)
             others = np.vstack([spot.row[None], others, self._played(field)])
-        distinct = np.unique(others[(others != here).any(1)], axis=0)
-        return np.vstack([here[None], distinct])
+        return np.unique(np.vstack([here[None], others]), axis=0)
 
     def _shown(self, row: Array) -> Any:
         """The point of a row that kernels see."""

@@ -16,7 +16,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
 from kernelbandits.kernels import Kernel, as_kernel
-from kernelbandits.posterior.truth import Factorisation, Tally
+from kernelbandits.posterior.truth import Factorisation, Tally, told
 
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1 + 1e-6
@@ -112,14 +112,13 @@ class Posterior:
 
     def learn(self, counts: Any, sums: Any) -> None:
         """Everything at once, in place of what was learnt: how often each arm was played and the sum of its rewards."""
-        self.tally = Tally.of(counts, sums)
+        self.tally = Tally.of(*told(counts, sums, len(self.points), least=0))
         played = self.support
         self._ceiling = (ROUNDING * np.minimum(self.prior, self.ridge / np.maximum(self.counts, 1e-300))).tolist()
         self._audited_at = self.tally.events
-        if len(played):
-            exact = self._factorisation(played)
-            self.log_det = self._log_det(exact, played)
-            self._reconcile(exact, played)
+        exact = self._factorisation(played)
+        self.log_det = self._log_det(exact, played)
+        self._reconcile(exact, played)
         self._report_conditioning()
 
     def _checked(self, arm: int, reward: float) -> float:

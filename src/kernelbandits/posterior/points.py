@@ -11,10 +11,12 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, NumericsWarning
+from kernelbandits.domains import Box, MixedBox
+from kernelbandits.domains.box import check_sides
 from kernelbandits.kernels import Kernel, as_kernel, gram, has_adapted, squared_norms
 from kernelbandits.posterior.base import EPS, Health
 from kernelbandits.posterior.growing import GrowingFactor
-from kernelbandits.posterior.truth import Factorisation, Tally
+from kernelbandits.posterior.truth import Factorisation, Tally, told
 
 PROVED = 200
 """A kernel from outside proves itself on so many points of the domain."""
@@ -96,11 +98,17 @@ class PointPosterior:
 
     def learn(self, points: Any, counts: Any, sums: Any) -> None:
         """Everything at once, in place of what was learnt: distinct points, how often played, sums of their rewards."""
-        self.points = self._places("learn", points)
-        self._variances = self.kernel.diagonal(self.points)
-        self._slot = {row.tobytes(): slot for slot, row in enumerate(self.points)}
-        self.tally, self._audited_at = Tally.of(counts, sums), int(np.sum(counts))
-        self._restart(Factorisation.of(self.kernel(self.points, self.points), self.counts, self.sums, self.ridge))
+        rows = self._places("learn", points)
+        number, total = told(counts, sums, len(rows), least=1)
+        slot = {row.tobytes(): place for place, row in enumerate(rows)}
+        checks.needs(len(slot) == len(rows), "learn", "points that are all different", f"{len(rows) - len(slot)} twice")
+        matrix, variances = self.kernel(rows, rows), self.kernel.diagonal(rows)
+        finite = bool(np.isfinite(matrix).all() and np.isfinite(variances).all())
+        checks.needs(finite, str(self.kernel), "finite values", matrix[~np.isfinite(matrix)][:1].tolist())
+        exact = Factorisation.of(matrix, number, total, self.ridge)
+        self.points, self._variances, self._slot = rows, variances, slot
+        self.tally, self._audited_at = Tally.of(number, total), int(number.sum())
+        self._restart(exact)
         self._report_conditioning()
 
     def _restart(self, exact: Factorisation) -> None:
@@ -254,7 +262,10 @@ def over(rises: Array, sd: Array) -> Array:
 
 
 def dimension_of(domain: Any) -> int:
-    """Of a domain, or a whole number as it is."""
+    """Of a domain, or a whole number as it is; a box is one that can be searched."""
+    box = getattr(domain, "domain", domain)
+    if isinstance(box, (Box, MixedBox)):
+        check_sides("a posterior", box)
     return checks.whole("a posterior", "dimension", getattr(domain, "dimension", domain))
 
 

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
+from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
+
+MOST = 2**53
+"""Up to this size every whole number is a float."""
 
 
 class Tally:
@@ -65,6 +69,27 @@ class Tally:
     def played(self) -> Indices:
         """The arms played at least once, in order."""
         return self.counts.nonzero()[0]
+
+
+def told(counts: Any, sums: Any, n: int, least: int) -> tuple[Indices, Array]:
+    """Counts and sums of rewards of n arms or points, checked: no reward may exceed what one by one could be learnt."""
+    number, total = column("counts", counts, n), column("sums", sums, n)
+    whole = bool(((number >= least) & (number == np.rint(number)) & (number <= MOST)).all())
+    checks.needs(whole, "learn", f"whole counts >= {least}", counts)
+    checks.needs(bool(number.any()), "learn", "at least one reward", counts)
+    sound = bool((np.abs(total) <= checks.LARGEST_REWARD * number).all())
+    checks.needs(sound, "learn", f"finite sums of size at most {checks.LARGEST_REWARD:g} for each reward", sums)
+    return number.astype(np.int64), total
+
+
+def column(name: str, values: Any, n: int) -> Array:
+    """A flat array of n numbers."""
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        given = np.empty(0, dtype=object)
+    checks.needs(given.shape == (n,) and given.dtype.kind in "fiu", "learn", f"{n} {name}, all numbers", values)
+    return given.astype(np.float64)
 
 
 def lower_root(matrix: Array, least: float) -> Array:
