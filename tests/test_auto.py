@@ -636,7 +636,7 @@ def test_the_settings_state_what_is_claimed():
     assert practical.settings["claim"] == "none: a practical width"
     assert "nothing is claimed" in practical.settings["width"]
     told = theory.settings
-    numbers = f"R = {told['noise_scale']:.3g} and D = {told['norm_bound']:.3g} signal sd"
+    numbers = f"R = {told['noise_scale']:.3g} (units of the rewards) and D = {told['norm_bound']:.3g} (signal sd)"
     assert told["claim"] == f"conditional: it would hold had kernel, centre, {numbers} been fixed beforehand"
     assert told["width"] == "D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L)"
     assert told["calibration"] == theory.calibration.sentence()
@@ -806,7 +806,7 @@ def test_the_recommended_choice_depends_on_the_context():
     assert rows.recommended(context=[0.9], arms=[[0.1], [0.85]]).x.tolist() == [0.85]
 
 
-@pytest.mark.parametrize("context", [None, [], [1.0, 2.0], [math.nan], "a", 1.0], ids=repr)
+@pytest.mark.parametrize("context", [None, [], [1.0, 2.0], [math.nan], "a", math.inf], ids=repr)
 @pytest.mark.parametrize("name", ["context", "box-context", "rows"])
 def test_a_context_of_the_wrong_size_is_refused_and_changes_nothing(name, context):
     policy = played(kb.Auto(DOMAINS[name]), 4)
@@ -1039,3 +1039,31 @@ def test_a_point_outside_is_refused_and_changes_nothing():
         with pytest.raises(ValueError, match="encode needs a point in Box"):
             call(kb.Choice([9.0, 9.0]))
     assert (policy.rewards.events, policy.failed) == (3, [])
+
+
+def test_bounds_in_a_list_are_not_taken_for_arms():
+    with pytest.raises(ValueError, match="^Auto needs a kb"):
+        kb.Auto([(300, 400), (0, 10)])
+
+
+def test_estimates_and_index_are_in_the_units_of_the_rewards():
+    policy = played(kb.Auto(ARMS), 12)
+    mean, sd = policy.estimates()
+    best = policy.recommended()
+    assert mean.argmax() == best.arm
+    assert (best.note["mean"], best.note["sd"]) == pytest.approx((mean[best.arm], sd[best.arm]), rel=1e-9)
+    np.testing.assert_allclose(policy.index(13, 2.0), mean + 2.0 * policy.width_at(13) * sd, rtol=1e-9)
+    with pytest.raises(ValueError, match="estimates needs arms"):
+        kb.Auto(kb.Box((0.0,), (1.0,))).estimates()
+
+
+def test_a_fresh_policy_says_that_there_are_no_rewards_yet():
+    policy = kb.Auto(ARMS)
+    assert "no rewards yet" in policy.settings["calibration"]
+    assert repr(policy) == f"Auto({ARMS!r}, 0 rewards)"
+
+
+def test_the_claim_of_theory_names_the_failures():
+    policy = played(kb.Auto(ARMS, width="theory"), 9)
+    policy.fail(policy.choice(0))
+    assert policy.settings["claim"].endswith("and 1 choices not failed")

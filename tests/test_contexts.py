@@ -247,9 +247,16 @@ def test_choices_nobody_asked_for():
         assert policy.posterior.events == 1
 
 
+def test_one_number_is_a_context_of_size_one():
+    domain = Contextual(BOX, 1)
+    assert domain.context(0.5).tolist() == domain.context([0.5]).tolist() == [0.5]
+    with pytest.raises(ValueError, match="context of size 2"):
+        Contextual(BOX, 2).context(0.5)
+
+
 # ---------------------------------------------------------------- what is refused
 
-NO_CONTEXT = (None, [], [1.0, 2.0], [math.nan], [math.inf], ["a"], "a", 1.0, [[1.0]], [None], [True], {"c": 1.0})
+NO_CONTEXT = (None, [], [1.0, 2.0], [math.nan], [math.inf], ["a"], "a", math.nan, [[1.0]], [None], [True], {"c": 1.0})
 
 
 @pytest.mark.parametrize("context", NO_CONTEXT, ids=repr)

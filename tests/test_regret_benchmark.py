@@ -333,7 +333,11 @@ def test_a_standard_error_is_that_of_the_mean():
 
 def test_the_goals_name_the_hardest_rival_the_worst_pool_and_the_quickest_rival():
     games = games_of(random_games(np.random.default_rng(2)))
-    overall, worst, quick, share = regret_summary.goals(games)
+    overall, worst, apart, quick, share = regret_summary.goals(games)
+    rest = {
+        name: {p: rows for p, rows in pools.items() if p[:4] not in ("ackl", "levy")} for name, pools in games.items()
+    }
+    assert apart.value == max(pair(rest, "auto", rival).ratio.value for rival in ("skopt", "optuna-tpe"))
     against = [pair(games, "auto", rival) for rival in ("skopt", "optuna-tpe")]
     assert overall.value == max(one.ratio.value for one in against)
     assert worst.value == max(one.worst[1].value for one in against)

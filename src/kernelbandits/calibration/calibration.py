@@ -163,6 +163,8 @@ class Calibration:
 
     def _origin(self) -> str:
         """Where the numbers come from."""
+        if not self.rewards:
+            return "not fitted: no rewards yet"
         if not self.fitted:
             return f"not fitted to the {self.rewards} rewards given: {self.message}"
         origin = f"fitted to {self.rewards} rewards at {self.points} points"

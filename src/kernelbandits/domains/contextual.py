@@ -47,6 +47,8 @@ class Contextual:
         needed = f"a context of size {self.size}, all finite numbers"
         if values is None and self.size == 0:
             return np.empty(0)
+        if self.size == 1 and checks.is_number(values):
+            values = [values]
         good = not isinstance(values, str) and is_flat(values) and len(values) == self.size
         checks.needs(good and all(checks.is_number(value) for value in values), "Contextual", needed, values)
         return frozen(np.array(values, dtype=np.float64))

@@ -10,6 +10,7 @@ import numpy as np
 
 from kernelbandits import checks, widths
 from kernelbandits.calibration import Prior, Refits, Rewards
+from kernelbandits.checks import Array
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.base import Choice
@@ -59,6 +60,8 @@ class Auto(Calibrated):
         seed: int = 0,
         ties: str = "random",
     ) -> None:
+        table = not isinstance(domain, (list, tuple))
+        checks.needs(table, "Auto", "a kb.Box(lower, upper), a MixedBox, kb.Arms(table) or an (n, d) array", domain)
         self.prior, self.shared, self.nu = Prior() if prior is None else prior, shared, nu
         checks.needs(isinstance(self.prior, Prior), "Auto", "a kb.calibration.Prior", prior)
         self.refits = Refits(first=1) if refits is None else refits
@@ -141,9 +144,21 @@ class Auto(Calibrated):
         return Choice(spot.x, spot.arm, self._own_units({**note, "first": 1.0}), field.context)
 
     def recommended(self, *, context: Any = None, arms: Any = None) -> Choice:
-        """The choice of the greatest estimate."""
+        """The choice of the greatest estimate, which its note has."""
         best = self.recommend(context=context, arms=arms)
-        return self.choice(best if arms is None else arms[best], context=context)
+        choice = self.choice(best if arms is None else arms[best], context=context)
+        place = self._place_of(choice)
+        mean, sd = self.posterior.at((self.domain.points[place] if self.finite else place)[None])
+        return replace(choice, note=self._own_units({"mean": float(mean[0]), "sd": float(sd[0])}))
+
+    def estimates(self) -> tuple[Array, Array]:
+        """Mean and sd of f on all arms, in the rewards' own units."""
+        checks.needs(self.finite, "estimates", "arms (posterior.at(rows) and units elsewhere)", self.domain)
+        return self.units.original(self.posterior.mean), self.units.spread * self.posterior.sd
+
+    def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
+        """mean + weight * width_t * sd, in the rewards' own units."""
+        return np.asarray(self.units.original(super().index(t, weight, points)))
 
     def _own_units(self, note: Mapping[str, float]) -> dict[str, float]:
         """Estimates in the rewards' units, and the noise the fit sees."""
@@ -162,8 +177,9 @@ class Auto(Calibrated):
             self.settings["claim"] = "none: a practical width"
             return self.mode
         bound, noise = self._norm_bound(), self.safety * self.calibration.noise_scale
-        constants = f"R = {noise:.3g} and D = {bound:.3g} signal sd"
-        text = f"conditional: it would hold had kernel, centre, {constants} been fixed beforehand"
+        constants = f"R = {noise:.3g} (units of the rewards) and D = {bound:.3g} (signal sd)"
+        failed = f" and {len(self.failed)} choices not failed" if self.failed else ""
+        text = f"conditional: it would hold had kernel, centre, {constants} been fixed beforehand{failed}"
         self.settings |= {"claim": text, "norm_bound": bound, "noise_scale": noise}
         self.settings |= {"delta": self.delta, "safety": self.safety}
         radius = self.safety * self.calibration.signal_noise_scale

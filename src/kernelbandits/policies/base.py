@@ -76,6 +76,9 @@ class Policy:
             self.settings["cover"] = self.domain.origin
         self._said: set[str] = set()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.domain!r}, {self.posterior.events} rewards)"
+
     def ask(self, t: int, rng: Any) -> Choice:
         """The choice of round t (rounds count from 1), drawn from a `Streams` or a numpy Generator."""
         raise NotImplementedError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,7 @@ class Calibrated(IndexPolicy):
         self.failed.append(self._place_of(choice))
         if self.rewards.events and self._hearing() != self._heard:
             self._hear()
+        self.width = self._width()
 
     def _hear(self) -> None:
         """Learn the newest failure, which alone may be new: it changes nothing of those before it."""
@@ -213,7 +215,8 @@ def unlearnt(kernel: Any, domain: Any, ridge: float) -> Any:
 
 def unfitted(prior: Prior, dimension: int, shared: bool, nu: float) -> Calibration:
     """What is believed before the first reward: a fit to one reward is none."""
-    return calibrate(np.zeros((1, dimension)), [1], [0.0], [0.0], prior=prior, shared=shared, nu=nu)
+    fit = calibrate(np.zeros((1, dimension)), [1], [0.0], [0.0], prior=prior, shared=shared, nu=nu)
+    return replace(fit, rewards=0, points=0, message="no rewards yet")
 
 
 def sides(domain: Any) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +78,7 @@ def optimize(
     mapper: Mapper = map,
     each: Callable[[Trial], object] | None = None,
 ) -> Outcome:
-    """Maximise an objective measured with noise: kb.optimize(f, kb.Box((0, 0), (1, 1)), 50).
+    """Maximise an objective measured with noise: kb.optimize(f, kb.Box((0, 0), (1, 1)), 50); return -y to minimise.
 
     The objective gets a point x and returns a number. What is no finite number, and an exception, is a failure: it is
     counted, is no observation, and the run goes on. `batch` points at a time are measured by `mapper`, for instance the
@@ -150,9 +151,13 @@ class Attempt:
 
     def __call__(self, x: Any) -> tuple[float | None, str]:
         try:
-            return checks.reward(self.objective(copy.copy(x))), ""
+            value = self.objective(copy.copy(x))
         except Exception as error:
             return None, reason(error)
+        try:
+            return checks.reward(value), ""
+        except ValueError:
+            return None, f"no finite number: {reprlib.repr(value)}"
 
 
 def reason(error: Exception) -> str:
