@@ -1042,7 +1042,7 @@ def test_a_point_outside_is_refused_and_changes_nothing():
 
 
 def test_bounds_in_a_list_are_not_taken_for_arms():
-    with pytest.raises(ValueError, match="^Auto needs a kb"):
+    with pytest.raises(ValueError, match=r"^Auto needs a kb\.Box"):
         kb.Auto([(300, 400), (0, 10)])
 
 
