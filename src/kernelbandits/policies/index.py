@@ -80,9 +80,8 @@ class IndexPolicy(Searching):
 
     def _weight(self, t: int, randomness: Randomness, posterior: Any) -> float:
         """w_t from its law, which may look at the posterior."""
-        law: Law = self.exploration.source
+        law = self.exploration.law(t, posterior)
         if self.exploration.arguments:
-            law = self.exploration.law(t, posterior)
             self._check_optimism(law)
         weight = law.draw(randomness.uniform("weight", t))
         if not math.isfinite(weight):
