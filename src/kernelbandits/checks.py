@@ -151,6 +151,6 @@ def reward(value: Any) -> float:
         )
         value = as_float(value)
     if not -LARGEST_REWARD <= value <= LARGEST_REWARD:
-        hint = "do not tell a measurement that failed"
+        hint = "a measurement that failed is not told (kb.Auto has fail(choice))"
         raise ValueError(f"tell needs a finite reward of size at most {LARGEST_REWARD:g}, got {value}; {hint}")
     return value  # type: ignore[no-any-return]

@@ -33,7 +33,7 @@ class Box:
         sides = tuple(
             tuple(checks.number("Box", "in every bound", side) for side in bound) for bound in (self.lower, self.upper)
         )
-        checks.needs(len(sides[0]) == len(sides[1]) > 0, "Box", "as many lower as upper bounds", sides)
+        checks.needs(len(sides[0]) == len(sides[1]) > 0, "Box", "as many lower as upper bounds, one at least", sides)
         checks.needs(all(low < high for low, high in zip(*sides, strict=True)), "Box", "lower < upper", sides)
         object.__setattr__(self, "lower", sides[0])
         object.__setattr__(self, "upper", sides[1])
