@@ -1,5 +1,6 @@
 """`python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax` and `... race [--seeds N]`.
 
+`python -m benchmarks durability [--quick] [--skip ...] [--backends ...]` kills, races, crowds and damages.
 `python -m benchmarks regret [--seeds N] [--pools ...] [--contestants ...] [--minutes M]` goes on where it stopped.
 """
 
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import argmax, race, regret, rivals, speed
+from benchmarks import argmax, durability, race, regret, rivals, speed
 
 
 def main() -> None:
@@ -21,8 +22,11 @@ def main() -> None:
     command = commands.add_parser("race", help=race.__doc__)
     command.add_argument("--seeds", type=int, default=race.SEEDS)
     regret.arguments(commands.add_parser("regret", help=regret.__doc__))
+    durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
-    if arguments.command == "regret":
+    if arguments.command == "durability":
+        durability.run(arguments)
+    elif arguments.command == "regret":
         regret.run(arguments)
     elif arguments.command == "rivals":
         rivals.run()

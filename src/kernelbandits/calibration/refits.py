@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from kernelbandits import checks
 
+MANY = 2**53
+"""A number of rewards below it need not be looked at twice."""
+
 
 @dataclass(frozen=True)
 class Refits:
@@ -22,10 +25,20 @@ class Refits:
 
     def due(self, events: int) -> bool:
         """Whether this number of rewards is ceil(first growth^k) for some k."""
-        n = checks.whole("due", "events", events, least=0)
-        if n < self.first:
-            return False
-        steps = math.log(n / self.first) / math.log(self.growth)
-        k = math.floor(steps)
-        about = (near for near in range(max(0, k - 1), k + 2) if (near - steps) * math.log(self.growth) <= 1)
-        return n in {math.ceil(self.first * self.growth**near) for near in about}
+        n = events if type(events) is int and 0 <= events < MANY else checks.whole("due", "events", events, least=0)
+        return n >= self.first and self.after(n - 1) == n
+
+    def after(self, events: int) -> float:
+        """The least ceil(first growth^k) beyond this number of rewards."""
+        steps = math.log(max(1.0, events / self.first)) / math.log(self.growth)
+        k = max(0, math.floor(steps) - 1)
+        while (n := self._number(k)) <= events:
+            k += 1
+        return n
+
+    def _number(self, k: int) -> float:
+        """ceil(first growth^k); infinite where that is beyond all numbers of rewards."""
+        try:
+            return math.ceil(self.first * self.growth**k)
+        except OverflowError:
+            return math.inf

@@ -50,18 +50,27 @@ class Rewards:
 
     def add(self, row: Array, reward: float) -> Before:
         """One reward at a point; what was there before comes back, for `restore`."""
-        points, origin = len(self), self.origin
-        slot = self._slot.setdefault((row + 0.0).tobytes(), points)
-        if slot == points:
-            self._open(row)
+        points, origin, slot = len(self), self.origin, self.slot(row)
         before = Before(slot, points, self._counts[slot], self._sums[slot], self._squares[slot], self.events, origin)
-        self.origin = origin if self.events else reward
+        self.count(slot, reward)
+        return before
+
+    def slot(self, row: Array) -> int:
+        """The place of a point, a new one at need."""
+        slot = self._slot.setdefault((row + 0.0).tobytes(), len(self._rows))
+        if slot == len(self._rows):
+            self._open(row)
+        return slot
+
+    def count(self, slot: int, reward: float) -> None:
+        """One reward more at the point in this place."""
+        if not self.events:
+            self.origin = reward
         difference = reward - self.origin
         self._counts[slot] += 1
         self._sums[slot] += difference
         self._squares[slot] += difference**2
         self.events += 1
-        return before
 
     def restore(self, before: Before) -> None:
         """Undo the last reward added, to the last digit."""

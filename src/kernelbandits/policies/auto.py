@@ -15,7 +15,8 @@ from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.base import Choice
 from kernelbandits.policies.calibrated import Calibrated, checked_size, unfitted, unlearnt
-from kernelbandits.policies.fields import Field, Listed, field_of
+from kernelbandits.policies.fields import Field, Listed, among, field_of
+from kernelbandits.policies.offer import Offer
 from kernelbandits.policies.openings import OPENINGS, opening
 from kernelbandits.policies.searching import Ahead, checked_choices
 from kernelbandits.streams import Randomness, Streams, as_randomness
@@ -87,8 +88,12 @@ class Auto(Calibrated):
         pending: Sequence[Choice] = (),
         context: Any = None,
         arms: Any = None,
+        costs: Any = None,
     ) -> Choice:
-        """The choice of round t; without arguments that of the next round, with the randomness of the policy's seed."""
+        """The choice of round t; without arguments that of the next round, with the randomness of the policy's seed.
+
+        With `costs` the first choices are among the arms that cost no more than the median of those allowed.
+        """
         turn = self.turn + len(checked_choices(pending)) if t is None else t
         randomness = as_randomness(self.streams if rng is None else rng)
         self._check_round(turn)
@@ -96,8 +101,8 @@ class Auto(Calibrated):
         if not self.finite:
             checked_size(field.context, arms)
         if not self.rewards.events or self.rewards.events + len(checked_choices(pending)) < self.first:
-            return self._first(turn, randomness, self._ahead(pending), field, pending)
-        choice = super().ask(turn, randomness, pending=pending, context=context, arms=arms)
+            return self._first(turn, randomness, field, pending, self._offer(arms, costs))
+        choice = super().ask(turn, randomness, pending=pending, context=context, arms=arms, costs=costs)
         return replace(choice, note=self._own_units(choice.note))
 
     def _search(self, t: int, randomness: Randomness, ahead: Ahead, field: Field) -> Choice:
@@ -124,29 +129,35 @@ class Auto(Calibrated):
         pending: Sequence[Choice] = (),
         context: Any = None,
         arms: Any = None,
+        costs: Any = None,
     ) -> tuple[Choice, ...]:
         """The choices of rounds t..t + n - 1, without arguments those of the next n, each with those before pending."""
         turn = self.turn + len(checked_choices(pending)) if t is None else t
-        return super().batch(n, turn, self.streams if rng is None else rng, pending=pending, context=context, arms=arms)
+        streams = self.streams if rng is None else rng
+        return super().batch(n, turn, streams, pending=pending, context=context, arms=arms, costs=costs)
 
     @property
     def turn(self) -> int:
         """The next round: every reward and every failure was one."""
         return 1 + self.rewards.events + len(self.failed)
 
-    def _first(self, t: int, randomness: Randomness, ahead: Ahead, field: Field, pending: Sequence[Choice]) -> Choice:
-        """Before anything is known: about the middle, then far from what was tried."""
+    def _first(
+        self, t: int, randomness: Randomness, field: Field, pending: Sequence[Choice], offer: Offer | None
+    ) -> Choice:
+        """Before anything is known: about the middle, then far from what was tried; of what costs little."""
+        field = among(self.domain, offer.cheaper) if offer else field
         places = [*self.failed, *(self._place_of(choice) for choice in pending)]
         tried = [*self.rewards.points, *(self.domain.points[place] if self.finite else place for place in places)]
         sides = self._spans()[: field.survey.shape[1] - (0 if field.context is None else len(field.context))]
         spot = opening(field, np.array(tried), sides, t, randomness, self.opening)
-        note = self._choice(spot, field, ahead.posterior, {}).note
+        cost = offer.cost(spot.arm) if offer else {}
+        note = self._choice(spot, field, self._ahead(pending).posterior, cost).note
         return Choice(spot.x, spot.arm, self._own_units({**note, "first": 1.0}), field.context)
 
     def recommended(self, *, context: Any = None, arms: Any = None) -> Choice:
         """The choice of the greatest estimate, which its note has."""
         best = self.recommend(context=context, arms=arms)
-        choice = self.choice(best if arms is None else arms[best], context=context)
+        choice = self.choice(best if self.finite or arms is None else arms[best], context=context)
         place = self._place_of(choice)
         mean, sd = self.posterior.at((self.domain.points[place] if self.finite else place)[None])
         return replace(choice, note=self._own_units({"mean": float(mean[0]), "sd": float(sd[0])}))

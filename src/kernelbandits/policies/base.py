@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,13 +85,23 @@ class Policy:
 
     def tell(self, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice; a refused one changes nothing."""
+        place = self._told(choice)
+        self._learn(place, checks.reward(reward), choice.note)
+
+    def learn_all(self, pairs: Sequence[tuple[Choice, float]]) -> None:
+        """Learn many rewards: the state is that of telling them one after the other, bit by bit.
+
+        A pair that `tell` would refuse is refused in its place, in the same words; those before it are learnt.
+        """
+        for choice, reward in checked_pairs(pairs):
+            self.tell(choice, reward)
+
+    def _told(self, choice: Choice) -> Any:
+        """Where the reward of a choice belongs, if it is one with a note."""
         checks.needs(isinstance(choice, Choice), "tell", "a kb.Choice (policy.choice(arm) makes one)", choice)
         if type(choice.note) is not dict:
             checks.needs(isinstance(choice.note, Mapping), "tell", "a note of names and numbers", choice.note)
-        arm = choice.arm
-        if not self.finite or type(arm) is not int or not 0 <= arm < len(self.domain):
-            arm = self._place_of(choice)
-        self._learn(arm, checks.reward(reward), choice.note)
+        return self._place_of(choice)
 
     def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:
         """What a checked reward changes; an arm is its number, a point of a box the row that kernels see."""
@@ -117,6 +127,8 @@ class Policy:
         return self._arm_of(choice) if self.finite else row_of(self.domain, choice.x, choice.context)
 
     def _arm_of(self, choice: Choice) -> int:
+        if type(choice.arm) is int and 0 <= choice.arm < len(self.domain):
+            return choice.arm
         if choice.arm is not None:
             return int(self.choice(choice.arm).arm or 0)
         point = checks.points("tell", [choice.x])[0]
@@ -170,6 +182,14 @@ class Policy:
         """k(x, x) of all arms, of a box those of its cover, beside a context those known before it."""
         cover = getattr(self.domain, "cover", None)
         return self.posterior.kernel.diagonal(cover().points) if cover else self.posterior.prior
+
+
+def checked_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
+    """The pairs one by one, each checked in its turn."""
+    checks.needs(isinstance(pairs, Sequence), "learn_all", "a list of pairs (choice, reward)", pairs)
+    for pair in pairs:
+        checks.needs(isinstance(pair, tuple) and len(pair) == 2, "learn_all", "pairs (choice, reward)", pair)
+        yield pair
 
 
 class Maximiser(Policy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Stand
 from kernelbandits.checks import Array, NumericsWarning
 from kernelbandits.domains import Arms, Category, Contextual
 from kernelbandits.kernels import RBF, Kernel, Matern
-from kernelbandits.policies.base import Choice
+from kernelbandits.policies.base import Choice, checked_pairs
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.posterior import PointPosterior, PoolPosterior
 from kernelbandits.threads import single_threaded
@@ -49,20 +49,75 @@ class Calibrated(IndexPolicy):
         """The width that belongs to the fit."""
         raise NotImplementedError
 
-    def tell(self, choice: Choice, reward: float) -> None:
-        """Learn the reward of a choice; a refused one changes nothing."""
-        if self.finite and isinstance(choice, Choice):
-            self._place_of(choice)
-        super().tell(choice, reward)
+    @single_threaded
+    def learn_all(self, pairs: Sequence[tuple[Choice, float]]) -> None:
+        """Learn many rewards: the state is that of telling them one after the other, bit by bit.
+
+        A fit starts the posterior anew from all rewards so far, so only the rewards after the last fit are learnt one
+        by one. With failures among the choices, which may be learnt again at any reward, all of them are.
+        """
+        if self.failed:
+            super().learn_all(pairs)
+            return
+        waiting: list[tuple[Any, float]] = []
+        room = self._room()
+        try:
+            for choice, reward in checked_pairs(pairs):
+                waiting.append((self._told(choice), checks.reward(reward)))
+                if len(waiting) >= room or self._is_beyond(waiting[-1][1]):
+                    self._learn_fitted(waiting)
+                    room = self._room()
+        finally:
+            self._learn_each(waiting)
+
+    def _room(self) -> float:
+        """The number of rewards up to that of the next fit."""
+        return self.refits.after(self.rewards.events) - self.rewards.events
+
+    def _learn_fitted(self, waiting: list[tuple[Any, float]]) -> None:
+        """All that waits, the last of it with a fit."""
+        *earlier, (arm, reward) = waiting
+        waiting.clear()
+        self._count(earlier)
+        self._learn(arm, reward, {})
+
+    def _learn_each(self, waiting: list[tuple[Any, float]]) -> None:
+        """All that waits, one by one in the units of the last fit; what stops that starts the posterior anew."""
+        self._count(waiting)
+        try:
+            for arm, reward in waiting:
+                self.posterior.update(arm, self.units.standardise(reward))
+        except BaseException:
+            self._relearn()
+            raise
+
+    def _count(self, rewards: Sequence[tuple[Any, float]]) -> None:
+        if not self.finite:
+            for row, reward in rewards:
+                self.rewards.add(row, reward)
+            return
+        slots: dict[int, int] = {}
+        for arm, reward in rewards:
+            if arm not in slots:
+                slots[arm] = self.rewards.slot(self.domain.points[arm])
+            self.rewards.count(slots[arm], reward)
+
+    def _told(self, choice: Choice) -> Any:
+        """The place, and on arms the point must be that of the number."""
+        place = super()._told(choice)
+        return self._same_point(choice, place) if self.finite else place
 
     def _place_of(self, choice: Choice) -> Any:
         """An arm's number, whose point is that of the choice, or the row of a point, no number of it beyond reason."""
         place = super()._place_of(choice)
-        if not self.finite:
-            return checked_size(place)
-        same = choice.x is None or choice.arm is None or np.array_equal(choice.x, self.domain.points[place])
-        checks.needs(same, "tell", f"the point of arm {choice.arm} with its number", choice.x)
-        return place
+        return self._same_point(choice, place) if self.finite else checked_size(place)
+
+    def _same_point(self, choice: Choice, arm: int) -> int:
+        """The arm, if the choice has its point or none."""
+        same = choice.x is None or choice.arm is None or equal_points(choice.x, self.domain.points[arm])
+        if not same:
+            checks.needs(same, "tell", f"the point of arm {choice.arm} with its number", choice.x)
+        return arm
 
     @single_threaded
     def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:
@@ -80,13 +135,16 @@ class Calibrated(IndexPolicy):
 
     def _follow(self, arm: Any, reward: float) -> None:
         """Fit again when that is due or the reward is beyond all scales, relearn when failures count otherwise."""
-        scaled = self.units.standardise(reward)
-        if self.refits.due(self.rewards.events) or abs(scaled) > checks.LARGEST_REWARD:
+        if self.refits.due(self.rewards.events) or self._is_beyond(reward):
             self._refit()
         elif self.failed and self._hearing() != self._heard:
             self._relearn()
         else:
-            self.posterior.update(arm, scaled)
+            self.posterior.update(arm, self.units.standardise(reward))
+
+    def _is_beyond(self, reward: float) -> bool:
+        """Whether the units of the last fit are too small for a reward."""
+        return bool(abs(self.units.standardise(reward)) > checks.LARGEST_REWARD)
 
     @single_threaded
     def fail(self, choice: Choice) -> None:
@@ -196,6 +254,13 @@ class Calibrated(IndexPolicy):
         unseen = np.ones(self.domain.dimension - len(known) - len(seen))
         spans = np.concatenate([known, seen, unseen])
         return np.where(spans > 0, spans, 1.0)
+
+
+def equal_points(x: Any, point: Array) -> bool:
+    """Whether all numbers are equal; the same bytes are."""
+    if type(x) is np.ndarray and x.dtype == point.dtype and x.shape == point.shape and x.tobytes() == point.tobytes():
+        return True
+    return np.array_equal(x, point)
 
 
 def checked_size(*places: Any) -> Any:

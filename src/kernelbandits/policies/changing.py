@@ -97,8 +97,8 @@ class RGPUCB(IndexPolicy):
         return self._forgotten + self.posterior.log_det
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
-        field_of(self.domain, context, arms)
-        return int(self.latest.mean.argmax())
+        field: Any = field_of(self.domain, context, arms)
+        return field.greatest(self.latest.mean)
 
 
 def noise_variance(owner: str, noise_scale: float) -> float:

@@ -188,13 +188,22 @@ class MVR(Searching):
         checks.needs(self.finite, "index", "a finite set of arms", self.domain)
         return self.posterior.sd
 
-    def ask(self, t: int, rng: Any, *, pending: Sequence[Choice] = (), context: Any = None, arms: Any = None) -> Choice:
+    def ask(
+        self,
+        t: int,
+        rng: Any,
+        *,
+        pending: Sequence[Choice] = (),
+        context: Any = None,
+        arms: Any = None,
+        costs: Any = None,
+    ) -> Choice:
         self._check_round(t)
-        tie, ahead = as_randomness(rng).uniform("tie", t), self._ahead(pending)
-        field, posterior = field_of(self.domain, context, arms), ahead.posterior
+        offer, ahead, field = self._offer(arms, costs), self._ahead(pending), field_of(self.domain, context, arms)
+        tie, posterior = as_randomness(rng).uniform("tie", t), ahead.posterior
         if self.finite:
             sd = posterior.sd
-            arm = argmax(sd, self.ties, tie)
+            arm = offer.best(sd, sd, self.ties, tie) if offer else argmax(sd, self.ties, tie)
             note = {"index": float(sd[arm]), "mean": float(self.posterior.mean[arm]), "sd": float(sd[arm])}
             return Choice(self.domain.points[arm], arm, note | ahead.note)
         spot = self._best(Spread(posterior), field, self.ties, tie)

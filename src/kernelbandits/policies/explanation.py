@@ -97,15 +97,21 @@ def short(value: Any) -> str:
 
 
 def chances(mean: Array, covariance: Array, margin: float) -> Array:
-    """P(f(x_i) >= max f - margin), f ~ N(mean, covariance), by simulation with numbers that are always the same.
+    """P(f(x_i) >= max f - margin), f ~ N(mean, covariance), by simulation."""
+    draws = simulated(mean, covariance)
+    shares: Array = (draws >= draws.max(1, keepdims=True) - margin).mean(0)
+    return shares
+
+
+def simulated(mean: Array, covariance: Array) -> Array:
+    """(DRAWS, n): f ~ N(mean, covariance), with numbers that are always the same.
 
     Those of a row do not depend on the rows after it.
     """
     n = len(mean)
     root = lower_root(covariance + np.eye(n) * 1e-10 * max(float(covariance.diagonal().max()), 1e-300), least=0.0)
-    draws = mean + (root @ Streams(0).generator(0, 0, 0).standard_normal((n, DRAWS))).T
-    shares: Array = (draws >= draws.max(1, keepdims=True) - margin).mean(0)
-    return shares
+    draws: Array = mean + (root @ Streams(0).generator(0, 0, 0).standard_normal((n, DRAWS))).T
+    return draws
 
 
 def contenders(mean: Array, sd: Array, here: int) -> Indices:

@@ -9,10 +9,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from kernelbandits import checks
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, argmax, maximise
 from kernelbandits.domains.box import one_row as point_of
 from kernelbandits.kernels import Kernel
+from kernelbandits.policies.offer import numbers_of
 from kernelbandits.streams import Randomness
 
 MIDDLE = 0.5
@@ -107,6 +108,8 @@ class Listed:
 
     rows: Array
     context: Array | None
+    numbers: Indices | None = None
+    """Which arms of the domain they are, where they are not all of them."""
 
     @property
     def survey(self) -> Array:
@@ -119,13 +122,20 @@ class Listed:
         arm = argmax(values, ties, u)
         return self.spot(arm, {"index": float(values[arm])})
 
+    def greatest(self, values: Array) -> int:
+        """The number of the arm of the greatest value, the lowest on ties; the values are those of the whole domain."""
+        if self.numbers is None:
+            return int(values.argmax())
+        return int(self.numbers[values[self.numbers].argmax()])
+
     def drawn(self, randomness: Randomness, t: int) -> Spot:
         """Every row with the same chance."""
         return self.spot(int(randomness.uniform("tie", t) * len(self.rows)))
 
-    def spot(self, arm: int, found: dict[str, float] | None = None) -> Spot:
-        """The arm of this number."""
-        return Spot(self.rows[arm], arm, self.survey[arm], found or {})
+    def spot(self, place: int, found: dict[str, float] | None = None) -> Spot:
+        """The arm in this place."""
+        arm = place if self.numbers is None else int(self.numbers[place])
+        return Spot(self.rows[place], arm, self.survey[place], found or {})
 
 
 @dataclass(frozen=True)
@@ -184,11 +194,13 @@ def within(lengths: Array, box: Box | MixedBox) -> Array:
 
 
 def field_of(domain: Any, context: Any, arms: Any) -> Field:
-    """Where the round is played: in all of the domain, or among the arms that came with the round."""
+    """Where the round is played: in all of the domain, among those of its arms, or among arms that came with it."""
     if not isinstance(domain, Contextual):
         checks.needs(context is None, "ask", f"no context on {domain}; kb.Contextual(domain, size) has one", context)
+        if isinstance(domain, Arms):
+            return Listed(domain.points, None) if arms is None else among(domain, numbers_of(arms, len(domain)))
         checks.needs(arms is None, "ask", f"no arms on {domain}; they come to kb.Contextual(d, size)", arms)
-        return Listed(domain.points, None) if isinstance(domain, Arms) else Region(domain, None)
+        return Region(domain, None)
     given = domain.context(context)
     if checks.is_whole(domain.domain):
         checks.needs(arms is not None, "ask", f"the arms of the round, an (n, {domain.domain}) array", arms)
@@ -196,6 +208,11 @@ def field_of(domain: Any, context: Any, arms: Any) -> Field:
     checks.needs(arms is None, "ask", f"no arms on {domain}; they come to kb.Contextual(d, size)", arms)
     inner = domain.domain
     return Listed(inner.points, given) if isinstance(inner, Arms) else Region(inner, given)
+
+
+def among(domain: Arms, numbers: Indices) -> Listed:
+    """Some of the arms."""
+    return Listed(domain.points[numbers], None, numbers)
 
 
 def is_open(owner: str, domain: Any, searches: bool) -> bool:

@@ -32,9 +32,19 @@ class UniformRandom(Searching):
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         self.settings |= {"exploration": f"uniform over the {'arms' if self.finite else 'domain'}", "gain": "none"}
 
-    def ask(self, t: int, rng: Any, *, pending: Sequence[Choice] = (), context: Any = None, arms: Any = None) -> Choice:
+    def ask(
+        self,
+        t: int,
+        rng: Any,
+        *,
+        pending: Sequence[Choice] = (),
+        context: Any = None,
+        arms: Any = None,
+        costs: Any = None,
+    ) -> Choice:
         """What is pending does not matter, but it must be choices."""
         self._check_round(t)
+        self._check_costs(costs)
         checked_choices(pending)
         field = field_of(self.domain, context, arms)
         spot = field.drawn(as_randomness(rng), t)

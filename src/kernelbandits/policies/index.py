@@ -33,6 +33,7 @@ class IndexPolicy(Searching):
 
     width: Width
     exploration: Exploration
+    weighs_costs = True
 
     def _set(self, width: Width, exploration: Any, **settings: Any) -> None:
         self.width = width
@@ -54,20 +55,33 @@ class IndexPolicy(Searching):
         """a_t + sqrt(b_t + c_t L), L of what was learnt so far."""
         return self.width(t, self.posterior.log_det)
 
-    def ask(self, t: int, rng: Any, *, pending: Sequence[Choice] = (), context: Any = None, arms: Any = None) -> Choice:
-        """Algorithm 1, lines 3-5: draw w_t, play the maximiser of the index."""
+    def ask(
+        self,
+        t: int,
+        rng: Any,
+        *,
+        pending: Sequence[Choice] = (),
+        context: Any = None,
+        arms: Any = None,
+        costs: Any = None,
+    ) -> Choice:
+        """Algorithm 1, lines 3-5: draw w_t, play the maximiser of the index over the arms that the round offers."""
         self._check_round(t)
         randomness, posterior = as_randomness(rng), self.posterior
         ahead = None if type(pending) is tuple and not pending else self._ahead(pending)
-        if not self.finite or context is not None or arms is not None:
+        offer = None if arms is None and costs is None else self._offer(arms, costs)
+        if not self.finite or context is not None:
             return self._search(t, randomness, ahead or self._ahead(()), field_of(self.domain, context, arms))
         weight = self._weight(t, randomness, ahead.posterior if ahead else posterior)
         tie = randomness.uniform("tie", t)
         width, sd = self.width_at(t), (ahead.posterior if ahead else posterior).sd
         if ahead:
             width *= ahead.inflation
-        arm = argmax(posterior.mean + (weight * width) * sd, self.ties, tie)
+        index = posterior.mean + (weight * width) * sd
+        arm = offer.best(index, posterior.mean, self.ties, tie) if offer else argmax(index, self.ties, tie)
         note = {"weight": weight, "width": width, "mean": posterior.mean.item(arm), "sd": sd.item(arm)}
+        if offer:
+            note |= offer.cost(arm)
         return Choice(self.domain.points[arm], arm, note | ahead.note if ahead else note)
 
     def _search(self, t: int, randomness: Randomness, ahead: Ahead, field: Field) -> Choice:

@@ -18,7 +18,10 @@ from kernelbandits.widths import Width
 
 
 class EverySecondRandom(IndexPolicy):
-    """Odd rounds play the greatest index, even rounds any arm with the same chance; both are rounds of the game."""
+    """Odd rounds play the greatest index, even rounds any arm with the same chance; both are rounds of the game.
+
+    What arms cost counts in odd rounds only.
+    """
 
     def __init__(self, domain: Any, kernel: Any, *, noise_scale: float, ties: str) -> None:
         scale = checks.scale(type(self).__name__, "noise_scale", noise_scale)
@@ -31,13 +34,23 @@ class EverySecondRandom(IndexPolicy):
         index = super().index(t, weight, points)
         return index if t % 2 else np.zeros_like(index)
 
-    def ask(self, t: int, rng: Any, *, pending: Sequence[Choice] = (), context: Any = None, arms: Any = None) -> Choice:
+    def ask(
+        self,
+        t: int,
+        rng: Any,
+        *,
+        pending: Sequence[Choice] = (),
+        context: Any = None,
+        arms: Any = None,
+        costs: Any = None,
+    ) -> Choice:
         self._check_round(t)
         if t % 2:
-            return super().ask(t, rng, pending=pending, context=context, arms=arms)
-        ahead, field = self._ahead(pending), field_of(self.domain, context, arms)
+            return super().ask(t, rng, pending=pending, context=context, arms=arms, costs=costs)
+        offer, ahead, field = self._offer(None, costs), self._ahead(pending), field_of(self.domain, context, arms)
         spot, note = field.drawn(as_randomness(rng), t), {"random": 1.0, "weight": 0.0} | ahead.note
-        return self._choice(spot, field, ahead.posterior, note)
+        cost = offer.cost(spot.arm) if offer else {}
+        return self._choice(spot, field, ahead.posterior, note | cost)
 
 
 class GPUCBPlus(EverySecondRandom):

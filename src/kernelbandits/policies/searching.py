@@ -15,6 +15,7 @@ from kernelbandits.domains import Box, Contextual, MixedBox
 from kernelbandits.policies.base import Choice, Policy
 from kernelbandits.policies.explanation import Explanation, chances, contenders
 from kernelbandits.policies.fields import MIDDLE, Field, Listed, Region, Spot, Surface, field_of, index_of, picked
+from kernelbandits.policies.offer import Offer
 from kernelbandits.policies.stationary import lengthscales_of
 from kernelbandits.theory.gains import Term, gain_name, gain_term
 from kernelbandits.threads import single_threaded
@@ -67,23 +68,54 @@ class Searching(Policy):
     searches = True
     foresees = True
     """Whether rewards may be pending; a rule that forgets cannot imagine one without forgetting another."""
+    weighs_costs = False
+    """Whether it takes what arms cost."""
 
-    def ask(self, t: int, rng: Any, *, pending: Sequence[Choice] = (), context: Any = None, arms: Any = None) -> Choice:
-        """The choice of round t, beside a context and among the arms of the round where the domain has them."""
+    def ask(
+        self,
+        t: int,
+        rng: Any,
+        *,
+        pending: Sequence[Choice] = (),
+        context: Any = None,
+        arms: Any = None,
+        costs: Any = None,
+    ) -> Choice:
+        """The choice of round t, beside a context and among the arms of the round where the domain has them.
+
+        On a finite domain `arms` are the numbers of the arms that may be played in this round, in any order, and the
+        choice is the maximiser of the same index over them. A choice keeps its number in the whole domain. Where a
+        band holds on all arms in all rounds at once and the rule plays its upper end, the proof of its regret is one
+        round at a time: it stands against the best arm allowed in each round, if what is allowed does not depend on
+        rewards to come. Bounds of rules that draw a weight or a function, eliminate arms or reduce variance are stated
+        for all arms only, and nothing is claimed of them here.
+
+        `costs` has one cost > 0 for each arm of the domain: what may be gained over the greatest estimate is divided
+        by it (`offer.per_cost`; no guarantee). Rules that do not take them (`weighs_costs`) refuse them.
+        """
         raise NotImplementedError
 
     def batch(
-        self, n: int, t: int, rng: Any, *, pending: Sequence[Choice] = (), context: Any = None, arms: Any = None
+        self,
+        n: int,
+        t: int,
+        rng: Any,
+        *,
+        pending: Sequence[Choice] = (),
+        context: Any = None,
+        arms: Any = None,
+        costs: Any = None,
     ) -> tuple[Choice, ...]:
         """The choices of rounds t..t + n - 1, each with those before it pending.
 
-        A batch may have an arm or a point more than once: under noise a repeat is a measurement like any other.
+        All have the same context, arms and costs. A batch may have an arm or a point more than once: under noise a
+        repeat is a measurement like any other.
         """
         self._check_round(t)
         size = checks.whole("batch", "n", n)
         chosen = [*checked_choices(pending)]
         for number in range(size):
-            chosen.append(self.ask(t + number, rng, pending=chosen, context=context, arms=arms))
+            chosen.append(self.ask(t + number, rng, pending=chosen, context=context, arms=arms, costs=costs))
         return tuple(chosen[-size:])
 
     def choice(self, arm: Any, *, context: Any = None) -> Choice:
@@ -94,10 +126,13 @@ class Searching(Policy):
         return Choice(*picked(self.domain, arm))
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
-        """The arm of the greatest estimate, the lowest on ties, or the point of a box: the answer if the game ended."""
-        if self.finite and context is None and arms is None:
-            return super().recommend()
+        """The arm of the greatest estimate, the lowest on ties, or the point of a box: the answer if the game ended.
+
+        On a finite domain `arms` are the numbers of those to choose among.
+        """
         field = field_of(self.domain, context, arms)
+        if self.finite and isinstance(field, Listed):
+            return field.greatest(self.posterior.mean)
         spot = self._best(index_of(self.posterior, 0.0), field, "lowest", MIDDLE)
         return spot.x if spot.arm is None else spot.arm
 
@@ -171,6 +206,18 @@ class Searching(Policy):
         checks.needs(information <= MOST_INFORMATION, "ask", bound, information)
         inflation = math.exp(information)
         return Ahead(imagined, inflation, {"pending": float(len(pending)), "inflation": inflation})
+
+    def _offer(self, arms: Any, costs: Any) -> Offer | None:
+        """What the round offers of a finite domain, where anything is said of it."""
+        if arms is None and costs is None:
+            return None
+        self._check_costs(costs)
+        return Offer.of(len(self.domain), arms, costs) if self.finite else None
+
+    def _check_costs(self, costs: Any) -> None:
+        if costs is not None:
+            taken = self.weighs_costs and self.finite
+            checks.needs(taken, "ask", f"no costs for {type(self).__name__} on {self.domain}", costs)
 
     @single_threaded
     def _best(self, surface: Surface, field: Field, ties: str, u: float) -> Spot:

@@ -41,6 +41,7 @@ class GPTS(Searching):
     """
 
     posterior: ArmPosterior
+    weighs_costs = True
 
     def __init__(
         self,
@@ -86,26 +87,38 @@ class GPTS(Searching):
         """v_t, times exp(I) of what is pending."""
         return self.width(t, self.posterior.log_det) * ahead.inflation
 
-    def ask(self, t: int, rng: Any, *, pending: Sequence[Choice] = (), context: Any = None, arms: Any = None) -> Choice:
+    def ask(
+        self,
+        t: int,
+        rng: Any,
+        *,
+        pending: Sequence[Choice] = (),
+        context: Any = None,
+        arms: Any = None,
+        costs: Any = None,
+    ) -> Choice:
         self._check_round(t)
         randomness, ahead = as_randomness(rng), self._ahead(pending)
-        tie = randomness.uniform("tie", t)
-        if not self.finite or context is not None or arms is not None:
-            return self._search(t, tie, randomness, ahead, field_of(self.domain, context, arms))
-        n, posterior = len(self.domain), ahead.posterior
+        offer = self._offer(arms, costs)
+        if not self.finite or context is not None:
+            return self._search(t, randomness, ahead, field_of(self.domain, context, arms))
+        tie, n, posterior = randomness.uniform("tie", t), len(self.domain), ahead.posterior
         normals = randomness.normal("sample", t, 2 * n)
         sample = self._sample(t, normals[:n], normals[n:], ahead)
-        arm = argmax(sample, self.ties, tie)
+        arm = offer.best(sample, self.posterior.mean, self.ties, tie) if offer else argmax(sample, self.ties, tie)
         note = {
             "sample": float(sample[arm]),
             "width": self._scale(t, ahead),
             "mean": float(self.posterior.mean[arm]),
             "sd": float(posterior.sd[arm]),
         }
+        if offer:
+            note |= offer.cost(arm)
         return Choice(self.domain.points[arm], arm, note | ahead.note)
 
-    def _search(self, t: int, tie: float, randomness: Randomness, ahead: Ahead, field: Field) -> Choice:
+    def _search(self, t: int, randomness: Randomness, ahead: Ahead, field: Field) -> Choice:
         """The maximiser of a path."""
+        tie = randomness.uniform("tie", t)
         drawn = self._path(t, randomness, ahead)
         spot = self._best(drawn, field, self.ties, tie)
         note = {"sample": spot.found["index"], "width": drawn.scale}

@@ -88,7 +88,8 @@ class Posterior:
         reward = self._checked(arm, reward)
         column = self._column(arm)
         variance = float(column[arm])
-        suspicious = not 0.0 <= variance <= self._ceiling[arm] or not self.variance.min() >= self._floor
+        least = self.variance[self.variance.argmin()]
+        suspicious = not 0.0 <= variance <= self._ceiling[arm] or not least >= self._floor
         if not variance > 0:
             self._clamps += variance < 0
             variance, column = 0.0, np.zeros_like(column)
@@ -103,12 +104,17 @@ class Posterior:
 
     def imagined(self, arms: Sequence[int]) -> Self:
         """The same estimate, with the variances as if these arms had been played: each is told its own mean."""
-        shared = (self.kernel, self.points, self.prior)
-        other = copy.deepcopy(self, {id(part): part for part in shared})
+        other = self._copy()
         for arm in arms:
             other._checked(arm, 0.0)
             other.update(arm, float(other.mean[arm]))
         return other
+
+    def _copy(self) -> Self:
+        """Another in the same state, which shares what never changes; lists and dictionaries hold numbers only."""
+        parts: dict[int, Any] = {id(part): part for part in (self.kernel, self.points, self.prior)}
+        parts |= {id(part): part.copy() for part in vars(self).values() if isinstance(part, (list, dict))}
+        return copy.deepcopy(self, parts)
 
     def learn(self, counts: Any, sums: Any) -> None:
         """Everything at once, in place of what was learnt: how often each arm was played and the sum of its rewards."""

@@ -49,7 +49,9 @@ class PoolPosterior(Posterior):
 
     def _downdate(self, arm: int, scaled: Array, evidence: float) -> None:
         m = len(self._slot)
-        self._core[:m, :m] += np.outer(self._coordinates, self._coordinates) / evidence
+        square = np.dot(self._coordinates[:, None], self._coordinates[None])
+        square /= evidence
+        self._core[:m, :m] += square
         self.variance -= scaled**2
 
     def _append(self, arm: int) -> None:

@@ -53,6 +53,12 @@ class RefitPosterior(Posterior):
 
     def update(self, arm: int, reward: float) -> None:
         """Fade, add the reward, fit."""
+        self.record(arm, reward)
+        self.refit(self.ridge)
+        self._report_conditioning()
+
+    def record(self, arm: int, reward: float) -> None:
+        """Fade and add the reward, for a fit to come: it depends on weights and sums alone."""
         reward = self._checked(arm, reward)
         self.columns.add(int(arm))
         self.tally.add(arm, reward)
@@ -60,8 +66,6 @@ class RefitPosterior(Posterior):
             self._fade()
         self.weights[arm] += 1
         self.sums[arm] += reward
-        self.refit(self.ridge)
-        self._report_conditioning()
 
     def refit(self, ridge: float) -> None:
         """The same rewards at this ridge."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
@@ -35,6 +36,13 @@ class Tally:
         tally.take_back(np.asarray(sums, dtype=np.float64), np.zeros(len(counts)))
         tally.largest = float(np.abs(np.asarray(sums) / np.maximum(tally.counts, 1)).max(initial=0.0))
         return tally
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Lists and arrays are copied; all they hold are numbers."""
+        other = copy.copy(self)
+        held = {name: part.copy() for name, part in vars(self).items() if isinstance(part, (list, np.ndarray))}
+        vars(other).update(held)
+        return other
 
     def add(self, arm: int, reward: float) -> int:
         """Record one reward; the arm's count."""

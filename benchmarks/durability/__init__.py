@@ -1,0 +1,23 @@
+"""Durability: workers killed, races to tell one trial, many workers at once, damaged stores; SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks.durability.places import BACKENDS
+
+SECTIONS = ("kills", "races", "workers", "damage")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quick", action="store_true", help="a small form, of which nothing is written to results/")
+    parser.add_argument("--skip", nargs="+", default=[], choices=SECTIONS, help="experiments to leave out")
+    parser.add_argument("--backends", nargs="+", default=list(BACKENDS), choices=BACKENDS)
+    parser.add_argument("--seed", type=int, default=1)
+
+
+def run(given: argparse.Namespace) -> None:
+    """The experiments take storage and server along only when they run."""
+    from benchmarks.durability.experiments import measured
+
+    measured(given)

@@ -1,0 +1,80 @@
+"""Where a worker is killed: it sends itself kill -9 at a place that no clock would hit often enough."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from benchmarks.durability import records
+from kernelbandits.storage import Log
+
+STAGES = {
+    "locked": "with the write lock, before anything is written",
+    "written": "with the write lock, when all is written but the commit",
+    "committed": "after the commit, before the reply",
+    "statement": "before its n-th SQL statement",
+}
+ANYWHERE = "anywhere"
+BETWEEN = "between ask and tell"
+AIMS = (BETWEEN, *(f"{call}: {stage}" for call in ("ask", "tell") for stage in STAGES))
+
+
+@dataclass
+class Aim:
+    """Of one worker: at the `count`-th time that it comes to `where`, after `pause` seconds there."""
+
+    where: str
+    count: int
+    pause: float
+    path: str
+    """The file in which kills are recorded."""
+    worker: str
+    call: str = field(default="", init=False)
+
+    @classmethod
+    def take(cls, given: Mapping[str, Any]) -> Aim:
+        """Aim, with hooks in the log and in the statements that it sends."""
+        aim = cls(**given)
+        if aim.where != ANYWHERE:
+            Log.write = aim.around(Log.write)  # type: ignore[method-assign]
+            event.listen(Engine, "before_cursor_execute", aim.sent)
+        return aim
+
+    def sent(self, connection: Any, cursor: Any, statement: str, *more: Any) -> None:
+        self.reached("statement")
+        if statement == "COMMIT":
+            self.reached("written")
+
+    def calling(self, call: str) -> None:
+        self.call = call
+
+    def reached(self, stage: str) -> None:
+        if self.where not in (stage, f"{self.call}: {stage}"):
+            return
+        self.count -= 1
+        if self.count <= 0:
+            self.strike()
+
+    def strike(self) -> None:
+        time.sleep(self.pause)
+        records.append(self.path, at=time.monotonic(), worker=self.worker, where=self.where)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def around(self, write: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(log: Log, work: Callable[[Any], Any]) -> Any:
+            def inside(turn: Any) -> Any:
+                self.reached("locked")
+                return work(turn)
+
+            result = write(log, inside)
+            self.reached("committed")
+            return result
+
+        return watched

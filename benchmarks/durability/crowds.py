@@ -1,0 +1,66 @@
+"""Many workers ask and tell at once: none lost, no error shown, and how many trials a second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.durability import records
+from benchmarks.durability.bare import Bare
+from benchmarks.durability.films import Table
+from benchmarks.durability.judge import Verdict, compared
+from benchmarks.durability.nursery import Nursery
+from benchmarks.durability.races import together
+from benchmarks.durability.tasks import Gate
+from kernelbandits.storage import Log
+from kernelbandits.study import Study
+
+TASK = "benchmarks.durability.tasks:crowd"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    trials: int
+    rate: float
+    """Trials a second, one ask and one tell each, from the first start to the last end."""
+    slowest: float
+    """Seconds of the slowest worker over the fastest: 1 where all were served alike."""
+    verdict: Verdict
+
+
+def run(
+    nursery: Nursery, place: str, table: Table, folder: Path, player: str, workers: int, trials: int, task: str = TASK
+) -> Outcome:
+    folder.mkdir(parents=True)
+    create(player, place, table)
+    out, gate = str(folder / "done"), Gate.build(folder / "gate", workers)
+    given: dict[str, Any] = {
+        "place": place,
+        "player": player,
+        "barrier": gate,
+        "sides": workers,
+        "trials": trials,
+        "out": out,
+    }
+    together(nursery, [nursery.start(task, side=side, **given) for side in range(workers)])
+    return outcome(place, records.read(out))
+
+
+def create(player: str, place: str, table: Table) -> None:
+    if player == "bare":
+        Bare.create(place, len(table.cells)).close()
+    else:
+        Study.create(place, np.array(table.cells), **table.settings).close()
+
+
+def outcome(place: str, done: list[dict[str, Any]]) -> Outcome:
+    acks = [{"trial": trial, "value": value} for one in done for trial, value in one["done"]]
+    log = Log.open(place)
+    verdict = compared(log.events(), acks, acks) + Verdict(unhealthy=sum(not finding.ok for finding in log.health()))
+    log.close()
+    seconds = max(one["end"] for one in done) - min(one["start"] for one in done)
+    lengths = [one["end"] - one["start"] for one in done]
+    return Outcome(len(acks), len(acks) / seconds, max(lengths) / min(lengths), verdict)

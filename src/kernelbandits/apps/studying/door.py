@@ -1,0 +1,84 @@
+"""How a command comes to its study, and how it answers: text to read, or one JSON document."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from kernelbandits.apps import screen
+from kernelbandits.apps.checking import even_unread
+from kernelbandits.apps.options import Format
+from kernelbandits.apps.studying.wording import masked
+
+if TYPE_CHECKING:
+    from kernelbandits.study import Study
+
+
+@contextmanager
+def opened(place: str, quiet: bool, writable: bool = True) -> Iterator[Study]:
+    from kernelbandits.study import Study
+
+    screen.listen(quiet)
+    with Study.open(place, writable=writable) as study:
+        yield study
+
+
+def answer(form: Format, value: Any, show: Callable[[Console], None]) -> None:
+    """One document on standard output, or what a person reads."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    with even_unread():
+        if form is Format.json:
+            typer.echo(as_json(value))
+        else:
+            show(screen.out())
+
+
+def said(form: Format, value: Any, sentence: str) -> None:
+    """An answer of one sentence."""
+    answer(form, value, lambda console: line(console, sentence))
+
+
+def line(console: Console, text: str) -> None:
+    """Text as it is, however long."""
+    console.print(escape(text), soft_wrap=True, highlight=False)
+
+
+def notes(texts: Iterable[str], quiet: bool) -> None:
+    for text in texts:
+        screen.notice(text, quiet)
+
+
+def as_json(value: Any) -> str:
+    """In the letters that standard output has."""
+    narrow = "utf" not in (sys.stdout.encoding or "").lower()
+    return json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=narrow)
+
+
+def plain(value: Any) -> Any:
+    """As JSON has it; a number that JSON has not is null."""
+    if is_dataclass(value):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def typed(place: str, shown: str) -> str:
+    """The place as one may type it again: as it was typed, without a password."""
+    return shown if masked(place) != place else place

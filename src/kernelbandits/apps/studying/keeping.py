@@ -1,0 +1,159 @@
+"""`study export`, `doctor`, `backup` and `salvage`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from kernelbandits.apps import screen
+from kernelbandits.apps.options import Form, Format
+from kernelbandits.apps.studying.arguments import Place, Quiet
+from kernelbandits.apps.studying.door import answer, opened, said
+from kernelbandits.apps.studying.wording import many
+from kernelbandits.checks import Refusal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kernelbandits.storage import Finding
+    from kernelbandits.study import Study
+
+EXPORT = """Write the trials to a CSV file: one line for each, with its candidate, state, value, times and estimate.
+
+`-` writes to standard output. A file that is there already is kept unless --force is given; it is replaced as a whole.
+
+Examples:
+
+    kernelbandits study export films.db results.csv
+
+    kernelbandits study export films.db - | head
+
+    kernelbandits study export films.db - --format json
+"""
+DOCTOR = """Examine a study: the file, the checksums of its events, the table of candidates, the place where it lies.
+
+Exit code 0 if all is well, 74 if something is wrong.
+
+Examples:
+
+    kernelbandits study doctor films.db
+"""
+BACKUP = """Copy a study, as it is now, into a new SQLite file; others may go on working.
+
+Examples:
+
+    kernelbandits study backup films.db films-2026-05-04.db
+
+    kernelbandits study backup "postgresql://ann@lab/studies?study=films" films.db
+"""
+SALVAGE = """Save all intact events of a damaged study into a new SQLite file.
+
+Examples:
+
+    kernelbandits study salvage films.db films-saved.db
+"""
+
+
+def export(
+    place: Place,
+    path: Annotated[str, typer.Argument(metavar="OUT", help="A CSV file, or - for standard output.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    if path != "-" and Path(path).exists() and not Path(path).is_dir() and not force:
+        raise Refusal(f"export needs a file that is not there yet, got {path}; --force replaces it")
+    with opened(place, quiet, writable=False) as study:
+        document = written(study, path, form)
+    if path == "-" and form is Format.text:
+        answer(form, document, lambda console: print(document, end=""))
+    else:
+        said(form, document, f"Written to {path}")
+
+
+def written(study: Study, path: str, form: Format) -> Any:
+    """What there is to say of a file, or what would stand in it."""
+    if path != "-":
+        study.export(path)
+        return {"path": path, "trials": len(study.to_dataframe())}
+    if form is Format.json:
+        return records(study.to_dataframe())
+    with TemporaryDirectory() as folder:
+        study.export(Path(folder) / "trials.csv")
+        return (Path(folder) / "trials.csv").read_text("utf-8")
+
+
+def records(frame: pd.DataFrame) -> list[Any]:
+    """One object for each row; times as text, what is missing as null."""
+    times = frame.select_dtypes("datetimetz").columns
+    texts = {name: frame[name].map(lambda at: at.isoformat(), na_action="ignore") for name in times}
+    found = frame.assign(**texts).astype(object)
+    return found.where(frame.notna(), None).to_dict("records")
+
+
+def doctor(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
+    screen.listen(quiet)
+    found = examined(place)
+    answer(form, found, lambda console: show(console, found))
+    wrong = [one for one in found if not one.ok]
+    if wrong:
+        raise typer.Exit(screen.failed(f"{len(wrong)} of {many(len(found), 'finding')} need care", 74))
+
+
+def examined(place: str) -> Sequence[Finding]:
+    """By the study itself or, where it cannot be opened, by its store."""
+    from kernelbandits.storage import Damaged, Finding
+    from kernelbandits.study import Study
+
+    try:
+        with Study.open(place, writable=False) as study:
+            return study.doctor()
+    except Damaged as error:
+        return [Finding(False, "opening", str(error)), *stored(place)]
+
+
+def stored(place: str) -> Sequence[Finding]:
+    """What the store says of itself, if it can be opened at all."""
+    from kernelbandits.storage import Damaged, Log
+
+    with suppress(Damaged), closing(Log.open(place, writable=False)) as log:
+        return log.health()
+    return []
+
+
+def show(console: Console, found: Sequence[Finding]) -> None:
+    for one in found:
+        mark = "[green]ok   [/]" if one.ok else "[red]wrong[/]"
+        console.print(f"{mark} {escape(one.what)}: {escape(one.sentence)}", soft_wrap=True, highlight=False)
+
+
+def backup(
+    place: Place,
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="A file that is not there yet.")],
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    with opened(place, quiet, writable=False) as study:
+        study.backup(target)
+        shown = study.place
+    said(form, {"place": shown, "target": str(target)}, f"Copied {shown} to {target}, read back and checked.")
+
+
+def salvage(
+    place: Place,
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="A file that is not there yet.")],
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    from kernelbandits import storage
+
+    screen.listen(quiet)
+    found = storage.salvage(place, new)
+    said(form, found, found.sentence)

@@ -1,0 +1,155 @@
+"""`study create` and `study change`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kernelbandits import checks
+from kernelbandits.apps import screen
+from kernelbandits.apps.options import Form, Format
+from kernelbandits.apps.studying import arguments
+from kernelbandits.apps.studying.arguments import Quiet, duration, names, policy_settings, present
+from kernelbandits.apps.studying.door import answer, line, opened, said, typed
+from kernelbandits.apps.studying.wording import cell, command, length, many
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kernelbandits.study import Study
+
+CREATE = """Create a study from a table of candidates.
+
+The table is read from CSV as people have it (commas, semicolons or tabs, decimal commas, units in the header, text as
+categories) and stored with its fingerprint: the file is not needed again. Every column but the target describes a
+candidate unless --columns says which. What was noticed in the file is said on standard error.
+
+Examples:
+
+    kernelbandits study create films.db --candidates films.csv --columns Cs,FA,MA --target stability
+
+    kernelbandits study create films.db --candidates films.csv --direction minimize --cost hours --lease 2d
+
+    kernelbandits study create films.db --candidates films.csv --policy auto:width=theory --tolerance 0.05
+
+    kernelbandits study create films.db --candidates films.csv --policy amm-ucb --noise-scale 0.1 --norm-bound 2
+
+    kernelbandits study create "postgresql://ann@lab/studies?study=films" --candidates films.csv --or-open
+"""
+CHANGE = """Change the policy or other settings of a study from now on.
+
+Results stay, and the policy learns all of them anew. The change is an event of the history, and `undo` takes it back.
+Target, direction and table cannot be changed.
+
+Examples:
+
+    kernelbandits study change films.db --policy amm-ucb --kernel matern:0.3,2.5 --noise-scale 0.1 --norm-bound 2
+
+    kernelbandits study change films.db --lease 12h --tolerance 0.05
+"""
+
+
+def create(
+    place: arguments.Place,
+    candidates: Annotated[Path, typer.Option(help="CSV file with a header and one row for each candidate.")],
+    columns: Annotated[str | None, typer.Option(help="Columns that describe a candidate. Default: all.")] = None,
+    target: Annotated[str, typer.Option(help="What is measured.")] = "value",
+    direction: Annotated[str, typer.Option(help="maximize or minimize.")] = "maximize",
+    cost: Annotated[str | None, typer.Option(help="Column with the cost of a measurement; see value per cost.")] = None,
+    allowed: Annotated[str | None, typer.Option(help="Column that says which rows may be measured.")] = None,
+    policy: arguments.Policy = "auto",
+    kernel: arguments.Kernel = None,
+    noise_scale: arguments.NoiseScale = None,
+    norm_bound: arguments.NormBound = None,
+    horizon: arguments.Horizon = None,
+    ridge: arguments.Ridge = None,
+    delta: arguments.Delta = None,
+    seed: arguments.Seed = None,
+    lease: arguments.Lease = None,
+    no_repeats: Annotated[bool, typer.Option("--no-repeats", help="Never suggest a row that has a result.")] = False,
+    centre: arguments.Centre = None,
+    spread: arguments.Spread = None,
+    tolerance: arguments.Tolerance = None,
+    or_open: Annotated[bool, typer.Option("--or-open", help="Take the study that is there if it is the same.")] = False,
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    from kernelbandits.study import Study
+
+    screen.listen(quiet)
+    given = {"columns": names("--columns", columns), "cost": cost, "allowed": allowed, "delta": delta, "seed": seed}
+    scale = {"centre": centre, "spread": spread, "tolerance": tolerance, "lease": duration("--lease", lease)}
+    own = policy_settings(policy, noise_scale=noise_scale, norm_bound=norm_bound, horizon=horizon, ridge=ridge)
+    rest = present(given | scale) | own | spelled(kernel)
+    aim: dict[str, Any] = {"target": target, "direction": direction, "repeats": not no_repeats, "or_open": or_open}
+    with Study.create(place, candidates, **aim, **rest) as study:
+        found, where = about(study), typed(place, study.place)
+    answer(form, found, lambda console: show(console, found, where))
+
+
+def change(
+    place: arguments.Place,
+    policy: arguments.Policy = None,
+    kernel: arguments.Kernel = None,
+    noise_scale: arguments.NoiseScale = None,
+    norm_bound: arguments.NormBound = None,
+    horizon: arguments.Horizon = None,
+    ridge: arguments.Ridge = None,
+    delta: arguments.Delta = None,
+    seed: arguments.Seed = None,
+    lease: arguments.Lease = None,
+    repeats: Annotated[bool | None, typer.Option(help="Whether a row with a result may be suggested again.")] = None,
+    centre: arguments.Centre = None,
+    spread: arguments.Spread = None,
+    tolerance: arguments.Tolerance = None,
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    own = policy_settings(policy, noise_scale=noise_scale, norm_bound=norm_bound, horizon=horizon, ridge=ridge)
+    given = {"delta": delta, "seed": seed, "lease": duration("--lease", lease), "repeats": repeats}
+    wanted = present(given | {"centre": centre, "spread": spread, "tolerance": tolerance}) | own | spelled(kernel)
+    checks.needs(bool(wanted), "change", "at least one setting, such as --policy or --lease", "none")
+    with opened(place, quiet) as study:
+        event = study.change(**merged(wanted, study.settings))
+    said(form, event, f"Changed {', '.join(wanted)} from now on (event {event.seq}); undo takes it back.")
+
+
+def merged(wanted: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given of a policy's settings beside those that it has, as long as it stays the same policy."""
+    from kernelbandits.study.settings import restored
+
+    if "settings" not in wanted or wanted.get("policy", before["policy"]) != before["policy"]:
+        return wanted
+    return wanted | {"settings": restored(before["settings"]) | wanted["settings"]}
+
+
+def spelled(kernel: str | None) -> dict[str, Any]:
+    from kernelbandits.catalogue import spelled_kernel
+
+    return {} if kernel is None else {"kernel": spelled_kernel(kernel)}
+
+
+def about(study: Study) -> dict[str, Any]:
+    """What was created."""
+    table = study.candidates
+    settings = {name: study.settings[name] for name in ("policy", "lease", "seed")}
+    return {
+        "place": study.place,
+        "rows": len(table),
+        "columns": list(table.chosen),
+        "target": study.target,
+        "direction": study.direction,
+        "notices": list(table.notices),
+        "fingerprint": table.fingerprint,
+    } | settings
+
+
+def show(console: Console, found: Mapping[str, Any], place: str) -> None:
+    size = f"{many(found['rows'], 'candidate')} of {many(len(found['columns']), 'column')}"
+    line(console, f"Study {found['place']}: {size} ({', '.join(map(cell, found['columns']))})")
+    aim = f"{found['direction']} {cell(found['target'])}"
+    line(console, f"It is to {aim} with the policy {found['policy']}; a row is held for {length(found['lease'])}.")
+    line(console, f"Which row to measure first:  {command('ask', place)}")

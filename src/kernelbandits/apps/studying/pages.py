@@ -1,0 +1,208 @@
+"""What people see of a study."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kernelbandits.apps.listing import facts
+from kernelbandits.apps.studying.door import line
+from kernelbandits.apps.studying.wording import (
+    ago,
+    cell,
+    command,
+    interval,
+    many,
+    moment,
+    near,
+    number,
+    percent,
+    point,
+    times,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kernelbandits.storage import Event
+    from kernelbandits.study.values import Best, Explained, Status, Suggestion, Waiting
+
+MOST_COLUMNS = 8
+"""Of a candidate in a table; JSON has all of them."""
+MOST_WAITING = 12
+GIVEN = re.compile(r"[0-9a-f]{32}(/[0-9]+)?")
+"""A key that the study gave itself."""
+ROWS = "Rows count from 0, below the header."
+
+
+def table(headings: Sequence[str], left: Sequence[str] = ()) -> Table:
+    """Numbers to the right, the words named to the left."""
+    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    for name in headings:
+        shown.add_column(escape(name), justify="left" if name in left else "right", overflow="fold")
+    return shown
+
+
+def narrow(x: Mapping[str, Any]) -> dict[str, str]:
+    """The first columns of a candidate as a table shows them."""
+    shown = {cell(name): cell(value) for name, value in list(x.items())[:MOST_COLUMNS]}
+    more = len(x) - MOST_COLUMNS
+    return shown | ({f"… {more} more": "…"} if more > 0 else {})
+
+
+def suggestions(console: Console, found: Sequence[Suggestion], place: str) -> None:
+    """The rows, why these, and what to type next."""
+    shown = table(["trial", "row", *narrow(found[0].x)])
+    for one in found:
+        shown.add_row(str(one.trial), str(one.row), *map(escape, narrow(one.x).values()))
+    console.print(shown)
+    for why, trials in by_reason(found).items():
+        which = f" trial {', '.join(map(str, trials))}" if len(found) > 1 else ""
+        line(console, f"Why{which}: {why}")
+    held = f" for {cell(found[0].worker)}" if found[0].worker else ""
+    line(console, f"Held{held} until {moment(min(one.until for one in found))}. {ROWS}")
+    line(console, f"When the result is there:  {command('tell', place, found[0].trial)} VALUE   (or --failed)")
+
+
+def by_reason(found: Sequence[Suggestion]) -> dict[str, list[int]]:
+    """Reason -> the trials that have it."""
+    trials: dict[str, list[int]] = {}
+    for one in found:
+        trials.setdefault(cell(one.why), []).append(one.trial)
+    return trials
+
+
+def status(console: Console, found: Status, place: str) -> None:
+    """A short report."""
+    aim = f"{found.direction} {cell(found.target)}"
+    line(console, f"{found.place}: {aim}, {many(found.rows, 'candidate')}")
+    about = {
+        "progress": progress(found),
+        "likely best": likely(found.best) if found.best else "nothing is known yet",
+        "may I stop?": found.stop.sentence,
+        "units": found.units,
+        "policy": found.policy,
+        "claim": found.claim,
+    }
+    lines = waiting(found.waiting) | {"next": following(found, place)}
+    console.print(facts({name: cell(text) for name, text in about.items()} | lines))
+
+
+def progress(found: Status) -> str:
+    forbidden = found.rows - found.allowed
+    done = f"{many(found.told, 'result')} on {found.measured} of {many(found.rows, 'candidate')}"
+    others = {"pending": found.pending, "failed": found.failed, "withdrawn": found.withdrawn, "not allowed": forbidden}
+    return ", ".join([done, *(f"{count} {name}" for name, count in others.items() if count or name == "pending")])
+
+
+def likely(best: Best) -> str:
+    often = f"measured {times(best.results)}"
+    known = interval(best.mean, best.low, best.high)
+    return f"row {best.row} ({point(best.x)}): {known}; the best with probability {percent(best.probability)}; {often}"
+
+
+def waiting(found: Sequence[Waiting]) -> dict[str, str]:
+    """Who waits since when, the longest first."""
+    longest = sorted(found, key=lambda one: -one.since)
+    lines = [waiting_line(one) for one in longest[:MOST_WAITING]]
+    more = len(found) - MOST_WAITING
+    return {"waiting": "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])} if found else {}
+
+
+def waiting_line(one: Waiting) -> str:
+    who = f" by {cell(one.worker)}" if one.worker else ""
+    late = "; its time is up, the next asker may be offered it" if one.overdue else ""
+    return f"trial {one.trial}, row {one.row} ({point(one.x)}): asked{who} {ago(one.since)}{late}"
+
+
+def following(found: Status, place: str) -> str:
+    """What to type next."""
+    told = [f"{command('tell', place, one.trial)} VALUE" for one in found.waiting[:1]]
+    return "\n".join([*told, command("ask", place)])
+
+
+def history(console: Console, events: Sequence[Event], earlier: int) -> None:
+    """One line for each event."""
+    words = ("when", "what", "worker", "more")
+    shown = table(["event", *words[:2], "trial", "row", "value", *words[2:]], left=words)
+    for one in events:
+        numbers = [("" if item is None else str(item)) for item in (one.trial, one.row)]
+        value = "" if one.value is None else number(one.value)
+        texts = (str(one.seq), moment(one.at), one.kind, *numbers, value, cell(one.worker or ""), more(one))
+        shown.add_row(*map(escape, texts))
+    console.print(shown)
+    if earlier:
+        line(console, f"{many(earlier, 'earlier event')}; --limit shows more of them")
+
+
+def more(event: Event) -> str:
+    """What else there is to say of an event, in a few words."""
+    said = MORE.get(event.kind, reason)(event.body)
+    key = f"key {event.key}" if event.key and not GIVEN.fullmatch(event.key) else ""
+    return cell("; ".join(text for text in (said, key) if text))
+
+
+def created(body: Mapping[str, Any]) -> str:
+    settings = body.get("settings", {})
+    return f"{settings.get('direction')} {settings.get('target')}, policy {settings.get('policy')}"
+
+
+def settled(body: Mapping[str, Any]) -> str:
+    """Centre and spread that follow from the results, or what somebody changed."""
+    if body.get("auto"):
+        return f"centre {number(body.get('centre'))}, spread {number(body.get('spread'))}, by the results"
+    return f"policy {body.get('settings', {}).get('policy')}, changed"
+
+
+def undone(body: Mapping[str, Any]) -> str:
+    return f"event {body.get('of')}, {body.get('kind')}"
+
+
+def released(body: Mapping[str, Any]) -> str:
+    return "its time was up" if body.get("overdue") else "given back"
+
+
+def reason(body: Mapping[str, Any]) -> str:
+    return str(body.get("reason") or "")
+
+
+MORE = {"created": created, "settings": settled, "undone": undone, "released": released}
+"""Kind of event -> what its body says."""
+
+
+def explained(console: Console, found: Explained) -> None:
+    line(console, cell(found.sentence))
+    here = {"row": str(found.row), **narrow(found.x)}
+    shown = table(["", *here, "estimate", "sd", "best with"], left=("",))
+    last = number(found.mean), number(found.sd), percent(found.chance)
+    shown.add_row("suggested", *map(escape, here.values()), *last)
+    if found.results and found.greedy != found.row:
+        rival = {"row": str(found.greedy), **narrow(found.greedy_x)}
+        last = number(found.greedy_mean), number(found.greedy_sd), percent(found.greedy_chance)
+        shown.add_row("greedy", *map(escape, rival.values()), *last)
+    console.print(shown)
+    drawn = {"weight": found.weight, "width": found.width, "bonus": found.bonus, "index": found.index}
+    console.print(facts({name: number(value) for name, value in drawn.items() if value is not None}))
+    known = f"{many(found.results, 'result')} known, {found.pending} pending"
+    line(console, f"As it was known then: {known}.")
+
+
+def estimates(console: Console, frame: pd.DataFrame, total: int) -> None:
+    """Candidates, the best estimate first."""
+    columns = list(frame.columns)[1 : list(frame.columns).index("allowed")][:MOST_COLUMNS]
+    headings = ["row", *columns, "results", "average", "estimate", "sd", "95 % interval"]
+    shown = table([cell(name) for name in headings])
+    for one in frame.to_dict("records"):
+        mean, low, high = (near(one[name], one["sd"]) for name in ("mean", "low", "high"))
+        numbers = number(one["average"]), mean, near(one["sd"], one["sd"])
+        between = f"[{low}, {high}]"
+        first = (str(one["row"]), *(cell(one[name]) for name in columns), str(one["results"]))
+        shown.add_row(*map(escape, (*first, *numbers, between)))
+    console.print(shown)
+    line(console, f"{len(frame)} of {many(total, 'candidate')}, the best estimate first. {ROWS}")

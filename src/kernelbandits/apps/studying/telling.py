@@ -1,0 +1,163 @@
+"""`study tell`, and what sets it right: `correct`, `withdraw`, `release`, `undo`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kernelbandits import checks
+from kernelbandits.apps.options import Form, Format
+from kernelbandits.apps.studying.arguments import Place, Quiet, Reason, Trial, counted, measured
+from kernelbandits.apps.studying.door import answer, opened, said
+from kernelbandits.apps.studying.wording import many
+
+if TYPE_CHECKING:
+    from kernelbandits.study import Study
+    from kernelbandits.study.values import AlreadyTold, Told
+
+TELL = """Tell a result.
+
+A trial takes one result: of two that come at once one is stored, and the other is told which (exit code 1). A retry
+with the same --key is a success and counts once. A row that nobody asked for, or that is measured again, is told by
+--row. A late result counts. JSON: trial, value (the one stored), accepted, and a list of them for --csv.
+
+A CSV file of results says in each line its trial, its row or its candidate by the columns, and the value in a column
+named like the target. All lines are told, or none; what was told before is left alone, so a file may grow.
+
+Examples:
+
+    kernelbandits study tell films.db 17 0.83
+
+    kernelbandits study tell films.db 18 -0.5 --key run-2026-05-04-a
+
+    kernelbandits study tell films.db 19 --failed
+
+    kernelbandits study tell films.db --row 42 0.79
+
+    kernelbandits study tell films.db --csv results.csv
+"""
+CORRECT = """Correct the value of a trial; the history keeps the old one.
+
+Examples:
+
+    kernelbandits study correct films.db 17 0.38 --reason "digits swapped"
+"""
+WITHDRAW = """Withdraw a trial: its result no longer counts, and the history keeps it.
+
+Examples:
+
+    kernelbandits study withdraw films.db 17 --reason "sample was contaminated"
+"""
+RELEASE = """Give back a row that was asked for and will not be measured; the next asker may be offered it.
+
+Examples:
+
+    kernelbandits study release films.db 18
+"""
+UNDO = """Undo the last event that is not undone; the history keeps both.
+
+Examples:
+
+    kernelbandits study undo films.db
+"""
+FORMS = "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed or --csv FILE"
+
+
+def tell(
+    place: Place,
+    trial: Annotated[str | None, typer.Argument(metavar="TRIAL", help="As ask printed it; not with --row.")] = None,
+    value: Annotated[str | None, typer.Argument(metavar="VALUE", help="With a decimal point; -0.5 is fine.")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="It could not be measured.")] = False,
+    row: Annotated[str | None, typer.Option(metavar="ROW", help="A row, from 0 on, in place of a trial.")] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Results from a file, all or none.")] = None,
+    key: Annotated[str | None, typer.Option(help="Idempotency key: the same result told twice counts once.")] = None,
+    worker: Annotated[str | None, typer.Option(help="Who measured it.")] = None,
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    from kernelbandits.study import AlreadyTold
+
+    given = [text for text in (trial, value) if text is not None]
+    alone = not given and row is None and not failed
+    checks.needs(csv is None or alone, "tell", f"one of {FORMS}", "--csv with more beside it")
+    single = {} if csv else result(given, row, failed)
+    with opened(place, quiet) as study:
+        try:
+            told = study.tell_all(csv, key=key, worker=worker) if csv else study.tell(**single, key=key, worker=worker)
+        except AlreadyTold as late:
+            refused(form, late)
+            raise
+    said(form, told, recorded_all(told) if isinstance(told, list) else recorded(told))
+
+
+def result(given: Sequence[str], row: str | None, failed: bool) -> dict[str, Any]:
+    """Which trial or row, and its value."""
+    wanted = (row is None) + (not failed)
+    if len(given) != wanted:
+        beside = " ".join([*given, *(["--row", row] if row is not None else []), *(["--failed"] if failed else [])])
+        raise ValueError(f"tell needs one of {FORMS}, got {beside or 'nothing'}")
+    which = {"trial": counted("TRIAL", given[0], 1)} if row is None else {"row": counted("--row", row, 0)}
+    return which | ({"failed": True} if failed else {"value": measured("tell", given[-1])})
+
+
+def refused(form: Format, late: AlreadyTold) -> None:
+    """Scripts learn of the value that stands; the sentence follows on standard error."""
+    found = {"trial": late.trial, "value": late.value, "accepted": False}
+    answer(form, found, lambda console: None)
+
+
+def recorded(told: Told) -> str:
+    what = "recorded as failed" if told.value is None else f"{told.value!r} recorded"
+    return f"Trial {told.trial}, row {told.row}: {what}."
+
+
+def recorded_all(told: Sequence[Told]) -> str:
+    fresh = sum(one.accepted for one in told)
+    known = len(told) - fresh
+    return f"{many(fresh, 'result')} recorded" + (f", {known} known before." if known else ".")
+
+
+def correct(
+    place: Place,
+    trial: Trial,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="What it should have been; -0.5 is fine.")],
+    reason: Reason = "",
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    number, right = counted("TRIAL", trial, 1), measured("correct", value)
+    with opened(place, quiet) as study:
+        event = study.correct(number, right, reason=reason)
+    said(form, event, f"Trial {number}: {right!r} from now on (event {event.seq}); undo takes it back.")
+
+
+def withdraw(place: Place, trial: Trial, reason: Reason = "", form: Form = Format.text, quiet: Quiet = False) -> None:
+    number = counted("TRIAL", trial, 1)
+    with opened(place, quiet) as study:
+        event = study.withdraw(number, reason=reason)
+    said(form, event, f"Trial {number} is withdrawn and counts no more (event {event.seq}); undo takes it back.")
+
+
+def release(place: Place, trial: Trial, form: Form = Format.text, quiet: Quiet = False) -> None:
+    number = counted("TRIAL", trial, 1)
+    with opened(place, quiet) as study:
+        event = study.release(number)
+    said(form, event, f"Trial {number} is given back; its row may be offered to the next who asks.")
+
+
+def undo(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
+    with opened(place, quiet) as study:
+        event = study.undo()
+        text = undone(study, event.body)
+    said(form, event, text)
+
+
+def undone(study: Study, body: Any) -> str:
+    """Which event was undone, by its number in the history."""
+    (event,) = (one for one in study.history() if one.seq == body["of"])
+    about = "" if event.trial is None else f" of trial {event.trial}"
+    value = "" if event.value is None else f", {event.value!r}"
+    return f"Undone: event {event.seq}, {event.kind}{about}{value}. The history keeps both."

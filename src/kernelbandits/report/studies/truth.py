@@ -1,0 +1,83 @@
+"""The true value of every candidate, where somebody knows it: what a regret is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, Indices
+
+if TYPE_CHECKING:
+    from kernelbandits.study import Study
+    from kernelbandits.study.candidates import Candidates
+
+NEEDED = "the true values as row -> value, one number for each row, a column of the table or of a CSV file"
+
+
+def truth_of(study: Study, truth: Any, measured: Indices) -> Array:
+    """One number for each row of the table; nan for rows that are neither allowed nor measured nor given."""
+    rows = len(study.candidates)
+    values = np.full(rows, np.nan)
+    for row, value in by_row(study, truth).items():
+        checks.needs(checks.is_whole(row) and 0 <= row < rows, "truth", f"rows from 0 to {rows - 1}", row)
+        values[int(row)] = np.nan if is_missing(value) else checks.number("truth", f"for row {row}", value)
+    needed = np.union1d(np.flatnonzero(study.candidates.allowed_rows), measured)
+    for row in needed[np.isnan(values[needed])][:1]:
+        raise ValueError(f"truth needs a value for every row that is allowed or measured, got none for row {row}")
+    return values
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or bool(value != value)
+
+
+def by_row(study: Study, truth: Any) -> Mapping[Any, Any]:
+    if isinstance(truth, Mapping):
+        return truth
+    if isinstance(truth, (str, Path)):
+        return of_name(study, truth)
+    if hasattr(truth, "columns"):
+        return of_columns(study, {str(name): list(truth.iloc[:, i]) for i, name in enumerate(truth.columns)})
+    checks.needs(np.ndim(truth) == 1, "truth", NEEDED, type(truth).__name__)
+    return counted(study, list(truth))
+
+
+def of_name(study: Study, name: str | Path) -> Mapping[int, Any]:
+    """A column of the study's own table, or a CSV file."""
+    from kernelbandits.study.candidates import read_candidates
+
+    if name in study.candidates.columns:
+        return counted(study, numbers(study.candidates, str(name)))
+    checks.needs(Path(name).is_file(), "truth", NEEDED, str(name))
+    table = read_candidates(name)
+    return of_columns(study, {one: numbers(table, one) for one in table.columns if one in ("row", study.target)})
+
+
+def of_columns(study: Study, columns: Mapping[str, list[Any]]) -> Mapping[int, Any]:
+    """The column of the target, in the order of the table or beside a column `row`."""
+    checks.needs(study.target in columns, "truth", f"a column {study.target!r}", ", ".join(columns) or "others")
+    values = columns[study.target]
+    if "row" not in columns:
+        return counted(study, values)
+    return {int(row): value for row, value in zip(columns["row"], values, strict=True)}
+
+
+def counted(study: Study, values: Sequence[Any]) -> dict[int, Any]:
+    rows = len(study.candidates)
+    checks.needs(len(values) == rows, "truth", f"one value for each of the {rows} rows", f"{len(values)} values")
+    return dict(enumerate(values))
+
+
+def numbers(table: Candidates, name: str) -> list[float | None]:
+    return [as_number(cell, row) for row, cell in enumerate(table.column(name))]
+
+
+def as_number(cell: str, row: int) -> float | None:
+    try:
+        return float(cell) if cell else None
+    except ValueError:
+        raise ValueError(f"truth needs numbers, got {cell!r} in row {row}") from None

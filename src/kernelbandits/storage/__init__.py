@@ -1,0 +1,37 @@
+"""A study's events in SQLite or PostgreSQL; knows rows, not policies."""
+
+from __future__ import annotations
+
+from kernelbandits.storage.errors import (
+    Damaged,
+    NoStudy,
+    OtherVersion,
+    StorageBusy,
+    StorageError,
+    StorageFull,
+    StorageReadOnly,
+    StudyExists,
+)
+from kernelbandits.storage.event import KINDS, Draft, Event
+from kernelbandits.storage.health import Finding
+from kernelbandits.storage.log import Log, Turn
+from kernelbandits.storage.salvage import Salvaged, salvage
+
+__all__ = [
+    "KINDS",
+    "Damaged",
+    "Draft",
+    "Event",
+    "Finding",
+    "Log",
+    "NoStudy",
+    "OtherVersion",
+    "Salvaged",
+    "StorageBusy",
+    "StorageError",
+    "StorageFull",
+    "StorageReadOnly",
+    "StudyExists",
+    "Turn",
+    "salvage",
+]

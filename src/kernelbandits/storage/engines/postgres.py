@@ -1,0 +1,130 @@
+"""PostgreSQL: a schema for each study, the head row is the write lock."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from importlib.util import find_spec
+
+import sqlalchemy as sa
+from sqlalchemy.pool import NullPool
+
+from kernelbandits.storage.engines.base import Engine
+from kernelbandits.storage.errors import NoStudy, StorageBusy, StorageError, StorageReadOnly
+from kernelbandits.storage.places import ServerPlace
+from kernelbandits.storage.tables import NAMES, Tables
+
+CONNECT_SECONDS = 10
+TIMEOUTS = {"lock_timeout": 60, "statement_timeout": 120, "idle_in_transaction_session_timeout": 120}
+"""Seconds; a client that hangs inside a transaction is cut off, and frees the lock."""
+KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+
+PASSING = ("40001", "40P01", "53300", "57P01", "57P02", "57P03", "57P05", "25P03", "08")
+"""Serialization failure, deadlock, too many connections, server going down or coming up, idle too long, cut."""
+BUSY = ("55P03", "57014")
+FORBIDDEN = ("25006", "42501")
+FULL = "53100"
+DAMAGE = ("42P01", "42703", "XX", "23", "3F000")
+CROWDED = re.compile("too many|connection slots|starting up|shutting down|recovery mode", re.IGNORECASE)
+"""While connecting, the driver hands on no code."""
+
+
+class PostgresEngine(Engine):
+    begin = "BEGIN"
+    clock = "round(extract(epoch from clock_timestamp()), 3)::float8"
+
+    def __init__(self, place: ServerPlace, mode: str) -> None:
+        self.place, self.mode, self.name = place, mode, str(place)
+        self.reached = False
+        if find_spec("psycopg") is None:
+            raise ValueError('a study in PostgreSQL needs psycopg: pip install "kernelbandits[postgres]"')
+
+    @cached_property
+    def tables(self) -> Tables:
+        return Tables(self.place.study)
+
+    @cached_property
+    def core(self) -> sa.Engine:
+        settings = {"connect_timeout": CONNECT_SECONDS, "prepare_threshold": None, "application_name": "kernelbandits"}
+        given = {name: value for name, value in (settings | KEEPALIVE).items() if name not in self.place.url.query}
+        return sa.create_engine(self.place.url, connect_args=given, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+
+    def connect(self) -> sa.Connection:
+        connection = self.core.connect()
+        connection.exec_driver_sql("; ".join(f"SET {name} = '{seconds}s'" for name, seconds in TIMEOUTS.items()))
+        if self.mode == "read":
+            connection.exec_driver_sql("SET default_transaction_read_only = on")
+        self.reached = True
+        return connection
+
+    def lock_schema(self, connection: sa.Connection) -> None:
+        key = sa.func.hashtext(f"kernelbandits {self.place.study}")
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))
+
+    def make_room(self, connection: sa.Connection) -> None:
+        if not sa.inspect(connection).has_schema(self.place.study):
+            connection.execute(sa.schema.CreateSchema(self.place.study))
+
+    def mark(self, connection: sa.Connection, version: int) -> None:
+        """The version stands in the table `study`."""
+
+    def version(self, connection: sa.Connection) -> int:
+        names = set(sa.inspect(connection).get_table_names(schema=self.place.study))
+        if not names & NAMES:
+            raise NoStudy(f"there is no study {self.name}")
+        return self.stored_version(connection)
+
+    def keep(self, connection: sa.Connection, version: int) -> str:
+        """A copy of the schema beside it, in the same transaction."""
+        study, copy = self.place.study, f"{self.place.study[:46]}_v{version}_backup"
+        inspector = sa.inspect(connection)
+        if inspector.has_schema(copy):
+            raise StorageError(f"{self.name} needs a backup before it changes, and the schema {copy} is there already")
+        connection.execute(sa.schema.CreateSchema(copy))
+        for name in inspector.get_table_names(schema=study):
+            connection.exec_driver_sql(f'CREATE TABLE "{copy}"."{name}" AS TABLE "{study}"."{name}"')
+        connection.exec_driver_sql(f'SET LOCAL search_path TO "{study}"')
+        return copy
+
+    def lock_head(self, connection: sa.Connection) -> None:
+        """A statement of its own: one that waits for the lock and joins the events sees them as they were before."""
+        connection.execute(sa.select(self.tables.head.c.id).with_for_update())
+
+    def passes(self, error: Exception) -> bool:
+        state = sqlstate(error)
+        if state:
+            return state.startswith(PASSING)
+        return is_operational(error) and (self.reached or bool(CROWDED.search(str(error))))
+
+    def problem(self, error: Exception) -> StorageError:
+        state, said = sqlstate(error), self.said(error)
+        if self.passes(error) or state.startswith(BUSY):
+            return StorageBusy(f"{self.name} does not answer, or is held by others: {said}")
+        if state == FULL:
+            return self.full()
+        if state.startswith(FORBIDDEN):
+            return StorageReadOnly(f"{self.name} does not allow this: {said}")
+        if state.startswith(DAMAGE):
+            return self.damaged(f"PostgreSQL says {said!r}")
+        return StorageError(f"{self.name} cannot be used: {said}")
+
+    def said(self, error: Exception) -> str:
+        """The first line of what the server or the driver said, without the password."""
+        found = cause(error)
+        text = getattr(getattr(found, "diag", None), "message_primary", None) or str(found) or type(found).__name__
+        password = self.place.url.password
+        return (text.replace(str(password), "***") if password else text).strip().splitlines()[0]
+
+
+def sqlstate(error: Exception) -> str:
+    return getattr(cause(error), "sqlstate", None) or ""
+
+
+def cause(error: Exception) -> BaseException:
+    """What the driver raised."""
+    return getattr(error, "orig", None) or error
+
+
+def is_operational(error: Exception) -> bool:
+    """Cut, refused or timed out."""
+    return type(error).__name__ in ("OperationalError", "InterfaceError", "PendingRollbackError")

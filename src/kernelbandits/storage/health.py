@@ -1,0 +1,101 @@
+"""How a study is: what was looked at, and what was found."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from kernelbandits.storage.engines import Engine, SqliteEngine
+from kernelbandits.storage.engines.sqlite import SOUND_WAL, pragma
+from kernelbandits.storage.errors import StorageError
+from kernelbandits.storage.mounts import network_mount
+from kernelbandits.storage.session import Session
+from kernelbandits.storage.tables import VERSION
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    ok: bool
+    what: str
+    sentence: str
+
+
+Look = tuple[str, Callable[[], Sequence[Any]]]
+
+
+def examine(session: Session, contents: Sequence[Look]) -> list[Finding]:
+    """Everything, also where the first look finds damage."""
+    found = [content(what, look) for what, look in contents]
+    found.append(attempt("version", lambda: session.read(lambda connection: tables(connection, session.engine))))
+    if isinstance(session.engine, SqliteEngine):
+        found += file(session, session.engine)
+    else:
+        found.append(attempt("server", lambda: session.read(server)))
+    return found
+
+
+def attempt(what: str, look: Callable[[], Finding]) -> Finding:
+    try:
+        return look()
+    except StorageError as error:
+        return Finding(False, what, str(error))
+
+
+def content(what: str, look: Callable[[], Sequence[Any]]) -> Finding:
+    return attempt(what, lambda: Finding(True, what, f"{len(look())} {what}, all checksums hold"))
+
+
+def tables(connection: sa.Connection, engine: Engine) -> Finding:
+    found = engine.version(connection)
+    return Finding(found == VERSION, "version", f"tables of version {found}, this release writes {VERSION}")
+
+
+def file(session: Session, engine: SqliteEngine) -> list[Finding]:
+    looks = (("integrity", integrity), ("journal", journal), ("space", space))
+    found = [attempt(what, lambda look=look: session.read(look)) for what, look in looks]  # type: ignore[misc]
+    return [*found, sqlite(), mount(engine)]
+
+
+def integrity(connection: sa.Connection) -> Finding:
+    said = str(pragma(connection, "integrity_check"))
+    return Finding(said == "ok", "integrity", f"SQLite's integrity_check says {said!r}")
+
+
+def journal(connection: sa.Connection) -> Finding:
+    mode, sync = str(pragma(connection, "journal_mode")), int(pragma(connection, "synchronous"))
+    sound = mode != "wal" or sqlite3.sqlite_version_info >= SOUND_WAL
+    return Finding(sound, "journal", f"journal mode {mode}, synchronous {sync}")
+
+
+def space(connection: sa.Connection) -> Finding:
+    pages, size = int(pragma(connection, "page_count")), int(pragma(connection, "page_size"))
+    return Finding(True, "space", f"{pages * size} bytes")
+
+
+def sqlite() -> Finding:
+    sound = "with" if sqlite3.sqlite_version_info >= SOUND_WAL else "without"
+    return Finding(True, "sqlite", f"SQLite {sqlite3.sqlite_version}, used {sound} a write-ahead log")
+
+
+def mount(engine: SqliteEngine) -> Finding:
+    kind = network_mount(engine.path)
+    told = (
+        f"the file is on a network file system ({kind}), whose locks are not safe"
+        if kind
+        else "the file is on a local disk"
+    )
+    return Finding(kind is None, "disk", told)
+
+
+def server(connection: sa.Connection) -> Finding:
+    version = connection.exec_driver_sql("SHOW server_version").scalar_one()
+    safe = connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() != "off"
+    safe = safe and connection.exec_driver_sql("SHOW fsync").scalar_one() == "on"
+    told = "each commit is on its disk" if safe else "set not to wait for its disk: a power cut may lose results"
+    return Finding(safe, "server", f"PostgreSQL {version}, {told}")

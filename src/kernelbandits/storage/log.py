@@ -1,0 +1,169 @@
+"""The log of a study: events are added at its end, and nothing else is ever changed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from kernelbandits.storage import backups, creation, health, migrations
+from kernelbandits.storage.checksums import DIGITS, Broken, row_of, verified
+from kernelbandits.storage.engines import engine_for
+from kernelbandits.storage.errors import StorageReadOnly
+from kernelbandits.storage.event import Draft, Event
+from kernelbandits.storage.header import Header
+from kernelbandits.storage.places import find
+from kernelbandits.storage.rows import Row, events, fetch
+from kernelbandits.storage.session import Session
+
+T = TypeVar("T")
+Where = str | os.PathLike[str]
+
+
+class Log:
+    """An open study; `Log.create` and `Log.open` make it."""
+
+    def __init__(self, session: Session, header: Header) -> None:
+        self._session = session
+        self._engine = session.engine
+        self._header = header
+
+    @classmethod
+    def create(cls, where: Where, header: Draft, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> Log:
+        """A new study; of several who create it at once one does, and the others are told that it exists."""
+        creation.create(Session(engine_for(find(where), "create")), header, columns, cells)
+        return cls.open(where)
+
+    @classmethod
+    def open(cls, where: Where, *, writable: bool = True) -> Log:
+        session = Session(engine_for(find(where), "write" if writable else "read"))
+        migrations.bring_up(session)
+        return cls(session, session.read(lambda connection: Header.read(connection, session.engine)))
+
+    @property
+    def place(self) -> str:
+        """Where it is, for printing: a password is not shown."""
+        return self._engine.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self._header.names
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 of the candidate table."""
+        return self._header.fingerprint
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The candidate table, checked against its fingerprint."""
+        return [tuple(json.loads(text)) for text in self._lines()[1:]]
+
+    def events(self, after: Event | None = None) -> list[Event]:
+        """All events later than `after`, verified."""
+        return events(self._session.read(lambda connection: self._later(connection, after, self._last(connection))))
+
+    def write(self, work: Callable[[Turn], T]) -> T:
+        """Run the work with the right to write; what it appends is there when this returns, or nothing is.
+
+        If the connection is cut or the server asks for it, the work runs again from the start.
+        """
+        if self._engine.mode == "read":
+            raise StorageReadOnly(f"{self.place} was opened for reading only")
+        return self._session.write(lambda connection: self._turn(connection, work))
+
+    def now(self) -> float:
+        """The database's clock."""
+        return self._session.read(lambda connection: connection.execute(sa.select(self._engine.time)).scalar_one())
+
+    def backup(self, target: Where) -> None:
+        """All of it, verified, in a new SQLite file."""
+        rows = self._session.read(lambda connection: self._later(connection, None, self._last(connection)))
+        backups.write_file(target, self._header, self._lines(), rows)
+
+    def health(self) -> list[health.Finding]:
+        """What was looked at, and what was found."""
+        return health.examine(self._session, [("events", self.events), ("candidates", self.cells)])
+
+    def close(self) -> None:
+        self._session.close()
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Log({self.place!r})"
+
+    def _lines(self) -> list[str]:
+        """Header and rows of the candidate table."""
+        found = self._session.read(lambda connection: fetch(connection, self._engine.tables.rows))
+        if not self._header.fits(found):
+            raise self._engine.damaged("the table of candidates is not the one that was written")
+        return [row[1] for row in found]
+
+    def _turn(self, connection: sa.Connection, work: Callable[[Turn], T]) -> T:
+        self._engine.lock_head(connection)
+        seq, check, now = self._sound(fetch(connection, self._engine.held))
+        turn = Turn(lambda after: self._later(connection, after, (seq, check)), seq, check, now)
+        result = work(turn)
+        if turn.rows:
+            self._add(connection, seq, turn.rows)
+        return result
+
+    def _add(self, connection: sa.Connection, seen: int, rows: list[Row]) -> None:
+        tables = self._engine.tables
+        connection.execute(tables.add, [tables.named(row) for row in rows])
+        moved = connection.execute(tables.move, {"seen": seen, "to": rows[-1][0], "sum": rows[-1][-1]})
+        if moved.rowcount != 1:
+            raise self._engine.damaged("its head cannot be moved")
+
+    def _last(self, connection: sa.Connection) -> tuple[int, str]:
+        seq, check = self._sound(fetch(connection, self._engine.tables.last))
+        return seq, check
+
+    def _sound(self, rows: list[Row]) -> Any:
+        """The head, if it points to an event with the same checksum, and the tables are those this release knows."""
+        if len(rows) != 1 or rows[0][1] != rows[0][2]:
+            raise self._engine.damaged("head and last event do not fit each other")
+        seq, check, _, version, *now = rows[0]
+        migrations.refuse_other(self._engine, version)
+        return seq, check, *now
+
+    def _later(self, connection: sa.Connection, after: Event | None, last: tuple[int, str]) -> list[Row]:
+        """The rows between `after` and the head, if they are a chain from the one to the other."""
+        seen, check = (0, self.fingerprint[:DIGITS]) if after is None else (after.seq, after.check)
+        if seen > last[0]:
+            raise self._engine.damaged(f"it ends with event {last[0]} but had {seen} before; was a backup put back?")
+        rows = fetch(connection, self._engine.tables.later, after=seen, last=last[0]) if seen < last[0] else []
+        try:
+            verified(rows, (seen, check), last)
+        except Broken as broken:
+            raise self._engine.damaged(f"event {broken} is not the one that was written") from None
+        return rows
+
+
+class Turn:
+    """The right to write, for the time of one `log.write`."""
+
+    def __init__(self, later: Callable[[Event | None], list[Row]], seq: int, check: str, now: float) -> None:
+        self._stored = later
+        self._seq, self._check = seq, check
+        self.now = now
+        self.rows: list[Row] = []
+        """What was appended, as it will be stored."""
+
+    def events(self, after: Event | None = None) -> list[Event]:
+        """All events later than `after`, verified, with those appended in this turn."""
+        stored = [] if after is not None and after.seq > self._seq else self._stored(after)
+        own = [row for row in self.rows if after is None or row[0] > after.seq]
+        return events([*stored, *own])
+
+    def append(self, draft: Draft) -> Event:
+        seq, before = (self.rows[-1][0], self.rows[-1][-1]) if self.rows else (self._seq, self._check)
+        self.rows.append(row_of(draft, seq + 1, self.now, before))
+        return events(self.rows[-1:])[0]

@@ -1,0 +1,45 @@
+"""Whether a file is on a network file system, where SQLite's locks cannot be trusted."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+from kernelbandits.checks import DataNotice
+
+NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ceph", "fuse.sshfs", "fuse.glusterfs")
+
+
+def network_mount(path: Path, mounts: str | None = None) -> str | None:
+    """The kind of network file system that holds the path, by a table of mounts as in /proc/mounts."""
+    holders = [entry for entry in entries(table() if mounts is None else mounts) if holds(entry[0], path)]
+    kind = max(holders, key=lambda entry: len(entry[0].parts), default=(path, ""))[1]
+    return kind if kind in NETWORK else None
+
+
+def warn_of_network(path: Path, mounts: str | None = None) -> None:
+    kind = network_mount(path, mounts)
+    if kind is not None:
+        told = "locks there are not safe with several writers; PostgreSQL is made for that"
+        warnings.warn(f"{path} is on a network file system ({kind}): {told}", DataNotice, stacklevel=4)
+
+
+def entries(mounts: str) -> list[tuple[Path, str]]:
+    """Mount point and kind; later entries hide earlier ones of the same point."""
+    parts = [line.split() for line in mounts.splitlines()]
+    return list({Path(plain(part[1])): part[2] for part in parts if len(part) > 2}.items())
+
+
+def plain(text: str) -> str:
+    """Blanks are written as \\040."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
+
+
+def holds(point: Path, path: Path) -> bool:
+    return path.resolve().is_relative_to(point)
+
+
+def table() -> str:
+    source = Path("/proc/mounts")
+    return source.read_text(errors="replace") if source.exists() else ""

@@ -1,0 +1,202 @@
+"""All that is intact in a damaged study, in a new file.
+
+Each event can be verified by itself. Numbers stay, since events refer to each other by them: in the place of a lost
+event stands one of kind `noted`, and the last event notes what was done. First event and candidates are stored
+twice, on different pages; candidates that are lost in both places must be given anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from kernelbandits.storage import backups
+from kernelbandits.storage.checksums import DIGITS, fingerprint, is_intact, line, row_of, sealed
+from kernelbandits.storage.engines import engine_for
+from kernelbandits.storage.errors import Damaged, NoStudy
+from kernelbandits.storage.event import Draft
+from kernelbandits.storage.header import Header
+from kernelbandits.storage.leaves import Found, rows_in
+from kernelbandits.storage.places import FilePlace, ServerPlace, find
+from kernelbandits.storage.rows import Row, fetch
+from kernelbandits.storage.session import Session
+
+LEAST_ROW = 50
+"""No event takes fewer bytes."""
+
+
+@dataclass(frozen=True)
+class Salvaged:
+    """What came of it."""
+
+    events: int
+    """How many were kept."""
+    lost: tuple[int, ...]
+    """The numbers of those that were not."""
+    sentence: str
+
+
+@dataclass
+class Remains:
+    """What was found, each thing verified by itself."""
+
+    events: dict[int, Row] = field(default_factory=dict)
+    lines: dict[int, str] = field(default_factory=dict)
+    header: Header | None = None
+    last: int = 0
+    """As the head has it."""
+
+    def take(self, found: Iterable[Found]) -> None:
+        for rowid, values in found:
+            {11: self.event, 8: self.study, 3: self.short}.get(len(values), ignore)((rowid, *values[1:]))
+
+    def event(self, row: Row) -> None:
+        """SQLite stores a real number without fraction as a whole one."""
+        exact = (*row[:4], real(row[4]), *row[5:7], real(row[7]), *row[8:])
+        if is_intact(exact):
+            self.events.setdefault(row[0], exact)
+
+    def study(self, row: Row) -> None:
+        if is_intact(row):
+            self.header = Header(*row[:-1])
+
+    def short(self, row: Row) -> None:
+        """A candidate, or the head."""
+        if is_intact(row):
+            self.lines[row[0]] = row[1]
+        elif row[0] == 1 and isinstance(row[1], int):
+            self.last = max(self.last, row[1])
+
+    @property
+    def ends(self) -> int:
+        return max(self.last, max(self.events, default=0))
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        return tuple(seq for seq in range(1, self.ends + 1) if seq not in self.events)
+
+    @property
+    def start(self) -> str | None:
+        """The beginning of the table's fingerprint, which is where the chain of events begins."""
+        if self.header is not None:
+            return self.header.fingerprint[:DIGITS]
+        return self.events[1][9] if 1 in self.events else None
+
+    @property
+    def table(self) -> list[str] | None:
+        """Header and rows, if they are the ones that were written."""
+        lines = [self.lines[row] for row in sorted(self.lines)]
+        return lines if lines and fingerprint(lines)[:DIGITS] == self.start else None
+
+    @property
+    def is_whole(self) -> bool:
+        return self.header is not None and self.table is not None and not self.lost
+
+    @property
+    def first(self) -> Draft | None:
+        """The event that created the study, or its second copy."""
+        if 1 in self.events:
+            return draft(self.events[1])
+        return None if self.header is None else Draft(kind="created", body=json.loads(self.header.header))
+
+
+def salvage(
+    where: str | os.PathLike[str], target: str | os.PathLike[str], table: Sequence[Sequence[str]] | None = None
+) -> Salvaged:
+    """Write a new file with all that is intact; `table` (header and rows) puts back candidates that were lost."""
+    place = find(where)
+    backups.refuse_existing(Path(target))
+    remains = file_remains(place) if isinstance(place, FilePlace) else server_remains(place)
+    if table is not None:
+        remains.lines = {number - 1: line(cells) for number, cells in enumerate(table)}
+    return rebuild(remains, str(place), target)
+
+
+def file_remains(place: FilePlace) -> Remains:
+    if not place.path.is_file():
+        raise NoStudy(f"there is no file {place}")
+    content, remains = rolled_back(place.path), Remains()
+    remains.take(rows_in(content))
+    if not remains.is_whole:
+        remains.take(rows_in(content, everywhere=True))
+    remains.last = min(remains.last, max(remains.events, default=0) + len(content) // LEAST_ROW)
+    return remains
+
+
+def rolled_back(path: Path) -> bytes:
+    """The file as it was before a write that did not come to its end; the file itself is left as it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy.db"
+        for end in ("", "-journal", "-wal"):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(f"{path}{end}", f"{copy}{end}")
+        with suppress(sqlite3.Error), closing(sqlite3.connect(copy)) as connection:
+            connection.execute("PRAGMA wal_checkpoint")
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        return copy.read_bytes()
+
+
+def server_remains(place: ServerPlace) -> Remains:
+    session, remains = Session(engine_for(place, "read")), Remains()
+    session.read(session.engine.version)
+    for select in map(sa.select, session.engine.tables.all):
+        remains.take((row[0], tuple(row)) for row in session.read(partial(fetch, statement=select)))
+    session.close()
+    return remains
+
+
+def rebuild(remains: Remains, name: str, target: str | os.PathLike[str]) -> Salvaged:
+    first, lines = remains.first, remains.table
+    if first is None:
+        raise Damaged(f"{name} cannot be saved: the event that created it is lost, and so is its copy")
+    if lines is None:
+        raise Damaged(f"{name} needs its table of candidates again, which is lost or was given differently")
+    lost = remains.lost
+    sentence = told(name, len(remains.events), lost)
+    rows = chain(remains, first, fingerprint(lines)[:DIGITS], Draft(kind="noted", body={"salvaged": sentence}))
+    backups.write_file(target, Header.of(first, lines), lines, rows)
+    return Salvaged(len(remains.events), lost, sentence)
+
+
+def chain(remains: Remains, first: Draft, check: str, note: Draft) -> list[Row]:
+    """All events with new checksums, a note in the place of each that was lost."""
+    rows: list[Row] = []
+    at = min((row[7] for row in remains.events.values()), default=0.0)
+    for seq in range(1, remains.ends + 1):
+        kept = remains.events.get(seq)
+        at = at if kept is None else kept[7]
+        missing = first if seq == 1 else Draft(kind="noted", body={"lost": seq})
+        row = row_of(missing, seq, at, check) if kept is None else sealed((*kept[:9], check))
+        rows.append(row)
+        check = row[-1]
+    return [*rows, row_of(note, len(rows) + 1, round(time.time(), 3), check)]
+
+
+def told(name: str, kept: int, lost: tuple[int, ...]) -> str:
+    missing = "none was lost" if not lost else f"lost: {', '.join(map(str, lost[:20]))}{', ...' if lost[20:] else ''}"
+    return f"{kept} events of {name} were kept, {missing}"
+
+
+def draft(row: Row) -> Draft:
+    _, kind, trial, place, value, key, worker, _, body, _, _ = row
+    return Draft(kind=kind, trial=trial, row=place, value=value, key=key, worker=worker, body=json.loads(body))
+
+
+def real(value: Any) -> Any:
+    return float(value) if isinstance(value, int) else value
+
+
+def ignore(row: Row) -> None:
+    """A row of no table of ours."""

@@ -1,0 +1,132 @@
+"""One connection for each process, kept open; transactions, and trying again."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from kernelbandits.storage.engines import Engine
+
+T = TypeVar("T")
+Work = Callable[[sa.Connection], T]
+
+PATIENCE = 30.0
+"""Seconds in which what may pass is tried again."""
+FORK_PATIENCE = 10.0
+
+alive: weakref.WeakSet[Session]
+abandoned: list[sa.Connection] = []
+"""Connections of a parent process: they must not be closed in the child."""
+
+
+class Session:
+    """Runs work on a connection, one thread at a time; after a fork the child has a connection of its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.lock = threading.RLock()
+        self._connection: sa.Connection | None = None
+        alive.add(self)
+
+    def read(self, work: Work[T]) -> T:
+        return self._repeated(work)
+
+    def write(self, work: Work[T]) -> T:
+        """In one transaction; nothing is written if the work raises."""
+        return self._repeated(lambda connection: self._transaction(connection, work))
+
+    def close(self) -> None:
+        with self.lock:
+            self._drop()
+
+    def forget(self) -> None:
+        """In a child process: the connection belongs to the parent."""
+        if self._connection is not None:
+            abandoned.append(self._connection)
+        self._connection = None
+        self.lock = threading.RLock()
+
+    def _transaction(self, connection: sa.Connection, work: Work[T]) -> T:
+        connection.exec_driver_sql(self.engine.begin)
+        try:
+            result = work(connection)
+            connection.exec_driver_sql("COMMIT")
+        except BaseException:
+            self._roll_back(connection)
+            raise
+        return result
+
+    def _roll_back(self, connection: sa.Connection) -> None:
+        try:
+            connection.exec_driver_sql("ROLLBACK")
+        except self.engine.errors:
+            self._drop()
+
+    def _repeated(self, work: Work[T]) -> T:
+        pauses = waiting(PATIENCE)
+        while True:
+            try:
+                with self.lock:
+                    return work(self._open())
+            except self.engine.errors as error:
+                problem = self._judged(error)
+                pause = next(pauses, None) if self.engine.passes(error) else None
+            if pause is None:
+                raise problem from None
+            time.sleep(pause)
+
+    def _judged(self, error: Exception) -> Exception:
+        with self.lock:
+            self._drop()
+        return self.engine.problem(error)
+
+    def _open(self) -> sa.Connection:
+        if self._connection is None:
+            self._connection = self.engine.connect()
+        return self._connection
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(*self.engine.errors):
+                connection.close()
+
+
+def waiting(patience: float) -> Iterator[float]:
+    """Pauses that double from 20 ms to 2 s, each shortened at random, until patience ends."""
+    end, pause = time.monotonic() + patience, 0.02
+    while time.monotonic() < end:
+        yield pause * (0.5 + random.random() / 2)
+        pause = min(2 * pause, 2.0)
+
+
+alive = weakref.WeakSet()
+
+
+def before_fork() -> None:
+    """No transaction of ours may be under way in another thread: the child would inherit SQLite's idea of its locks."""
+    for session in list(alive):
+        session.lock.acquire(timeout=FORK_PATIENCE)
+
+
+def in_parent() -> None:
+    for session in list(alive):
+        with suppress(RuntimeError):
+            session.lock.release()
+
+
+def in_child() -> None:
+    for session in list(alive):
+        session.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=before_fork, after_in_parent=in_parent, after_in_child=in_child)

@@ -1,0 +1,62 @@
+"""An open study: its log, and what the events say, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import RLock
+from typing import TypeVar
+
+from kernelbandits.storage import Event, Log, Turn
+from kernelbandits.study.answers import Answers
+from kernelbandits.study.candidates import Candidates, stored_candidates
+from kernelbandits.study.pen import Pen
+from kernelbandits.study.player import Player
+from kernelbandits.study.state import State
+
+T = TypeVar("T")
+
+
+class Book:
+    """The events read so far, their fold, and a policy that has learnt the results."""
+
+    def __init__(self, log: Log) -> None:
+        self.log, self.lock = log, RLock()
+        self.state = State()
+        self.read(log.events())
+        created = self.state.events[0].body["candidates"]
+        self.candidates: Candidates = stored_candidates(log.columns, log.cells(), created)
+        self.player = Player(self.candidates, self.state.settings)
+
+    def read(self, events: Sequence[Event]) -> None:
+        if events:
+            self.state.extend(events)
+
+    def refresh(self) -> None:
+        """See what others have done since."""
+        with self.lock:
+            self.read(self.log.events(self.state.last))
+
+    def write(self, work: Callable[[Pen], T]) -> T:
+        """See what others wrote, decide and write; only when it is written, count it."""
+        pens: list[Pen] = []
+
+        def turn_taken(turn: Turn) -> T:
+            self.read(turn.events(self.state.last))
+            pens.append(Pen(turn))
+            return work(pens[-1])
+
+        with self.lock:
+            found = self.log.write(turn_taken)
+            self.read(pens[-1].written)
+            return found
+
+    def taught(self) -> Player:
+        """The policy with all results learnt."""
+        self.player.follow(self.state)
+        return self.player
+
+    def answers(self) -> Answers:
+        """What is known now."""
+        with self.lock:
+            self.refresh()
+            return Answers(self.taught(), self.state)

@@ -1,0 +1,239 @@
+"""The candidates of a study: a table of text, and which of its columns describe a candidate.
+
+    points = [ (x - min) / (max - min) for numbers,  1 / sqrt(2) at the place of the value for text ]
+
+so that each number lies in [0, 1] and two different words are at distance 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, Refusal
+from kernelbandits.problems.sheet import NUMBER, Sheet, read_sheet
+from kernelbandits.study import choosing
+from kernelbandits.study.cells import canonical, text_of, truth
+from kernelbandits.study.choosing import Notices
+from kernelbandits.study.frames import array_sheet, frame_sheet, is_frame
+from kernelbandits.study.headers import NAMELESS, needed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_COORDINATES = 2**27
+"""Numbers in the points of all candidates: 1 GiB."""
+
+Source = str | PathLike[str] | npt.ArrayLike
+"""A path, a DataFrame or an (n, d) array."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The table and which of its columns count."""
+
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...] = field(repr=False)
+    """One tuple of text for each row; numbers that count are canonical."""
+    chosen: tuple[str, ...]
+    cost: str | None = None
+    allowed: str | None = None
+    notices: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    """The chosen columns that hold text."""
+
+    def __post_init__(self) -> None:
+        checks.needs(len(self.cells) > 0, "candidates", "at least one row", len(self.cells))
+        known = {*self.columns}
+        checks.needs(len(known) == len(self.columns), "candidates", "distinct columns", self.columns)
+        for name in (*self.chosen, *self.categories, self.cost, self.allowed):
+            checks.needs(name is None or name in known, "candidates", f"columns among {self.columns}", name)
+        checks.needs({*map(len, self.cells)} == {len(known)}, "candidates", f"{len(known)} cells in each row", "others")
+        checks.needs(len(self.chosen) > 0, "candidates", "at least one chosen column", self.chosen)
+        enough = len(self) * self.width <= MOST_COORDINATES
+        size = f"{len(self)} rows of {self.width}"
+        checks.needs(enough, "candidates", f"at most {MOST_COORDINATES} coordinates in memory", size)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        return {name: "category" if name in self.categories else "number" for name in self.chosen}
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What the log keeps beside the table, as JSON has it."""
+        return {
+            "chosen": list(self.chosen),
+            "cost": self.cost,
+            "allowed": self.allowed,
+            "kinds": self.kinds,
+            "notices": list(self.notices),
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The sha256 of the table and of the tasks of its columns."""
+        tasks = [self.columns, self.chosen, self.categories, self.cost, self.allowed]
+        digest = hashlib.sha256(json.dumps(tasks).encode())
+        for row in self.cells:
+            digest.update(json.dumps(row).encode())
+        return digest.hexdigest()
+
+    @cached_property
+    def varying(self) -> tuple[str, ...]:
+        """The chosen columns that are not constant."""
+        return tuple(name for name in self.chosen if len(set(self.column(name))) > 1)
+
+    @property
+    def width(self) -> int:
+        """How many coordinates a candidate has."""
+        return sum(len(set(self.column(name))) if name in self.categories else 1 for name in self.varying) or 1
+
+    @cached_property
+    def points(self) -> Array:
+        """One row of coordinates for each candidate; constant columns have none."""
+        points = np.column_stack([self.coordinates(name) for name in self.varying] or [np.zeros(len(self))])
+        points.setflags(write=False)
+        return points
+
+    def coordinates(self, name: str) -> Array:
+        return one_hot(self.column(name)) if name in self.categories else scaled(self.numbers(name))
+
+    @cached_property
+    def costs(self) -> Array | None:
+        return None if self.cost is None else self.numbers(self.cost)
+
+    @cached_property
+    def allowed_rows(self) -> npt.NDArray[np.bool_]:
+        if self.allowed is None:
+            return np.ones(len(self), dtype=bool)
+        return np.array([bool(truth(cell)) for cell in self.column(self.allowed)])
+
+    def column(self, name: str) -> tuple[str, ...]:
+        i = self.columns.index(name)
+        return tuple(row[i] for row in self.cells)
+
+    def numbers(self, name: str) -> Array:
+        return np.array([float(cell) for cell in self.column(name)])
+
+    def x(self, row: int) -> dict[str, float | str]:
+        """What describes the candidate in this row."""
+        checks.needs(checks.is_whole(row) and 0 <= row < len(self), "candidates", f"a row in [0, {len(self)})", row)
+        cells = dict(zip(self.columns, self.cells[row], strict=True))
+        return {name: cells[name] if name in self.categories else float(cells[name]) for name in self.chosen}
+
+    def row_of(self, x: Mapping[str, float | str]) -> int:
+        """The first row with these values of the chosen columns."""
+        given = {needed(self.chosen, name, "a candidate", "a column"): value for name, value in x.items()}
+        missing = [name for name in self.chosen if name not in given]
+        checks.needs(not missing, "a candidate", f"values of {self.chosen}", tuple(x))
+        row = self._rows.get(tuple(self.cell(name, given[name]) for name in self.chosen))
+        if row is None:
+            raise Refusal(f"no candidate has {given}")
+        return row
+
+    def cell(self, name: str, value: Any) -> str:
+        """A value of a chosen column as its text in the table."""
+        text = text_of(value)
+        if name in self.categories:
+            return text
+        checks.needs(bool(NUMBER.fullmatch(text)), "a candidate", f"a number for {name!r}", value)
+        return canonical(float(text))
+
+    @property
+    def distinct(self) -> int:
+        """How many different candidates there are."""
+        return len(self._rows)
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, ...], int]:
+        places = [self.columns.index(name) for name in self.chosen]
+        rows: dict[tuple[str, ...], int] = {}
+        for row, cells in enumerate(self.cells):
+            rows.setdefault(tuple(cells[i] for i in places), row)
+        return rows
+
+
+def remarks(sheet: Sheet, candidates: Candidates) -> Iterator[str]:
+    """What is worth knowing about a table that was taken as it came."""
+    for name in candidates.chosen:
+        if name not in candidates.varying:
+            yield f"column {name!r} is constant and makes no difference"
+    for name in candidates.categories:
+        yield from choosing.category_remarks(sheet, name)
+    repeated = len(candidates) - candidates.distinct
+    if repeated:
+        yield f"{repeated} of {len(candidates)} rows describe the same candidate as an earlier one"
+    yield from choosing.header_remarks(sheet)
+    yield from choosing.decimal_remarks(sheet)
+
+
+def scaled(values: Array) -> Array:
+    """Numbers brought to [0, 1]; a power of two first, so that nothing overflows."""
+    _, exponent = np.frexp(np.abs(values).max())
+    near = np.ldexp(values, -exponent)
+    least = near.min()
+    return (near - least) / (near.max() - least)  # type: ignore[no-any-return]
+
+
+def one_hot(cells: Sequence[str]) -> Array:
+    """One coordinate for each value, in the order in which they first come."""
+    levels = {cell: i for i, cell in enumerate(dict.fromkeys(cells))}
+    points = np.zeros((len(cells), len(levels)))
+    points[np.arange(len(cells)), [levels[cell] for cell in cells]] = math.sqrt(0.5)
+    return points
+
+
+def read_candidates(
+    source: Source | pd.DataFrame,
+    *,
+    columns: Sequence[str] | None = None,
+    target: str | None = None,
+    cost: str | None = None,
+    allowed: str | None = None,
+) -> Candidates:
+    """The candidates in a CSV file, a DataFrame or an (n, d) array; columns None: all that may describe one."""
+    sheet, notices = sheet_of(source, columns), Notices()
+    checks.needs(len(sheet.lines) > 0, sheet.file, "at least one row", 0)
+    tasks = choosing.tasks(sheet, columns, target, cost, allowed, notices)
+    table = {name: choosing.cells(sheet, name, tasks) for name in sheet.columns}
+    found = Candidates(
+        tuple(table),
+        tuple(zip(*table.values(), strict=True)),
+        tasks.chosen,
+        tasks.cost,
+        tasks.allowed,
+        categories=tasks.categories,
+    )
+    return replace(found, notices=(*notices, *remarks(sheet, found)))
+
+
+def sheet_of(source: Any, columns: Sequence[str] | None) -> Sheet:
+    if isinstance(source, (str, PathLike)):
+        return read_sheet(source, NAMELESS)
+    return frame_sheet(source) if is_frame(source) else array_sheet(source, columns)
+
+
+def stored_candidates(columns: Sequence[str], cells: Sequence[Sequence[str]], body: Mapping[str, Any]) -> Candidates:
+    """The same value again, from what a log keeps."""
+    return Candidates(
+        tuple(columns),
+        tuple(tuple(row) for row in cells),
+        tuple(body["chosen"]),
+        body["cost"],
+        body["allowed"],
+        tuple(body.get("notices", ())),
+        tuple(name for name in body["chosen"] if body["kinds"][name] == "category"),
+    )

@@ -1,0 +1,45 @@
+"""Whether what a study has in memory is what its events say."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from kernelbandits.storage import Finding
+from kernelbandits.study.player import Player
+from kernelbandits.study.state import State
+
+UNCERTAIN = 1e-6
+"""Relative errors of variances beyond this are worth a word."""
+
+
+def checkup(player: Player, state: State) -> list[Finding]:
+    """The state folded anew, the policy taught anew, and the posterior refactorised from its counts."""
+    return [folded(state), taught(player, state), audited(player)]
+
+
+def folded(state: State) -> Finding:
+    fresh = State.of(state.events)
+    same = fresh.counts == state.counts and [one.value for one in fresh.results] == [one.value for one in state.results]
+    there = "are" if same else "are not"
+    return Finding(
+        same, "state", f"{len(fresh.results)} results and {len(fresh.pending)} pending {there} as the events say"
+    )
+
+
+def taught(player: Player, state: State) -> Finding:
+    fresh = Player(player.candidates, state.settings)
+    fresh.follow(state)
+    same = all(np.array_equal(*pair) for pair in zip(fresh.estimates(), player.estimates(), strict=True))
+    return Finding(
+        same, "replay", f"a policy taught anew has {'the same' if same else 'other'} estimates to the last digit"
+    )
+
+
+def audited(player: Player) -> Finding:
+    posterior = copy.deepcopy(player.policy.posterior)
+    repaired, health = posterior.audit(), posterior.health
+    sure = not repaired and health.conditioning <= UNCERTAIN
+    found = f"estimates and a refactorisation from counts {'differ beyond rounding' if repaired else 'agree'}"
+    return Finding(sure, "posterior", f"{found}; relative error of variances about {health.conditioning:.1g}")

@@ -1,0 +1,197 @@
+"""Which columns of a sheet describe a candidate, and how each of them is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kernelbandits import checks
+from kernelbandits.problems.sheet import COMMA_NUMBER, LARGEST, MISSING, NUMBER, Sheet
+from kernelbandits.study.cells import ABSENT, canonical, looks_numeric, truth
+from kernelbandits.study.headers import distinct, find, needed, numbers_rows, other_case
+
+MANY_LEVELS = 50
+MEASURE = re.compile(r"[+-]?[0-9]")
+THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+LEAST_COST, LARGEST_COST = 1e-150, 1e150
+
+
+class Notices(list[str]):
+    """Sentences about what was taken as it came."""
+
+    def case(self, found: str, wanted: str) -> None:
+        if other_case(found, wanted):
+            self.append(f"column {found!r} is taken for {str(wanted)!r}")
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """What the columns of a sheet are for."""
+
+    chosen: tuple[str, ...]
+    categories: tuple[str, ...]
+    cost: str | None
+    allowed: str | None
+
+
+def tasks(
+    sheet: Sheet,
+    columns: Iterable[str] | None,
+    target: str | None,
+    cost: str | None,
+    allowed: str | None,
+    notices: Notices,
+) -> Tasks:
+    price, permit = role(sheet, cost, "cost", notices), role(sheet, allowed, "allowed", notices)
+    named = [] if columns is None else named_columns(sheet, columns, notices)
+    result = target_column(sheet, target, [*named, price, permit], notices)
+    chosen = named or default_columns(sheet, {price, permit, result}, notices)
+    categories = tuple(name for name in chosen if kind_of(sheet, name) == "category")
+    return Tasks(tuple(chosen), categories, price, permit)
+
+
+def cells(sheet: Sheet, name: str, tasks: Tasks) -> tuple[str, ...]:
+    """The column as it is kept, checked for what it is to do."""
+    if name == tasks.allowed:
+        check_allowed(sheet, name)
+    if name == tasks.cost:
+        check_cost(sheet, name)
+    if name in tasks.chosen:
+        return described(sheet, name, "category" if name in tasks.categories else "number")
+    return number_cells(sheet, name) if name == tasks.cost else other_cells(sheet, name)
+
+
+def role(sheet: Sheet, wanted: str | None, what: str, notices: Notices) -> str | None:
+    """The column that holds the cost, or who is allowed."""
+    if wanted is None:
+        return None
+    found = needed(sheet.columns, wanted, sheet.file, f"a column for {what}")
+    notices.case(found, wanted)
+    return found
+
+
+def target_column(sheet: Sheet, target: str | None, taken: Sequence[str | None], notices: Notices) -> str | None:
+    """The column of results, if the table has one already; a column chosen by another case of letters is not it."""
+    found = None if target is None else find(sheet.columns, target)
+    if found is None or (found in taken and other_case(found, str(target))):
+        return None
+    checks.needs(found not in taken, sheet.file, "a target that is not chosen as a column besides", found)
+    notices.case(found, str(target))
+    told = sum(cell.casefold() not in MISSING for cell in sheet.columns[found])
+    if told:
+        notices.append(f"column {found!r} holds {told} results; they count once they are told (tell --csv)")
+    return found
+
+
+def named_columns(sheet: Sheet, columns: Iterable[str], notices: Notices) -> list[str]:
+    checks.needs(not isinstance(columns, str), sheet.file, "a sequence of column names", columns)
+    wanted = list(columns)
+    found = [needed(sheet.columns, name, sheet.file, "columns") for name in wanted]
+    for name, given in zip(found, wanted, strict=True):
+        notices.case(name, given)
+    checks.needs(len(found) > 0, sheet.file, "at least one column that describes a candidate", wanted)
+    return distinct(sheet.file, found)
+
+
+def default_columns(sheet: Sheet, taken: Iterable[str | None], notices: Notices) -> list[str]:
+    """All columns without another task, except those that are empty or only name the rows."""
+    free = [name for name in sheet.columns if name not in set(taken)]
+    filled = [name for name in free if any(sheet.columns[name])]
+    labels = [name for name in filled if is_label(sheet, name)]
+    chosen = [name for name in filled if name not in labels] or text_labels(sheet, labels)
+    for name in free:
+        if name not in chosen:
+            why = "only names the rows" if name in labels else "is empty"
+            notices.append(f"column {name!r} {why} and is left out; name it among the columns if it counts")
+    checks.needs(len(chosen) > 0, sheet.file, "at least one column that describes a candidate", tuple(sheet.columns))
+    return chosen
+
+
+def is_label(sheet: Sheet, name: str) -> bool:
+    """A column of row numbers, or of text that is never the same twice."""
+    if name in sheet.labels or numbers_rows(name):
+        return True
+    cells = [cell for cell in sheet.columns[name] if cell not in ABSENT]
+    return len(set(cells)) == len(cells) and kind_of(sheet, name) == "category"
+
+
+def text_labels(sheet: Sheet, labels: list[str]) -> list[str]:
+    """Where there is nothing but names, the names are the candidates."""
+    return [name for name in labels if not numbers_rows(name) and kind_of(sheet, name) == "category"][:1]
+
+
+def kind_of(sheet: Sheet, name: str) -> str:
+    """Numbers if at least half of the cells are numbers, or if all of them were meant to be; else categories."""
+    cells = [cell for cell in sheet.columns[name] if cell not in ABSENT]
+    numbers = sum(sheet.value(cell, LARGEST) is not None for cell in cells)
+    meant = 2 * numbers >= len(cells) or all(map(looks_numeric, cells))
+    return "number" if meant else "category"
+
+
+def described(sheet: Sheet, name: str, kind: str) -> tuple[str, ...]:
+    """The cells of a column that counts: canonical numbers, or text without gaps."""
+    try:
+        return number_cells(sheet, name) if kind == "number" else text_cells(sheet, name)
+    except ValueError as error:
+        raise ValueError(f"{error}; correct it, leave the row out, or name only the columns that count") from None
+
+
+def number_cells(sheet: Sheet, name: str) -> tuple[str, ...]:
+    return tuple(canonical(value) for value in sheet.numbers(name, LARGEST).tolist())
+
+
+def text_cells(sheet: Sheet, name: str) -> tuple[str, ...]:
+    cells = sheet.columns[name]
+    for i, cell in enumerate(cells):
+        if cell in ABSENT:
+            raise ValueError(f"{sheet.file} needs a value {sheet.place(i, name)}, got a missing one ({cell!r})")
+    return cells
+
+
+def check_cost(sheet: Sheet, name: str) -> None:
+    for i, value in enumerate(sheet.numbers(name, LARGEST).tolist()):
+        if not LEAST_COST <= value <= LARGEST_COST:
+            limits = f"between {LEAST_COST:g} and {LARGEST_COST:g}"
+            raise ValueError(f"{sheet.file} needs a cost > 0, {limits}, {sheet.place(i, name)}, got {value!r}")
+
+
+def check_allowed(sheet: Sheet, name: str) -> None:
+    words = sheet.columns[name]
+    for i, word in enumerate(words):
+        if truth(word) is None:
+            raise ValueError(f"{sheet.file} needs yes or no {sheet.place(i, name)}, got {word!r}")
+    checks.needs(any(map(truth, words)), sheet.file, f"at least one allowed row in column {name!r}", "none")
+
+
+def other_cells(sheet: Sheet, name: str) -> tuple[str, ...]:
+    """A column that does not count, as it stands; numbers get a decimal point."""
+    cells = sheet.columns[name]
+    numbers = all(cell in ABSENT or sheet.value(cell, LARGEST) is not None for cell in cells)
+    return tuple(cell.replace(",", ".") for cell in cells) if numbers else cells
+
+
+def category_remarks(sheet: Sheet, name: str) -> Iterator[str]:
+    """Text that may be meant otherwise: very many values, numbers among it, numbers with units."""
+    values = set(sheet.columns[name])
+    numbers = sum(sheet.value(cell, LARGEST) is not None for cell in values)
+    if len(values) > MANY_LEVELS:
+        yield f"column {name!r} is text of {len(values)} different values, any two equally far from each other"
+    if numbers:
+        yield f"column {name!r} is read as text, since only {numbers} of its {len(values)} different values are numbers"
+    if len(values) > 1 and all(MEASURE.match(cell) for cell in values):
+        yield f"column {name!r} is read as text; a unit belongs into the header if these are to be numbers"
+
+
+def header_remarks(sheet: Sheet) -> Iterator[str]:
+    """A first line of numbers, which may be a row of a file without a header."""
+    if sheet.unit == "line" and all(NUMBER.fullmatch(name) for name in sheet.columns):
+        yield f"the first line is read as the names of the columns: {', '.join(sheet.columns)}"
+
+
+def decimal_remarks(sheet: Sheet) -> Iterator[str]:
+    """Commas that might as well separate thousands."""
+    if sheet.decimal == ",":
+        found = [cell for cells in sheet.columns.values() for cell in cells if COMMA_NUMBER.fullmatch(cell)]
+        if all(map(THOUSANDS.fullmatch, found)):
+            yield f"commas are read as decimal marks: {found[0]!r} is {found[0].replace(',', '.')}"

@@ -1,0 +1,84 @@
+"""Tables from memory (DataFrames, arrays, lists of mappings) as the sheet that a file would be."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kernelbandits import checks
+from kernelbandits.problems.sheet import MOST_ROWS, Sheet, plain
+from kernelbandits.study.cells import canonical, storable, text_of
+from kernelbandits.study.headers import distinct
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def is_frame(source: Any) -> bool:
+    """Whether this is a DataFrame, without importing pandas for the question."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(source, pandas.DataFrame)
+
+
+def frame_sheet(frame: pd.DataFrame) -> Sheet:
+    """Missing values are blank cells; a named index is a column of labels."""
+    checks.needs(len(frame) <= MOST_ROWS, "the DataFrame", f"at most {MOST_ROWS} rows", len(frame))
+    names = [label(name) for name in frame.columns]
+    distinct("the DataFrame", names)
+    labels = index_labels(frame, names)
+    columns = {name: frame_column(name, values) for name, values in labels.items()}
+    columns |= {name: frame_column(name, frame.iloc[:, i]) for i, name in enumerate(names)}
+    return Sheet("the DataFrame", columns, tuple(range(len(frame))), unit="row", labels=tuple(labels))
+
+
+def index_labels(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+    """The levels of an index that have a name of their own; row numbers have none."""
+    if type(frame.index).__name__ == "RangeIndex":
+        return {}
+    levels = {label(name): i for i, name in enumerate(frame.index.names) if name is not None}
+    return {name: frame.index.get_level_values(i).to_series() for name, i in levels.items() if name not in names}
+
+
+def frame_column(name: str, values: Any) -> tuple[str, ...]:
+    missing = values.isna().to_numpy()
+    items = enumerate(zip(values, missing, strict=True))
+    return tuple("" if absent else cell(f"row {row}, column {name!r}", value) for row, (value, absent) in items)
+
+
+def cell(place: str, value: Any) -> str:
+    try:
+        return text_of(value)
+    except ValueError as error:
+        raise ValueError(f"{error} in {place}") from None
+
+
+def array_sheet(values: Any, names: Sequence[str] | None) -> Sheet:
+    """The columns of an (n, d) array, called x1 ... xd unless they are named."""
+    checks.needs(
+        not hasattr(values, "columns"), "candidates", "a pandas DataFrame (to_pandas())", type(values).__name__
+    )
+    array = checks.points("candidates", values)
+    checks.needs(len(array) <= MOST_ROWS, "the array", f"at most {MOST_ROWS} rows", len(array))
+    given = [f"x{i + 1}" for i in range(array.shape[1])] if names is None else [label(name) for name in names]
+    checks.needs(len(given) == array.shape[1], "candidates", f"{array.shape[1]} names of columns", given)
+    distinct("candidates", given)
+    columns = {name: tuple(map(canonical, array[:, i].tolist())) for i, name in enumerate(given)}
+    return Sheet("the array", columns, tuple(range(len(array))), unit="row")
+
+
+def mapping_sheet(items: Iterable[Mapping[str, Any]]) -> Sheet:
+    """One row for each mapping; what it does not have is blank."""
+    rows = list(items) if isinstance(items, Iterable) else [items]
+    checks.needs(all(isinstance(row, Mapping) for row in rows), "results", "a list of mappings", items)
+    names = {name: label(name) for row in rows for name in row}
+    distinct("results", list(names.values()))
+    columns = {
+        text: tuple(cell(f"item {i}, column {text!r}", row.get(name)) for i, row in enumerate(rows))
+        for name, text in names.items()
+    }
+    return Sheet("results", columns, tuple(range(len(rows))), unit="item")
+
+
+def label(name: Any) -> str:
+    return storable(plain(str(name)))

@@ -1,0 +1,72 @@
+"""Columns found by what people call them: the header as it stands, or without its unit."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+
+from kernelbandits import checks
+from kernelbandits.problems.sheet import plain
+
+UNIT = re.compile(r"(.*\S)\s*(?:\([^()]*\)|\[[^\[\]]*\]|\s/\s.*)", re.DOTALL)
+NAMELESS = "Unnamed: 0"
+ROW_NUMBERS = frozenset({"id", "index", "row", "nr", "nr.", "no", "no.", "#"})
+
+
+def bare(name: str) -> str:
+    """A name without the unit at its end: T (°C), Cs [%], pressure / bar."""
+    found = UNIT.fullmatch(name)
+    return found[1] if found else name
+
+
+def loose(name: str) -> str:
+    """A name in small letters, blanks as one."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def loose_bare(name: str) -> str:
+    return loose(bare(name))
+
+
+def numbers_rows(name: str) -> bool:
+    return loose(name) in ROW_NUMBERS or loose(name).startswith("unnamed:")
+
+
+def find(names: Iterable[str], wanted: str) -> str | None:
+    """The one name that is meant: as it stands, without its unit, or whatever the case of its letters."""
+    known, name = tuple(names), plain(str(wanted))
+    return only(known, ((str, name), (bare, name), (loose, loose(name)), (loose_bare, loose(name))))
+
+
+def find_strictly(names: Iterable[str], wanted: str) -> str | None:
+    """The same, where the case of letters makes a difference."""
+    name = plain(str(wanted))
+    return only(tuple(names), ((str, name), (bare, name)))
+
+
+def only(names: tuple[str, ...], readings: Iterable[tuple[Callable[[str], str], str]]) -> str | None:
+    """The name that fits the first reading that any name fits, if it is the only one."""
+    for form, meant in readings:
+        found = [name for name in names if form(name) == meant]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def needed(names: Iterable[str], wanted: str, owner: str, what: str) -> str:
+    known = tuple(names)
+    found = find(known, wanted)
+    if found is None:
+        raise ValueError(f"{owner} needs {what} among {known}, got {wanted!r}")
+    return found
+
+
+def other_case(found: str, wanted: str) -> bool:
+    """Whether a column was found only because the case of letters was let go."""
+    return plain(str(wanted)) not in (found, bare(found))
+
+
+def distinct(owner: str, names: list[str]) -> list[str]:
+    checks.needs(len(set(names)) == len(names), owner, "distinct columns", names)
+    return names

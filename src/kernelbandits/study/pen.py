@@ -1,0 +1,25 @@
+"""A turn at the log, and what was written in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kernelbandits.storage import Draft, Event, Turn
+
+
+@dataclass
+class Pen:
+    """What is written counts in memory when the turn is over, and only then."""
+
+    turn: Turn
+    written: list[Event] = field(default_factory=list)
+
+    @property
+    def now(self) -> float:
+        """The time of the database."""
+        return self.turn.now
+
+    def append(self, draft: Draft) -> Event:
+        event = self.turn.append(draft)
+        self.written.append(event)
+        return event

@@ -1,0 +1,98 @@
+"""Where a study stands in words, and its past recomputed."""
+
+from __future__ import annotations
+
+from kernelbandits.catalogue import policy_entry
+from kernelbandits.checks import Refusal
+from kernelbandits.study.answers import Answers
+from kernelbandits.study.candidates import Candidates
+from kernelbandits.study.player import Player
+from kernelbandits.study.settings import AUTO
+from kernelbandits.study.state import State, Trial
+from kernelbandits.study.values import Replayed, Status, Waiting
+
+
+def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]) -> Status:
+    state, candidates = answers.state, answers.candidates
+    states = [trial.state for trial in state.trials.values()]
+    counts = {name: states.count(name) for name in ("told", "pending", "failed", "withdrawn")}
+    waiting = tuple(waits(trial, candidates, now) for trial in state.pending.values())
+    return Status(
+        place=place,
+        target=state.settings.target,
+        direction=state.settings.direction,
+        **counts,
+        rows=len(candidates),
+        allowed=int(candidates.allowed_rows.sum()),
+        measured=sum(1 for count in state.counts.values() if count),
+        best=answers.best(),
+        stop=answers.stop(),
+        centre=answers.scale.centre,
+        spread=answers.scale.spread,
+        units=units_sentence(answers),
+        policy=policy_sentence(answers),
+        claim=claim_sentence(answers),
+        waiting=waiting,
+        notices=notices,
+        events=len(state.events),
+    )
+
+
+def waits(trial: Trial, candidates: Candidates, now: float) -> Waiting:
+    since = max(0.0, now - trial.asked.at) if trial.asked else 0.0
+    return Waiting(trial.number, trial.row, candidates.x(trial.row), trial.worker, since, trial.until < now)
+
+
+def units_sentence(answers: Answers) -> str:
+    """How the policy sees the target."""
+    scale, settings = answers.scale, answers.state.settings
+    sign = "-" if scale.sign < 0 else ""
+    formula = f"the policy sees {sign}({settings.target} - {scale.centre:.6g}) / {scale.spread:.6g}"
+    if settings.centre is not None:
+        return f"{formula}, constants given beforehand"
+    known = len(answers.state.first_values)
+    return f"{formula}, mean and sd of the first {known} results" if known else f"{formula} until results come"
+
+
+def policy_sentence(answers: Answers) -> str:
+    settings, policy = answers.state.settings, answers.player.policy
+    if settings.policy == AUTO:
+        return f"auto ({policy.settings['width']}); {policy.settings['calibration']}"
+    return f"{settings.policy}: {policy_entry(settings.policy).title}"
+
+
+def claim_sentence(answers: Answers) -> str:
+    """What is guaranteed, and under which conditions."""
+    settings = answers.state.settings
+    if settings.policy == AUTO:
+        return str(answers.player.policy.settings["claim"])
+    entry = policy_entry(settings.policy)
+    if not answers.doubts:
+        return entry.guarantee
+    return f"none here, since {' and '.join(answers.doubts)}; else: {entry.guarantee}"
+
+
+def replayed(state: State, candidates: Candidates, number: int) -> Replayed:
+    """Fold what came before the ask, ask again, compare."""
+    trial = asked_trial(state, number)
+    assert trial.asked is not None
+    before = State.of(state.events[: trial.asked.seq - 1])
+    player = Player(candidates, before.settings)
+    player.follow(before)
+    waiting = list(before.pending.values())
+    row = trial.row if trial.again is not None else player.choose(number, waiting, before.counts)[0]
+    explained = Answers(player, before).explained(trial, len(waiting))
+    same = (
+        "the same row" if row == trial.row else f"row {row} this time (another release or machine may round otherwise)"
+    )
+    text = f"Trial {number} was row {trial.row}; recomputed from the {len(before.events)} events before it: {same}."
+    return Replayed(number, trial.row, row, row == trial.row, explained, text)
+
+
+def asked_trial(state: State, number: int) -> Trial:
+    """The trial as it was asked for, even if that was undone since."""
+    for event in state.events:
+        if event.kind == "asked" and event.trial == number:
+            return Trial(number, event.row or 0, "pending", asked=event)
+    there = "that nobody asked for" if number in state.trials else "that there is not"
+    raise Refusal(f"replay needs a trial that was suggested, got trial {number}, {there}")

@@ -1,0 +1,136 @@
+"""What is fixed when a study is created, or changed by an event of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from kernelbandits import checks
+from kernelbandits.catalogue import from_plain, policy, policy_entry, to_plain
+from kernelbandits.domains import Arms
+from kernelbandits.kernels import RBF, Kernel
+from kernelbandits.policies import Auto, Policy
+
+DIRECTIONS = ("maximize", "minimize")
+AUTO = "auto"
+WEEK = 7 * 86400.0
+LONGEST_LEASE = 100 * 365 * 86400.0
+USUAL_KERNEL = RBF(0.2)
+"""On columns scaled to [0, 1]."""
+FIXED = ("target", "direction")
+"""What the results mean is settled once and for all."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The policy and what surrounds it."""
+
+    target: str = "value"
+    direction: str = "maximize"
+    policy: str = AUTO
+    kernel: Kernel | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The policy's own."""
+    seed: int = 0
+    lease: float = WEEK
+    """Seconds for which an asker may keep a row."""
+    repeats: bool = True
+    """Whether a row that has a result may be suggested again."""
+    centre: float | None = None
+    """Given beforehand; without them centre and spread are those of the first results."""
+    spread: float | None = None
+    tolerance: float | None = None
+    """What the likely best may lose for the study to be over, in the target's units."""
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        named = isinstance(self.target, str) and self.target.strip() != ""
+        checks.needs(named, "Study", "the name of the target", self.target)
+        checks.one_of("Study", "direction", self.direction, DIRECTIONS)
+        checks.whole("Study", "seed", self.seed, least=0)
+        checked_lease(self.lease)
+        checks.needs(isinstance(self.repeats, bool), "Study", "repeats true or false", self.repeats)
+        together = (self.centre is None) == (self.spread is None)
+        checks.needs(together, "Study", "centre and spread together", (self.centre, self.spread))
+        if self.centre is not None:
+            checks.number("Study", "centre", self.centre)
+            checks.positive("Study", "spread", self.spread)
+        if self.tolerance is not None:
+            checks.nonnegative("Study", "tolerance", self.tolerance)
+        checks.inside("Study", "delta", self.delta)
+        self._check_policy()
+
+    def _check_policy(self) -> None:
+        checks.needs(isinstance(self.settings, Mapping), "Study", "settings as a mapping of names", self.settings)
+        if self.policy == AUTO:
+            checks.needs(self.kernel is None, "Study", "no kernel for auto, which fits its own", self.kernel)
+        else:
+            policy_entry(self.policy)
+        kernel = self.kernel is None or isinstance(self.kernel, Kernel)
+        checks.needs(kernel, "Study", "a kernel such as kb.RBF(0.2), on columns scaled to [0, 1]", self.kernel)
+
+    def claims_as(self, other: Settings) -> bool:
+        """Whether the theory says the same of both."""
+        return self == replace(other, lease=self.lease, repeats=self.repeats, tolerance=self.tolerance)
+
+    @property
+    def sign(self) -> float:
+        """Policies maximise."""
+        return 1.0 if self.direction == "maximize" else -1.0
+
+    def built(self, arms: Arms) -> Policy:
+        """The policy, knowing nothing yet."""
+        if self.policy == AUTO:
+            return automatic(arms, self.settings)
+        return policy(self.policy, arms, self.kernel or USUAL_KERNEL, **self.settings)
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """As JSON has it; refused if it could not be rebuilt."""
+        return {one.name: stored(one.name, getattr(self, one.name)) for one in fields(self)}
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Settings:
+        """From what is stored; fields of later releases are left alone."""
+        known = {one.name for one in fields(cls)}
+        return cls(**{name: restored(value) for name, value in body.items() if name in known})
+
+    def changed(self, changes: Mapping[str, Any]) -> Settings:
+        """The same with some settings changed; what only the former policy takes goes with it."""
+        known = [one.name for one in fields(self) if one.name not in FIXED]
+        for name in changes:
+            checks.needs(name in known, "change", f"settings among {', '.join(known)}", name)
+        given = dict(changes)
+        if given.get("policy", self.policy) != self.policy:
+            given = {"settings": {}, "kernel": None} | given
+        return replace(self, **given)
+
+
+def automatic(arms: Arms, settings: Mapping[str, Any]) -> Auto:
+    """Auto, with the settings that it knows."""
+    try:
+        return Auto(arms, **settings)
+    except TypeError as error:
+        raise ValueError(f"auto needs settings that it has, got {', '.join(settings)} ({error})") from None
+
+
+def stored(name: str, value: Any) -> Any:
+    """As JSON has it, if the same value comes back."""
+    plain = to_plain(value)
+    checks.needs(
+        "known_to" not in repr(plain) and "sha256" not in repr(plain), "Study", f"{name} that can be stored", value
+    )
+    return plain
+
+
+def restored(plain: Any) -> Any:
+    if isinstance(plain, Mapping) and "kind" not in plain:
+        return {name: restored(value) for name, value in plain.items()}
+    return from_plain(plain)
+
+
+def checked_lease(lease: Any) -> float:
+    seconds = checks.positive("Study", "lease", lease)
+    checks.needs(seconds <= LONGEST_LEASE, "Study", "a lease of at most a hundred years, in seconds", lease)
+    return seconds

@@ -1,0 +1,202 @@
+"""Where a study stands: a fold of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from kernelbandits.storage import Damaged, Event
+from kernelbandits.study.settings import Settings
+from kernelbandits.study.units import FIRST, Scale, fitted
+
+RESULTS = ("told", "failed")
+UNDOABLE = (*RESULTS, "corrected", "withdrawn", "asked", "settings")
+OFFERS = 3
+"""How often a row is offered to askers who do not come back, before it waits for the policy to want it again."""
+
+
+@dataclass(eq=False)
+class Trial:
+    """One measurement, from its ask to its result."""
+
+    number: int
+    row: int
+    state: str
+    """pending, told, failed, withdrawn or released"""
+    asked: Event | None = None
+    """None where a result came that nobody had asked for."""
+    told: Event | None = None
+    value: float | None = None
+    offers: int = 1
+    """How many askers in a row were offered the same row."""
+
+    @property
+    def note(self) -> dict[str, float]:
+        """What the policy noted with its choice; tell needs it."""
+        given: Mapping[str, Any] = self.asked.body.get("note", {}) if self.asked else {}
+        return {name: float(value) for name, value in given.items()}
+
+    @property
+    def worker(self) -> str | None:
+        return self.asked.worker if self.asked else None
+
+    @property
+    def until(self) -> float:
+        """When its lease runs out."""
+        return self.asked.at + self.asked.body["lease"] if self.asked else 0.0
+
+    @property
+    def again(self) -> int | None:
+        return self.asked.body.get("again") if self.asked else None
+
+
+@dataclass
+class State:
+    """All that the events up to the last one say."""
+
+    events: list[Event] = field(default_factory=list)
+    trials: dict[int, Trial] = field(default_factory=dict)
+    results: list[Trial] = field(default_factory=list)
+    """Those with a result that stands, values and failures, in the order in which they were told."""
+    counts: dict[int, int] = field(default_factory=dict)
+    """Row -> how many values it has."""
+    pending: dict[int, Trial] = field(default_factory=dict)
+    abandoned: dict[int, Trial] = field(default_factory=dict)
+    """Whose lease ran out, and whose row nobody was offered since."""
+    keys: dict[str, Event] = field(default_factory=dict)
+    standing: list[Event] = field(default_factory=list)
+    """Events that can be undone, the last first to go."""
+    settings: Settings = field(default_factory=Settings)
+    last_trial: int = 0
+    version: int = 0
+    """Grows whenever something other than a new result at the end changed: a policy must start anew."""
+    meddled: bool = False
+    """Whether settings were changed when there were results already."""
+    scaled: tuple[float, float] = (0.0, 1.0)
+    """Centre and spread as stored."""
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> State:
+        state = cls()
+        state.extend(events)
+        return state
+
+    @property
+    def last(self) -> Event | None:
+        return self.events[-1] if self.events else None
+
+    @property
+    def scale(self) -> Scale:
+        centre, spread = self.settings.centre, self.settings.spread
+        given = (centre, spread) if centre is not None and spread is not None else self.scaled
+        return Scale(*given, sign=self.settings.sign)
+
+    @property
+    def due_scale(self) -> tuple[float, float]:
+        """Centre and spread as they should be by the results that stand; those given stay."""
+        return self.scaled if self.settings.centre is not None else fitted(self.first_values)
+
+    @property
+    def first_values(self) -> list[float]:
+        """The first five that stand."""
+        return [*islice((trial.value for trial in self.results if trial.value is not None), FIRST)]
+
+    def extend(self, events: Iterable[Event]) -> None:
+        """Apply later events; one that was undone makes a new fold of all the others."""
+        fresh = list(events)
+        self.events.extend(fresh)
+        if any(event.kind == "undone" for event in fresh):
+            self._refold()
+        else:
+            for event in fresh:
+                self._apply(event)
+
+    def _refold(self) -> None:
+        """What undid an ask has its trial, so that no number comes twice."""
+        undone = {event.body["of"] for event in self.events if event.kind == "undone"}
+        folded = State(version=self.version + 1)
+        for event in self.events:
+            if event.seq not in undone:
+                folded._apply(event)
+        folded.events = self.events
+        vars(self).update(vars(folded))
+
+    def _apply(self, event: Event) -> None:
+        try:
+            getattr(self, f"_{event.kind}")(event)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise Damaged(
+                f"a study needs events that fit together, got {event.kind!r} as event {event.seq}: {error}"
+            ) from None
+        if event.key is not None:
+            self.keys[event.key] = event
+        if event.kind in UNDOABLE and not event.body.get("auto"):
+            self.standing.append(event)
+        self.last_trial = max(self.last_trial, event.trial or 0)
+
+    def _created(self, event: Event) -> None:
+        self.settings = Settings.of(event.body["settings"])
+
+    def _settings(self, event: Event) -> None:
+        if event.body.get("auto"):
+            self.scaled = (event.body["centre"], event.body["spread"])
+        else:
+            before, self.settings = self.settings, Settings.of(event.body["settings"])
+            self.meddled |= bool(self.results) and not self.settings.claims_as(before)
+        self.version += 1
+
+    def _asked(self, event: Event) -> None:
+        trial = Trial(*place(event), "pending", asked=event)
+        self.trials[trial.number] = self.pending[trial.number] = trial
+        if trial.again is not None:
+            trial.offers = self.trials[trial.again].offers + 1
+            self.abandoned.pop(trial.again, None)
+
+    def _told(self, event: Event) -> None:
+        number, row = place(event)
+        trial = self.trials.setdefault(number, Trial(number, row, "pending"))
+        self.pending.pop(trial.number, None)
+        self.abandoned.pop(trial.number, None)
+        trial.told = event
+        self._count(trial, event.kind, event.value)
+        self.results.append(trial)
+
+    _failed = _told
+
+    def _corrected(self, event: Event) -> None:
+        trial = self.trials[event.trial or 0]
+        self._count(trial, "told", event.value)
+        self.version += 1
+
+    def _withdrawn(self, event: Event) -> None:
+        trial = self.trials[event.trial or 0]
+        self._count(trial, "withdrawn", None)
+        self.results = [one for one in self.results if one is not trial]
+        self.version += 1
+
+    def _count(self, trial: Trial, state: str, value: float | None) -> None:
+        more = (value is not None) - (trial.value is not None)
+        self.counts[trial.row] = self.counts.get(trial.row, 0) + more
+        trial.state, trial.value = state, value
+
+    def _released(self, event: Event) -> None:
+        trial = self.trials[event.trial or 0]
+        self.pending.pop(trial.number, None)
+        trial.state = "released"
+        if event.body.get("overdue") and trial.offers < OFFERS:
+            self.abandoned[trial.number] = trial
+
+    def _undone(self, event: Event) -> None:
+        """What it undid is left out of the fold."""
+
+    def _noted(self, event: Event) -> None:
+        """A remark changes nothing."""
+
+
+def place(event: Event) -> tuple[int, int]:
+    """Trial and row of an ask or a result."""
+    if event.trial is None or event.row is None:
+        raise ValueError("it has no trial or no row")
+    return event.trial, event.row

@@ -1,0 +1,209 @@
+"""Results, corrections, withdrawals and undo: checked against the state and written in one turn at the log."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kernelbandits import checks
+from kernelbandits.checks import Refusal
+from kernelbandits.storage import Draft, Event
+from kernelbandits.study.pen import Pen
+from kernelbandits.study.results import Result
+from kernelbandits.study.state import State
+from kernelbandits.study.units import FIRST
+from kernelbandits.study.values import AlreadyTold, Told
+
+ENOUGH = 8
+"""Results by which one is called unusual."""
+LATEST = 100
+UNUSUAL = 10.0
+"""Spreads from the middle."""
+SPREAD = 1.4826
+"""The sd of a normal, in median absolute deviations."""
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A result with the key of the call that brings it."""
+
+    result: Result
+    key: str
+    given: bool
+    """Whether the key came with it; otherwise it only serves to find the event again."""
+    lenient: bool = False
+    """Whether a result that is stored already is no news rather than refused."""
+
+
+def checked(trial: Any, value: Any, row: Any, failed: Any, rows: int) -> Result:
+    """One result: a trial or a row, and a value or that it failed."""
+    checks.needs((trial is None) != (row is None), "tell", "a trial or row=, one of them", (trial, row))
+    checks.needs(isinstance(failed, bool), "tell", "failed true or false", failed)
+    if failed:
+        checks.needs(value is None, "tell", "no value of a measurement that failed", value)
+    else:
+        checks.needs(value is not None, "tell", "a value, or failed=True", value)
+    number = None if trial is None else checks.whole("tell", "trial", trial)
+    place = None if row is None else checked_row(row, rows)
+    reward = None if failed else checks.reward(value) + 0.0
+    return Result(trial=number, row=place, value=reward, failed=failed, key=None, line=0)
+
+
+def checked_row(row: Any, rows: int) -> int:
+    place = checks.whole("tell", "row", row, least=0)
+    checks.needs(place < rows, "tell", f"a row below {rows}", row)
+    return place
+
+
+def keyed(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
+    """A line of a table with its own key, or its number under the key of the call, or a key that nobody knows."""
+    if prefix is not None:
+        return Keyed(result, f"{prefix}/{number}", True, lenient=True)
+    if result.key is not None:
+        return Keyed(result, result.key, True, lenient=True)
+    return Keyed(result, f"{fresh}/{number}", False, lenient=True)
+
+
+def tell(pen: Pen, state: State, results: Sequence[Keyed], worker: str | None) -> list[Told]:
+    """All of them, or a refusal of the first that cannot be."""
+    teller = Teller(pen, state, worker)
+    told = [teller.tell(one) for one in results]
+    rescale(pen, state)
+    return told
+
+
+class Teller:
+    """Some results told in one turn: each sees those before it."""
+
+    def __init__(self, pen: Pen, state: State, worker: str | None) -> None:
+        self.pen, self.state, self.worker = pen, state, worker
+        self.next = state.last_trial
+        self.keys: dict[str, Event] = {}
+        self.trials: dict[int, Event] = {}
+
+    def tell(self, one: Keyed) -> Told:
+        before = self.keys.get(one.key) or self.state.keys.get(one.key)
+        if before is not None:
+            return again(before, one)
+        trial, row = self._place(one.result)
+        stored = self._stored(trial)
+        if stored is not None:
+            return self._known(one, stored)
+        kind, value = ("failed", None) if one.result.failed else ("told", one.result.value)
+        event = self.pen.append(Draft(kind=kind, trial=trial, row=row, value=value, key=one.key, worker=self.worker))
+        self.keys[one.key] = self.trials[trial] = event
+        return Told(trial, row, value, True, one.key if one.given else None, event.seq)
+
+    def _place(self, result: Result) -> tuple[int, int]:
+        """Trial and row; a row that nobody asked for makes a trial of its own."""
+        if result.trial is None:
+            assert result.row is not None
+            self.next += 1
+            return self.next, result.row
+        known = self.state.trials.get(result.trial)
+        if known is None:
+            raise Refusal(
+                f"tell needs a trial that was asked for (a row has --row), got trial {result.trial}{where(result)}"
+            )
+        if result.row not in (None, known.row):
+            raise Refusal(f"tell needs row {known.row} for trial {known.number}, got row {result.row}{where(result)}")
+        if known.state == "withdrawn":
+            raise Refusal(f"tell needs a trial that was not withdrawn (its row may be told), got trial {known.number}")
+        return known.number, known.row
+
+    def _stored(self, trial: int) -> Event | None:
+        """The result that a trial has."""
+        known = self.state.trials.get(trial)
+        return self.trials.get(trial) or (known.told if known and known.state in ("told", "failed") else None)
+
+    def _known(self, one: Keyed, stored: Event) -> Told:
+        """A second result: no news if it is the same and came with a table, else refused."""
+        trial = self.state.trials.get(stored.trial or 0)
+        value = trial.value if trial and trial.told is stored else stored.value
+        if one.lenient and value == one.result.value:
+            return Told(stored.trial or 0, stored.row or 0, value, False, None, stored.seq)
+        raise AlreadyTold(stored.trial or 0, value)
+
+
+def again(event: Event, one: Keyed) -> Told:
+    """The same call again counts once; the same key for something else is refused."""
+    result = one.result
+    same = event.kind in ("told", "failed") and event.value == result.value
+    same = same and result.trial in (None, event.trial) and result.row in (None, event.row)
+    if not same:
+        value = "a failure" if event.value is None else f"{event.value:g}"
+        raise Refusal(
+            f"tell needs a new key for a new result, got {one.key!r}, the key of {value} for trial {event.trial}"
+        )
+    return Told(
+        event.trial or 0, event.row or 0, event.value, not one.lenient, one.key if one.given else None, event.seq
+    )
+
+
+def where(result: Result) -> str:
+    return f" in line {result.line}" if result.line else ""
+
+
+def correct(pen: Pen, state: State, trial: int, value: float, reason: str) -> Event:
+    known = with_result(state, "correct", trial)
+    body = {"was": known.value, "reason": reason}
+    return pen.append(Draft(kind="corrected", trial=trial, row=known.row, value=value + 0.0, body=body))
+
+
+def withdraw(pen: Pen, state: State, trial: int, reason: str) -> Event:
+    known = with_result(state, "withdraw", trial)
+    return pen.append(Draft(kind="withdrawn", trial=trial, row=known.row, body={"was": known.value, "reason": reason}))
+
+
+def with_result(state: State, owner: str, trial: int) -> Any:
+    known = state.trials.get(trial)
+    if known is None or known.state not in ("told", "failed"):
+        there = "there is none" if known is None else f"which is {known.state}"
+        raise Refusal(f"{owner} needs a trial with a result, got trial {trial}, {there}")
+    return known
+
+
+def release(pen: Pen, state: State, trial: int) -> Event:
+    known = state.pending.get(trial)
+    if known is None:
+        raise Refusal(f"release needs a trial that is pending, got trial {trial}")
+    return pen.append(Draft(kind="released", trial=trial, row=known.row))
+
+
+def undo(pen: Pen, state: State) -> Event:
+    """The last event that stands and can be undone; an ask only while it is pending."""
+    for event in reversed(state.standing):
+        if event.kind != "asked" or event.trial in state.pending:
+            body = {"of": event.seq, "kind": event.kind, "value": event.value}
+            return pen.append(Draft(kind="undone", trial=event.trial, row=event.row, body=body))
+    raise Refusal("undo needs something that can be undone, got a study of which nothing stands")
+
+
+def rescale(pen: Pen, state: State) -> None:
+    """Write centre and spread where what was written changes them: the first results, or a correction."""
+    results = all(event.kind in ("told", "failed") for event in pen.written)
+    settled = results and len(state.first_values) >= FIRST
+    if settled or not pen.written:
+        return
+    after = State.of([*state.events, *pen.written])
+    if after.due_scale != after.scaled:
+        centre, spread = after.due_scale
+        pen.append(Draft(kind="settings", body={"auto": True, "centre": centre, "spread": spread}))
+
+
+def unusual(state: State, results: Sequence[Keyed]) -> list[str]:
+    """A sentence for each value far from all others: a slip of the hand, perhaps."""
+    values = [trial.value for trial in state.results[-LATEST:] if trial.value is not None]
+    if len(values) < ENOUGH:
+        return []
+    middle = statistics.median(values)
+    reach = UNUSUAL * SPREAD * statistics.median(abs(value - middle) for value in values)
+    told = [one.result.value for one in results if one.result.value is not None]
+    hint = "correct it if it was mistyped"
+    return [
+        f"{value:g} is far from the other results (middle {middle:g}, all but few within {reach:.3g}); {hint}"
+        for value in told
+        if reach > 0 and abs(value - middle) > reach
+    ]

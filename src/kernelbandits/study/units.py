@@ -1,0 +1,52 @@
+"""The target's own units, and those in which a policy sees it: z = sign (y - centre) / spread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernelbandits.checks import LARGEST_REWARD
+
+FIRST = 5
+"""Results by which centre and spread are set where they were not given."""
+LEAST_SPREAD = 1e-100
+ROUNDING = 8 * float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """z = sign (y - centre) / spread"""
+
+    centre: float = 0.0
+    spread: float = 1.0
+    sign: float = 1.0
+
+    def inward(self, y: float) -> float:
+        """What a policy learns of a result, no farther out than it can bear."""
+        z = self.sign * ((y - self.centre) / self.spread)
+        return min(max(z, -LARGEST_REWARD), LARGEST_REWARD)
+
+    def outward(self, z: Any) -> Any:
+        """An estimate in the target's units."""
+        return self.centre + self.sign * self.spread * z
+
+    def length(self, z: Any) -> Any:
+        """A difference or sd in the target's units."""
+        return self.spread * z
+
+
+def fitted(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation of the first five results, or of as many as there are; spread 1 if all are equal."""
+    first = values[:FIRST]
+    if not first:
+        return 0.0, 1.0
+    centre = math.fsum(value / len(first) for value in first)
+    away = [value - centre for value in first]
+    largest = max(map(abs, away))
+    if largest <= max(ROUNDING * max(map(abs, first)), LEAST_SPREAD):
+        return centre, 1.0
+    return centre, largest * math.sqrt(math.fsum((one / largest) ** 2 for one in away) / len(away))

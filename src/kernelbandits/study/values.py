@@ -1,0 +1,179 @@
+"""What a study answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kernelbandits.checks import Refusal
+
+X = Mapping[str, float | str]
+"""A candidate by the names of its columns."""
+
+
+class AlreadyTold(Refusal):
+    """A trial has a result, and another one came: the stored one stands."""
+
+    def __init__(self, trial: int, value: float | None) -> None:
+        self.trial, self.value = trial, value
+        stored = "it failed" if value is None else f"the value {value:g}"
+        hint = "correct it if that is wrong, or tell its row again (row=, --row) if it was measured again"
+        super().__init__(f"tell needs a trial without a result, got trial {trial}, of which {stored} is stored; {hint}")
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A row to measure."""
+
+    trial: int
+    row: int
+    x: X
+    why: str
+    note: Mapping[str, float]
+    """What the policy knew of the row, in the target's own units."""
+    greedy: int | None
+    """The row of the greatest estimate then; None before anything was known."""
+    until: float
+    """When the lease runs out, in seconds since 1970 by the clock of the database."""
+    worker: str | None = None
+    again: int | None = None
+    """The trial under which the same row was offered before, to somebody who did not come back."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A result that is stored."""
+
+    trial: int
+    row: int
+    value: float | None
+    """None where the measurement failed."""
+    accepted: bool
+    """Whether this call's result is what is stored, by this call or by one before it with the same key."""
+    key: str | None
+    seq: int
+    """The number of its event."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The candidate of the best estimate: what is likely best, not what was luckiest."""
+
+    row: int
+    x: X
+    mean: float
+    low: float
+    """The 95 % interval of the estimate, not of a new measurement."""
+    high: float
+    probability: float
+    """Of being the best of all rows allowed, under the posterior."""
+    results: int
+    """How often it was measured."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """May one stop here?"""
+
+    kind: str
+    """theory: a confidence statement; improvement: the improvement expected; none: nothing is known."""
+    sentence: str
+    may_stop: bool | None
+    """None where no tolerance was given to compare with."""
+    left: float | None
+    """theory: what the likely best loses at most; improvement: what it loses on average."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A trial whose result has not come."""
+
+    trial: int
+    row: int
+    x: X
+    worker: str | None
+    since: float
+    """Seconds it has been waiting."""
+    overdue: bool
+    """Whether its lease has run out: the next asker may be offered its row."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a study stands."""
+
+    place: str
+    target: str
+    direction: str
+    told: int
+    pending: int
+    failed: int
+    withdrawn: int
+    rows: int
+    allowed: int
+    measured: int
+    """Rows with a result."""
+    best: Best | None
+    stop: Stop
+    centre: float
+    spread: float
+    units: str
+    policy: str
+    claim: str
+    waiting: tuple[Waiting, ...]
+    notices: tuple[str, ...]
+    events: int
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Why a row was suggested, as it was known then, in the target's own units."""
+
+    trial: int
+    row: int
+    x: X
+    mean: float
+    sd: float
+    weight: float | None
+    width: float | None
+    bonus: float | None
+    """weight x width x sd, the sd with the pending results imagined."""
+    index: float | None
+    chance: float
+    """Of this row to be the best."""
+    greedy: int
+    """The row of the greatest estimate."""
+    greedy_x: X
+    greedy_mean: float
+    greedy_sd: float
+    greedy_chance: float
+    results: int
+    """How many results were known."""
+    pending: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A suggestion recomputed from the events before it."""
+
+    trial: int
+    row: int
+    recomputed: int
+    same: bool
+    explained: Explained
+    sentence: str
+
+
+def shown(x: X) -> str:
+    """Cs = 0.25, FA = 0.75"""
+    return ", ".join(
+        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}" for name, value in x.items()
+    )
+
+
+def plain(value: Any) -> Any:
+    """A number that JSON has; the three it has not, as text."""
+    number = float(value)
+    return number if number - number == 0 else repr(number)

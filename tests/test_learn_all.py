@@ -1,0 +1,310 @@
+"""Many rewards at once: the state is that of telling them one after the other, to the last bit."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.calibration import Refits
+from kernelbandits.catalogue import POLICIES
+from kernelbandits.policies.searching import Searching
+from kernelbandits.posterior import PoolPosterior
+
+POINTS = np.random.default_rng(5).random((20, 2))
+TRUTH = np.sin(5 * POINTS[:, 0]) + POINTS[:, 1]
+BOX = kb.Box((0.0, 0.0), (1.0, 1.0))
+NAMES = sorted(POLICIES)
+
+
+def told(policy, pairs):
+    for choice, reward in pairs:
+        policy.tell(choice, reward)
+    return policy
+
+
+def learnt(policy, *lots):
+    for pairs in lots:
+        policy.learn_all(pairs)
+    return policy
+
+
+def pairs_of(policy, count, seed=1, scale=1.0):
+    """Arms nobody asked for, in no order, with their rewards."""
+    rng = np.random.default_rng(seed)
+    arms = rng.integers(len(POINTS), size=count).tolist()
+    return [(policy.choice(arm), float(scale * (TRUTH[arm] + 0.3 * rng.standard_normal()))) for arm in arms]
+
+
+def rows_of(policy, count, seed=1):
+    """Points of a box, some of them again."""
+    rng = np.random.default_rng(seed)
+    rows = rng.random((max(1, count // 2), 2))
+    chosen = rows[rng.integers(len(rows), size=count)]
+    return [(policy.choice(row), float(np.sin(5 * row[0]) + 0.1 * rng.standard_normal())) for row in chosen]
+
+
+def same(one, other):
+    """Estimates, counts, settings and the next choices, bit by bit."""
+    for a, b in zip(state(one), state(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert one.settings == other.settings
+    t = one.posterior.events + 1
+    for turn in (t, t + 1):
+        assert one.ask(turn, kb.Streams(3)) == other.ask(turn, kb.Streams(3))
+
+
+def state(policy):
+    posterior = policy.posterior
+    parts = [posterior.log_det, posterior.counts, posterior.events, posterior.points, policy.played_log_det]
+    if policy.finite:
+        parts += [posterior.mean, posterior.sd, posterior.tally.sums]
+    return [*parts, *(posterior.at(POINTS) if posterior.events else ())]
+
+
+def fit(policy):
+    rewards = policy.rewards
+    return policy.calibration, rewards.counts.tolist(), rewards.sums.tolist(), rewards.squares.tolist(), rewards.origin
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_rule_of_the_catalogue_ends_where_telling_ends(build, name):
+    one, other = build(name, POINTS), build(name, POINTS)
+    pairs = pairs_of(one, 60)
+    told(one, pairs)
+    learnt(other, pairs[:7], [], pairs[7:])
+    same(one, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notes_of_the_asks_are_learnt_from(build, name):
+    """The levels of a ladder and the like travel in the note."""
+    one, other, pairs = build(name, POINTS), build(name, POINTS), []
+    for t in range(1, 31):
+        choice = one.ask(t, kb.Streams(1))
+        pairs.append((choice, float(TRUTH[choice.arm])))
+        told(one, pairs[-1:])
+    same(one, learnt(other, pairs))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 9, 10, 11, 57, 400])
+@pytest.mark.parametrize("width", ["practical", "theory"])
+def test_auto_ends_where_telling_ends(count, width):
+    one, other = kb.Auto(POINTS, width=width), kb.Auto(POINTS, width=width)
+    pairs = pairs_of(one, count)
+    same(told(one, pairs), learnt(other, pairs))
+    assert fit(one) == fit(other)
+    assert one.posterior.health == other.posterior.health
+
+
+@pytest.mark.parametrize("parts", [(1,), (4, 5, 6), (39,), (40,), (41, 90)], ids=str)
+def test_auto_goes_on_from_wherever_it_was(parts):
+    one, other = kb.Auto(POINTS), kb.Auto(POINTS)
+    pairs = pairs_of(one, 120)
+    lots = [pairs[start:stop] for start, stop in zip((0, *parts), (*parts, 120), strict=True)]
+    same(told(one, pairs), learnt(told(other, lots[0]), *lots[1:]))
+    assert fit(one) == fit(other)
+    more = pairs_of(one, 30, seed=2)
+    same(told(one, more), told(other, more))
+
+
+@pytest.mark.parametrize("refits", [Refits(growth=3.7, first=10), Refits(growth=1.5), Refits(growth=1e6)], ids=str)
+def test_fits_come_at_the_same_numbers_of_rewards(refits):
+    one, other = kb.Auto(POINTS, refits=refits), kb.Auto(POINTS, refits=refits)
+    pairs = pairs_of(one, 90)
+    same(told(one, pairs), learnt(other, pairs))
+    assert fit(one) == fit(other)
+    assert one.calibration.rewards == other.calibration.rewards
+
+
+@pytest.mark.parametrize("domain", [BOX, kb.Contextual(kb.Arms(POINTS[:, :1]), 1)], ids=["box", "context"])
+def test_points_and_contexts_are_learnt_as_one_after_the_other(domain):
+    one, other = kb.Auto(domain), kb.Auto(domain)
+    if domain is BOX:
+        pairs = rows_of(one, 40)
+    else:
+        pairs = [(one.choice(arm, context=[0.1 * arm]), math.sin(arm)) for arm in (3, 5, 3, 3, 0, 5, 7, 9, 3, 2, 2, 2)]
+    told(one, pairs)
+    learnt(other, pairs)
+    for a, b in zip(state(one), state(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert fit(one) == fit(other)
+
+
+def test_failures_before_and_between_count_as_they_did():
+    one, other = kb.Auto(POINTS), kb.Auto(POINTS)
+    pairs = pairs_of(one, 80)
+    for policy, learn in ((one, told), (other, learnt)):
+        learn(policy, pairs[:20])
+        for arm in (3, 3, 3, 8):
+            policy.fail(policy.choice(arm))
+        learn(policy, pairs[20:])
+        policy.fail(policy.choice(1))
+    same(one, other)
+    assert fit(one) == fit(other)
+    assert one._heard == other._heard
+
+
+def test_a_reward_beyond_all_scales_is_fitted_at_once():
+    """The units of the first rewards are tiny, so the next one calls for a fit out of turn."""
+    one, other = kb.Auto(POINTS), kb.Auto(POINTS)
+    pairs = [*pairs_of(one, 20, scale=1e-140), (one.choice(3), 1e60), (one.choice(4), 2e60)]
+    assert not any(one.refits.due(n) for n in (20, 21, 22))
+    same(told(one, pairs), learnt(other, pairs))
+    assert fit(one) == fit(other)
+
+
+def test_arms_at_the_same_point_share_their_rewards():
+    points = np.vstack([POINTS[:4], POINTS[:2]])
+    one, other = kb.Auto(points), kb.Auto(points)
+    pairs = [
+        (one.choice(arm), float(arm % 4) + 0.1 * number) for number, arm in enumerate([0, 4, 5, 1, 2, 3, 4, 0, 5, 1])
+    ]
+    same(told(one, pairs), learnt(other, pairs))
+    assert fit(one) == fit(other)
+
+
+BAD = {
+    "no pair": ((1, 2, 3), "learn_all needs pairs (choice, reward), got (1, 2, 3)"),
+    "a list": ([1, 2.0], "learn_all needs pairs (choice, reward), got [1, 2.0]"),
+    "no choice": ((3, 1.0), "tell needs a kb.Choice (policy.choice(arm) makes one), got 3"),
+    "no arm": ((kb.Choice(POINTS[0], 99), 1.0), "choice needs an arm below 20, got 99"),
+    "nan": ((kb.Choice(POINTS[0], 0), math.nan), "tell needs a finite reward of size at most 1e+150, got nan"),
+    "text": ((kb.Choice(POINTS[0], 0), "1"), "tell needs a number as reward, got '1'"),
+    "truth": ((kb.Choice(POINTS[0], 0), True), "tell needs a number as reward, got True"),
+    "a note": ((kb.Choice(POINTS[0], 0, "x"), 1.0), "tell needs a note of names and numbers, got 'x'"),
+}
+
+
+@pytest.mark.parametrize("name", ["auto", "whitehouse-ucb", "wgp-ucb", "sup-kernel-ucb"])
+@pytest.mark.parametrize(("bad", "sentence"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize("place", [0, 14, 40])
+def test_a_bad_pair_is_refused_in_its_place_and_those_before_it_are_learnt(build, name, bad, sentence, place):
+    one, other = ((kb.Auto(POINTS) if name == "auto" else build(name, POINTS)) for _ in range(2))
+    pairs = pairs_of(one, 40)
+    with pytest.raises(ValueError) as refusal:
+        other.learn_all([*pairs[:place], bad, *pairs[place:]])
+    assert str(refusal.value).startswith(sentence)
+    same(told(one, pairs[:place]), other)
+
+
+def test_a_point_that_is_not_that_of_its_number_is_refused_as_ever():
+    policy = kb.Auto(POINTS)
+    wrong = kb.Choice(POINTS[1], 0)
+    for learn in (lambda: policy.tell(wrong, 1.0), lambda: policy.learn_all([(wrong, 1.0)])):
+        with pytest.raises(ValueError, match="tell needs the point of arm 0 with its number"):
+            learn()
+    policy.learn_all(
+        [(kb.Choice(None, 0), 1.0), (kb.Choice(tuple(POINTS[2].tolist()), 2), 1.0), (kb.Choice(POINTS[3]), 2)]
+    )
+    assert policy.posterior.counts[[0, 2, 3]].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("pairs", [None, 3, iter([]), {}], ids=repr)
+def test_what_is_no_list_of_pairs_is_refused(pairs):
+    for policy in (kb.Auto(POINTS), kb.Greedy(POINTS, kb.RBF(0.3))):
+        with pytest.raises(ValueError, match=r"learn_all needs a list of pairs \(choice, reward\), got"):
+            policy.learn_all(pairs)
+
+
+def test_a_fit_that_breaks_leaves_out_its_own_reward_alone(monkeypatch):
+    """The 23rd reward calls for a fit; the 22 before it are learnt, from their counts."""
+    one, other = kb.Auto(POINTS), kb.Auto(POINTS)
+    pairs = pairs_of(one, 30)
+    for policy in (one, other):
+        policy.learn_all(pairs[:19])
+        monkeypatch.setattr(policy, "_refit", broken)
+    for learn in (lambda: told(one, pairs[19:]), lambda: learnt(other, pairs[19:])):
+        with pytest.raises(MemoryError, match="no room"):
+            learn()
+    assert one.rewards.events == other.posterior.events == 22
+    same(one, other)
+    assert fit(one) == fit(other)
+
+
+def broken(*_):
+    raise MemoryError("no room")
+
+
+def test_an_update_that_breaks_leaves_counts_and_posterior_of_one_mind(monkeypatch):
+    policy = kb.Auto(POINTS)
+    pairs = pairs_of(policy, 22)
+    policy.learn_all(pairs[:19])
+    monkeypatch.setattr(policy.posterior, "update", broken)
+    with pytest.raises(MemoryError, match="no room"):
+        policy.learn_all(pairs[19:])
+    assert policy.posterior.events == policy.rewards.events == 22
+    mean, sd = policy.posterior.at(POINTS)
+    np.testing.assert_allclose(policy.posterior.mean, mean, atol=1e-9)
+    np.testing.assert_allclose(policy.posterior.sd, sd, atol=1e-9)
+
+
+def test_only_the_rewards_after_the_last_fit_are_learnt_one_by_one(monkeypatch):
+    """A fit starts the posterior anew, so what was learnt before it would be thrown away."""
+    policy, updates, update = kb.Auto(POINTS), [], PoolPosterior.update
+    monkeypatch.setattr(PoolPosterior, "update", lambda self, *told: (updates.append(told), update(self, *told)))
+    policy.learn_all(pairs_of(policy, 1000))
+    last = max(n for n in range(1, 1001) if policy.refits.due(n))
+    assert len(updates) == 1000 - last
+
+
+def test_the_update_of_a_pool_is_its_equation_bit_by_bit():
+    class Plain(PoolPosterior):
+        def _downdate(self, arm, scaled, evidence):
+            m = len(self._slot)
+            self._core[:m, :m] += np.outer(self._coordinates, self._coordinates) / evidence
+            self.variance -= scaled**2
+
+    rng = np.random.default_rng(1)
+    one, other = (form(kb.Matern(0.3), POINTS, 0.05) for form in (Plain, PoolPosterior))
+    for arm, reward in zip(rng.integers(20, size=900).tolist(), rng.standard_normal(900).tolist(), strict=True):
+        for posterior in (one, other):
+            posterior.update(arm, reward)
+    for part in ("mean", "variance", "log_det"):
+        np.testing.assert_array_equal(getattr(one, part), getattr(other, part))
+
+
+def test_whole_and_numpy_rewards_are_numbers():
+    one, other = kb.Auto(POINTS), kb.Auto(POINTS)
+    pairs = [(one.choice(arm), value) for arm, value in ((1, 3), (2, np.float32(0.1)), (3, np.int64(2)), (1, 0.5))]
+    same(told(one, pairs), learnt(other, pairs))
+
+
+@pytest.mark.parametrize("growth", [1.001, 1.25, 2.0, 3.7, 1e300])
+@pytest.mark.parametrize("first", [1, 2, 7])
+def test_the_next_fit_is_the_least_number_that_is_due(growth, first):
+    refits = Refits(growth, first)
+    numbers = [n for n in range(3000) if refits.due(n)]
+    expected = sorted({n for k in range(9000) if (n := ceiling(first, growth, k)) < 3000})
+    assert numbers == expected
+    for n in range(0, 2000, 7):
+        assert refits.after(n) == next((due for due in numbers if due > n), refits.after(n)) > n
+
+
+def ceiling(first, growth, k):
+    try:
+        return math.ceil(first * growth**k)
+    except OverflowError:
+        return math.inf
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if issubclass(POLICIES[name].constructor, Searching)])
+def test_imagining_leaves_what_is_known_as_it_was_and_is_the_same_as_a_full_copy(build, name):
+    policy = build(name, POINTS)
+    told(policy, pairs_of(policy, 40))
+    if policy.foresees:
+        before, full = copy.deepcopy(state(policy)), copy.deepcopy(policy.posterior)
+        imagined = policy.posterior.imagined([3, 3, 8])
+        for arm in (3, 3, 8):
+            full.update(arm, float(full.mean[arm]))
+        for a, b in zip(
+            (full.mean, full.sd, full.log_det), (imagined.mean, imagined.sd, imagined.log_det), strict=True
+        ):
+            np.testing.assert_array_equal(a, b)
+        for a, b in zip(before, state(policy), strict=True):
+            np.testing.assert_array_equal(a, b)
+        told(policy, pairs_of(policy, 5, seed=9))
+        assert imagined.events == 43

@@ -1,0 +1,670 @@
+"""Studies: asking, telling, leases, keys, corrections, answers; on SQLite and PostgreSQL alike."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.storage import Damaged
+from kernelbandits.study.state import State
+
+SHORT = 0.2
+"""Seconds of a lease that is to run out."""
+
+
+@pytest.fixture
+def films() -> pd.DataFrame:
+    grid = np.array([(a, b) for a in range(5) for b in range(4)], float)
+    return pd.DataFrame({"Cs": grid[:, 0] / 4, "FA": grid[:, 1] / 3, "solvent": ["DMF", "DMSO"] * 10})
+
+
+def truth(films: pd.DataFrame, row: int) -> float:
+    return float(0.5 + 0.3 * films.Cs[row] - (films.FA[row] - 0.6) ** 2 + 0.05 * (films.solvent[row] == "DMF"))
+
+
+def play(study: kb.Study, films: pd.DataFrame, rounds: int, sign: float = 1.0) -> None:
+    for _ in range(rounds):
+        [one] = study.ask()
+        study.tell(one.trial, sign * truth(films, one.row))
+
+
+def test_ask_registers_a_pending_trial_and_tell_settles_it(where, films):
+    study = kb.Study.create(where, films, target="stability")
+    [one] = study.ask()
+    assert (one.trial, study.status().pending, study.status().told) == (1, 1, 0)
+    assert one.x == {"Cs": films.Cs[one.row], "FA": films.FA[one.row], "solvent": films.solvent[one.row]}
+    told = study.tell(one.trial, 0.83)
+    assert (told.trial, told.row, told.value, told.accepted) == (1, one.row, 0.83, True)
+    assert (study.status().pending, study.status().told) == (0, 1)
+
+
+def test_a_batch_has_distinct_rows_while_there_are_any(where, films):
+    study = kb.Study.create(where, films)
+    rows = [one.row for one in study.ask(20)]
+    assert sorted(rows) == list(range(20))
+    assert len(study.ask(3)) == 3
+
+
+@pytest.mark.parametrize("policy", ["auto", "ucb1", "bpe", "r-gp-ucb", "dmm-ucb", "gp-ts"])
+def test_two_askers_get_different_rows(tmp_path, films, policy):
+    given: dict[str, Any] = {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 50}
+    names = kb.catalogue.policy_entry(policy).settings if policy != "auto" else ()
+    settings = {name: given[name] for name in names if name in given}
+    study = kb.Study.create(tmp_path / "a.db", films, policy=policy, settings=settings)
+    play(study, films, 6)
+    rows = [study.ask()[0].row for _ in range(5)]
+    assert len(set(rows)) == 5
+
+
+def test_the_second_tell_of_a_trial_is_refused_with_the_stored_value(where, films):
+    study = kb.Study.create(where, films)
+    other = kb.Study.open(where)
+    [one] = study.ask()
+    study.tell(one.trial, 0.25)
+    with pytest.raises(kb.AlreadyTold, match=r"trial 1, of which the value 0.25 is stored") as refused:
+        other.tell(one.trial, 0.5)
+    assert (refused.value.trial, refused.value.value) == (1, 0.25)
+    assert other.status().told == 1
+
+
+def test_the_same_key_again_is_a_success_counted_once(where, films):
+    study = kb.Study.create(where, films)
+    [one] = study.ask()
+    first = study.tell(one.trial, 0.25, key="run-7")
+    second = kb.Study.open(where).tell(one.trial, 0.25, key="run-7")
+    assert first == second
+    assert second.accepted
+    assert study.status().told == 1
+    unasked = [study.tell(row=4, value=0.1, key="row-4") for _ in range(3)]
+    assert len(set(unasked)) == 1
+    assert study.status().told == 2
+
+
+def test_the_same_key_for_another_result_is_refused(where, films):
+    study = kb.Study.create(where, films)
+    study.tell(row=4, value=0.1, key="k")
+    for wrong in ({"row": 4, "value": 0.2}, {"row": 5, "value": 0.1}, {"row": 4, "failed": True}):
+        with pytest.raises(kb.Refusal, match="needs a new key for a new result"):
+            study.tell(**wrong, key="k")
+    assert study.status().told == 1
+
+
+def test_a_row_that_nobody_asked_for_may_be_told_and_told_again(where, films):
+    study = kb.Study.create(where, films)
+    trials = [study.tell(row=7, value=value).trial for value in (0.1, 0.2, 0.3)]
+    assert trials == [1, 2, 3]
+    assert study.estimates().results[7] == 3
+    assert study.estimates().average[7] == pytest.approx(0.2)
+    assert study.ask()[0].trial == 4
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"trial": 1, "value": float("nan")},
+        {"trial": 1, "value": float("inf")},
+        {"trial": 1, "value": "0.5"},
+        {"trial": 1, "value": True},
+        {"trial": 1, "value": 1 + 2j},
+        {"trial": 1, "value": None},
+        {"trial": 1, "value": 1e151},
+        {"trial": 1, "value": 0.5, "failed": True},
+        {"trial": 1, "row": 2, "value": 0.5},
+        {"value": 0.5},
+        {"trial": True, "value": 0.5},
+        {"trial": 1.0, "value": 0.5},
+        {"trial": 0, "value": 0.5},
+        {"row": -1, "value": 0.5},
+        {"row": 20, "value": 0.5},
+        {"row": "3", "value": 0.5},
+        {"trial": 1, "value": 0.5, "key": ""},
+        {"trial": 1, "value": 0.5, "key": "a\nb"},
+        {"trial": 1, "value": 0.5, "worker": 3},
+    ],
+    ids=str,
+)
+def test_a_bad_result_is_refused_in_one_sentence_and_changes_nothing(tmp_path, films, wrong):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    study.ask()
+    with pytest.raises(ValueError, match=r"^\S.* needs .*, got ") as error:
+        study.tell(**wrong)
+    assert "\n" not in str(error.value)
+    assert (study.status().told, study.status().pending, len(study.history())) == (0, 1, 2)
+
+
+def test_a_trial_that_there_is_not_is_refused(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    with pytest.raises(kb.Refusal, match="a trial that was asked for"):
+        study.tell(3, 0.5)
+    for call in (study.withdraw, study.release, study.replay):
+        with pytest.raises(kb.Refusal, match="trial 3"):
+            call(3)
+    with pytest.raises(kb.Refusal, match="trial 3"):
+        study.correct(3, 1.0)
+    with pytest.raises(kb.Refusal, match="nothing stands"):
+        study.undo()
+    assert len(study.history()) == 1
+
+
+def test_a_lease_that_ran_out_is_written_and_its_row_is_offered_again_under_a_new_trial(where, films):
+    study = kb.Study.create(where, films, lease=SHORT)
+    [one] = study.ask(worker="gone")
+    time.sleep(2 * SHORT)
+    [again] = study.ask(worker="here", lease=60.0)
+    assert (again.trial, again.row, again.again) == (2, one.row, 1)
+    assert [event.kind for event in study.history()] == ["created", "asked", "released", "asked"]
+    late = study.tell(one.trial, 0.3)
+    assert late.accepted
+    study.tell(again.trial, 0.4)
+    assert study.status().told == 2
+    with pytest.raises(kb.AlreadyTold):
+        study.tell(one.trial, 0.5)
+
+
+def test_a_row_is_offered_three_times_to_askers_who_do_not_come_back_and_then_left_to_the_policy(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, lease=SHORT)
+    offered = []
+    for _ in range(4):
+        offered.append(study.ask()[0])
+        time.sleep(1.5 * SHORT)
+    assert [one.again for one in offered] == [None, 1, 2, None]
+
+
+def test_a_worker_that_comes_back_gets_its_pending_rows_back(where, films):
+    study = kb.Study.create(where, films)
+    mine = study.ask(2, worker="w1")
+    study.ask(worker="w2")
+    again = kb.Study.open(where).ask(3, worker="w1")
+    assert [one.trial for one in again] == [mine[0].trial, mine[1].trial, 4]
+    assert again[:2] == mine
+
+
+def test_a_late_result_counts_once_under_its_own_trial(where, films):
+    study = kb.Study.create(where, films, lease=SHORT)
+    [one] = study.ask()
+    time.sleep(2 * SHORT)
+    assert study.status().waiting[0].overdue
+    assert study.tell(one.trial, 0.3).trial == 1
+    assert study.status().pending == 0
+
+
+def test_a_released_row_is_free_again(where, films):
+    study = kb.Study.create(where, films)
+    rows = study.ask(20)
+    study.release(rows[3].trial)
+    assert study.ask()[0].row == rows[3].row
+    with pytest.raises(kb.Refusal, match="pending"):
+        study.release(rows[3].trial)
+
+
+def test_a_corrected_study_is_the_study_in_which_the_value_was_right_at_once(where, films, tmp_path):
+    wrong, right = kb.Study.create(where, films, seed=3), kb.Study.create(tmp_path / "right.db", films, seed=3)
+    for number in range(9):
+        row = (7 * number) % 20
+        wrong.tell(row=row, value=830.0 if number == 2 else truth(films, row))
+        right.tell(row=row, value=truth(films, row))
+    wrong.correct(3, truth(films, 14), reason="decimal point")
+    assert wrong.estimates().equals(right.estimates())
+    assert wrong.ask(2) != []
+    kinds = [event.kind for event in wrong.history()]
+    assert kinds.count("told") == 9
+    assert kinds.count("corrected") == 1
+
+
+def test_a_withdrawn_result_leaves_the_study_as_if_it_had_never_come(where, films, tmp_path):
+    study, without = kb.Study.create(where, films), kb.Study.create(tmp_path / "without.db", films)
+    for number in range(8):
+        study.tell(row=number, value=truth(films, number))
+        if number != 5:
+            without.tell(row=number, value=truth(films, number))
+    study.withdraw(6)
+    assert study.estimates().equals(without.estimates())
+    assert study.status().withdrawn == 1
+    with pytest.raises(kb.Refusal, match="withdrawn"):
+        study.tell(6, 0.1)
+
+
+def test_undo_takes_back_one_thing_after_the_other(where, films):
+    study = kb.Study.create(where, films)
+    for row in range(6):
+        study.tell(row=row, value=truth(films, row))
+    before = study.estimates()
+    [one] = study.ask()
+    study.tell(one.trial, 99.0)
+    study.correct(one.trial, 98.0)
+    study.withdraw(one.trial)
+    study.change(tolerance=0.1)
+    kinds = [study.undo().body["kind"] for _ in range(4)]
+    assert kinds == ["settings", "withdrawn", "corrected", "told"]
+    assert study.status().pending == 1
+    assert study.estimates().equals(before)
+    assert study.undo().body["kind"] == "asked"
+    assert study.status().pending == 0
+    assert study.ask()[0].trial == one.trial + 1
+    assert kb.Study.open(where).estimates().equals(before)
+
+
+def test_a_told_trial_that_was_undone_may_be_told_again(where, films):
+    study = kb.Study.create(where, films)
+    [one] = study.ask()
+    study.tell(one.trial, 0.1, key="k")
+    study.undo()
+    assert study.tell(one.trial, 0.2, key="k").value == 0.2
+
+
+def test_failures_are_counted_and_no_values(where, films):
+    study = kb.Study.create(where, films)
+    [one] = study.ask()
+    told = study.tell(one.trial, failed=True)
+    assert (told.value, study.status().failed, study.status().told, study.best()) == (None, 1, 0, None)
+    with pytest.raises(kb.AlreadyTold, match="it failed"):
+        study.tell(one.trial, 0.5)
+    study.correct(one.trial, 0.4)
+    assert (study.status().failed, study.status().told) == (0, 1)
+
+
+@pytest.mark.parametrize("policy", ["auto", "simple-ucb", "ucb1"])
+def test_a_row_that_always_fails_does_not_stop_a_study(tmp_path, films, policy):
+    settings = {} if policy == "auto" else {"noise_scale": 0.05, "norm_bound": 2.0}
+    settings = {"noise_scale": 0.05} if policy == "ucb1" else settings
+    study = kb.Study.create(tmp_path / "a.db", films, policy=policy, settings=settings)
+    bad = int(np.argmax([truth(films, row) for row in range(20)]))
+    rows = []
+    for _ in range(40):
+        [one] = study.ask()
+        rows.append(one.row)
+        told: dict[str, Any] = {"failed": True} if one.row == bad else {"value": truth(films, one.row)}
+        study.tell(one.trial, **told)
+    assert rows.count(bad) < 15
+
+
+def test_the_likely_best_is_the_best_estimate_with_its_interval(where, films):
+    study = kb.Study.create(where, films, target="stability")
+    play(study, films, 25)
+    best = study.best()
+    values = [truth(films, row) for row in range(20)]
+    assert best is not None
+    assert best.row == int(np.argmax(values))
+    assert best.low < values[best.row] < best.high
+    assert best.probability > 0.5
+    table = study.estimates()
+    assert table["mean"].idxmax() == best.row
+    assert (table.low <= table["mean"]).all()
+
+
+def test_a_study_that_minimises_is_the_mirror_image(tmp_path, films):
+    up, down = (
+        kb.Study.create(tmp_path / f"{name}.db", films, direction=name, seed=2) for name in ("maximize", "minimize")
+    )
+    play(up, films, 12)
+    play(down, films, 12, sign=-1.0)
+    assert [e.row for e in up.history()] == [e.row for e in down.history()]
+    one, other = up.best(), down.best()
+    assert one is not None
+    assert other is not None
+    assert (other.row, -other.mean, -other.high, -other.low) == pytest.approx((one.row, one.mean, one.low, one.high))
+    asked, mirrored = up.ask()[0].note, down.ask()[0].note
+    assert mirrored["mean"] == pytest.approx(-asked["mean"])
+    assert mirrored["sd"] == pytest.approx(asked["sd"])
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e12])
+def test_an_offset_of_all_results_changes_no_choice(tmp_path, films, offset):
+    rows = []
+    for name, shift in (("a", 0.0), ("b", offset)):
+        study = kb.Study.create(
+            tmp_path / f"{name}.db", films, policy="simple-ucb", settings={"noise_scale": 0.1, "norm_bound": 1.0}
+        )
+        for number in range(8):
+            study.tell(row=2 * number, value=shift + round(truth(films, 2 * number) * 1024))
+        rows.append([one.row for one in study.ask(5)])
+    assert rows[0] == rows[1]
+
+
+def test_centre_and_spread_are_stored_when_they_are_set_and_declared(where, films):
+    study = kb.Study.create(where, films)
+    for row, value in enumerate((3.0, 5.0, 4.0, 2.0, 6.0, 900.0)):
+        study.tell(row=row, value=value)
+    stored = [event.body for event in study.history() if event.kind == "settings"]
+    assert (stored[-1]["centre"], stored[-1]["spread"]) == (4.0, pytest.approx(np.sqrt(2.0)))
+    status = kb.Study.open(where).status()
+    assert (status.centre, status.spread) == (4.0, stored[-1]["spread"])
+    assert "first 5 results" in status.units
+
+
+def test_constants_given_beforehand_stay(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, centre=10.0, spread=2.0)
+    study.tell(row=0, value=3.0)
+    assert not [event for event in study.history() if event.kind == "settings"]
+    assert (study.status().centre, study.status().spread) == (10.0, 2.0)
+
+
+def test_equal_results_have_spread_one(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    for row in range(8):
+        study.tell(row=row, value=7.0)
+    assert (study.status().centre, study.status().spread) == (7.0, 1.0)
+    assert np.isfinite(study.estimates()["mean"]).all()
+
+
+@pytest.mark.parametrize("value", [1e149, -1e149, 5e-324, -0.0, 1e-200])
+def test_extreme_results_leave_a_finite_posterior(tmp_path, films, value):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    for row in range(7):
+        study.tell(row=row, value=value if row == 3 else truth(films, row))
+    assert np.isfinite(study.estimates()[["mean", "sd"]].to_numpy()).all()
+    assert len(study.ask(2)) == 2
+
+
+def test_results_on_another_scale_than_the_first_ones_are_learnt_as_far_as_a_policy_can_bear(tmp_path, films):
+    for policy, settings in (("auto", {}), ("simple-ucb", {"noise_scale": 0.1, "norm_bound": 1.0})):
+        study = kb.Study.create(tmp_path / f"{policy}.db", films, policy=policy, settings=settings)
+        for row in range(5):
+            study.tell(row=row, value=row * 1e-90)
+        study.tell(row=6, value=1e149)
+        assert np.isfinite(study.estimates()[["mean", "sd"]].to_numpy()).all()
+        assert len(study.ask()) == 1
+
+
+def test_the_probability_of_being_best_is_that_of_the_posterior(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, columns=["Cs", "FA"])
+    rng = np.random.default_rng(5)
+    for number in range(12):
+        row = (7 * number) % 20
+        study.tell(row=row, value=truth(films, row) + 0.1 * rng.normal())
+    best, player = study.best(), study._book.taught()
+    assert best is not None
+    mean, _ = player.estimates()
+    draws = rng.multivariate_normal(mean, player.covariance(np.arange(20)), 20_000, method="svd")
+    share = (draws.argmax(1) == best.row).mean()
+    assert 0.1 < share < 0.9
+    error = np.sqrt(share * (1 - share) * (1 / 20_000 + 1 / 2000))
+    assert best.probability == pytest.approx(share, abs=4 * error)
+    left = study.status().stop.left
+    losses = draws.max(1) - draws[:, best.row]
+    scale = study.status().spread
+    assert left == pytest.approx(scale * losses.mean(), abs=4 * scale * losses.std() / np.sqrt(2000))
+
+
+def test_rows_that_are_not_allowed_are_never_suggested_nor_best(tmp_path, films):
+    films["ok"] = films.Cs < 0.6
+    for name, policy, settings in (("a", "auto", {}), ("b", "ucb1", {"noise_scale": 0.1})):
+        study = kb.Study.create(tmp_path / f"{name}.db", films, allowed="ok", policy=policy, settings=settings)
+        study.tell(row=19, value=5.0)
+        play(study, films, 15)
+        rows = {event.row for event in study.history() if event.kind == "asked"}
+        assert all(films.ok[row] for row in rows)
+        best = study.best()
+        assert best is not None
+        assert films.ok[best.row]
+
+
+def test_without_repeats_every_row_is_suggested_once(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, repeats=False)
+    play(study, films, 20)
+    rows = [event.row for event in study.history() if event.kind == "asked"]
+    assert sorted(rows) == list(range(20))
+    with pytest.raises(kb.Refusal, match="none left"):
+        study.ask()
+
+
+def test_dear_rows_are_suggested_less_often(tmp_path, films):
+    films["price"] = np.where(films.solvent == "DMF", 50.0, 1.0)
+    spent = []
+    for cost in (None, "price"):
+        study = kb.Study.create(
+            tmp_path / f"{cost}.db", films, cost=cost, columns=["Cs", "FA", "solvent"], target="stability"
+        )
+        play(study, films, 15)
+        spent.append(sum(films.price[e.row] for e in study.history() if e.kind == "asked"))
+    assert spent[1] < 0.5 * spent[0]
+
+
+def test_cost_needs_a_policy_with_an_index(tmp_path, films):
+    films["price"] = 1.0 + films.Cs
+    with pytest.raises(ValueError, match="needs a policy with an index"):
+        kb.Study.create(tmp_path / "a.db", films, cost="price", policy="ucb1", settings={"noise_scale": 0.1})
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_the_theory_says_when_to_stop_if_its_constants_were_given(tmp_path, films):
+    study = kb.Study.create(
+        tmp_path / "a.db", films, columns=["Cs", "FA"], policy="whitehouse-ucb", kernel=kb.RBF(1.0), centre=0.5,
+        spread=0.2, tolerance=0.5, settings={"noise_scale": 0.01, "norm_bound": 3.0},
+    )  # fmt: skip
+    for number in range(60):
+        study.tell(row=number % 20, value=truth(films, number % 20))
+    stop = study.status().stop
+    assert stop.kind == "theory"
+    assert stop.may_stop
+    assert "With chance at least 0.9" in stop.sentence
+    fitted = kb.Study.create(
+        tmp_path / "b.db", films, policy="whitehouse-ucb", settings={"noise_scale": 0.01, "norm_bound": 3.0}
+    )
+    fitted.tell(row=0, value=1.0)
+    assert fitted.status().stop.kind == "improvement"
+    assert fitted.status().claim.startswith("none here")
+
+
+def test_the_improvement_left_falls_and_decides_by_the_tolerance(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, tolerance=0.02)
+    assert study.status().stop.may_stop is False
+    lefts = []
+    for _ in range(4):
+        play(study, films, 8)
+        lefts.append(study.status().stop.left)
+    assert lefts[-1] < lefts[0]
+    assert study.status().stop.may_stop == (lefts[-1] <= 0.02)
+
+
+def test_a_study_is_created_once_and_opened_again_only_if_it_is_the_same(where, films):
+    kb.Study.create(where, films, seed=4)
+    with pytest.raises(kb.Refusal):
+        kb.Study.create(where, films, seed=4)
+    same = kb.Study.create(where, films, seed=4, or_open=True)
+    same.tell(row=0, value=1.0)
+    for other in ({"seed": 5}, {"seed": 4, "policy": "random"}, {"seed": 4, "columns": ["Cs"]}):
+        with pytest.raises(kb.Refusal, match="got one with other"):
+            kb.Study.create(where, films, or_open=True, **other)
+    assert kb.Study.open(where).status().told == 1
+
+
+def test_settings_may_be_changed_and_the_past_stays_explained_by_the_old_ones(where, films):
+    study = kb.Study.create(where, films)
+    play(study, films, 6)
+    study.change(policy="simple-bernoulli", settings={"noise_scale": 0.1, "norm_bound": 1.0, "p": 0.25})
+    play(study, films, 3)
+    again = kb.Study.open(where)
+    assert again.settings["policy"] == "simple-bernoulli"
+    assert all(again.replay(trial).same for trial in range(1, 10))
+    for wrong in ({"target": "x"}, {"policy": "nobody"}, {"nonsense": 1}, {"lease": -1.0}, {"seed": -1}):
+        with pytest.raises(ValueError, match="needs"):
+            study.change(**wrong)
+    assert again.settings == kb.Study.open(where).settings
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"policy": "nobody"},
+        {"policy": "simple-ucb"},
+        {"policy": "auto", "kernel": kb.RBF(0.2)},
+        {"policy": "auto", "settings": {"nonsense": 1}},
+        {"settings": {"exploration": lambda t: kb.PointMass(1.0)}},
+        {"kernel": "rbf", "policy": "random"},
+        {"direction": "upwards"},
+        {"lease": 0.0},
+        {"lease": float("inf")},
+        {"delta": 1.0},
+        {"seed": 1.5},
+        {"centre": 1.0},
+        {"centre": 0.0, "spread": 0.0},
+        {"tolerance": -1.0},
+        {"repeats": 1},
+        {"target": " "},
+        {"nonsense": 3},
+        {"columns": ["Xx"]},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, films, wrong):
+    with pytest.raises(ValueError, match=r" needs .*got"):
+        kb.Study.create(tmp_path / "a.db", films, **wrong)
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_a_law_without_optimism_is_recorded_and_shown(tmp_path, films):
+    settings = {"noise_scale": 0.1, "norm_bound": 1.0, "p": 0.0}
+    with pytest.warns(UserWarning, match="optimism condition"):
+        kb.Study.create(tmp_path / "a.db", films, policy="simple-bernoulli", settings=settings)
+    assert any("optimism condition" in notice for notice in kb.Study.open(tmp_path / "a.db").status().notices)
+
+
+def test_a_value_far_from_all_others_is_pointed_out(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    play(study, films, 10)
+    with pytest.warns(kb.DataNotice, match="830 is far from the other results"):
+        study.tell(row=0, value=830.0)
+
+
+def test_a_table_of_results_is_told_all_or_nothing_and_twice_counts_once(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, target="stability")
+    [one] = study.ask()
+    file = tmp_path / "results.csv"
+    file.write_text(f"trial,row,stability\n{one.trial},,0.5\n,3,0.25\n,3,0.25\n")
+    assert [told.accepted for told in study.tell_all(file)] == [True, True, True]
+    assert [told.accepted for told in study.tell_all(file)] == [False, False, False]
+    with file.open("a") as more:
+        more.write(",4,0.75\n")
+    assert [told.accepted for told in study.tell_all(file)] == [False, False, False, True]
+    assert study.status().told == 4
+    file.write_text("row,stability\n5,0.1\n6,zero\n")
+    with pytest.raises(ValueError, match="line 3"):
+        study.tell_all(file)
+    file.write_text(f"trial,stability\n{one.trial},0.9\n")
+    with pytest.raises(kb.AlreadyTold):
+        study.tell_all(file)
+    assert study.status().told == 4
+
+
+def test_dataframes_come_in_and_go_out(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, target="stability")
+    told = study.tell_all(pd.DataFrame({"row": [0, 1, 2], "stability": [0.1, 0.2, 0.3]}))
+    assert all(one.accepted for one in told)
+    study.ask(2)
+    frame = study.to_dataframe()
+    assert list(frame.columns[:5]) == ["trial", "row", "Cs", "FA", "solvent"]
+    assert frame.state.tolist() == ["told"] * 3 + ["pending"] * 2
+    assert frame.value.tolist()[:3] == [0.1, 0.2, 0.3]
+    study.export(tmp_path / "out.csv")
+    assert len(pd.read_csv(tmp_path / "out.csv")) == 5
+
+
+def test_explain_says_mean_sd_weight_width_and_the_greedy_alternative(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    play(study, films, 8)
+    [one] = study.ask()
+    why = study.explain(one.trial)
+    assert (why.row, why.mean, why.sd) == pytest.approx((one.row, one.note["mean"], one.note["sd"]))
+    assert why.index == pytest.approx(why.mean + why.weight * why.width * why.sd)
+    assert why.bonus == pytest.approx(why.weight * why.width * why.sd)
+    assert why.greedy == one.greedy
+    study.tell(one.trial, 9.0)
+    assert study.explain(one.trial) == why
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_one_candidate_and_two_equal_ones_work(tmp_path, rows):
+    study = kb.Study.create(tmp_path / "a.db", np.full((rows, 2), 0.5))
+    for _ in range(4):
+        [one] = study.ask()
+        study.tell(one.trial, 1.0)
+    best = study.best()
+    assert best is not None
+    assert best.row == 0
+
+
+def test_many_pending_asks_are_all_different_trials(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    asked = [one for _ in range(10) for one in study.ask(10)]
+    assert [one.trial for one in asked] == list(range(1, 101))
+    assert set(np.bincount([one.row for one in asked], minlength=20)) != {0}
+    for one in reversed(asked):
+        study.tell(one.trial, truth(films, one.row))
+    assert study.status().told == 100
+
+
+def test_events_that_do_not_fit_together_are_damage(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    study.tell(row=1, value=0.5)
+    study.correct(1, 0.6)
+    events = study.history()
+    with pytest.raises(Damaged, match="events that fit together"):
+        State.of([events[0], events[-2]])
+
+
+def test_ask_is_refused_in_a_sentence(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    for wrong in ({"n": 0}, {"n": 1.5}, {"n": "2"}, {"worker": ""}, {"lease": -1.0}, {"lease": float("nan")}):
+        with pytest.raises(ValueError, match=" needs "):
+            study.ask(**wrong)
+    assert len(study.history()) == 1
+
+
+def test_a_study_opened_for_reading_writes_nothing(tmp_path, films):
+    kb.Study.create(tmp_path / "a.db", films).ask()
+    study = kb.Study.open(tmp_path / "a.db", writable=False)
+    assert study.status().pending == 1
+    with pytest.raises(kb.StorageError):
+        study.ask()
+
+
+def test_the_doctor_finds_a_sound_study_sound(where, films):
+    study = kb.Study.create(where, films)
+    play(study, films, 7)
+    study.correct(2, 0.4)
+    study.undo()
+    found = {finding.what: finding for finding in study.doctor()}
+    assert {"state", "replay", "posterior"} <= set(found)
+    assert all(finding.ok for finding in found.values() if finding.what in ("state", "replay", "posterior"))
+
+
+def test_the_doctor_sees_a_state_and_a_posterior_that_went_wrong(tmp_path, films):
+    study = kb.Study.create(
+        tmp_path / "a.db", films, policy="simple-ucb", settings={"noise_scale": 0.1, "norm_bound": 1.0}
+    )
+    play(study, films, 12)
+    study._book.taught().policy.posterior.cov[3, 3] += 1e-3
+    wrong = {finding.what for finding in study.doctor() if not finding.ok}
+    assert "posterior" in wrong
+    study._book.taught().policy.posterior.mean[2] += 1e-9
+    study._book.state.results[4].value += 1.0
+    wrong = {finding.what for finding in study.doctor() if not finding.ok}
+    assert {"state", "replay"} <= wrong
+
+
+def test_the_theory_is_silent_when_what_it_takes_as_given_was_changed(tmp_path, films):
+    given = {"noise_scale": 0.01, "norm_bound": 3.0}
+    study = kb.Study.create(
+        tmp_path / "a.db", films, policy="simple-ucb", settings=given, centre=0.5, spread=0.2, columns=["Cs", "FA"]
+    )
+    for row in range(6):
+        study.tell(row=row, value=truth(films, row))
+    assert study.status().stop.kind == "theory"
+    study.change(tolerance=0.1, lease=60.0)
+    assert study.status().stop.kind == "theory"
+    for meddle in (
+        lambda: study.tell(row=7, failed=True),
+        lambda: study.withdraw(2),
+        lambda: study.change(settings=given | {"norm_bound": 1.0}),
+    ):
+        meddle()
+        assert study.status().stop.kind == "improvement"
+        assert "none here" in study.status().claim
+        study.undo()
+        assert study.status().stop.kind == "theory"

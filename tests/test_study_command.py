@@ -1,0 +1,578 @@
+"""`kernelbandits study` as a person and as a script use it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import kernelbandits as kb
+from kernelbandits.apps import studying
+from kernelbandits.apps.cli import app, exit_code
+from kernelbandits.apps.studying import pages, wording
+from kernelbandits.apps.studying.arguments import duration, names
+from kernelbandits.apps.studying.door import plain, typed
+from kernelbandits.study.values import Waiting
+
+FILMS = """Cs;FA;MA;T (°C);solvent;hours;safe;stability
+0,00;0,00;1,00;100;DMF;1;yes;
+0,00;0,50;0,50;100;DMSO;1;yes;
+0,00;1,00;0,00;120;DMF;2;yes;
+0,25;0,25;0,50;100;DMF;1;yes;
+0,25;0,50;0,25;120;DMSO;2;no;
+0,25;0,75;0,00;100;DMF;1;yes;
+0,50;0,00;0,50;120;DMSO;2;yes;
+0,50;0,25;0,25;100;DMF;1;yes;
+"""
+COLUMNS = "Cs,FA,MA,T (°C),solvent"
+COMMANDS = [
+    "create", "ask", "tell", "status", "estimates", "explain", "plot", "history", "export", "correct", "withdraw",
+    "release", "undo", "change", "replay", "doctor", "backup", "salvage",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        assert self.code == 0, self.err
+        return json.loads(self.out)
+
+
+def study(*arguments: object) -> Done:
+    """The command in this process, ended as it would end there."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = exit_code(lambda: app(["study", *map(str, arguments)], standalone_mode=True))
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def said(*arguments: object) -> str:
+    done = study(*arguments)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def document(*arguments: object) -> Any:
+    return study(*arguments, "--format", "json").document
+
+
+def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kernelbandits", "study", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Studies to copy: just created; with results; and one of 48 rows with nineteen asks."""
+    folder = tmp_path_factory.mktemp("shelf")
+    (folder / "films.csv").write_text(FILMS)
+    (folder / "many.csv").write_text(FILMS + "\n".join(f"0,1;0,2;0,{row};90;DMF;1;yes;" for row in range(10, 50)))
+    given = ("--columns", COLUMNS, "--target", "stability", "--allowed", "safe")
+    said("create", folder / "new.db", "--candidates", folder / "films.csv", *given)
+    shutil.copy(folder / "new.db", folder / "told.db")
+    for row in (0, 1, 2, 3, 5):
+        said("tell", folder / "told.db", "--row", row, f"0.{row}1")
+    said("tell", folder / "told.db", "--row", "6", "--failed")
+    said("ask", folder / "told.db", "--worker", "anna")
+    said("create", folder / "many.db", "--candidates", folder / "many.csv", *given)
+    said("ask", folder / "many.db", "--n", "19")
+    return folder
+
+
+@pytest.fixture
+def films(shelf: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(shelf / "films.csv", tmp_path))
+
+
+@pytest.fixture
+def place(shelf: Path, films: Path) -> Path:
+    """A study that was just created."""
+    return Path(shutil.copy(shelf / "new.db", films.with_name("films.db")))
+
+
+@pytest.fixture
+def told(shelf: Path, films: Path) -> Path:
+    """One with six results, one of them failed, and one pending trial."""
+    return Path(shutil.copy(shelf / "told.db", films.with_name("films.db")))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples_and_both_formats(name):
+    text = " ".join(CliRunner().invoke(app, ["study", name, "--help"], env={"COLUMNS": "300"}).output.split())
+    assert f"Examples: kernelbandits study {name} " in text
+    assert "--format <text|json> Text to read, or one JSON document." in text
+    assert "--quiet -q <bool> No notes on standard error." in text
+
+
+def test_the_overview_shows_all_commands_and_the_exit_codes():
+    text = CliRunner().invoke(app, ["study", "--help"], env={"COLUMNS": "200"}).output
+    assert all(re.search(rf"│ {name} +[A-Z]", text) for name in COMMANDS)
+    assert "Exit codes: 0 done, 1 refused, 2 a wrong argument, 74 storage." in " ".join(text.split())
+    assert "study" in CliRunner().invoke(app, ["--help"]).output
+
+
+def examples() -> list[str]:
+    modules = (studying.making, studying.asking, studying.telling, studying.looking, studying.keeping)
+    texts = [
+        text for module in modules for name, text in vars(module).items() if name.isupper() and isinstance(text, str)
+    ]
+    return [line.strip() for text in texts for line in text.splitlines() if line.startswith("    kernelbandits study ")]
+
+
+@pytest.mark.parametrize("example", [line for line in examples() if "postgresql" not in line and " plot " not in line])
+def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(shelf / "many.csv", "films.csv")
+    words = shlex.split(example.partition("|")[0])[2:]
+    if words[0] != "create":
+        shutil.copy(shelf / "many.db", "films.db")
+    if words[0] in ("correct", "withdraw"):
+        said("tell", "films.db", "17", "0.5")
+    if words[0] == "tell":
+        Path("results.csv").write_text("row,stability\n1,0.5\n")
+    done = study(*words)
+    assert done.code == 0, done.err
+
+
+def test_a_whole_session_on_either_back_end(where, films):
+    created = document("create", where, "--candidates", films, "--columns", COLUMNS, "--target", "stability")
+    assert (created["rows"], created["columns"], created["direction"]) == (8, COLUMNS.split(","), "maximize")
+    first, second = document("ask", where, "--n", 2, "--worker", "anna")
+    assert set(first) >= {"trial", "row", "x", "why"}
+    assert (first["trial"], second["trial"], first["worker"]) == (1, 2, "anna")
+    assert list(first["x"]) == COLUMNS.split(",")
+    assert first["row"] != second["row"]
+    assert [one["trial"] for one in document("ask", where, "--n", 2, "--worker", "anna")] == [1, 2]
+    assert document("tell", where, 1, "-0.5") | {"seq": 0} == {
+        "trial": 1, "row": first["row"], "value": -0.5, "accepted": True, "key": None, "seq": 0,
+    }  # fmt: skip
+    assert document("tell", where, 2, "--failed")["value"] is None
+    assert document("tell", where, "--row", 7, "0.83", "--key", "k")["trial"] == 3
+    assert document("tell", where, "--row", 7, "0.83", "--key", "k") == document(
+        "tell", where, "--row", 7, "0.83", "--key", "k"
+    )
+    found = document("status", where)
+    assert (found["told"], found["pending"], found["failed"]) == (2, 0, 1)
+    assert set(found["best"]) >= {"row", "mean", "low", "high", "probability"}
+    assert found["best"]["low"] < found["best"]["mean"] < found["best"]["high"]
+    assert document("correct", where, 1, "-0.25", "--reason", "typo")["value"] == -0.25
+    assert document("undo", where)["body"]["kind"] == "corrected"
+    assert document("withdraw", where, 1)["kind"] == "withdrawn"
+    document("ask", where)
+    assert document("release", where, 4)["kind"] == "released"
+    assert document("change", where, "--lease", "2h")["body"]["settings"]["lease"] == 7200
+    kinds = [event["kind"] for event in document("history", where) if not event["body"].get("auto")]
+    assert kinds == [
+        "created", "asked", "asked", "told", "failed", "told", "corrected", "undone", "withdrawn", "asked", "released",
+        "settings",
+    ]  # fmt: skip
+    assert document("replay", where, "--at", 4)["same"] is True
+    assert document("explain", where, 4)["trial"] == 4
+    assert all(finding["ok"] for finding in document("doctor", where))
+
+
+def test_the_same_session_in_processes_of_their_own(films):
+    def step(*arguments: object) -> Any:
+        done = process(*arguments, "--format", "json", cwd=films.parent)
+        assert (done.returncode, done.stderr) == (0, "")
+        return json.loads(done.stdout)
+
+    step("create", "films.db", "--candidates", "films.csv", "--columns", "Cs,FA,MA", "--target", "stability", "-q")
+    (asked,) = step("ask", "films.db")
+    assert step("tell", "films.db", asked["trial"], "-1e-3")["accepted"] is True
+    assert step("status", "films.db")["told"] == 1
+
+
+def test_ask_shows_the_row_why_and_what_to_type_next(place):
+    text = said("ask", place, "--worker", "anna", "--lease", "2h")
+    assert re.search(r"trial +row +Cs +FA +MA +T \(°C\) +solvent", text)
+    assert re.search(r"\n +1 +\d ", text)
+    assert "Why: One of the first choices" in text
+    assert "Held for anna until 20" in text
+    assert f"kernelbandits study tell {place} 1 VALUE   (or --failed)" in text
+
+
+def test_the_line_that_ask_prints_may_be_typed(place):
+    text = said("ask", place)
+    words = shlex.split(re.search(r"kernelbandits study (tell .*) VALUE", text)[1])
+    assert "0.5 recorded" in said(*words, "0.5")
+
+
+def test_reasons_of_a_batch_are_said_once_each(told):
+    text = said("ask", told, "--n", 3)
+    said_of = [line for line in text.splitlines() if line.startswith("Why trial ")]
+    assert 1 <= len(said_of) <= 3
+    assert re.search(r"estimate|Estimate", text)
+
+
+def test_status_reads_like_a_short_report(told):
+    text = " ".join(said("status", told).split())
+    assert "maximize stability, 8 candidates" in text
+    assert "progress 5 results on 5 of 8 candidates, 1 pending, 1 failed, 1 not allowed" in text
+    assert re.search(r"likely best row \d \(Cs .*\): [-0-9.]+, 95 % interval \[.*\]; the best with probability", text)
+    assert "may I stop? Stopping with row" in text
+    assert re.search(r"units the policy sees \(stability - [0-9.]+\) / ", text)
+    assert "policy auto" in text
+    assert "claim none" in text
+    assert re.search(r"waiting trial 7, row \d \(.*\): asked by anna (just now|\d+ seconds? ago)", text)
+    assert f"kernelbandits study tell {told} 7 VALUE" in text
+
+
+def test_status_of_a_new_study_says_that_nothing_is_known(place):
+    text = said("status", place)
+    assert "nothing is known yet" in text
+    assert document("status", place)["best"] is None
+
+
+def test_those_who_wait_are_shown_the_longest_first_and_not_all_of_them():
+    found = [Waiting(n, 0, {"x": 1.0}, None, 100.0 * n, n > 19) for n in range(1, 21)]
+    (lines,) = (text.splitlines() for text in pages.waiting(found).values())
+    assert lines[0] == "trial 20, row 0 (x 1): asked 33 minutes ago; its time is up, the next asker may be offered it"
+    assert lines[1] == "trial 19, row 0 (x 1): asked 32 minutes ago"
+    assert lines[-1] == "… 8 more"
+
+
+def test_history_shows_one_line_for_each_event_and_only_the_last_with_a_limit(told):
+    rows = [line.split() for line in said("history", told).splitlines()]
+    assert [rows[2][0], rows[2][3]] == ["1", "created"]
+    assert any(row[3:] == ["told", "1", "0", "0.01"] for row in rows)
+    assert any(row[3:] == ["asked", "7", row[5], "anna"] for row in rows if len(row) == 7)
+    last = said("history", told, "--limit", 2)
+    assert "earlier events; --limit shows more of them" in last
+    assert [event["seq"] for event in document("history", told, "--limit", 2)] == [12, 13]
+
+
+def test_history_says_what_was_undone_why_it_was_corrected_and_by_which_key(told):
+    said("tell", told, "7", "0.4", "--key", "run-a")
+    said("correct", told, "7", "0.5", "--reason", "digits swapped")
+    said("undo", told)
+    text = " ".join(said("history", told).split())
+    assert "key run-a" in text
+    assert "digits swapped" in text
+    assert re.search(r"undone 7 \d event 15, corrected", text)
+    assert not re.search("[0-9a-f]{32}", text)
+
+
+def test_undo_says_what_it_undid(told):
+    assert said("undo", told).startswith("Undone: event 13, asked of trial 7.")
+    (asked,) = document("ask", told)
+    said("tell", told, asked["trial"], "0.25")
+    assert f", told of trial {asked['trial']}, 0.25. The history keeps both." in said("undo", told)
+
+
+def test_estimates_are_best_first_by_the_direction(told, films):
+    found = document("estimates", told)
+    assert len(found) == 8
+    means = [row["mean"] for row in found]
+    assert means == sorted(means, reverse=True)
+    assert len(document("estimates", told, "--top", 3)) == 3
+    assert "3 of 8 candidates, the best estimate first." in said("estimates", told, "--top", 3)
+    other = told.with_name("least.db")
+    said("create", other, "--candidates", films, "--target", "stability", "--direction", "minimize")
+    for row, value in enumerate(("2.5", "1.5", "-0.5", "0.5")):
+        said("tell", other, "--row", row, value)
+    means = [row["mean"] for row in document("estimates", other)]
+    assert means == sorted(means)
+    assert means[0] < means[-1]
+
+
+def test_export_writes_the_trials_and_keeps_a_file_that_is_there(told):
+    out = told.with_name("out.csv")
+    assert document("export", told, out) == {"path": str(out), "trials": 7}
+    rows = list(csv.DictReader(out.open(encoding="utf-8-sig")))
+    assert [row["state"] for row in rows] == ["told"] * 5 + ["failed", "pending"]
+    out.write_text("mine")
+    done = study("export", told, out)
+    assert (done.code, out.read_text()) == (1, "mine")
+    assert done.err == f"error: export needs a file that is not there yet, got {out}; --force replaces it\n"
+    said("export", told, out, "--force")
+    assert said("export", told, "-").encode() == out.read_bytes()
+    assert [row["trial"] for row in document("export", told, "-")] == [1, 2, 3, 4, 5, 6, 7]
+    assert document("export", told, "-")[0]["told_at"].startswith("20")
+
+
+def test_results_of_a_file_are_told_all_at_once_and_may_be_told_again(place):
+    file = place.with_name("results.csv")
+    file.write_text("row,stability\n1,0.5\n2,-0.25\n")
+    assert said("tell", place, "--csv", file) == "2 results recorded.\n"
+    again = document("tell", place, "--csv", file)
+    assert [(one["trial"], one["value"], one["accepted"]) for one in again] == [(1, 0.5, False), (2, -0.25, False)]
+    assert said("tell", place, "--csv", file) == "0 results recorded, 2 known before.\n"
+    file.write_text("row,stability\n3,0.5\n4,oops\n")
+    assert study("tell", place, "--csv", file).code == 2
+    assert document("status", place)["told"] == 2
+
+
+def test_a_second_result_is_refused_with_the_stored_one(told):
+    said("tell", told, 7, "0.25")
+    done = study("tell", told, 7, "0.75", "--format", "json")
+    assert (done.code, json.loads(done.out)) == (1, {"trial": 7, "value": 0.25, "accepted": False})
+    assert "got trial 7, of which the value 0.25 is stored" in done.err
+    assert study("tell", told, 7, "0.75").out == ""
+
+
+def test_of_two_who_tell_at_once_one_wins_and_both_learn_the_stored_value(where, films):
+    said("create", where, "--candidates", films, "--target", "stability", "--columns", "Cs,FA,MA")
+    said("ask", where)
+    arguments = [sys.executable, "-m", "kernelbandits", "study", "tell", where, "1"]
+    racers = [
+        subprocess.Popen([*arguments, value, "--format", "json"], stdout=-1, stderr=-1) for value in ("1.5", "2.5")
+    ]
+    outputs = [racer.communicate(timeout=120) for racer in racers]
+    outputs = [json.loads(out) for out, _ in outputs]
+    assert sorted(racer.returncode for racer in racers) == [0, 1]
+    assert sorted(found["accepted"] for found in outputs) == [False, True]
+    assert len({found["value"] for found in outputs}) == 1
+
+
+def test_changing_one_setting_of_a_policy_keeps_its_others(place):
+    said("change", place, "--policy", "simple-bernoulli:p=0.25", "--noise-scale", "0.1", "--norm-bound", "2")
+    settings = document("change", place, "--norm-bound", "3", "--kernel", "rbf:0.4")["body"]["settings"]
+    assert settings["settings"] == {"p": 0.25, "noise_scale": 0.1, "norm_bound": 3.0}
+    settings = document("change", place, "--policy", "amm-ucb", "--noise-scale", "1", "--norm-bound", "1")["body"][
+        "settings"
+    ]
+    assert settings["settings"] == {"noise_scale": 1.0, "norm_bound": 1.0}
+    assert document("change", place, "--no-repeats", "--seed", "7")["body"]["settings"]["repeats"] is False
+
+
+def test_all_options_of_create_reach_the_study(films):
+    place = films.with_name("all.db")
+    options = shlex.split(
+        "--columns Cs,solvent --target stability --direction minimize --cost hours --allowed safe --lease 90s --seed 5 "
+        "--policy 'generic-gp:exploration=gaussian(0.5,1)' --kernel matern:0.3,1.5 --noise-scale 0.1 --norm-bound 2 "
+        "--ridge 0.5 --delta 0.05 --no-repeats --centre -0.5 --spread 2 --tolerance 0.1"
+    )
+    said("create", place, "--candidates", films, *options)
+    with kb.Study.open(place) as opened:
+        settings, table = opened.settings, opened.candidates
+    assert (table.chosen, table.cost, table.allowed) == (("Cs", "solvent"), "hours", "safe")
+    numbers = {
+        "lease": 90.0,
+        "seed": 5,
+        "delta": 0.05,
+        "centre": -0.5,
+        "spread": 2.0,
+        "tolerance": 0.1,
+        "repeats": False,
+    }
+    assert {name: settings[name] for name in numbers} == numbers
+    own = settings["settings"]
+    assert (settings["policy"], own["noise_scale"], own["norm_bound"], own["ridge"]) == ("generic-gp", 0.1, 2.0, 0.5)
+    assert settings["direction"] == "minimize"
+
+
+def test_auto_takes_settings_too(films):
+    place = films.with_name("auto.db")
+    said("create", place, "--candidates", films, "--policy", "auto:width=theory,first=3")
+    with kb.Study.open(place) as opened:
+        assert opened.settings["settings"] == {"width": "theory", "first": 3}
+
+
+def test_or_open_takes_the_study_that_is_there(place, films):
+    given = ("create", place, "--candidates", films, "--columns", COLUMNS, "--target", "stability", "--allowed", "safe")
+    assert study(*given).code == 1
+    assert study(*given, "--or-open").code == 0
+    assert study(*given, "--or-open", "--seed", "3").code == 1
+
+
+def test_what_was_noticed_in_the_file_is_said_on_standard_error_and_not_with_quiet(films):
+    films.write_text("a,b,value\n1,5,\n2,5,\n2,5,\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        loud = study("create", films.with_name("a.db"), "--candidates", films)
+        quiet = study("create", films.with_name("b.db"), "--candidates", films, "--quiet")
+    assert all(line.startswith("note: ") for line in loud.err.splitlines())
+    assert "b" in loud.err
+    assert (loud.code, quiet.code, quiet.err) == (0, 0, "")
+    assert "note: " in study("status", films.with_name("a.db")).err
+    assert study("status", films.with_name("a.db"), "-q").err == ""
+    found = study("status", films.with_name("a.db"), "--format", "json")
+    assert (found.err, len(found.document["notices"]) > 0) == ("", True)
+
+
+def test_a_place_may_stand_in_the_environment(place, monkeypatch):
+    monkeypatch.setenv("FILMS", str(place))
+    assert "kernelbandits study tell env:FILMS 1 VALUE" in said("ask", "env:FILMS")
+
+
+def test_replay_that_differs_ends_with_exit_code_one(told, monkeypatch):
+    honest = kb.Study.replay
+    monkeypatch.setattr(kb.Study, "replay", lambda self, trial: changed(honest(self, trial)))
+    done = study("replay", told, "--at", 7, "--format", "json")
+    assert (done.code, json.loads(done.out)["same"]) == (1, False)
+
+
+def changed(found: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(found, same=False)
+
+
+def test_explain_shows_the_row_beside_the_greedy_one(told):
+    said("tell", told, 7, "0.2")
+    trial = document("ask", told, "--n", 2)[-1]["trial"]
+    text, found = said("explain", told, trial), document("explain", told, trial)
+    assert re.search(rf"suggested +{found['row']} ", text)
+    assert ("greedy" in text) == (found["greedy"] != found["row"])
+    assert "weight" in text
+    assert "width" in text
+    assert set(found) >= {"mean", "sd", "weight", "width", "greedy", "greedy_x", "chance", "sentence"}
+
+
+def test_a_backup_is_a_study_of_its_own(told):
+    copy = told.with_name("copy.db")
+    assert document("backup", told, copy)["target"] == str(copy)
+    assert document("status", copy) | {"place": ""} | aged == document("status", told) | {"place": ""} | aged
+    assert study("backup", told, copy).code in (1, 74)
+
+
+aged = {"waiting": None}
+
+
+def test_salvage_of_an_intact_study_saves_all_of_it(told):
+    new = told.with_name("new.db")
+    found = document("salvage", told, new)
+    assert found["lost"] == []
+    assert document("status", new)["told"] == 5
+
+
+def test_plot_writes_the_figure(told):
+    figure = told.with_name("films.svg")
+    assert document("plot", told, figure)["path"] == str(figure)
+    assert figure.read_text().lstrip().startswith("<")
+
+
+def test_wide_tables_of_candidates_show_the_first_columns(films):
+    names = [f"c{number}" for number in range(30)]
+    films.write_text(
+        "\n".join([",".join(names), *(",".join([str(n * k % 7) for k in range(30)]) for n in range(1, 5))])
+    )
+    place = films.with_name("wide.db")
+    said("create", place, "--candidates", films)
+    assert re.search(r"c7 +… 2\d more", said("ask", place))
+    assert len(document("ask", place)[0]["x"]) >= 28
+
+
+def test_text_of_the_table_cannot_steer_the_terminal(films):
+    films.write_text('a,b\n1,"\x1b[31mred\nline"\n2,\u202eevil\n3,[bold]x[/]\n')
+    place = films.with_name("evil.db")
+    said("create", place, "--candidates", films, "--columns", "a,b")
+    text = said("ask", place, "--n", 3) + said("status", place) + said("estimates", place)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "[bold]x[/]" in text
+
+
+def test_a_command_does_not_load_what_it_does_not_need(place):
+    heavy = "[name for name in ('matplotlib', 'numba', 'scipy.stats', 'pandas', 'psycopg') if name in sys.modules]"
+    code = f"""
+import sys
+from kernelbandits.apps.cli import app
+for words in (["ask", {str(place)!r}], ["tell", {str(place)!r}, "1", "0.5"], ["status", {str(place)!r}]):
+    app(["study", *words], standalone_mode=False)
+print(*{heavy}, "end")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines()[-1] == "end", done.stderr
+
+
+def test_a_narrow_encoding_gets_escapes_in_place_of_an_error(place):
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    shown = process("status", place, env=environment)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    (found,) = json.loads(process("ask", place, "--format", "json", env=environment).stdout)
+    assert "T (°C)" in found["x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("15m", 900), ("2h", 7200), ("7d", 604800), ("3600", 3600), ("1.5h", 5400)]
+)
+def test_durations_are_read_with_and_without_a_unit(text, seconds):
+    assert duration("--lease", text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "just now"), (1, "1 second ago"), (90, "90 seconds ago"), (7200, "2 hours ago"), (86400, "1 day ago"),
+     (100000, "28 hours ago"), (-5, "just now"), (3 * 86400, "3 days ago")],
+)  # fmt: skip
+def test_times_are_said_as_people_say_them(seconds, text):
+    assert wording.ago(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "size", "text"),
+    [(0.8312, 0.05, "0.831"), (1e6 + 0.123, 0.01, "1000000.123"), (12345.6, 100, "12345.6"), (-0.0, 1, "0.0"),
+     (5.0, 0.0, "5"), (float("nan"), 1.0, "–"), (1e300, 1e290, "1e+300"), (1e-30, 1e-31, "1e-30")],
+)  # fmt: skip
+def test_numbers_have_the_decimals_they_deserve(value, size, text):
+    assert wording.near(value, size) == text
+
+
+@pytest.mark.parametrize(
+    ("chance", "text"), [(0, "0 %"), (0.001, "< 1 %"), (0.61, "61 %"), (0.999, "> 99 %"), (1, "100 %")]
+)
+def test_chances_are_never_rounded_to_certainty(chance, text):
+    assert wording.percent(chance) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("postgresql://ann:secret@lab/db", "postgresql://ann:***@lab/db"),
+     ("postgres://a:p@s/s@h/d x@y", "postgres://a:***@h/d x@y"),
+     ("postgresql://a:***@s/s%40h/d", "postgresql://a:***@h/d"), ("postgresql://a%40b:c@h/d", "postgresql://a%40b:***@h/d"),
+     ("postgresql://h/d?user=a&password=secret&study=b", "postgresql://h/d?user=a&password=***&study=b"),
+     ("films.db at 10:30 by ann@lab", "films.db at 10:30 by ann@lab")],
+)  # fmt: skip
+def test_passwords_are_masked(text, shown):
+    assert wording.masked(text) == shown
+
+
+def test_a_place_is_printed_as_it_was_typed_unless_it_holds_a_password():
+    shown = "postgresql://ann:***@lab/db?study=films"
+    assert typed("postgresql://ann:secret@lab/db", shown) == shown
+    assert typed("postgresql://ann@lab/db", shown) == "postgresql://ann@lab/db"
+    assert typed("env:FILMS", shown) == "env:FILMS"
+
+
+def test_numbers_that_json_has_not_are_null():
+    assert plain({"a": [float("nan"), np.float64("inf"), np.int64(3), True], "b": (1.5, None)}) == {
+        "a": [None, None, 3, True],
+        "b": [1.5, None],
+    }
+
+
+@pytest.mark.parametrize("words", [("status",), ("history",), ("estimates",), ("explain", "7"), ("export", "-")])
+def test_commands_that_only_look_open_the_study_for_reading(told, words, monkeypatch):
+    opened, honest = [], kb.Study.open
+    monkeypatch.setattr(kb.Study, "open", lambda where, **given: opened.append(given) or honest(where, **given))
+    said(words[0], told, *words[1:])
+    assert opened == [{"writable": False}]
+
+
+def test_names_of_columns_may_hold_commas_in_quotation_marks():
+    assert names("--columns", 'Cs, "T, °C",MA') == ["Cs", "T, °C", "MA"]

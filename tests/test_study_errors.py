@@ -1,0 +1,370 @@
+"""What `kernelbandits study` says when something is wrong: one sentence, an exit code, and nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kernelbandits as kb
+from kernelbandits import storage
+from kernelbandits.apps import cli
+from test_study_command import Done, document, said, study
+
+FILMS = "Cs,FA,kind,hours,stability\n0,1,a,1,\n0.5,0.5,b,2,\n1,0,a,1,\n0.25,0.75,b,2,\n"
+TABLE = "('Cs', 'FA', 'kind', 'hours', 'stability')"
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("films")
+    (folder / "films.csv").write_text(FILMS)
+    said("create", folder / "films.db", "--candidates", folder / "films.csv", "--target", "stability")
+    said("ask", folder / "films.db")
+    return folder
+
+
+@pytest.fixture
+def folder(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """films.csv and films.db with one pending trial, in the working directory."""
+    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def one_sentence(done: Done, code: int) -> str:
+    """What was said on standard error, which is all that was said."""
+    (line,) = done.err.splitlines()
+    assert (done.code, done.out) == (code, ""), done
+    assert line.startswith("error: ")
+    return line.removeprefix("error: ")
+
+
+def program(code: str, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+    """A process in which something happens before the command runs."""
+    lines = f"import sys\n{code}\nfrom kernelbandits.apps.cli import main\nmain(['study', *sys.argv[1:]])"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", lines, *arguments], **pipes | options)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "1,5",
+        "nan",
+        "inf",
+        "-inf",
+        "-nan",
+        "0x10",
+        "1_000",
+        "1e999",
+        "-1e151",
+        "",
+        " ",
+        "١٢",
+        "True",
+        "1 000",
+        "−5",
+        "5%",
+    ],
+)
+def test_a_value_that_is_no_plain_number_is_refused_and_the_trial_stays_pending(folder, value):
+    text = one_sentence(study("tell", "films.db", "1", value), 2)
+    assert text == f"tell needs a number of size at most 1e+150 with a decimal point as VALUE, got {value!r}"
+    assert study("correct", "films.db", "1", value).err == f"error: {text.replace('tell', 'correct', 1)}\n"
+    found = document("status", "films.db")
+    assert (found["told"], found["pending"], found["events"]) == (0, 1, 2)
+
+
+@pytest.mark.parametrize("value", ["-0.5", "-1e-3", "+3", ".5", "-.5e2", "5.", "-0", "1e-320"])
+def test_every_plain_number_is_taken(folder, value):
+    assert document("tell", "films.db", "1", value)["value"] == float(value)
+
+
+@pytest.mark.parametrize("trial", ["0", "-1", "1.5", "abc", "9" * 19, "", "١"])
+def test_a_trial_is_a_whole_number(folder, trial):
+    needed = f"TRIAL needs a whole number from 1 on, got {trial!r}"
+    for words in (("tell", "films.db", trial, "1"), ("correct", "films.db", trial, "1")):
+        assert one_sentence(study(*words), 2) == needed
+    if trial != "-1":
+        assert one_sentence(study("explain", "films.db", trial), 2) == needed
+
+
+@pytest.mark.parametrize(
+    ("words", "got"),
+    [((), "nothing"), (("1",), "1"), (("1", "2", "--failed"), "1 2 --failed"), (("--row", "1"), "--row 1"),
+     (("1", "2", "--row", "3"), "1 2 --row 3"), (("--failed",), "--failed"),
+     (("1", "2", "--csv", "films.csv"), "'--csv with more beside it'")],
+)  # fmt: skip
+def test_tell_wants_one_of_its_forms(folder, words, got):
+    forms = "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed or --csv FILE"
+    assert one_sentence(study("tell", "films.db", *words), 2) == f"tell needs one of {forms}, got {got}"
+
+
+@pytest.mark.parametrize("word", ["--faild", "-x", "--valu=3"])
+def test_an_option_that_there_is_not_is_no_value(folder, word):
+    text = one_sentence(study("tell", "films.db", "1", word), 2)
+    assert text == f"there is no option {word}; --help shows those there are"
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "0h", "-5", "1y", "", "1e3", "1" * 40, "2h30m", "nan"])
+def test_a_lease_is_a_duration(folder, text):
+    needed = f"--lease needs a duration such as 90s, 15m, 2h, 7d or plain seconds, got {text!r}"
+    assert one_sentence(study("ask", "films.db", "--lease", text), 2) == needed
+    assert one_sentence(study("change", "films.db", "--lease", text), 2) == needed
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (("ask", "films.db", "--n", "0"), 2, "ask needs a whole number n >= 1, got 0"),
+        (("ask", "films.db", "--lease", "99999999d"), 2, "at most a hundred years"),
+        (("ask", "films.db", "--worker", ""), 2, "a worker of 1 to 200 printable characters, got ''"),
+        (("tell", "films.db", "1", "2", "--key", "a\nb"), 2, "a key of 1 to 200 printable characters, got 'a\\nb'"),
+        (("tell", "films.db", "99", "2"), 1, "tell needs a trial that was asked for (a row has --row), got trial 99"),
+        (("tell", "films.db", "--row", "4", "2"), 2, "tell needs a row below 4, got 4"),
+        (("tell", "films.db", "--row", "-1", "2"), 2, "--row needs a whole number from 0 on, got '-1'"),
+        (("tell", "films.db", "--csv", "none.csv"), 2, "got 'none.csv'"),
+        (("correct", "films.db", "1", "2"), 1, "correct needs a trial with a result, got trial 1, which is pending"),
+        (("withdraw", "films.db", "7"), 1, "withdraw needs a trial with a result, got trial 7, there is none"),
+        (("release", "films.db", "7"), 1, "release needs a trial that is pending, got trial 7"),
+        (("explain", "films.db", "7"), 1, "got trial 7, that there is not"),
+        (("replay", "films.db", "--at", "7"), 1, "got trial 7, that there is not"),
+        (("change", "films.db"), 2, "change needs at least one setting, such as --policy or --lease, got 'none'"),
+        (("change", "films.db", "--policy", "nope"), 2, "--policy needs auto or one of generic-gp, "),
+        (("change", "films.db", "--delta", "2"), 2, "Study needs delta in (0, 1), got 2.0"),
+        (("plot", "films.db", "a.gif"), 2, "needs .png, .svg or .html, got 'a.gif'"),
+        (("plot", "films.db", "a.png", "--what", "nope"), 2, "got 'nope'"),
+        (("plot", "films.db", "a.png", "--truth", "none.csv"), 2, "got 'none.csv'"),
+        (("export", "films.db", "films.csv"), 1, "not there yet, got films.csv; --force replaces it"),
+        (("export", "films.db", "."), 2, "an export needs a path of a file, got '.'"),
+        (("export", "films.db", "none/a.csv"), 2, "an export needs a folder that exists, got 'none/a.csv'"),
+        (("backup", "films.db", "films.csv"), 1, "films.csv is there already"),
+        (("salvage", "films.db", "films.csv"), 1, "films.csv is there already"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_said_in_one_sentence_and_changes_nothing(folder, words, code, text):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert text in one_sentence(study(*words), code)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--columns", ""), "--columns needs names of columns with commas between them, got ''"),
+        (("--columns", "Cs,,FA"), "--columns needs names of columns with commas between them, got 'Cs,,FA'"),
+        (("--columns", "Cs,MA"), f"needs columns among {TABLE}, got 'MA'"),
+        (("--direction", "up"), "Study needs direction in ('maximize', 'minimize'), got 'up'"),
+        (("--policy", "nope"), "--policy needs auto or one of generic-gp, "),
+        (("--policy", ""), "--policy needs auto or one of generic-gp, "),
+        (("--policy", "auto:foo=1"), "auto needs settings"),
+        (("--policy", "simple-ucb"), "simple-ucb needs noise_scale, norm_bound, got no settings"),
+        (("--policy", "simple-bernoulli:0.5"), "settings need the form name=value, got '0.5'"),
+        (("--policy", "simple-ucb:p=1", "--noise-scale", "1", "--norm-bound", "1"), "got 'p'"),
+        (("--policy", "simple-ucb", "--noise-scale", "-1", "--norm-bound", "1"), "got -1"),
+        (("--kernel", "rbf:-1"), "RBF needs lengthscale > 0, got -1"),
+        (("--kernel", "nope"), "got 'nope'"),
+        (("--kernel", "rbf:0.2"), "no kernel for auto"),
+        (("--centre", "1"), "Study needs centre and spread together, got (1.0, None)"),
+        (("--centre", "nan", "--spread", "1"), "Study needs a finite number centre, got nan"),
+        (("--centre", "0", "--spread", "0"), "Study needs spread > 0, got 0.0"),
+        (("--delta", "0"), "Study needs delta in (0, 1), got 0.0"),
+        (("--seed", "-1"), "Study needs a whole number seed >= 0, got -1"),
+        (("--target", ""), "the name of the target, got ''"),
+        (("--cost", "kind"), "column 'kind', got 'a'"),
+        (("--allowed", "none"), f"needs a column for allowed among {TABLE}, got 'none'"),
+        (("--tolerance", "-1"), "Study needs tolerance >= 0, got -1.0"),
+        (("--lease", "never"), "--lease needs a duration"),
+    ],
+)  # fmt: skip
+def test_a_study_that_cannot_be_created_leaves_no_file(folder, options, text):
+    done = study("create", "new.db", "--candidates", "films.csv", "--target", "stability", *options)
+    assert text in one_sentence(done, 2)
+    assert not list(folder.glob("new*"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("none",), ("ask",), ("ask", "films.db", "--n", "x"), ("ask", "films.db", "--format", "xml"),
+     ("tell", "films.db", "1", "2", "3"), ("explain", "films.db", "-1"),
+     ("history", "films.db", "--limit", "0"), ("estimates", "films.db", "--top", "0"), ("replay", "films.db"),
+     ("create", "new.db"), ("change", "films.db", "--direction", "minimize"), ("ask", "films.db", "--loud")],
+)  # fmt: skip
+def test_what_the_parser_refuses_has_exit_code_two_and_nothing_on_standard_output(folder, words):
+    done = study(*words)
+    assert done.code == 2
+    assert "Traceback" not in done.err
+    assert (done.out == "") == bool(words)
+
+
+def test_a_study_is_created_once(folder):
+    before = Path("films.db").read_bytes()
+    text = one_sentence(study("create", "films.db", "--candidates", "films.csv", "--target", "stability"), 1)
+    assert "there is a study at films.db already" in text
+    assert Path("films.db").read_bytes() == before
+
+
+READING = (
+    ("status",),
+    ("history",),
+    ("estimates",),
+    ("explain", "1"),
+    ("export", "-"),
+    ("doctor",),
+    ("backup", "b.db"),
+)
+WRITING = (
+    ("ask",),
+    ("tell", "1", "2"),
+    ("undo",),
+    ("correct", "1", "2"),
+    ("change", "--seed", "1"),
+    ("salvage", "s.db"),
+)
+
+
+@pytest.mark.parametrize("words", READING + WRITING, ids=lambda words: words[0])
+@pytest.mark.parametrize("name", ["none.db", "empty.db", "picture.db", "directory"])
+def test_a_place_without_a_study_is_named_with_exit_code_74(folder, name, words):
+    Path("empty.db").touch()
+    Path("picture.db").write_bytes(b"\x89PNG\r\n\x1a\n" * 1000)
+    Path("directory").mkdir()
+    done = study(words[0], name, *words[1:])
+    assert done.code == 74
+    assert name in done.err or words[0] == "doctor"
+    assert "Traceback" not in done.err
+    assert not any(Path(left).exists() for left in ("none.db", "b.db", "s.db"))
+
+
+def damage(path: str, statement: str) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["update events set body = '{broken' where seq = 2", "update events set body = '{}' where seq = 1",
+     "update events set value = 3 where seq = 2", "delete from events where seq = 2", "update head set seq = 7",
+     "update candidates set cells = '[]' where \"row\" = 0", "drop table candidates", "delete from head"],
+)  # fmt: skip
+def test_a_damaged_study_is_never_read_and_the_way_out_is_named(folder, statement):
+    damage("films.db", statement)
+    for words in (("status", "films.db"), ("ask", "films.db"), ("tell", "films.db", "1", "2")):
+        text = one_sentence(study(*words), 74)
+        assert "films.db is damaged" in text
+        assert "kernelbandits study salvage films.db" in text
+    done = study("doctor", "films.db", "--format", "json")
+    assert done.code == 74
+    assert not all(finding["ok"] for finding in json.loads(done.out))
+    assert done.err.endswith("need care\n")
+
+
+def test_what_is_intact_is_salvaged(folder):
+    said("tell", "films.db", "1", "0.5")
+    damage("films.db", "update events set value = 3 where seq = 3")
+    found = document("salvage", "films.db", "saved.db")
+    assert found["sentence"] in said("salvage", "films.db", "again.db")
+    assert document("status", "saved.db")["pending"] == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(kb.Refusal("no"), 1), (storage.StudyExists("no"), 1), (ValueError("no"), 2), (storage.StorageError("no"), 74),
+     (storage.StorageFull("no"), 74), (storage.StorageReadOnly("no"), 74), (storage.Damaged("no"), 74),
+     (storage.NoStudy("no"), 74), (storage.StorageBusy("no"), 74), (FileNotFoundError("no"), 74)],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_every_kind_of_failure_has_its_exit_code(folder, monkeypatch, error, code):
+    monkeypatch.setattr(kb.Study, "status", lambda self: fail(error))
+    assert one_sentence(study("status", "films.db"), code) == "no"
+
+
+def fail(error: BaseException) -> None:
+    raise error
+
+
+def test_memory_that_runs_out_and_mistakes_of_the_program_are_sentences_too(folder, monkeypatch):
+    monkeypatch.setattr(kb.Study, "status", lambda self: fail(MemoryError()))
+    assert "this needs more memory than there is" in one_sentence(study("status", "films.db"), 74)
+    monkeypatch.setattr(kb.Study, "status", lambda self: fail(KeyError("postgresql://a:secret@h/d")))
+    text = one_sentence(study("status", "films.db"), 70)
+    assert text.startswith("a mistake in kernelbandits itself, please report it")
+    assert text.endswith("KeyError: 'postgresql://a:***@h/d'")
+    monkeypatch.setenv(cli.TRACEBACK, "1")
+    with pytest.raises(KeyError):
+        study("status", "films.db")
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["postgresql://ann:geheim@127.0.0.1:1/db", "postgres://ann:ge@heim/geheim@127.0.0.1:1/db", "mysql://ann:geheim@h/d",
+     "postgresql://127.0.0.1:1/db?user=ann&password=geheim", "postgresql://ann:geheim@127.0.0.1:bad/db",
+     "postgresql://ann:geheim@127.0.0.1:1/db?study=Bad%20Name", "env:SECRET_PLACE"],
+)  # fmt: skip
+def test_a_password_is_never_shown(folder, monkeypatch, place):
+    monkeypatch.setenv("SECRET_PLACE", "postgresql://ann:geheim@127.0.0.1:1/db")
+    for words in (
+        ("status", place),
+        ("ask", place),
+        ("create", place, "--candidates", "films.csv"),
+        ("backup", place, "b.db"),
+    ):
+        done = study(*words)
+        assert done.code in (2, 74)
+        assert len(done.err.splitlines()) == 1
+        assert "geheim" not in done.out + done.err
+
+
+def test_a_place_of_the_environment_must_be_there(folder, monkeypatch):
+    monkeypatch.delenv("NO_SUCH_PLACE", raising=False)
+    assert "NO_SUCH_PLACE" in one_sentence(study("ask", "env:NO_SUCH_PLACE"), 2)
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "code"),
+    [("psycopg", ("status", "postgresql://ann:geheim@h/d"), 2), ("sqlalchemy", ("status", "films.db"), 74),
+     ("matplotlib", ("plot", "films.db", "a.png"), 2)],
+)  # fmt: skip
+def test_a_missing_package_is_named_with_what_to_install(folder, module, words, code):
+    process = program(f"sys.modules[{module!r}] = None", *words)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, len(err.splitlines())) == (code, "", 1)
+    assert module in err
+    assert "pip install" in err
+
+
+@pytest.mark.parametrize(("death", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_command_ends_with_its_code_and_without_a_traceback(folder, death, code):
+    stall = (
+        "import time\nfrom kernelbandits.study import Study\n"
+        "def stall(*given, **more):\n    print('ready', flush=True)\n    time.sleep(100)\n"
+        "Study.tell = stall"
+    )
+    process = program(stall, "tell", "films.db", "1", "0.5")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(death)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (code, "", "")
+    assert document("status", "films.db")["pending"] == 1
+
+
+def test_a_reader_who_leaves_early_changes_nothing(folder):
+    read, write = os.pipe()
+    os.close(read)
+    for words in (("tell", "films.db", "1", "0.5"), ("history", "films.db"), ("export", "films.db", "-")):
+        process = program("", *words, stdout=write)
+        _, err = process.communicate(timeout=120)
+        assert (process.returncode, err) == (0, "")
+    os.close(write)
+    assert document("status", "films.db")["told"] == 1

@@ -1,0 +1,561 @@
+"""A study as figures and as a page: right numbers, readable labels, text that stays text, whole files."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import combinations
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.report.studies import KINDS, draw_study
+from kernelbandits.report.studies import drawing as drawing_module
+from kernelbandits.report.studies.drawing import chosen
+from kernelbandits.report.studies.lines import groups
+from kernelbandits.report.studies.maps import in_words, principal
+from kernelbandits.report.studies.pages import estimate, study_page
+from kernelbandits.report.studies.rounds import best_average, gaps
+from kernelbandits.report.studies.sheets import Drawing, alone, blank, brief
+from kernelbandits.report.studies.truth import truth_of
+from kernelbandits.report.studies.view import name_of, view_of
+
+GRID = pd.DataFrame([(float(a), float(b)) for a in range(4) for b in range(3)], columns=["T (°C)", "p [bar]"])
+LINE = pd.DataFrame({"T (°C)": np.linspace(20.0, 80.0, 15)})
+SOLVENTS = pd.DataFrame(
+    [(solvent, base) for solvent in ("water", "ethanol", "dimethylformamide") for base in ("NaOH", "K2CO3", "DBU")],
+    columns=["solvent", "base"],
+)
+MIXED = pd.DataFrame(
+    [(float(t), float(p), s) for t in range(3) for p in range(3) for s in ("water", "DMF")],
+    columns=["T", "p", "solvent"],
+)
+SIMPLEX = pd.DataFrame(
+    [(a / 4, b / 4, 1 - (a + b) / 4) for a in range(5) for b in range(5 - a)], columns=["Cs", "FA", "MA"]
+)
+EVIL = "<img src=x onerror=alert(1)> & $x_1$ \"quoted\" 'too' " + "and very long " * 6
+SCRIPT = "</style></svg><script>alert(2)</script> (mol · L⁻¹)"
+RULE = {"policy": "simple-bernoulli", "settings": {"noise_scale": 0.5, "norm_bound": 2.0}}
+
+
+@pytest.fixture
+def made(tmp_path):
+    """made(table, results, ...): a study with these results, (row, value) or (row, None) for a failure, and asks."""
+
+    def made(table, results=(), asks=0, name="films", target="yield (%)", **settings):
+        study = kb.Study.create(tmp_path / f"{name}.db", table, target=target, **settings)
+        for row, value in results:
+            study.tell(row=row, value=value, failed=value is None)
+        if asks:
+            study.ask(asks, worker="anna")
+        return study
+
+    return made
+
+
+def played(study, worth, rounds=6):
+    """Ask and tell without noise."""
+    for _ in range(rounds):
+        [suggestion] = study.ask()
+        study.tell(suggestion.trial, float(worth[suggestion.row]))
+    return study
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.text = ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def titles(study, what="posterior", **more):
+    return [one.title for one in chosen(view_of(study, **more), what)]
+
+
+def texts_of(one: Drawing):
+    """The texts that a drawing draws, their boxes and whether they are turned, and the box of the figure."""
+    from matplotlib.text import Text
+
+    drawn, draw = [], Text.draw
+
+    def recorded(text, renderer, *more, **others):
+        if text.get_visible() and text.get_text().strip():
+            turned = text.get_rotation() % 90 != 0
+            drawn.append((text.get_text(), text.get_window_extent(renderer), turned))
+        return draw(text, renderer, *more, **others)
+
+    with blank(one.height) as figure, pytest.MonkeyPatch.context() as patch:
+        one.place(figure)
+        patch.setattr(Text, "draw", recorded)
+        figure.canvas.draw()
+        return drawn, figure.bbox.padded(1)
+
+
+def assert_readable(drawings):
+    for one in drawings:
+        boxes, figure = texts_of(one)
+        for text, box, _ in boxes:
+            inside = figure.x0 <= box.x0 and box.x1 <= figure.x1 and figure.y0 <= box.y0 and box.y1 <= figure.y1
+            assert inside, f"{one.title}: {text!r} leaves the figure"
+        for (first, a), (second, b) in combinations([(text, box) for text, box, turned in boxes if not turned], 2):
+            assert not a.padded(-1).overlaps(b.padded(-1)), f"{one.title}: {first!r} lies on {second!r}"
+
+
+@pytest.mark.parametrize("name", ["films.pdf", "films", "films.html.gz"])
+def test_another_suffix_is_refused_before_anything_is_read(tmp_path, name):
+    with pytest.raises(ValueError, match=r"draw_study needs \.png, \.svg or \.html, got"):
+        draw_study(None, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="draw_study needs a folder that exists, got"):
+        draw_study(None, tmp_path / "nowhere" / "films.png")
+
+
+def test_an_unknown_kind_is_refused_and_the_known_ones_are_named(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"draw_study needs what in \('progress', 'regret', 'posterior', 'weights', 'all'\)"
+    ):
+        draw_study(None, tmp_path / "films.png", what="everything")
+    assert KINDS == ("progress", "regret", "posterior", "weights", "all")
+
+
+def test_without_matplotlib_one_sentence_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing_module, "available", lambda: False)
+    with pytest.raises(ValueError, match=re.escape('pip install "kernelbandits[experiments]"')):
+        draw_study(None, tmp_path / "films.html")
+
+
+def test_importing_the_room_does_not_import_matplotlib():
+    code = "import sys, kernelbandits.report.studies; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_suffix_says_what_is_written_and_its_path_comes_back(made, tmp_path):
+    study = made(LINE, [(0, 1.0), (5, 2.0)])
+    png, svg, page = (draw_study(study, tmp_path / f"films.{kind}") for kind in ("PNG", "svg", "html"))
+    assert png == tmp_path / "films.PNG"
+    assert png.read_bytes().startswith(b"\x89PNG\r\n")
+    assert ElementTree.parse(svg).getroot().tag.endswith("svg")
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_same_study_gives_the_same_bytes(made, tmp_path):
+    study = made(GRID, [(0, 1.0), (5, 2.0)], asks=1)
+    for kind in ("svg", "png"):
+        first, second = (draw_study(study, tmp_path / f"{name}.{kind}", "progress").read_bytes() for name in "ab")
+        assert first == second
+
+
+def test_an_old_file_stays_whole_when_writing_fails(made, tmp_path, monkeypatch):
+    study, path = made(LINE, [(0, 1.0)]), tmp_path / "films.svg"
+    path.write_text("old")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(kb.StorageError, match="space"):
+        draw_study(study, path, "progress")
+    assert path.read_text() == "old"
+    assert {one.name for one in tmp_path.iterdir()} == {"films.db", "films.svg"}
+
+
+def test_the_settings_of_the_caller_s_matplotlib_stay(made, tmp_path):
+    import matplotlib as mpl
+
+    with mpl.rc_context({"font.size": 23.0, "axes.grid": False}):
+        before = dict(mpl.rcParams)
+        draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.png")
+        assert dict(mpl.rcParams) == before
+
+
+def test_all_text_of_a_study_stays_text_on_the_page(made, tmp_path):
+    table = SIMPLEX.rename(columns={"Cs": EVIL, "FA": "a\nb‮c"})
+    table["solvent"] = ["<b>wet</b>", "dry", "javascript:alert(3)"] * 5
+    study = made(table, [(0, 1.0), (3, 2.0)], asks=1, target=SCRIPT)
+    page = Page(draw_study(study, tmp_path / "films.html", trial=3))
+    assert not {"script", "img", "b", "a", "iframe", "link", "object"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    for text in (EVIL.strip(), SCRIPT, "<b>wet</b>"):
+        assert text in page.text
+
+
+def test_the_page_fetches_nothing(made, tmp_path):
+    """Also where marks are many enough to be an image inside."""
+    table = pd.DataFrame([(float(a), float(b)) for a in range(50) for b in range(50)], columns=["a", "b"])
+    study = made(table, [(0, 1.0), (30, 2.0)], **RULE)
+    page = Page(draw_study(study, tmp_path / "films.html"))
+    links = [value for name, value in page.attributes if name in ("src", "href", "xlink:href", "srcset", "data")]
+    assert any(value.startswith("data:image/png;base64,") for value in links)
+    assert all(value.startswith(("#", "data:image/png;base64,")) for value in links)
+    assert not re.findall(r"url\((?!#)", (tmp_path / "films.html").read_text(encoding="utf-8"))
+    assert "@import" not in (tmp_path / "films.html").read_text(encoding="utf-8")
+
+
+def test_dollars_in_a_name_are_dollars(made, tmp_path):
+    study = made(LINE, [(0, 1.0), (3, 2.0)], target="price ($) of $x_1$")
+    text = draw_study(study, tmp_path / "films.svg", "progress").read_text(encoding="utf-8")
+    assert "price ($) of $x_1$" in text
+
+
+def test_neither_folders_nor_servers_nor_passwords_are_on_the_page(made, tmp_path):
+    assert name_of("/home/anna/secret/films.db") == "films"
+    assert name_of("sqlite:////home/anna/secret/films.db") == "films"
+    assert name_of("postgresql://anna:***@host/lab?study=films&host=/run/x") == "films"
+    assert name_of("postgresql://anna@host/lab") == "lab"
+    page = Page(draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.html"))
+    assert str(tmp_path) not in page.text
+
+
+def test_the_page_answers_what_one_asks_of_a_study(made, tmp_path):
+    study = made(LINE, [(0, 1.0), (7, 5.0), (7, 5.5), (9, None)], asks=1, direction="minimize", tolerance=0.5)
+    status = study.status()
+    text = Page(draw_study(study, tmp_path / "films.html")).text
+    for sentence in (
+        "films: which candidate has the lowest yield (%)?",
+        "3 results of 2 rows; 1 pending, 1 failed, 0 withdrawn (5 trials)",
+        f"row {status.best.row} (T (°C) = ",
+        f"best with probability {status.best.probability:.2g}",
+        status.stop.sentence,
+        status.claim,
+        status.units,
+        status.policy,
+        study.candidates.fingerprint,
+        "95 % interval of the estimate, not of a new measurement",
+        "All 5 trials",
+        "with anna",
+    ):
+        assert sentence in text, sentence
+
+
+def test_every_trial_is_in_the_table_with_its_value(made, tmp_path):
+    results = [(row, 1000000.5 + row) for row in range(8)]
+    text = Page(draw_study(made(LINE, results), tmp_path / "films.html")).text
+    for _, value in results:
+        assert f"{value:.8g}" in text
+
+
+def test_an_interval_is_written_with_two_digits_of_its_width():
+    assert estimate(1000.0234, 999.987, 1000.0598) == "1000.023 [999.987, 1000.060]"
+    assert estimate(67973.1, 45464.2, 90483.4) == "67973 [45464, 90483]"
+    assert estimate(1e150, -1e150, 3e150) == "1e+150 [-1e+150, 3e+150]"
+    assert estimate(0.5, 0.5, 0.5) == "0.5 [0.5, 0.5]"
+    assert estimate(math.nan, math.nan, math.nan) == "– [–, –]"
+
+
+def test_a_trial_asked_about_is_marked_and_explained(made, tmp_path):
+    study = played(made(GRID, **RULE), np.arange(12.0))
+    page = Page(draw_study(study, tmp_path / "films.html", trial=4))
+    assert study.explain(4).sentence in page.text
+    assert "Trial 4" in page.text
+    assert page.text.count("trial 4") >= len(chosen(view_of(study), "all"))
+
+
+def test_a_trial_that_nobody_asked_for_is_refused(made, tmp_path):
+    with pytest.raises(kb.Refusal, match="trial 9"):
+        draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.png", trial=9)
+    assert not (tmp_path / "films.png").exists()
+
+
+def test_regret_without_the_truth_is_refused_in_a_sentence(made, tmp_path):
+    with pytest.raises(ValueError, match=r"draw_study needs the true values \(truth=\.\.\.\) for \"regret\", got None"):
+        draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.png", what="regret")
+
+
+def test_the_truth_may_come_as_mapping_list_column_frame_or_file(made, tmp_path):
+    worth = [3.0, 1.0, 2.0]
+    table = pd.DataFrame({"x": [1.0, 2.0, 3.0], "yield": worth})
+    study, none = made(table, target="yield"), np.array([], dtype=np.int64)
+    file, numbered = tmp_path / "truth.csv", tmp_path / "numbered.csv"
+    file.write_text("\ufeffx;yield\n1;3,0\n2;1,0\n3;2,0\n", encoding="utf-8")
+    numbered.write_text("row,yield\n2,2\n0,3\n1,1\n")
+    for truth in (
+        {0: 3.0, 1: 1.0, 2: 2.0},
+        worth,
+        np.array(worth),
+        pd.Series(worth),
+        table,
+        pd.DataFrame({"row": [1, 0, 2], "yield": [1.0, 3.0, 2.0]}),
+        "yield",
+        file,
+        str(numbered),
+    ):
+        assert truth_of(study, truth, none).tolist() == worth
+
+
+@pytest.mark.parametrize(
+    ("truth", "sentence"),
+    [
+        ({0: 1.0, 1: 2.0}, "a value for every row that is allowed or measured, got none for row 2"),
+        ({0: 1.0, 1: 2.0, 3: 1.0}, "truth needs rows from 0 to 2, got 3"),
+        ([1.0, 2.0], "one value for each of the 3 rows, got '2 values'"),
+        ([1.0, math.nan, 2.0], "got none for row 1"),
+        ([1.0, math.inf, 2.0], "truth needs a finite number for row 1, got inf"),
+        ([1.0, "2", 2.0], "truth needs a finite number for row 1, got '2'"),
+        ("nowhere.csv", "truth needs the true values as row -> value"),
+        (3.0, "truth needs the true values as row -> value"),
+        (pd.DataFrame({"other": [1.0, 2.0, 3.0]}), "truth needs a column 'yield (%)', got 'other'"),
+        ("words", "truth needs numbers, got 'b' in row 1"),
+    ],
+    ids=lambda item: item if isinstance(item, str) else type(item).__name__,
+)
+def test_a_truth_that_does_not_fit_is_refused_with_its_place(made, truth, sentence):
+    study = made(pd.DataFrame({"x": [1.0, 2.0, 3.0], "words": ["1", "b", "c"]}), columns=["x"])
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        truth_of(study, truth, np.array([], dtype=np.int64))
+
+
+def test_the_truth_of_a_row_not_allowed_may_be_missing_until_it_is_measured(made):
+    study = made(pd.DataFrame({"x": [1.0, 2.0, 3.0], "ok": [1, 1, 0]}), allowed="ok")
+    assert math.isnan(truth_of(study, {0: 1.0, 1: 2.0}, np.array([0]))[2])
+    with pytest.raises(ValueError, match="got none for row 2"):
+        truth_of(study, {0: 1.0, 1: 2.0}, np.array([2]))
+
+
+@pytest.mark.parametrize(("direction", "lost"), [("maximize", [4.0, 0.0, 3.0]), ("minimize", [0.0, 4.0, 1.0])])
+def test_a_gap_is_what_a_row_loses_against_the_best_one_allowed(made, direction, lost):
+    table = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, 5.0], "ok": [1, 1, 1, 0, 0]})
+    study = made(table, direction=direction, allowed="ok")
+    assert gaps(view_of(study, truth=[1.0, 5.0, 2.0, 99.0, -99.0]))[:3].tolist() == lost
+
+
+def test_the_regret_drawn_is_the_sum_of_the_gaps_and_the_gap_of_the_best_estimate(made):
+    worth = np.array([1.0, 5.0, 2.0, 4.0])
+    study = played(made(pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0]}), **RULE), worth, 5)
+    view = view_of(study, truth=worth)
+    [one] = chosen(view, "regret")
+    with blank(one.height) as figure:
+        one.place(figure)
+        left, right = (axis.lines for axis in figure.axes)
+        rows, greedy = view.trials.row, [event.body["greedy"] for event in study.history() if event.kind == "asked"]
+        assert left[0].get_ydata().tolist() == np.cumsum(5.0 - worth[rows]).tolist()
+        assert greedy[0] is None
+        assert right[0].get_ydata().tolist() == (5.0 - worth[greedy[1:]]).tolist()
+        assert right[0].get_xdata().tolist() == [2, 3, 4, 5]
+        assert right[1].get_ydata() == 5.0 - worth[study.best().row]
+
+
+@pytest.mark.parametrize(("sign", "expected"), [(1, [4.0, 6.0, 6.0, 5.0, 4.5]), (-1, [-4.0, -6.0, -6.0, -5.0, -4.5])])
+def test_the_best_average_is_over_the_results_of_alike_rows(made, sign, expected):
+    """Rows 1 and 2 are one candidate: 6, then (6 + 4) / 2, then (6 + 4 + 3.5) / 3."""
+    table = pd.DataFrame({"x": [1.0, 2.0, 2.0]})
+    results = [(0, 4.0), (1, 6.0), (0, 4.0), (2, 4.0), (1, 3.5)]
+    direction = "maximize" if sign > 0 else "minimize"
+    view = view_of(made(table, [(row, sign * value) for row, value in results], direction=direction))
+    assert best_average(view) == pytest.approx(expected)
+    assert view.beliefs.results.tolist() == [2, 3]
+    assert view.beliefs.average == pytest.approx([sign * 4.0, sign * 4.5])
+
+
+def test_withdrawn_and_failed_trials_do_not_count_and_corrected_ones_count_anew(made):
+    study = made(LINE, [(0, 1.0), (1, 9.0), (2, None), (3, 2.0)])
+    study.withdraw(2)
+    study.correct(4, 3.0)
+    view = view_of(study)
+    assert view.trials.state.tolist() == ["told", "withdrawn", "failed", "told"]
+    assert best_average(view).tolist() == [1.0, 3.0]
+
+
+def test_the_ranking_is_that_of_the_estimates_allowed_each_candidate_once(made):
+    table = pd.DataFrame({"x": [0.0, 0.5, 1.0, 1.0, 0.5], "ok": [1, 0, 1, 1, 1]})
+    study = made(table, [(0, 1.0), (1, 9.0), (2, 2.0), (3, 2.2)], allowed="ok", **RULE)
+    view, frame = view_of(study), study.estimates()
+    order = [0, 4, 2]
+    assert sorted(view.beliefs.row[view.ranked].tolist()) == sorted(order)
+    means = view.beliefs.mean[view.ranked]
+    assert (np.diff(means) <= 0).all()
+    assert means.tolist() == frame["mean"].to_numpy()[view.beliefs.row[view.ranked]].tolist()
+    assert view.beliefs.row[view.best] == study.best().row
+
+
+def test_a_minimum_is_ranked_from_below(made):
+    view = view_of(made(LINE, [(0, 1.0), (14, 5.0)], direction="minimize", **RULE))
+    assert (np.diff(view.beliefs.mean[view.ranked]) >= 0).all()
+    assert view.ranked[0] == view.best
+
+
+def test_intervals_drawn_are_those_of_the_estimates(made):
+    study = made(LINE, [(0, 1.0), (7, 5.0), (9, 4.0)], **RULE)
+    view, frame = view_of(study), study.estimates()
+    one = next(one for one in chosen(view, "posterior") if one.title == "Posterior")
+    with blank(one.height) as figure:
+        one.place(figure)
+        band = figure.axes[0].collections[0].get_paths()[0].vertices
+        assert band[:, 1].min() == pytest.approx(frame["low"].min())
+        assert band[:, 1].max() == pytest.approx(frame["high"].max())
+        assert figure.axes[0].lines[0].get_ydata() == pytest.approx(frame["mean"].to_numpy())
+
+
+def test_the_bonus_drawn_is_the_one_explained(made):
+    study = played(made(GRID, centre=5.0, spread=2.0, **RULE), np.arange(12.0))
+    [one] = chosen(view_of(study), "weights")
+    explained = [study.explain(trial) for trial in range(1, 7)]
+    with blank(one.height) as figure:
+        one.place(figure)
+        left, right = (np.asarray(axis.collections[-1].get_offsets())[:, 1] for axis in figure.axes)
+        assert left.tolist() == [one.weight for one in explained]
+        assert right[1:] == pytest.approx([one.bonus for one in explained[1:]])
+
+
+def test_weights_are_refused_where_the_rule_draws_none(made, tmp_path):
+    study = made(LINE, [(0, 1.0)])
+    with pytest.raises(
+        kb.Refusal, match="the exploration weights need trials that were asked of a rule that draws them"
+    ):
+        draw_study(study, tmp_path / "films.png", what="weights")
+    assert "Exploration weights" not in titles(study, "all")
+
+
+def test_all_is_all_that_applies(made):
+    study = played(made(LINE, **RULE), np.arange(15.0), 3)
+    usual = ["Results over time", "Posterior", "Best candidates", "Exploration weights"]
+    assert titles(study, "all") == usual
+    assert titles(study, "all", truth=range(15)) == [usual[0], "Regret", *usual[1:]]
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (LINE, ["Posterior"]),
+        (GRID, ["Posterior"]),
+        (SOLVENTS, ["Posterior"]),
+        (SOLVENTS[["base"]].drop_duplicates(), []),
+        (MIXED.drop(columns="p").drop_duplicates(), ["Posterior"]),
+        (MIXED, ["Posterior by column", "Posterior at fixed categories"]),
+        (SIMPLEX, ["Posterior by column", "Posterior by principal components"]),
+        (LINE[:1], []),
+    ],
+    ids=["1-d", "2-d", "two categories", "one category", "number and category", "mixed", "3-d", "one candidate"],
+)
+def test_the_posterior_is_drawn_as_the_columns_allow(made, table, expected):
+    study = made(table.reset_index(drop=True), [(0, 1.0)], asks=1)
+    assert titles(study) == [*expected, "Best candidates"]
+    *_, last = chosen(view_of(study), "posterior")
+    assert "the 95 % interval of the estimate, not of a new measurement" in last.caption
+
+
+def test_a_line_is_drawn_for_each_combination_of_categories(made):
+    view = view_of(made(MIXED.drop(columns="p").drop_duplicates().reset_index(drop=True)))
+    assert {name: len(places) for name, places in groups(view).items()} == {"water": 3, "DMF": 3}
+
+
+def test_principal_components_are_those_of_the_singular_values(made):
+    points = np.random.default_rng(3).random((40, 4)) * [1.0, 0.2, 3.0, 0.5]
+    flat, shares, loadings = principal(points)
+    _, s, v = np.linalg.svd(points - points.mean(0), full_matrices=False)
+    assert shares == pytest.approx((s**2 / (s**2).sum())[:2])
+    assert np.abs(loadings) == pytest.approx(np.abs(v[:2]))
+    assert (loadings[[0, 1], np.abs(loadings).argmax(1)] > 0).all()
+    assert flat == pytest.approx((points - points.mean(0)) @ loadings.T)
+
+
+def test_components_are_named_by_their_loadings_and_their_share(made):
+    view = view_of(made(SIMPLEX, [(0, 1.0)]))
+    [one] = [one for one in chosen(view, "posterior") if "principal" in one.title]
+    words = in_words(view, np.array([0.8, -0.6, 0.0]))
+    assert words == "0.80 Cs - 0.60 FA"
+    assert re.search(r"component 1 = 0\.\d\d (Cs|FA|MA)", one.caption)
+    boxes, _ = texts_of(one)
+    assert {"component 1 (50 % of the variance)", "component 2 (50 % of the variance)"} <= {text for text, *_ in boxes}
+
+
+LONG = {name: f"{name} {EVIL}" for name in (*GRID, *SIMPLEX, *MIXED, *SOLVENTS)}
+STATES = {
+    "nothing": ((), 0),
+    "asked": ((), 1),
+    "one result": (((0, 2.5),), 0),
+    "all failed": (((0, None), (1, None)), 0),
+    "some": (((0, 480185.0), (1, 1596214.0), (2, None), (0, 505657.0)), 2),
+}
+TABLES = {
+    "one candidate": LINE[:1],
+    "two candidates": LINE[:2],
+    "line": LINE,
+    "grid": GRID.rename(columns=LONG),
+    "simplex": SIMPLEX.rename(columns=LONG),
+    "mixed": MIXED.rename(columns=LONG),
+    "categories": SOLVENTS.rename(columns=LONG),
+    "many categories": pd.DataFrame({"molecule": [f"a molecule with a long name, number {i}" for i in range(30)]}),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_no_label_lies_on_another_or_leaves_the_figure(made, table):
+    results, asks = STATES["some"]
+    last = len(TABLES[table]) - 1
+    study = made(TABLES[table], [(min(row, last), value) for row, value in results], asks, target=EVIL, **RULE)
+    assert_readable(chosen(view_of(study, truth=np.arange(last + 1)), "all"))
+
+
+@pytest.mark.parametrize("state", [name for name in STATES if name != "some"])
+def test_a_study_that_knows_little_is_drawn_and_readable(made, state):
+    results, asks = STATES[state]
+    view = view_of(made(MIXED, results, asks), truth=np.arange(18))
+    assert_readable(chosen(view, "all"))
+    assert study_page(view, chosen(view, "progress")).count("<figure>") == 1
+
+
+@pytest.mark.parametrize("values", [(1e150, -1e150), (1e-300, 2e-300), (1e12 + 1, 1e12 + 2), (7.0, 7.0)], ids=str)
+def test_results_of_any_size_are_drawn(made, values):
+    view = view_of(made(LINE, list(enumerate(values)), asks=1))
+    assert_readable(chosen(view, "all"))
+    assert all(f"{value:.8g}" in study_page(view, []) for value in values)
+
+
+def test_ten_thousand_candidates_and_many_trials_stay_small(made, tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).random((10_000, 2)), columns=["a", "b"])
+    study = made(table, [(row, float(row % 7)) for row in range(60)], **RULE)
+    path = draw_study(study, tmp_path / "films.svg", what="posterior")
+    assert path.stat().st_size < 1_000_000
+
+
+def test_many_trials_are_folded_and_the_oldest_left_out_of_the_page(made, monkeypatch):
+    from kernelbandits.report.studies import pages
+
+    monkeypatch.setattr(pages, "OPEN", 2)
+    monkeypatch.setattr(pages, "LISTED", 3)
+    text = study_page(view_of(made(LINE, [(row, 1000.125 + row) for row in range(5)])), [])
+    assert "<details><summary>The last 3 of 5 trials" in text
+    table = text[text.index("<details>") :]
+    assert "1002.125" in table
+    assert "1001.125" not in table
+
+
+def test_letters_that_steer_are_taken_from_labels():
+    assert brief("a\nb\x00c‮d  e") == "a b c d e"
+    assert brief("x" * 50, 10) == "x" * 9 + "…"
+
+
+def test_letters_without_a_font_are_no_reason_to_complain(made, tmp_path, recwarn):
+    study = made(LINE.rename(columns={"T (°C)": "温度"}), [(0, 1.0)], target="収率 𓀀")
+    recwarn.clear()
+    text = draw_study(study, tmp_path / "films.svg").read_text(encoding="utf-8")
+    draw_study(study, tmp_path / "films.png")
+    assert "温度" in text
+    assert not [one for one in recwarn if "Glyph" in str(one.message)]
+
+
+def test_a_drawing_of_its_own_is_an_svg(made):
+    [one] = chosen(view_of(made(LINE, [(0, 1.0)])), "progress")
+    assert ElementTree.fromstring(alone(one).encode()).tag.endswith("svg")

@@ -1,0 +1,149 @@
+"""A study stopped anywhere and opened again asks what it would have asked: for every policy, results out of order."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.catalogue import POLICIES, policy_entry, shared_settings
+from kernelbandits.policies.linear import LinearRule
+
+SHARED = {"noise_scale": 0.5, "norm_bound": 2.0, "horizon": 40}
+NAMES = ("auto", *POLICIES)
+
+
+def chosen(name: str) -> dict[str, Any]:
+    """Policy, kernel and settings by which a study plays it."""
+    if name == "auto":
+        return {"policy": name}
+    entry = policy_entry(name)
+    settings = shared_settings(entry, SHARED)
+    if name == "generic-gp":
+        settings["exploration"] = kb.Categorical((0.25, 0.25, 0.5), support=(-1.0, 0.5, 1.5))
+    kernel = kb.Linear() if issubclass(entry.constructor, LinearRule) else kb.RBF(0.3)
+    return {"policy": name, "kernel": kernel, "settings": settings}
+
+
+def measured(row: int, trial: int) -> float:
+    """A hill with noise, the same for all who measure."""
+    return float(np.sin(row) + 0.3 * np.cos(17.0 * trial))
+
+
+def played(where: Any, cloud: np.ndarray, name: str, reopen: bool) -> list[tuple[Any, ...]]:
+    """Twelve steps: asks of one to three rows, results late and out of order, failures, a correction, an undo."""
+    study = kb.Study.create(where, cloud, seed=5, **chosen(name))
+    seen, open_trials = [], deque[tuple[int, int]]()
+    for step in range(12):
+        if reopen:
+            study.close()
+            study = kb.Study.open(where)
+        for one in study.ask(1 + step % 3):
+            seen.append((one.trial, one.row, dict(one.note), one.why))
+            open_trials.append((one.trial, one.row))
+        open_trials.rotate(step)
+        for _ in range(1 + (step > 3)):
+            trial, row = open_trials.pop()
+            told = {"failed": True} if step == 6 else {"value": measured(row, trial)}
+            study.tell(trial, **told)
+        if reopen and step % 4 == 1:
+            study = kb.Study.open(where)
+        if step == 4:
+            study.tell(row=3, value=0.4)
+        if step == 7:
+            study.correct(told_trial(study), 0.2)
+        if step == 9:
+            study.undo()
+    best = study.best()
+    assert best is not None
+    return [*seen, (best.row, best.mean, best.low, best.probability)]
+
+
+def told_trial(study: kb.Study) -> int:
+    frame = study.to_dataframe()
+    return int(frame[frame.state == "told"].trial.iloc[1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_study_opened_again_before_every_step_asks_what_an_uninterrupted_one_asks(name, cloud, tmp_path):
+    assert played(tmp_path / "a.db", cloud, name, False) == played(tmp_path / "b.db", cloud, name, True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_past_suggestion_is_recomputed_as_it_was(name, cloud, tmp_path):
+    seen = played(tmp_path / "a.db", cloud, name, False)
+    study = kb.Study.open(tmp_path / "a.db", writable=False)
+    for trial, row, *_ in seen[:-1]:
+        again = study.replay(trial)
+        assert (again.recomputed, again.row, again.same) == (row, row, True), again.sentence
+        assert 0 <= again.explained.chance <= 1
+
+
+def test_the_same_steps_give_the_same_rows_on_either_back_end(where, cloud, tmp_path):
+    assert played(where, cloud, "simple-bernoulli", True) == played(tmp_path / "a.db", cloud, "simple-bernoulli", False)
+
+
+def test_another_seed_plays_otherwise(cloud, tmp_path):
+    settings = chosen("simple-bernoulli")
+    rows = []
+    for seed in range(6):
+        study = kb.Study.create(tmp_path / f"{seed}.db", cloud, seed=seed, **settings)
+        rows.append([one.row for one in study.ask(8)])
+    assert len({tuple(row) for row in rows}) > 1
+
+
+def test_the_log_alone_decides_and_not_which_process_asks(where, cloud):
+    first = kb.Study.create(where, cloud, seed=1)
+    second = kb.Study.open(where)
+    rows = []
+    for step in range(8):
+        study = (first, second)[step % 2]
+        [one] = study.ask()
+        rows.append(one.row)
+        (second, first)[step % 2].tell(one.trial, measured(one.row, one.trial))
+    alone = kb.Study.create(f"{where}-alone" if "://" not in str(where) else f"{where}_alone", cloud, seed=1)
+    for row in rows:
+        [one] = alone.ask()
+        assert one.row == row
+        alone.tell(one.trial, measured(one.row, one.trial))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_study_in_the_policys_own_units_is_the_policy(name, cloud, tmp_path):
+    """Notes included: what a choice noted comes back with its result."""
+    given = chosen(name)
+    study = kb.Study.create(tmp_path / "a.db", cloud, seed=7, centre=0.0, spread=1.0, **given)
+    points = kb.Arms(study.candidates.points)
+    if name == "auto":
+        policy: Any = kb.Auto(points)
+    else:
+        policy = kb.policy(name, points, given["kernel"], **given["settings"])
+    for t in range(1, 26):
+        choice = policy.ask(t, kb.Streams(7))
+        [one] = study.ask()
+        assert (one.row, one.note) == (choice.arm, choice.note)
+        policy.tell(choice, measured(one.row, t))
+        study.tell(one.trial, measured(one.row, t))
+
+
+def test_asks_and_results_whose_acknowledgement_was_lost_count_once(where, cloud, monkeypatch):
+    study = kb.Study.create(where, cloud)
+    log = study._book.log
+    write = log.write
+
+    def twice(work: Any) -> Any:
+        write(work)
+        return write(work)
+
+    monkeypatch.setattr(log, "write", twice)
+    asked = study.ask(3)
+    assert [one.trial for one in asked] == [1, 2, 3]
+    study.tell(2, 0.5)
+    study.tell(row=4, value=0.25)
+    study.tell_all([{"row": 5, "value": 0.1}, {"row": 5, "value": 0.1}])
+    frame = kb.Study.open(where).to_dataframe()
+    assert frame.state.tolist() == ["pending", "told", "pending", "told", "told", "told"]
+    assert len(study.history()) == len(kb.Study.open(where).history())
