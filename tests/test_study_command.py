@@ -481,10 +481,14 @@ def test_text_of_the_table_cannot_steer_the_terminal(films):
     films.write_text('a,b\n1,"\x1b[31mred\nline"\n2,\u202eevil\n3,[bold]x[/]\n')
     place = films.with_name("evil.db")
     said("create", place, "--candidates", films, "--columns", "a,b")
-    text = said("ask", place, "--n", 3) + said("status", place) + said("estimates", place)
-    assert "\x1b" not in text
-    assert "\u202e" not in text
-    assert "[bold]x[/]" in text
+    for text in (
+        said("ask", place, "--n", 3),
+        said("status", place),
+        said("estimates", place),
+        said("export", place, "-"),
+    ):
+        assert "[bold]x[/]" in text
+        assert ("\x1b" in text, "\u202e" in text) == (text.startswith("trial,"),) * 2
 
 
 def test_a_command_does_not_load_what_it_does_not_need(place):

@@ -22,10 +22,17 @@ from benchmarks import machine, tables
 from benchmarks.durability import SECTIONS, cells, crowds, damage, kills, races
 from benchmarks.durability.films import Table, films
 from benchmarks.durability.nursery import Nursery
-from benchmarks.durability.places import places, scratch
+from benchmarks.durability.places import BACKENDS, places, scratch
 from benchmarks.rows import Goal, Row
 
 NONE = Goal("<=", 0)
+INTRODUCTION = (
+    "Workers are processes that ask and tell on one study of 94 candidates, and note what was acknowledged in files of "
+    "their own; what is stored is compared with these. Kills are kill -9, half of them at chosen places (before and "
+    "after the commit, with the lock, between statements, while the study is created), half at random moments. Kill -9 "
+    "does not show what a power cut would: what was not synchronised stays in the system's memory. A trial is one ask "
+    "and one tell, each its own synchronised commit."
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ class Bench:
                 dict(hit),
             ),
             Row(
-                f"{self.backend}: others go on after a kill, longest wait",
+                f"{self.backend}: from a kill to the next tell of a bystander, longest",
                 waits[-1],
                 "s",
                 Goal("<", 1),
@@ -163,28 +170,49 @@ def salvage_row(looks: list[damage.Looked]) -> Row:
 
 
 def measured(given: argparse.Namespace) -> None:
-    """All of it, with what is printed and written."""
-    console, rows = Console(stderr=True), []
+    """All of it; what was measured before stays in the results until it is measured again."""
+    console = Console(stderr=True)
     with machine.threads.threadpool_limits(1):
-        facts = machine.facts() | circumstances()
         for backend in given.backends:
-            rows += on_backend(backend, given, console)
-    Console().print(tables.as_table(rows))
-    if not given.quick:
-        content = {"circumstances": facts, "rows": [row.plain() for row in rows]}
-        (tables.RESULTS / "durability.json").write_text(json.dumps(content, indent=2) + "\n")
-        (tables.RESULTS / "durability.md").write_text(tables.markdown("Durability", rows, facts))
+            on_backend(backend, given, console)
 
 
-def on_backend(backend: str, given: argparse.Namespace, console: Console) -> list[Row]:
+def on_backend(backend: str, given: argparse.Namespace, console: Console) -> None:
     size = QUICK if given.quick else Size()
-    rows: list[Row] = []
     with scratch() as folder, places(backend, folder) as fresh, Nursery(folder / "said") as nursery:
         bench = Bench(backend, fresh, nursery, folder, films(), size, given.seed, console)
         for section in SECTIONS:
             if section not in given.skip:
-                rows += getattr(bench, section)()
-    return rows
+                facts = machine.facts() | circumstances()
+                rows = getattr(bench, section)()
+                Console().print(tables.as_table(rows))
+                if not given.quick:
+                    keep(f"{backend} {section}", rows, facts)
+
+
+def keep(part: str, rows: list[Row], facts: dict[str, Any]) -> None:
+    """Put a part into results/durability.json, and all parts into results/durability.md."""
+    path = tables.RESULTS / "durability.json"
+    parts = json.loads(path.read_text()) if path.exists() else {}
+    parts[part] = {"circumstances": facts, "rows": [row.plain() for row in rows], "cells": [row.cells for row in rows]}
+    order = [f"{backend} {section}" for section in SECTIONS for backend in BACKENDS]
+    parts = {name: parts[name] for name in order if name in parts}
+    path.write_text(json.dumps(parts, indent=2) + "\n")
+    (tables.RESULTS / "durability.md").write_text(document(parts))
+
+
+def document(parts: dict[str, Any]) -> str:
+    """One table, then when each part was measured, then the machine."""
+    cells = [tables.COLUMNS, ("---",) * len(tables.COLUMNS), *(row for part in parts.values() for row in part["cells"])]
+    lines = [f"| {' | '.join(line)} |" for line in cells]
+    changing = ("date", "load average", "write + fsync")
+    when = [
+        f"- {name}: " + ", ".join(f"{fact} {part['circumstances'][fact]}" for fact in changing)
+        for name, part in parts.items()
+    ]
+    *_, last = parts.values()
+    facts = [f"- {name}: {fact}" for name, fact in last["circumstances"].items() if name not in changing]
+    return "\n".join(["# Durability", "", INTRODUCTION, "", *lines, "", "Measured:", "", *when, "", *facts, ""])
 
 
 def circumstances() -> dict[str, Any]:

@@ -66,7 +66,7 @@ def twice(things: Iterable[Any]) -> int:
 
 
 def waits(kills: Iterable[Record], acks: Iterable[Record]) -> list[float]:
-    """Seconds from each kill to the next tell acknowledged to somebody else."""
+    """Seconds from each kill to the next tell that was acknowledged to somebody else."""
     times = sorted((ack["at"], ack["worker"]) for ack in acks)
     found = (
         next((at - kill["at"] for at, who in times if at > kill["at"] and who != kill["worker"]), None)

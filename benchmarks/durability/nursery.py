@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 ROOT = Path(__file__).parents[2]
+PRELOADED = ("benchmarks.durability.tasks", "benchmarks.durability.looks", "kernelbandits.apps.cli")
 FAILED = 70
 """Exit code of a worker whose task raised."""
 
@@ -23,7 +24,7 @@ FAILED = 70
 class Nursery:
     """Starts workers, and knows how they ended."""
 
-    def __init__(self, folder: Path, imports: Iterable[str] = ("kernelbandits.study",)) -> None:
+    def __init__(self, folder: Path, imports: Iterable[str] = PRELOADED) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "benchmarks.durability.nursery", str(folder), *imports]

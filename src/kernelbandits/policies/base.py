@@ -87,14 +87,19 @@ class Policy:
         """Learn the reward of a choice; a refused one changes nothing."""
         place = self._told(choice)
         self._learn(place, checks.reward(reward), choice.note)
+        self._settle()
 
     def learn_all(self, pairs: Sequence[tuple[Choice, float]]) -> None:
         """Learn many rewards: the state is that of telling them one after the other, bit by bit.
 
         A pair that `tell` would refuse is refused in its place, in the same words; those before it are learnt.
         """
-        for choice, reward in checked_pairs(pairs):
-            self.tell(choice, reward)
+        try:
+            for choice, reward in checked_pairs(pairs):
+                place = self._told(choice)
+                self._learn(place, checks.reward(reward), choice.note)
+        finally:
+            self._settle()
 
     def _told(self, choice: Choice) -> Any:
         """Where the reward of a choice belongs, if it is one with a note."""
@@ -106,6 +111,9 @@ class Policy:
     def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:
         """What a checked reward changes; an arm is its number, a point of a box the row that kernels see."""
         self.posterior.update(arm, reward)
+
+    def _settle(self) -> None:
+        """What follows from all that was learnt and need not be known in between."""
 
     def choice(self, arm: Any) -> Choice:
         """The choice of an arm nobody asked for, by its number."""

@@ -102,11 +102,6 @@ class Calibrated(IndexPolicy):
                 slots[arm] = self.rewards.slot(self.domain.points[arm])
             self.rewards.count(slots[arm], reward)
 
-    def _told(self, choice: Choice) -> Any:
-        """The place, and on arms the point must be that of the number."""
-        place = super()._told(choice)
-        return self._same_point(choice, place) if self.finite else place
-
     def _place_of(self, choice: Choice) -> Any:
         """An arm's number, whose point is that of the choice, or the row of a point, no number of it beyond reason."""
         place = super()._place_of(choice)

@@ -155,7 +155,7 @@ class CMMUCB(ResidualBall):
     def __init__(self, domain: Any, kernel: Any, **settings: Unpack[GenericSettings]) -> None:
         super().__init__(domain, kernel, **settings)
         self.columns = Columns(self.posterior.kernel, self.domain.points)
-        self._spectrum: Spectrum | None = None
+        self._settle()
         self.settings |= {"width": "the least over all alpha > 0"}
 
     def _index(self) -> Array:
@@ -175,14 +175,9 @@ class CMMUCB(ResidualBall):
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         self.columns.add(arm)
         super()._learn(arm, reward, note)
-        self._spectrum = None
 
-    @property
-    def spectrum(self) -> Spectrum:
-        """Of the arms played, computed when it is first wanted after a reward."""
-        if self._spectrum is None:
-            self._spectrum = Spectrum.of(self.posterior, self.columns.arms, self.columns.cross)
-        return self._spectrum
+    def _settle(self) -> None:
+        self.spectrum = Spectrum.of(self.posterior, self.columns.arms, self.columns.cross)
 
     def _dual(self) -> Dual:
         dual = Dual.of(self.spectrum, self.posterior, self.noise_radius, self.norm_bound)

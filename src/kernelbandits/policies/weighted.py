@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from kernelbandits import checks, widths
+from kernelbandits import widths
 from kernelbandits.exploration import PointMass
-from kernelbandits.policies.base import Choice, checked_pairs
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.posterior import RefitPosterior
 
@@ -56,26 +55,13 @@ class WGPUCB(IndexPolicy):
         return self.width(t, self.double_log_det)
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
-        super()._learn(arm, reward, note)
-        self._weigh(arm)
-        self._fit_double()
-
-    def learn_all(self, pairs: Sequence[tuple[Choice, float]]) -> None:
-        """The same as one after the other, bit by bit, with one fit: it depends on the weights and sums alone."""
-        try:
-            for choice, reward in checked_pairs(pairs):
-                arm = self._told(choice)
-                self.posterior.record(arm, checks.reward(reward))
-                self._weigh(arm)
-        finally:
-            self.posterior.refit(self.posterior.ridge)
-            self._fit_double()
-
-    def _weigh(self, arm: int) -> None:
         """The double weights: c2 <- eta^2 c2, then c2_i += 1."""
+        self.posterior.record(arm, reward)
         self.double_weights *= self.posterior.forgetting**2
         self.double_weights[arm] += 1
 
-    def _fit_double(self) -> None:
+    def _settle(self) -> None:
+        """A fit depends on the weights and sums alone."""
         if self.posterior.events:
+            self.posterior.settle()
             self.double_log_det = self.posterior.log_det_of(self.double_weights, self.posterior.ridge)

@@ -54,8 +54,7 @@ class RefitPosterior(Posterior):
     def update(self, arm: int, reward: float) -> None:
         """Fade, add the reward, fit."""
         self.record(arm, reward)
-        self.refit(self.ridge)
-        self._report_conditioning()
+        self.settle()
 
     def record(self, arm: int, reward: float) -> None:
         """Fade and add the reward, for a fit to come: it depends on weights and sums alone."""
@@ -66,6 +65,11 @@ class RefitPosterior(Posterior):
             self._fade()
         self.weights[arm] += 1
         self.sums[arm] += reward
+
+    def settle(self) -> None:
+        """Fit what was recorded."""
+        self.refit(self.ridge)
+        self._report_conditioning()
 
     def refit(self, ridge: float) -> None:
         """The same rewards at this ridge."""

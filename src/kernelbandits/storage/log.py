@@ -131,6 +131,8 @@ class Log:
         if len(rows) != 1 or rows[0][1] != rows[0][2]:
             raise self._engine.damaged("head and last event do not fit each other")
         seq, check, _, version, *now = rows[0]
+        if version is None:
+            raise self._engine.damaged("its header is missing")
         migrations.refuse_other(self._engine, version)
         return seq, check, *now
 

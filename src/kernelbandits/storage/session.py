@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import random
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -18,8 +17,6 @@ from kernelbandits.storage.engines import Engine
 T = TypeVar("T")
 Work = Callable[[sa.Connection], T]
 
-PATIENCE = 30.0
-"""Seconds in which what may pass is tried again."""
 FORK_PATIENCE = 10.0
 
 alive: weakref.WeakSet[Session]
@@ -71,7 +68,7 @@ class Session:
             self._drop()
 
     def _repeated(self, work: Work[T]) -> T:
-        pauses = waiting(PATIENCE)
+        pauses = self.engine.pauses()
         while True:
             try:
                 with self.lock:
@@ -84,8 +81,9 @@ class Session:
             time.sleep(pause)
 
     def _judged(self, error: Exception) -> Exception:
-        with self.lock:
-            self._drop()
+        if not self.engine.waits(error):
+            with self.lock:
+                self._drop()
         return self.engine.problem(error)
 
     def _open(self) -> sa.Connection:
@@ -98,14 +96,6 @@ class Session:
         if connection is not None:
             with suppress(*self.engine.errors):
                 connection.close()
-
-
-def waiting(patience: float) -> Iterator[float]:
-    """Pauses that double from 20 ms to 2 s, each shortened at random, until patience ends."""
-    end, pause = time.monotonic() + patience, 0.02
-    while time.monotonic() < end:
-        yield pause * (0.5 + random.random() / 2)
-        pause = min(2 * pause, 2.0)
 
 
 alive = weakref.WeakSet()

@@ -81,6 +81,7 @@ def drafted(
     known = bool(answers.state.results)
     body: dict[str, Any] = {"note": {name: plain(value) for name, value in note.items()}, "lease": asker.lease}
     body["why"] = answers.sentence(row, note, first=bool(note.get("first")), again=again)
+    body["scale"] = [answers.scale.centre, answers.scale.spread]
     body["greedy"] = int(answers.player.rows[answers.greedy]) if known else None
     if again is not None:
         body["again"] = again
@@ -91,10 +92,10 @@ def noted(choice: Choice) -> dict[str, float]:
     return {name: float(value) for name, value in choice.note.items()}
 
 
-def suggestion(event: Event, candidates: Candidates, scale: Scale) -> Suggestion:
-    """What an asker is told of an ask."""
+def suggestion(event: Event, candidates: Candidates, sign: float) -> Suggestion:
+    """What an asker is told of an ask, in the units of then."""
     trial = Trial(event.trial or 0, event.row or 0, "pending", asked=event)
-    x, body = candidates.x(trial.row), event.body
+    x, body, scale = candidates.x(trial.row), event.body, trial.scale(sign)
     told = {name: in_own_units(name, value, scale) for name, value in trial.note.items()}
     return Suggestion(
         trial.number, trial.row, x, body["why"], told, body["greedy"], trial.until, event.worker, trial.again

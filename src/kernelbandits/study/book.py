@@ -28,8 +28,13 @@ class Book:
         self.player = Player(self.candidates, self.state.settings)
 
     def read(self, events: Sequence[Event]) -> None:
+        """If it is interrupted halfway, the next call folds all anew."""
         if events:
-            self.state.extend(events)
+            try:
+                self.state.extend(events)
+            except BaseException:
+                self.state = State(version=self.state.version + 1)
+                raise
 
     def refresh(self) -> None:
         """See what others have done since."""

@@ -24,8 +24,8 @@ def trials_frame(state: State, candidates: Candidates) -> pd.DataFrame:
     """One row for each trial, in their order."""
     import pandas as pd
 
-    scale, names = state.scale, columns_of(candidates)
-    rows = [trial_row(trial, candidates, names, scale) for _, trial in sorted(state.trials.items())]
+    sign, names = state.settings.sign, columns_of(candidates)
+    rows = [trial_row(trial, candidates, names, trial.scale(sign)) for _, trial in sorted(state.trials.items())]
     header = ["trial", "row", *names.values(), "state", "value", *TIMES, "worker", *NOTED]
     frame = pd.DataFrame(rows, columns=header).astype(dict.fromkeys(("value", *NOTED), float))
     for name in TIMES:

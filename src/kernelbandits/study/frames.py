@@ -33,8 +33,8 @@ def frame_sheet(frame: pd.DataFrame) -> Sheet:
 
 
 def index_labels(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
-    """The levels of an index that have a name of their own; row numbers have none."""
-    if type(frame.index).__name__ == "RangeIndex":
+    """The levels of an index that have a name; 0, 1, 2, ... are the numbers of the rows, whatever their name."""
+    if frame.index.nlevels == 1 and list(frame.index) == list(range(len(frame))):
         return {}
     levels = {label(name): i for i, name in enumerate(frame.index.names) if name is not None}
     return {name: frame.index.get_level_values(i).to_series() for name, i in levels.items() if name not in names}

@@ -12,13 +12,14 @@ import numpy as np
 from kernelbandits.checks import Array, DataNotice, Indices, NumericsWarning, Refusal, TheoryWarning
 from kernelbandits.domains import Arms
 from kernelbandits.policies import Auto, Choice, Policy
-from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.searching import Searching
 from kernelbandits.streams import Streams
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.state import State, Trial
 
+INTERRUPTED = -1
+"""The version of a policy that may have learnt a part of something only: it starts anew."""
 TRIES = 50
 """Of a rule that cannot be told which rows are free."""
 
@@ -51,17 +52,20 @@ class Player:
                 self.rows = self.candidates.allowed_rows.nonzero()[0]
                 self.policy = settings.built(Arms(self._points[self.rows]))
         self._arm = {int(row): arm for arm, row in enumerate(self.rows)}
-        if self._costs is not None and not isinstance(self.policy, IndexPolicy):
-            raise ValueError(f"a cost column needs a policy with an index (auto has one), got {settings.policy!r}")
+        if self._costs is not None and not getattr(self.policy, "weighs_costs", False):
+            raise ValueError(f"a cost column needs a policy that weighs costs (auto does, and all rules with an index), got {settings.policy!r}")
 
     def follow(self, state: State) -> None:
         """Learn the results that came since, or all of them where something else changed."""
         if state.version != self.version:
             self._begin(state.settings)
-            self.version = state.version
-        fresh, self.learnt = state.results[self.learnt :], len(state.results)
-        if not fresh:
-            return
+        fresh = state.results[self.learnt :]
+        self.version = INTERRUPTED
+        if fresh:
+            self._learn(fresh, state)
+        self.version, self.learnt = state.version, len(state.results)
+
+    def _learn(self, fresh: Sequence[Trial], state: State) -> None:
         with self._listening():
             if any(trial.value is None for trial in fresh):
                 for trial in fresh:

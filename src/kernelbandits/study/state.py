@@ -38,6 +38,11 @@ class Trial:
         given: Mapping[str, Any] = self.asked.body.get("note", {}) if self.asked else {}
         return {name: float(value) for name, value in given.items()}
 
+    def scale(self, sign: float) -> Scale:
+        """The units of its note."""
+        centre, spread = self.asked.body["scale"] if self.asked else (0.0, 1.0)
+        return Scale(centre, spread, sign)
+
     @property
     def worker(self) -> str | None:
         return self.asked.worker if self.asked else None

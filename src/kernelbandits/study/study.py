@@ -137,7 +137,7 @@ class Study:
         with book.lock:
             book.answers()
             events = book.write(lambda pen: asking.ask(pen, book.state, book.taught(), asker))
-            return [asking.suggestion(event, self.candidates, book.state.scale) for event in events]
+            return [asking.suggestion(event, self.candidates, book.state.settings.sign) for event in events]
 
     def tell(
         self,

@@ -41,13 +41,11 @@ class Drawing:
     rows: int = 1
     columns: int = 1
     margins: Margins = PANEL
-    shares: tuple[float, ...] | None = None
-    """Relative widths of the columns, if they are not equal."""
 
     def place(self, part: Figure | SubFigure) -> None:
         """Draw on that part of a figure, which is as large as this drawing."""
         spec = self.margins.shares((WIDTH, self.height), self.rows, self.columns)
-        grid = part.subplots(self.rows, self.columns, squeeze=False, gridspec_kw={**spec, "width_ratios": self.shares})
+        grid = part.subplots(self.rows, self.columns, squeeze=False, gridspec_kw=spec)
         self.draw(part, grid)
 
 

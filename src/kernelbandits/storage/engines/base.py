@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +13,9 @@ import sqlalchemy as sa
 
 from kernelbandits.storage.errors import Damaged, StorageError, StorageFull
 from kernelbandits.storage.tables import Tables
+
+PATIENCE = 30.0
+"""Seconds in which what may pass is tried again."""
 
 
 class Engine(ABC):
@@ -57,6 +63,17 @@ class Engine(ABC):
     @abstractmethod
     def lock_head(self, connection: sa.Connection) -> None:
         """Inside a transaction: nobody else writes until it ends. What is read after this is the newest."""
+
+    def pauses(self) -> Iterator[float]:
+        """Pauses that double from 20 ms to 2 s, each shortened at random, until patience ends."""
+        end, pause = time.monotonic() + PATIENCE, 0.02
+        while time.monotonic() < end:
+            yield pause * (0.5 + random.random() / 2)
+            pause = min(2 * pause, 2.0)
+
+    def waits(self, error: Exception) -> bool:
+        """Whether the connection is sound and somebody else is at work."""
+        return False
 
     @abstractmethod
     def passes(self, error: Exception) -> bool:

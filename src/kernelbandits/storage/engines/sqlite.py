@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
+import time
+from collections.abc import Iterator
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +23,8 @@ from kernelbandits.storage.mounts import warn_of_network
 from kernelbandits.storage.tables import MARK, NAMES, VERSION, Tables
 
 BUSY_SECONDS = 60.0
+NAP = 0.1
+"""Seconds that SQLite itself waits for a lock: signals are heard between naps, not in them."""
 OLDEST = (3, 37, 0)
 """The first with strict tables."""
 SOUND_WAL = (3, 51, 3)
@@ -48,7 +53,7 @@ class SqliteEngine(Engine):
     def driver(self) -> sqlite3.Connection:
         wanted = {"read": "ro", "write": "rw", "create": "rwc"}[self.mode]
         uri = f"file:{quote(str(self.path.absolute()))}?mode={wanted}"
-        return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        return sqlite3.connect(uri, uri=True, timeout=NAP, isolation_level=None, check_same_thread=False)
 
     def connect(self) -> sa.Connection:
         self.look()
@@ -114,15 +119,22 @@ class SqliteEngine(Engine):
     def lock_head(self, connection: sa.Connection) -> None:
         """BEGIN IMMEDIATE did."""
 
+    def pauses(self) -> Iterator[float]:
+        """SQLite has waited already."""
+        end = time.monotonic() + BUSY_SECONDS
+        while time.monotonic() < end:
+            yield 0.002 * random.random()
+
     def passes(self, error: Exception) -> bool:
-        return False
+        return code_of(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+    waits = passes
 
     def problem(self, error: Exception) -> StorageError:
-        cause = getattr(error, "orig", error)
-        code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        cause, code = getattr(error, "orig", error), code_of(error)
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return self.forbidden(str(cause))
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if self.passes(error):
             return StorageBusy(f"{self.name} was held by others for {BUSY_SECONDS:g} s; nothing was written")
         if code == sqlite3.SQLITE_FULL:
             return self.full()
@@ -135,6 +147,11 @@ class SqliteEngine(Engine):
             if path.exists() and not os.access(path, os.W_OK):
                 return StorageReadOnly(f"{path} is not writable; {self.name} can be read only")
         return StorageError(f"{self.name} cannot be opened: SQLite says {said!r}")
+
+
+def code_of(error: Exception) -> int:
+    """SQLite's primary result code."""
+    return int(getattr(getattr(error, "orig", error), "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
 
 
 def prepare(connection: sa.Connection, ours: bool) -> None:

