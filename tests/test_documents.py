@@ -1,4 +1,4 @@
-"""The snippets of docs/theory.md, boxes.md and studies.md run one after the other and print what the page shows below them."""
+"""The snippets of docs/theory.md, boxes.md and studies.md run in order and print what the page shows below them."""
 
 from __future__ import annotations
 

@@ -270,5 +270,6 @@ def test_changed_cells_are_seen():
         place = fresh()
         damage.studied(place, TABLE, 20)
         found = cells.run(place, 12, 4, silent)
-    assert {what for counts in found.values() for what in counts} <= {"detected", "harmless"}
-    assert found[cells.DELETED] == {"detected": 1}
+    unseen = {what for counts in found.values() for what in counts} - {"detected"}
+    assert all(what.startswith("harmless") for what in unseen)
+    assert found[cells.CHANGED]["detected"] > 6

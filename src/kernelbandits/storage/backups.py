@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from kernelbandits.storage.creation import fill
 from kernelbandits.storage.engines.sqlite import SqliteEngine, flush
-from kernelbandits.storage.errors import StorageError, StudyExists
+from kernelbandits.storage.errors import StudyExists
 from kernelbandits.storage.header import Header
 from kernelbandits.storage.rows import Row
 from kernelbandits.storage.session import Session
@@ -44,11 +44,10 @@ def draft_of(path: Path) -> Iterator[Path]:
 
 
 def put(draft: Path, path: Path) -> None:
-    """Give the draft its name, unless somebody else took it meanwhile."""
+    """Give the draft its name, unless somebody else took it meanwhile; not all disks have a second name for a file."""
     try:
         os.link(draft, path)
-    except FileExistsError:
+    except OSError:
         refuse_existing(path)
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror}") from None
+        os.rename(draft, path)
     flush(path.absolute().parent)

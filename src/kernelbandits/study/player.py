@@ -53,7 +53,8 @@ class Player:
                 self.policy = settings.built(Arms(self._points[self.rows]))
         self._arm = {int(row): arm for arm, row in enumerate(self.rows)}
         if self._costs is not None and not getattr(self.policy, "weighs_costs", False):
-            raise ValueError(f"a cost column needs a policy that weighs costs (auto does, and all rules with an index), got {settings.policy!r}")
+            needed = "a policy that weighs costs (auto does, and all rules with an index)"
+            raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
 
     def follow(self, state: State) -> None:
         """Learn the results that came since, or all of them where something else changed."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.catalogue import from_plain, policy, policy_entry, to_plain
+from kernelbandits.catalogue.lookup import parameters_of
 from kernelbandits.domains import Arms
 from kernelbandits.kernels import RBF, Kernel
 from kernelbandits.policies import Auto, Policy
@@ -108,11 +109,11 @@ class Settings:
 
 
 def automatic(arms: Arms, settings: Mapping[str, Any]) -> Auto:
-    """Auto, with the settings that it knows."""
-    try:
-        return Auto(arms, **settings)
-    except TypeError as error:
-        raise ValueError(f"auto needs settings that it has, got {', '.join(settings)} ({error})") from None
+    """Auto, with the settings that it knows; the seed is the study's."""
+    known = [name for name in parameters_of(Auto) if name not in ("domain", "seed")]
+    for name in settings:
+        checks.needs(name in known, AUTO, f"settings among {', '.join(known)}", name)
+    return Auto(arms, **settings)
 
 
 def stored(name: str, value: Any) -> Any:
