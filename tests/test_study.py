@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
-from kernelbandits.storage import Damaged
+from kernelbandits.storage import KINDS, Damaged
+from kernelbandits.study.player import Player
 from kernelbandits.study.state import State
 
 SHORT = 0.2
@@ -680,3 +682,32 @@ def test_what_was_noted_with_an_ask_stays_in_the_units_of_then(tmp_path, films):
         assert (frame["mean"][trial], frame["sd"][trial]) == (note["mean"], note["sd"])
         why = study.explain(trial)
         assert why.mean == pytest.approx(note["mean"])
+
+
+def test_a_study_of_which_any_one_event_was_lost_goes_on(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, lease=SHORT)
+    play(study, films, 3)
+    study.ask(2, worker="gone")
+    time.sleep(1.5 * SHORT)
+    [again] = study.ask(lease=60.0)
+    study.tell(again.trial, 0.3)
+    study.correct(again.trial, 0.4)
+    study.undo()
+    study.withdraw(2)
+    study.tell(row=5, failed=True)
+    study.undo()
+    study.tell(row=5, value=0.7)
+    study.release(study.ask()[0].trial)
+    study.change(tolerance=0.5)
+    events = study.history()
+    assert {event.kind for event in events} == set(KINDS) - {"noted"}
+    for lost in events[1:]:
+        remark = replace(
+            lost, kind="noted", trial=None, row=None, value=None, key=None, worker=None, body={"lost": lost.seq}
+        )
+        state = State.of([remark if event is lost else event for event in events])
+        player = Player(study.candidates, state.settings)
+        player.follow(state)
+        assert len(state.results) == len({trial.number for trial in state.results})
+        assert sum(state.counts.values()) == sum(trial.value is not None for trial in state.results)
+        player.choose(state.last_trial + 1, list(state.pending.values()), state.counts)

@@ -79,6 +79,8 @@ class State:
     """Grows whenever something other than a new result at the end changed: a policy must start anew."""
     meddled: bool = False
     """Whether settings were changed when there were results already."""
+    patchy: bool = False
+    """Whether the log was salvaged, and events are missing."""
     scaled: tuple[float, float] = (0.0, 1.0)
     """Centre and spread as stored."""
 
@@ -156,7 +158,7 @@ class State:
         trial = Trial(*place(event), "pending", asked=event)
         self.trials[trial.number] = self.pending[trial.number] = trial
         if trial.again is not None:
-            trial.offers = self.trials[trial.again].offers + 1
+            trial.offers = self._known(trial.again, trial.row).offers + 1
             self.abandoned.pop(trial.again, None)
 
     def _told(self, event: Event) -> None:
@@ -164,19 +166,27 @@ class State:
         trial = self.trials.setdefault(number, Trial(number, row, "pending"))
         self.pending.pop(trial.number, None)
         self.abandoned.pop(trial.number, None)
-        trial.told = event
+        if trial.state in RESULTS and not self.patchy:
+            raise ValueError(f"trial {number} has a result already")
+        self._settle(trial, event)
         self._count(trial, event.kind, event.value)
-        self.results.append(trial)
 
     _failed = _told
 
+    def _settle(self, trial: Trial, event: Event) -> None:
+        """The place of its result among the others is that of the first."""
+        if trial.state not in RESULTS:
+            trial.told = event
+            self.results.append(trial)
+
     def _corrected(self, event: Event) -> None:
-        trial = self.trials[event.trial or 0]
+        trial = self._known(*place(event))
+        self._settle(trial, event)
         self._count(trial, "told", event.value)
         self.version += 1
 
     def _withdrawn(self, event: Event) -> None:
-        trial = self.trials[event.trial or 0]
+        trial = self._known(*place(event))
         self._count(trial, "withdrawn", None)
         self.results = [one for one in self.results if one is not trial]
         self.version += 1
@@ -187,7 +197,9 @@ class State:
         trial.state, trial.value = state, value
 
     def _released(self, event: Event) -> None:
-        trial = self.trials[event.trial or 0]
+        trial = self._known(*place(event))
+        if trial.state in RESULTS:
+            return
         self.pending.pop(trial.number, None)
         trial.state = "released"
         if event.body.get("overdue") and trial.offers < OFFERS:
@@ -197,7 +209,14 @@ class State:
         """What it undid is left out of the fold."""
 
     def _noted(self, event: Event) -> None:
-        """A remark changes nothing."""
+        """A remark changes nothing, but says that events may be missing."""
+        self.patchy = True
+
+    def _known(self, number: int, row: int) -> Trial:
+        """A trial; in a log that was salvaged it may be met here for the first time."""
+        if self.patchy:
+            return self.trials.setdefault(number, Trial(number, row, "released"))
+        return self.trials[number]
 
 
 def place(event: Event) -> tuple[int, int]:

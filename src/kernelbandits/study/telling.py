@@ -184,7 +184,7 @@ def undo(pen: Pen, state: State) -> Event:
 def rescale(pen: Pen, state: State) -> None:
     """Write centre and spread where what was written changes them: the first results, or a correction."""
     results = all(event.kind in ("told", "failed") for event in pen.written)
-    settled = results and len(state.first_values) >= FIRST
+    settled = results and len(state.first_values) >= FIRST and state.due_scale == state.scaled
     if settled or not pen.written:
         return
     after = State.of([*state.events, *pen.written])
