@@ -696,3 +696,94 @@ def test_candidates_are_checked_at_construction(change, complaint):
     fields = {"columns": ("a", "b"), "cells": (("1", "2"),), "chosen": ("a",)}
     with pytest.raises(ValueError, match=f"candidates needs {complaint}"):
         Candidates(**(fields | change))
+
+
+# Labels
+
+
+def test_columns_that_identify_a_row_are_its_labels(table):
+    content = "Nr.;Probe;Cs;note\n01;P a;0,5;\n02;P b;0,5;poor\n04;P c;0,75;\n"
+    for columns in (None, ["Cs"]):
+        found = read_candidates(table(content), columns=columns)
+        assert (found.chosen, found.labels) == (("Cs",), ("Nr.", "Probe"))
+        assert found.label(2) == {"Nr.": "04", "Probe": "P c"}
+    assert read_candidates(table(content), columns=["Cs", "Probe"]).labels == ("Nr.",)
+    assert read_candidates(table("Nr.,Probe\n1,a\n2,b\n")).labels == ("Nr.",)
+
+
+@pytest.mark.parametrize("cells", ["1,1,2", "1,,2", "u,v,u", "u,,v", "u,NA,v", ",,"])
+@pytest.mark.parametrize("columns", [None, ["a"]])
+def test_what_two_rows_share_or_one_lacks_is_no_label(table, cells, columns):
+    lines = "".join(f"{cell},{row % 2}\n" for row, cell in enumerate(cells.split(",")))
+    assert read_candidates(table(f"Nr.,a\n{lines}"), columns=columns).labels == ()
+
+
+def test_numbers_without_a_name_and_columns_with_another_task_are_no_labels(table):
+    assert read_candidates(table(",a\n0,5\n1,7\n")).labels == ()
+    assert read_candidates(table(",a\nu,5\nv,7\n")).labels == ("Unnamed: 0",)
+    assert read_candidates(table("id,no,y,a\n1,1,u,5\n2,0,v,7\n"), target="y", cost="id", allowed="no").labels == ()
+    for name in ("row", "Trial", "key", "value", "failed"):
+        assert read_candidates(table(f"{name},a\nu,5\nv,7\n")).labels == ()
+    assert read_candidates(np.eye(3)).labels == ()
+
+
+def test_a_named_index_labels_the_rows_if_it_is_never_the_same_twice():
+    frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index([7, 9], name="batch"))
+    assert read_candidates(frame).label(1) == {"batch": "9"}
+    assert read_candidates(frame.set_index(pd.Index([7, 7], name="batch"))).labels == ()
+
+
+def test_labels_come_back_from_a_log_and_older_logs_have_none(table):
+    found = read_candidates(table("Nr.,film,a\n1,u,5\n2,v,7\n"))
+    assert again(found) == found
+    assert again(found).label(1) == {"Nr.": "2", "film": "v"}
+    older = {name: value for name, value in found.body.items() if name != "labels"}
+    assert stored_candidates(found.columns, found.cells, older).labels == ()
+    assert stored_candidates(found.columns, found.cells, older).label(0) == {}
+    assert stored_candidates(found.columns, found.cells, older).fingerprint == found.fingerprint
+
+
+@pytest.mark.parametrize("row", [-1, 2, 0.5, None])
+def test_the_label_of_a_row_that_is_not_there_is_refused(table, row):
+    with pytest.raises(ValueError, match=r"candidates needs a row in \[0, 2\)"):
+        read_candidates(table("film,a\nu,5\nv,7\n")).label(row)
+
+
+# A target that is mistyped
+
+
+@pytest.mark.parametrize(
+    ("target", "header"),
+    [
+        ("instability", "Instability index"),
+        ("stability", "Instability index"),
+        ("Instability index (h)", "Instability index"),
+        ("yield", "final Yield"),
+        ("pH", "end pH (after 1 h)"),
+        ("T", "Mean t"),
+    ],
+)
+@pytest.mark.parametrize("cells", [["1", "2", "3"], ["", "", ""]])
+def test_a_target_that_is_a_part_of_a_header_or_the_other_way_round_is_refused(table, target, header, cells):
+    content = f"Cs,{header}\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))
+    with pytest.raises(ValueError, match=r"films.csv needs a column .* name the target in full, or name the") as caught:
+        read_candidates(table(content), target=target)
+    assert f"got {header!r}; " in str(caught.value)
+    assert read_candidates(table(content), target=target, columns=["Cs"]).notices == ()
+    assert read_candidates(table(content), target=header).chosen == ("Cs",)
+
+
+@pytest.mark.parametrize(
+    ("target", "header"), [("stability", "T"), ("y", "density"), ("lifetime", "time"), ("pH", "phase")]
+)
+def test_a_table_without_results_is_noticed(table, target, header):
+    content = f"Cs,{header}\n0,1\n1,2\n"
+    notice = f"the table has no column {target!r}; all 2 columns describe candidates"
+    assert read_candidates(table(content), target=target).notices == (notice,)
+    assert read_candidates(table(content), target=target, columns=["Cs", header]).notices == ()
+    assert read_candidates(np.eye(3), target=target).notices == ()
+
+
+def test_the_notice_counts_the_columns_that_describe_candidates(table):
+    found = read_candidates(table("film,a,b,eur\nu,1,2,3\nv,2,3,4\n"), target="y", cost="eur")
+    assert "the table has no column 'y'; 2 of its 4 columns describe candidates" in found.notices

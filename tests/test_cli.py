@@ -302,6 +302,33 @@ def test_a_wrong_argument_gets_one_sentence_and_exit_code_two(tmp_path, argument
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["frob"], "kernelbandits needs one of paper, run, list, theory, design, check-theory, study, got 'frob' (see"),
+        (["--frob"], "kernelbandits needs options that it has, got --frob (see kernelbandits --help)"),
+        (["run"], "run needs --problem, got none (see kernelbandits run --help)"),
+        (
+            ["run", "--problem", "branin", "--horizon", "x"],
+            "--horizon needs a whole number, got 'x' (see kernelbandits run",
+        ),
+        (["list", "a", "b"], "list needs no further arguments, got b (see kernelbandits list --help)"),
+    ],
+)
+def test_what_the_parser_refuses_is_one_sentence_too(arguments, sentence):
+    done = command(*arguments)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert done.stderr.startswith(f"error: {sentence}")
+
+
+def test_without_arguments_the_help_is_printed():
+    for words in ([], ["study"]):
+        done = command(*words)
+        assert (done.returncode, done.stderr) == (2, "")
+        assert "Usage: " in done.stdout
+    assert command("--help").returncode == 0
+
+
 @pytest.mark.parametrize("value", ["0", "-3", "1.5", "abc"])
 def test_a_horizon_that_is_no_number_of_rounds_is_refused(value):
     done = command("run", "--problem", "branin", "--policies", "random", "--horizon", value)

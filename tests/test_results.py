@@ -75,7 +75,7 @@ def test_a_row_is_told_by_what_describes_it_and_the_first_of_equal_rows_is_meant
 
 def test_each_line_has_its_own_way_to_name_its_row(read):
     content = "trial,row,Cs,solvent,T,value\n1,,,,,5\n,2,,,,6\n,,0.25,DMF,100,7\n4,0,,,,8\n"
-    assert [(one.trial, one.row) for one in read(content)] == [(1, None), (None, 2), (None, 0), (4, None)]
+    assert [(one.trial, one.row) for one in read(content)] == [(1, None), (None, 2), (None, 0), (4, 0)]
 
 
 def test_a_number_and_a_description_that_disagree_are_refused(read):
@@ -122,8 +122,20 @@ def test_a_value_that_is_no_number_is_refused_by_line_and_column(read, cell):
     ("content", "kind", "complaint"),
     [
         ("trial,Cs\n1,2\n", ValueError, "needs a column 'stability' or 'value', got"),
-        ("film,value\nu,2\n", ValueError, "needs a column 'trial', a column 'row' or all of .'Cs', 'solvent'"),
-        ("Cs,solvent,value\n0.5,DMSO,2\n", ValueError, "needs a column 'trial', a column 'row' or all of"),
+        (
+            "name,value\nu,2\n",
+            ValueError,
+            "needs a column 'trial', a column 'row', a column 'film' or all of .'Cs', 's",
+        ),
+        (
+            "Cs,solvent,value\n0.5,DMSO,2\n",
+            ValueError,
+            "needs a column 'trial', a column 'row', a column 'film' or all",
+        ),
+        ("film,value\nx,2\n", Refusal, "results.csv needs a label of a candidate in line 2, column 'film', got 'x'"),
+        ("film,value\nu,2\n,3\n", ValueError, "needs a trial, 'film' or a row in line 3, got neither"),
+        ("film,row,value\nu,0,2\nv,2,3\n", Refusal, "needs 'w' in line 3, column 'film', as row 2 has it, got 'v'"),
+        ("film,Cs,value\nu,0.25,2\nv,0.3,3\n", Refusal, "needs 0.5 in line 3, column 'Cs', as row 1 has it, got '0.3'"),
         ("trial,value\n0,2\n", ValueError, "needs a whole number >= 1 in line 2, column 'trial', got 0"),
         ("trial,value\n1.5,2\n", ValueError, "needs a whole number >= 1 in line 2, column 'trial', got 1.5"),
         ("trial,value\none,2\n", ValueError, "needs a number .* in line 2, column 'trial', got 'one'"),
@@ -254,4 +266,64 @@ def test_the_table_of_candidates_tells_what_it_holds(tmp_path):
     candidates = read_candidates(path, target="stability")
     with pytest.warns(DataNotice, match="1 rows have no value yet"):
         found = read_results(path, candidates, "stability")
-    assert said(found) == [(None, 0, 1.5, False, 2), (None, 0, 2.0, False, 4)]
+    assert said(found) == [(None, 0, 1.5, False, 2), (None, 2, 2.0, False, 4)]
+
+
+# Labels
+
+
+def test_a_row_is_told_by_its_label_even_where_others_are_described_alike(read):
+    assert said(read("film,value\nz,2\nv,3\n")) == [(None, 3, 2.0, False, 2), (None, 1, 3.0, False, 3)]
+    assert said(read("Film,Cs,solvent,T,value\nz,0.5,DMSO,120,2\n")) == [(None, 3, 2.0, False, 2)]
+
+
+def test_a_trial_goes_before_a_row_a_row_before_a_label_and_a_label_before_a_description(read):
+    content = "trial,row,film,Cs,solvent,T,value\n7,,u,,,,1\n,3,z,,,,1\n,3,,,,,1\n,,z,0.5,,,1\n,,,0.5,DMSO,120,1\n"
+    assert [(one.trial, one.row) for one in read(content)] == [(7, 0), (None, 3), (None, 3), (None, 3), (None, 1)]
+
+
+@pytest.fixture(scope="module")
+def numbered():
+    table = pd.DataFrame({"Nr.": ["001", "002", "010"], "Probe": ["P1", "P2", "P10"], "a": [1, 1, 2]})
+    return read_candidates(table, target="y")
+
+
+@pytest.mark.parametrize("text", ["010", "10", "10.0", "10,0", "0010", 10, 10.0])
+def test_a_number_of_a_row_is_found_as_a_spreadsheet_writes_it(numbered, text):
+    assert read_results([{"nr.": text, "y": 5}], numbered, "y")[0].row == 2
+
+
+def test_numbers_that_differ_by_zeros_only_are_found_as_they_stand():
+    table = read_candidates(pd.DataFrame({"id": ["1", "01", "3"], "a": [1, 2, 3]}), target="y")
+    assert [one.row for one in read_results([{"id": "01", "y": 5}, {"id": "1", "y": 5}], table, "y")] == [1, 0]
+    with pytest.raises(Refusal, match="results needs a label of a candidate in item 0, column 'id', got '001'"):
+        read_results([{"id": "001", "y": 5}], table, "y")
+
+
+def test_all_labels_of_a_line_agree(numbered):
+    both = [{"Nr.": "2", "Probe": "P2", "y": 5}, {"Probe": "P10", "y": 6}]
+    assert [one.row for one in read_results(both, numbered, "y")] == [1, 2]
+    with pytest.raises(Refusal, match="needs 'P2' in item 0, column 'Probe', as row 1 has it, got 'P10'"):
+        read_results([{"Nr.": "2", "Probe": "P10", "y": 5}], numbered, "y")
+
+
+def test_a_column_without_a_name_in_results_numbers_the_results(tmp_path):
+    path = tmp_path / "films.csv"
+    pd.DataFrame({"a": [5, 6, 7]}).to_csv(path)
+    candidates = read_candidates(path, target="y")
+    pd.DataFrame({"a": [7, 5], "y": [1, 2]}).to_csv(path)
+    assert [one.row for one in read_results(path, candidates, "y")] == [2, 0]
+
+
+def test_every_result_knows_where_it_stands(read, films):
+    content = 'sep=;\n\ntrial;value;film\n1;;\n"2";1;"\n"\n\n\n3;2;\n'
+    with pytest.warns(DataNotice, match="1 rows have no value yet"):
+        found = read(content)
+    assert [(one.trial, one.line, one.place) for one in found] == [
+        (2, 5, "results.csv, line 5"),
+        (3, 9, "results.csv, line 9"),
+    ]
+    frame = pd.DataFrame({"trial": [1, 2], "value": [None, 5.0]}, index=[8, 9])
+    with pytest.warns(DataNotice, match="1 rows have no value yet"):
+        assert [(one.line, one.place) for one in read_results(frame, films, "y")] == [(1, "the DataFrame, row 1")]
+    assert read_results([{"trial": 1, "value": 5}], films, "y")[0].place == "results, item 0"

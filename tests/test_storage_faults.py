@@ -7,6 +7,8 @@ import os
 import random
 import signal
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -29,6 +31,7 @@ from kernelbandits.storage import (
     StorageFull,
     StudyExists,
 )
+from kernelbandits.storage.engines import postgres as postgres_engine
 from kernelbandits.storage.engines import sqlite as sqlite_engine
 
 fork = multiprocessing.get_context("fork")
@@ -180,6 +183,195 @@ def test_others_go_on_when_the_one_who_writes_is_killed(where, log):
     assert len(turns) == 1
 
 
+# Interrupts
+
+
+def interrupted_at(call: int, moment: str, work: Callable[[], Any]) -> bool:
+    """Whether Ctrl-C before or after the n-th database call was heard; whoever hears it may keep the traceback."""
+    left = iter(range(call))
+
+    def stop(*_: Any) -> None:
+        if next(left, None) is None:
+            sa.event.remove(sa.Engine, moment, stop)
+            raise KeyboardInterrupt
+
+    sa.event.listen(sa.Engine, moment, stop)
+    try:
+        work()
+    except KeyboardInterrupt as heard:
+        HEARD.append(heard)
+        return True
+    sa.event.remove(sa.Engine, moment, stop)
+    return False
+
+
+HEARD: list[KeyboardInterrupt] = []
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["closed", "open"])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_writer_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(where, log, monkeypatch, moment, opened):
+    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
+    monkeypatch.setitem(postgres_engine.TIMEOUTS, "lock_timeout", 1)
+    other = Log.open(where)
+    for call in range(CALLS):
+        log.now() if opened else log.close()
+        if not interrupted_at(call, moment, lambda call=call: tell_once(log, 2 * call)):
+            break
+        tell_once(other, 2 * call + 1)
+        assert tell_once(log, 2 * call).key == f"key {2 * call}"
+    assert 3 < call < CALLS - 1
+    assert sorted(event.trial for event in log.events()[1:]) == list(range(2 * call + 1))
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_reader_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(where, log, monkeypatch, moment):
+    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
+    other = Log.open(where)
+    for call in range(CALLS):
+        if not interrupted_at(call, moment, lambda: (log.close(), log.events(), log.cells())):
+            break
+        tell(other, call)
+        assert len(log.events()) == call + 2
+    assert 3 < call < CALLS - 1
+
+
+def test_who_is_interrupted_while_thinking_writes_nothing_and_frees_the_lock(where, log, monkeypatch):
+    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
+
+    def think(turn: Any) -> None:
+        turn.append(Draft(kind="told", trial=1))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        log.write(think)
+    assert tell(Log.open(where)).seq == 2
+    assert tell(log).seq == 3
+
+
+def test_a_close_that_is_interrupted_is_made_up_for(where, log, monkeypatch):
+    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
+    close, stops = sa.Connection.close, iter([KeyboardInterrupt])
+
+    def interrupted(connection: sa.Connection) -> None:
+        for stop in stops:
+            raise stop
+        close(connection)
+
+    monkeypatch.setattr(sa.Connection, "close", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        log._session.write(lambda connection: (connection.exec_driver_sql("ROLLBACK"), log._session.close()))
+    log.close()
+    assert tell(Log.open(where)).seq == 2
+
+
+def test_a_write_inside_a_write_is_no_damage(tmp_path):
+    log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
+    with pytest.raises(StorageError, match="within a transaction") as error:
+        log.write(lambda turn: tell(log))
+    assert not isinstance(error.value, Damaged)
+    assert tell(log).seq == 2
+
+
+# Locks of a process
+
+
+TRY = """
+import sqlite3, sys
+try:
+    sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None).execute("BEGIN IMMEDIATE")
+except sqlite3.OperationalError as error:
+    sys.exit(str(error))
+"""
+
+
+def stranger(path: Any) -> str:
+    """What another process hears that wants to write."""
+    return subprocess.run([sys.executable, "-c", TRY, str(path)], capture_output=True, text=True).stderr.strip()
+
+
+@contextmanager
+def busy_thread(log: Log) -> Iterator[threading.Event]:
+    """A thread that is inside a write until the event is set."""
+    inside, done = threading.Event(), threading.Event()
+    work: Callable[[Any], Any] = lambda turn: (turn.append(Draft(kind="told", trial=1)), inside.set(), done.wait(30))
+    thread = threading.Thread(target=lambda: log.write(work), daemon=True)
+    thread.start()
+    assert inside.wait(30)
+    try:
+        yield done
+    finally:
+        done.set()
+        thread.join(30)
+
+
+def test_a_study_that_is_opened_and_closed_beside_a_writing_thread_leaves_it_its_lock(tmp_path):
+    path = tmp_path / "films.db"
+    log = Log.create(path, CREATED, COLUMNS, CELLS)
+    with busy_thread(log):
+        assert stranger(path) == "database is locked"
+        for writable in (True, False):
+            second = Log.open(path, writable=writable)
+            assert len(second.events()) == 1
+            second.health()
+            second.close()
+        with pytest.raises(StorageError):
+            Log.create(tmp_path / "films.db" / "films.db", CREATED, COLUMNS, CELLS)
+        log_of_the_same = Log.open(path)
+        log_of_the_same.backup(tmp_path / "copy.db")
+        log_of_the_same.close()
+        assert stranger(path) == "database is locked"
+    assert stranger(path) == ""
+    assert len(log.events()) == 2
+
+
+def test_a_file_that_is_held_whole_for_a_moment_is_waited_for_when_it_is_opened(tmp_path):
+    path = tmp_path / "films.db"
+    Log.create(path, CREATED, COLUMNS, CELLS).close()
+    for mode in ("write", "read"):
+        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN EXCLUSIVE")
+        threading.Timer(0.3, other.close).start()
+        assert len(Log.open(path, writable=mode == "write").events()) == 1
+
+
+# Forks
+
+
+def child_of(work: Callable[[], Any]) -> int:
+    """How a child process ends in which a thread does the work; 9 if it is not done in time."""
+    child = os.fork()
+    if child == 0:
+        done: list[Any] = []
+        thread = threading.Thread(target=lambda: done.append(work()), daemon=True)
+        thread.start()
+        thread.join(20)
+        os._exit(0 if done else 9)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_a_fork_beside_a_writing_thread_waits_for_it_and_the_child_writes_too(where, log, monkeypatch):
+    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 5.0)
+    with busy_thread(log) as done:
+        threading.Timer(0.3, done.set).start()
+        assert child_of(lambda: tell(log, 2)) == 0
+    tell(log, 3)
+    assert [event.trial for event in log.events()[1:]] == [1, 2, 3]
+
+
+def test_a_child_has_locks_and_connections_of_its_own(where, log):
+    tell(log, 1)
+    parent = log._session._open()
+    assert child_of(lambda: tell(log, 2) and log._session._open() is not parent) == 0
+    assert child_of(lambda: child_of(lambda: tell(log, 3)) == 0 and tell(log, 4)) == 0
+    assert log._session._open() is parent
+    threads = [threading.Thread(target=tell, args=(log, trial)) for trial in (5, 6)]
+    for thread in threads:
+        thread.start()
+        thread.join(20)
+    assert sorted(event.trial for event in log.events()[1:]) == [1, 2, 3, 4, 5, 6]
+
+
 # Errors of the driver
 
 
@@ -218,11 +410,11 @@ def broken_sqlite(monkeypatch: pytest.MonkeyPatch) -> Faults:
         def executemany(self, *given: Any) -> Any:
             return faults.around(super().executemany, *given)
 
-    class Connection(sqlite3.Connection):
+    class Connection(sqlite_engine.Connection):
         def cursor(self, factory: type = Cursor) -> Any:
             return super().cursor(factory)
 
-    monkeypatch.setattr(sqlite_engine.sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Connection))
+    monkeypatch.setattr(sqlite_engine.sqlite3, "connect", lambda *a, **k: connect(*a, **k | {"factory": Connection}))
     return faults
 
 

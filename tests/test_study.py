@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from dataclasses import replace
 from typing import Any
@@ -264,10 +267,25 @@ def test_failures_are_counted_and_no_values(where, films):
     [one] = study.ask()
     told = study.tell(one.trial, failed=True)
     assert (told.value, study.status().failed, study.status().told, study.best()) == (None, 1, 0, None)
-    with pytest.raises(kb.AlreadyTold, match="it failed"):
+    with pytest.raises(kb.AlreadyTold, match="a failure is stored"):
         study.tell(one.trial, 0.5)
     study.correct(one.trial, 0.4)
     assert (study.status().failed, study.status().told) == (0, 1)
+
+
+@pytest.mark.parametrize("policy", ["auto", "adaptive-tree", "oful", "lin-ts", "greedy"])
+def test_failures_before_any_value_do_not_stop_a_study(tmp_path, films, policy):
+    given = {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 50}
+    names = kb.catalogue.policy_entry(policy).settings if policy != "auto" else ()
+    kernel = kb.Linear() if policy in ("oful", "lin-ts") else None
+    settings = {name: given[name] for name in names if name in given}
+    study = kb.Study.create(tmp_path / "a.db", films, policy=policy, settings=settings, kernel=kernel)
+    rows = []
+    for _ in range(12):
+        [one] = study.ask()
+        rows.append(one.row)
+        study.tell(one.trial, failed=True)
+    assert len(set(rows)) >= 8
 
 
 @pytest.mark.parametrize("policy", ["auto", "simple-ucb", "ucb1"])
@@ -346,11 +364,12 @@ def test_constants_given_beforehand_stay(tmp_path, films):
     assert (study.status().centre, study.status().spread) == (10.0, 2.0)
 
 
-def test_equal_results_have_spread_one(tmp_path, films):
+def test_equal_results_have_the_spread_of_their_size(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films)
     for row in range(8):
         study.tell(row=row, value=7.0)
-    assert (study.status().centre, study.status().spread) == (7.0, 1.0)
+    assert (study.status().centre, study.status().spread) == (7.0, 7.0)
+    assert study.status().stop.kind == "none"
     assert np.isfinite(study.estimates()["mean"]).all()
 
 
@@ -415,6 +434,22 @@ def test_without_repeats_every_row_is_suggested_once(tmp_path, films):
         study.ask()
 
 
+@pytest.mark.parametrize(
+    "policy", ["ucb1", "bpe", "reds", "sup-kernel-ucb", "lin-ts", "cmm-ucb", "adaptive-tree", "gaussian-ts"]
+)
+def test_without_repeats_every_rule_suggests_each_row_once(tmp_path, films, policy):
+    given = {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 50}
+    settings = {name: given[name] for name in kb.catalogue.policy_entry(policy).settings if name in given}
+    kernel = kb.Linear() if policy == "lin-ts" else None
+    study = kb.Study.create(tmp_path / "a.db", films, policy=policy, settings=settings, kernel=kernel, repeats=False)
+    asked = study.ask(3)
+    for _ in range(17):
+        study.tell(asked[-1].trial, truth(films, asked[-1].row))
+        asked += study.ask()
+    assert sorted(one.row for one in asked) == list(range(20))
+    assert study.replay(asked[-1].trial).same
+
+
 def test_dear_rows_are_suggested_less_often(tmp_path, films):
     films["price"] = np.where(films.solvent == "DMF", 50.0, 1.0)
     spent = []
@@ -444,11 +479,12 @@ def test_the_theory_says_when_to_stop_if_its_constants_were_given(tmp_path, film
     stop = study.status().stop
     assert stop.kind == "theory"
     assert stop.may_stop
-    assert "With chance at least 0.9" in stop.sentence
+    assert "with chance at least 0.9 the best is" in stop.sentence
     fitted = kb.Study.create(
         tmp_path / "b.db", films, policy="whitehouse-ucb", settings={"noise_scale": 0.01, "norm_bound": 3.0}
     )
-    fitted.tell(row=0, value=1.0)
+    for row in range(5):
+        fitted.tell(row=row, value=truth(films, row))
     assert fitted.status().stop.kind == "improvement"
     assert fitted.status().claim.startswith("none here")
 
@@ -549,9 +585,27 @@ def test_a_table_of_results_is_told_all_or_nothing_and_twice_counts_once(tmp_pat
     with pytest.raises(ValueError, match="line 3"):
         study.tell_all(file)
     file.write_text(f"trial,stability\n{one.trial},0.9\n")
-    with pytest.raises(kb.AlreadyTold):
+    with pytest.raises(kb.AlreadyTold, match=r"trial 1 \(results.csv, line 2\)"):
         study.tell_all(file)
     assert study.status().told == 4
+
+
+def test_a_line_whose_trial_and_row_contradict_each_other_is_refused(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, target="stability")
+    [one] = study.ask()
+    other = (one.row + 1) % 20
+    file = tmp_path / "results.csv"
+    for line in (f"trial,row,stability\n{one.trial},{other},0.5\n", lines_of(films, one.trial, other)):
+        file.write_text(line)
+        with pytest.raises(kb.Refusal, match=rf"row {one.row} for trial 1, got row {other} \(results.csv, line 2\)"):
+            study.tell_all(file)
+    assert study.status().told == 0
+    file.write_text(lines_of(films, one.trial, one.row))
+    assert study.tell_all(file)[0].accepted
+
+
+def lines_of(films: pd.DataFrame, trial: int, row: int) -> str:
+    return f"trial,Cs,FA,solvent,stability\n{trial},{films.Cs[row]},{films.FA[row]},{films.solvent[row]},0.5\n"
 
 
 def test_dataframes_come_in_and_go_out(tmp_path, films):
@@ -663,13 +717,47 @@ def test_the_theory_is_silent_when_what_it_takes_as_given_was_changed(tmp_path, 
     for meddle in (
         lambda: study.tell(row=7, failed=True),
         lambda: study.withdraw(2),
+        lambda: study.correct(3, 0.1),
         lambda: study.change(settings=given | {"norm_bound": 1.0}),
+        lambda: study.change(delta=0.2),
     ):
         meddle()
         assert study.status().stop.kind == "improvement"
         assert "none here" in study.status().claim
         study.undo()
         assert study.status().stop.kind == "theory"
+    study.undo()
+    study.undo()
+    assert "taken back" in study.status().claim
+    assert kb.Study.open(tmp_path / "a.db").status().stop.kind == "improvement"
+
+
+def test_constants_chosen_by_results_that_were_undone_are_not_given_beforehand(tmp_path, films):
+    given = {"noise_scale": 0.01, "norm_bound": 3.0}
+    study = kb.Study.create(tmp_path / "a.db", films, policy="simple-ucb", settings=given, centre=0.5, spread=0.2)
+    study.tell(row=0, value=0.3)
+    study.undo()
+    study.change(settings={"norm_bound": 0.1})
+    study.tell(row=1, value=0.3)
+    assert "settings were changed when results were known" in study.status().claim
+
+
+def test_the_interval_is_at_the_noise_that_was_stated_and_not_at_the_ridge(tmp_path):
+    """f from the prior, results with R = 3 at ridge 1: 95 % of the intervals cover f, within four standard errors."""
+    points = np.linspace(0, 1, 12)[:, None]
+    rng = np.random.default_rng(0)
+    covariance = kb.RBF(0.2)(points, points) + 1e-9 * np.eye(12)
+    covered, runs = 0, 40
+    for run in range(runs):
+        f = rng.multivariate_normal(np.zeros(12), covariance)
+        settings = {"noise_scale": 3.0, "norm_bound": 2.0}
+        study = kb.Study.create(
+            tmp_path / f"{run}.db", points, policy="whitehouse-ucb", settings=settings, centre=0.0, spread=1.0
+        )
+        study.tell_all([{"row": i % 12, "value": float(f[i % 12] + 3 * rng.normal())} for i in range(36)])
+        table = study.estimates()
+        covered += int(((table.low < f) & (f < table.high)).to_numpy()[[0, 6]].sum())
+    assert covered / (2 * runs) > 0.95 - 4 * np.sqrt(0.95 * 0.05 / runs)
 
 
 def test_what_was_noted_with_an_ask_stays_in_the_units_of_then(tmp_path, films):
@@ -711,3 +799,208 @@ def test_a_study_of_which_any_one_event_was_lost_goes_on(tmp_path, films):
         assert len(state.results) == len({trial.number for trial in state.results})
         assert sum(state.counts.values()) == sum(trial.value is not None for trial in state.results)
         player.choose(state.last_trial + 1, list(state.pending.values()), state.counts)
+
+
+def test_few_results_are_too_few_to_stop_whatever_the_tolerance(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, tolerance=5.0)
+    for number in range(4):
+        study.tell(row=3, value=612.0 + number)
+        status = study.status()
+        assert (status.stop.may_stop, status.stop.kind) == (False, "none")
+    best = kb.Study.open(tmp_path / "a.db").best()
+    assert best is not None
+    assert best.row == 3
+    study.tell(row=3, value=610.0)
+    assert study.status().stop.kind == "improvement"
+
+
+def test_of_equal_estimates_the_measured_row_is_called_best(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    study.tell(row=13, value=612.0)
+    best = study.best()
+    assert best is not None
+    assert (best.row, best.results) == (13, 1)
+    assert best.low < 500
+
+
+def test_a_result_told_by_its_row_settles_the_pending_trial_that_no_worker_holds(where, films):
+    study = kb.Study.create(where, films, target="stability")
+    mine, theirs = study.ask()[0], study.ask(worker="w")[0]
+    assert study.tell(row=mine.row, value=0.4).trial == mine.trial
+    unasked = study.tell(row=theirs.row, value=0.5)
+    assert unasked.trial == theirs.trial + 1
+    assert study.tell(row=mine.row, value=0.6).trial == unasked.trial + 1
+    assert study.tell(theirs.trial, 0.7).accepted
+    [late] = study.ask()
+    told = study.tell_all([{**late.x, "stability": 0.3}, {**late.x, "stability": 0.2}])
+    assert [one.trial for one in told] == [late.trial, late.trial + 1]
+    assert study.status().pending == 0
+
+
+def test_rows_of_the_same_candidate_count_as_one(tmp_path):
+    table = pd.DataFrame({"a": [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]})
+    study = kb.Study.create(tmp_path / "a.db", table)
+    assert len({one.x["a"] for one in study.ask(3)}) == 3
+    once = kb.Study.create(tmp_path / "b.db", table, repeats=False)
+    for row in (1, 3):
+        once.tell(row=row, value=float(row))
+    assert once.ask()[0].x["a"] == 1.0
+    with pytest.raises(kb.Refusal, match="none left"):
+        once.ask()
+    status = once.status()
+    assert (status.measured, status.different, status.rows) == (2, 3, 6)
+    best = once.best()
+    assert best is not None
+    assert (best.row, best.results) == (3, 1)
+
+
+def test_a_policy_may_be_spelled_with_its_settings_and_keeps_those_it_shares(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, policy="simple-bernoulli:p=0.25,noise_scale=0.1,norm_bound=2")
+    assert study.settings["settings"] == {"p": 0.25, "noise_scale": 0.1, "norm_bound": 2}
+    study.change(settings={"p": 0.5})
+    assert study.settings["settings"] == {"p": 0.5, "noise_scale": 0.1, "norm_bound": 2}
+    study.change(policy="whitehouse-ucb")
+    assert study.settings["settings"] == {"noise_scale": 0.1, "norm_bound": 2}
+    study.change(policy="auto:width=theory")
+    assert study.settings["settings"] == {"width": "theory"}
+    assert study.settings["kernel"] is None
+
+
+def test_the_regret_of_the_theorem_is_not_claimed_when_others_had_a_say(tmp_path, films):
+    films["price"] = 1.0 + films.Cs
+    given = {"policy": "simple-ucb", "centre": 0.5, "spread": 0.2, "settings": {"noise_scale": 0.1, "norm_bound": 2.0}}
+    for name, more in (("plain", {}), ("cost", {"cost": "price"}), ("once", {"repeats": False})):
+        study = kb.Study.create(tmp_path / f"{name}.db", films, columns=["Cs", "FA"], **given, **more)
+        play(study, films, 3)
+        assert study.status().claim.startswith("none here") == (name != "plain")
+    study = kb.Study.open(tmp_path / "plain.db")
+    study.ask(2)
+    assert "while others were pending" in study.status().claim
+    other = kb.Study.create(tmp_path / "other.db", films, columns=["Cs", "FA"], **given)
+    other.tell(row=3, value=0.4)
+    assert "nobody asked for" in other.status().claim
+
+
+def test_a_trial_may_be_corrected_to_a_failure(where, films):
+    study = kb.Study.create(where, films)
+    study.tell(row=3, value=0.4)
+    study.correct(1, failed=True)
+    assert (study.status().told, study.status().failed, study.best()) == (0, 1, None)
+    study.undo()
+    assert study.status().told == 1
+
+
+def test_why_speaks_of_costs_where_they_decide(tmp_path, films):
+    films["price"] = np.where(films.Cs > 0.4, 9.0, 1.0)
+    study = kb.Study.create(tmp_path / "a.db", films, cost="price", columns=["Cs", "FA"])
+    play(study, films, 8)
+    [one] = study.ask()
+    assert f"at cost {one.note['cost']:.3g} is the most for its cost" in one.why
+
+
+def test_twins_share_the_chance_of_their_candidate(tmp_path):
+    chances = []
+    for name, copies in (("one", 1), ("two", 2)):
+        study = kb.Study.create(tmp_path / f"{name}.db", np.repeat(np.linspace(0, 1, 6), copies)[:, None])
+        for number in range(12):
+            study.tell(row=copies * (number % 6), value=-((number % 6 - 3) ** 2) + 0.1 * np.cos(number))
+        best = study.best()
+        assert best is not None
+        chances.append((best.row // copies, best.probability))
+    assert chances[0][0] == chances[1][0]
+    assert chances[1][1] == pytest.approx(chances[0][1], abs=0.06)
+
+
+def test_a_row_offered_again_keeps_the_numbers_it_was_first_offered_with(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, lease=SHORT)
+    for row in range(2):
+        study.tell(row=row, value=1000.0 + row)
+    [one] = study.ask()
+    for row in range(2, 6):
+        study.tell(row=row, value=5000.0 * row)
+    time.sleep(1.5 * SHORT)
+    [again] = study.ask(lease=60.0)
+    assert again.again == one.trial
+    assert again.note == one.note
+
+
+def test_a_changed_lease_counts_from_the_next_ask_of_anybody(where, films):
+    study, other = kb.Study.create(where, films), kb.Study.open(where)
+    study.change(lease=60.0)
+    [one] = other.ask()
+    assert one.until - other.history()[-1].at == 60.0
+
+
+def test_a_child_process_goes_on_while_threads_of_its_parent_are_at_work(where, films):
+    study = kb.Study.create(where, films)
+    done = threading.Event()
+
+    def busy() -> None:
+        while not done.is_set():
+            [one] = study.ask()
+            study.tell(one.trial, 0.5)
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    children = []
+    for _ in range(6):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            study.tell(row=3, value=0.25)
+            os._exit(0)
+        children.append(child)
+    codes = [os.waitpid(child, 0)[1] for child in children]
+    done.set()
+    thread.join()
+    assert codes == [0] * 6
+    assert (study.to_dataframe().value == 0.25).sum() == 6
+    assert all(finding.ok for finding in study.doctor() if finding.what in ("state", "replay"))
+
+
+def test_threads_that_share_a_study_get_whole_answers(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    wrong: list[str] = []
+
+    def work(number: int) -> None:
+        for _ in range(6):
+            [one] = study.ask()
+            study.tell(one.trial, truth(films, one.row))
+            wrong.extend(f.sentence for f in study.doctor() if f.what in ("state", "replay") and not f.ok)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert study.status().told == 24
+
+
+def test_undo_with_given_constants_rebuilds_the_posterior(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films, centre=0.0, spread=1.0)
+    for row in range(5):
+        study.tell(row=row, value=truth(films, row))
+    study.estimates()
+    study.undo()
+    assert study.estimates().equals(kb.Study.open(tmp_path / "a.db").estimates())
+
+
+def test_a_fold_that_is_interrupted_is_made_anew(tmp_path, films, monkeypatch):
+    study, other = kb.Study.create(tmp_path / "a.db", films), kb.Study.open(tmp_path / "a.db")
+    for row in range(4):
+        study.tell(row=row, value=truth(films, row))
+    told, calls = State._told, []
+
+    def interrupted(state: State, event: Any) -> None:
+        calls.append(event)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        told(state, event)
+
+    monkeypatch.setattr(State, "_told", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        other.status()
+    monkeypatch.undo()
+    assert other.estimates().equals(study.estimates())
+    assert other.status().told == 4

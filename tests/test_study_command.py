@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import warnings
@@ -22,9 +23,8 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelbandits as kb
-from kernelbandits.apps import studying
 from kernelbandits.apps.cli import app, exit_code
-from kernelbandits.apps.studying import pages, wording
+from kernelbandits.apps.studying import asking, keeping, looking, making, pages, releasing, telling, wording
 from kernelbandits.apps.studying.arguments import duration, names
 from kernelbandits.apps.studying.door import plain, typed
 from kernelbandits.study.values import Waiting
@@ -42,7 +42,7 @@ FILMS = """Cs;FA;MA;T (°C);solvent;hours;safe;stability
 COLUMNS = "Cs,FA,MA,T (°C),solvent"
 COMMANDS = [
     "create", "ask", "tell", "status", "estimates", "explain", "plot", "history", "export", "correct", "withdraw",
-    "release", "undo", "change", "replay", "doctor", "backup", "salvage",
+    "release", "undo", "change", "replay", "list", "doctor", "backup", "salvage",
 ]  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def test_the_overview_shows_all_commands_and_the_exit_codes():
 
 
 def examples() -> list[str]:
-    modules = (studying.making, studying.asking, studying.telling, studying.looking, studying.keeping)
+    modules = (making, asking, telling, releasing, looking, keeping)
     texts = [
         text for module in modules for name, text in vars(module).items() if name.isupper() and isinstance(text, str)
     ]
@@ -231,7 +231,7 @@ def test_reasons_of_a_batch_are_said_once_each(told):
 def test_status_reads_like_a_short_report(told):
     text = " ".join(said("status", told).split())
     assert "maximize stability, 8 candidates" in text
-    assert "progress 5 results on 5 of 8 candidates, 1 pending, 1 failed, 1 not allowed" in text
+    assert "progress 5 results and 1 failure on 5 of 8 candidates, 1 pending, 1 not allowed" in text
     assert re.search(r"likely best row \d \(Cs .*\): [-0-9.]+, 95 % interval \[.*\]; the best with probability", text)
     assert "may I stop? Stopping with row" in text
     assert re.search(r"units the policy sees \(stability - [0-9.]+\) / ", text)
@@ -249,7 +249,7 @@ def test_status_of_a_new_study_says_that_nothing_is_known(place):
 
 def test_those_who_wait_are_shown_the_longest_first_and_not_all_of_them():
     found = [Waiting(n, 0, {"x": 1.0}, None, 100.0 * n, n > 19) for n in range(1, 21)]
-    (lines,) = (text.splitlines() for text in pages.waiting(found).values())
+    (lines,) = (text.splitlines() for text in pages.waiting(found, lambda row: {}).values())
     assert lines[0] == "trial 20, row 0 (x 1): asked 33 minutes ago; its time is up, the next asker may be offered it"
     assert lines[1] == "trial 19, row 0 (x 1): asked 32 minutes ago"
     assert lines[-1] == "… 8 more"
@@ -408,9 +408,7 @@ def test_what_was_noticed_in_the_file_is_said_on_standard_error_and_not_with_qui
     assert all(line.startswith("note: ") for line in loud.err.splitlines())
     assert "b" in loud.err
     assert (loud.code, quiet.code, quiet.err) == (0, 0, "")
-    assert "note: " in study("status", films.with_name("a.db")).err
-    assert study("status", films.with_name("a.db"), "-q").err == ""
-    found = study("status", films.with_name("a.db"), "--format", "json")
+    found = study("create", films.with_name("c.db"), "--candidates", films, "-q", "--format", "json")
     assert (found.err, len(found.document["notices"]) > 0) == ("", True)
 
 
@@ -538,7 +536,7 @@ def test_numbers_have_the_decimals_they_deserve(value, size, text):
 
 
 @pytest.mark.parametrize(
-    ("chance", "text"), [(0, "0 %"), (0.001, "< 1 %"), (0.61, "61 %"), (0.999, "> 99 %"), (1, "100 %")]
+    ("chance", "text"), [(0, "< 1 %"), (0.001, "< 1 %"), (0.61, "61 %"), (0.999, "> 99 %"), (1, "> 99 %")]
 )
 def test_chances_are_never_rounded_to_certainty(chance, text):
     assert wording.percent(chance) == text
@@ -557,10 +555,10 @@ def test_passwords_are_masked(text, shown):
 
 
 def test_a_place_is_printed_as_it_was_typed_unless_it_holds_a_password():
-    shown = "postgresql://ann:***@lab/db?study=films"
-    assert typed("postgresql://ann:secret@lab/db", shown) == shown
-    assert typed("postgresql://ann@lab/db", shown) == "postgresql://ann@lab/db"
-    assert typed("env:FILMS", shown) == "env:FILMS"
+    assert typed("postgresql://ann:secret@lab/db") == "PLACE"
+    assert typed("postgresql://lab/db?user=ann&password=secret") == "PLACE"
+    assert typed("postgresql://ann@lab/db") == "postgresql://ann@lab/db"
+    assert typed("env:FILMS") == "env:FILMS"
 
 
 def test_numbers_that_json_has_not_are_null():
@@ -580,3 +578,160 @@ def test_commands_that_only_look_open_the_study_for_reading(told, words, monkeyp
 
 def test_names_of_columns_may_hold_commas_in_quotation_marks():
     assert names("--columns", 'Cs, "T, °C",MA') == ["Cs", "T, °C", "MA"]
+
+
+NAMED = "film,Cs,FA,hours,y\nA1,0,1,2,\nA2,0.5,0.5,3.5,\nA3,0.25,0.5,3,\nA4,0.25,0.5,4,\n"
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Path:
+    """A study of three different candidates in four rows, with labels and costs."""
+    place = tmp_path / "named.db"
+    (tmp_path / "named.csv").write_text(NAMED)
+    said("create", place, "--candidates", tmp_path / "named.csv", "--target", "y", "--cost", "hours", "-q")
+    return place
+
+
+def test_what_the_table_calls_a_row_stands_right_after_it_and_its_cost_at_the_end(named):
+    asked = document("ask", named, "--n", 2)
+    lines = said("ask", named).splitlines()
+    assert re.fullmatch(r"trial +row +film +Cs +FA +hours *", lines[0])
+    cells = {row: line.split(",") for row, line in enumerate(NAMED.splitlines()[1:])}
+    trial, row, film, *_, hours = lines[2].split()
+    assert (trial, film, hours) == ("3", cells[int(row)][0], cells[int(row)][3])
+    assert all(one["label"] == {"film": cells[one["row"]][0]} for one in asked)
+    said("tell", named, 1, "0.5")
+    label = f"row {asked[0]['row']} (film {cells[asked[0]['row']][0]}, Cs "
+    text = " ".join(said("status", named).split())
+    assert f"likely best {label}" in text
+    assert f"trial 2, row {asked[1]['row']} (film {cells[asked[1]['row']][0]}, Cs " in text
+    assert re.match(r"row +film +Cs +FA +results", said("estimates", named))
+    assert list(document("estimates", named)[0])[:3] == ["row", "film", "Cs"]
+    assert document("estimates", named)[0]["film"] == cells[document("estimates", named)[0]["row"]][0]
+
+
+def test_status_counts_failures_and_different_candidates(named):
+    for row in (0, 0, 2, 3):
+        said("tell", named, "--row", row, "0.5", "--key", f"k{row}{os.urandom(4).hex()}")
+    said("tell", named, "--row", 1, "--failed")
+    text = " ".join(said("status", named).split())
+    assert "maximize y, 3 different candidates (4 rows)" in text
+    assert "progress 4 results and 1 failure on 2 of 3 different candidates (4 rows), 0 pending" in text
+
+
+def test_asking_for_more_rows_than_are_free_is_said(named):
+    assert study("ask", named, "--n", 3, "--worker", "a").err == ""
+    said("release", named, "--all")
+    done = study("ask", named, "--n", 5)
+    note = "note: 5 rows were asked for and only 3 different candidates could be offered, so that rows come twice\n"
+    assert (done.code, done.err) == (0, note)
+    assert study("ask", named, "--n", 5, "-q").err == ""
+
+
+def test_several_trials_are_released_at_once(shelf, tmp_path):
+    place = Path(shutil.copy(shelf / "many.db", tmp_path))
+    assert document("release", place, 1)["trial"] == 1
+    assert [event["trial"] for event in document("release", place, 2, 4)] == [2, 4]
+    assert [event["trial"] for event in document("release", place, "3-5", "7-7")] == [3, 5, 7]
+    assert [event["kind"] for event in document("release", place, "8-8", "9")] == ["released"] * 2
+    (asked,) = document("ask", place, "--worker", "anna")
+    (mine,) = document("release", place, "--all", "--worker", "anna")
+    assert mine["trial"] == asked["trial"]
+    assert said("release", place, "--all", "--worker", "anna") == "Nothing is pending, nothing was given back.\n"
+    left = [one["trial"] for one in document("status", place)["waiting"]]
+    assert left == [6, *range(10, 20)]
+    assert said("release", place, "10-19") == f"10 trials are given back ({', '.join(map(str, range(10, 20)))}).\n"
+    assert [event["trial"] for event in document("release", place, "--all")] == [6]
+    assert document("release", place, "--all") == []
+
+
+def test_several_events_are_undone_at_once_the_last_first(told):
+    said("tell", told, 7, "0.4")
+    said("correct", told, 7, "0.5")
+    found = document("undo", told, "--n", 2)
+    assert [event["body"]["kind"] for event in found] == ["corrected", "told"]
+    assert [event["body"]["kind"] for event in document("undo", told, "--n", 1)] == ["asked"]
+    done = study("undo", told, "--n", 99, "--format", "json")
+    assert (done.code, len(json.loads(done.out))) == (1, 6)
+    assert done.err.startswith("error: undo needs something that can be undone")
+
+
+def test_a_result_is_corrected_to_a_failure_and_back(told):
+    event = document("correct", told, 1, "--failed", "--reason", "wrong film")
+    assert (event["kind"], event["value"]) == ("corrected", None)
+    assert document("status", told)["failed"] == 2
+    assert said("correct", told, 1, "--failed").startswith("Trial 1: failed from now on (event ")
+    said("correct", told, 1, "0.25")
+    assert document("status", told)["failed"] == 1
+
+
+def test_plot_marks_a_trial_and_says_that_it_replaced_a_file(told):
+    figure = told.with_name("films.svg")
+    assert document("plot", told, figure, "--what", "posterior", "--trial", 7)["replaced"] is False
+    marked = figure.read_text()
+    assert said("plot", told, figure, "--what", "posterior") == f"Written to {figure}, replaced\n"
+    assert figure.read_text() != marked
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("plot", "all, progress (results as they came), regret (with --truth), posterior (estimates) or weights"),
+     ("create", "(index - best estimate) / cost"),
+     ("undo", "told, failed, corrected, withdrawn, settings (a change), and asked while the trial is pending"),
+     ("ask", "A file, postgresql://user@host/db?study=name, or env:NAME.")],
+)  # fmt: skip
+def test_the_help_says_what_there_is(name, text):
+    shown = CliRunner().invoke(app, ["study", name, "--help"], env={"COLUMNS": "400"}).output
+    assert text in " ".join(shown.split())
+    assert "list of processes" not in shown
+    assert "list of processes" in " ".join(CliRunner().invoke(app, ["study", "--help"]).output.split())
+
+
+def test_the_studies_of_a_database_are_listed_and_a_file_has_one(where, films):
+    said("create", where, "--candidates", films, "--columns", "Cs,FA", "-q")
+    said("ask", where)
+    name = where.rpartition("study=")[2]
+    (one,) = (found for found in document("list", where) if found["name"] == name)
+    assert (one["rows"], one["events"]) == (8, 2)
+    assert one["since"] == document("history", where)[0]["at"]
+    assert re.search(rf"{re.escape(name)} +8 +2 +20\d\d-", said("list", where))
+    assert len(document("list", where)) == 1 or where.startswith("postgresql")
+
+
+def test_a_study_in_a_database_is_called_by_its_name_and_a_missing_one_names_the_others(postgres, films):
+    place = f"{postgres}&study=tune"
+    assert said("create", place, "--candidates", films, "--columns", "Cs,FA", "-q").startswith(
+        "Study tune: 8 candidates"
+    )
+    assert said("status", place).startswith("tune: maximize value, 8 candidates")
+    done = study("status", postgres)
+    assert done.code == 74
+    assert re.search(r"there is no study .*; there are: .*", done.err)
+    assert "tune" in [one["name"] for one in document("list", postgres)]
+
+
+def test_a_command_to_type_has_no_masked_password_in_it(postgres, films, monkeypatch):
+    place = f"{postgres}&study=secret&password=geheim"
+    text = said("create", place, "--candidates", films, "--columns", "Cs,FA", "-q") + said("ask", place)
+    assert "kernelbandits study ask PLACE\n" in text
+    assert "kernelbandits study tell PLACE 1 VALUE" in text
+    assert "***" not in text + said("status", place)
+    monkeypatch.setenv("TUNE", place)
+    assert "kernelbandits study ask env:TUNE " in said("status", "env:TUNE")
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [("postgresql://ann@/db?host=%2Ftmp%2Fpg&study=tune", "tune"), ("films.db", "films.db"), ("a?study=b", "a?study=b"),
+     ("postgresql://ann@h/db?study=tune&host=x", "tune")],
+)  # fmt: skip
+def test_a_study_is_called_by_its_name_or_its_file(place, text):
+    assert wording.title(place) == text
+
+
+def test_the_doctor_reports_how_writers_write(place):
+    from kernelbandits.storage.engines.sqlite import SOUND_WAL
+
+    sound = sqlite3.sqlite_version_info >= SOUND_WAL
+    (journal,) = (one["sentence"] for one in document("doctor", place) if one["what"] == "journal")
+    assert journal == f"journal mode {'wal, synchronous 2' if sound else 'delete, synchronous 3'}"

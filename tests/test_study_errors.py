@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 import kernelbandits as kb
 from kernelbandits import storage
@@ -78,7 +80,8 @@ def program(code: str, *arguments: str, **options: Any) -> subprocess.Popen[str]
 )
 def test_a_value_that_is_no_plain_number_is_refused_and_the_trial_stays_pending(folder, value):
     text = one_sentence(study("tell", "films.db", "1", value), 2)
-    assert text == f"tell needs a number of size at most 1e+150 with a decimal point as VALUE, got {value!r}"
+    hint = " (write 1.5)" if value == "1,5" else ""
+    assert text == f"tell needs a number of size at most 1e+150 with a decimal point as VALUE, got {value!r}{hint}"
     assert study("correct", "films.db", "1", value).err == f"error: {text.replace('tell', 'correct', 1)}\n"
     found = document("status", "films.db")
     assert (found["told"], found["pending"], found["events"]) == (0, 1, 2)
@@ -136,8 +139,8 @@ def test_a_lease_is_a_duration(folder, text):
         (("correct", "films.db", "1", "2"), 1, "correct needs a trial with a result, got trial 1, which is pending"),
         (("withdraw", "films.db", "7"), 1, "withdraw needs a trial with a result, got trial 7, there is none"),
         (("release", "films.db", "7"), 1, "release needs a trial that is pending, got trial 7"),
-        (("explain", "films.db", "7"), 1, "got trial 7, that there is not"),
-        (("replay", "films.db", "--at", "7"), 1, "got trial 7, that there is not"),
+        (("explain", "films.db", "7"), 1, "got trial 7, and there is none"),
+        (("replay", "films.db", "--at", "7"), 1, "got trial 7, and there is none"),
         (("change", "films.db"), 2, "change needs at least one setting, such as --policy or --lease, got 'none'"),
         (("change", "films.db", "--policy", "nope"), 2, "--policy needs auto or one of generic-gp, "),
         (("change", "films.db", "--delta", "2"), 2, "Study needs delta in (0, 1), got 2.0"),
@@ -206,6 +209,63 @@ def test_what_the_parser_refuses_has_exit_code_two_and_nothing_on_standard_outpu
     assert (done.out == "") == bool(words)
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [(("ask",), "study ask needs PLACE, got none (see kernelbandits study ask --help)"),
+     (("frobnicate",), ", salvage, got 'frobnicate' (see kernelbandits study --help)"),
+     (("ask", "films.db", "--format", "yaml"), "--format needs one of text, json, got 'yaml' (see kernelbandits study"),
+     (("ask", "films.db", "--n", "x"), "--n needs a whole number, got 'x' (see kernelbandits study ask --help)"),
+     (("ask", "films.db", "--n"), "--n needs a value, got none (see kernelbandits study ask --help)"),
+     (("ask", "films.db", "--loud"), "study ask needs options that it has, got --loud (see kernelbandits study ask"),
+     (("--loud",), "study needs options that it has, got --loud (see kernelbandits study --help)"),
+     (("ask", "films.db", "--quiet=yes"), "--quiet needs no value, got one"),
+     (("change", "films.db", "--delta", "much"), "--delta needs a number, got 'much'"),
+     (("status", "films.db", "20", "21"), "study status needs no further arguments, got 20 21"),
+     (("history", "films.db", "--limit", "0"), "--limit needs a number "),
+     (("replay", "films.db"), "study replay needs --at, got none"),
+     (("status", "films.db", "postgresql://a:geheim@h/d"), "got postgresql://a:***@h/d")],
+)  # fmt: skip
+def test_what_the_parser_refuses_is_one_sentence_with_what_is_needed_and_what_came(folder, words, text):
+    assert text in one_sentence(study(*words), 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [(("release", "films.db"), 2, "release needs trials or --all, got 'neither'"),
+     (("release", "films.db", "1", "--all"), 2, "release needs trials or --all, got 'both'"),
+     (("release", "films.db", "1", "--worker", "a"), 2, "release needs --worker only with --all, got 'a'"),
+     (("release", "films.db", "1", "7"), 1, "release needs trials that are pending, got trial 7; nothing was released"),
+     (("release", "films.db", "5-9"), 1, "release needs trials that are pending, got trial 5; nothing was released"),
+     (("release", "films.db", "9-5"), 2, "the end of 9-5 needs a whole number from 9 on, got '5'"),
+     (("release", "films.db", "1-"), 2, "the end of 1- needs a whole number from 1 on, got ''"),
+     (("release", "films.db", "a-5"), 2, "TRIAL needs a whole number from 1 on, got 'a'"),
+     (("undo", "films.db", "--n", "0"), 2, "--n needs a number "),
+     (("correct", "films.db", "1"), 2, "correct needs TRIAL VALUE or TRIAL --failed, got 'neither'"),
+     (("correct", "films.db", "1", "2", "--failed"), 2, "correct needs TRIAL VALUE or TRIAL --failed, got 'both'"),
+     (("tell", "films.db", "1", "-812,5"), 2, "got '-812,5' (write -812.5)"),
+     (("status", "films.csv"), 74, "films.csv is not a study and not an SQLite file at all"),
+     (("list", "films.csv"), 74, "films.csv is not a study and not an SQLite file at all"),
+     (("list", "none.db"), 74, "there is no study none.db")],
+)  # fmt: skip
+def test_what_is_refused_of_newer_forms_is_said_in_one_sentence_and_changes_nothing(folder, words, code, text):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    said_of = one_sentence(study(*words), code)
+    assert text in said_of
+    assert "salvage" not in said_of
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("text", ["1,5,2", "a,b", "1.000,5", "1,5e", ","])
+def test_only_a_number_with_one_decimal_comma_is_written_anew(folder, text):
+    assert one_sentence(study("tell", "films.db", "1", text), 2).endswith(f", got {text!r}")
+
+
+def test_a_study_whose_first_page_is_overwritten_is_pointed_to_salvage(folder):
+    content = Path("films.db").read_bytes()
+    Path("films.db").write_bytes(b"\0\1" * 50 + content[100:])
+    assert "kernelbandits study salvage films.db" in one_sentence(study("status", "films.db"), 74)
+
+
 def test_a_study_is_created_once(folder):
     before = Path("films.db").read_bytes()
     text = one_sentence(study("create", "films.db", "--candidates", "films.csv", "--target", "stability"), 1)
@@ -267,6 +327,19 @@ def test_a_damaged_study_is_never_read_and_the_way_out_is_named(folder, statemen
     assert done.code == 74
     assert not all(finding["ok"] for finding in json.loads(done.out))
     assert done.err.endswith("need care\n")
+
+
+def test_a_damaged_study_is_listed_by_its_name_and_the_others_in_full(postgres, folder):
+    engine = sa.create_engine(postgres.replace("postgresql", "postgresql+psycopg", 1))
+    for name in ("broken_one", "sound_one"):
+        said("create", f"{postgres}&study={name}", "--candidates", "films.csv", "--target", "stability", "-q")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM broken_one.head; CREATE SCHEMA sound_one_v0_backup")
+        for table in storage.tables.NAMES:
+            connection.exec_driver_sql(f"CREATE TABLE sound_one_v0_backup.{table} AS TABLE sound_one.{table}")
+    found = {one["name"]: one["rows"] for one in document("list", postgres)}
+    assert (found["broken_one"], found["sound_one"], "sound_one_v0_backup" in found) == (None, 4, False)
+    assert re.search(r"broken_one +– +– +damaged", said("list", postgres))
 
 
 def test_what_is_intact_is_salvaged(folder):

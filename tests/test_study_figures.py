@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from itertools import combinations
 from pathlib import Path
@@ -21,8 +22,9 @@ from kernelbandits.report.studies import KINDS, draw_study
 from kernelbandits.report.studies import drawing as drawing_module
 from kernelbandits.report.studies.drawing import chosen
 from kernelbandits.report.studies.lines import groups
-from kernelbandits.report.studies.maps import in_words, principal
+from kernelbandits.report.studies.maps import in_words, principal, says_much
 from kernelbandits.report.studies.pages import estimate, study_page
+from kernelbandits.report.studies.ranked import label_of
 from kernelbandits.report.studies.rounds import best_average, gaps
 from kernelbandits.report.studies.sheets import Drawing, alone, blank, brief
 from kernelbandits.report.studies.truth import truth_of
@@ -41,6 +43,7 @@ MIXED = pd.DataFrame(
 SIMPLEX = pd.DataFrame(
     [(a / 4, b / 4, 1 - (a + b) / 4) for a in range(5) for b in range(5 - a)], columns=["Cs", "FA", "MA"]
 )
+CLOUD = pd.DataFrame(np.random.default_rng(0).random((60, 8)), columns=list("abcdefgh"))
 EVIL = "<img src=x onerror=alert(1)> & $x_1$ \"quoted\" 'too' " + "and very long " * 6
 SCRIPT = "--></svg><script>alert(2)</script> (mol · L⁻¹)"
 RULE = {"policy": "simple-bernoulli", "settings": {"noise_scale": 0.5, "norm_bound": 2.0}}
@@ -444,9 +447,10 @@ def test_all_is_all_that_applies(made):
         (MIXED.drop(columns="p").drop_duplicates(), ["Posterior"]),
         (MIXED, ["Posterior by column", "Posterior at fixed categories"]),
         (SIMPLEX, ["Posterior by column", "Posterior by principal components"]),
+        (CLOUD, ["Posterior by column"]),
         (LINE[:1], []),
     ],
-    ids=["1-d", "2-d", "two categories", "one category", "number and category", "mixed", "3-d", "one candidate"],
+    ids=["1-d", "2-d", "two categories", "one category", "number and category", "mixed", "3-d", "8-d", "one candidate"],
 )
 def test_the_posterior_is_drawn_as_the_columns_allow(made, table, expected):
     study = made(table.reset_index(drop=True), [(0, 1.0)], asks=1)
@@ -480,6 +484,54 @@ def test_components_are_named_by_their_loadings_and_their_share(made):
     assert {"component 1 (50 % of the variance)", "component 2 (50 % of the variance)"} <= {text for text, *_ in boxes}
 
 
+def test_a_map_on_which_most_candidates_coincide_is_left_out(made):
+    cells = [(a, b, float(c)) for a in (0.0, 9.0) for b in (0.0, 9.0) for c in range(12)]
+    block = pd.DataFrame(cells, columns=["a", "b", "c"])
+    assert says_much(view_of(made(block.assign(a=block.a + block.c), [(0, 1.0)])))
+    outlier = block.assign(c=block.c.where(block.c > 0, -1e9))
+    assert not says_much(view_of(made(outlier, [(0, 1.0)], name="outlier")))
+
+
+def test_rows_are_called_by_their_labels(made, tmp_path):
+    names = [f"Probe {row:03d}" for row in range(1, 16)]
+    table = LINE.assign(**{"Nr.": range(1, 16), "sample": names})
+    study = made(table, [(4, 2.0), (5, 1.0)], asks=1)
+    view = view_of(study)
+    best, waiting = study.status().best, study.status().waiting[0]
+    assert label_of(view, 4) == "Nr. 5, Probe 005, row 4 (37.143)"
+    text = Page(draw_study(study, tmp_path / "films.html")).text
+    assert f"Nr. {best.row + 1}, {names[best.row]}, row {best.row} (T (°C) = " in text
+    assert f"trial 3, Nr. {waiting.row + 1}, {names[waiting.row]}, row {waiting.row} with anna" in text
+    markup = study_page(view, [])
+    assert markup.count('<th class="text">Nr.</th><th class="text">sample</th>') == 2
+    assert '<td>1</td><td>4</td><td class="text">5</td><td class="text">Probe 005</td>' in markup
+    assert '<td class="text">told</td><td>2</td>' in markup
+    assert_readable(chosen(view, "all"))
+
+
+def test_long_labels_leave_room_for_the_row(made):
+    table = LINE.assign(sample=[f"a sample with a very long name, number {row}" for row in range(15)])
+    view = view_of(made(table, [(4, 2.0)]))
+    assert label_of(view, 4) == "a sample with a ver…, row 4 (37.143)"
+    assert_readable(chosen(view, "posterior"))
+
+
+def test_the_page_says_as_of_when_it_is_by_the_newest_event(made, tmp_path):
+    study = made(LINE, [(0, 1.0)])
+    study.withdraw(1)
+    newest = datetime.fromtimestamp(study.history()[-1].at, UTC)
+    assert f"As of {newest:%Y-%m-%d %H:%M:%S} UTC. A table of" in Page(draw_study(study, tmp_path / "films.html")).text
+
+
+@pytest.mark.parametrize(("asks", "ending"), [(20, ""), (23, "; ... and 3 more")])
+def test_a_long_list_of_pending_trials_says_how_many_more(made, asks, ending):
+    table = pd.DataFrame({"a": np.arange(30.0)})
+    text = study_page(view_of(made(table, asks=asks)), [])
+    line = re.search('<td class="text">pending</td><td class="text">(.*?)</td>', text)[1]
+    assert line.count("trial ") == 20
+    assert line.endswith(f"with anna{ending}")
+
+
 LONG = {name: f"{name} {EVIL}" for name in (*GRID, *SIMPLEX, *MIXED, *SOLVENTS)}
 STATES = {
     "nothing": ((), 0),
@@ -504,7 +556,9 @@ TABLES = {
 def test_no_label_lies_on_another_or_leaves_the_figure(made, table):
     results, asks = STATES["some"]
     last = len(TABLES[table]) - 1
-    study = made(TABLES[table], [(min(row, last), value) for row, value in results], asks, target=EVIL, **RULE)
+    study = made(
+        TABLES[table], [(min(row, last), value) for row, value in results], asks, target=f"gain {EVIL}", **RULE
+    )
     assert_readable(chosen(view_of(study, truth=np.arange(last + 1)), "all"))
 
 

@@ -52,7 +52,8 @@ def played(where: Any, cloud: np.ndarray, name: str, reopen: bool) -> list[tuple
         if reopen and step % 4 == 1:
             study = kb.Study.open(where)
         if step == 4:
-            study.tell(row=3, value=0.4)
+            settled = study.tell(row=3, value=0.4).trial
+            open_trials = deque(pair for pair in open_trials if pair[0] != settled)
         if step == 7:
             study.correct(told_trial(study), 0.2)
         if step == 9:
@@ -143,7 +144,19 @@ def test_asks_and_results_whose_acknowledgement_was_lost_count_once(where, cloud
     assert [one.trial for one in asked] == [1, 2, 3]
     study.tell(2, 0.5)
     study.tell(row=4, value=0.25)
-    study.tell_all([{"row": 5, "value": 0.1}, {"row": 5, "value": 0.1}])
+    told = study.tell_all([{"row": 5, "value": 0.1}, {"row": 5, "value": 0.1}])
+    assert [one.accepted for one in told] == [True, True]
+    mine = study.ask(1, worker="w")
+    assert [one.trial for one in study.ask(3, worker="w")] == [mine[0].trial, mine[0].trial + 1, mine[0].trial + 2]
     frame = kb.Study.open(where).to_dataframe()
-    assert frame.state.tolist() == ["pending", "told", "pending", "told", "told", "told"]
+    assert frame.state.tolist().count("told") == 4
+    assert len(frame) == 9
+    study.correct(2, 0.6)
+    study.withdraw(2)
+    study.undo()
+    study.release(mine[0].trial)
+    study.change(tolerance=0.5)
+    kinds = [event.kind for event in study.history()]
+    assert [kinds.count(kind) for kind in ("corrected", "withdrawn", "undone", "released")] == [1, 1, 1, 1]
+    assert sum(event.kind == "settings" and "auto" not in event.body for event in study.history()) == 1
     assert len(study.history()) == len(kb.Study.open(where).history())

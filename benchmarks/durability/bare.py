@@ -1,4 +1,4 @@
-"""The protocol without a model: an ask takes the next row in turn, a tell is compare-and-set on the log."""
+"""The protocol without a model: an ask takes the next row in turn, and a tell is written without a look at others."""
 
 from __future__ import annotations
 

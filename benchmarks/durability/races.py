@@ -14,6 +14,7 @@ from benchmarks.durability.films import Table
 from benchmarks.durability.judge import RESULTS, twice
 from benchmarks.durability.nursery import Nursery, until
 from benchmarks.durability.tasks import Gate
+from kernelbandits.storage import Log
 from kernelbandits.study import Study
 
 PER_STUDY = 1000
@@ -48,12 +49,13 @@ def run(
 
 
 def raced(nursery: Nursery, place: str, table: Table, folder: Path, races: int, seed: int, task: str = TASK) -> Outcome:
-    with Study.create(place, np.array(table.cells), **table.settings) as study:
-        gate = Gate.build(folder / "gate", 2)
-        sides = [str(folder / f"side {side}") for side in (0, 1)]
-        given = {"place": place, "barrier": gate, "races": races, "seed": seed}
-        together(nursery, [nursery.start(task, side=side, out=out, **given) for side, out in enumerate(sides)])
-        return compared(study.history(), *(records.read(out) for out in sides))
+    Study.create(place, np.array(table.cells), **table.settings).close()
+    gate = Gate.build(folder / "gate", 2)
+    sides = [str(folder / f"side {side}") for side in (0, 1)]
+    given = {"place": place, "barrier": gate, "races": races, "seed": seed}
+    together(nursery, [nursery.start(task, side=side, out=out, **given) for side, out in enumerate(sides)])
+    with Log.open(place) as log:
+        return compared(log.events(), *(records.read(out) for out in sides))
 
 
 def together(nursery: Nursery, pids: list[int], seconds: float = 3600.0) -> None:

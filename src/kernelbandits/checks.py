@@ -155,6 +155,6 @@ def reward(value: Any) -> float:
         )
         value = as_float(value)
     if not -LARGEST_REWARD <= value <= LARGEST_REWARD:
-        hint = "a measurement that failed is not told (kb.Auto has fail(choice))"
+        hint = "a measurement that failed has none (failed=True in a study, fail(choice) with kb.Auto)"
         raise ValueError(f"tell needs a finite reward of size at most {LARGEST_REWARD:g}, got {value}; {hint}")
     return value  # type: ignore[no-any-return]

@@ -15,6 +15,7 @@ import typer
 from kernelbandits import __version__, checks
 from kernelbandits.apps import checking, designing, listing, progress, screen, studying, theory
 from kernelbandits.apps.options import Form, Format, Quiet
+from kernelbandits.apps.parsing import Commands
 from kernelbandits.apps.studying.wording import masked
 from kernelbandits.catalogue import POLICIES
 
@@ -41,6 +42,7 @@ Examples:
 """
 
 app = typer.Typer(
+    cls=Commands,
     help=APP_HELP,
     rich_markup_mode="markdown",
     no_args_is_help=True,

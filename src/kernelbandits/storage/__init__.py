@@ -14,7 +14,7 @@ from kernelbandits.storage.errors import (
 )
 from kernelbandits.storage.event import KINDS, Draft, Event
 from kernelbandits.storage.health import Finding
-from kernelbandits.storage.log import Log, Turn
+from kernelbandits.storage.log import Listed, Log, Turn, studies
 from kernelbandits.storage.salvage import Salvaged, salvage
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Draft",
     "Event",
     "Finding",
+    "Listed",
     "Log",
     "NoStudy",
     "OtherVersion",
@@ -34,4 +35,5 @@ __all__ = [
     "StudyExists",
     "Turn",
     "salvage",
+    "studies",
 ]

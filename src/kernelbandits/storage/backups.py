@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,10 +11,14 @@ from uuid import uuid4
 
 from kernelbandits.storage.creation import fill
 from kernelbandits.storage.engines.sqlite import SqliteEngine, flush
-from kernelbandits.storage.errors import StudyExists
+from kernelbandits.storage.errors import StorageError, StorageFull, StorageReadOnly, StudyExists
 from kernelbandits.storage.header import Header
 from kernelbandits.storage.rows import Row
 from kernelbandits.storage.session import Session
+
+RESERVED = "a backup is being written here\n"
+KINDS: dict[int, type[StorageError]] = {errno.ENOSPC: StorageFull, errno.EDQUOT: StorageFull}
+KINDS |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), StorageReadOnly)
 
 
 def write_file(target: str | os.PathLike[str], header: Header, lines: Sequence[str], events: Sequence[Row]) -> None:
@@ -29,7 +34,11 @@ def write_file(target: str | os.PathLike[str], header: Header, lines: Sequence[s
 
 def refuse_existing(path: Path) -> None:
     if path.exists() or path.is_symlink():
-        raise StudyExists(f"{path} is there already, and was left as it is")
+        raise taken(path)
+
+
+def taken(path: Path) -> StudyExists:
+    return StudyExists(f"{path} is there already, and was left as it is")
 
 
 @contextmanager
@@ -46,8 +55,36 @@ def draft_of(path: Path) -> Iterator[Path]:
 def put(draft: Path, path: Path) -> None:
     """Give the draft its name, unless somebody else took it meanwhile; not all disks have a second name for a file."""
     try:
+        if not linked(draft, path):
+            move(draft, path)
+        flush(path.absolute().parent)
+    except FileExistsError:
+        raise taken(path) from None
+    except OSError as error:
+        raise problem(path, error) from error
+
+
+def linked(draft: Path, path: Path) -> bool:
+    try:
         os.link(draft, path)
+    except FileExistsError:
+        raise
     except OSError:
-        refuse_existing(path)
-        os.rename(draft, path)
-    flush(path.absolute().parent)
+        return False
+    return True
+
+
+def move(draft: Path, path: Path) -> None:
+    """First take the name, or find it taken, in one step; it then holds no study, nor room for one."""
+    path.touch(exist_ok=False)
+    try:
+        path.write_text(RESERVED)
+        os.replace(draft, path)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def problem(path: Path, error: OSError) -> StorageError:
+    kind = KINDS.get(error.errno or 0, StorageError)
+    return kind(f"{path} cannot be written: {error.strerror or error}")

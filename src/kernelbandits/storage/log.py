@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from kernelbandits.storage import backups, creation, health, migrations
 from kernelbandits.storage.checksums import DIGITS, Broken, row_of, verified
-from kernelbandits.storage.engines import engine_for
-from kernelbandits.storage.errors import StorageReadOnly
+from kernelbandits.storage.engines import PostgresEngine, engine_for
+from kernelbandits.storage.errors import StorageError, StorageReadOnly
 from kernelbandits.storage.event import Draft, Event
 from kernelbandits.storage.header import Header
-from kernelbandits.storage.places import find
+from kernelbandits.storage.places import FilePlace, Place, ServerPlace, find
 from kernelbandits.storage.rows import Row, events, fetch
 from kernelbandits.storage.session import Session
 
@@ -39,7 +41,11 @@ class Log:
 
     @classmethod
     def open(cls, where: Where, *, writable: bool = True) -> Log:
-        session = Session(engine_for(find(where), "write" if writable else "read"))
+        return cls.at(find(where), "write" if writable else "read")
+
+    @classmethod
+    def at(cls, place: Place, mode: str) -> Log:
+        session = Session(engine_for(place, mode))
         migrations.bring_up(session)
         return cls(session, session.read(lambda connection: Header.read(connection, session.engine)))
 
@@ -86,6 +92,13 @@ class Log:
     def health(self) -> list[health.Finding]:
         """What was looked at, and what was found."""
         return health.examine(self._session, [("events", self.events), ("candidates", self.cells)])
+
+    def summary(self) -> tuple[int, int, float]:
+        """How many rows and events there are, and when the first came."""
+        events = self._engine.tables.events.c
+        first = sa.select(events.at).where(events.seq == 1)
+        last, _ = self._session.read(self._last)
+        return self._header.rows, last, self._session.read(lambda connection: connection.execute(first).scalar_one())
 
     def close(self) -> None:
         self._session.close()
@@ -147,6 +160,37 @@ class Log:
         except Broken as broken:
             raise self._engine.damaged(f"event {broken} is not the one that was written") from None
         return rows
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A study as a list shows it; of one that is damaged, only where it is."""
+
+    name: str
+    place: str
+    rows: int | None = None
+    events: int | None = None
+    since: float | None = None
+
+
+def studies(where: Where) -> list[Listed]:
+    """The studies of a database, by name, or the one in a file."""
+    place = find(where)
+    if isinstance(place, FilePlace):
+        with Log.at(place, "read") as log:
+            return [Listed(str(place), str(place), *log.summary())]
+    engine = PostgresEngine(place, "read")
+    with closing(Session(engine)) as session:
+        names = session.read(engine.studies)
+    return [listed(ServerPlace(place.url, name)) for name in names]
+
+
+def listed(place: ServerPlace) -> Listed:
+    try:
+        with Log.at(place, "read") as log:
+            return Listed(place.study, str(place), *log.summary())
+    except StorageError:
+        return Listed(place.study, str(place))
 
 
 class Turn:

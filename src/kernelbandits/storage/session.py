@@ -56,7 +56,7 @@ class Session:
         try:
             result = work(connection)
             connection.exec_driver_sql("COMMIT")
-        except BaseException:
+        except Exception:
             self._roll_back(connection)
             raise
         return result
@@ -72,13 +72,23 @@ class Session:
         while True:
             try:
                 with self.lock:
-                    return work(self._open())
+                    return self._whole(work)
             except self.engine.errors as error:
                 problem = self._judged(error)
                 pause = next(pauses, None) if self.engine.passes(error) else None
             if pause is None:
                 raise problem from None
             time.sleep(pause)
+
+    def _whole(self, work: Work[T]) -> T:
+        """Who is interrupted, wherever that is, gives up the connection: it may be inside a transaction with a lock."""
+        try:
+            return work(self._open())
+        except Exception:
+            raise
+        except BaseException:
+            self._drop()
+            raise
 
     def _judged(self, error: Exception) -> Exception:
         if not self.engine.waits(error):
@@ -87,15 +97,18 @@ class Session:
         return self.engine.problem(error)
 
     def _open(self) -> sa.Connection:
+        if self._connection is not None and self._connection.invalidated:
+            self._drop()
         if self._connection is None:
             self._connection = self.engine.connect()
         return self._connection
 
     def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
+        """Forgotten only once it is closed, so that an interrupted close is made up for."""
+        if self._connection is not None:
             with suppress(*self.engine.errors):
-                connection.close()
+                self._connection.close()
+        self._connection = None
 
 
 alive = weakref.WeakSet()

@@ -1,34 +1,31 @@
-"""What the results so far say: which row is likely best, why a row was suggested, whether one may stop."""
+"""What the results so far say: which row is likely best, and what is left to gain."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from kernelbandits.checks import Array, Indices, TheoryWarning
-from kernelbandits.policies.explanation import contenders, simulated
+from kernelbandits.checks import Array, Indices
+from kernelbandits.policies.explanation import COMPARED, contenders, simulated
+from kernelbandits.study.belief import Belief, calibrated
 from kernelbandits.study.player import Player
-from kernelbandits.study.settings import AUTO
-from kernelbandits.study.state import State, Trial
-from kernelbandits.study.values import Best, Explained, Stop, shown
-from kernelbandits.theory import confidence_band
+from kernelbandits.study.state import State
+from kernelbandits.study.values import Best
 from kernelbandits.threads import single_threaded
 
+TIE = 1e-12
 INTERVAL = 1.959963984540054
 """Half of the 95 % interval of a normal, in sd."""
 
 
 class Answers:
-    """Of a policy that has learnt what a state has; all numbers in the target's own units."""
+    """By a belief about f after the results of a state; all numbers in the target's own units."""
 
-    def __init__(self, player: Player, state: State) -> None:
+    def __init__(self, player: Player, state: State, belief: Belief | None = None) -> None:
         self.player, self.state, self.candidates = player, state, player.candidates
         self.scale = state.scale
-        self._mean, self._sd = player.estimates()
+        self.belief = calibrated(player, state) if belief is None else belief
 
     @cached_property
     def allowed(self) -> Indices:
@@ -42,14 +39,20 @@ class Answers:
 
     @cached_property
     def greedy(self) -> int:
-        """The arm of the greatest estimate among those allowed, the lowest on ties."""
-        return int(self.allowed[self._mean[self.allowed].argmax()])
+        """The arm of the greatest estimate among those allowed; of equal ones the first that was measured."""
+        mean = self.belief.mean[self.allowed]
+        equal = self.allowed[mean >= mean.max() - TIE * max(1.0, abs(float(mean.max())))]
+        measured = [arm for arm in equal if self.state.counts.get(self.row(arm))]
+        return int(measured[0] if measured else equal[0])
+
+    def row(self, arm: int) -> int:
+        return int(self.player.rows[arm])
 
     def mean(self, arm: int) -> float:
-        return float(self.scale.outward(self._mean[arm]))
+        return float(self.scale.outward(self.belief.mean[arm]))
 
     def sd(self, arm: int) -> float:
-        return float(self.scale.length(self._sd[arm]))
+        return float(self.scale.length(self.belief.sd[arm]))
 
     def interval(self, arm: int) -> tuple[float, float]:
         """95 % of the posterior of f there."""
@@ -58,142 +61,45 @@ class Answers:
 
     @single_threaded
     def drawn(self, here: int) -> tuple[Indices, Array]:
-        """The arms that may be best and arm `here`, and draws of f at them."""
-        others = self.allowed if here in self.allowed else np.append(self.allowed, here)
+        """The arms that may be best, different candidates all, with arm `here` among them; and draws of f at them."""
+        others = self._different(here)
         place = int(np.flatnonzero(others == here)[0])
-        kept = others[contenders(self._mean[others], self._sd[others], place)]
-        return kept, simulated(self._mean[kept], self.player.covariance(kept))
+        kept = others[contenders(self.belief.mean[others], self.belief.sd[others], place)]
+        return kept, simulated(self.belief.mean[kept], self.belief.covariance(kept))
+
+    def _different(self, here: int) -> Indices:
+        """One arm for each candidate allowed, and `here` for its own."""
+        kinds = self.player.kinds[self.player.rows]
+        rest = self.allowed[kinds[self.allowed] != kinds[here]]
+        _, first = np.unique(kinds[rest], return_index=True)
+        return np.sort(np.append(rest[first], here))
+
+    @property
+    def comparison(self) -> str:
+        """Among how many candidates the best was sought, where these were not all."""
+        n = len(np.unique(self.player.kinds[self.player.rows][self.allowed]))
+        return f", among the {COMPARED} most promising" if n > COMPARED else ""
 
     def best(self) -> Best | None:
         """The row of the best estimate."""
         if not self.known:
             return None
         arm = self.greedy
-        row, (low, high) = int(self.player.rows[arm]), self.interval(arm)
-        chance = self._chance(arm, arm)
-        return Best(row, self.candidates.x(row), self.mean(arm), low, high, chance, self.state.counts.get(row, 0))
+        row, (low, high), chance = self.row(arm), self.interval(arm), self.chances(arm, arm)[0]
+        alike = np.flatnonzero(self.player.kinds == self.player.kinds[row])
+        results = sum(self.state.counts.get(int(one), 0) for one in alike)
+        label = self.candidates.label(row)
+        return Best(row, self.candidates.x(row), self.mean(arm), low, high, chance, results, label)
 
-    def _chance(self, arm: int, here: int) -> float:
+    def chances(self, here: int, other: int) -> tuple[float, float]:
+        """Of two arms to be the best candidate."""
         kept, draws = self.drawn(here)
-        place = int(np.flatnonzero(kept == arm)[0])
-        return float((draws[:, place] >= draws.max(1)).mean())
+        kinds = self.player.kinds[self.player.rows]
+        best = kinds[kept[draws.argmax(1)]]
+        return float((best == kinds[here]).mean()), float((best == kinds[other]).mean())
 
     def improvement(self) -> float:
         """E[max f - f(likely best)]: what stopping now loses on average."""
         kept, draws = self.drawn(self.greedy)
         best = draws[:, np.flatnonzero(kept == self.greedy)[0]]
         return float(self.scale.length((draws.max(1) - best).mean()))
-
-    def explained(self, trial: Trial, pending: int) -> Explained:
-        """Why this row."""
-        arm, best, note = self.player.choice(trial).arm, self.greedy, trial.note
-        assert arm is not None
-        told = self._index(note)
-        row, rival = trial.row, int(self.player.rows[best])
-        chance, rival_chance = (self._chance(one, arm) for one in (arm, best))
-        why = self.sentence(trial.row, note, first=bool(note.get("first")), again=trial.again)
-        beside = self._beside(row, chance, rival, rival_chance)
-        return Explained(
-            trial.number, row, self.candidates.x(row), self.mean(arm), self.sd(arm), *told, chance,
-            rival, self.candidates.x(rival), self.mean(best), self.sd(best), rival_chance,
-            len(self.state.results), pending, f"{why} {beside}",
-        )  # fmt: skip
-
-    def _beside(self, row: int, chance: float, rival: int, rival_chance: float) -> str:
-        if not self.known:
-            return "Nothing was known yet."
-        if row == rival:
-            return f"It was best with chance {chance:.2g}."
-        return f"It was best with chance {chance:.2g}, row {rival} with chance {rival_chance:.2g}."
-
-    def _index(self, note: Mapping[str, float]) -> tuple[float | None, float | None, float | None, float | None]:
-        """Weight, width, bonus and index of a note, in the target's units."""
-        weight, width = note.get("weight"), note.get("width")
-        if weight is None or width is None or "mean" not in note:
-            index = note.get("index")
-            return weight, width, None, None if index is None else float(self.scale.outward(index))
-        reach = weight * width * note["sd"]
-        return weight, width, float(self.scale.length(reach)), float(self.scale.outward(note["mean"] + reach))
-
-    def sentence(self, row: int, note: Mapping[str, float], first: bool = False, again: int | None = None) -> str:
-        """The choice in words, with what greed would have done."""
-        offered = f"Offered again, since trial {again} was not heard of. " if again is not None else ""
-        if first or not self.state.results:
-            return f"{offered}One of the first choices: too little is known for anything better."
-        if "mean" not in note:
-            return f"{offered}Chosen by chance alone."
-        mean, sd = self.scale.outward(note["mean"]), self.scale.length(note["sd"])
-        waiting = f" with {int(note['pending'])} pending" if note.get("pending") else ""
-        return f"{offered}Estimate {mean:.4g}, sd {sd:.2g}{waiting}{self._bonus(note)}. {self._rival(row)}"
-
-    def _bonus(self, note: Mapping[str, float]) -> str:
-        weight, width, bonus, index = self._index(note)
-        if bonus is None:
-            return "" if index is None else f", index {index:.4g}"
-        sign = "-" if self.scale.sign < 0 else "+"
-        return f"; index {index:.4g} = estimate {sign} weight {weight:.3g} x width {width:.3g} x sd"
-
-    def _rival(self, row: int) -> str:
-        rival = int(self.player.rows[self.greedy])
-        if rival == row:
-            return "It is the greedy choice as well."
-        x = shown(self.candidates.x(rival))
-        return (
-            f"Greed would take row {rival} ({x}; estimate {self.mean(self.greedy):.4g}, sd {self.sd(self.greedy):.2g})."
-        )
-
-    def stop(self) -> Stop:
-        """A confidence statement where the theory has one, else the improvement expected."""
-        if not self.known:
-            return Stop("none", "No: nothing is known yet.", False, None)
-        return self._proved() or self._expected()
-
-    def _proved(self) -> Stop | None:
-        """Where R, D, centre and spread were fixed beforehand and every result counts as it came."""
-        settings, tolerance = self.player.policy.settings, self.state.settings.tolerance
-        given: Any = [settings.get(name) for name in ("noise_scale", "norm_bound")]
-        whole = self.candidates.allowed_rows[self.player.rows].all()
-        if self.state.settings.policy == AUTO or self.doubts or None in given or not whole:
-            return None
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", TheoryWarning)
-                band = confidence_band(self.player.policy.posterior, given[0], given[1], self.state.settings.delta)
-        except ValueError:
-            return None
-        loss = float(self.scale.length(band.simple_regret(band.recommended)))
-        done = None if tolerance is None else band.may_stop(tolerance / self.scale.spread)
-        return Stop("theory", f"{self._verdict(done)}{self._in_words(band, loss)}", done, loss)
-
-    @property
-    def doubts(self) -> list[str]:
-        """Why the theory does not speak here: what it takes as given was chosen by the results."""
-        state = self.state
-        reasons = {
-            "centre and spread are fitted to the results": state.settings.centre is None,
-            "results failed": any(trial.value is None for trial in state.results),
-            "results were withdrawn": any(trial.state == "withdrawn" for trial in state.trials.values()),
-            "settings were changed when results were known": state.meddled,
-        }
-        return [reason for reason, holds in reasons.items() if holds]
-
-    def _in_words(self, band: Any, loss: float) -> str:
-        names = [f"row {row}" for row in self.player.rows]
-        target = self.state.settings.target
-        if band.contradiction:
-            return str(band.sentence(names))
-        known = band.sentence(names).rsplit("; playing", 1)[0].replace("arm", "row")
-        return f"{known}; row {self.player.rows[band.recommended]} loses at most {loss:.3g} of {target}."
-
-    def _expected(self) -> Stop:
-        left, tolerance = self.improvement(), self.state.settings.tolerance
-        done = None if tolerance is None else left <= tolerance
-        row = int(self.player.rows[self.greedy])
-        what = f"stopping with row {row} loses {left:.3g} of {self.state.settings.target} on average, by the model"
-        return Stop("improvement", f"{self._verdict(done)}{what[0].upper()}{what[1:]} (no guarantee).", done, left)
-
-    def _verdict(self, done: bool | None) -> str:
-        tolerance = self.state.settings.tolerance
-        if done is None:
-            return ""
-        return f"Yes, within the tolerance {tolerance:g}: " if done else f"Not yet, the tolerance is {tolerance:g}: "

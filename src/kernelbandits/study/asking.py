@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kernelbandits.policies import Choice
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates
+from kernelbandits.study.explaining import Reasons
 from kernelbandits.study.pen import Pen
 from kernelbandits.study.player import Player
 from kernelbandits.study.state import OFFERS, State, Trial
@@ -17,7 +16,7 @@ from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Suggestion, plain
 
 OWN_UNITS = ("mean", "index", "sample")
-LENGTHS = ("sd",)
+LENGTHS = ("sd", "noise_scale")
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,8 @@ class Asker:
 
     n: int
     worker: str | None
-    lease: float
+    lease: float | None
+    """Seconds; those of the study unless given."""
     key: str
     """Of this call: by it the call finds its own events again if the connection was cut while they were written."""
 
@@ -37,10 +37,11 @@ class Asker:
 def ask(pen: Pen, state: State, player: Player, asker: Asker) -> list[Event]:
     """The asks of the trials to measure: those that the worker has, rows that were abandoned, then new ones."""
     written = [state.keys[key] for key in asker.names() if key in state.keys]
-    if written:
-        return written
     held = [trial for trial in state.pending.values() if asker.worker and trial.worker == asker.worker]
-    mine = [trial.asked for trial in held if trial.asked and trial.until >= pen.now][: asker.n]
+    kept = [trial.asked for trial in held if trial.asked and trial.asked not in written and trial.until >= pen.now]
+    mine = [*kept, *written][: asker.n]
+    if written:
+        return mine
     waiting, abandoned = released(pen, state)
     keys = asker.names()
     while len(mine) < asker.n:
@@ -65,31 +66,31 @@ def offered(
 ) -> Draft:
     """The next row: one that was abandoned, the asker's own first, or the policy's choice."""
     number = max(state.last_trial, *(trial.number for trial in waiting), 0) + 1
-    answers = Answers(player, state)
-    abandoned.sort(key=lambda trial: (trial.worker != asker.worker, trial.number))
-    while abandoned:
-        trial = abandoned.pop(0)
-        if player.may_offer(trial, waiting, state.counts):
-            return drafted(answers, number, trial.row, trial.note, asker, key, trial.number)
-    row, choice = player.choose(number, waiting, state.counts)
-    return drafted(answers, number, row, noted(choice), asker, key)
-
-
-def drafted(
-    answers: Answers, number: int, row: int, note: Mapping[str, float], asker: Asker, key: str, again: int | None = None
-) -> Draft:
-    known = bool(answers.state.results)
-    body: dict[str, Any] = {"note": {name: plain(value) for name, value in note.items()}, "lease": asker.lease}
-    body["why"] = answers.sentence(row, note, first=bool(note.get("first")), again=again)
-    body["scale"] = [answers.scale.centre, answers.scale.spread]
-    body["greedy"] = int(answers.player.rows[answers.greedy]) if known else None
-    if again is not None:
-        body["again"] = again
+    row, body = once_more(player, state, waiting, abandoned, asker) or chosen(player, state, waiting, number)
+    body |= {"lease": asker.lease or state.settings.lease} | ({"crowd": len(waiting)} if waiting else {})
     return Draft(kind="asked", trial=number, row=row, worker=asker.worker, key=key, body=body)
 
 
-def noted(choice: Choice) -> dict[str, float]:
-    return {name: float(value) for name, value in choice.note.items()}
+def once_more(
+    player: Player, state: State, waiting: list[Trial], abandoned: list[Trial], asker: Asker
+) -> tuple[int, dict[str, Any]] | None:
+    """A row that was abandoned, with what was noted and said of it."""
+    abandoned.sort(key=lambda trial: (trial.worker != asker.worker, trial.number))
+    while abandoned:
+        trial = abandoned.pop(0)
+        if trial.asked and player.may_offer(trial, waiting, state):
+            before = {name: trial.asked.body[name] for name in ("note", "scale", "greedy")}
+            why = f"Offered again, since trial {trial.number} was not heard of. {trial.asked.body['why']}"
+            return trial.row, {**before, "why": why, "again": trial.number}
+    return None
+
+
+def chosen(player: Player, state: State, waiting: list[Trial], number: int) -> tuple[int, dict[str, Any]]:
+    """The policy's choice, and why, in the units of now."""
+    row, choice = player.choose(number, waiting, state)
+    reasons, note = Reasons(player, state), {name: float(value) for name, value in choice.note.items()}
+    body: dict[str, Any] = {"note": {name: plain(value) for name, value in note.items()}, "greedy": reasons.greedy}
+    return row, {**body, "scale": [state.scale.centre, state.scale.spread], "why": reasons.sentence(row, note)}
 
 
 def suggestion(event: Event, candidates: Candidates, sign: float) -> Suggestion:
@@ -98,7 +99,16 @@ def suggestion(event: Event, candidates: Candidates, sign: float) -> Suggestion:
     x, body, scale = candidates.x(trial.row), event.body, trial.scale(sign)
     told = {name: in_own_units(name, value, scale) for name, value in trial.note.items()}
     return Suggestion(
-        trial.number, trial.row, x, body["why"], told, body["greedy"], trial.until, event.worker, trial.again
+        trial.number,
+        trial.row,
+        x,
+        body["why"],
+        told,
+        body["greedy"],
+        trial.until,
+        event.worker,
+        trial.again,
+        candidates.label(trial.row),
     )
 
 

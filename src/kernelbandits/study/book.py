@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from threading import RLock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kernelbandits.storage import Event, Log, Turn
 from kernelbandits.study.answers import Answers
@@ -20,12 +21,20 @@ class Book:
     """The events read so far, their fold, and a policy that has learnt the results."""
 
     def __init__(self, log: Log) -> None:
-        self.log, self.lock = log, RLock()
+        self.log, self._lock, self._process = log, RLock(), os.getpid()
         self.state = State()
         self.read(log.events())
         created = self.state.events[0].body["candidates"]
         self.candidates: Candidates = stored_candidates(log.columns, log.cells(), created)
         self.player = Player(self.candidates, self.state.settings)
+
+    @property
+    def lock(self) -> Any:
+        """One thread at a time; a child process has its own, and reads anew what its parent may have half read."""
+        if self._process != os.getpid():
+            self._lock, self._process = RLock(), os.getpid()
+            self.state = State(version=self.state.version + 1)
+        return self._lock
 
     def read(self, events: Sequence[Event]) -> None:
         """If it is interrupted halfway, the next call folds all anew."""
@@ -61,7 +70,6 @@ class Book:
         return self.player
 
     def answers(self) -> Answers:
-        """What is known now."""
-        with self.lock:
-            self.refresh()
-            return Answers(self.taught(), self.state)
+        """What is known now; to be used under the lock."""
+        self.refresh()
+        return Answers(self.taught(), self.state)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +24,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Refusal
 from kernelbandits.problems.sheet import NUMBER, Sheet, read_sheet
 from kernelbandits.study import choosing
-from kernelbandits.study.cells import canonical, text_of, truth
+from kernelbandits.study.cells import canonical, text_of, truth, whole
 from kernelbandits.study.choosing import Notices
 from kernelbandits.study.frames import array_sheet, frame_sheet, is_frame
 from kernelbandits.study.headers import NAMELESS, needed
@@ -51,12 +52,14 @@ class Candidates:
     notices: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     """The chosen columns that hold text."""
+    labels: tuple[str, ...] = ()
+    """The columns that identify a row for people: a sample name, a number."""
 
     def __post_init__(self) -> None:
         checks.needs(len(self.cells) > 0, "candidates", "at least one row", len(self.cells))
         known = {*self.columns}
         checks.needs(len(known) == len(self.columns), "candidates", "distinct columns", self.columns)
-        for name in (*self.chosen, *self.categories, self.cost, self.allowed):
+        for name in (*self.chosen, *self.categories, *self.labels, self.cost, self.allowed):
             checks.needs(name is None or name in known, "candidates", f"columns among {self.columns}", name)
         checks.needs({*map(len, self.cells)} == {len(known)}, "candidates", f"{len(known)} cells in each row", "others")
         checks.needs(len(self.chosen) > 0, "candidates", "at least one chosen column", self.chosen)
@@ -80,6 +83,7 @@ class Candidates:
             "allowed": self.allowed,
             "kinds": self.kinds,
             "notices": list(self.notices),
+            "labels": list(self.labels),
         }
 
     @cached_property
@@ -130,9 +134,26 @@ class Candidates:
 
     def x(self, row: int) -> dict[str, float | str]:
         """What describes the candidate in this row."""
-        checks.needs(checks.is_whole(row) and 0 <= row < len(self), "candidates", f"a row in [0, {len(self)})", row)
-        cells = dict(zip(self.columns, self.cells[row], strict=True))
+        cells = self.by_name(row)
         return {name: cells[name] if name in self.categories else float(cells[name]) for name in self.chosen}
+
+    def label(self, row: int) -> dict[str, str]:
+        """What people call this row."""
+        cells = self.by_name(row)
+        return {name: cells[name] for name in self.labels}
+
+    def by_name(self, row: int) -> dict[str, str]:
+        checks.needs(checks.is_whole(row) and 0 <= row < len(self), "candidates", f"a row in [0, {len(self)})", row)
+        return dict(zip(self.columns, self.cells[row], strict=True))
+
+    def labelled(self, name: str, text: str) -> int | None:
+        """The row with this label, if there is one."""
+        exact, near = self._labelled[name]
+        return exact.get(text, near.get(whole(text)))
+
+    @cached_property
+    def _labelled(self) -> dict[str, tuple[dict[str, int], dict[str, int]]]:
+        return {name: numbered(self.column(name)) for name in self.labels}
 
     def row_of(self, x: Mapping[str, float | str]) -> int:
         """The first row with these values of the chosen columns."""
@@ -188,6 +209,14 @@ def scaled(values: Array) -> Array:
     return (near - least) / (near.max() - least)  # type: ignore[no-any-return]
 
 
+def numbered(cells: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Label -> row, and the same for its number where no other label has that: spreadsheets make 033 a 33."""
+    numbers = [whole(cell) for cell in cells]
+    counts = Counter(numbers)
+    near = {number: row for row, number in enumerate(numbers) if counts[number] == 1}
+    return {cell: row for row, cell in enumerate(cells)}, near
+
+
 def one_hot(cells: Sequence[str]) -> Array:
     """One coordinate for each value, in the order in which they first come."""
     levels = {cell: i for i, cell in enumerate(dict.fromkeys(cells))}
@@ -216,6 +245,7 @@ def read_candidates(
         tasks.cost,
         tasks.allowed,
         categories=tasks.categories,
+        labels=tasks.labels,
     )
     return replace(found, notices=(*notices, *remarks(sheet, found)))
 
@@ -236,4 +266,5 @@ def stored_candidates(columns: Sequence[str], cells: Sequence[Sequence[str]], bo
         body["allowed"],
         tuple(body.get("notices", ())),
         tuple(name for name in body["chosen"] if body["kinds"][name] == "category"),
+        tuple(body.get("labels", ())),
     )

@@ -18,6 +18,7 @@ ABSENT = frozenset({"", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null",
 NUMBERLIKE = re.compile(
     r"[<>≤≥~±]?\s*[+-]?(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([.,'’ \u00a0\u202f]\d{3})+([.,]\d+)?)([eE][+-]?\d+)?\s*%?"
 )
+WHOLE = re.compile(r"0*([0-9]+)(?:[.,]0{1,2})?")
 LARGEST_EXACT = 1e15
 LARGEST_INTEGER = 10**300
 
@@ -52,6 +53,12 @@ def storable(text: str) -> str:
 def looks_numeric(cell: str) -> bool:
     """Whether somebody may have meant a number: 1_000, 0x10, inf, 1,5 or 12 %, in any digits."""
     return bool(NUMBERLIKE.fullmatch(cell)) or _is(float, cell) or _is(lambda text: int(text, 0), cell)
+
+
+def whole(cell: str) -> str:
+    """A whole number without the zeros before and behind it: 033 and 33.0 are 33; other text as it is."""
+    found = WHOLE.fullmatch(cell)
+    return found[1] if found else cell
 
 
 def _is(reading: Any, cell: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +22,19 @@ def checkup(player: Player, state: State) -> list[Finding]:
 
 def folded(state: State) -> Finding:
     fresh = State.of(state.events)
-    same = fresh.counts == state.counts and [one.value for one in fresh.results] == [one.value for one in state.results]
+    same = summary(fresh) == summary(state)
     there = "are" if same else "are not"
     return Finding(
-        same, "state", f"{len(fresh.results)} results and {len(fresh.pending)} pending {there} as the events say"
+        same, "state", f"{len(fresh.results)} told or failed and {len(fresh.pending)} pending {there} as the events say"
     )
+
+
+def summary(state: State) -> list[Any]:
+    """All that a fold says."""
+    trials = [(one.number, one.row, one.state, one.value) for one in state.trials.values()]
+    order = [one.number for one in state.results]
+    waiting = [sorted(state.pending), sorted(state.abandoned)]
+    return [trials, order, waiting, state.counts, state.failures, state.keys, state.settings, state.scaled]
 
 
 def taught(player: Player, state: State) -> Finding:

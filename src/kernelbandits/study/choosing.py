@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from kernelbandits import checks
 from kernelbandits.problems.sheet import COMMA_NUMBER, LARGEST, MISSING, NUMBER, Sheet
 from kernelbandits.study.cells import ABSENT, canonical, looks_numeric, truth
-from kernelbandits.study.headers import distinct, find, needed, numbers_rows, other_case
+from kernelbandits.study.frames import ARRAY
+from kernelbandits.study.headers import distinct, find, is_nameless, loose, needed, numbers_rows, other_case, resembles
 
 MANY_LEVELS = 50
+OWN = frozenset({"trial", "row", "value", "failed", "key"})
+"""Columns of results that have a meaning of their own."""
 MEASURE = re.compile(r"[+-]?[0-9]")
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 LEAST_COST, LARGEST_COST = 1e-150, 1e150
@@ -33,6 +36,7 @@ class Tasks:
     categories: tuple[str, ...]
     cost: str | None
     allowed: str | None
+    labels: tuple[str, ...]
 
 
 def tasks(
@@ -47,8 +51,11 @@ def tasks(
     named = [] if columns is None else named_columns(sheet, columns, notices)
     result = target_column(sheet, target, [*named, price, permit], notices)
     chosen = named or default_columns(sheet, {price, permit, result}, notices)
+    if not named and result is None and target is not None and sheet.file != ARRAY:
+        notice_no_target(sheet, target, chosen, notices)
     categories = tuple(name for name in chosen if kind_of(sheet, name) == "category")
-    return Tasks(tuple(chosen), categories, price, permit)
+    free = [name for name in sheet.columns if name not in {*chosen, price, permit, result}]
+    return Tasks(tuple(chosen), categories, price, permit, tuple(name for name in free if identifies(sheet, name)))
 
 
 def cells(sheet: Sheet, name: str, tasks: Tasks) -> tuple[str, ...]:
@@ -84,6 +91,25 @@ def target_column(sheet: Sheet, target: str | None, taken: Sequence[str | None],
     return found
 
 
+UNNAMED = "value"
+"""The target of who has not named it."""
+
+
+def notice_no_target(sheet: Sheet, target: str, chosen: Sequence[str], notices: Notices) -> None:
+    """A table may be without results; a target that is only half of a header is a slip."""
+    for name, cells in sheet.columns.items():
+        if (name in chosen or not any(cells)) and resembles(name, target):
+            how = "name the target in full, or name the columns that describe a candidate"
+            raise ValueError(f"{sheet.file} needs a column {str(target)!r} or none like it, got {name!r}; {how}")
+    if target != UNNAMED:
+        notices.append(f"the table has no column {str(target)!r}; {how_many(sheet, chosen)} describe candidates")
+
+
+def how_many(sheet: Sheet, chosen: Sequence[str]) -> str:
+    count = len(sheet.columns)
+    return f"all {count} columns" if len(chosen) == count else f"{len(chosen)} of its {count} columns"
+
+
 def named_columns(sheet: Sheet, columns: Iterable[str], notices: Notices) -> list[str]:
     checks.needs(not isinstance(columns, str), sheet.file, "a sequence of column names", columns)
     wanted = list(columns)
@@ -114,6 +140,14 @@ def is_label(sheet: Sheet, name: str) -> bool:
         return True
     cells = [cell for cell in sheet.columns[name] if cell not in ABSENT]
     return len(set(cells)) == len(cells) and kind_of(sheet, name) == "category"
+
+
+def identifies(sheet: Sheet, name: str) -> bool:
+    """A label of every row, each another; not mere numbers without a name, nor a word that results use otherwise."""
+    cells, known = sheet.columns[name], set(sheet.columns[name])
+    if loose(name) in OWN or (is_nameless(name) and kind_of(sheet, name) == "number"):
+        return False
+    return is_label(sheet, name) and len(known) == len(cells) and not known & ABSENT
 
 
 def text_labels(sheet: Sheet, labels: list[str]) -> list[str]:

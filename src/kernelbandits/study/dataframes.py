@@ -29,7 +29,7 @@ def trials_frame(state: State, candidates: Candidates) -> pd.DataFrame:
     header = ["trial", "row", *names.values(), "state", "value", *TIMES, "worker", *NOTED]
     frame = pd.DataFrame(rows, columns=header).astype(dict.fromkeys(("value", *NOTED), float))
     for name in TIMES:
-        frame[name] = pd.to_datetime(frame[name], unit="s", utc=True)
+        frame[name] = pd.to_datetime(frame[name], unit="s", utc=True).dt.round("ms")
     return frame
 
 
@@ -73,8 +73,8 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
 def known(answers: Answers) -> Array:
     """Mean and sd of every row in the target's units; none of rows on which the policy does not play."""
     found = np.full((2, len(answers.candidates)), np.nan)
-    mean, sd = answers.player.estimates()
-    found[:, answers.player.rows] = answers.scale.outward(mean), answers.scale.length(sd)
+    belief = answers.belief
+    found[:, answers.player.rows] = answers.scale.outward(belief.mean), answers.scale.length(belief.sd)
     return found
 
 

@@ -14,6 +14,8 @@ from kernelbandits.study.headers import distinct
 if TYPE_CHECKING:
     import pandas as pd
 
+ARRAY = "the array"
+
 
 def is_frame(source: Any) -> bool:
     """Whether this is a DataFrame, without importing pandas for the question."""
@@ -59,12 +61,12 @@ def array_sheet(values: Any, names: Sequence[str] | None) -> Sheet:
         not hasattr(values, "columns"), "candidates", "a pandas DataFrame (to_pandas())", type(values).__name__
     )
     array = checks.points("candidates", values)
-    checks.needs(len(array) <= MOST_ROWS, "the array", f"at most {MOST_ROWS} rows", len(array))
+    checks.needs(len(array) <= MOST_ROWS, ARRAY, f"at most {MOST_ROWS} rows", len(array))
     given = [f"x{i + 1}" for i in range(array.shape[1])] if names is None else [label(name) for name in names]
     checks.needs(len(given) == array.shape[1], "candidates", f"{array.shape[1]} names of columns", given)
     distinct("candidates", given)
     columns = {name: tuple(map(canonical, array[:, i].tolist())) for i, name in enumerate(given)}
-    return Sheet("the array", columns, tuple(range(len(array))), unit="row")
+    return Sheet(ARRAY, columns, tuple(range(len(array))), unit="row")
 
 
 def mapping_sheet(items: Iterable[Mapping[str, Any]]) -> Sheet:

@@ -11,6 +11,8 @@ from kernelbandits.problems.sheet import plain
 
 UNIT = re.compile(r"(.*\S)\s*(?:\([^()]*\)|\[[^\[\]]*\]|\s/\s.*)", re.DOTALL)
 NAMELESS = "Unnamed: 0"
+LETTERS = 4
+"""Of a name that is found within a word, too."""
 ROW_NUMBERS = frozenset({"id", "index", "row", "nr", "nr.", "no", "no.", "#"})
 
 
@@ -30,7 +32,22 @@ def loose_bare(name: str) -> str:
 
 
 def numbers_rows(name: str) -> bool:
-    return loose(name) in ROW_NUMBERS or loose(name).startswith("unnamed:")
+    return loose(name) in ROW_NUMBERS or is_nameless(name)
+
+
+def is_nameless(name: str) -> bool:
+    """Whether nobody gave the column a name."""
+    return loose(name).startswith("unnamed:")
+
+
+def resembles(name: str, wanted: str) -> bool:
+    """Whether one is a part of the other; a short name, or one in what is wanted, only as whole words."""
+    there, meant = loose(name), loose(plain(str(wanted)))
+    return (len(meant) >= LETTERS and meant in there) or has_words(there, meant) or has_words(meant, there)
+
+
+def has_words(text: str, words: str) -> bool:
+    return bool(words) and bool(re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text))
 
 
 def find(names: Iterable[str], wanted: str) -> str | None:

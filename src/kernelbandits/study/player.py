@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelbandits.checks import Array, DataNotice, Indices, NumericsWarning, Refusal, TheoryWarning
 from kernelbandits.domains import Arms
@@ -17,6 +18,9 @@ from kernelbandits.streams import Streams
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.state import State, Trial
+from kernelbandits.study.units import Scale
+
+Mask = npt.NDArray[np.bool_]
 
 INTERRUPTED = -1
 """The version of a policy that may have learnt a part of something only: it starts anew."""
@@ -28,8 +32,8 @@ class Player:
     """A policy that knows the results of a study, in their order, and nothing else.
 
     Rules that can choose among some of the arms play on all rows and choose among those free; the others play on the
-    rows allowed. A failure is a failure for rules that know them; the others learn, for each failure beyond the results
-    of its row, the least value so far.
+    rows allowed. Failures are told to auto, which knows what to do with them. Other rules hear of values only; a
+    candidate that failed more often than it gave values is not suggested to them while there are others.
     """
 
     policy: Policy
@@ -38,12 +42,12 @@ class Player:
         self.candidates = candidates
         self.notices: list[str] = []
         self._points, self._costs = candidates.points, candidates.costs
+        self.kinds = kinds_of(candidates, self._points)
         self._begin(settings)
 
     def _begin(self, settings: Settings) -> None:
-        self.settings, self.version, self.learnt = settings, -1, 0
+        self.settings, self.version, self.learnt = settings, INTERRUPTED, 0
         self.streams = Streams(settings.seed)
-        self._least, self._surplus = np.inf, dict[int, int]()
         with self._listening():
             self.policy = settings.built(Arms(self._points))
             self.chooses = isinstance(self.policy, Searching)
@@ -63,72 +67,75 @@ class Player:
         fresh = state.results[self.learnt :]
         self.version = INTERRUPTED
         if fresh:
-            self._learn(fresh, state)
+            self._learn(fresh, state.scale)
         self.version, self.learnt = state.version, len(state.results)
 
-    def _learn(self, fresh: Sequence[Trial], state: State) -> None:
+    def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
         with self._listening():
-            if any(trial.value is None for trial in fresh):
+            if isinstance(self.policy, Auto) and any(trial.value is None for trial in fresh):
                 for trial in fresh:
-                    self._hear(trial, state)
+                    self._hear(self.policy, trial, scale)
             else:
-                self.policy.learn_all([*self._pairs(fresh, state)])
+                self.policy.learn_all([*self.pairs(fresh, scale)])
 
-    def _pairs(self, trials: Iterable[Trial], state: State) -> Iterable[tuple[Choice, float]]:
-        scale = state.scale
-        for trial in trials:
-            assert trial.value is not None
-            if trial.row in self._arm:
-                yield self._learnable(trial, scale.inward(trial.value))
-
-    def _learnable(self, trial: Trial, reward: float) -> tuple[Choice, float]:
-        """Least and surplus are kept for failures to come."""
-        self._least = min(self._least, reward)
-        self._surplus[trial.row] = self._surplus.get(trial.row, 0) + 1
-        return self.choice(trial), reward
-
-    def _hear(self, trial: Trial, state: State) -> None:
-        if trial.row not in self._arm:
-            return
-        if trial.value is not None:
-            self.policy.tell(*self._learnable(trial, state.scale.inward(trial.value)))
-        elif isinstance(self.policy, Auto):
-            self.policy.fail(self.choice(trial))
+    def _hear(self, policy: Auto, trial: Trial, scale: Scale) -> None:
+        if trial.value is None:
+            policy.fail(self.choice(trial))
         else:
-            self._surplus[trial.row] = self._surplus.get(trial.row, 0) - 1
-            if self._surplus[trial.row] < 0 and np.isfinite(self._least):
-                self.policy.tell(self.choice(trial), float(self._least))
+            policy.tell(self.choice(trial), scale.inward(trial.value))
+
+    def pairs(self, trials: Iterable[Trial], scale: Scale) -> Iterable[tuple[Choice, float]]:
+        """The values among some results, as the policy learns them."""
+        for trial in trials:
+            if trial.value is not None and trial.row in self._arm:
+                yield self.choice(trial), scale.inward(trial.value)
+
+    def arm(self, row: int) -> int:
+        return self._arm[row]
 
     def choice(self, trial: Trial) -> Choice:
         """The choice that the policy made, or would have to make, for this trial."""
         arm = self._arm[trial.row]
         return Choice(self.policy.domain.points[arm], arm, trial.note)
 
-    def choose(self, t: int, pending: Sequence[Trial], counts: Mapping[int, int]) -> tuple[int, Choice]:
-        """Row and choice of round t, with these results pending and so many values at the rows."""
-        free = self._free(pending, counts)
+    def choose(self, t: int, pending: Sequence[Trial], state: State) -> tuple[int, Choice]:
+        """Row and choice of round t, with these results pending."""
+        free = self._free(pending, state)
         waiting = [self.choice(trial) for trial in pending if trial.row in self._arm]
         with self._listening():
-            choice = self._among(t, waiting, free) if self.chooses else self._elsewhere(t, waiting, set(free.tolist()))
+            choice = self._among(t, waiting, free) if self.chooses else self._elsewhere(t, waiting, free)
         assert choice.arm is not None
         return int(self.rows[choice.arm]), choice
 
-    def _free(self, pending: Sequence[Trial], counts: Mapping[int, int]) -> Indices:
-        """The arms that may be suggested: allowed, and not pending while there are others."""
-        allowed = self.candidates.allowed_rows[self.rows].copy()
-        if not self.settings.repeats:
-            allowed[[self._arm[row] for row, count in counts.items() if count and row in self._arm]] = False
-        busy = np.zeros_like(allowed)
-        busy[[self._arm[trial.row] for trial in pending if trial.row in self._arm]] = True
-        if not self.settings.repeats and not (allowed & ~busy).any():
+    def _free(self, pending: Sequence[Trial], state: State) -> Indices:
+        """The arms that may be suggested: allowed, neither pending nor failing while there are others."""
+        open_, busy = self._open(state), self._alike([trial.row for trial in pending])
+        idle = open_ & ~busy
+        if not idle.any() and not self.settings.repeats:
             raise Refusal("ask needs a row without a result and not pending, got none left (repeats are off)")
-        return np.flatnonzero(allowed & ~busy if (allowed & ~busy).any() else allowed)
+        sound = idle if isinstance(self.policy, Auto) else idle & ~self._failing(state)
+        return np.flatnonzero(next((mask for mask in (sound, idle) if mask.any()), open_))
 
-    def may_offer(self, trial: Trial, pending: Sequence[Trial], counts: Mapping[int, int]) -> bool:
+    def _open(self, state: State) -> Mask:
+        """Which arms are allowed, and without a value where rows are not repeated."""
+        allowed = self.candidates.allowed_rows[self.rows]
+        return allowed if self.settings.repeats else allowed & ~self._alike(list(state.counts))
+
+    def _failing(self, state: State) -> Mask:
+        """Which arms are of candidates that failed more often than they gave values."""
+        balance = dict[int, int]()
+        for row, count in (*state.failures.items(), *((row, -count) for row, count in state.counts.items())):
+            balance[int(self.kinds[row])] = balance.get(int(self.kinds[row]), 0) + count
+        return np.isin(self.kinds[self.rows], [kind for kind, surplus in balance.items() if surplus > 0])
+
+    def _alike(self, rows: list[int]) -> Mask:
+        """Which arms are the same candidate as one of these rows."""
+        return np.isin(self.kinds[self.rows], self.kinds[rows])
+
+    def may_offer(self, trial: Trial, pending: Sequence[Trial], state: State) -> bool:
         """Whether the row of a trial that was abandoned may be suggested again."""
-        allowed = trial.row in self._arm and self.candidates.allowed_rows[trial.row]
-        wanted = self.settings.repeats or not counts.get(trial.row)
-        return bool(allowed and wanted and all(other.row != trial.row for other in pending))
+        arm = self._arm.get(trial.row)
+        return arm is not None and bool(self._open(state)[arm] and not self._alike([one.row for one in pending])[arm])
 
     def _among(self, t: int, waiting: list[Choice], free: Indices) -> Choice:
         """By a rule that takes pending choices and the arms that are free."""
@@ -141,23 +148,26 @@ class Player:
         choice: Choice = policy.ask(t, self.streams, **given)
         return choice
 
-    def _elsewhere(self, t: int, waiting: list[Choice], free: set[int]) -> Choice:
+    def _elsewhere(self, t: int, waiting: list[Choice], free: Indices) -> Choice:
         """By a copy of any other rule, told the estimate in place of each result that is missing."""
         if not waiting and len(free) == len(self.rows):
             return self.policy.ask(t, self.streams)
         imagined = copy.deepcopy(self.policy)
         for choice in waiting:
-            imagined.tell(choice, self._estimate(imagined, choice))
-        choice = imagined.ask(t, self.streams)
+            imagined.tell(choice, estimate(imagined, choice))
         for _ in range(TRIES):
-            if choice.arm in free:
-                break
-            imagined.tell(choice, self._estimate(imagined, choice))
             choice = imagined.ask(t, self.streams)
-        return choice
+            if choice.arm in free:
+                return choice
+            imagined.tell(choice, estimate(imagined, choice))
+        return self._instead(free)
 
-    def _estimate(self, policy: Policy, choice: Choice) -> float:
-        return float(policy.posterior.mean[choice.arm])
+    def _instead(self, free: Indices) -> Choice:
+        """Where a rule wants none of the arms that are free: that of the greatest mean + sd."""
+        mean, sd = self.estimates()
+        arm = int(free[(mean + sd)[free].argmax()])
+        note = {"mean": float(mean[arm]), "sd": float(sd[arm]), "instead": 1.0}
+        return Choice(self.policy.domain.points[arm], arm, note)
 
     def estimates(self) -> tuple[Array, Array]:
         """Mean and sd of every arm, in the policy's units."""
@@ -172,6 +182,18 @@ class Player:
 
     def _listening(self) -> Any:
         return Listening(self.notices)
+
+
+def estimate(policy: Policy, choice: Choice) -> float:
+    return float(policy.posterior.mean[choice.arm])
+
+
+def kinds_of(candidates: Candidates, points: Array) -> Indices:
+    """A number for each row, the same for rows that describe the same candidate."""
+    if candidates.distinct == len(candidates):
+        return np.arange(len(candidates))
+    kinds: Indices = np.unique(points, axis=0, return_inverse=True)[1].reshape(-1)
+    return kinds
 
 
 class Listening(warnings.catch_warnings):

@@ -6,9 +6,11 @@ from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import Refusal
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates
+from kernelbandits.study.explaining import Reasons
 from kernelbandits.study.player import Player
 from kernelbandits.study.settings import AUTO
 from kernelbandits.study.state import State, Trial
+from kernelbandits.study.stopping import doubts, exceptions, stop
 from kernelbandits.study.values import Replayed, Status, Waiting
 
 
@@ -16,6 +18,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
     state, candidates = answers.state, answers.candidates
     states = [trial.state for trial in state.trials.values()]
     counts = {name: states.count(name) for name in ("told", "pending", "failed", "withdrawn")}
+    kinds = answers.player.kinds
     waiting = tuple(waits(trial, candidates, now) for trial in state.pending.values())
     return Status(
         place=place,
@@ -24,9 +27,9 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         **counts,
         rows=len(candidates),
         allowed=int(candidates.allowed_rows.sum()),
-        measured=sum(1 for count in state.counts.values() if count),
+        measured=len({kinds[row] for row in state.counts}),
         best=answers.best(),
-        stop=answers.stop(),
+        stop=stop(answers),
         centre=answers.scale.centre,
         spread=answers.scale.spread,
         units=units_sentence(answers),
@@ -35,6 +38,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         waiting=waiting,
         notices=notices,
         events=len(state.events),
+        different=candidates.distinct,
     )
 
 
@@ -67,21 +71,22 @@ def claim_sentence(answers: Answers) -> str:
     if settings.policy == AUTO:
         return str(answers.player.policy.settings["claim"])
     entry = policy_entry(settings.policy)
-    if not answers.doubts:
+    reasons = [*doubts(answers), *exceptions(answers)]
+    if not reasons:
         return entry.guarantee
-    return f"none here, since {' and '.join(answers.doubts)}; else: {entry.guarantee}"
+    return f"none here, since {' and '.join(reasons)}; else: {entry.guarantee}"
 
 
-def replayed(state: State, candidates: Candidates, number: int) -> Replayed:
+def replayed(state: State, candidates: Candidates, number: int, owner: str) -> Replayed:
     """Fold what came before the ask, ask again, compare."""
-    trial = asked_trial(state, number)
+    trial = asked_trial(state, number, owner)
     assert trial.asked is not None
     before = State.of(state.events[: trial.asked.seq - 1])
     player = Player(candidates, before.settings)
     player.follow(before)
     waiting = list(before.pending.values())
-    row = trial.row if trial.again is not None else player.choose(number, waiting, before.counts)[0]
-    explained = Answers(player, before).explained(trial, len(waiting))
+    row = trial.row if trial.again is not None else player.choose(number, waiting, before)[0]
+    explained = Reasons(player, before).explained(trial, len(waiting))
     same = (
         "the same row" if row == trial.row else f"row {row} this time (another release or machine may round otherwise)"
     )
@@ -89,10 +94,10 @@ def replayed(state: State, candidates: Candidates, number: int) -> Replayed:
     return Replayed(number, trial.row, row, row == trial.row, explained, text)
 
 
-def asked_trial(state: State, number: int) -> Trial:
+def asked_trial(state: State, number: int, owner: str) -> Trial:
     """The trial as it was asked for, even if that was undone since."""
     for event in state.events:
         if event.kind == "asked" and event.trial == number:
             return Trial(number, event.row or 0, "pending", asked=event)
-    there = "that nobody asked for" if number in state.trials else "that there is not"
-    raise Refusal(f"replay needs a trial that was suggested, got trial {number}, {there}")
+    there = "which nobody asked for" if number in state.trials else "and there is none"
+    raise Refusal(f"{owner} needs a trial that was suggested, got trial {number}, {there}")

@@ -7,7 +7,7 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,8 @@ class Result:
     """By which the same line is known again."""
     line: int
     """Where it stands: the line of a file (from 1), the row of a table (from 0)."""
+    place: str = field(default="", compare=False)
+    """The same in words: results.csv, line 7."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +55,13 @@ class Layout:
     """Column of the candidates -> column of the sheet, as far as they are there."""
     complete: bool
     """Whether all of them are."""
+    labels: dict[str, str]
+    """The same for the columns that identify a row."""
 
     @property
     def used(self) -> set[str | None]:
-        return {self.value, self.trial, self.row, self.failed, self.key, *self.described.values()}
+        own = {self.value, self.trial, self.row, self.failed, self.key}
+        return own | {*self.described.values(), *self.labels.values()}
 
 
 def read_results(source: Source | pd.DataFrame, candidates: Candidates, target: str) -> list[Result]:
@@ -82,9 +87,11 @@ def sheet_of(source: Any) -> Sheet:
 def layout_of(sheet: Sheet, candidates: Candidates, target: str) -> Layout:
     """Columns are the target's by its very name, then those of the candidates, then what is left."""
     value = find_strictly(sheet.columns, target)
-    described = described_by(sheet, candidates, value)
+    described = described_by(sheet, candidates.chosen, {value})
     free = [name for name in sheet.columns if name not in (value, *described.values())]
     value = value or find(free, target)
+    labels = described_by(sheet, candidates.labels, {value, *described.values()})
+    free = [name for name in free if name not in labels.values()]
     words = {loose(name): name for name in free if name != value}
     layout = Layout(
         value=value or words.get("value"),
@@ -94,18 +101,20 @@ def layout_of(sheet: Sheet, candidates: Candidates, target: str) -> Layout:
         key=words.get("key"),
         described=described,
         complete=len(set(described.values())) == len(candidates.chosen),
+        labels=labels,
     )
     given = tuple(sheet.columns)
     checks.needs(bool(layout.value or layout.failed), sheet.file, f"a column {target!r} or 'value'", given)
-    who = f"a column 'trial', a column 'row' or all of {candidates.chosen}"
-    checks.needs(bool(layout.trial or layout.row or layout.complete), sheet.file, who, given)
+    known = "".join(f", a column {name!r}" for name in candidates.labels)
+    who = f"a column 'trial', a column 'row'{known} or all of {candidates.chosen}"
+    checks.needs(bool(layout.trial or layout.row or labels or layout.complete), sheet.file, who, given)
     return layout
 
 
-def described_by(sheet: Sheet, candidates: Candidates, value: str | None) -> dict[str, str]:
+def described_by(sheet: Sheet, wanted: Iterable[str], taken: set[str | None]) -> dict[str, str]:
     """Column of the candidates -> column of the sheet, as far as they are there."""
-    names = [name for name in sheet.columns if name != value]
-    found = {name: find(names, name) or find(names, bare(name)) for name in candidates.chosen}
+    names = [name for name in sheet.columns if name not in taken]
+    found = {name: find(names, name) or find(names, bare(name)) for name in wanted}
     return {name: column for name, column in found.items() if column is not None}
 
 
@@ -139,13 +148,21 @@ def has_failed(sheet: Sheet, layout: Layout, i: int) -> bool:
 def result(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> Result:
     failed = has_failed(sheet, layout, i)
     trial = whole_number(sheet, layout.trial, i, 1)
-    row = None if trial is not None else row_of(sheet, layout, candidates, i)
+    row = row_of(sheet, layout, candidates, i) if trial is None or says_row(sheet, layout, i) else None
     value = None if failed else value_of(sheet, str(layout.value), i)
     if failed and cell(sheet, layout.value, i):
         place = sheet.place(i, str(layout.value))
         raise ValueError(f"{sheet.file} needs no value {place}, where the measurement failed, got one")
     key = cell(sheet, layout.key, i) or None
-    return Result(trial=trial, row=row, value=value, failed=failed, key=key, line=sheet.lines[i])
+    place = f"{sheet.file}, {sheet.unit} {sheet.lines[i]}"
+    return Result(trial=trial, row=row, value=value, failed=failed, key=key, line=sheet.lines[i], place=place)
+
+
+def says_row(sheet: Sheet, layout: Layout, i: int) -> bool:
+    """Whether a line with a trial names its row besides: then they must agree."""
+    described = [sheet.columns[column][i] for column in layout.described.values()]
+    names = [cell(sheet, column, i) for column in (layout.row, *layout.labels.values())]
+    return any(names) or (layout.complete and all(described))
 
 
 def value_of(sheet: Sheet, name: str, i: int) -> float:
@@ -166,13 +183,16 @@ def whole_number(sheet: Sheet, name: str | None, i: int, least: int) -> int | No
 
 
 def row_of(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> int:
-    """The row by its number, else by what describes it."""
+    """The row by its number, else by its labels, else by what describes it."""
     row = whole_number(sheet, layout.row, i, 0)
-    if row is not None:
-        return checked_row(sheet, layout, candidates, i, row)
+    labelled = labelled_rows(sheet, layout, candidates, i)
+    for found in (row, *labelled.values()):
+        if found is not None:
+            return checked_row(sheet, layout, candidates, i, found)
     cells = [sheet.columns[column][i] for column in layout.described.values()]
     if not layout.complete or not any(cells):
-        raise ValueError(f"{sheet.file} needs a trial or a row in {sheet.unit} {sheet.lines[i]}, got neither")
+        who = ", ".join(["a trial", *(f"{name!r}" for name in layout.labels)])
+        raise ValueError(f"{sheet.file} needs {who} or a row in {sheet.unit} {sheet.lines[i]}, got neither")
     try:
         return candidates.row_of({name: part(sheet, layout, candidates, name, i) for name in candidates.chosen})
     except Refusal as refusal:
@@ -184,12 +204,32 @@ def checked_row(sheet: Sheet, layout: Layout, candidates: Candidates, i: int, ro
     if row >= len(candidates):
         place = sheet.place(i, str(layout.row))
         raise Refusal(f"{sheet.file} needs a row below {len(candidates)} {place}, got {row}")
+    check_labels(sheet, layout, candidates, i, row)
     for name, column in layout.described.items():
         there = candidates.x(row)[name]
         if sheet.columns[column][i] and part(sheet, layout, candidates, name, i) != there:
             said = f"{there!r} {sheet.place(i, column)}, as row {row} has it"
             raise Refusal(f"{sheet.file} needs {said}, got {sheet.columns[column][i]!r}")
     return row
+
+
+def labelled_rows(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> dict[str, int]:
+    """Label -> the row that it names, for those that the line has."""
+    given = {name: sheet.columns[column][i] for name, column in layout.labels.items()}
+    rows = {name: candidates.labelled(name, text) for name, text in given.items() if text}
+    for name, row in rows.items():
+        if row is None:
+            place = sheet.place(i, layout.labels[name])
+            raise Refusal(f"{sheet.file} needs a label of a candidate {place}, got {given[name]!r}")
+    return {name: row for name, row in rows.items() if row is not None}
+
+
+def check_labels(sheet: Sheet, layout: Layout, candidates: Candidates, i: int, row: int) -> None:
+    for name, other in labelled_rows(sheet, layout, candidates, i).items():
+        if other != row:
+            column = layout.labels[name]
+            said = f"{candidates.label(row)[name]!r} {sheet.place(i, column)}, as row {row} has it"
+            raise Refusal(f"{sheet.file} needs {said}, got {sheet.columns[column][i]!r}")
 
 
 def part(sheet: Sheet, layout: Layout, candidates: Candidates, name: str, i: int) -> float | str:

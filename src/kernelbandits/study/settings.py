@@ -9,6 +9,7 @@ from typing import Any
 from kernelbandits import checks
 from kernelbandits.catalogue import from_plain, policy, policy_entry, to_plain
 from kernelbandits.catalogue.lookup import parameters_of
+from kernelbandits.catalogue.spelling import keywords, split
 from kernelbandits.domains import Arms
 from kernelbandits.kernels import RBF, Kernel
 from kernelbandits.policies import Auto, Policy
@@ -98,14 +99,31 @@ class Settings:
         return cls(**{name: restored(value) for name, value in body.items() if name in known})
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
-        """The same with some settings changed; what only the former policy takes goes with it."""
+        """The same with some settings changed; of the policy's own, those stay that it takes."""
         known = [one.name for one in fields(self) if one.name not in FIXED]
         for name in changes:
             checks.needs(name in known, "change", f"settings among {', '.join(known)}", name)
-        given = dict(changes)
-        if given.get("policy", self.policy) != self.policy:
-            given = {"settings": {}, "kernel": None} | given
+        given = spelled_out(changes)
+        policy = given.get("policy", self.policy)
+        if policy != self.policy:
+            given = {"kernel": None if policy == AUTO else self.kernel} | given
+        given["settings"] = taken(policy, self.settings) | dict(given.get("settings") or {})
         return replace(self, **given)
+
+
+def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy with its settings in one text, "simple-bernoulli:p=0.25", as name and settings."""
+    text = given.get("policy")
+    if not isinstance(text, str) or not {":", "("} & set(text):
+        return dict(given)
+    name, items = split(text)
+    return {**given, "policy": name, "settings": keywords(items) | dict(given.get("settings") or {})}
+
+
+def taken(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of some settings that a policy has."""
+    known = parameters_of(Auto) if policy == AUTO else policy_entry(policy).parameters
+    return {name: value for name, value in settings.items() if name in known}
 
 
 def automatic(arms: Arms, settings: Mapping[str, Any]) -> Auto:
@@ -119,9 +137,10 @@ def automatic(arms: Arms, settings: Mapping[str, Any]) -> Auto:
 def stored(name: str, value: Any) -> Any:
     """As JSON has it, if the same value comes back."""
     plain = to_plain(value)
-    checks.needs(
-        "known_to" not in repr(plain) and "sha256" not in repr(plain), "Study", f"{name} that can be stored", value
-    )
+    try:
+        restored(plain)
+    except ValueError:
+        raise ValueError(f"Study needs {name} that can be stored, got {value!r}") from None
     return plain
 
 

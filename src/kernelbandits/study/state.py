@@ -53,6 +53,11 @@ class Trial:
         return self.asked.at + self.asked.body["lease"] if self.asked else 0.0
 
     @property
+    def crowded(self) -> bool:
+        """Whether results of others were pending when it was asked for."""
+        return bool(self.asked and self.asked.body.get("crowd"))
+
+    @property
     def again(self) -> int | None:
         return self.asked.body.get("again") if self.asked else None
 
@@ -66,7 +71,9 @@ class State:
     results: list[Trial] = field(default_factory=list)
     """Those with a result that stands, values and failures, in the order in which they were told."""
     counts: dict[int, int] = field(default_factory=dict)
-    """Row -> how many values it has."""
+    """Row -> how many values it has; rows that have none are not there."""
+    failures: dict[int, int] = field(default_factory=dict)
+    """Row -> how often it failed."""
     pending: dict[int, Trial] = field(default_factory=dict)
     abandoned: dict[int, Trial] = field(default_factory=dict)
     """Whose lease ran out, and whose row nobody was offered since."""
@@ -77,6 +84,10 @@ class State:
     last_trial: int = 0
     version: int = 0
     """Grows whenever something other than a new result at the end changed: a policy must start anew."""
+    heard: int | None = None
+    """The number of the first result that ever came, whatever became of it."""
+    taken_back: bool = False
+    """Whether a result was withdrawn, or undone."""
     meddled: bool = False
     """Whether settings were changed when there were results already."""
     patchy: bool = False
@@ -114,6 +125,8 @@ class State:
         """Apply later events; one that was undone makes a new fold of all the others."""
         fresh = list(events)
         self.events.extend(fresh)
+        if self.heard is None:
+            self.heard = next((event.seq for event in fresh if event.kind in RESULTS), None)
         if any(event.kind == "undone" for event in fresh):
             self._refold()
         else:
@@ -123,7 +136,7 @@ class State:
     def _refold(self) -> None:
         """What undid an ask has its trial, so that no number comes twice."""
         undone = {event.body["of"] for event in self.events if event.kind == "undone"}
-        folded = State(version=self.version + 1)
+        folded = State(version=self.version + 1, heard=self.heard)
         for event in self.events:
             if event.seq not in undone:
                 folded._apply(event)
@@ -151,7 +164,8 @@ class State:
             self.scaled = (event.body["centre"], event.body["spread"])
         else:
             before, self.settings = self.settings, Settings.of(event.body["settings"])
-            self.meddled |= bool(self.results) and not self.settings.claims_as(before)
+            known = self.heard is not None and self.heard < event.seq
+            self.meddled |= known and not self.settings.claims_as(before)
         self.version += 1
 
     def _asked(self, event: Event) -> None:
@@ -182,18 +196,19 @@ class State:
     def _corrected(self, event: Event) -> None:
         trial = self._known(*place(event))
         self._settle(trial, event)
-        self._count(trial, "told", event.value)
+        self._count(trial, "failed" if event.value is None else "told", event.value)
         self.version += 1
 
     def _withdrawn(self, event: Event) -> None:
         trial = self._known(*place(event))
         self._count(trial, "withdrawn", None)
+        self.taken_back = True
         self.results = [one for one in self.results if one is not trial]
         self.version += 1
 
     def _count(self, trial: Trial, state: str, value: float | None) -> None:
-        more = (value is not None) - (trial.value is not None)
-        self.counts[trial.row] = self.counts.get(trial.row, 0) + more
+        add(self.counts, trial.row, (value is not None) - (trial.value is not None))
+        add(self.failures, trial.row, (state == "failed") - (trial.state == "failed"))
         trial.state, trial.value = state, value
 
     def _released(self, event: Event) -> None:
@@ -207,6 +222,7 @@ class State:
 
     def _undone(self, event: Event) -> None:
         """What it undid is left out of the fold."""
+        self.taken_back |= event.body.get("kind") == "told"
 
     def _noted(self, event: Event) -> None:
         """A remark changes nothing, but says that events may be missing."""
@@ -217,6 +233,14 @@ class State:
         if self.patchy:
             return self.trials.setdefault(number, Trial(number, row, "released"))
         return self.trials[number]
+
+
+def add(counts: dict[int, int], row: int, more: int) -> None:
+    """One more or less, and no row that has none."""
+    found = counts.get(row, 0) + more
+    counts[row] = found
+    if not found:
+        del counts[row]
 
 
 def place(event: Event) -> tuple[int, int]:

@@ -14,18 +14,24 @@ from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import asking, telling
 from kernelbandits.study.book import Book
 from kernelbandits.study.candidates import Candidates, read_candidates
+from kernelbandits.study.editing import Editor
 from kernelbandits.study.exporting import write_csv
 from kernelbandits.study.pen import Pen
 from kernelbandits.study.player import Player
 from kernelbandits.study.reporting import replayed, status_of
 from kernelbandits.study.results import read_results
-from kernelbandits.study.settings import Settings, checked_lease
+from kernelbandits.study.settings import Settings, checked_lease, spelled_out
+from kernelbandits.study.state import State
 from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.storage import Finding
+
+
+MOST_ASKED = 10_000
+"""Rows in one call: others wait meanwhile."""
 
 
 class Study:
@@ -65,14 +71,17 @@ class Study:
         """
         table = read_candidates(candidates, columns=columns, target=target, cost=cost, allowed=allowed)
         chosen = made(target=target, direction=direction, **settings)
-        Player(table, chosen).choose(1, (), {})
+        Player(table, chosen).choose(1, (), State())
         body = {"settings": chosen.body, "candidates": table.body, "fingerprint": table.fingerprint}
+        created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
         try:
-            study = cls(Log.create(where, Draft(kind="created", body=body), table.columns, table.cells))
+            study = cls(Log.create(where, created, table.columns, table.cells))
         except StudyExists:
-            if not or_open:
+            study = cls.open(where)
+            if not or_open and study.history()[0].key != created.key:
+                study.close()
                 raise
-            return cls.open(where)._if_created(body)
+            return study._if_created(body)
         for notice in (*table.notices, *study._book.player.notices):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
@@ -85,7 +94,9 @@ class Study:
     def _if_created(self, body: Mapping[str, Any]) -> Study:
         """Itself, unless it was created with another table or other settings."""
         there = self._book.state.events[0].body
-        other = [name for name in body if body[name] != there.get(name)]
+        other = [name for name in body["settings"] if body["settings"][name] != there["settings"].get(name)]
+        other += ["candidates"] if body["fingerprint"] != there["fingerprint"] else []
+        other += ["columns"] if body["candidates"] != there["candidates"] else []
         if other:
             self.close()
             raise Refusal(f"or_open needs the study it would create, got one with other {' and '.join(other)}")
@@ -131,11 +142,12 @@ class Study:
         A worker that comes back under its name gets the rows that it has not told yet.
         """
         size, name = checks.whole("ask", "n", n), checked_name("worker", worker)
-        seconds = self._book.state.settings.lease if lease is None else checked_lease(lease)
-        asker = asking.Asker(size, name, seconds, uuid.uuid4().hex)
-        book = self._book
+        checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
+        seconds = None if lease is None else checked_lease(lease)
+        asker, book = asking.Asker(size, name, seconds, uuid.uuid4().hex), self._book
         with book.lock:
-            book.answers()
+            book.refresh()
+            book.taught()
             events = book.write(lambda pen: asking.ask(pen, book.state, book.taught(), asker))
             return [asking.suggestion(event, self.candidates, book.state.settings.sign) for event in events]
 
@@ -173,43 +185,43 @@ class Study:
         book = self._book
         with book.lock:
             notices = telling.unusual(book.state, results)
-            told = book.write(lambda pen: telling.tell(pen, book.state, results, worker))
+            told = book.write(lambda pen: telling.tell(pen, book.state, book.player.kinds, results, worker))
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         return told
 
-    def correct(self, trial: int, value: float, *, reason: str = "") -> Event:
-        """Another value for a trial; the old one stays in the history."""
-        number, given = checks.whole("correct", "trial", trial), checks.reward(value)
-        return self._change(lambda pen: telling.correct(pen, self._book.state, number, given, reason))
+    def correct(self, trial: int, value: float | None = None, *, failed: bool = False, reason: str = "") -> Event:
+        """Another value for a trial, or that it failed; what was told stays in the history."""
+        given = telling.checked(trial, value, None, failed, len(self.candidates))
+        return self._change(lambda turn: turn.correct(given.trial, given.value, checked_reason(reason)))
 
     def withdraw(self, trial: int, *, reason: str = "") -> Event:
         """The result of a trial no longer counts; it stays in the history."""
         number = checks.whole("withdraw", "trial", trial)
-        return self._change(lambda pen: telling.withdraw(pen, self._book.state, number, reason))
+        return self._change(lambda turn: turn.withdraw(number, checked_reason(reason)))
 
     def release(self, trial: int) -> Event:
         """Nobody will measure this trial: its row is free again."""
         number = checks.whole("release", "trial", trial)
-        return self._change(lambda pen: telling.release(pen, self._book.state, number))
+        return self._change(lambda turn: turn.release(number))
 
     def undo(self) -> Event:
         """Take back the last ask, result, correction, withdrawal or change of settings that stands."""
-        return self._change(lambda pen: telling.undo(pen, self._book.state))
+        return self._change(lambda turn: turn.undo())
 
     def change(self, **settings: Any) -> Event:
         """Other settings from now on: all that `create` takes but the table, target and direction."""
+        checks.needs(bool(settings), "change", "at least one setting", "none")
+        self._book.refresh()
+        Player(self.candidates, self._book.state.settings.changed(settings)).choose(1, (), State())
+        return self._change(lambda turn: turn.change(settings))
+
+    def _change(self, decide: Callable[[Editor], Event]) -> Event:
+        """Once, however often the connection is cut while it is written: the event is found by its key."""
+        key = uuid.uuid4().hex
 
         def work(pen: Pen) -> Event:
-            changed = self._book.state.settings.changed(settings)
-            Player(self.candidates, changed).choose(1, (), {})
-            return pen.append(Draft(kind="settings", body={"settings": changed.body}))
-
-        return self._change(work)
-
-    def _change(self, decide: Callable[[Pen], Event]) -> Event:
-        def work(pen: Pen) -> Event:
-            event = decide(pen)
+            event = self._book.state.keys.get(key) or decide(Editor(pen, self._book.state, key))
             telling.rescale(pen, self._book.state)
             return event
 
@@ -217,41 +229,48 @@ class Study:
 
     def best(self) -> Best | None:
         """The likely best row, its interval and the probability that it is the best; None before any result."""
-        return self._book.answers().best()
+        with self._book.lock:
+            return self._book.answers().best()
 
     def status(self) -> Status:
         """Progress, the likely best, whether one may stop, units, who waits."""
-        answers = self._book.answers()
-        return status_of(
-            answers, self.place, self._book.log.now(), (*self.candidates.notices, *self._book.player.notices)
-        )
+        with self._book.lock:
+            answers, now = self._book.answers(), self._book.log.now()
+            return status_of(answers, self.place, now, tuple(self._book.player.notices))
 
     def explain(self, trial: int) -> Explained:
         """Why the row of a trial was suggested, by what was known then."""
-        return self.replay(trial).explained
+        return self._replayed("explain", trial).explained
 
     def replay(self, trial: int) -> Replayed:
         """The suggestion of a trial, recomputed from the events before it."""
-        self._book.refresh()
-        return replayed(self._book.state, self.candidates, checks.whole("replay", "trial", trial))
+        return self._replayed("replay", trial)
+
+    def _replayed(self, owner: str, trial: int) -> Replayed:
+        with self._book.lock:
+            self._book.refresh()
+            return replayed(self._book.state, self.candidates, checks.whole(owner, "trial", trial), owner)
 
     def history(self) -> list[Event]:
         """All events, in their order."""
-        self._book.refresh()
-        return list(self._book.state.events)
+        with self._book.lock:
+            self._book.refresh()
+            return list(self._book.state.events)
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row for each trial."""
         from kernelbandits.study.dataframes import trials_frame
 
-        self._book.refresh()
-        return trials_frame(self._book.state, self.candidates)
+        with self._book.lock:
+            self._book.refresh()
+            return trials_frame(self._book.state, self.candidates)
 
     def estimates(self) -> pd.DataFrame:
         """One row for each candidate, with mean, sd and 95 % interval in the target's units."""
         from kernelbandits.study.dataframes import estimates_frame
 
-        return estimates_frame(self._book.answers())
+        with self._book.lock:
+            return estimates_frame(self._book.answers())
 
     def export(self, path: str | Path) -> None:
         """All trials as a CSV file."""
@@ -266,8 +285,9 @@ class Study:
         """What was checked of the store, of the state and of the posterior, and what was found."""
         from kernelbandits.study.checkup import checkup
 
-        answers = self._book.answers()
-        return [*self._book.log.health(), *checkup(answers.player, answers.state)]
+        with self._book.lock:
+            answers = self._book.answers()
+            return [*self._book.log.health(), *checkup(answers.player, answers.state)]
 
 
 def made(**settings: Any) -> Settings:
@@ -275,8 +295,11 @@ def made(**settings: Any) -> Settings:
     unknown = [name for name in settings if name not in Settings.__dataclass_fields__]
     known = ", ".join(Settings.__dataclass_fields__)
     checks.needs(not unknown, "Study", f"settings among {known}", unknown[0] if unknown else None)
-    given = {name: value for name, value in settings.items() if value is not None}
-    return Settings(**given)
+    return Settings(**spelled_out({name: value for name, value in settings.items() if value is not None}))
+
+
+def checked_reason(reason: Any) -> str:
+    return checked_name("reason", reason) or "" if reason else ""
 
 
 def checked_name(what: str, name: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""Results, corrections, withdrawals and undo: checked against the state and written in one turn at the log."""
+"""Results: checked against the state and written in one turn at the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.checks import Refusal
+from kernelbandits.checks import Indices, Refusal
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.pen import Pen
 from kernelbandits.study.results import Result
@@ -33,8 +33,8 @@ class Keyed:
     key: str
     given: bool
     """Whether the key came with it; otherwise it only serves to find the event again."""
-    lenient: bool = False
-    """Whether a result that is stored already is no news rather than refused."""
+    table: str | None = None
+    """The call that brings a whole table: there, a result that is stored already is no news rather than refused."""
 
 
 def checked(trial: Any, value: Any, row: Any, failed: Any, rows: int) -> Result:
@@ -60,15 +60,15 @@ def checked_row(row: Any, rows: int) -> int:
 def keyed(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
     """A line of a table with its own key, or its number under the key of the call, or a key that nobody knows."""
     if prefix is not None:
-        return Keyed(result, f"{prefix}/{number}", True, lenient=True)
+        return Keyed(result, f"{prefix}/{number}", True, fresh)
     if result.key is not None:
-        return Keyed(result, result.key, True, lenient=True)
-    return Keyed(result, f"{fresh}/{number}", False, lenient=True)
+        return Keyed(result, result.key, True, fresh)
+    return Keyed(result, f"{fresh}/{number}", False, fresh)
 
 
-def tell(pen: Pen, state: State, results: Sequence[Keyed], worker: str | None) -> list[Told]:
+def tell(pen: Pen, state: State, kinds: Indices, results: Sequence[Keyed], worker: str | None) -> list[Told]:
     """All of them, or a refusal of the first that cannot be."""
-    teller = Teller(pen, state, worker)
+    teller = Teller(pen, state, kinds, worker)
     told = [teller.tell(one) for one in results]
     rescale(pen, state)
     return told
@@ -77,8 +77,10 @@ def tell(pen: Pen, state: State, results: Sequence[Keyed], worker: str | None) -
 class Teller:
     """Some results told in one turn: each sees those before it."""
 
-    def __init__(self, pen: Pen, state: State, worker: str | None) -> None:
+    def __init__(self, pen: Pen, state: State, kinds: Indices, worker: str | None) -> None:
         self.pen, self.state, self.worker = pen, state, worker
+        self.kinds = kinds
+        """Equal for rows of the same candidate."""
         self.next = state.last_trial
         self.keys: dict[str, Event] = {}
         self.trials: dict[int, Event] = {}
@@ -86,13 +88,14 @@ class Teller:
     def tell(self, one: Keyed) -> Told:
         before = self.keys.get(one.key) or self.state.keys.get(one.key)
         if before is not None:
-            return again(before, one)
+            return self._again(before, one)
         trial, row = self._place(one.result)
         stored = self._stored(trial)
         if stored is not None:
             return self._known(one, stored)
         kind, value = ("failed", None) if one.result.failed else ("told", one.result.value)
-        event = self.pen.append(Draft(kind=kind, trial=trial, row=row, value=value, key=one.key, worker=self.worker))
+        said: dict[str, Any] = {"kind": kind, "trial": trial, "row": row, "value": value, "key": one.key}
+        event = self.pen.append(Draft(**said, worker=self.worker, body={"table": one.table} if one.table else {}))
         self.keys[one.key] = self.trials[trial] = event
         return Told(trial, row, value, True, one.key if one.given else None, event.seq)
 
@@ -100,18 +103,29 @@ class Teller:
         """Trial and row; a row that nobody asked for makes a trial of its own."""
         if result.trial is None:
             assert result.row is not None
-            self.next += 1
-            return self.next, result.row
+            return self._open(result.row) or self._unasked(result.row)
         known = self.state.trials.get(result.trial)
         if known is None:
             raise Refusal(
                 f"tell needs a trial that was asked for (a row has --row), got trial {result.trial}{where(result)}"
             )
-        if result.row not in (None, known.row):
+        if result.row is not None and self.kinds[result.row] != self.kinds[known.row]:
             raise Refusal(f"tell needs row {known.row} for trial {known.number}, got row {result.row}{where(result)}")
         if known.state == "withdrawn":
             raise Refusal(f"tell needs a trial that was not withdrawn (its row may be told), got trial {known.number}")
         return known.number, known.row
+
+    def _open(self, row: int) -> tuple[int, int] | None:
+        """The oldest pending trial of the same candidate that no worker holds by name: this is its result."""
+        for trial in self.state.pending.values():
+            free = trial.worker is None and trial.number not in self.trials
+            if free and self.kinds[trial.row] == self.kinds[row]:
+                return trial.number, trial.row
+        return None
+
+    def _unasked(self, row: int) -> tuple[int, int]:
+        self.next += 1
+        return self.next, row
 
     def _stored(self, trial: int) -> Event | None:
         """The result that a trial has."""
@@ -122,63 +136,30 @@ class Teller:
         """A second result: no news if it is the same and came with a table, else refused."""
         trial = self.state.trials.get(stored.trial or 0)
         value = trial.value if trial and trial.told is stored else stored.value
-        if one.lenient and value == one.result.value:
+        if one.table and value == one.result.value:
             return Told(stored.trial or 0, stored.row or 0, value, False, None, stored.seq)
-        raise AlreadyTold(stored.trial or 0, value)
+        raise AlreadyTold(stored.trial or 0, value, where(one.result))
+
+    def _again(self, event: Event, one: Keyed) -> Told:
+        """The same call again counts once; the same key for something else is refused."""
+        result = one.result
+        same = event.kind in ("told", "failed") and event.value == result.value and result.trial in (None, event.trial)
+        if not same or not (result.row is None or self.kinds[result.row] == self.kinds[event.row or 0]):
+            raise Refusal(
+                f"tell needs a new key for a new result, got {one.key!r}, the key of {shown(event)}{where(result)}"
+            )
+        key = one.key if one.given else None
+        accepted = one.table is None or event.body.get("table") == one.table
+        return Told(event.trial or 0, event.row or 0, event.value, accepted, key, event.seq)
 
 
-def again(event: Event, one: Keyed) -> Told:
-    """The same call again counts once; the same key for something else is refused."""
-    result = one.result
-    same = event.kind in ("told", "failed") and event.value == result.value
-    same = same and result.trial in (None, event.trial) and result.row in (None, event.row)
-    if not same:
-        value = "a failure" if event.value is None else f"{event.value:g}"
-        raise Refusal(
-            f"tell needs a new key for a new result, got {one.key!r}, the key of {value} for trial {event.trial}"
-        )
-    return Told(
-        event.trial or 0, event.row or 0, event.value, not one.lenient, one.key if one.given else None, event.seq
-    )
+def shown(event: Event) -> str:
+    value = "a failure" if event.value is None else f"{event.value:g}"
+    return f"{value} for trial {event.trial}"
 
 
 def where(result: Result) -> str:
-    return f" in line {result.line}" if result.line else ""
-
-
-def correct(pen: Pen, state: State, trial: int, value: float, reason: str) -> Event:
-    known = with_result(state, "correct", trial)
-    body = {"was": known.value, "reason": reason}
-    return pen.append(Draft(kind="corrected", trial=trial, row=known.row, value=value + 0.0, body=body))
-
-
-def withdraw(pen: Pen, state: State, trial: int, reason: str) -> Event:
-    known = with_result(state, "withdraw", trial)
-    return pen.append(Draft(kind="withdrawn", trial=trial, row=known.row, body={"was": known.value, "reason": reason}))
-
-
-def with_result(state: State, owner: str, trial: int) -> Any:
-    known = state.trials.get(trial)
-    if known is None or known.state not in ("told", "failed"):
-        there = "there is none" if known is None else f"which is {known.state}"
-        raise Refusal(f"{owner} needs a trial with a result, got trial {trial}, {there}")
-    return known
-
-
-def release(pen: Pen, state: State, trial: int) -> Event:
-    known = state.pending.get(trial)
-    if known is None:
-        raise Refusal(f"release needs a trial that is pending, got trial {trial}")
-    return pen.append(Draft(kind="released", trial=trial, row=known.row))
-
-
-def undo(pen: Pen, state: State) -> Event:
-    """The last event that stands and can be undone; an ask only while it is pending."""
-    for event in reversed(state.standing):
-        if event.kind != "asked" or event.trial in state.pending:
-            body = {"of": event.seq, "kind": event.kind, "value": event.value}
-            return pen.append(Draft(kind="undone", trial=event.trial, row=event.row, body=body))
-    raise Refusal("undo needs something that can be undone, got a study of which nothing stands")
+    return f" ({result.place})" if result.place else ""
 
 
 def rescale(pen: Pen, state: State) -> None:

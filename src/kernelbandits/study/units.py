@@ -40,7 +40,10 @@ class Scale:
 
 
 def fitted(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation of the first five results, or of as many as there are; spread 1 if all are equal."""
+    """Mean and standard deviation of the first five results, or of as many as there are.
+
+    If all are equal nothing is known of their spread: it is taken to be their size, or 1 if they are zero.
+    """
     first = values[:FIRST]
     if not first:
         return 0.0, 1.0
@@ -48,5 +51,5 @@ def fitted(values: Sequence[float]) -> tuple[float, float]:
     away = [value - centre for value in first]
     largest = max(map(abs, away))
     if largest <= max(ROUNDING * max(map(abs, first)), LEAST_SPREAD):
-        return centre, 1.0
+        return centre, max(abs(centre), LEAST_SPREAD) if centre else 1.0
     return centre, largest * math.sqrt(math.fsum((one / largest) ** 2 for one in away) / len(away))

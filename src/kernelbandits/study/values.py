@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kernelbandits.checks import Refusal
@@ -15,11 +15,13 @@ X = Mapping[str, float | str]
 class AlreadyTold(Refusal):
     """A trial has a result, and another one came: the stored one stands."""
 
-    def __init__(self, trial: int, value: float | None) -> None:
+    def __init__(self, trial: int, value: float | None, where: str = "") -> None:
         self.trial, self.value = trial, value
-        stored = "it failed" if value is None else f"the value {value:g}"
+        stored = "a failure" if value is None else f"the value {value:g}"
         hint = "correct it if that is wrong, or tell its row again (row=, --row) if it was measured again"
-        super().__init__(f"tell needs a trial without a result, got trial {trial}, of which {stored} is stored; {hint}")
+        super().__init__(
+            f"tell needs a trial without a result, got trial {trial}{where}, of which {stored} is stored; {hint}"
+        )
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Suggestion:
     worker: str | None = None
     again: int | None = None
     """The trial under which the same row was offered before, to somebody who did not come back."""
+    label: Mapping[str, str] = field(default_factory=dict)
+    """What the table calls the row."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class Best:
     """Of being the best of all rows allowed, under the posterior."""
     results: int
     """How often it was measured."""
+    label: Mapping[str, str] = field(default_factory=dict)
+    """What the table calls it."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,7 @@ class Status:
     rows: int
     allowed: int
     measured: int
-    """Rows with a result."""
+    """Different candidates with a result."""
     best: Best | None
     stop: Stop
     centre: float
@@ -124,6 +130,8 @@ class Status:
     waiting: tuple[Waiting, ...]
     notices: tuple[str, ...]
     events: int
+    different: int
+    """Candidates that differ in a column that counts."""
 
 
 @dataclass(frozen=True)

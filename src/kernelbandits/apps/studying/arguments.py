@@ -12,10 +12,7 @@ from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
 from kernelbandits.problems.sheet import NUMBER
 
-PLACE = (
-    "A file such as films.db; postgresql://user@host/db?study=films; or env:NAME, where the environment variable NAME "
-    "holds the place, so that no password shows in the list of processes."
-)
+PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
 Trial = Annotated[str, typer.Argument(metavar="TRIAL", help="The number that ask printed, from 1 on.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes on standard error.")]
@@ -54,9 +51,15 @@ def measured(owner: str, text: str) -> float:
     """A measured value as it is typed, with a decimal point and nothing that Python alone calls a number."""
     no_option(text)
     wanted = f"a number of size at most {LARGEST_REWARD:g} with a decimal point as VALUE"
-    right = NUMBER.fullmatch(text) is not None and abs(float(text)) <= LARGEST_REWARD
-    checks.needs(right, owner, wanted, text)
+    if NUMBER.fullmatch(text) is None or abs(float(text)) > LARGEST_REWARD:
+        raise ValueError(f"{owner} needs {wanted}, got {text!r}{with_a_point(text)}")
     return float(text)
+
+
+def with_a_point(text: str) -> str:
+    """How a number with a decimal comma is written here."""
+    point = text.replace(",", ".")
+    return f" (write {point})" if text.count(",") == 1 and NUMBER.fullmatch(point) else ""
 
 
 def counted(name: str, text: str, least: int) -> int:

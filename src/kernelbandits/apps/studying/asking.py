@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -10,13 +11,17 @@ from rich.console import Console
 from kernelbandits.apps.options import Form, Format
 from kernelbandits.apps.studying import pages
 from kernelbandits.apps.studying.arguments import Lease, Place, Quiet, Trial, counted, duration
-from kernelbandits.apps.studying.door import answer, line, opened, typed
+from kernelbandits.apps.studying.door import answer, line, notes, opened, typed
+from kernelbandits.apps.studying.wording import many
+
+if TYPE_CHECKING:
+    from kernelbandits.study.values import Suggestion
 
 ASK = """Ask which row to measure next, and why.
 
 The row is yours until its lease runs out: others who ask get other rows. A worker who asks again under the same name
 before telling gets the same rows. JSON: a list of objects with trial, row, x (column to value), why, note (what the
-policy knew), greedy (the row of the best estimate), until, worker and again.
+policy knew), greedy (the row of the best estimate), until, worker, again and label (what the table calls the row).
 
 Examples:
 
@@ -57,8 +62,16 @@ def ask(
 ) -> None:
     seconds = duration("--lease", lease)
     with opened(place, quiet) as study:
-        found, where = study.ask(n, worker=worker, lease=seconds), typed(place, study.place)
-    answer(form, found, lambda console: pages.suggestions(console, found, where))
+        found, candidates = study.ask(n, worker=worker, lease=seconds), study.candidates
+    notes(repeated(found), quiet)
+    answer(form, found, lambda console: pages.suggestions(console, found, candidates, typed(place)))
+
+
+def repeated(found: Sequence[Suggestion]) -> list[str]:
+    """A note if there were not enough free candidates."""
+    kinds = len({tuple(one.x.items()) for one in found})
+    free = f"only {many(kinds, 'different candidate')} could be offered"
+    return [f"{len(found)} rows were asked for and {free}, so that rows come twice"] if kinds < len(found) else []
 
 
 def explain(place: Place, trial: Trial, form: Form = Format.text, quiet: Quiet = False) -> None:

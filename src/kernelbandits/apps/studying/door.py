@@ -79,6 +79,6 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def typed(place: str, shown: str) -> str:
-    """The place as one may type it again: as it was typed, without a password."""
-    return shown if masked(place) != place else place
+def typed(place: str) -> str:
+    """The place as one may type it again: as it was typed, or just PLACE if there is a password in it."""
+    return "PLACE" if masked(place) != place else place

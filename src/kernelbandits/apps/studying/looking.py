@@ -1,4 +1,4 @@
-"""`study status`, `history`, `estimates` and `plot`."""
+"""`study list`, `status`, `history`, `estimates` and `plot`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelbandits.apps import progress
+from kernelbandits.apps import progress, screen
 from kernelbandits.apps.options import Form, Format
 from kernelbandits.apps.studying import pages
 from kernelbandits.apps.studying.arguments import Place, Quiet
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.study import Study
+    from kernelbandits.study.candidates import Candidates
 
 STATUS = """Show where a study stands: progress, the likely best, whether one may stop, and who waits since when.
 
@@ -55,15 +56,37 @@ Examples:
     kernelbandits study plot films.db films.png
 
     kernelbandits study plot films.db films.html --truth truth.csv
+
+    kernelbandits study plot films.db why.svg --what posterior --trial 17
+"""
+LIST = """List the studies of a PostgreSQL database, or the one in a file.
+
+JSON: a list of objects with name, place, rows, events and since (seconds since 1970); of a damaged study only its name
+and place are known.
+
+Examples:
+
+    kernelbandits study list films.db
+
+    kernelbandits study list "postgresql://ann@lab/studies"
 """
 TOP = 20
+WHAT = "all, progress (results as they came), regret (with --truth), posterior (estimates) or weights (exploration)."
 
 
 def status(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
     with opened(place, quiet, writable=False) as study:
-        found = study.status()
+        found, label = study.status(), study.candidates.label
     notes(found.notices, quiet or form is Format.json)
-    answer(form, found, lambda console: pages.status(console, found, typed(place, found.place)))
+    answer(form, found, lambda console: pages.status(console, found, label, typed(place)))
+
+
+def list_(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
+    from kernelbandits import storage
+
+    screen.listen(quiet)
+    found = storage.studies(place)
+    answer(form, found, lambda console: pages.studies(console, found))
 
 
 def history(
@@ -91,19 +114,31 @@ def estimates(
 
 
 def best_first(study: Study) -> pd.DataFrame:
-    return study.estimates().sort_values("mean", ascending=study.direction == "minimize", kind="stable")
+    found = named(study.estimates(), study.candidates)
+    return found.sort_values("mean", ascending=study.direction == "minimize", kind="stable")
+
+
+def named(frame: pd.DataFrame, candidates: Candidates) -> pd.DataFrame:
+    """With what the table calls each row right after the row."""
+    for name in reversed(candidates.labels):
+        if name not in frame.columns:
+            frame.insert(1, name, [candidates.label(row)[name] for row in frame["row"]])
+    return frame
 
 
 def plot(
     place: Place,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="OUT.png, OUT.svg or OUT.html.")],
-    what: Annotated[str, typer.Option(help="all, or one of the figures.")] = "all",
+    what: Annotated[str, typer.Option(help=WHAT)] = "all",
     truth: Annotated[Path | None, typer.Option(help="CSV with the true value of each row, for the regret.")] = None,
+    trial: Annotated[int | None, typer.Option(min=1, help="A trial to mark and explain.")] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits.report.studies import draw_study
 
+    there = out.exists()
     with opened(place, quiet, writable=False) as study, progress.waiting("drawing", quiet):
-        draw_study(study, out, what=what, truth=truth)
-    said(form, {"path": str(out), "what": what}, f"Written to {out}")
+        draw_study(study, out, what=what, truth=truth, trial=trial)
+    document = {"path": str(out), "what": what, "replaced": there}
+    said(form, document, f"Written to {out}" + (", replaced" if there else ""))

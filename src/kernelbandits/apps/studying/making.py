@@ -14,7 +14,7 @@ from kernelbandits.apps.options import Form, Format
 from kernelbandits.apps.studying import arguments
 from kernelbandits.apps.studying.arguments import Quiet, duration, names, policy_settings, present
 from kernelbandits.apps.studying.door import answer, line, opened, said, typed
-from kernelbandits.apps.studying.wording import cell, command, length, many
+from kernelbandits.apps.studying.wording import cell, command, length, many, title
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,6 +39,9 @@ Examples:
 
     kernelbandits study create "postgresql://ann@lab/studies?study=films" --candidates films.csv --or-open
 """
+COST = (
+    "Column with the cost of a measurement, above 0; chosen is the most value per cost: (index - best estimate) / cost."
+)
 CHANGE = """Change the policy or other settings of a study from now on.
 
 Results stay, and the policy learns all of them anew. The change is an event of the history, and `undo` takes it back.
@@ -58,7 +61,7 @@ def create(
     columns: Annotated[str | None, typer.Option(help="Columns that describe a candidate. Default: all.")] = None,
     target: Annotated[str, typer.Option(help="What is measured.")] = "value",
     direction: Annotated[str, typer.Option(help="maximize or minimize.")] = "maximize",
-    cost: Annotated[str | None, typer.Option(help="Column with the cost of a measurement; see value per cost.")] = None,
+    cost: Annotated[str | None, typer.Option(help=COST)] = None,
     allowed: Annotated[str | None, typer.Option(help="Column that says which rows may be measured.")] = None,
     policy: arguments.Policy = "auto",
     kernel: arguments.Kernel = None,
@@ -86,8 +89,8 @@ def create(
     rest = present(given | scale) | own | spelled(kernel)
     aim: dict[str, Any] = {"target": target, "direction": direction, "repeats": not no_repeats, "or_open": or_open}
     with Study.create(place, candidates, **aim, **rest) as study:
-        found, where = about(study), typed(place, study.place)
-    answer(form, found, lambda console: show(console, found, where))
+        found = about(study)
+    answer(form, found, lambda console: show(console, found, typed(place)))
 
 
 def change(
@@ -149,7 +152,7 @@ def about(study: Study) -> dict[str, Any]:
 
 def show(console: Console, found: Mapping[str, Any], place: str) -> None:
     size = f"{many(found['rows'], 'candidate')} of {many(len(found['columns']), 'column')}"
-    line(console, f"Study {found['place']}: {size} ({', '.join(map(cell, found['columns']))})")
+    line(console, f"Study {title(found['place'])}: {size} ({', '.join(map(cell, found['columns']))})")
     aim = f"{found['direction']} {cell(found['target'])}"
     line(console, f"It is to {aim} with the policy {found['policy']}; a row is held for {length(found['lease'])}.")
     line(console, f"Which row to measure first:  {command('ask', place)}")

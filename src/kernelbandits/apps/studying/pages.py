@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -25,12 +25,14 @@ from kernelbandits.apps.studying.wording import (
     percent,
     point,
     times,
+    title,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kernelbandits.storage import Event
+    from kernelbandits.storage import Event, Listed
+    from kernelbandits.study.candidates import Candidates
     from kernelbandits.study.values import Best, Explained, Status, Suggestion, Waiting
 
 MOST_COLUMNS = 8
@@ -38,6 +40,8 @@ MOST_COLUMNS = 8
 MOST_WAITING = 12
 GIVEN = re.compile(r"[0-9a-f]{32}(/[0-9]+)?")
 """A key that the study gave itself."""
+Label = Callable[[int], Mapping[str, str]]
+"""What the table calls a row."""
 ROWS = "Rows count from 0, below the header."
 
 
@@ -56,11 +60,12 @@ def narrow(x: Mapping[str, Any]) -> dict[str, str]:
     return shown | ({f"… {more} more": "…"} if more > 0 else {})
 
 
-def suggestions(console: Console, found: Sequence[Suggestion], place: str) -> None:
+def suggestions(console: Console, found: Sequence[Suggestion], candidates: Candidates, place: str) -> None:
     """The rows, why these, and what to type next."""
-    shown = table(["trial", "row", *narrow(found[0].x)])
-    for one in found:
-        shown.add_row(str(one.trial), str(one.row), *map(escape, narrow(one.x).values()))
+    described = [described_row(one, candidates) for one in found]
+    shown = table(["trial", "row", *described[0]])
+    for one, texts in zip(found, described, strict=True):
+        shown.add_row(str(one.trial), str(one.row), *map(escape, texts.values()))
     console.print(shown)
     for why, trials in by_reason(found).items():
         which = f" trial {', '.join(map(str, trials))}" if len(found) > 1 else ""
@@ -68,6 +73,12 @@ def suggestions(console: Console, found: Sequence[Suggestion], place: str) -> No
     held = f" for {cell(found[0].worker)}" if found[0].worker else ""
     line(console, f"Held{held} until {moment(min(one.until for one in found))}. {ROWS}")
     line(console, f"When the result is there:  {command('tell', place, found[0].trial)} VALUE   (or --failed)")
+
+
+def described_row(one: Suggestion, candidates: Candidates) -> dict[str, str]:
+    """What the row is called, what describes it, and what it costs."""
+    price = {} if candidates.costs is None else {cell(candidates.cost): number(candidates.costs[one.row])}
+    return narrow(one.label) | narrow(one.x) | price
 
 
 def by_reason(found: Sequence[Suggestion]) -> dict[str, list[int]]:
@@ -78,10 +89,10 @@ def by_reason(found: Sequence[Suggestion]) -> dict[str, list[int]]:
     return trials
 
 
-def status(console: Console, found: Status, place: str) -> None:
+def status(console: Console, found: Status, label: Label, place: str) -> None:
     """A short report."""
     aim = f"{found.direction} {cell(found.target)}"
-    line(console, f"{found.place}: {aim}, {many(found.rows, 'candidate')}")
+    line(console, f"{title(found.place)}: {aim}, {different(found)}")
     about = {
         "progress": progress(found),
         "likely best": likely(found.best) if found.best else "nothing is known yet",
@@ -90,41 +101,58 @@ def status(console: Console, found: Status, place: str) -> None:
         "policy": found.policy,
         "claim": found.claim,
     }
-    lines = waiting(found.waiting) | {"next": following(found, place)}
+    lines = waiting(found.waiting, label) | {"next": following(found, place)}
     console.print(facts({name: cell(text) for name, text in about.items()} | lines))
 
 
+def different(found: Status) -> str:
+    """How many candidates there are, in how many rows if they come twice."""
+    if found.different == found.rows:
+        return many(found.rows, "candidate")
+    return f"{many(found.different, 'different candidate')} ({many(found.rows, 'row')})"
+
+
 def progress(found: Status) -> str:
-    forbidden = found.rows - found.allowed
-    done = f"{many(found.told, 'result')} on {found.measured} of {many(found.rows, 'candidate')}"
-    others = {"pending": found.pending, "failed": found.failed, "withdrawn": found.withdrawn, "not allowed": forbidden}
+    failures = f" and {many(found.failed, 'failure')}" if found.failed else ""
+    done = f"{many(found.told, 'result')}{failures} on {found.measured} of {different(found)}"
+    others = {"pending": found.pending, "withdrawn": found.withdrawn, "not allowed": found.rows - found.allowed}
     return ", ".join([done, *(f"{count} {name}" for name, count in others.items() if count or name == "pending")])
 
 
 def likely(best: Best) -> str:
     often = f"measured {times(best.results)}"
     known = interval(best.mean, best.low, best.high)
-    return f"row {best.row} ({point(best.x)}): {known}; the best with probability {percent(best.probability)}; {often}"
+    which = f"row {best.row} ({point({**best.label, **best.x})})"
+    return f"{which}: {known}; the best with probability {percent(best.probability)}; {often}"
 
 
-def waiting(found: Sequence[Waiting]) -> dict[str, str]:
+def waiting(found: Sequence[Waiting], label: Label) -> dict[str, str]:
     """Who waits since when, the longest first."""
     longest = sorted(found, key=lambda one: -one.since)
-    lines = [waiting_line(one) for one in longest[:MOST_WAITING]]
+    lines = [waiting_line(one, label(one.row)) for one in longest[:MOST_WAITING]]
     more = len(found) - MOST_WAITING
     return {"waiting": "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])} if found else {}
 
 
-def waiting_line(one: Waiting) -> str:
+def waiting_line(one: Waiting, label: Mapping[str, str]) -> str:
     who = f" by {cell(one.worker)}" if one.worker else ""
     late = "; its time is up, the next asker may be offered it" if one.overdue else ""
-    return f"trial {one.trial}, row {one.row} ({point(one.x)}): asked{who} {ago(one.since)}{late}"
+    return f"trial {one.trial}, row {one.row} ({point({**label, **one.x})}): asked{who} {ago(one.since)}{late}"
 
 
 def following(found: Status, place: str) -> str:
     """What to type next."""
     told = [f"{command('tell', place, one.trial)} VALUE" for one in found.waiting[:1]]
     return "\n".join([*told, command("ask", place)])
+
+
+def studies(console: Console, found: Sequence[Listed]) -> None:
+    """One line for each study."""
+    shown = table(["study", "rows", "events", "since"], left=("study", "since"))
+    for one in found:
+        numbers = ["–" if count is None else str(count) for count in (one.rows, one.events)]
+        shown.add_row(escape(one.name), *numbers, "damaged" if one.since is None else moment(one.since))
+    console.print(shown)
 
 
 def history(console: Console, events: Sequence[Event], earlier: int) -> None:

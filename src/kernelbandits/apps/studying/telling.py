@@ -1,4 +1,4 @@
-"""`study tell`, and what sets it right: `correct`, `withdraw`, `release`, `undo`."""
+"""`study tell`, and what sets it right: `correct` and `withdraw`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from kernelbandits.apps.studying.door import answer, opened, said
 from kernelbandits.apps.studying.wording import many
 
 if TYPE_CHECKING:
-    from kernelbandits.study import Study
     from kernelbandits.study.values import AlreadyTold, Told
 
 TELL = """Tell a result.
@@ -39,29 +38,19 @@ Examples:
 
     kernelbandits study tell films.db --csv results.csv
 """
-CORRECT = """Correct the value of a trial; the history keeps the old one.
+CORRECT = """Correct the value of a trial, or say that it failed; the history keeps the old value.
 
 Examples:
 
     kernelbandits study correct films.db 17 0.38 --reason "digits swapped"
+
+    kernelbandits study correct films.db 17 --failed
 """
 WITHDRAW = """Withdraw a trial: its result no longer counts, and the history keeps it.
 
 Examples:
 
     kernelbandits study withdraw films.db 17 --reason "sample was contaminated"
-"""
-RELEASE = """Give back a row that was asked for and will not be measured; the next asker may be offered it.
-
-Examples:
-
-    kernelbandits study release films.db 18
-"""
-UNDO = """Undo the last event that is not undone; the history keeps both.
-
-Examples:
-
-    kernelbandits study undo films.db
 """
 FORMS = "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed or --csv FILE"
 
@@ -123,15 +112,22 @@ def recorded_all(told: Sequence[Told]) -> str:
 def correct(
     place: Place,
     trial: Trial,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="What it should have been; -0.5 is fine.")],
+    value: Annotated[
+        str | None, typer.Argument(metavar="VALUE", help="What it should have been; -0.5 is fine.")
+    ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="It could not be measured.")] = False,
     reason: Reason = "",
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    number, right = counted("TRIAL", trial, 1), measured("correct", value)
+    number = counted("TRIAL", trial, 1)
+    given = "both" if failed else "neither"
+    checks.needs((value is None) == failed, "correct", "TRIAL VALUE or TRIAL --failed", given)
+    right = None if value is None else measured("correct", value)
     with opened(place, quiet) as study:
-        event = study.correct(number, right, reason=reason)
-    said(form, event, f"Trial {number}: {right!r} from now on (event {event.seq}); undo takes it back.")
+        event = study.correct(number, right, failed=failed, reason=reason)
+    shown = "failed" if right is None else repr(right)
+    said(form, event, f"Trial {number}: {shown} from now on (event {event.seq}); undo takes it back.")
 
 
 def withdraw(place: Place, trial: Trial, reason: Reason = "", form: Form = Format.text, quiet: Quiet = False) -> None:
@@ -139,25 +135,3 @@ def withdraw(place: Place, trial: Trial, reason: Reason = "", form: Form = Forma
     with opened(place, quiet) as study:
         event = study.withdraw(number, reason=reason)
     said(form, event, f"Trial {number} is withdrawn and counts no more (event {event.seq}); undo takes it back.")
-
-
-def release(place: Place, trial: Trial, form: Form = Format.text, quiet: Quiet = False) -> None:
-    number = counted("TRIAL", trial, 1)
-    with opened(place, quiet) as study:
-        event = study.release(number)
-    said(form, event, f"Trial {number} is given back; its row may be offered to the next who asks.")
-
-
-def undo(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
-    with opened(place, quiet) as study:
-        event = study.undo()
-        text = undone(study, event.body)
-    said(form, event, text)
-
-
-def undone(study: Study, body: Any) -> str:
-    """Which event was undone, by its number in the history."""
-    (event,) = (one for one in study.history() if one.seq == body["of"])
-    about = "" if event.trial is None else f" of trial {event.trial}"
-    value = "" if event.value is None else f", {event.value!r}"
-    return f"Undone: event {event.seq}, {event.kind}{about}{value}. The history keeps both."

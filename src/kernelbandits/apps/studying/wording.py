@@ -62,10 +62,10 @@ def interval(mean: float, low: float, high: float) -> str:
 
 
 def percent(chance: float) -> str:
-    """Never 0 or 100 % for what is merely unlikely or nearly sure."""
-    if 0 < chance < 0.005:
+    """Never 0 or 100 %: nothing is certain."""
+    if chance < 0.005:
         return "< 1 %"
-    return "> 99 %" if 0.995 < chance < 1 else f"{100 * chance:.0f} %"
+    return "> 99 %" if chance > 0.995 else f"{100 * chance:.0f} %"
 
 
 def cell(value: Any) -> str:
@@ -83,6 +83,12 @@ def point(x: Any) -> str:
 def command(*words: object) -> str:
     """A line to type."""
     return " ".join(["kernelbandits study", *(shlex.quote(str(word)) for word in words)])
+
+
+def title(place: str) -> str:
+    """What a study is called: its name in the database, or its file."""
+    server = re.fullmatch(r"postgresql://.*[?&]study=(\w+)(&.*)?", place)
+    return server[1] if server else place
 
 
 def masked(text: str) -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MAPS = Margins(left=0.85, below=0.6, above=0.3, right=0.55, head=0.35)
 RINGS = "Black rings: measured."
+HALF, FINEST = 0.5 - 1e-9, 6
+"""The least share, and the digits by which places on a map differ."""
 LOADINGS = 4
 """Columns by which a component is named."""
 
@@ -71,6 +73,13 @@ def principal_map(view: View) -> Drawing:
     )
     draw = partial(draw_maps, view, flat, (names[0], names[1]), np.arange(len(view.beliefs)))
     return Drawing("Posterior by principal components", caption, 4.3, draw, columns=2, margins=MAPS)
+
+
+def says_much(view: View) -> bool:
+    """Whether two components hold half of the variance and keep most candidates apart."""
+    flat, shares, _ = principal(view.candidates.points[view.beliefs.row])
+    apart = len(np.unique(flat.round(FINEST), axis=0))
+    return bool(shares.sum() > HALF and apart > HALF * len(flat))
 
 
 def principal(points: Array) -> tuple[Array, Array, Array]:

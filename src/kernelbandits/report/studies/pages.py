@@ -54,14 +54,15 @@ def asked(view: View) -> str:
         if len(view.beliefs) < status.rows
         else f"{status.rows} rows"
     )
-    return f"A table of {rows}, described by {', '.join(chosen)}. kernelbandits {version('kernelbandits')}."
+    table = f"A table of {rows}, described by {', '.join(chosen)}."
+    return f"As of {moment(view.as_of)} UTC. {table} kernelbandits {version('kernelbandits')}."
 
 
 def status_section(view: View) -> str:
     status = view.status
     rows = [["results", progress_line(view)], ["likely best", best_line(view)], ["may I stop?", status.stop.sentence]]
     if status.waiting:
-        rows.append(["pending", "; ".join(waiting_line(one) for one in status.waiting[:TOP])])
+        rows.append(["pending", pending_line(view)])
     notes = [html.note(text) for text in status.notices]
     return html.section("Where it stands", html.table(("sought", sought(view)), rows, text=(0, 1)), *notes)
 
@@ -80,8 +81,14 @@ def best_line(view: View) -> str:
         return "not known yet"
     x = ", ".join(f"{name} = {exact(value)}" for name, value in best.x.items())
     sure = f"best with probability {best.probability:.2g}"
-    found = f"row {best.row} ({x}): {view.target} {estimate(best.mean, best.low, best.high)}, {sure}"
+    found = f"{named_row(view, best.row)} ({x}): {view.target} {estimate(best.mean, best.low, best.high)}, {sure}"
     return f"{found}; measured {times(best.results)}{with_alike(view, best)}"
+
+
+def named_row(view: View, row: int) -> str:
+    """By its labels, where it has any, and its number."""
+    called = view.called(row)
+    return f"{called}, row {row}" if called else f"row {row}"
 
 
 def with_alike(view: View, best: Best) -> str:
@@ -93,14 +100,20 @@ def times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def waiting_line(one: Waiting) -> str:
+def pending_line(view: View) -> str:
+    waiting = view.status.waiting
+    shown = "; ".join(waiting_line(view, one) for one in waiting[:TOP])
+    return f"{shown}; ... and {len(waiting) - TOP} more" if len(waiting) > TOP else shown
+
+
+def waiting_line(view: View, one: Waiting) -> str:
     who = f" with {one.worker}" if one.worker else ""
-    return f"trial {one.trial}, row {one.row}{who}{' (overdue)' if one.overdue else ''}"
+    return f"trial {one.trial}, {named_row(view, one.row)}{who}{' (overdue)' if one.overdue else ''}"
 
 
 def candidates_section(view: View) -> str:
     known = f"{view.target}: estimate, 95 % interval"
-    headings = ("row", *view.candidates.chosen, known, "sd", "results", "their average")
+    headings = ("row", *view.candidates.labels, *view.candidates.chosen, known, "sd", "results", "their average")
     rows = [candidate_row(view, int(place)) for place in view.ranked[:TOP]]
     said = f"Rows that are alike count once. The interval is {INTERVAL}."
     shown = html.table(headings, rows, text=text_columns(view, 1))
@@ -114,7 +127,8 @@ def candidate_row(view: View, i: int) -> list[str]:
 
 
 def cells(view: View, row: int) -> list[str]:
-    return [exact(value) for value in view.candidates.x(row).values()]
+    """What a row is called and what describes it."""
+    return [*view.candidates.label(row).values(), *map(exact, view.candidates.x(row).values())]
 
 
 def exact(value: float | str) -> str:
@@ -137,8 +151,9 @@ def estimate(mean: float, low: float, high: float) -> str:
 
 
 def text_columns(view: View, before: int) -> list[int]:
-    kinds = view.candidates.kinds
-    return [before + i for i, name in enumerate(view.candidates.chosen) if kinds[name] == "category"]
+    labels, kinds = view.candidates.labels, view.candidates.kinds
+    names = (*labels, *view.candidates.chosen)
+    return [before + i for i, name in enumerate(names) if name in labels or kinds[name] == "category"]
 
 
 def trials_section(view: View) -> str:
@@ -146,9 +161,10 @@ def trials_section(view: View) -> str:
     if not count:
         return html.section("Trials", html.paragraph("None yet."))
     noted = ("estimate when asked", "sd", "weight", "asked (UTC)", "told (UTC)", "worker")
-    headings = ("trial", "row", *view.candidates.chosen, "state", view.target, *noted)
+    known = (*view.candidates.labels, *view.candidates.chosen)
+    headings = ("trial", "row", *known, "state", view.target, *noted)
     rows = [trial_row(view, i) for i in range(max(0, count - LISTED), count)]
-    text = [*text_columns(view, 2), 2 + len(view.candidates.chosen), len(headings) - 1]
+    text = [*text_columns(view, 2), 2 + len(known), len(headings) - 1]
     some = f"The last {LISTED} of {count} trials (study export writes all)"
     title = f"All {count} trials" if count <= LISTED else some
     return html.section("Trials", html.details(title, html.table(headings, rows, text=text), shown=count <= OPEN))

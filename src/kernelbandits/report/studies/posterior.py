@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kernelbandits.report.studies.columns import by_column
 from kernelbandits.report.studies.lines import SEVERAL, groups, line
-from kernelbandits.report.studies.maps import principal_map, slice_map, two_columns
+from kernelbandits.report.studies.maps import principal_map, says_much, slice_map, two_columns
 from kernelbandits.report.studies.ranked import ranking
 from kernelbandits.report.studies.sheets import Drawing
 from kernelbandits.report.studies.view import View
@@ -25,6 +25,6 @@ def posterior(view: View) -> Iterator[Drawing]:
             yield by_column(view)
         if len(numbers) == 2 < len(view.columns):
             yield slice_map(view, numbers[0], numbers[1])
-        elif len(numbers) > 2:
+        elif len(numbers) > 2 and says_much(view):
             yield principal_map(view)
     yield ranking(view)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 TOP = 20
 """Candidates that are ranked."""
+CALLED = 20
+"""Letters of its label."""
 ROW, LETTER = 0.23, 0.075
 """Inches that a candidate takes, and a letter of its name."""
 
@@ -47,7 +49,9 @@ def label_of(view: View, place: int) -> str:
     row = int(view.beliefs.row[place])
     x = view.candidates.x(row)
     values = ", ".join(neat(x[name]) for name in view.columns)
-    return brief(f"row {row} ({values})" if values else f"row {row}", 44)
+    called = brief(view.called(row), CALLED)
+    name = f"{called}, row {row}" if called else f"row {row}"
+    return brief(f"{name} ({values})" if values else name, 44)
 
 
 def neat(value: float | str) -> str:

@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices
+from kernelbandits.problems.sheet import NUMBER
 from kernelbandits.report.studies.truth import truth_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kernelbandits.storage import Event
     from kernelbandits.study import Study
     from kernelbandits.study.candidates import Candidates
     from kernelbandits.study.values import Explained, Status
@@ -100,6 +102,8 @@ class View:
     truth: Array | None
     marked: Explained | None
     """The trial that somebody asked about."""
+    as_of: float
+    """When the newest of its events was written, in seconds since 1970."""
 
     @property
     def sign(self) -> float:
@@ -109,6 +113,11 @@ class View:
     def columns(self) -> tuple[str, ...]:
         """Of those that count, the ones that differ between candidates."""
         return self.candidates.varying
+
+    def called(self, row: int) -> str:
+        """The labels of a row; blank without any."""
+        labels = self.candidates.label(row).items()
+        return ", ".join(f"{name} {text}" if NUMBER.fullmatch(text) else text for name, text in labels)
 
     def texts(self, column: str) -> list[str]:
         """The cells of the different candidates."""
@@ -136,7 +145,8 @@ class View:
 
 
 def view_of(study: Study, truth: Any = None, trial: int | None = None) -> View:
-    trials = trials_of(study)
+    events = study.history()
+    trials = trials_of(study, events)
     return View(
         name=name_of(study.place),
         target=study.target,
@@ -148,6 +158,7 @@ def view_of(study: Study, truth: Any = None, trial: int | None = None) -> View:
         settings=study.settings,
         truth=None if truth is None else truth_of(study, truth, trials.row[trials.stand]),
         marked=None if trial is None else study.explain(trial),
+        as_of=events[-1].at,
     )
 
 
@@ -159,10 +170,10 @@ def name_of(place: str) -> str:
     return parse_qs(parts.query).get("study", [parts.path.strip("/") or "study"])[0]
 
 
-def trials_of(study: Study) -> Trials:
+def trials_of(study: Study, events: Iterable[Event]) -> Trials:
     frame = study.to_dataframe()
     numbers = frame["trial"].to_numpy(dtype=np.int64)
-    greedy = {event.trial: event.body.get("greedy") for event in study.history() if event.kind == "asked"}
+    greedy = {event.trial: event.body.get("greedy") for event in events if event.kind == "asked"}
     found = [greedy.get(int(number)) for number in numbers]
     return Trials(
         number=numbers,

@@ -11,7 +11,7 @@ from sqlalchemy.pool import NullPool
 
 from kernelbandits.storage.engines.base import Engine
 from kernelbandits.storage.errors import NoStudy, StorageBusy, StorageError, StorageReadOnly
-from kernelbandits.storage.places import ServerPlace
+from kernelbandits.storage.places import NAME, ServerPlace
 from kernelbandits.storage.tables import NAMES, Tables
 
 CONNECT_SECONDS = 10
@@ -27,10 +27,15 @@ FULL = "53100"
 DAMAGE = ("42P01", "42703", "XX", "23", "3F000")
 CROWDED = re.compile("too many|connection slots|starting up|shutting down|recovery mode", re.IGNORECASE)
 """While connecting, the driver hands on no code."""
+MOST_NAMED = 10
+STUDIES = sa.text(
+    "SELECT table_schema FROM information_schema.tables WHERE table_name IN :names "
+    "GROUP BY table_schema HAVING count(*) = :all ORDER BY table_schema"
+).bindparams(sa.bindparam("names", sorted(NAMES), expanding=True), all=len(NAMES))
 
 
 class PostgresEngine(Engine):
-    begin = "BEGIN"
+    begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
     clock = "round(extract(epoch from clock_timestamp()), 3)::float8"
 
     def __init__(self, place: ServerPlace, mode: str) -> None:
@@ -52,6 +57,7 @@ class PostgresEngine(Engine):
     def connect(self) -> sa.Connection:
         connection = self.core.connect()
         connection.exec_driver_sql("; ".join(f"SET {name} = '{seconds}s'" for name, seconds in TIMEOUTS.items()))
+        connection.exec_driver_sql("SET synchronous_commit = on")
         if self.mode == "read":
             connection.exec_driver_sql("SET default_transaction_read_only = on")
         self.reached = True
@@ -71,8 +77,13 @@ class PostgresEngine(Engine):
     def version(self, connection: sa.Connection) -> int:
         names = set(sa.inspect(connection).get_table_names(schema=self.place.study))
         if not names & NAMES:
-            raise NoStudy(f"there is no study {self.name}")
+            raise NoStudy(f"there is no study {self.name}{named(self.studies(connection))}")
         return self.stored_version(connection)
+
+    def studies(self, connection: sa.Connection) -> list[str]:
+        """The schemas with tables of ours, copies from before a migration left out; by name."""
+        found = connection.execute(STUDIES).scalars()
+        return [name for name in found if NAME.fullmatch(name) and not re.search("_v[0-9]+_backup$", name)]
 
     def keep(self, connection: sa.Connection, version: int) -> str:
         """A copy of the schema beside it, in the same transaction."""
@@ -114,6 +125,13 @@ class PostgresEngine(Engine):
         text = getattr(getattr(found, "diag", None), "message_primary", None) or str(found) or type(found).__name__
         password = self.place.url.password
         return (text.replace(str(password), "***") if password else text).strip().splitlines()[0]
+
+
+def named(studies: list[str]) -> str:
+    """The studies that there are, for the end of a sentence."""
+    more = len(studies) - MOST_NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return f"; there are: {', '.join(studies[:MOST_NAMED])}{rest}" if studies else ""
 
 
 def sqlstate(error: Exception) -> str:

@@ -6,6 +6,8 @@ import os
 import random
 import sqlite3
 import time
+import weakref
+from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
 from functools import cached_property
@@ -18,7 +20,7 @@ from sqlalchemy.pool import NullPool
 
 from kernelbandits import checks
 from kernelbandits.storage.engines.base import Engine
-from kernelbandits.storage.errors import NoStudy, StorageBusy, StorageError, StorageReadOnly
+from kernelbandits.storage.errors import Damaged, NoStudy, StorageBusy, StorageError, StorageReadOnly
 from kernelbandits.storage.mounts import warn_of_network
 from kernelbandits.storage.tables import MARK, NAMES, VERSION, Tables
 
@@ -29,8 +31,28 @@ OLDEST = (3, 37, 0)
 """The first with strict tables."""
 SOUND_WAL = (3, 51, 3)
 """Before it, a write-ahead log with several writers may be reset at the wrong moment."""
+UNDER_WAY = 8
+"""More statements than are ever begun before the first of them is read to its end."""
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH}
 DAMAGE |= {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_FORMAT}
+
+
+class Connection(sqlite3.Connection):
+    """Closing it ends its statements too: one that was interrupted would keep file and lock until it is collected."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.cursors: deque[weakref.ref[sqlite3.Cursor]] = deque(maxlen=UNDER_WAY)
+
+    def cursor(self, *given: Any) -> Any:
+        made = super().cursor(*given)
+        self.cursors.append(weakref.ref(made))
+        return made
+
+    def close(self) -> None:
+        for cursor in filter(None, [known() for known in self.cursors]):
+            cursor.close()
+        super().close()
 
 
 class SqliteEngine(Engine):
@@ -53,31 +75,40 @@ class SqliteEngine(Engine):
     def driver(self) -> sqlite3.Connection:
         wanted = {"read": "ro", "write": "rw", "create": "rwc"}[self.mode]
         uri = f"file:{quote(str(self.path.absolute()))}?mode={wanted}"
-        return sqlite3.connect(uri, uri=True, timeout=NAP, isolation_level=None, check_same_thread=False)
+        return sqlite3.connect(
+            uri, uri=True, timeout=NAP, isolation_level=None, check_same_thread=False, factory=Connection
+        )
 
     def connect(self) -> sa.Connection:
         self.look()
         warn_of_network(self.path)
         connection = self.core.connect()
-        if self.mode != "read" and os.access(self.path, os.W_OK):
-            prepare(connection, ours=owner(self.path) == MARK)
+        try:
+            self.prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
+
+    def prepare(self, connection: sa.Connection) -> None:
+        """SQLite is asked whose file it is: to open it by hand and close it would free all locks of this process."""
+        owner = pragma(connection, "application_id")
+        if self.mode == "create" and owner not in (0, MARK):
+            raise self.taken()
+        set_journal(connection, owner == MARK, self.mode != "read" and os.access(self.path, os.W_OK))
 
     def look(self) -> None:
         """What can be said before SQLite opens the file."""
         if self.path.is_dir():
             raise NoStudy(f"{self.name} is a directory, not a study")
-        if self.mode == "create":
-            self.look_around()
-        elif not self.path.exists():
+        folder = self.path.absolute().parent
+        if self.mode == "create" and not folder.is_dir():
+            raise StorageError(f"there is no directory {folder} for {self.name}")
+        if self.mode != "create" and not self.path.exists():
             raise NoStudy(f"there is no study {self.name}")
 
-    def look_around(self) -> None:
-        folder = self.path.absolute().parent
-        if not folder.is_dir():
-            raise StorageError(f"there is no directory {folder} for {self.name}")
-        if owner(self.path) not in (0, MARK):
-            raise StorageError(f"{self.name} is there already and is not a study; it was left as it is")
+    def taken(self) -> StorageError:
+        return StorageError(f"{self.name} is there already and is not a study; it was left as it is")
 
     def lock_schema(self, connection: sa.Connection) -> None:
         """BEGIN IMMEDIATE did."""
@@ -138,9 +169,19 @@ class SqliteEngine(Engine):
             return StorageBusy(f"{self.name} was held by others for {BUSY_SECONDS:g} s; nothing was written")
         if code == sqlite3.SQLITE_FULL:
             return self.full()
+        if code == sqlite3.SQLITE_NOTADB and beginning(self.path).strip(b"\0"):
+            return self.taken() if self.mode == "create" else self.foreign()
         if code in DAMAGE:
             return self.damaged(f"SQLite says {str(cause)!r}")
         return StorageError(f"{self.name} cannot be read or written: SQLite says {str(cause)!r}")
+
+    def foreign(self) -> Damaged:
+        """Text was never a study; other bytes may have been one before they were overwritten."""
+        text = b"\0" not in beginning(self.path)
+        advice = (
+            "" if text else f"; if it was one, `kernelbandits study salvage {self.name} <new file>` saves its events"
+        )
+        return Damaged(f"{self.name} is not a study and not an SQLite file at all{advice}")
 
     def forbidden(self, said: str) -> StorageError:
         for path in (self.path, self.path.absolute().parent):
@@ -150,14 +191,19 @@ class SqliteEngine(Engine):
 
 
 def code_of(error: Exception) -> int:
-    """SQLite's primary result code."""
-    return int(getattr(getattr(error, "orig", error), "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
+    """SQLite's primary result code; text that is none has no code, and neither has a misused connection."""
+    cause = getattr(error, "orig", None) or error
+    misused = isinstance(cause, (sa.exc.SQLAlchemyError, sqlite3.ProgrammingError)) or " transaction" in str(cause)
+    return sqlite3.SQLITE_MISUSE if misused else int(getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
 
 
-def prepare(connection: sa.Connection, ours: bool) -> None:
-    """The journal: every commit is on the disk, and its deletion too, before it is acknowledged."""
+def set_journal(connection: sa.Connection, ours: bool, writable: bool) -> None:
+    """The journal: every commit is on the disk, and its deletion too, before it is acknowledged.
+
+    Who only reads has the same settings, but leaves the journal as it is.
+    """
     wal = ours and sqlite3.sqlite_version_info >= SOUND_WAL
-    if ours:
+    if ours and writable:
         connection.exec_driver_sql(f"PRAGMA journal_mode = {'WAL' if wal else 'DELETE'}")
     connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if wal else 'EXTRA'}")
     connection.exec_driver_sql("PRAGMA mmap_size = 0")
@@ -167,15 +213,8 @@ def pragma(connection: sa.Connection, name: str) -> Any:
     return connection.exec_driver_sql(f"PRAGMA {name}").scalar()
 
 
-def owner(path: Path) -> int | None:
-    """The application_id in the first bytes of a file, 0 if there is nothing yet, None if it is not SQLite's."""
-    start = beginning(path)
-    if not start.strip(b"\0"):
-        return 0
-    return int.from_bytes(start[68:72], "big") if start.startswith(b"SQLite format 3\0") else None
-
-
 def beginning(path: Path) -> bytes:
+    """The first bytes of a file that is not SQLite's, and so has no locks to lose."""
     if not path.exists():
         return b""
     with path.open("rb") as file:

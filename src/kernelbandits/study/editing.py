@@ -1,0 +1,60 @@
+"""Corrections, withdrawals, releases, changes and undo: the history keeps everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kernelbandits.checks import Refusal
+from kernelbandits.storage import Draft, Event
+from kernelbandits.study.pen import Pen
+from kernelbandits.study.state import RESULTS, State, Trial
+
+
+@dataclass(frozen=True)
+class Editor:
+    """Writes one event, checked against the state, under the key of the call."""
+
+    pen: Pen
+    state: State
+    key: str
+
+    def _write(self, **said: Any) -> Event:
+        return self.pen.append(Draft(key=self.key, **said))
+
+    def correct(self, trial: int | None, value: float | None, reason: str) -> Event:
+        """Another value, or that there is none."""
+        known = self._with_result("correct", trial or 0)
+        body = {"was": known.value, "reason": reason}
+        return self._write(kind="corrected", trial=known.number, row=known.row, value=value, body=body)
+
+    def withdraw(self, trial: int, reason: str) -> Event:
+        known = self._with_result("withdraw", trial)
+        body = {"was": known.value, "reason": reason}
+        return self._write(kind="withdrawn", trial=trial, row=known.row, body=body)
+
+    def _with_result(self, owner: str, trial: int) -> Trial:
+        known = self.state.trials.get(trial)
+        if known is None or known.state not in RESULTS:
+            there = "there is none" if known is None else f"which is {known.state}"
+            raise Refusal(f"{owner} needs a trial with a result, got trial {trial}, {there}")
+        return known
+
+    def release(self, trial: int) -> Event:
+        known = self.state.pending.get(trial)
+        if known is None:
+            raise Refusal(f"release needs a trial that is pending, got trial {trial}")
+        return self._write(kind="released", trial=trial, row=known.row)
+
+    def undo(self) -> Event:
+        """The last event that stands and can be undone; an ask only while it is pending."""
+        for event in reversed(self.state.standing):
+            if event.kind != "asked" or event.trial in self.state.pending:
+                body = {"of": event.seq, "kind": event.kind, "value": event.value}
+                return self._write(kind="undone", trial=event.trial, row=event.row, body=body)
+        raise Refusal("undo needs something that can be undone, got a study of which nothing stands")
+
+    def change(self, settings: Mapping[str, Any]) -> Event:
+        changed = self.state.settings.changed(settings)
+        return self._write(kind="settings", body={"settings": changed.body})
