@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import multiprocessing
 import os
@@ -12,11 +13,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -29,6 +33,7 @@ from kernelbandits.storage import (
     NoStudy,
     StorageBusy,
     StorageError,
+    StorageFull,
     StorageReadOnly,
     StudyExists,
     salvage,
@@ -338,6 +343,60 @@ def test_a_backup_may_go_to_a_disk_without_hard_links(log, tmp_path, monkeypatch
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+def no_links(meanwhile: Any) -> Any:
+    """os.link on a disk that has none."""
+
+    def link(source: Any, target: Any) -> None:
+        meanwhile(Path(target))
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    return link
+
+
+def test_a_name_that_is_taken_while_a_backup_is_written_is_left_as_it_is(log, tmp_path, monkeypatch):
+    def other(target: Path) -> None:
+        target.write_text("mine")
+
+    monkeypatch.setattr(os, "link", no_links(other))
+    with pytest.raises(StudyExists, match=r"copy\.db is there already"):
+        log.backup(tmp_path / "copy.db")
+    assert (tmp_path / "copy.db").read_text() == "mine"
+
+
+def test_nobody_begins_a_study_under_the_name_of_a_backup_that_is_put_in_its_place(log, tmp_path, monkeypatch):
+    replace, heard = os.replace, []
+
+    def late(source: Any, target: Any) -> None:
+        with pytest.raises(StorageError, match="left as it is") as error:
+            Log.create(target, CREATED, COLUMNS, CELLS)
+        heard.append(error.value)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "link", no_links(lambda target: None))
+    monkeypatch.setattr(os, "replace", late)
+    log.backup(tmp_path / "copy.db")
+    assert len(heard) == 1
+    assert Log.open(tmp_path / "copy.db").events() == log.events()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [(errno.ENOSPC, StorageFull), (errno.EROFS, StorageReadOnly), (errno.EACCES, StorageReadOnly), (5, StorageError)],
+)
+def test_a_backup_that_cannot_be_put_in_its_place_is_one_sentence_and_leaves_nothing(
+    log, tmp_path, monkeypatch, code, kind
+):
+    def refuse(source: Any, target: Any) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(StorageError, match=rf"copy\.db cannot be written: {os.strerror(code)}$") as error:
+        log.backup(tmp_path / "copy.db")
+    assert type(error.value) is kind
+    assert {path.name for path in tmp_path.iterdir()} <= {"films.db"}
+
+
 def test_a_backup_refuses_what_is_there_and_leaves_nothing_half_written(log, tmp_path):
     target = tmp_path / "copy.db"
     target.write_text("mine")
@@ -547,6 +606,48 @@ def test_sqlite_is_set_to_lose_nothing(tmp_path):
     read = log._session.read(lambda connection: [connection.exec_driver_sql(f"PRAGMA {x}").scalar() for x in settings])
     wal = sqlite3.sqlite_version_info >= (3, 51, 3)
     assert read == ["wal" if wal else "delete", 2 if wal else 3, 0, 0x6B624C67, 1]
+
+
+@pytest.fixture
+def careless(postgres: str) -> Iterator[str]:
+    """A place in a database whose own settings would lose what is acknowledged, and refuse who writes second."""
+    name = f"careless_{uuid4().hex}"
+    settings = ("synchronous_commit TO off", "default_transaction_isolation TO 'serializable'")
+    with closing(psycopg.connect(postgres, autocommit=True)) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        for setting in settings:
+            connection.execute(f"ALTER DATABASE {name} SET {setting}")
+        yield postgres.replace("/postgres?", f"/{name}?")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_postgresql_is_set_to_lose_nothing_whatever_the_database_is_set_to(careless):
+    log = Log.create(careless, CREATED, COLUMNS, CELLS)
+    shown = ("synchronous_commit", "transaction_isolation")
+    read = log._session.write(lambda connection: [connection.exec_driver_sql(f"SHOW {x}").scalar() for x in shown])
+    assert read == ["on", "read committed"]
+    assert [finding.sentence for finding in log.health() if not finding.ok] == []
+
+
+def test_who_writes_second_sees_what_the_first_wrote_whatever_the_database_is_set_to(careless):
+    log, runs = Log.create(careless, CREATED, COLUMNS, CELLS), []
+    inside = threading.Event()
+
+    def first(turn: Any) -> None:
+        inside.set()
+        time.sleep(0.2)
+        turn.append(Draft(kind="told", trial=1))
+
+    def second(turn: Any) -> list[Event]:
+        runs.append(turn)
+        return turn.events()
+
+    thread = threading.Thread(target=lambda: Log.open(careless).write(first))
+    thread.start()
+    assert inside.wait(30)
+    assert [event.trial for event in log.write(second)] == [None, 1]
+    thread.join()
+    assert len(runs) == 1
 
 
 def test_columns_are_strict(tmp_path):

@@ -53,7 +53,8 @@ def find(where: str | os.PathLike[str]) -> Place:
         return server(f"postgresql+psycopg://{rest}")
     if mark and scheme == "sqlite":
         return file(rest.removeprefix("/"))
-    checks.needs(not mark, "a study", "a file or a postgresql:// address", masked(text))
+    server_meant = mark or re.match(r"postgres\w*(\+\w+)?:", text)
+    checks.needs(not server_meant, "a study", "a file or a postgresql:// address", masked(text))
     return file(text)
 
 
@@ -74,6 +75,8 @@ def server(text: str) -> ServerPlace:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
         raise ValueError(f"a study needs postgresql://user@host:port/database, got {masked(text)!r}") from None
+    plain = "@" not in f"{url.host or ''}{url.database or ''}"
+    checks.needs(plain, "a study", "a password in which @ is written %40 and / is written %2F", masked(text))
     study = url.query.get("study", USUAL)
     fits = isinstance(study, str) and NAME.fullmatch(study) and not study.startswith("pg_")
     checks.needs(bool(fits), "a study", "a name of small letters, digits and _ (at most 63)", study)
@@ -88,4 +91,5 @@ def with_password(url: sa.URL) -> sa.URL:
 
 def masked(text: str) -> str:
     """An address without what may be a password."""
-    return re.sub(r"(?<=://)[^/@]*@", "***@", re.sub(r"(?i)(?<=password=)[^&\s]*", "***", text))
+    hidden = re.sub(r"(?i)(?<=password=)[^&\s]*", "***", text)
+    return re.sub(r"(?<=:/)(/?).*@", r"\1***@", hidden)
