@@ -249,6 +249,32 @@ def test_who_is_interrupted_while_thinking_writes_nothing_and_frees_the_lock(whe
     assert tell(log).seq == 3
 
 
+@pytest.mark.parametrize("word", ["BEGIN", "COMMIT"])
+def test_who_is_interrupted_right_after_a_transaction_begins_or_ends_holds_up_nobody(where, log, monkeypatch, word):
+    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
+    execute = sa.Connection.exec_driver_sql
+
+    def interrupted(connection: sa.Connection, sql: str) -> Any:
+        result = execute(connection, sql)
+        if sql.startswith(word):
+            raise KeyboardInterrupt
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sa.Connection, "exec_driver_sql", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            tell_once(log, 1)
+    assert tell_once(Log.open(where), 1).seq == 2
+    assert tell_once(log, 1).seq == 2
+
+
+def test_a_connection_that_is_no_more_is_made_anew(where, log):
+    log._session._open().invalidate()
+    assert tell(log).seq == 2
+    log._session._open().invalidate()
+    assert len(log.events()) == 2
+
+
 def test_a_close_that_is_interrupted_is_made_up_for(where, log, monkeypatch):
     monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
     close, stops = sa.Connection.close, iter([KeyboardInterrupt])
@@ -274,6 +300,20 @@ def test_a_write_inside_a_write_is_no_damage(tmp_path):
         log.write(lambda turn: tell(log))
     assert not isinstance(error.value, Damaged)
     assert tell(log).seq == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "damage"),
+    [
+        (sa.exc.PendingRollbackError("Can't reconnect until invalid transaction is rolled back."), False),
+        (sa.exc.ResourceClosedError("This Connection is closed"), False),
+        (sqlite3.ProgrammingError("Cannot operate on a closed database."), False),
+        (sa.exc.NoResultFound("No row was found when one was required"), True),
+        (sqlite3.OperationalError("Could not decode to UTF-8 column 'body'"), True),
+    ],
+)
+def test_a_connection_that_is_no_more_says_nothing_of_damage(tmp_path, error, damage):
+    assert isinstance(sqlite_engine.SqliteEngine(tmp_path / "films.db", "read").problem(error), Damaged) is damage
 
 
 # Locks of a process
@@ -370,7 +410,7 @@ def test_a_child_has_locks_and_connections_of_its_own(where, log):
     assert child_of(lambda: tell(log, 2) and log._session._open() is not parent) == 0
     assert child_of(lambda: child_of(lambda: tell(log, 3)) == 0 and tell(log, 4)) == 0
     assert log._session._open() is parent
-    threads = [threading.Thread(target=tell, args=(log, trial)) for trial in (5, 6)]
+    threads = [threading.Thread(target=tell, args=(log, trial), daemon=True) for trial in (5, 6)]
     for thread in threads:
         thread.start()
         thread.join(20)

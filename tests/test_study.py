@@ -548,7 +548,6 @@ def test_settings_may_be_changed_and_the_past_stays_explained_by_the_old_ones(wh
         {"nonsense": 3},
         {"columns": ["Xx"]},
     ],
-    ids=str,
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(tmp_path, films, wrong):
     with pytest.raises(ValueError, match=r" needs .*got"):

@@ -69,6 +69,12 @@ def study(*arguments: object) -> Done:
     return Done(code, out.getvalue(), err.getvalue())
 
 
+@pytest.fixture(autouse=True)
+def as_wide_as_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the terminal of whoever runs the tests says."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 def said(*arguments: object) -> str:
     done = study(*arguments)
     assert done.code == 0, done.err

@@ -92,4 +92,4 @@ def with_password(url: sa.URL) -> sa.URL:
 def masked(text: str) -> str:
     """An address without what may be a password."""
     hidden = re.sub(r"(?i)(?<=password=)[^&\s]*", "***", text)
-    return re.sub(r"(?<=:/)(/?).*@", r"\1***@", hidden)
+    return re.sub(r"(?<=:)(/{0,2}).*@", r"\1***@", hidden)

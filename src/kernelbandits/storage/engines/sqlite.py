@@ -31,6 +31,8 @@ OLDEST = (3, 37, 0)
 """The first with strict tables."""
 SOUND_WAL = (3, 51, 3)
 """Before it, a write-ahead log with several writers may be reset at the wrong moment."""
+MISUSE = (sa.exc.PendingRollbackError, sa.exc.ResourceClosedError, sqlite3.ProgrammingError)
+"""Of a connection that is closed, or was interrupted: nothing is known of the file."""
 UNDER_WAY = 8
 """More statements than are ever begun before the first of them is read to its end."""
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH}
@@ -193,7 +195,7 @@ class SqliteEngine(Engine):
 def code_of(error: Exception) -> int:
     """SQLite's primary result code; text that is none has no code, and neither has a misused connection."""
     cause = getattr(error, "orig", None) or error
-    misused = isinstance(cause, (sa.exc.SQLAlchemyError, sqlite3.ProgrammingError)) or " transaction" in str(cause)
+    misused = isinstance(cause, MISUSE) or str(cause).endswith(("within a transaction", "no transaction is active"))
     return sqlite3.SQLITE_MISUSE if misused else int(getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
 
 
