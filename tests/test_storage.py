@@ -519,18 +519,29 @@ def test_log_and_place_are_printed_without_password(postgres):
 
 
 def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(tmp_path):
-    picture, other = tmp_path / "films.png", tmp_path / "other.db"
+    picture, other, marked = tmp_path / "films.png", tmp_path / "other.db", tmp_path / "marked.db"
+    with closing(sqlite3.connect(marked)) as connection:
+        connection.execute("PRAGMA application_id = 7")
     picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20)
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("CREATE TABLE events (x)")
-    for path in (picture, other):
+    for path in (picture, other, marked):
         before = path.read_bytes()
         with pytest.raises(StorageError, match=r"left as (it is|they are)"):
             Log.create(path, CREATED, COLUMNS, CELLS)
-        with pytest.raises(StorageError, match=r"salvage|another program"):
+        with pytest.raises(StorageError, match=r"salvage|another program|is empty"):
             Log.open(path)
         assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_study_is_closed_again(tmp_path, monkeypatch):
+    closed: list[Any] = []
+    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.Connection.close", lambda one: closed.append(id(one)))
+    (tmp_path / "films.png").write_bytes(bytes(range(256)) * 20)
+    with pytest.raises(sa.exc.DatabaseError, match="not a database"):
+        SqliteEngine(tmp_path / "films.png", "read").connect()
+    assert len(closed) == 1
 
 
 def test_tables_of_somebody_else_are_refused_and_left_as_they_are(postgres):

@@ -30,6 +30,7 @@ from kernelbandits.storage import (
     StorageError,
     StorageFull,
     StudyExists,
+    salvage,
 )
 from kernelbandits.storage.engines import postgres as postgres_engine
 from kernelbandits.storage.engines import sqlite as sqlite_engine
@@ -368,6 +369,21 @@ def test_a_study_that_is_opened_and_closed_beside_a_writing_thread_leaves_it_its
         assert stranger(path) == "database is locked"
     assert stranger(path) == ""
     assert len(log.events()) == 2
+
+
+def test_a_file_is_salvaged_when_no_thread_of_ours_writes_to_it(tmp_path):
+    path = tmp_path / "films.db"
+    log = Log.create(path, CREATED, COLUMNS, CELLS)
+    with busy_thread(log) as done:
+        late = threading.Thread(target=lambda: salvage(path, tmp_path / "saved.db"))
+        late.start()
+        late.join(0.3)
+        assert late.is_alive()
+        assert stranger(path) == "database is locked"
+        done.set()
+        late.join(30)
+    assert len(Log.open(tmp_path / "saved.db").events()) == 3
+    assert tell(log).seq == 3
 
 
 def test_a_file_that_is_held_whole_for_a_moment_is_waited_for_when_it_is_opened(tmp_path):

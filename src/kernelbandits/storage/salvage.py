@@ -31,7 +31,7 @@ from kernelbandits.storage.header import Header
 from kernelbandits.storage.leaves import Found, rows_in
 from kernelbandits.storage.places import FilePlace, ServerPlace, find
 from kernelbandits.storage.rows import Row, fetch
-from kernelbandits.storage.session import Session
+from kernelbandits.storage.session import Session, closed
 
 LEAST_ROW = 50
 """No event takes fewer bytes."""
@@ -139,9 +139,10 @@ def rolled_back(path: Path) -> bytes:
     """The file as it was before a write that did not come to its end; the file itself is left as it is."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.db"
-        for end in ("", "-journal", "-wal"):
-            with suppress(FileNotFoundError):
-                shutil.copyfile(f"{path}{end}", f"{copy}{end}")
+        with closed(path):
+            for end in ("", "-journal", "-wal"):
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(f"{path}{end}", f"{copy}{end}")
         with suppress(sqlite3.Error), closing(sqlite3.connect(copy)) as connection:
             connection.execute("PRAGMA wal_checkpoint")
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()

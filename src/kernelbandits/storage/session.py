@@ -6,8 +6,9 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TypeVar
 
 import sqlalchemy as sa
@@ -112,6 +113,16 @@ class Session:
 
 
 alive = weakref.WeakSet()
+
+
+@contextmanager
+def closed(path: Path) -> Iterator[None]:
+    """For who reads a file by hand, since closing it frees SQLite's locks: this process has no connection to it."""
+    with ExitStack() as held:
+        for session in [session for session in list(alive) if session.engine.uses(path)]:
+            held.enter_context(session.lock)
+            session.close()
+        yield
 
 
 def before_fork() -> None:

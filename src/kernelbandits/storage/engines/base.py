@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -70,6 +71,10 @@ class Engine(ABC):
         while time.monotonic() < end:
             yield pause * (0.5 + random.random() / 2)
             pause = min(2 * pause, 2.0)
+
+    def uses(self, path: Path) -> bool:
+        """Whether the study is in this file."""
+        return False
 
     def waits(self, error: Exception) -> bool:
         """Whether the connection is sound and somebody else is at work."""

@@ -149,6 +149,9 @@ class SqliteEngine(Engine):
         flush(copy.absolute().parent)
         return str(copy)
 
+    def uses(self, path: Path) -> bool:
+        return self.path.exists() and path.exists() and self.path.samefile(path)
+
     def lock_head(self, connection: sa.Connection) -> None:
         """BEGIN IMMEDIATE did."""
 
