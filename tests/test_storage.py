@@ -616,7 +616,7 @@ def test_sqlite_is_set_to_lose_nothing(tmp_path):
     settings = ("journal_mode", "synchronous", "mmap_size", "application_id", "user_version")
     read = log._session.read(lambda connection: [connection.exec_driver_sql(f"PRAGMA {x}").scalar() for x in settings])
     wal = sqlite3.sqlite_version_info >= (3, 51, 3)
-    assert read == ["wal" if wal else "delete", 2 if wal else 3, 0, 0x6B624C67, 1]
+    assert read == ["wal" if wal else "persist", 2 if wal else 3, 0, 0x6B624C67, 1]
 
 
 @pytest.fixture
@@ -712,3 +712,10 @@ def test_a_file_that_is_held_too_long_is_busy(tmp_path, monkeypatch):
         assert len(log.events()) == 1
         other.execute("ROLLBACK")
     assert tell(log).seq == 2
+
+
+def test_who_closes_in_order_leaves_one_file(tmp_path):
+    log = Log.create(tmp_path / "films.db", Draft(kind="created"), ("Cs",), [("0.1",)])
+    log.write(lambda turn: turn.append(Draft(kind="noted")))
+    log.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["films.db"]

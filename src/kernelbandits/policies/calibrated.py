@@ -70,9 +70,14 @@ class Calibrated(IndexPolicy):
         finally:
             self._learn_each(waiting)
 
+    @property
+    def next_fit(self) -> float:
+        """After how many rewards the scales are fitted again."""
+        return self.refits.after(self.rewards.events)
+
     def _room(self) -> float:
         """The number of rewards up to that of the next fit."""
-        return self.refits.after(self.rewards.events) - self.rewards.events
+        return self.next_fit - self.rewards.events
 
     def _learn_fitted(self, waiting: list[tuple[Any, float]]) -> None:
         """All that waits, the last of it with a fit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -13,8 +14,29 @@ from kernelbandits.kernels import gram
 from kernelbandits.posterior.base import EPS, Posterior
 from kernelbandits.posterior.truth import Factorisation, lower_root
 
+MOST_KEPT = 1 << 20
+"""Numbers of prior columns that are kept."""
 PROVED = 200
 """A kernel proves itself on the first so many points."""
+
+
+class PriorColumns:
+    """k(., arm), kept for as long as the kernel stays while they take little room; copies of a posterior share them."""
+
+    def __init__(self, kernel: Any, points: Array) -> None:
+        self._kernel, self._points = kernel, points
+        self._kept: dict[int, Array] = {}
+
+    def __deepcopy__(self, memo: Any) -> PriorColumns:
+        return self
+
+    def of(self, arm: int) -> Array:
+        if arm in self._kept:
+            return self._kept[arm]
+        column: Array = self._kernel(self._points[arm][None], self._points)[0]
+        if (len(self._kept) + 1) * len(self._points) <= MOST_KEPT:
+            self._kept[arm] = column
+        return column
 
 
 class PoolPosterior(Posterior):
@@ -33,6 +55,7 @@ class PoolPosterior(Posterior):
         self._factor: Array = np.empty((0, 0))
         self._core: Array = np.empty((0, 0))
         self._slot: dict[int, int] = {}
+        self._known = PriorColumns(self.kernel, self.points)
         return self.variance.copy()
 
     @property
@@ -58,7 +81,7 @@ class PoolPosterior(Posterior):
         """The next row of V: (k(., arm) - V' V(arm)) / l, l^2 = k(arm, arm) + ridge - |V(arm)|^2."""
         m = len(self._slot)
         self._grow(m + 1)
-        prior = self.kernel(self.points[arm][None], self.points)[0]
+        prior = self._known.of(arm)
         projection = self._rows[:m, arm].copy()
         residual = prior - projection @ self._rows[:m]
         pivot = math.sqrt(max(float(residual[arm]), 0.0) + self.ridge)

@@ -43,6 +43,9 @@ class Session:
 
     def close(self) -> None:
         with self.lock:
+            if self._connection is not None:
+                with suppress(*self.engine.errors):
+                    self.engine.tidy(self._connection)
             self._drop()
 
     def forget(self) -> None:

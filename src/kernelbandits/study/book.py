@@ -17,6 +17,14 @@ from kernelbandits.study.state import State
 T = TypeVar("T")
 
 
+ATTEMPTS = 3
+"""Turns given up for the sake of others; then they wait."""
+
+
+class Behind(Exception):
+    """The policy has much to learn before it can choose."""
+
+
 class Book:
     """The events read so far, their fold, and a policy that has learnt the results."""
 
@@ -63,6 +71,21 @@ class Book:
             found = self.log.write(turn_taken)
             self.read(pens[-1].written)
             return found
+
+    def decide(self, work: Callable[[Pen, Player], T]) -> T:
+        """Write by what the policy knows; what takes it long to learn is learnt while others may write."""
+        with self.lock:
+            for _ in range(ATTEMPTS):
+                try:
+                    return self.write(lambda pen: work(pen, self._ready()))
+                except Behind:
+                    self.taught()
+            return self.write(lambda pen: work(pen, self.taught()))
+
+    def _ready(self) -> Player:
+        if self.player.behind(self.state):
+            raise Behind
+        return self.taught()
 
     def taught(self) -> Player:
         """The policy with all results learnt."""

@@ -70,6 +70,13 @@ class Player:
             self._learn(fresh, state.scale)
         self.version, self.learnt = state.version, len(state.results)
 
+    def behind(self, state: State) -> bool:
+        """Whether to follow would take long: all anew, or a fit."""
+        if state.version != self.version:
+            return bool(state.results)
+        fresh = len(state.results) - self.learnt
+        return isinstance(self.policy, Auto) and self.policy.rewards.events + fresh >= self.policy.next_fit
+
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
         with self._listening():
             if isinstance(self.policy, Auto) and any(trial.value is None for trial in fresh):

@@ -146,9 +146,7 @@ class Study:
         seconds = None if lease is None else checked_lease(lease)
         asker, book = asking.Asker(size, name, seconds, uuid.uuid4().hex), self._book
         with book.lock:
-            book.refresh()
-            book.taught()
-            events = book.write(lambda pen: asking.ask(pen, book.state, book.taught(), asker))
+            events = book.decide(lambda pen, player: asking.ask(pen, book.state, player, asker))
             return [asking.suggestion(event, self.candidates, book.state.settings.sign) for event in events]
 
     def tell(

@@ -80,6 +80,9 @@ class Engine(ABC):
         """Whether the connection is sound and somebody else is at work."""
         return False
 
+    def tidy(self, connection: sa.Connection) -> None:
+        """Before an orderly end: what only served the work is put away."""
+
     @abstractmethod
     def passes(self, error: Exception) -> bool:
         """Whether it is worth trying again: the same may succeed on a new connection, or a moment later."""

@@ -152,6 +152,11 @@ class SqliteEngine(Engine):
     def uses(self, path: Path) -> bool:
         return self.path.exists() and path.exists() and self.path.samefile(path)
 
+    def tidy(self, connection: sa.Connection) -> None:
+        """The journal is deleted, unless somebody else is writing."""
+        if self.mode != "read" and pragma(connection, "journal_mode") == "persist":
+            connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
+
     def lock_head(self, connection: sa.Connection) -> None:
         """BEGIN IMMEDIATE did."""
 
@@ -203,13 +208,14 @@ def code_of(error: Exception) -> int:
 
 
 def set_journal(connection: sa.Connection, ours: bool, writable: bool) -> None:
-    """The journal: every commit is on the disk, and its deletion too, before it is acknowledged.
+    """The journal: every commit is on the disk, and that it no longer needs undoing too, before it is acknowledged.
 
-    Who only reads has the same settings, but leaves the journal as it is.
+    Its beginning is overwritten rather than the file deleted, which costs a seventh less. Who only reads has the same
+    settings, but leaves the journal as it is.
     """
     wal = ours and sqlite3.sqlite_version_info >= SOUND_WAL
     if ours and writable:
-        connection.exec_driver_sql(f"PRAGMA journal_mode = {'WAL' if wal else 'DELETE'}")
+        connection.exec_driver_sql(f"PRAGMA journal_mode = {'WAL' if wal else 'PERSIST'}")
     connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if wal else 'EXTRA'}")
     connection.exec_driver_sql("PRAGMA mmap_size = 0")
 
