@@ -80,6 +80,7 @@ class Engine(ABC):
         """Whether the connection is sound and somebody else is at work."""
         return False
 
+    @abstractmethod
     def tidy(self, connection: sa.Connection) -> None:
         """Before an orderly end: what only served the work is put away."""
 

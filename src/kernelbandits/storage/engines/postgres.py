@@ -97,6 +97,9 @@ class PostgresEngine(Engine):
         connection.exec_driver_sql(f'SET LOCAL search_path TO "{study}"')
         return copy
 
+    def tidy(self, connection: sa.Connection) -> None:
+        """A server needs nothing."""
+
     def lock_head(self, connection: sa.Connection) -> None:
         """A statement of its own: one that waits for the lock and joins the events sees them as they were before."""
         connection.execute(sa.select(self.tables.head.c.id).with_for_update())
