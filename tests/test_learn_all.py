@@ -203,7 +203,7 @@ def test_a_point_that_is_not_that_of_its_number_is_refused_as_ever():
     assert policy.posterior.counts[[0, 2, 3]].tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize("pairs", [None, 3, iter([]), {}], ids=repr)
+@pytest.mark.parametrize("pairs", [None, 3, iter([]), {}], ids=["none", "number", "iterator", "mapping"])
 def test_what_is_no_list_of_pairs_is_refused(pairs):
     for policy in (kb.Auto(POINTS), kb.Greedy(POINTS, kb.RBF(0.3))):
         with pytest.raises(ValueError, match=r"learn_all needs a list of pairs \(choice, reward\), got"):

@@ -111,6 +111,14 @@ class Settings:
         return replace(self, **given)
 
 
+def made(**settings: Any) -> Settings:
+    """Settings, with a sentence for names that there are not."""
+    unknown = [name for name in settings if name not in Settings.__dataclass_fields__]
+    known = ", ".join(Settings.__dataclass_fields__)
+    checks.needs(not unknown, "Study", f"settings among {known}", unknown[0] if unknown else None)
+    return Settings(**spelled_out({name: value for name, value in settings.items() if value is not None}))
+
+
 def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
     """A policy with its settings in one text, "simple-bernoulli:p=0.25", as name and settings."""
     text = given.get("policy")

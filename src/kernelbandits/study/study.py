@@ -16,11 +16,12 @@ from kernelbandits.study.book import Book
 from kernelbandits.study.candidates import Candidates, read_candidates
 from kernelbandits.study.editing import Editor
 from kernelbandits.study.exporting import write_csv
+from kernelbandits.study.names import checked_name, checked_reason
 from kernelbandits.study.pen import Pen
 from kernelbandits.study.player import Player
 from kernelbandits.study.reporting import replayed, status_of
 from kernelbandits.study.results import read_results
-from kernelbandits.study.settings import Settings, checked_lease, spelled_out
+from kernelbandits.study.settings import checked_lease, made
 from kernelbandits.study.state import State
 from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
 
@@ -286,24 +287,3 @@ class Study:
         with self._book.lock:
             answers = self._book.answers()
             return [*self._book.log.health(), *checkup(answers.player, answers.state)]
-
-
-def made(**settings: Any) -> Settings:
-    """Settings, with a sentence for names that there are not."""
-    unknown = [name for name in settings if name not in Settings.__dataclass_fields__]
-    known = ", ".join(Settings.__dataclass_fields__)
-    checks.needs(not unknown, "Study", f"settings among {known}", unknown[0] if unknown else None)
-    return Settings(**spelled_out({name: value for name, value in settings.items() if value is not None}))
-
-
-def checked_reason(reason: Any) -> str:
-    return checked_name("reason", reason) or "" if reason else ""
-
-
-def checked_name(what: str, name: Any) -> str | None:
-    """A short text of one line, or none."""
-    if name is None:
-        return None
-    right = isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()
-    checks.needs(right, "Study", f"a {what} of 1 to 200 printable characters", name)
-    return str(name)

@@ -116,17 +116,8 @@ def change(
     wanted = present(given | {"centre": centre, "spread": spread, "tolerance": tolerance}) | own | spelled(kernel)
     checks.needs(bool(wanted), "change", "at least one setting, such as --policy or --lease", "none")
     with opened(place, quiet) as study:
-        event = study.change(**merged(wanted, study.settings))
+        event = study.change(**wanted)
     said(form, event, f"Changed {', '.join(wanted)} from now on (event {event.seq}); undo takes it back.")
-
-
-def merged(wanted: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given of a policy's settings beside those that it has, as long as it stays the same policy."""
-    from kernelbandits.study.settings import restored
-
-    if "settings" not in wanted or wanted.get("policy", before["policy"]) != before["policy"]:
-        return wanted
-    return wanted | {"settings": restored(before["settings"]) | wanted["settings"]}
 
 
 def spelled(kernel: str | None) -> dict[str, Any]:
