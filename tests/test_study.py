@@ -620,6 +620,22 @@ def test_dataframes_come_in_and_go_out(tmp_path, films):
     assert len(pd.read_csv(tmp_path / "out.csv")) == 5
 
 
+def test_what_the_table_calls_a_row_goes_with_it(tmp_path, films):
+    films.insert(0, "sample", [f"P{number:02d}" for number in range(20)])
+    study = kb.Study.create(tmp_path / "a.db", films, columns=["Cs", "FA"], target="stability")
+    [one] = study.ask()
+    assert one.label == {"sample": films["sample"][one.row]}
+    study.tell(one.trial, 0.4)
+    best = study.best()
+    assert best is not None
+    assert best.label == one.label
+    frame = study.to_dataframe()
+    assert list(frame.columns[:5]) == ["trial", "row", "sample", "Cs", "FA"]
+    assert frame["sample"].tolist() == [films["sample"][one.row]]
+    study.export(tmp_path / "out.csv")
+    assert [told.accepted for told in study.tell_all(tmp_path / "out.csv")] == [False]
+
+
 def test_explain_says_mean_sd_weight_width_and_the_greedy_alternative(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films)
     play(study, films, 8)

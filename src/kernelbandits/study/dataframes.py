@@ -26,7 +26,8 @@ def trials_frame(state: State, candidates: Candidates) -> pd.DataFrame:
 
     sign, names = state.settings.sign, columns_of(candidates)
     rows = [trial_row(trial, candidates, names, trial.scale(sign)) for _, trial in sorted(state.trials.items())]
-    header = ["trial", "row", *names.values(), "state", "value", *TIMES, "worker", *NOTED]
+    labels = [beside_ours(name) for name in candidates.labels]
+    header = ["trial", "row", *labels, *names.values(), "state", "value", *TIMES, "worker", *NOTED]
     frame = pd.DataFrame(rows, columns=header).astype(dict.fromkeys(("value", *NOTED), float))
     for name in TIMES:
         frame[name] = pd.to_datetime(frame[name], unit="s", utc=True).dt.round("ms")
@@ -35,7 +36,11 @@ def trials_frame(state: State, candidates: Candidates) -> pd.DataFrame:
 
 def columns_of(candidates: Candidates) -> dict[str, str]:
     """Column -> what it is called beside our own columns."""
-    return {name: f"{name} (candidate)" if name in OWN else name for name in candidates.chosen}
+    return {name: beside_ours(name) for name in candidates.chosen}
+
+
+def beside_ours(name: str) -> str:
+    return f"{name} (candidate)" if name in OWN else name
 
 
 def trial_row(trial: Trial, candidates: Candidates, names: dict[str, str], scale: Scale) -> list[Any]:
@@ -47,6 +52,7 @@ def trial_row(trial: Trial, candidates: Candidates, names: dict[str, str], scale
     return [
         trial.number,
         trial.row,
+        *candidates.label(trial.row).values(),
         *(x[name] for name in names),
         trial.state,
         trial.value,
