@@ -615,8 +615,19 @@ def test_sqlite_is_set_to_lose_nothing(tmp_path):
     log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
     settings = ("journal_mode", "synchronous", "mmap_size", "application_id", "user_version")
     read = log._session.read(lambda connection: [connection.exec_driver_sql(f"PRAGMA {x}").scalar() for x in settings])
-    wal = sqlite3.sqlite_version_info >= (3, 51, 3)
-    assert read == ["wal" if wal else "persist", 2 if wal else 3, 0, 0x6B624C67, 1]
+    assert read == ["persist", 3, 0, 0x6B624C67, 1]
+
+
+def test_a_write_ahead_log_that_somebody_began_is_ended(tmp_path):
+    path = tmp_path / "films.db"
+    tell(Log.create(path, CREATED, COLUMNS, CELLS))
+    with closing(sqlite3.connect(path)) as foreign:
+        foreign.execute("PRAGMA journal_mode = WAL")
+    log = Log.open(path)
+    tell(log, 1)
+    assert not path.with_name("films.db-wal").exists()
+    log.close()
+    assert [one.name for one in tmp_path.iterdir()] == ["films.db"]
 
 
 @pytest.fixture

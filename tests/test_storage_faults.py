@@ -34,6 +34,7 @@ from kernelbandits.storage import (
 )
 from kernelbandits.storage.engines import postgres as postgres_engine
 from kernelbandits.storage.engines import sqlite as sqlite_engine
+from wire import AFTER, BEFORE, listen
 
 fork = multiprocessing.get_context("fork")
 
@@ -86,13 +87,13 @@ def killed_at(call: int, moment: str, work: Callable[[], Any]) -> bool:
 
     def doomed() -> None:
         left = iter(range(call))
-        sa.event.listen(sa.Engine, moment, lambda *_: next(left, None) is None and os.kill(os.getpid(), signal.SIGKILL))
+        listen(moment, lambda *_: next(left, None) is None and os.kill(os.getpid(), signal.SIGKILL))
         work()
 
     return ended_by(doomed) == signal.SIGKILL
 
 
-MOMENTS = ("before_cursor_execute", "after_cursor_execute")
+MOMENTS = (BEFORE, AFTER)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -193,16 +194,16 @@ def interrupted_at(call: int, moment: str, work: Callable[[], Any]) -> bool:
 
     def stop(*_: Any) -> None:
         if next(left, None) is None:
-            sa.event.remove(sa.Engine, moment, stop)
+            deafen()
             raise KeyboardInterrupt
 
-    sa.event.listen(sa.Engine, moment, stop)
+    deafen = listen(moment, stop)
     try:
         work()
     except KeyboardInterrupt as heard:
         HEARD.append(heard)
         return True
-    sa.event.remove(sa.Engine, moment, stop)
+    deafen()
     return False
 
 
@@ -253,18 +254,15 @@ def test_who_is_interrupted_while_thinking_writes_nothing_and_frees_the_lock(whe
 @pytest.mark.parametrize("word", ["BEGIN", "COMMIT"])
 def test_who_is_interrupted_right_after_a_transaction_begins_or_ends_holds_up_nobody(where, log, monkeypatch, word):
     monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
-    execute = sa.Connection.exec_driver_sql
 
-    def interrupted(connection: sa.Connection, sql: str) -> Any:
-        result = execute(connection, sql)
-        if sql.startswith(word):
+    def interrupt(statement: str, values: Any) -> None:
+        if statement.startswith(word):
             raise KeyboardInterrupt
-        return result
 
-    with monkeypatch.context() as patch:
-        patch.setattr(sa.Connection, "exec_driver_sql", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            tell_once(log, 1)
+    deafen = listen(AFTER, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        tell_once(log, 1)
+    deafen()
     assert tell_once(Log.open(where), 1).seq == 2
     assert tell_once(log, 1).seq == 2
 
@@ -716,7 +714,7 @@ def test_a_foreign_reader_that_stays_inside_its_transaction_holds_up_nobody_or_i
     with log._engine.connect() as foreign:
         foreign.exec_driver_sql("BEGIN")
         assert len(foreign.execute(sa.select(table)).all()) == 1
-        if where.endswith(".db") and sqlite3.sqlite_version_info < sqlite_engine.SOUND_WAL:
+        if where.endswith(".db"):
             with pytest.raises(StorageBusy, match="was held by others"):
                 tell(log)
         else:

@@ -21,6 +21,7 @@ from kernelbandits.storage.engines import engine_for
 from kernelbandits.storage.places import find
 from kernelbandits.storage.session import Session
 from kernelbandits.storage.tables import VERSION
+from wire import BEFORE, listen
 
 FROZEN = Path(__file__).parent / "frozen"
 CREATED = Draft(kind="created", body={"seed": 7})
@@ -131,7 +132,7 @@ def killed_at(call: int, work: Callable[[], Any]) -> bool:
             if next(left, None) is None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        sa.event.listen(sa.Engine, "before_cursor_execute", count)
+        listen(BEFORE, count)
         try:
             work()
         finally:

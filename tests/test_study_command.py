@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import sqlite3
 import subprocess
 import sys
 import warnings
@@ -736,8 +735,5 @@ def test_a_study_is_called_by_its_name_or_its_file(place, text):
 
 
 def test_the_doctor_reports_how_writers_write(place):
-    from kernelbandits.storage.engines.sqlite import SOUND_WAL
-
-    sound = sqlite3.sqlite_version_info >= SOUND_WAL
     (journal,) = (one["sentence"] for one in document("doctor", place) if one["what"] == "journal")
-    assert journal == f"journal mode {'wal, synchronous 2' if sound else 'delete, synchronous 3'}"
+    assert journal == "journal mode delete, synchronous 3"

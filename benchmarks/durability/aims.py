@@ -9,11 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
-
 from benchmarks.durability import records
-from kernelbandits.storage import Log
+from kernelbandits.storage import Log, driver
 
 STAGES = {
     "locked": "with the write lock, before anything is written",
@@ -44,13 +41,17 @@ class Aim:
         aim = cls(**given)
         if aim.where != ANYWHERE:
             Log.write = aim.around(Log.write)  # type: ignore[method-assign]
-            event.listen(Engine, "before_cursor_execute", aim.sent)
+            driver.send = aim.sending(driver.send)
         return aim
 
-    def sent(self, connection: Any, cursor: Any, statement: str, *more: Any) -> None:
-        self.reached("statement")
-        if statement == "COMMIT":
-            self.reached("written")
+    def sending(self, send: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(connection: Any, statement: str, *values: Any) -> Any:
+            self.reached("statement")
+            if statement == "COMMIT":
+                self.reached("written")
+            return send(connection, statement, *values)
+
+        return watched
 
     def calling(self, call: str) -> None:
         self.call = call

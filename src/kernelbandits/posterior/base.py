@@ -104,11 +104,16 @@ class Posterior:
 
     def imagined(self, arms: Sequence[int]) -> Self:
         """The same estimate, with the variances as if these arms had been played: each is told its own mean."""
-        other = self._copy()
         for arm in arms:
-            other._checked(arm, 0.0)
-            other.update(arm, float(other.mean[arm]))
+            self._checked(arm, 0.0)
+        other = self._copy()
+        if len(arms):
+            other._imagine([int(arm) for arm in arms])
         return other
+
+    def _imagine(self, arms: list[int]) -> None:
+        for arm in arms:
+            self.update(arm, float(self.mean[arm]))
 
     def _copy(self) -> Self:
         """Another in the same state, which shares what never changes; lists and dictionaries hold numbers only."""

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.kernels import gram
 from kernelbandits.posterior.base import EPS, Posterior
 from kernelbandits.posterior.truth import Factorisation, lower_root
+from kernelbandits.threads import single_threaded
 
 MOST_KEPT = 1 << 20
 """Numbers of prior columns that are kept."""
@@ -65,7 +67,7 @@ class PoolPosterior(Posterior):
     def _column(self, arm: int) -> Array:
         """V' q, with q = (row of L) - S V(arm)."""
         if arm not in self._slot:
-            self._append(arm)
+            self._append([arm])
         m = len(self._slot)
         self._coordinates = self._factor[self._slot[arm], :m] - self._core[:m, :m] @ self._rows[:m, arm]
         return self._coordinates @ self._rows[:m]
@@ -77,26 +79,45 @@ class PoolPosterior(Posterior):
         self._core[:m, :m] += square
         self.variance -= scaled**2
 
-    def _append(self, arm: int) -> None:
-        """The next row of V: (k(., arm) - V' V(arm)) / l, l^2 = k(arm, arm) + ridge - |V(arm)|^2."""
-        m = len(self._slot)
-        self._grow(m + 1)
-        prior = self._known.of(arm)
-        projection = self._rows[:m, arm].copy()
-        residual = prior - projection @ self._rows[:m]
-        pivot = math.sqrt(max(float(residual[arm]), 0.0) + self.ridge)
-        self._rows[m] = residual / pivot
-        self._factor[m, :m], self._factor[m, m] = projection, pivot
-        self._slot[arm] = m
+    @single_threaded
+    def _imagine(self, arms: list[int]) -> None:
+        """All at once: with Q the columns q of the arms, C = Q' V their cov(arm, .) and F F' = I + C(., arms) / ridge,
+
+        S += Q (F F')^-1 Q' / ridge,   log_det += ln det(F F').
+        """
+        fresh = [arm for arm in dict.fromkeys(arms) if arm not in self._slot]
+        if fresh:
+            self._append(fresh)
+        m, slots = len(self._slot), [self._slot[arm] for arm in arms]
+        rows, played = self._rows[:m], self._rows[:m, arms]
+        coordinates = self._factor[slots, :m] - played.T @ self._core[:m, :m]
+        factor = lower_root(np.eye(len(arms)) + coordinates @ played / self.ridge, least=1.0)
+        half = dtrtrs(factor, coordinates, lower=1)[0] / math.sqrt(self.ridge)
+        self._core[:m, :m] += half.T @ half
+        self.variance -= ((half @ rows) ** 2).sum(0)
+        self.log_det += 2 * float(np.log(factor.diagonal()).sum())
+        for arm in arms:
+            self.tally.add(arm, float(self.mean[arm]))
+
+    def _append(self, arms: list[int]) -> None:
+        """The next rows of V: F^-1 (k(arms, .) - V(arms)' V), with F F' = ridge I + that at the arms themselves."""
+        m, end = len(self._slot), len(self._slot) + len(arms)
+        self._grow(end)
+        projection = self._rows[:m, arms].T
+        residual = np.array([self._known.of(arm) for arm in arms]) - projection @ self._rows[:m]
+        block = lower_root(residual[:, arms] + self.ridge * np.eye(len(arms)), least=self.ridge)
+        self._rows[m:end] = dtrtrs(block, residual, lower=1)[0]
+        self._factor[m:end, :m], self._factor[m:end, m:end] = projection, block
+        self._slot |= zip(arms, range(m, end), strict=True)
 
     def _grow(self, needed: int) -> None:
         held = len(self._rows)
         if needed <= held:
             return
-        extra = max(16, held)
-        self._rows = np.concatenate([self._rows, np.empty((extra, len(self.points)))])
-        self._factor = np.pad(self._factor, (0, extra))
-        self._core = np.pad(self._core, (0, extra))
+        size = max(needed, 16, 2 * held)
+        rows, (factor, core) = np.empty((size, len(self.points))), np.zeros((2, size, size))
+        rows[:held], factor[:held, :held], core[:held, :held] = self._rows, self._factor, self._core
+        self._rows, self._factor, self._core = rows, factor, core
 
     def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
         cross = self.kernel(self.points, self.points[played])

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from kernelbandits.storage.engines import Engine, SqliteEngine
-from kernelbandits.storage.engines.sqlite import SOUND_WAL, pragma
+from kernelbandits.storage.engines.sqlite import pragma
 from kernelbandits.storage.errors import StorageError
 from kernelbandits.storage.mounts import network_mount
 from kernelbandits.storage.session import Session
@@ -69,8 +69,7 @@ def integrity(connection: sa.Connection) -> Finding:
 
 def journal(connection: sa.Connection) -> Finding:
     mode, sync = str(pragma(connection, "journal_mode")), int(pragma(connection, "synchronous"))
-    sound = mode != "wal" or sqlite3.sqlite_version_info >= SOUND_WAL
-    return Finding(sound, "journal", f"journal mode {mode}, synchronous {sync}")
+    return Finding(mode != "wal", "journal", f"journal mode {mode}, synchronous {sync}")
 
 
 def space(connection: sa.Connection) -> Finding:
@@ -79,8 +78,7 @@ def space(connection: sa.Connection) -> Finding:
 
 
 def sqlite() -> Finding:
-    sound = "with" if sqlite3.sqlite_version_info >= SOUND_WAL else "without"
-    return Finding(True, "sqlite", f"SQLite {sqlite3.sqlite_version}, used {sound} a write-ahead log")
+    return Finding(True, "sqlite", f"SQLite {sqlite3.sqlite_version}")
 
 
 def mount(engine: SqliteEngine) -> Finding:

@@ -13,12 +13,13 @@ import sqlalchemy as sa
 
 from kernelbandits.storage import backups, creation, health, migrations
 from kernelbandits.storage.checksums import DIGITS, Broken, row_of, verified
+from kernelbandits.storage.driver import fetch, run
 from kernelbandits.storage.engines import PostgresEngine, engine_for
 from kernelbandits.storage.errors import StorageError, StorageReadOnly
 from kernelbandits.storage.event import Draft, Event
 from kernelbandits.storage.header import Header
 from kernelbandits.storage.places import FilePlace, Place, ServerPlace, find
-from kernelbandits.storage.rows import Row, events, fetch
+from kernelbandits.storage.rows import Row, events
 from kernelbandits.storage.session import Session
 
 T = TypeVar("T")
@@ -130,8 +131,8 @@ class Log:
 
     def _add(self, connection: sa.Connection, seen: int, rows: list[Row]) -> None:
         tables = self._engine.tables
-        connection.execute(tables.add, [tables.named(row) for row in rows])
-        moved = connection.execute(tables.move, {"seen": seen, "to": rows[-1][0], "sum": rows[-1][-1]})
+        run(connection, tables.add, *map(tables.named, rows))
+        moved = run(connection, tables.move, {"seen": seen, "to": rows[-1][0], "sum": rows[-1][-1]})
         if moved.rowcount != 1:
             raise self._engine.damaged("its head cannot be moved")
 

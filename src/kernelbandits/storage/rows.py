@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
 
 from kernelbandits.storage.event import Draft, Event
 
@@ -51,8 +50,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     raise TypeError(type(value).__name__)
-
-
-def fetch(connection: sa.Connection, statement: sa.Select[Any], **values: Any) -> list[Row]:
-    """Rows as the driver gives them, without SQLAlchemy's wrapping."""
-    return list(connection.execute(statement, values).cursor.fetchall())

@@ -24,13 +24,14 @@ import sqlalchemy as sa
 
 from kernelbandits.storage import backups
 from kernelbandits.storage.checksums import DIGITS, fingerprint, is_intact, line, row_of, sealed
+from kernelbandits.storage.driver import fetch
 from kernelbandits.storage.engines import engine_for
 from kernelbandits.storage.errors import Damaged, NoStudy
 from kernelbandits.storage.event import Draft
 from kernelbandits.storage.header import Header
 from kernelbandits.storage.leaves import Found, rows_in
 from kernelbandits.storage.places import FilePlace, ServerPlace, find
-from kernelbandits.storage.rows import Row, fetch
+from kernelbandits.storage.rows import Row
 from kernelbandits.storage.session import Session, closed
 
 LEAST_ROW = 50

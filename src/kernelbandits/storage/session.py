@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
+from kernelbandits.storage import driver
 from kernelbandits.storage.engines import Engine
 
 T = TypeVar("T")
@@ -56,10 +57,10 @@ class Session:
         self.lock = threading.RLock()
 
     def _transaction(self, connection: sa.Connection, work: Work[T]) -> T:
-        connection.exec_driver_sql(self.engine.begin)
+        driver.send(connection, self.engine.begin)
         try:
             result = work(connection)
-            connection.exec_driver_sql("COMMIT")
+            driver.send(connection, "COMMIT")
         except Exception:
             self._roll_back(connection)
             raise

@@ -103,6 +103,10 @@ class Tables:
         return sa.select(self.candidates).order_by(self.candidates.c.row)
 
     @cached_property
+    def lock(self) -> sa.Select[Any]:
+        return sa.select(self.head.c.id).with_for_update()
+
+    @cached_property
     def last(self) -> sa.Select[Any]:
         """Number and checksum in the head, the checksum of the event it points to, and the version of the tables."""
         head, events, study = self.head, self.events, self.study

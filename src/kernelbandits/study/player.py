@@ -137,7 +137,9 @@ class Player:
 
     def _alike(self, rows: list[int]) -> Mask:
         """Which arms are the same candidate as one of these rows."""
-        return np.isin(self.kinds[self.rows], self.kinds[rows])
+        named = np.zeros(len(self.kinds), dtype=np.bool_)
+        named[self.kinds[rows]] = True
+        return named[self.kinds[self.rows]]
 
     def may_offer(self, trial: Trial, pending: Sequence[Trial], state: State) -> bool:
         """Whether the row of a trial that was abandoned may be suggested again."""

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
+from kernelbandits.storage.driver import fetch
 from kernelbandits.storage.engines.base import Engine
 from kernelbandits.storage.errors import NoStudy, StorageBusy, StorageError, StorageReadOnly
 from kernelbandits.storage.places import NAME, ServerPlace
@@ -102,7 +103,7 @@ class PostgresEngine(Engine):
 
     def lock_head(self, connection: sa.Connection) -> None:
         """A statement of its own: one that waits for the lock and joins the events sees them as they were before."""
-        connection.execute(sa.select(self.tables.head.c.id).with_for_update())
+        fetch(connection, self.tables.lock)
 
     def passes(self, error: Exception) -> bool:
         state = sqlstate(error)

@@ -29,8 +29,6 @@ NAP = 0.1
 """Seconds that SQLite itself waits for a lock: signals are heard between naps, not in them."""
 OLDEST = (3, 37, 0)
 """The first with strict tables."""
-SOUND_WAL = (3, 51, 3)
-"""Before it, a write-ahead log with several writers may be reset at the wrong moment."""
 MISUSE = (sa.exc.PendingRollbackError, sa.exc.ResourceClosedError, sqlite3.ProgrammingError)
 """Of a connection that is closed, or was interrupted: nothing is known of the file."""
 UNDER_WAY = 8
@@ -211,12 +209,12 @@ def set_journal(connection: sa.Connection, ours: bool, writable: bool) -> None:
     """The journal: every commit is on the disk, and that it no longer needs undoing too, before it is acknowledged.
 
     Its beginning is overwritten rather than the file deleted, which costs a seventh less. Who only reads has the same
-    settings, but leaves the journal as it is.
+    settings, but leaves the journal as it is. Never a write-ahead log: a copy of the file without it would lack what
+    was acknowledged, and nobody could see that.
     """
-    wal = ours and sqlite3.sqlite_version_info >= SOUND_WAL
     if ours and writable:
-        connection.exec_driver_sql(f"PRAGMA journal_mode = {'WAL' if wal else 'PERSIST'}")
-    connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if wal else 'EXTRA'}")
+        connection.exec_driver_sql("PRAGMA journal_mode = PERSIST")
+    connection.exec_driver_sql("PRAGMA synchronous = EXTRA")
     connection.exec_driver_sql("PRAGMA mmap_size = 0")
 
 
