@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,7 +21,7 @@ from benchmarks.durability import aims, cells, crowds, damage, kills, looks, rac
 from benchmarks.durability.bare import Bare
 from benchmarks.durability.films import simplex
 from benchmarks.durability.judge import Verdict, compared, waits
-from benchmarks.durability.nursery import FAILED, Nursery
+from benchmarks.durability.nursery import FAILED, ROOT, Nursery, until
 from benchmarks.durability.places import places, scratch
 
 from kernelbandits.storage import log
@@ -62,6 +63,25 @@ def test_workers_end_with_their_nursery(tmp_path):
         pid = nursery.start("signal:pause")
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+WAITING = """
+import sys
+from pathlib import Path
+from benchmarks.durability.nursery import Nursery
+nursery = Nursery(Path(sys.argv[1]), ())
+pid = nursery.start("signal:pause")
+print(pid, flush=True)
+nursery.wait(pid)
+"""
+
+
+def test_workers_end_with_who_is_killed_while_waiting_for_them(tmp_path):
+    asker = subprocess.Popen([sys.executable, "-c", WAITING, tmp_path], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    pid = int(asker.stdout.readline())
+    asker.kill()
+    asker.wait()
+    until(lambda: not Path(f"/proc/{pid}").exists())
 
 
 # Kills

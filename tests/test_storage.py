@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import math
 import multiprocessing
 import os
@@ -537,6 +538,7 @@ def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(tmp_path):
 
 def test_a_file_that_is_no_study_is_closed_again(tmp_path, monkeypatch):
     closed: list[Any] = []
+    gc.collect()
     monkeypatch.setattr("kernelbandits.storage.engines.sqlite.Connection.close", lambda one: closed.append(id(one)))
     (tmp_path / "films.png").write_bytes(bytes(range(256)) * 20)
     with pytest.raises(sa.exc.DatabaseError, match="not a database"):

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 PRELOADED = ("benchmarks.durability.tasks", "benchmarks.durability.looks", "kernelbandits.apps.cli")
 FAILED = 70
 """Exit code of a worker whose task raised."""
+PAUSE = 0.002
 
 
 class Nursery:
@@ -46,9 +47,10 @@ class Nursery:
         return self.statuses[pid]
 
     def wait(self, pid: int) -> int:
-        if pid not in self.statuses:
-            self.statuses[pid] = int(self.asked({"wait": pid}))
-        return self.statuses[pid]
+        """Asked again and again: who waits for a worker would not hear that its asker is gone."""
+        while (status := self.ended(pid)) is None:
+            time.sleep(PAUSE)
+        return status
 
     def kill(self, pid: int) -> int:
         """Kill -9. A worker that has ended stays a zombie until it was looked at, so this hits no one else."""
@@ -102,8 +104,8 @@ def answer(request: dict[str, Any], living: set[int], folder: Path) -> int | Non
         pid = os.fork() or work(request["start"], request["arguments"], folder)
         living.add(pid)
         return pid
-    pid = request.get("look") or request["wait"]
-    found, status = os.waitpid(pid, os.WNOHANG if "look" in request else 0)
+    pid = request["look"]
+    found, status = os.waitpid(pid, os.WNOHANG)
     if not found:
         return None
     living.discard(pid)
