@@ -25,7 +25,7 @@ from kernelbandits.storage.mounts import warn_of_network
 from kernelbandits.storage.tables import MARK, NAMES, VERSION, Tables
 
 BUSY_SECONDS = 60.0
-NAP = 0.1
+NAP = 0.25
 """Seconds that SQLite itself waits for a lock: signals are heard between naps, not in them."""
 OLDEST = (3, 37, 0)
 """The first with strict tables."""
