@@ -21,7 +21,7 @@ from kernelbandits.problems import GaussianNoise, Instance, RademacherNoise, RKH
 def has_a_loop(rule: type[kb.Policy]) -> bool:
     """Index policies that ask and learn like all others, and GP-TS."""
     return rule is kb.GPTS or (
-        issubclass(rule, IndexPolicy) and rule.ask is IndexPolicy.ask and rule._learn is kb.Policy._learn
+        issubclass(rule, IndexPolicy) and rule._ask is IndexPolicy._ask and rule._learn is kb.Policy._learn
     )
 
 

@@ -96,9 +96,14 @@ def compiled_loop(policy: Policy, instance: Instance) -> Loop | None:
         return None
     if isinstance(policy, GPTS):
         return play_samples
-    if isinstance(policy, IndexPolicy) and rule.ask is IndexPolicy.ask and not policy.exploration.uses_history:
+    if isinstance(policy, IndexPolicy) and asks_as_printed(type(policy)) and not policy.exploration.uses_history:
         return play_index
     return None
+
+
+def asks_as_printed(rule: type[IndexPolicy]) -> bool:
+    """Whether the rule leaves the asking of an index policy as it is."""
+    return rule.ask is IndexPolicy.ask and rule._ask is IndexPolicy._ask
 
 
 @cache

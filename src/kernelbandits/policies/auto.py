@@ -18,8 +18,8 @@ from kernelbandits.policies.calibrated import Calibrated, checked_size, unfitted
 from kernelbandits.policies.fields import Field, Listed, among, field_of
 from kernelbandits.policies.offer import Offer
 from kernelbandits.policies.openings import OPENINGS, opening
-from kernelbandits.policies.searching import Ahead, checked_choices
-from kernelbandits.streams import Randomness, Streams, as_randomness
+from kernelbandits.policies.searching import Ahead, Circumstances, checked_choices
+from kernelbandits.streams import Randomness, Streams
 from kernelbandits.widths import Width
 
 WIDTHS = ("practical", "theory")
@@ -95,14 +95,16 @@ class Auto(Calibrated):
         With `costs` the first choices are among the arms that cost no more than the median of those allowed.
         """
         turn = self.turn + len(checked_choices(pending)) if t is None else t
-        randomness = as_randomness(self.streams if rng is None else rng)
-        self._check_round(turn)
-        field = field_of(self.domain, context, arms)
+        streams = self.streams if rng is None else rng
+        return super().ask(turn, streams, pending=pending, context=context, arms=arms, costs=costs)
+
+    def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
+        field = field_of(self.domain, given.context, given.arms)
         if not self.finite:
-            checked_size(field.context, arms)
-        if not self.rewards.events or self.rewards.events + len(checked_choices(pending)) < self.first:
-            return self._first(turn, randomness, field, pending, self._offer(arms, costs))
-        choice = super().ask(turn, randomness, pending=pending, context=context, arms=arms, costs=costs)
+            checked_size(field.context, given.arms)
+        if not self.rewards.events or self.rewards.events + len(checked_choices(given.pending)) < self.first:
+            return self._first(t, randomness, field, given.pending, self._offer(given.arms, given.costs))
+        choice = super()._ask(t, randomness, given)
         return replace(choice, note=self._own_units(choice.note))
 
     def _search(self, t: int, randomness: Randomness, ahead: Ahead, field: Field) -> Choice:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, count
 from typing import Any
 
@@ -17,9 +17,9 @@ from kernelbandits.domains import Arms, argmax
 from kernelbandits.kernels import Kernel, Matern
 from kernelbandits.policies.base import LEAST_RIDGE, Choice, Policy
 from kernelbandits.policies.fields import Spread, field_of
-from kernelbandits.policies.searching import Searching
+from kernelbandits.policies.searching import Circumstances, Searching
 from kernelbandits.posterior import Posterior
-from kernelbandits.streams import as_randomness
+from kernelbandits.streams import Randomness, as_randomness
 from kernelbandits.widths import Width
 
 
@@ -188,19 +188,10 @@ class MVR(Searching):
         checks.needs(self.finite, "index", "a finite set of arms", self.domain)
         return self.posterior.sd
 
-    def ask(
-        self,
-        t: int,
-        rng: Any,
-        *,
-        pending: Sequence[Choice] = (),
-        context: Any = None,
-        arms: Any = None,
-        costs: Any = None,
-    ) -> Choice:
-        self._check_round(t)
-        offer, ahead, field = self._offer(arms, costs), self._ahead(pending), field_of(self.domain, context, arms)
-        tie, posterior = as_randomness(rng).uniform("tie", t), ahead.posterior
+    def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
+        offer, ahead = self._offer(given.arms, given.costs), self._ahead(given.pending)
+        field = field_of(self.domain, given.context, given.arms)
+        tie, posterior = randomness.uniform("tie", t), ahead.posterior
         if self.finite:
             sd = posterior.sd
             arm = offer.best(sd, sd, self.ties, tie) if offer else argmax(sd, self.ties, tie)

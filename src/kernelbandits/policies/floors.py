@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from kernelbandits import widths
@@ -10,8 +9,8 @@ from kernelbandits.exploration import Law, PointMass
 from kernelbandits.policies.base import Choice
 from kernelbandits.policies.fields import field_of
 from kernelbandits.policies.index import IndexPolicy
-from kernelbandits.policies.searching import Searching, checked_choices
-from kernelbandits.streams import as_randomness
+from kernelbandits.policies.searching import Circumstances, Searching, checked_choices
+from kernelbandits.streams import Randomness
 
 
 class Greedy(IndexPolicy):
@@ -32,20 +31,10 @@ class UniformRandom(Searching):
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         self.settings |= {"exploration": f"uniform over the {'arms' if self.finite else 'domain'}", "gain": "none"}
 
-    def ask(
-        self,
-        t: int,
-        rng: Any,
-        *,
-        pending: Sequence[Choice] = (),
-        context: Any = None,
-        arms: Any = None,
-        costs: Any = None,
-    ) -> Choice:
+    def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
         """What is pending does not matter, but it must be choices."""
-        self._check_round(t)
-        self._check_costs(costs)
-        checked_choices(pending)
-        field = field_of(self.domain, context, arms)
-        spot = field.drawn(as_randomness(rng), t)
+        self._check_costs(given.costs)
+        checked_choices(given.pending)
+        field = field_of(self.domain, given.context, given.arms)
+        spot = field.drawn(randomness, t)
         return Choice(spot.x, spot.arm, {}, field.context)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +12,8 @@ from kernelbandits.domains import argmax
 from kernelbandits.exploration import Exploration, Law
 from kernelbandits.policies.base import Choice
 from kernelbandits.policies.fields import Field, Index, field_of, index_of
-from kernelbandits.policies.searching import Ahead, Searching, Surveyed
-from kernelbandits.streams import Randomness, Streams, as_randomness
+from kernelbandits.policies.searching import Ahead, Circumstances, Searching, Surveyed
+from kernelbandits.streams import Randomness, Streams
 from kernelbandits.widths import Width
 
 
@@ -55,19 +54,10 @@ class IndexPolicy(Searching):
         """a_t + sqrt(b_t + c_t L), L of what was learnt so far."""
         return self.width(t, self.posterior.log_det)
 
-    def ask(
-        self,
-        t: int,
-        rng: Any,
-        *,
-        pending: Sequence[Choice] = (),
-        context: Any = None,
-        arms: Any = None,
-        costs: Any = None,
-    ) -> Choice:
+    def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
         """Algorithm 1, lines 3-5: draw w_t, play the maximiser of the index over the arms that the round offers."""
-        self._check_round(t)
-        randomness, posterior = as_randomness(rng), self.posterior
+        pending, context, arms, costs = given
+        posterior = self.posterior
         ahead = None if type(pending) is tuple and not pending else self._ahead(pending)
         offer = None if arms is None and costs is None else self._offer(arms, costs)
         if not self.finite or context is not None:

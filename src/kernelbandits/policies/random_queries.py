@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from kernelbandits.exploration import Law, PointMass
 from kernelbandits.policies.base import LEAST_RIDGE, Choice
 from kernelbandits.policies.fields import field_of
 from kernelbandits.policies.index import IndexPolicy
-from kernelbandits.streams import as_randomness
+from kernelbandits.policies.searching import Circumstances
+from kernelbandits.streams import Randomness
 from kernelbandits.widths import Width
 
 
@@ -34,21 +34,12 @@ class EverySecondRandom(IndexPolicy):
         index = super().index(t, weight, points)
         return index if t % 2 else np.zeros_like(index)
 
-    def ask(
-        self,
-        t: int,
-        rng: Any,
-        *,
-        pending: Sequence[Choice] = (),
-        context: Any = None,
-        arms: Any = None,
-        costs: Any = None,
-    ) -> Choice:
-        self._check_round(t)
+    def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
         if t % 2:
-            return super().ask(t, rng, pending=pending, context=context, arms=arms, costs=costs)
-        offer, ahead, field = self._offer(None, costs), self._ahead(pending), field_of(self.domain, context, arms)
-        spot, note = field.drawn(as_randomness(rng), t), {"random": 1.0, "weight": 0.0} | ahead.note
+            return super()._ask(t, randomness, given)
+        offer, ahead = self._offer(None, given.costs), self._ahead(given.pending)
+        field = field_of(self.domain, given.context, given.arms)
+        spot, note = field.drawn(randomness, t), {"random": 1.0, "weight": 0.0} | ahead.note
         cost = offer.cost(spot.arm) if offer else {}
         return self._choice(spot, field, ahead.posterior, note | cost)
 

@@ -17,6 +17,7 @@ from kernelbandits.policies.explanation import Explanation, chances, contenders
 from kernelbandits.policies.fields import MIDDLE, Field, Listed, Region, Spot, Surface, field_of, index_of, picked
 from kernelbandits.policies.offer import Offer
 from kernelbandits.policies.stationary import lengthscales_of
+from kernelbandits.streams import Randomness, as_randomness
 from kernelbandits.theory.gains import Term, gain_name, gain_term
 from kernelbandits.threads import single_threaded
 
@@ -29,6 +30,15 @@ INCUMBENTS = 500
 
 MARGIN = 0.1
 """On a box a point is the best if none is better by more than so much of the noise: its neighbours are as good."""
+
+
+class Circumstances(NamedTuple):
+    """Of a round: rewards that are still missing, its context, the arms that may be played and what all arms cost."""
+
+    pending: Sequence[Choice]
+    context: Any
+    arms: Any
+    costs: Any
 
 
 class Ahead(NamedTuple):
@@ -93,6 +103,10 @@ class Searching(Policy):
         `costs` has one cost > 0 for each arm of the domain: what may be gained over the greatest estimate is divided
         by it (`offer.per_cost`; no guarantee). Rules that do not take them (`weighs_costs`) refuse them.
         """
+        self._check_round(t)
+        return self._ask(t, as_randomness(rng), Circumstances(pending, context, arms, costs))
+
+    def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
         raise NotImplementedError
 
     def batch(

@@ -12,7 +12,7 @@ from kernelbandits.domains import Arms, Box, MixedBox, argmax
 from kernelbandits.policies.base import Choice
 from kernelbandits.policies.fields import Field, field_of
 from kernelbandits.policies.pathwise import Path, normals_needed, path, waves
-from kernelbandits.policies.searching import Ahead, Searching
+from kernelbandits.policies.searching import Ahead, Circumstances, Searching
 from kernelbandits.policies.stationary import terms_of
 from kernelbandits.posterior import LARGEST_COVARIANCE, ArmPosterior, posterior_on
 from kernelbandits.streams import Randomness, Streams, as_randomness
@@ -87,21 +87,10 @@ class GPTS(Searching):
         """v_t, times exp(I) of what is pending."""
         return self.width(t, self.posterior.log_det) * ahead.inflation
 
-    def ask(
-        self,
-        t: int,
-        rng: Any,
-        *,
-        pending: Sequence[Choice] = (),
-        context: Any = None,
-        arms: Any = None,
-        costs: Any = None,
-    ) -> Choice:
-        self._check_round(t)
-        randomness, ahead = as_randomness(rng), self._ahead(pending)
-        offer = self._offer(arms, costs)
-        if not self.finite or context is not None:
-            return self._search(t, randomness, ahead, field_of(self.domain, context, arms))
+    def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
+        ahead, offer = self._ahead(given.pending), self._offer(given.arms, given.costs)
+        if not self.finite or given.context is not None:
+            return self._search(t, randomness, ahead, field_of(self.domain, given.context, given.arms))
         tie, n, posterior = randomness.uniform("tie", t), len(self.domain), ahead.posterior
         normals = randomness.normal("sample", t, 2 * n)
         sample = self._sample(t, normals[:n], normals[n:], ahead)
