@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -95,6 +96,22 @@ def test_arms_that_say_the_same_have_variances_below_the_ceiling(kernel):
     assert other.sd.max() <= posterior.sd.max() + 1e-7
     assert (other.variance <= other.ridge / np.maximum(other.counts, 1) + 1e-9).all()
     np.testing.assert_allclose(other.sd, exact.sd, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("ridge", [1e-13, 1e-14, 1e-16])
+def test_where_the_ridge_is_lost_in_rounding_it_goes_one_by_one(ridge):
+    rng = np.random.default_rng(0)
+    posterior = PoolPosterior(kb.RBF(5.0), rng.random((50, 2)), ridge)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for arm in rng.integers(3, size=500).tolist():
+            posterior.update(arm, 1.0)
+        for arms in ([37], [1, 37, 40, 37]):
+            other = posterior.imagined(arms)
+            assert np.isfinite(other.mean).all()
+            assert np.isfinite(other.sd).all()
+            assert math.isfinite(other.log_det)
+            assert other.variance.min() > -1e-6
 
 
 def test_the_information_of_pending_plays_is_that_of_their_gram_matrix():

@@ -37,6 +37,7 @@ from kernelbandits.storage import (
     StorageFull,
     StorageReadOnly,
     StudyExists,
+    driver,
     salvage,
 )
 from kernelbandits.storage.engines import PostgresEngine, SqliteEngine
@@ -618,6 +619,36 @@ def test_sqlite_is_set_to_lose_nothing(tmp_path):
     settings = ("journal_mode", "synchronous", "mmap_size", "application_id", "user_version")
     read = log._session.read(lambda connection: [connection.exec_driver_sql(f"PRAGMA {x}").scalar() for x in settings])
     assert read == ["persist", 3, 0, 0x6B624C67, 1]
+
+
+def test_who_is_kept_from_writing_by_a_write_ahead_log_is_told_at_once(tmp_path):
+    path = tmp_path / "films.db"
+    Log.create(path, CREATED, COLUMNS, CELLS).close()
+    with closing(sqlite3.connect(path)) as foreign:
+        foreign.execute("PRAGMA journal_mode = WAL")
+        foreign.execute("SELECT * FROM head").fetchall()
+        with pytest.raises(StorageBusy, match="open in another program, which gave it a write-ahead log"):
+            Log.open(path)
+        with Log.open(path, writable=False) as reader:
+            (journal,) = (one for one in reader.health() if one.what == "journal")
+        assert not journal.ok
+        assert journal.sentence.endswith("the next who writes ends that")
+    assert tell(Log.open(path)).seq == 2
+
+
+def test_statements_are_made_once_and_go_with_their_study(tmp_path):
+    gc.collect()
+    before = len(driver.TEXTS)
+    log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
+    tell(log)
+    made = len(driver.TEXTS)
+    assert made > before
+    tell(log, 1)
+    assert len(driver.TEXTS) == made
+    log.close()
+    del log
+    gc.collect()
+    assert len(driver.TEXTS) <= before
 
 
 def test_a_write_ahead_log_that_somebody_began_is_ended(tmp_path):

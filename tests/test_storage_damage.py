@@ -266,19 +266,43 @@ def copy_now(path: Path, kept: Path) -> None:
     assert path.with_name(path.name + "-journal").exists()
 
 
+def crash(log: Log) -> None:
+    """Somebody is killed in the middle of a commit."""
+
+    def work() -> None:
+        log._session.write(lambda connection: (spill(connection), os.kill(os.getpid(), signal.SIGKILL)))
+
+    assert ended_by(work) == signal.SIGKILL
+
+
 def test_a_journal_that_was_left_by_a_crash_is_used(tmp_path):
     path = tmp_path / "films.db"
     log = Log.create(path, CREATED, COLUMNS, CELLS)
     tell(log)
     events = log.events()
-
-    def crash() -> None:
-        log._session.write(lambda connection: (spill(connection), os.kill(os.getpid(), signal.SIGKILL)))
-
-    assert ended_by(crash) == signal.SIGKILL
+    crash(log)
     saved = salvage(path, tmp_path / "saved.db")
     assert (saved.events, saved.lost) == (2, ())
     assert Log.open(path).events() == events
+
+
+def test_a_reader_ends_what_was_begun_by_who_was_killed(tmp_path):
+    path = tmp_path / "films.db"
+    log = Log.create(path, CREATED, COLUMNS, CELLS)
+    tell(log)
+    events = log.events()
+    log.close()
+    crash(log)
+    assert Log.open(path, writable=False).events() == events
+    assert tell(log).seq == 3
+
+
+def test_who_reads_writes_nothing(tmp_path):
+    log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
+    reader = Log.open(tmp_path / "films.db", writable=False)
+    with pytest.raises(sa.exc.OperationalError, match="readonly"):
+        reader._session._open().exec_driver_sql("DELETE FROM events")
+    assert reader.events() == log.events()
 
 
 # Power

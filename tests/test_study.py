@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -567,6 +568,42 @@ def test_a_value_far_from_all_others_is_pointed_out(tmp_path, films):
     play(study, films, 10)
     with pytest.warns(kb.DataNotice, match="830 is far from the other results"):
         study.tell(row=0, value=830.0)
+
+
+def test_of_the_first_results_only_a_monster_is_pointed_out(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", kb.DataNotice)
+        for row, value in enumerate((1.0, 1.1, 1.2, 1.3, 9.0)):
+            study.tell(row=row, value=value)
+    with pytest.warns(kb.DataNotice, match="far from the other results"):
+        study.tell(row=5, value=1e9)
+
+
+def test_more_rows_than_are_left_are_refused_with_their_number(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films.head(4), repeats=False)
+    with pytest.raises(kb.Refusal, match=r"ask needs 9 rows without a result and not pending, got 4 \(repeats are off"):
+        study.ask(9)
+    assert len(study.ask(4)) == 4
+    with pytest.raises(kb.Refusal, match="got none left"):
+        study.ask()
+
+
+def test_a_failure_changes_no_estimate(tmp_path, films):
+    """Auto keeps away from what failed; what is reported is what the values say."""
+    study = kb.Study.create(tmp_path / "a.db", films)
+    play(study, films, 12)
+    before, status = study.estimates(), study.status()
+    row = int(before[before.results == 0]["mean"].idxmax())
+    study.tell(row=row, failed=True)
+    after = study.estimates()
+    for name in ("mean", "sd", "low", "high"):
+        np.testing.assert_allclose(after[name], before[name], rtol=1e-9)
+    assert study.best().row == status.best.row
+    assert study.best().probability == pytest.approx(status.best.probability, abs=1e-9)
+    assert study.status().stop.left == pytest.approx(status.stop.left, rel=1e-6)
+    assert study._book.taught().policy.estimates()[0][row] < after["mean"][row] - after["sd"][row]
+    assert f"{len(films)} rows, 12 results" in repr(study)
 
 
 def test_a_table_of_results_is_told_all_or_nothing_and_twice_counts_once(tmp_path, films):

@@ -203,22 +203,30 @@ class Calibrated(IndexPolicy):
 
     def _relearn(self, kernel: Kernel | None = None) -> None:
         """A posterior with a kernel newly fitted, or that of the last fit, and all rewards in its units."""
-        self.posterior = unlearnt(kernel or self.posterior.kernel, self.domain, self.calibration.signal_ridge)
-        if self.rewards.events:
-            self._load(self.rewards.points, self.rewards.counts, self._signal_sums())
+        self.posterior = self._learnt(kernel or self.posterior.kernel)
         self._heard = self._hearing()
         for number in self._heard[0]:
             self.posterior.update(self.failed[number], self._heard[1])
 
-    def _load(self, rows: Array, counts: Array, sums: Array) -> None:
+    def observed(self) -> Any:
+        """The posterior of the rewards alone, no failure counted as one."""
+        return self._learnt(self.posterior.kernel) if self._heard[0] else self.posterior
+
+    def _learnt(self, kernel: Kernel) -> Any:
+        posterior = unlearnt(kernel, self.domain, self.calibration.signal_ridge)
+        if self.rewards.events:
+            self._load(posterior, self.rewards.points, self.rewards.counts, self._signal_sums())
+        return posterior
+
+    def _load(self, posterior: Any, rows: Array, counts: Array, sums: Array) -> None:
         if not self.finite:
-            self.posterior.learn(rows, counts, sums)
+            posterior.learn(rows, counts, sums)
             return
         arm_at = self._arm_at()
         arms = [arm_at[row.tobytes()] for row in rows]
         every, total = np.zeros((2, len(self.domain)))
         every[arms], total[arms] = counts, sums
-        self.posterior.learn(every, total)
+        posterior.learn(every, total)
 
     def _arm_at(self) -> dict[bytes, int]:
         """The first arm at each point."""

@@ -84,6 +84,8 @@ class PoolPosterior(Posterior):
         """All at once: with Q the columns q of the arms, C = Q' V their cov(arm, .) and F F' = I + C(., arms) / ridge,
 
         S += Q (F F')^-1 Q' / ridge,   log_det += ln det(F F').
+
+        Where rounding leaves no such numbers, one by one, with audits.
         """
         fresh = [arm for arm in dict.fromkeys(arms) if arm not in self._slot]
         if fresh:
@@ -91,10 +93,18 @@ class PoolPosterior(Posterior):
         m, slots = len(self._slot), [self._slot[arm] for arm in arms]
         rows, played = self._rows[:m], self._rows[:m, arms]
         coordinates = self._factor[slots, :m] - played.T @ self._core[:m, :m]
-        factor = lower_root(np.eye(len(arms)) + coordinates @ played / self.ridge, least=1.0)
+        evidence = np.eye(len(arms)) + coordinates @ played / self.ridge
+        if not np.isfinite(evidence).all():
+            super()._imagine(arms)
+            return
+        factor = lower_root(evidence, least=1.0)
         half = dtrtrs(factor, coordinates, lower=1)[0] / math.sqrt(self.ridge)
+        variance = self.variance - ((half @ rows) ** 2).sum(0)
+        if not variance.min() >= self._floor:
+            super()._imagine(arms)
+            return
+        self.variance = variance
         self._core[:m, :m] += half.T @ half
-        self.variance -= ((half @ rows) ** 2).sum(0)
         self.log_det += 2 * float(np.log(factor.diagonal()).sum())
         for arm in arms:
             self.tally.add(arm, float(self.mean[arm]))

@@ -33,6 +33,8 @@ def write_file(target: str | os.PathLike[str], header: Header, lines: Sequence[s
 
 
 def refuse_existing(path: Path) -> None:
+    if not path.absolute().parent.is_dir():
+        raise StorageError(f"there is no directory {path.absolute().parent} for {path}")
     if path.exists() or path.is_symlink():
         raise taken(path)
 

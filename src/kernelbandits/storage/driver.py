@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 
@@ -13,11 +13,17 @@ from kernelbandits.storage.rows import Row
 Statement = sa.Select[Any] | sa.Insert | sa.Update
 
 
-@lru_cache(maxsize=128)
+TEXTS: WeakKeyDictionary[Statement, tuple[str, Sequence[str] | None]] = WeakKeyDictionary()
+"""A statement belongs to the tables of one engine, and its text goes with it."""
+
+
 def compiled(statement: Statement, dialect: sa.Dialect) -> tuple[str, Sequence[str] | None]:
     """The text, and the names of its values in their order where the driver counts them."""
-    found: Any = statement.compile(dialect=dialect)
-    return str(found), found.positiontup
+    known = TEXTS.get(statement)
+    if known is None:
+        made: Any = statement.compile(dialect=dialect)
+        known = TEXTS[statement] = str(made), made.positiontup
+    return known
 
 
 def send(connection: sa.Connection, text: str, *values: Any) -> Any:

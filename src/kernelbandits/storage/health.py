@@ -69,7 +69,8 @@ def integrity(connection: sa.Connection) -> Finding:
 
 def journal(connection: sa.Connection) -> Finding:
     mode, sync = str(pragma(connection, "journal_mode")), int(pragma(connection, "synchronous"))
-    return Finding(mode != "wal", "journal", f"journal mode {mode}, synchronous {sync}")
+    advice = "; another program switched it, and the next who writes ends that" if mode == "wal" else ""
+    return Finding(mode != "wal", "journal", f"journal mode {mode}, synchronous {sync}{advice}")
 
 
 def space(connection: sa.Connection) -> Finding:

@@ -109,9 +109,10 @@ class Session:
         return self._connection
 
     def _drop(self) -> None:
-        """Forgotten only once it is closed, so that an interrupted close is made up for."""
+        """Forgotten only once it is closed, so that an interrupted close is made up for; nothing more is said on it."""
         if self._connection is not None:
             with suppress(*self.engine.errors):
+                self._connection.invalidate()
                 self._connection.close()
         self._connection = None
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kernelbandits.checks import Refusal
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.explaining import Reasons
@@ -45,7 +46,13 @@ def ask(pen: Pen, state: State, player: Player, asker: Asker) -> list[Event]:
     waiting, abandoned = released(pen, state)
     keys = asker.names()
     while len(mine) < asker.n:
-        draft = offered(player, state, waiting, abandoned, asker, next(keys))
+        try:
+            draft = offered(player, state, waiting, abandoned, asker, next(keys))
+        except Refusal:
+            if not mine:
+                raise
+            needed = f"{asker.n} rows without a result and not pending"
+            raise Refusal(f"ask needs {needed}, got {len(mine)} (repeats are off); nothing was asked for") from None
         event = pen.append(draft)
         waiting.append(Trial(event.trial or 0, event.row or 0, "pending", asked=event))
         mine.append(event)

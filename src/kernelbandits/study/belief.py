@@ -40,14 +40,16 @@ def agreeing(covariance: Array, sd: Array) -> Array:
 
 
 def calibrated(player: Player, state: State) -> Belief:
-    """The posterior at the noise that the policy was told of: ridge R^2.
+    """The posterior at the noise that the policy was told of: ridge R^2; a failure is no value.
 
     That of auto is fitted; a rule that forgets, weighs or truncates results, or has no R, is believed as it is.
     """
+    if isinstance(player.policy, Auto):
+        return observed(player, player.policy)
     given: Any = player.policy.settings.get("noise_scale")
     plain = type(player.policy.posterior) in (ArmPosterior, PoolPosterior, LinearPosterior)
     plain = plain and player.policy.posterior.complete and checks.is_number(given)
-    if isinstance(player.policy, Auto) or not plain:
+    if not plain:
         return own(player)
     ridge = max(float(given) ** 2, LEAST_RIDGE)
     posterior = PoolPosterior(player.policy.posterior.kernel, player.policy.domain, ridge)
@@ -56,6 +58,15 @@ def calibrated(player: Player, state: State) -> Belief:
         posterior.learn(counts, sums)
     points = player.policy.domain.points
     return Belief(posterior.mean, posterior.sd, lambda arms: posterior.covariance(points[arms]))
+
+
+def observed(player: Player, policy: Auto) -> Belief:
+    """By the values alone, where the policy takes failures for bad ones."""
+    posterior, units, points = policy.observed(), policy.units, policy.domain.points
+    if posterior is policy.posterior:
+        return own(player)
+    mean, sd = units.original(posterior.mean), units.spread * posterior.sd
+    return Belief(mean, sd, lambda arms: posterior.covariance(points[arms]) * units.spread**2)
 
 
 def tallied(player: Player, state: State) -> tuple[Array, Array]:

@@ -104,7 +104,7 @@ class Study:
         return self
 
     def __repr__(self) -> str:
-        return f"Study({self.place!r}, {len(self.candidates)} rows, {len(self._book.state.results)} results)"
+        return f"Study({self.place!r}, {len(self.candidates)} rows, {sum(self._book.state.counts.values())} results)"
 
     def __enter__(self) -> Study:
         return self
@@ -207,6 +207,16 @@ class Study:
     def undo(self) -> Event:
         """Take back the last ask, result, correction, withdrawal or change of settings that stands."""
         return self._change(lambda turn: turn.undo())
+
+    def undo_all(self, n: int) -> list[Event]:
+        """Undo the last n, or none of them if there are fewer."""
+        size = checks.whole("undo", "n", n)
+        with self._book.lock:
+            self._book.refresh()
+            there = self._book.state.undoable
+            if 0 < there < size:
+                raise Refusal(f"undo needs at most {there} events, as many as can be undone, got {size}")
+            return [self.undo() for _ in range(size)]
 
     def change(self, **settings: Any) -> Event:
         """Other settings from now on: all that `create` takes but the table, target and direction."""

@@ -16,8 +16,8 @@ from kernelbandits.study.state import State
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import AlreadyTold, Told
 
-ENOUGH = 8
-"""Results by which one is called unusual."""
+FEWEST, ENOUGH = 4, 8
+"""Results by which one is called unusual, and by which it is called so more readily."""
 LATEST = 100
 UNUSUAL = 10.0
 """Spreads from the middle."""
@@ -177,10 +177,11 @@ def rescale(pen: Pen, state: State) -> None:
 def unusual(state: State, results: Sequence[Keyed]) -> list[str]:
     """A sentence for each value far from all others: a slip of the hand, perhaps."""
     values = [trial.value for trial in state.results[-LATEST:] if trial.value is not None]
-    if len(values) < ENOUGH:
+    if len(values) < FEWEST:
         return []
     middle = statistics.median(values)
-    reach = UNUSUAL * SPREAD * statistics.median(abs(value - middle) for value in values)
+    spread = SPREAD * statistics.median(abs(value - middle) for value in values)
+    reach = spread * (UNUSUAL if len(values) >= ENOUGH else UNUSUAL**2)
     told = [one.result.value for one in results if one.result.value is not None]
     hint = "correct it if it was mistyped"
     return [

@@ -101,23 +101,10 @@ def undo(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    events: list[Event] = []
     with opened(place, quiet) as study:
-        refused = undone(study, n or 1, events)
+        events = study.undo_all(n or 1)
         text = "\n".join(sentences(study, events))
-    if events:
-        said(form, events[0] if n is None else events, text)
-    if refused:
-        raise refused
-
-
-def undone(study: Study, n: int, events: list[Event]) -> Refusal | None:
-    """Undo one after the other, as many as there are; the refusal if there are fewer than n."""
-    try:
-        events.extend(study.undo() for _ in range(n))
-    except Refusal as refused:
-        return refused
-    return None
+    said(form, events[0] if n is None else events, text)
 
 
 def sentences(study: Study, events: Sequence[Event]) -> list[str]:

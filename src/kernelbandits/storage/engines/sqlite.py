@@ -73,11 +73,15 @@ class SqliteEngine(Engine):
         return sa.create_engine("sqlite://", creator=self.driver, poolclass=NullPool)
 
     def driver(self) -> sqlite3.Connection:
-        wanted = {"read": "ro", "write": "rw", "create": "rwc"}[self.mode]
+        wanted = {"read": "rw" if self.writable() else "ro", "write": "rw", "create": "rwc"}[self.mode]
         uri = f"file:{quote(str(self.path.absolute()))}?mode={wanted}"
         return sqlite3.connect(
             uri, uri=True, timeout=NAP, isolation_level=None, check_same_thread=False, factory=Connection
         )
+
+    def writable(self) -> bool:
+        """Who reads may have to end what a writer began that was killed."""
+        return all(os.access(path, os.W_OK) for path in (self.path, self.path.absolute().parent))
 
     def connect(self) -> sa.Connection:
         self.look()
@@ -95,7 +99,17 @@ class SqliteEngine(Engine):
         owner = pragma(connection, "application_id")
         if self.mode == "create" and owner not in (0, MARK):
             raise self.taken()
-        set_journal(connection, owner == MARK, self.mode != "read" and os.access(self.path, os.W_OK))
+        if self.mode == "read":
+            connection.exec_driver_sql("PRAGMA query_only = ON")
+        try:
+            set_journal(connection, owner == MARK, self.mode != "read" and os.access(self.path, os.W_OK))
+        except sa.exc.OperationalError:
+            if pragma(connection, "journal_mode") == "wal":
+                raise StorageBusy(self.switched()) from None
+            raise
+
+    def switched(self) -> str:
+        return f"{self.name} is open in another program, which gave it a write-ahead log; close it there first"
 
     def look(self) -> None:
         """What can be said before SQLite opens the file."""
