@@ -215,18 +215,17 @@ class Calibrated(IndexPolicy):
     def _learnt(self, kernel: Kernel) -> Any:
         posterior = unlearnt(kernel, self.domain, self.calibration.signal_ridge)
         if self.rewards.events:
-            self._load(posterior, self.rewards.points, self.rewards.counts, self._signal_sums())
+            posterior.learn(*self._told_at())
         return posterior
 
-    def _load(self, posterior: Any, rows: Array, counts: Array, sums: Array) -> None:
+    def _told_at(self) -> tuple[Array, ...]:
+        """Count and sum of the rewards of each arm, or of each point played, with the points."""
+        rows, counts, sums = self.rewards.points, self.rewards.counts, self._signal_sums()
         if not self.finite:
-            posterior.learn(rows, counts, sums)
-            return
-        arm_at = self._arm_at()
-        arms = [arm_at[row.tobytes()] for row in rows]
-        every, total = np.zeros((2, len(self.domain)))
-        every[arms], total[arms] = counts, sums
-        posterior.learn(every, total)
+            return rows, counts, sums
+        arm_at, every = self._arm_at(), np.zeros((2, len(self.domain)))
+        every[:, [arm_at[row.tobytes()] for row in rows]] = counts, sums
+        return every[0], every[1]
 
     def _arm_at(self) -> dict[bytes, int]:
         """The first arm at each point."""
@@ -236,8 +235,7 @@ class Calibrated(IndexPolicy):
     def _signal_sums(self) -> Array:
         """sum_i (y - centre) / spread at each point."""
         counts, units = self.rewards.counts, self.units
-        sums: Array = (self.rewards.sums + counts * (self.rewards.origin - units.centre)) / units.spread
-        return sums
+        return np.asarray((self.rewards.sums + counts * (self.rewards.origin - units.centre)) / units.spread)
 
     def _worst(self) -> float:
         """The least mean reward of a point, in signal units."""
@@ -251,8 +249,7 @@ class Calibrated(IndexPolicy):
     def _scaled_points(self) -> Array:
         """The points with rewards, seen from the first of them, in sides of the domain."""
         rows = self.rewards.points
-        scaled: Array = (rows - rows[0]) / self._spans()
-        return scaled
+        return np.asarray((rows - rows[0]) / self._spans())
 
     def _spans(self) -> Array:
         """The sides of the domain, which calibration takes for 1; of a context and of changing arms as far as seen."""

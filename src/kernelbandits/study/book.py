@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import Any, TypeVar
 
+from kernelbandits.garbage import UNSEARCHED
 from kernelbandits.storage import Event, Log, Turn
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates, stored_candidates
@@ -31,7 +32,8 @@ class Book:
     def __init__(self, log: Log) -> None:
         self.log, self._lock, self._process = log, RLock(), os.getpid()
         self.state = State()
-        self.read(log.events())
+        with UNSEARCHED:
+            self.read(log.events())
         created = self.state.events[0].body["candidates"]
         self.candidates: Candidates = stored_candidates(log.columns, log.cells(), created)
         self.player = Player(self.candidates, self.state.settings)
@@ -89,7 +91,8 @@ class Book:
 
     def taught(self) -> Player:
         """The policy with all results learnt."""
-        self.player.follow(self.state)
+        with UNSEARCHED:
+            self.player.follow(self.state)
         return self.player
 
     def answers(self) -> Answers:
