@@ -17,6 +17,7 @@ STOREY = {
     "checks": 0,
     "streams": 0,
     "threads": 0,
+    "garbage": 0,
     "kernels": 1,
     "domains": 1,
     "posterior": 1,
