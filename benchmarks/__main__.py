@@ -16,7 +16,9 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("speed", help=speed.__doc__)
     command.add_argument("--quick", action="store_true", help="refit for 200 rounds, no map")
-    command.add_argument("--skip", nargs="+", default=[], choices=list(speed.SECTIONS), help="rows to leave out")
+    command.add_argument(
+        "--skip", nargs="+", default=[], choices=list(speed.SECTIONS), help="rows to leave out"
+    )
     commands.add_parser("rivals", help=rivals.__doc__)
     commands.add_parser("argmax", help=argmax.__doc__)
     command = commands.add_parser("race", help=race.__doc__)

@@ -83,9 +83,13 @@ class Case:
         """Rewards standardised, with noise of sd 0.05."""
         generator = self.generator(2)
         family = kb.RBF if generator.random() < 0.5 else kb.Matern
-        posterior = kb.PointPosterior(family(self.lengthscale), self.box, float(generator.choice(RIDGES)))
+        posterior = kb.PointPosterior(
+            family(self.lengthscale), self.box, float(generator.choice(RIDGES))
+        )
         rewards = self.rewards(self.points)
-        rewards = (rewards - rewards.mean()) / rewards.std() + NOISE * generator.normal(size=OBSERVATIONS)
+        rewards = (rewards - rewards.mean()) / rewards.std() + NOISE * generator.normal(
+            size=OBSERVATIONS
+        )
         for point, reward in zip(self.points, rewards.tolist(), strict=True):
             posterior.update(point, reward)
         return posterior
@@ -102,7 +106,9 @@ class Case:
         """By the package."""
         near = self.points[np.argsort(-self.posterior.at(self.points)[0])]
         scale, u = self.lengthscale, self.number / CASES
-        return kb.maximise(self.slopes, self.box, near=near, scale=scale, u=u, values=self.values).value
+        return kb.maximise(
+            self.slopes, self.box, near=near, scale=scale, u=u, values=self.values
+        ).value
 
     def multistart(self) -> float:
         """By scipy's L-BFGS-B, one start after the other."""
@@ -125,7 +131,10 @@ class Case:
             return -float(value[0]), -slope[0]
 
         bounds = [(0.0, 1.0)] * self.box.dimension
-        found = (minimize(fallen, row, jac=True, method="L-BFGS-B", bounds=bounds, options=options) for row in rows)
+        found = (
+            minimize(fallen, row, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+            for row in rows
+        )
         return max(-float(result.fun) for result in found)
 
 
@@ -167,17 +176,39 @@ def quality(outcomes: list[Outcome]) -> list[Row]:
     note = f"scipy from {STARTS} starts: {rival}; above the reference by more than 1e-6: {better}"
     worst = max(0.0, *(each.gap for each in outcomes))
     return [
-        Row("maximum found to 1e-6", found, f"of {len(outcomes)}", Goal(">=", 0.99 * len(outcomes)), note),
-        Row("worst gap to the reference", worst, "in the index", None, "rewards have standard deviation 1"),
+        Row(
+            "maximum found to 1e-6",
+            found,
+            f"of {len(outcomes)}",
+            Goal(">=", 0.99 * len(outcomes)),
+            note,
+        ),
+        Row(
+            "worst gap to the reference",
+            worst,
+            "in the index",
+            None,
+            "rewards have standard deviation 1",
+        ),
     ]
 
 
 def speed(name: str, outcomes: list[Outcome]) -> Row:
     """The median processor time of one argmax, and scipy's beside it."""
     chosen = [each for each in outcomes if each.name == name]
-    ours, theirs = (1e3 * median(times) for times in zip(*((e.seconds, e.rival_seconds) for e in chosen), strict=True))
+    ours, theirs = (
+        1e3 * median(times)
+        for times in zip(*((e.seconds, e.rival_seconds) for e in chosen), strict=True)
+    )
     note = f"scipy from {STARTS} starts {theirs:.0f} ms, {theirs / ours:.1f} x"
-    return Row(f"one argmax, {name}", ours, "ms", Goal("<=", GOALS[name]), note, {"times_scipy": theirs / ours})
+    return Row(
+        f"one argmax, {name}",
+        ours,
+        "ms",
+        Goal("<=", GOALS[name]),
+        note,
+        {"times_scipy": theirs / ours},
+    )
 
 
 def run() -> None:

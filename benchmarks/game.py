@@ -19,7 +19,10 @@ Arms = npt.NDArray[np.int32]
 
 ARMS, HORIZON, SEED = 50, 1000, 0
 LENGTHSCALE, RIDGE = 0.3, 1.0
-POLICIES: dict[str, Callable[..., Any]] = {"Simple-UCB": kb.SimpleUCB, "Simple-Bernoulli": kb.SimpleBernoulli}
+POLICIES: dict[str, Callable[..., Any]] = {
+    "Simple-UCB": kb.SimpleUCB,
+    "Simple-Bernoulli": kb.SimpleBernoulli,
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,9 @@ class Game:
 
 def new_policy(title: str, instance: Instance) -> Any:
     """A policy that has seen nothing."""
-    return POLICIES[title](instance.domain, kb.RBF(LENGTHSCALE), noise_scale=0.1, norm_bound=1.0, ridge=RIDGE)
+    return POLICIES[title](
+        instance.domain, kb.RBF(LENGTHSCALE), noise_scale=0.1, norm_bound=1.0, ridge=RIDGE
+    )
 
 
 def new_game(title: str, horizon: int = HORIZON) -> Game:
@@ -85,7 +90,11 @@ def play_whole(game: Game) -> Outcome:
 def ask_and_tell(game: Game) -> Outcome:
     """The same rounds by Python's `ask` and `tell`; only these two calls are timed."""
     policy, streams, clock = game.policy(), kb.Streams(SEED), time.perf_counter
-    values, noise, (arms, recommended) = game.instance.values.tolist(), game.noise.tolist(), game.record()
+    values, noise, (arms, recommended) = (
+        game.instance.values.tolist(),
+        game.noise.tolist(),
+        game.record(),
+    )
     seconds = 0.0
     for t in range(1, game.horizon + 1):
         start = clock()
@@ -105,7 +114,11 @@ def demand_same(reference: Outcome, other: Outcome, name: str) -> None:
         differs = np.flatnonzero(ours != theirs)
         if len(differs):
             first = int(differs[0]) + 1
-            raise AssertionError(f"{name} needs the arms of the compiled loop, got others from round {first}")
+            raise AssertionError(
+                f"{name} needs the arms of the compiled loop, got others from round {first}"
+            )
     for ours, theirs in zip(reference.state, other.state, strict=False):
         if not np.allclose(ours, theirs, rtol=1e-9, atol=1e-9):
-            raise AssertionError(f"{name} needs the state of the compiled loop, got {theirs} for {ours}")
+            raise AssertionError(
+                f"{name} needs the state of the compiled loop, got {theirs} for {ours}"
+            )

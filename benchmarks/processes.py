@@ -35,7 +35,9 @@ def watched(command: Sequence[str], environment: Mapping[str, str], timeout: flo
     """Run a command in a session of its own and look at the session's memory as it runs."""
     start, peak = time.perf_counter(), 0.0
     quiet = subprocess.DEVNULL
-    child = subprocess.Popen(command, env=environment, start_new_session=True, stdout=quiet, stderr=quiet)
+    child = subprocess.Popen(
+        command, env=environment, start_new_session=True, stdout=quiet, stderr=quiet
+    )
     try:
         while child.poll() is None and time.perf_counter() - start < timeout:
             peak = max(peak, sum(held(pid) for pid in session(child.pid)))

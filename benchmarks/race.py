@@ -24,7 +24,18 @@ ROUNDS, SEEDS = 100, 10
 PART = "part of "
 SIDE = 0.7
 OTHERS = (
-    *(PART + name for name in ("six-hump-camel", "hartmann3", "ackley2", "levy8", "rosenbrock4", "ackley6", "levy3")),
+    *(
+        PART + name
+        for name in (
+            "six-hump-camel",
+            "hartmann3",
+            "ackley2",
+            "levy8",
+            "rosenbrock4",
+            "ackley6",
+            "levy3",
+        )
+    ),
     "gp:kernel=matern(0.2),dimension=2",
     "gp:kernel=rbf(0.5),dimension=4",
     "gp:kernel=matern(0.15),dimension=3",
@@ -48,7 +59,10 @@ VARIANTS: Mapping[str, Callable[[], Settings]] = {
     "w = 1, width 2": lambda: {"width": 2.0},
     "Bernoulli(1/2), width 2": lambda: {"width": 2.0, "exploration": kb.Bernoulli(0.5)},
     "Bernoulli(1/2), width 5 t^-1/3": lambda: {"exploration": kb.Bernoulli(0.5)},
-    "Bernoulli, p = t^-1/2, width 3": lambda: {"width": 3.0, "exploration": kb.Decay(1.0, 0.5, 0.05)},
+    "Bernoulli, p = t^-1/2, width 3": lambda: {
+        "width": 3.0,
+        "exploration": kb.Decay(1.0, 0.5, 0.05),
+    },
     "Certainty(1/2, 1/20), width 3": lambda: {"width": 3.0, "exploration": kb.Certainty(0.5, 0.05)},
     "N(0, 1), width 2": lambda: {"width": 2.0, "exploration": kb.Gaussian()},
     "N(1, 1/4), width 5 t^-1/3": lambda: {"exploration": kb.Gaussian(1.0, 0.5)},
@@ -65,7 +79,10 @@ VARIANTS: Mapping[str, Callable[[], Settings]] = {
 def candidates(pool: str, streams: kb.Streams) -> Stage:
     """500 candidates: of a part of a box, so that its middle is nothing special, or of a random function."""
     if pool.startswith(PART):
-        function, generator = named_function(pool.removeprefix(PART)), streams.generator(RANDOM_MOVES)
+        function, generator = (
+            named_function(pool.removeprefix(PART)),
+            streams.generator(RANDOM_MOVES),
+        )
         corner = generator.uniform(0.0, 1 - SIDE, function.dimension)
         unit = generator.random((CANDIDATES, function.dimension))
         return scaled(unit, -function(function.natural(corner + SIDE * unit)), streams)
@@ -96,7 +113,9 @@ def regret(task: tuple[str, str, int]) -> float:
 
 def run(seeds: int = SEEDS) -> None:
     """All variants on all pools; the table goes to results/race.{json,md}."""
-    tasks = [(variant, pool, seed) for variant in VARIANTS for pool in POOLS for seed in range(seeds)]
+    tasks = [
+        (variant, pool, seed) for variant in VARIANTS for pool in POOLS for seed in range(seeds)
+    ]
     with machine.threads.threadpool_limits(1), Pool() as workers:
         values = dict(zip(tasks, workers.imap(regret, tasks, chunksize=seeds), strict=True))
     means = {(v, p): fmean(values[v, p, s] for s in range(seeds)) for v in VARIANTS for p in POOLS}
@@ -117,12 +136,18 @@ def error(values: Mapping[tuple[str, str, int], float], variant: str, seeds: int
     generator = kb.Streams(0).generator(1)
     drawn = []
     for picked in generator.integers(0, seeds, (200, seeds)):
-        means = {(v, p): fmean(values[v, p, int(s)] for s in picked) for v in (variant, DEFAULT) for p in POOLS}
+        means = {
+            (v, p): fmean(values[v, p, int(s)] for s in picked)
+            for v in (variant, DEFAULT)
+            for p in POOLS
+        }
         drawn.append(math.log(ratio(means, variant, POOLS)))
     return float(np.std(drawn))
 
 
-def document(means: Mapping[tuple[str, str], float], values: Mapping[tuple[str, str, int], float], seeds: int) -> str:
+def document(
+    means: Mapping[tuple[str, str], float], values: Mapping[tuple[str, str, int], float], seeds: int
+) -> str:
     named, others = (PEROVSKITE, *FUNCTIONS), OTHERS
     head = ["variant", "all pools", "standard error", "pools of `regret`", "others", "worst pool"]
     rows = []
@@ -133,7 +158,8 @@ def document(means: Mapping[tuple[str, str], float], values: Mapping[tuple[str, 
         rows.append([variant, *(f"{number:.2f}" for number in numbers)])
     body = "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
     detail = "\n".join(
-        f"| {pool} | " + " | ".join(f"{means[variant, pool]:.1f}" for variant in VARIANTS) + " |" for pool in POOLS
+        f"| {pool} | " + " | ".join(f"{means[variant, pool]:.1f}" for variant in VARIANTS) + " |"
+        for pool in POOLS
     )
     titles = "| pool | " + " | ".join(VARIANTS) + " |\n|" + "---|" * (len(VARIANTS) + 1)
     told = (

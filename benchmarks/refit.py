@@ -29,7 +29,9 @@ def play(game: Game, predict: Predict, name: str) -> Outcome:
     start = time.perf_counter()
     for t in rounds(game.horizon, name):
         a, b, c = widths[t]
-        arm = arms[t] = argmax(mean + weights[t] * (a + math.sqrt(b + c * log_det)) * sd, "random", ties[t])
+        arm = arms[t] = argmax(
+            mean + weights[t] * (a + math.sqrt(b + c * log_det)) * sd, "random", ties[t]
+        )
         rewards[t] = game.instance.values[arm] + game.noise[t]
         log_det += math.log1p(sd[arm] ** 2 / RIDGE)
         mean, sd = predict(points[arms[: t + 1]], rewards[: t + 1], points)
@@ -57,7 +59,9 @@ def scikit_learn() -> Predict:
 
 def botorch() -> Predict:
     """SingleTaskGP with everything given, in float64 on one thread, by Cholesky factors at every size."""
-    torch, gpytorch, models = (import_module(name) for name in ("torch", "gpytorch", "botorch.models"))
+    torch, gpytorch, models = (
+        import_module(name) for name in ("torch", "gpytorch", "botorch.models")
+    )
     warnings.filterwarnings("ignore", module="(botorch|gpytorch|linear_operator)")
     torch.set_num_threads(1)
     kernel = gpytorch.kernels.RBFKernel().double()
@@ -66,7 +70,11 @@ def botorch() -> Predict:
 
     def predict(played: Array, rewards: Array, points: Array) -> tuple[Array, Array]:
         x, y = torch.tensor(played), torch.tensor(rewards)[:, None]
-        given = {"covar_module": kernel, "mean_module": gpytorch.means.ZeroMean(), "outcome_transform": None}
+        given = {
+            "covar_module": kernel,
+            "mean_module": gpytorch.means.ZeroMean(),
+            "outcome_transform": None,
+        }
         model = models.SingleTaskGP(x, y, torch.full_like(y, RIDGE), **given).eval()
         with torch.no_grad(), gpytorch.settings.max_cholesky_size(1_000_000):
             found = model.posterior(torch.tensor(points))

@@ -22,7 +22,9 @@ SEEDS = 25
 ROWS = Path(__file__).with_name("results") / "regret.jsonl"
 
 
-def game(contestant: Contestant, version: str, pool: str, seed: int, rounds: int = ROUNDS) -> Played:
+def game(
+    contestant: Contestant, version: str, pool: str, seed: int, rounds: int = ROUNDS
+) -> Played:
     """One contestant for all rounds of one seed; what is timed is ask + tell, in seconds of the processor."""
     here = stage(pool, seed)
     player = contestant.opponent(here)
@@ -38,7 +40,15 @@ def game(contestant: Contestant, version: str, pool: str, seed: int, rounds: int
         lost.append(here.regret(move))
     regret = tuple(round(sum(lost[:mark]), 6) for mark in MARKS if mark <= rounds)
     taken = (round(median(seconds), 7), round(fmean(seconds), 7))
-    return Played(contestant.name, version, pool, seed, regret, round(here.regret(player.recommend()), 7), taken)
+    return Played(
+        contestant.name,
+        version,
+        pool,
+        seed,
+        regret,
+        round(here.regret(player.recommend()), 7),
+        taken,
+    )
 
 
 def version_of(contestant: Contestant, label: str | None = None) -> str:
@@ -57,7 +67,9 @@ def source_hash() -> str:
     return digest.hexdigest()[:8]
 
 
-def schedule(seeds: Sequence[int], pools: Sequence[str], names: Sequence[str]) -> Iterator[tuple[int, str, Contestant]]:
+def schedule(
+    seeds: Sequence[int], pools: Sequence[str], names: Sequence[str]
+) -> Iterator[tuple[int, str, Contestant]]:
     """Seed by seed over all pools and contestants, so that what is finished is always paired."""
     for seed in seeds:
         for pool in pools:
@@ -120,13 +132,26 @@ def seeds_of(text: str) -> range:
 
 
 def arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--seeds", type=seeds_of, default=range(SEEDS), help="how many (25), or from-to (10-24)")
+    command.add_argument(
+        "--seeds", type=seeds_of, default=range(SEEDS), help="how many (25), or from-to (10-24)"
+    )
     command.add_argument("--pools", nargs="+", default=POOLS, choices=POOLS)
-    command.add_argument("--contestants", nargs="+", default=tuple(CONTESTANTS), choices=tuple(CONTESTANTS))
-    command.add_argument("--minutes", type=float, help="start no game later than this; 0 plays none, writes the table")
-    command.add_argument("--label", help="the version written in the rows of kb.Auto, instead of a hash of its source")
+    command.add_argument(
+        "--contestants", nargs="+", default=tuple(CONTESTANTS), choices=tuple(CONTESTANTS)
+    )
+    command.add_argument(
+        "--minutes",
+        type=float,
+        help="start no game later than this; 0 plays none, writes the table",
+    )
+    command.add_argument(
+        "--label",
+        help="the version written in the rows of kb.Auto, instead of a hash of its source",
+    )
     command.add_argument("--rows", type=Path, default=ROWS, help="the file of finished games")
-    command.add_argument("--no-table", action="store_true", help="play, and leave the table as it is")
+    command.add_argument(
+        "--no-table", action="store_true", help="play, and leave the table as it is"
+    )
 
 
 def run(given: argparse.Namespace) -> None:

@@ -21,7 +21,11 @@ SHARE = 0.78
 
 def write(games: Games, path: Path) -> str:
     """Draw it; what was done, in a sentence."""
-    found = [one for name in CONTESTANTS if name != OURS and name in games and (one := pair_of(games, name))]
+    found = [
+        one
+        for name in CONTESTANTS
+        if name != OURS and name in games and (one := pair_of(games, name))
+    ]
     if not found:
         return f"{path.name} is left as it is: no games of kb.Auto and a rival in common"
     try:
@@ -41,13 +45,26 @@ def draw(found: Sequence[Pair], path: Path) -> None:
         background(axis)
         names = [one.rival for one in found]
         for place, one in enumerate(found):
-            dots(axis, one, SHARE * ((place + 0.5) / len(found) - 0.5), canvas.style_of(names, one.rival))
+            dots(
+                axis,
+                one,
+                SHARE * ((place + 0.5) / len(found) - 0.5),
+                canvas.style_of(names, one.rival),
+            )
         axis.set_xscale("log")
         ticks = canvas.plain_ticks(*axis.get_xlim())
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axis.set_xticks([], minor=True)
-        axis.set_xlabel("mean regret after 100 rounds / that of kb.Auto  (right of 1: kb.Auto is better)")
-        figure.legend(*axis.get_legend_handles_labels(), loc="upper center", ncols=4, frameon=False, fontsize=9)
+        axis.set_xlabel(
+            "mean regret after 100 rounds / that of kb.Auto  (right of 1: kb.Auto is better)"
+        )
+        figure.legend(
+            *axis.get_legend_handles_labels(),
+            loc="upper center",
+            ncols=4,
+            frameon=False,
+            fontsize=9,
+        )
         figure.savefig(path, metadata={"Date": None, "Creator": None})
 
 
@@ -70,8 +87,16 @@ def dots(axis: Any, one: Pair, shift: float, style: dict[str, Any]) -> None:
     values = [1 / ratios[row].value for row in rows]
     errors = [[reach(ratios[row])[side] for row in rows] for side in (0, 1)]
     marker = canvas.marker_of(list(CONTESTANTS), one.rival)
-    look = {"color": style["color"], "marker": marker, "linestyle": "none", "markersize": 4.5, "elinewidth": 1.1}
-    axis.errorbar(values, heights, xerr=errors, label=CONTESTANTS[one.rival].title, zorder=3, **look)
+    look = {
+        "color": style["color"],
+        "marker": marker,
+        "linestyle": "none",
+        "markersize": 4.5,
+        "elinewidth": 1.1,
+    }
+    axis.errorbar(
+        values, heights, xerr=errors, label=CONTESTANTS[one.rival].title, zorder=3, **look
+    )
 
 
 def reach(ratio: Ratio) -> tuple[float, float]:

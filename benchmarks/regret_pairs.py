@@ -70,7 +70,14 @@ def pair(games: Games, ours: str, rival: str) -> Pair | None:
     value = math.exp(means[0] - means[1])
     seeds = {pool: both.shape[1] for pool, both in regrets.items()}
     ours_mean, theirs_mean = np.exp(means)
-    return Pair(rival, seeds, float(ours_mean), float(theirs_mean), Ratio(value, *interval(overall)), by_pool)
+    return Pair(
+        rival,
+        seeds,
+        float(ours_mean),
+        float(theirs_mean),
+        Ratio(value, *interval(overall)),
+        by_pool,
+    )
 
 
 def common(games: Games, ours: str, rival: str, pool: str) -> Array:

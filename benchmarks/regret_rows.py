@@ -47,7 +47,9 @@ def read(path: Path) -> list[Played]:
 
 
 def played(fields: dict[str, Any]) -> Played:
-    return Played(**fields | {"regret": tuple(fields["regret"]), "seconds": tuple(fields["seconds"])})
+    return Played(
+        **fields | {"regret": tuple(fields["regret"]), "seconds": tuple(fields["seconds"])}
+    )
 
 
 def append(path: Path, row: Played) -> None:

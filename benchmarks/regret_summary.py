@@ -68,8 +68,13 @@ def goals(games: Games) -> list[Row]:
 
 def apart(games: Games) -> dict[str, list[Pair]]:
     """What the first choice, about the middle, has to do with it: without it, and without the functions it favours."""
-    plain = [found for rival in rivals(games) if PLAIN in games and (found := pair(games, PLAIN, rival))]
-    others = {name: {pool: rows for pool, rows in pools.items() if unfavoured(pool)} for name, pools in games.items()}
+    plain = [
+        found for rival in rivals(games) if PLAIN in games and (found := pair(games, PLAIN, rival))
+    ]
+    others = {
+        name: {pool: rows for pool, rows in pools.items() if unfavoured(pool)}
+        for name, pools in games.items()
+    }
     rest = [found for rival in rivals(others) if (found := pair(others, OURS, rival))]
     return {"the same with a random first choice": plain, "the same without Ackley and Levy": rest}
 
@@ -88,20 +93,27 @@ def overall_goal(against: Sequence[Pair], what: str) -> Row:
 def worst_goal(against: Sequence[Pair]) -> Row:
     worst = max(against, key=lambda one: one.worst[1].value)
     pool, ratio = worst.worst
-    note = (
-        f"{CONTESTANTS[worst.rival].title} on {pool} ({ratio.low:.2f} to {ratio.high:.2f}), {worst.seeds[pool]} seeds"
-    )
+    note = f"{CONTESTANTS[worst.rival].title} on {pool} ({ratio.low:.2f} to {ratio.high:.2f}), {worst.seeds[pool]} seeds"
     return judged("worst regret / a rival's on any pool", ratio.value, "x", Goal("<=", 1.1), note)
 
 
 def time_goals(games: Games, names: Sequence[str]) -> list[Row]:
     """Mean seconds of ask + tell on the pools of 500, and against the quickest rival on the pools both play."""
     own = seconds(games, OURS, arms_of(POOLS))
-    rows = [] if own is None else [judged("ask + tell, mean, 500 candidates", 1e3 * own, "ms", Goal("<=", 5.0), "")]
+    rows = (
+        []
+        if own is None
+        else [judged("ask + tell, mean, 500 candidates", 1e3 * own, "ms", Goal("<=", 5.0), "")]
+    )
     shares = {name: share for name in names if (share := time_share(games, name)) is not None}
     quickest = max(shares, key=lambda name: shares[name])
     note = CONTESTANTS[quickest].title + ", mean over the pools both play"
-    return [*rows, judged("seconds a suggestion / quickest rival's", shares[quickest], "x", Goal("<", 1.0), note)]
+    return [
+        *rows,
+        judged(
+            "seconds a suggestion / quickest rival's", shares[quickest], "x", Goal("<", 1.0), note
+        ),
+    ]
 
 
 def judged(what: str, value: float, unit: str, goal: Goal, note: str) -> Row:
@@ -161,7 +173,12 @@ def described(games: Games, name: str) -> dict[str, Any]:
     if name not in games:
         return {"title": contestant.title, "left out": left_out(name)}
     some = next(iter(next(iter(games[name].values())).values()))
-    return {"title": contestant.title, "version": some.version, "used": contestant.used, "pools": measured(games, name)}
+    return {
+        "title": contestant.title,
+        "version": some.version,
+        "used": contestant.used,
+        "pools": measured(games, name),
+    }
 
 
 def left_out(name: str) -> str:
@@ -176,7 +193,9 @@ def of_pool(games: Games, name: str, pool: str) -> dict[str, Any]:
     rows = games[name][pool].values()
     regret, error = mean_and_error([row.regret[-1] for row in rows])
     simple, simple_error = mean_and_error([row.simple for row in rows])
-    at = {mark: round(fmean(row.regret[place] for row in rows), 3) for place, mark in enumerate(MARKS)}
+    at = {
+        mark: round(fmean(row.regret[place] for row in rows), 3) for place, mark in enumerate(MARKS)
+    }
     return {
         "seeds": len(rows),
         "regret": round(regret, 3),
@@ -184,7 +203,10 @@ def of_pool(games: Games, name: str, pool: str) -> dict[str, Any]:
         "regret after": at,
         "simple regret": round(simple, 5),
         "its standard error": rounded(simple_error, 5),
-        "seconds": {"median": seconds(games, name, [pool], 0), "mean": seconds(games, name, [pool])},
+        "seconds": {
+            "median": seconds(games, name, [pool], 0),
+            "mean": seconds(games, name, [pool]),
+        },
     }
 
 
@@ -194,13 +216,21 @@ def rounded(number: float, digits: int) -> float | None:
 
 def document(games: Games, rows: Sequence[Row]) -> str:
     played = [name for name in CONTESTANTS if name in games]
-    absent = [f"- {CONTESTANTS[name].title} is left out: {left_out(name)}" for name in CONTESTANTS if name not in games]
+    absent = [
+        f"- {CONTESTANTS[name].title} is left out: {left_out(name)}"
+        for name in CONTESTANTS
+        if name not in games
+    ]
     parts = [
         ["# Regret, side by side", ABOUT, "![Mean regret relative to kb.Auto](regret.svg)"],
         ["## Goals", lines([tables.COLUMNS, *(row.cells for row in rows)])],
         ["## Pair by pair", lines(pair_cells(games)), "A ratio below 1 is in favour of kb.Auto."],
         ["## What flatters kb.Auto", FLATTERS],
-        ["## Cumulative regret", lines(pool_cells(games, played, regret_cell)), "Mean, standard error, seeds."],
+        [
+            "## Cumulative regret",
+            lines(pool_cells(games, played, regret_cell)),
+            "Mean, standard error, seeds.",
+        ],
         ["## Simple regret of the recommendation", lines(pool_cells(games, played, simple_cell))],
         [
             "## Seconds a suggestion",
@@ -208,7 +238,10 @@ def document(games: Games, rows: Sequence[Row]) -> str:
             "Milliseconds of the processor for ask + tell, on one thread.",
         ],
         ["## How each was used", "\n".join([*(usage(games, name) for name in played), *absent])],
-        ["## Circumstances", "\n".join(f"- {name}: {fact}" for name, fact in circumstances().items())],
+        [
+            "## Circumstances",
+            "\n".join(f"- {name}: {fact}" for name, fact in circumstances().items()),
+        ],
     ]
     return "\n\n".join(text for part in parts for text in part) + "\n"
 
@@ -220,7 +253,17 @@ def lines(cells: Sequence[Sequence[str]]) -> str:
 
 
 def pair_cells(games: Games) -> list[tuple[str, ...]]:
-    head = ("rival", "on", "kb.Auto", "rival's", "ratio", "95 %", "worst pool", "ratio there", "time ratio")
+    head = (
+        "rival",
+        "on",
+        "kb.Auto",
+        "rival's",
+        "ratio",
+        "95 %",
+        "worst pool",
+        "ratio there",
+        "time ratio",
+    )
     return [head, *(pair_line(games, one) for one in pairs(games))]
 
 
@@ -229,7 +272,14 @@ def pair_line(games: Games, one: Pair) -> tuple[str, ...]:
     there = f"{ratio.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
     numbers = (f"{one.ours:.2f}", f"{one.theirs:.2f}", f"{one.ratio.value:.2f}", interval_text(one))
     share = time_share(games, one.rival)
-    return CONTESTANTS[one.rival].title, coverage(one), *numbers, pool, there, "-" if share is None else f"{share:.3g}"
+    return (
+        CONTESTANTS[one.rival].title,
+        coverage(one),
+        *numbers,
+        pool,
+        there,
+        "-" if share is None else f"{share:.3g}",
+    )
 
 
 def pool_cells(games: Games, played: Sequence[str], cell: Any) -> list[tuple[str, ...]]:
@@ -255,7 +305,11 @@ def time_cells(games: Games, played: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def milliseconds(games: Games, name: str) -> list[str]:
-    taken = [seconds(games, name, pools, which) for pools in (arms_of(POOLS), boxes_of(POOLS)) for which in (0, 1)]
+    taken = [
+        seconds(games, name, pools, which)
+        for pools in (arms_of(POOLS), boxes_of(POOLS))
+        for which in (0, 1)
+    ]
     return ["-" if one is None else f"{1e3 * one:.3g}" for one in taken]
 
 

@@ -50,7 +50,9 @@ def policy_rows() -> list[Row]:
 def policy_row(name: str, seconds: Mapping[str, float]) -> Row:
     value, floor = seconds[name], seconds["random"]
     note = f"{1e6 * value / SEEDS / HORIZON:.1f} us a round, {value / floor:.2g} x uniform random"
-    return Row(name, value, "s", Goal("<=", SLOW.get(name, USUAL)), note, {"times_random": value / floor})
+    return Row(
+        name, value, "s", Goal("<=", SLOW.get(name, USUAL)), note, {"times_random": value / floor}
+    )
 
 
 def comparison_rows() -> list[Row]:
@@ -62,7 +64,16 @@ def comparison_row(more: list[str], bound: float) -> Row:
     problems = PROBLEMS if problems_played().startswith("all") else PROBLEMS[:-1]
     chosen = [part for name in problems for part in ("--problem", name)]
     with tempfile.TemporaryDirectory() as output:
-        command = [sys.executable, "-m", "kernelbandits", "run", *chosen, "--policies", "all", *more]
+        command = [
+            sys.executable,
+            "-m",
+            "kernelbandits",
+            "run",
+            *chosen,
+            "--policies",
+            "all",
+            *more,
+        ]
         run = watched([*command, "--output", output, "--quiet"], os.environ)
     what = " ".join(["all policies", *more])
     if run.code:
@@ -73,4 +84,6 @@ def comparison_row(more: list[str], bound: float) -> Row:
 
 def run() -> None:
     sections = {"every policy": policy_rows, "the comparison": comparison_rows}
-    tables.measure("rivals", "Every policy", sections, {"rounds": HORIZON, "seeds": SEEDS, "arms": ARMS})
+    tables.measure(
+        "rivals", "Every policy", sections, {"rounds": HORIZON, "seeds": SEEDS, "arms": ARMS}
+    )

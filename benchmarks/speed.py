@@ -53,10 +53,14 @@ def interleaved(players: dict[str, Player], game: Game, repeats: int) -> dict[st
 def loop_rows(quick: bool) -> list[Row]:
     """The compiled loop against loop.c, built as usual and with a sqrt that, like numba's, sets no errno."""
     if machine.compiler() == "not installed":
-        return [Row("compiled loop / C", None, "x", Goal("<=", 1.5), "not measured: no C compiler `cc`")]
+        return [
+            Row("compiled loop / C", None, "x", Goal("<=", 1.5), "not measured: no C compiler `cc`")
+        ]
     players = {"numba": play_compiled, "": native.build(), NO_ERRNO: native.build(NO_ERRNO)}
     measured = {title: interleaved(players, new_game(title), LOOP_REPEATS) for title in POLICIES}
-    ratios = [loop_row(title, flag, us) for title, us in measured.items() for flag in ("", NO_ERRNO)]
+    ratios = [
+        loop_row(title, flag, us) for title, us in measured.items() for flag in ("", NO_ERRNO)
+    ]
     return [*ratios, *(whole_row(title) for title in POLICIES)]
 
 
@@ -69,7 +73,13 @@ def loop_row(title: str, flag: str, us: dict[str, float]) -> Row:
 
 def whole_row(title: str) -> Row:
     us = interleaved({"kb.play": play_whole}, new_game(title), REPEATS)
-    return Row(f"kb.play a round, {title}", us["kb.play"], "us", None, "compiled loop, drawing its tables, one audit")
+    return Row(
+        f"kb.play a round, {title}",
+        us["kb.play"],
+        "us",
+        None,
+        "compiled loop, drawing its tables, one audit",
+    )
 
 
 def ask_rows(quick: bool) -> list[Row]:
@@ -79,7 +89,9 @@ def ask_rows(quick: bool) -> list[Row]:
 
 def ask_row(title: str) -> Row:
     us = interleaved({"ask and tell": ask_and_tell}, new_game(title), REPEATS)
-    return Row(f"ask + tell, {title}", us["ask and tell"], "us", Goal("<=", 15), "50 arms, kb.Streams")
+    return Row(
+        f"ask + tell, {title}", us["ask and tell"], "us", Goal("<=", 15), "50 arms, kb.Streams"
+    )
 
 
 def scikit_learn_rows(quick: bool) -> list[Row]:
@@ -92,7 +104,9 @@ def botorch_rows(quick: bool) -> list[Row]:
     return [refit_row("BoTorch", "botorch", refit.botorch, quick, install)]
 
 
-def refit_row(name: str, module: str, predict: Callable[[], refit.Predict], quick: bool, install: str) -> Row:
+def refit_row(
+    name: str, module: str, predict: Callable[[], refit.Predict], quick: bool, install: str
+) -> Row:
     """A refit in every round, once, and the compiled loop before and after; the goal is one of T = 1000."""
     what = f"{name} refit / compiled loop"
     if find_spec(module) is None:
@@ -101,7 +115,9 @@ def refit_row(name: str, module: str, predict: Callable[[], refit.Predict], quic
     predictor = predict()
     ours = [play_compiled(game) for _ in range(REPEATS)]
     theirs = refit.play(game, predictor, name)
-    seconds = median(outcome.seconds for outcome in [*ours, *(play_compiled(game) for _ in range(REPEATS))])
+    seconds = median(
+        outcome.seconds for outcome in [*ours, *(play_compiled(game) for _ in range(REPEATS))]
+    )
     same = float(np.mean(ours[0].arms == theirs.arms))
     times = f"{theirs.seconds:.1f} s against {1e3 * seconds:.2f} ms"
     note = f"T = {game.horizon}, once: {times}; {same:.1%} the same arms"
@@ -188,7 +204,13 @@ def problems_played() -> str:
 def memory(what: str, runs: Sequence[Run]) -> Row:
     """The greatest of runs that succeeded."""
     peak = max((run.megabytes for run in runs if run.code == 0), default=0.0)
-    return Row(what, peak or None, "MB", Goal("<", 500), "peak of all its processes, shared pages once (Pss)")
+    return Row(
+        what,
+        peak or None,
+        "MB",
+        Goal("<", 500),
+        "peak of all its processes, shared pages once (Pss)",
+    )
 
 
 SECTIONS: dict[str, Callable[[bool], list[Row]]] = {
@@ -205,4 +227,6 @@ def run(quick: bool = False, skip: Collection[str] = ()) -> None:
     """Measure every section, print the table and write results/speed.json and results/speed.md."""
     wanted = {name: section for name, section in SECTIONS.items() if name not in skip}
     sections = {name: partial(section, quick) for name, section in wanted.items()}
-    tables.measure("speed", "Speed", sections, {"quick": quick, "skipped": ", ".join(skip) or "nothing"})
+    tables.measure(
+        "speed", "Speed", sections, {"quick": quick, "skipped": ", ".join(skip) or "nothing"}
+    )

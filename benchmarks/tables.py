@@ -17,7 +17,9 @@ RESULTS = Path(__file__).with_name("results")
 COLUMNS = ("what", "measured", "goal", "reached", "note")
 
 
-def measure(name: str, title: str, sections: Mapping[str, Callable[[], list[Row]]], more: Mapping[str, Any]) -> None:
+def measure(
+    name: str, title: str, sections: Mapping[str, Callable[[], list[Row]]], more: Mapping[str, Any]
+) -> None:
     """Measure section by section on one BLAS thread, print the table, write results/name.json and results/name.md."""
     console = Console(stderr=True)
     with machine.threads.threadpool_limits(1):
@@ -44,4 +46,6 @@ def markdown(title: str, rows: Sequence[Row], facts: Mapping[str, Any]) -> str:
     """The table and its circumstances as Markdown."""
     cells = [COLUMNS, ("---",) * len(COLUMNS), *(row.cells for row in rows)]
     table = [f"| {' | '.join(line)} |" for line in cells]
-    return "\n".join([f"# {title}", "", *table, "", *(f"- {name}: {fact}" for name, fact in facts.items()), ""])
+    return "\n".join(
+        [f"# {title}", "", *table, "", *(f"- {name}: {fact}" for name, fact in facts.items()), ""]
+    )

@@ -18,13 +18,17 @@ def measured(row: int) -> float:
     return round(stability[row] + 0.03 * rng.normal(), 3)
 
 
-place = Path(tempfile.mkdtemp()) / "films.db"  # or postgresql://host/db?study=films, when many machines share it
+place = (
+    Path(tempfile.mkdtemp()) / "films.db"
+)  # or postgresql://host/db?study=films, when many machines share it
 with kb.Study.create(place, films, target="stability", seed=1) as study:
     for one in study.ask(4):  # four films for today, all different
         study.tell(one.trial, measured(one.row))
     study.tell(row=0, value=measured(0))  # measured though nobody asked
 
-with kb.Study.open(place) as study:  # the next day, in another process: the same study, to the last digit
+with kb.Study.open(
+    place
+) as study:  # the next day, in another process: the same study, to the last digit
     for _ in range(15):
         [one] = study.ask(worker="glovebox 2")
         study.tell(one.trial, measured(one.row))
@@ -38,4 +42,8 @@ with kb.Study.open(place) as study:  # the next day, in another process: the sam
     print(f"likely best: row {best.row}, {interval}, with chance {best.probability:.2f}")
     print("truly:", round(stability[best.row], 3), "of at most", round(stability.max(), 3))
     print("stop?", status.stop.sentence)
-    print(study.to_dataframe().tail(3)[["trial", "row", "Cs", "FA", "MA", "state", "value"]].to_string(index=False))
+    print(
+        study.to_dataframe()
+        .tail(3)[["trial", "row", "Cs", "FA", "MA", "state", "value"]]
+        .to_string(index=False)
+    )

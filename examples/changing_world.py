@@ -22,4 +22,8 @@ results = kb.run_experiment(
     noise_scale=0.1,
 )
 table = results.summary()
-print(table[["policy", "regret_mean", "regret_low", "regret_high"]].sort_values("regret_mean").to_string(index=False))
+print(
+    table[["policy", "regret_mean", "regret_low", "regret_high"]]
+    .sort_values("regret_mean")
+    .to_string(index=False)
+)

@@ -14,7 +14,9 @@ for _ in range(60):
 
 for outside in (-5.0, 10.0, 25.0):
     best = policy.recommended(context=[outside])
-    print(f"at {outside:5.1f} degrees open the valve by {best.x[0]:4.1f} (the truth is {40 - outside:.1f})")
+    print(
+        f"at {outside:5.1f} degrees open the valve by {best.x[0]:4.1f} (the truth is {40 - outside:.1f})"
+    )
 
 offers = kb.Auto(kb.Contextual(2, size=0))
 for _ in range(30):

@@ -5,7 +5,11 @@ import numpy as np
 import kernelbandits as kb
 
 recipe = kb.MixedBox(
-    {"heat": kb.Real(20, 90), "stirs": kb.Integer(1, 8), "acid": kb.Category(("citric", "acetic", "malic"))}
+    {
+        "heat": kb.Real(20, 90),
+        "stirs": kb.Integer(1, 8),
+        "acid": kb.Category(("citric", "acetic", "malic")),
+    }
 )
 rng = np.random.default_rng(0)
 strength = {"citric": 40.0, "acetic": 55.0, "malic": 45.0}
@@ -20,8 +24,12 @@ def crystals(x: dict) -> float:
 
 outcome = kb.optimize(crystals, recipe, rounds=40, seed=1)
 print(outcome)
-print(f"truly {strength[outcome.x['acid']] - (outcome.x['heat'] - 60) ** 2 / 40 - (outcome.x['stirs'] - 5) ** 2:.1f} g")
+print(
+    f"truly {strength[outcome.x['acid']] - (outcome.x['heat'] - 60) ** 2 / 40 - (outcome.x['stirs'] - 5) ** 2:.1f} g"
+)
 print(outcome.policy.settings["calibration"])
 
-more = kb.optimize(crystals, recipe, rounds=6, batch=3, policy=outcome.policy)  # goes on, three beakers at a time
+more = kb.optimize(
+    crystals, recipe, rounds=6, batch=3, policy=outcome.policy
+)  # goes on, three beakers at a time
 print(f"after {more.policy.turn - 1} rounds: {more}")

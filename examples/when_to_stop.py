@@ -21,4 +21,6 @@ for t, choice, _ in kb.rounds(policy, instance, horizon=500, streams=streams):
 
 loss = instance.values.max() - instance.values[band.recommended]
 print(f"stopped after {t} rounds ({band.method}); arm {band.recommended} loses {loss:.3f} in truth")
-print(f"the best arm is {instance.values.argmax()}; f was inside its band: {band.covers(instance.values)}")
+print(
+    f"the best arm is {instance.values.argmax()}; f was inside its band: {band.covers(instance.values)}"
+)

@@ -5,7 +5,9 @@ import numpy as np
 import kernelbandits as kb
 
 rng = np.random.default_rng(3)
-table = np.column_stack([rng.uniform(100, 400, 80), rng.uniform(0.01, 0.2, 80), rng.uniform(1, 9, 80)])
+table = np.column_stack(
+    [rng.uniform(100, 400, 80), rng.uniform(0.01, 0.2, 80), rng.uniform(1, 9, 80)]
+)
 yields = 70 - ((table[:, 0] - 250) / 60) ** 2 - ((table[:, 1] - 0.08) / 0.04) ** 2
 
 policy = kb.Auto(kb.Arms(table), seed=2)

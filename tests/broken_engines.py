@@ -20,7 +20,9 @@ def times(a: float, b: float, c: float) -> Callable[..., Width]:
 
     def broken(*given: float) -> Width:
         terms = sound(*given).terms
-        return Width("broken", lambda t: tuple(f * term for f, term in zip((a, b, c), terms(t), strict=True)))
+        return Width(
+            "broken", lambda t: tuple(f * term for f, term in zip((a, b, c), terms(t), strict=True))
+        )
 
     return broken
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+for variable in (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+):
     os.environ[variable] = "1"
 
 import tempfile  # noqa: E402
@@ -76,7 +81,9 @@ def build() -> Build:
         chosen = shared_settings(entry, SHARED | given)
         if name == "generic-gp" and "exploration" not in given:
             chosen["exploration"] = kb.Categorical((0.25, 0.25, 0.5), support=(-1.0, 0.5, 1.5))
-        chosen |= {key: value for key, value in given.items() if key in (*entry.settings, "exploration")}
+        chosen |= {
+            key: value for key, value in given.items() if key in (*entry.settings, "exploration")
+        }
         usual = kb.Linear() if issubclass(entry.constructor, LinearRule) else kb.RBF(0.3)
         return kb.policy(name, points, usual if kernel is None else kernel, **chosen)
 

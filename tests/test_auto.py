@@ -19,7 +19,9 @@ from kernelbandits.policies.calibrated import EVALUATIONS
 POINTS = np.random.default_rng(6).random((30, 2))
 ARMS = kb.Arms(POINTS)
 BOX = kb.Box((0.0, -1.0), (2.0, 1.0))
-MIXED = kb.MixedBox({"heat": kb.Real(0.0, 1.0), "turns": kb.Integer(1, 6), "acid": kb.Category(("a", "b", "c"))})
+MIXED = kb.MixedBox(
+    {"heat": kb.Real(0.0, 1.0), "turns": kb.Integer(1, 6), "acid": kb.Category(("a", "b", "c"))}
+)
 DOMAINS = {
     "arms": ARMS,
     "box": BOX,
@@ -36,7 +38,11 @@ def beside(policy, t=1):
     if not isinstance(policy.domain, kb.Contextual):
         return {}
     given = {"context": [math.sin(t)]}
-    return given if policy.domain.domain != 2 else given | {"arms": np.random.default_rng(t).random((6, 2))}
+    return (
+        given
+        if policy.domain.domain != 2
+        else given | {"arms": np.random.default_rng(t).random((6, 2))}
+    )
 
 
 def value(choice):
@@ -76,7 +82,9 @@ class Dense:
         self.middle = fit.standard.centre + fit.standard.spread * fit.mean
         self.signal = fit.signal_variance * fit.standard.spread**2
         self.noise = fit.noise_variance * fit.standard.spread**2
-        self.inverse = np.linalg.inv(self.k(self.rows, self.rows) + self.noise * np.eye(len(self.rows)))
+        self.inverse = np.linalg.inv(
+            self.k(self.rows, self.rows) + self.noise * np.eye(len(self.rows))
+        )
 
     def k(self, x, z):
         return self.signal * matern(x, z, self.lengths, self.nu)
@@ -89,7 +97,9 @@ class Dense:
 
     @property
     def log_det(self):
-        return np.linalg.slogdet(np.eye(len(self.rows)) + self.k(self.rows, self.rows) / self.noise)[1]
+        return np.linalg.slogdet(
+            np.eye(len(self.rows)) + self.k(self.rows, self.rows) / self.noise
+        )[1]
 
 
 # ---------------------------------------------------------------- asking and telling
@@ -191,7 +201,10 @@ def naive_fit(rows, rewards, spans, last):
     """From all rewards, collapsed by hand."""
     distinct, which = np.unique(rows, axis=0, return_inverse=True)
     order = np.argsort([np.flatnonzero(which == i)[0] for i in range(len(distinct))])
-    summary = [np.array([f(rewards[which == i]) for i in order]) for f in (len, np.sum, lambda y: np.sum(y**2))]
+    summary = [
+        np.array([f(rewards[which == i]) for i in order])
+        for f in (len, np.sum, lambda y: np.sum(y**2))
+    ]
     return calibrate(distinct[order] / spans, *summary, start=last, evaluations=EVALUATIONS)
 
 
@@ -208,7 +221,9 @@ def test_on_arms_it_agrees_with_fitting_and_solving_from_scratch_round_by_round(
             index = mean + choice.note["weight"] * choice.note["width"] * sd
             assert choice.arm == int(index.argmax())
             told = choice.note["mean"], choice.note["sd"], choice.note["noise_scale"]
-            assert told == pytest.approx((mean[choice.arm], sd[choice.arm], math.sqrt(dense.noise)), rel=1e-5, abs=1e-7)
+            assert told == pytest.approx(
+                (mean[choice.arm], sd[choice.arm], math.sqrt(dense.noise)), rel=1e-5, abs=1e-7
+            )
             assert policy.recommend() == int(mean.argmax())
         reward = math.sin(4 * choice.x[0]) * choice.x[1] + 0.05 * noise[t - 1]
         policy.tell(choice, reward)
@@ -232,7 +247,9 @@ def test_on_a_box_the_choice_is_the_maximiser_of_the_same_index():
         return mean + reach * np.sqrt(np.diag(covariance))
 
     mean, covariance = dense.at(choice.x[None])
-    assert (choice.note["mean"], choice.note["sd"]) == pytest.approx((mean[0], math.sqrt(covariance[0, 0])), rel=1e-6)
+    assert (choice.note["mean"], choice.note["sd"]) == pytest.approx(
+        (mean[0], math.sqrt(covariance[0, 0])), rel=1e-6
+    )
     assert index(choice.x[None])[0] >= index(rows).max() - 0.02 * math.sqrt(dense.signal)
 
 
@@ -258,9 +275,16 @@ def test_rewards_are_kept_by_distinct_point():
     for row, reward in zip(rows, (1e6, 1e6 + 1, 1e6 + 3), strict=True):
         rewards.add(np.array(row), reward)
     assert (rewards.events, len(rewards), rewards.origin) == (3, 2, 1e6)
-    assert [rewards.counts.tolist(), rewards.sums.tolist(), rewards.squares.tolist()] == [[2, 1], [3, 1], [9, 1]]
+    assert [rewards.counts.tolist(), rewards.sums.tolist(), rewards.squares.tolist()] == [
+        [2, 1],
+        [3, 1],
+        [9, 1],
+    ]
     assert rewards.points.tolist() == [[0.0, 1.0], [2.0, 3.0]]
-    rows = [np.array(row) for row in ([9.0, 9.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [2.0, 3.0], [9.0, 9.0])]
+    rows = [
+        np.array(row)
+        for row in ([9.0, 9.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [2.0, 3.0], [9.0, 9.0])
+    ]
     assert rewards.unmatched(rows) == [0, 3, 5]
 
 
@@ -271,7 +295,12 @@ def test_a_reward_taken_back_leaves_no_trace():
         stated = (rewards.events, rewards.origin, rewards.points.tolist(), rewards.counts.tolist())
         sums = (rewards.sums.tolist(), rewards.squares.tolist(), dict(rewards._slot))
         rewards.restore(rewards.add(row, reward))
-        assert stated == (rewards.events, rewards.origin, rewards.points.tolist(), rewards.counts.tolist())
+        assert stated == (
+            rewards.events,
+            rewards.origin,
+            rewards.points.tolist(),
+            rewards.counts.tolist(),
+        )
         assert sums == (rewards.sums.tolist(), rewards.squares.tolist(), rewards._slot)
     rewards.restore(first)
     assert (rewards.events, len(rewards), rewards.origin, rewards._slot) == (0, 0, 0.0, {})
@@ -314,10 +343,14 @@ def test_rewards_in_other_units_change_nothing_but_units(scale, shift, width):
         one, two = plain.ask(), other.ask()
         assert one.arm == two.arm
         if plain.calibration.ok:
-            assert two.note["mean"] == pytest.approx(scale * one.note["mean"] + shift, abs=scale * rounding)
+            assert two.note["mean"] == pytest.approx(
+                scale * one.note["mean"] + shift, abs=scale * rounding
+            )
             for name in ("sd", "noise_scale"):
                 assert two.note[name] == pytest.approx(scale * one.note[name], rel=10 * rounding)
-            assert two.note.get("width", 0.0) == pytest.approx(one.note.get("width", 0.0), rel=10 * rounding)
+            assert two.note.get("width", 0.0) == pytest.approx(
+                one.note.get("width", 0.0), rel=10 * rounding
+            )
         plain.tell(one, on_grid(one.x))
         other.tell(two, scale * on_grid(two.x) + shift)
 
@@ -325,17 +358,27 @@ def test_rewards_in_other_units_change_nothing_but_units(scale, shift, width):
 @pytest.mark.parametrize(("lower", "side"), [(0.0, 1e-6), (1e9, 1.0), (-1e4, 1e8), (1e-90, 1e-80)])
 def test_a_box_in_other_units_is_the_same_box(lower, side):
     """The same greatest index, wherever there are several, up to what rounding of the corner leaves."""
-    plain, moved = kb.Auto(kb.Box((0.0, 0.0), (1.0, 1.0))), kb.Auto(kb.Box((0.0, lower), (1.0, lower + side)))
+    plain, moved = (
+        kb.Auto(kb.Box((0.0, 0.0), (1.0, 1.0))),
+        kb.Auto(kb.Box((0.0, lower), (1.0, lower + side))),
+    )
     for _ in range(6):
         one, two = plain.ask(), moved.ask()
         assert {
             name: two.note[name] for name in ("width", "index", "noise_scale") if name in two.note
         } == pytest.approx(
-            {name: one.note[name] for name in ("width", "index", "noise_scale") if name in one.note}, rel=1e-3
+            {
+                name: one.note[name]
+                for name in ("width", "index", "noise_scale")
+                if name in one.note
+            },
+            rel=1e-3,
         )
         reward = math.sin(3 * one.x[0]) + one.x[1]
         plain.tell(one, reward)
-        moved.tell(moved.choice([one.x[0], min(max(lower + side * one.x[1], lower), lower + side)]), reward)
+        moved.tell(
+            moved.choice([one.x[0], min(max(lower + side * one.x[1], lower), lower + side)]), reward
+        )
 
 
 def test_a_context_far_from_zero_is_a_context():
@@ -470,7 +513,9 @@ def test_a_fit_that_fails_keeps_the_last_good_one_and_is_reported_once(monkeypat
         warnings.simplefilter("always")
         patch.setitem(likelihood.PROFILES, policy.nu, lambda squares: (2.0 + squares, squares))
         played(policy, 22)
-    told = [str(warning.message) for warning in said if issubclass(warning.category, kb.NumericsWarning)]
+    told = [
+        str(warning.message) for warning in said if issubclass(warning.category, kb.NumericsWarning)
+    ]
     assert told == ["Auto: no likelihood could be computed, so the last fit is kept"]
     kept = policy.calibration
     assert not kept.ok
@@ -500,7 +545,10 @@ def test_a_failure_where_no_reward_came_is_no_observation_and_is_not_asked_for_a
     for arm in range(9):
         policy.tell(policy.choice(arm), float(POINTS[arm].sum()))
     fit = policy.calibration
-    best = max((policy.choice(arm) for arm in range(9, 30)), key=lambda choice: policy.index(10)[choice.arm])
+    best = max(
+        (policy.choice(arm) for arm in range(9, 30)),
+        key=lambda choice: policy.index(10)[choice.arm],
+    )
     policy.fail(best)
     assert (policy.rewards.events, policy.turn, policy.calibration) == (9, 11, fit)
     assert policy.ask().arm != best.arm
@@ -622,7 +670,9 @@ def test_the_theory_width_is_the_paper_s_with_fitted_constants(nu):
     ridge = dense.noise / dense.signal
     alpha = np.linalg.solve(k + ridge * np.eye(len(u)), u)
     counts = policy.rewards.counts.astype(int).repeat(policy.rewards.counts.astype(int))
-    bound = 3.0 * max(math.sqrt(alpha @ k @ alpha), (np.abs(u) - 2 * np.sqrt(ridge / counts)).max(), 1.0)
+    bound = 3.0 * max(
+        math.sqrt(alpha @ k @ alpha), (np.abs(u) - 2 * np.sqrt(ridge / counts)).max(), 1.0
+    )
     width = bound + 3.0 * math.sqrt(2 * math.log(1 / 0.05) + dense.log_det)
     assert policy.settings["norm_bound"] == pytest.approx(bound, rel=1e-6)
     assert policy.settings["noise_scale"] == pytest.approx(3.0 * math.sqrt(dense.noise), rel=1e-9)
@@ -637,7 +687,10 @@ def test_the_settings_state_what_is_claimed():
     assert "nothing is claimed" in practical.settings["width"]
     told = theory.settings
     numbers = f"R = {told['noise_scale']:.3g} (units of the rewards) and D = {told['norm_bound']:.3g} (signal sd)"
-    assert told["claim"] == f"conditional: it would hold had kernel, centre, {numbers} been fixed beforehand"
+    assert (
+        told["claim"]
+        == f"conditional: it would hold had kernel, centre, {numbers} been fixed beforehand"
+    )
     assert told["width"] == "D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L)"
     assert told["calibration"] == theory.calibration.sentence()
     assert told["ridge"] == theory.posterior.ridge
@@ -646,7 +699,9 @@ def test_the_settings_state_what_is_claimed():
 def test_the_settings_state_it_before_the_first_reward():
     assert kb.Auto(ARMS).settings["claim"].startswith("none")
     theory = kb.Auto(ARMS, width="theory", delta=0.2, safety=1.5)
-    assert theory.settings["claim"].startswith("conditional: it would hold had kernel, centre, R = ")
+    assert theory.settings["claim"].startswith(
+        "conditional: it would hold had kernel, centre, R = "
+    )
     assert (theory.settings["delta"], theory.settings["safety"]) == (0.2, 1.5)
     for policy in (theory, kb.Auto(BOX)):
         assert policy.settings["ridge"] == policy.posterior.ridge == policy.calibration.signal_ridge
@@ -676,7 +731,10 @@ def test_the_practical_width_does_not_grow():
 def test_a_batch_has_distinct_points(domain):
     policy = played(kb.Auto(domain), 5)
     batch = policy.batch(4, **beside(policy))
-    rows = {policy._place_of(choice) if policy.finite else policy._place_of(choice).tobytes() for choice in batch}
+    rows = {
+        policy._place_of(choice) if policy.finite else policy._place_of(choice).tobytes()
+        for choice in batch
+    }
     assert len(rows) == 4
     assert [choice.note.get("pending", 0.0) for choice in batch] == [0.0, 1.0, 2.0, 3.0]
 
@@ -685,7 +743,10 @@ def test_a_batch_has_distinct_points(domain):
 def test_a_batch_before_the_first_reward_has_distinct_points(domain):
     policy = kb.Auto(domain)
     batch = policy.batch(3, **beside(policy))
-    rows = {policy._place_of(choice) if policy.finite else policy._place_of(choice).tobytes() for choice in batch}
+    rows = {
+        policy._place_of(choice) if policy.finite else policy._place_of(choice).tobytes()
+        for choice in batch
+    }
     assert len(rows) == 3
 
 
@@ -703,7 +764,9 @@ def test_pending_takes_the_variance_down_and_leaves_the_estimate():
                   [*policy.rewards.points.repeat(policy.rewards.counts.astype(int), 0), *POINTS[[4, 5, 4]]],
                   np.zeros(policy.rewards.events + 3))  # fmt: skip
     choice = policy.ask(pending=pending)
-    assert choice.note["sd"] == pytest.approx(math.sqrt(dense.at(choice.x[None])[1][0, 0]), rel=1e-6)
+    assert choice.note["sd"] == pytest.approx(
+        math.sqrt(dense.at(choice.x[None])[1][0, 0]), rel=1e-6
+    )
     mean = policy.units.original(policy.posterior.mean[choice.arm])
     assert choice.note["mean"] == pytest.approx(mean, rel=1e-9)
 
@@ -726,8 +789,13 @@ def test_a_theory_width_is_inflated_by_what_is_pending_and_a_practical_one_is_no
 
 
 def test_a_hundred_rewards_may_be_pending_where_nothing_is_claimed():
-    policy = played(kb.Auto(BOX, prior=Prior(noise=-18.0, noise_sd=0.1)), 3, lambda choice: float(choice.x[0]))
-    pending = [policy.choice(row) for row in np.random.default_rng(1).uniform(BOX.lower, BOX.upper, (150, 2))]
+    policy = played(
+        kb.Auto(BOX, prior=Prior(noise=-18.0, noise_sd=0.1)), 3, lambda choice: float(choice.x[0])
+    )
+    pending = [
+        policy.choice(row)
+        for row in np.random.default_rng(1).uniform(BOX.lower, BOX.upper, (150, 2))
+    ]
     assert finite(policy.ask(pending=pending).note)
 
 
@@ -761,7 +829,10 @@ def test_the_good_category_is_found():
         policy, noise = kb.Auto(MIXED, seed=seed), np.random.default_rng(seed).normal(size=30)
         for t in range(30):
             x = (choice := policy.ask()).x
-            policy.tell(choice, good[x["acid"]] - (x["heat"] - 0.3) ** 2 + 0.02 * x["turns"] + 0.05 * noise[t])
+            policy.tell(
+                choice,
+                good[x["acid"]] - (x["heat"] - 0.3) ** 2 + 0.02 * x["turns"] + 0.05 * noise[t],
+            )
         found.append(policy.recommend())
     assert sum(best["acid"] == "b" for best in found) >= 5
     assert np.median([abs(best["heat"] - 0.3) for best in found]) < 0.25
@@ -813,10 +884,14 @@ def test_a_context_of_the_wrong_size_is_refused_and_changes_nothing(name, contex
     rows = {"arms": POINTS} if name == "rows" else {}
     before = policy.ask(context=[0.5], **rows)
     for call in (policy.ask, lambda **given: policy.batch(2, **given), policy.recommended):
-        with pytest.raises(ValueError, match=r"^Contextual needs a context of size 1, all finite numbers, got"):
+        with pytest.raises(
+            ValueError, match=r"^Contextual needs a context of size 1, all finite numbers, got"
+        ):
             call(context=context, **rows)
     for learn in (lambda choice: policy.tell(choice, 1.0), policy.fail, policy.explain):
-        with pytest.raises(ValueError, match=r"^Contextual needs a context of size 1, all finite numbers, got"):
+        with pytest.raises(
+            ValueError, match=r"^Contextual needs a context of size 1, all finite numbers, got"
+        ):
             learn(kb.Choice(before.x, None, {}, context))
     assert policy.ask(context=[0.5], **rows) == before
     assert (policy.rewards.events, policy.failed) == (4, [])
@@ -834,7 +909,10 @@ def test_a_context_where_there_is_none_is_refused():
 
 @pytest.mark.parametrize("name", ["box", "mixed", "context", "box-context", "rows"])
 def test_the_index_of_a_note_is_that_of_the_point_played(name):
-    policy, noise = kb.Auto(DOMAINS[name], exploration=kb.Gaussian()), np.random.default_rng(1).normal(size=40)
+    policy, noise = (
+        kb.Auto(DOMAINS[name], exploration=kb.Gaussian()),
+        np.random.default_rng(1).normal(size=40),
+    )
     for t in range(1, 31):
         choice = policy.ask(**beside(policy, t % 2))
         note = choice.note
@@ -846,11 +924,18 @@ def test_the_index_of_a_note_is_that_of_the_point_played(name):
 
 def test_a_point_all_but_played_before_is_that_point():
     """Not one of the choices of a long game is within 0.05 lengthscales of a point played without being it."""
-    policy, noise, repeats = kb.Auto(kb.Box((0.0,), (1.0,))), np.random.default_rng(1).normal(size=40), 0
+    policy, noise, repeats = (
+        kb.Auto(kb.Box((0.0,), (1.0,))),
+        np.random.default_rng(1).normal(size=40),
+        0,
+    )
     for t in range(40):
         choice = policy.ask()
         if "first" not in choice.note:
-            away = np.abs(policy.rewards.points[:, 0] - choice.x[0]) / policy.posterior.kernel.lengthscale[0]
+            away = (
+                np.abs(policy.rewards.points[:, 0] - choice.x[0])
+                / policy.posterior.kernel.lengthscale[0]
+            )
             assert away.min() == 0 or away.min() >= 0.05
             assert ("repeats" not in choice.note) or away.min() == 0
             repeats += "repeats" in choice.note
@@ -897,7 +982,9 @@ def test_a_context_beyond_reason_is_refused_and_changes_nothing(size):
         lambda: kb.Auto(kb.Contextual(2, 0)).ask(arms=[[0.0, size], [0.0, 1.0]]),
     )
     for call in calls:
-        with pytest.raises(ValueError, match=r"^Auto needs coordinates of size at most 1e\+100, got "):
+        with pytest.raises(
+            ValueError, match=r"^Auto needs coordinates of size at most 1e\+100, got "
+        ):
             call()
     assert policy.ask(context=[0.5]) == before
     assert (policy.rewards.events, policy.failed) == (6, [])
@@ -908,7 +995,9 @@ def test_a_context_beyond_reason_is_refused_and_changes_nothing(size):
 def test_arms_beyond_reason_are_refused():
     arms = kb.Arms([[-1e308], [1e308]])
     for domain in (arms, kb.Contextual(arms, 1)):
-        with pytest.raises(ValueError, match=r"^Auto needs coordinates of size at most 1e\+100, got 1e\+308$"):
+        with pytest.raises(
+            ValueError, match=r"^Auto needs coordinates of size at most 1e\+100, got 1e\+308$"
+        ):
             kb.Auto(domain)
 
 
@@ -928,7 +1017,11 @@ def test_a_tell_that_stops_half_way_changes_nothing(monkeypatch, domain, rounds,
         patch.setattr(type(policy.posterior), "update", stop)
         with pytest.raises(error):
             policy.tell(policy.ask(), 3.0)
-    assert (policy.rewards.events, policy.posterior.events, policy.settings) == (rounds, rounds, stated)
+    assert (policy.rewards.events, policy.posterior.events, policy.settings) == (
+        rounds,
+        rounds,
+        stated,
+    )
     assert policy.ask().note == pytest.approx(before.note, rel=1e-6)
     played(policy, 3)
     assert policy.posterior.events == policy.rewards.events == rounds + 3
@@ -942,7 +1035,9 @@ def test_refits_far_apart_are_never_due_again():
 def test_an_arm_whose_point_is_another_s_is_refused_and_changes_nothing():
     policy = played(kb.Auto(ARMS), 3)
     for call in (lambda bad: policy.tell(bad, 1.0), policy.fail, policy.explain):
-        with pytest.raises(ValueError, match=r"^tell needs the point of arm 3 with its number, got "):
+        with pytest.raises(
+            ValueError, match=r"^tell needs the point of arm 3 with its number, got "
+        ):
             call(kb.Choice(POINTS[4], 3))
     assert (policy.rewards.events, policy.failed) == (3, [])
     for good in (kb.Choice(None, 3), kb.Choice(POINTS[3].tolist(), 3), kb.Choice(POINTS[3])):
@@ -1051,8 +1146,12 @@ def test_estimates_and_index_are_in_the_units_of_the_rewards():
     mean, sd = policy.estimates()
     best = policy.recommended()
     assert mean.argmax() == best.arm
-    assert (best.note["mean"], best.note["sd"]) == pytest.approx((mean[best.arm], sd[best.arm]), rel=1e-9)
-    np.testing.assert_allclose(policy.index(13, 2.0), mean + 2.0 * policy.width_at(13) * sd, rtol=1e-9)
+    assert (best.note["mean"], best.note["sd"]) == pytest.approx(
+        (mean[best.arm], sd[best.arm]), rel=1e-9
+    )
+    np.testing.assert_allclose(
+        policy.index(13, 2.0), mean + 2.0 * policy.width_at(13) * sd, rtol=1e-9
+    )
     with pytest.raises(ValueError, match="estimates needs arms"):
         kb.Auto(kb.Box((0.0,), (1.0,))).estimates()
 

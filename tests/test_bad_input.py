@@ -15,7 +15,19 @@ from kernelbandits.catalogue import POLICIES
 
 POINTS = np.eye(3)
 THEORY = {"noise_scale": 1.0, "norm_bound": 1.0}
-NO_NUMBER = [math.nan, math.inf, -math.inf, None, "1", "", True, 1j, 10**400, [1.0], np.array([1.0, 2.0])]
+NO_NUMBER = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    None,
+    "1",
+    "",
+    True,
+    1j,
+    10**400,
+    [1.0],
+    np.array([1.0, 2.0]),
+]
 
 
 def refuses(act: Callable[[], object], bad: object, *words: str) -> None:
@@ -85,7 +97,9 @@ def test_an_unknown_rule_for_ties_is_refused(name, bad, build):
     refuses(lambda: build(name, POINTS, kb.Linear(), ties=bad), bad, "ties in ('random', 'lowest')")
 
 
-@pytest.mark.parametrize("bad", [[], 5, None, [1.0, 2.0], np.empty((0, 3)), [["a", "b"]], "points"], ids=repr)
+@pytest.mark.parametrize(
+    "bad", [[], 5, None, [1.0, 2.0], np.empty((0, 3)), [["a", "b"]], "points"], ids=repr
+)
 @pytest.mark.parametrize("name", POLICIES)
 def test_arms_that_are_no_points_are_refused(name, bad, build):
     with pytest.raises(ValueError, match=r"Arms needs .*, got"):
@@ -115,7 +129,9 @@ def test_an_indefinite_kernel_is_refused_at_construction(name, build):
     def indefinite(x, z):
         return np.abs(x @ np.arange(1.0, 4.0)[:, None] - (z @ np.arange(1.0, 4.0)[:, None]).T)
 
-    with pytest.raises(ValueError, match=r"no negative eigenvalue on the arms, got -.*points \d and \d"):
+    with pytest.raises(
+        ValueError, match=r"no negative eigenvalue on the arms, got -.*points \d and \d"
+    ):
         build(name, POINTS, indefinite)
 
 
@@ -178,7 +194,13 @@ def test_a_law_or_schedule_that_is_none_is_refused(act, bad):
 
 @pytest.mark.parametrize(
     ("setting", "bad"),
-    [("schedule", "bayes"), ("beta_scale", 0.0), ("beta_scale", math.nan), ("gain", "maximal"), ("gain", 3)],
+    [
+        ("schedule", "bayes"),
+        ("beta_scale", 0.0),
+        ("beta_scale", math.nan),
+        ("gain", "maximal"),
+        ("gain", 3),
+    ],
 )
 def test_the_settings_of_gp_ucb_are_checked(setting, bad):
     settings = {"noise_scale": 1.0, "norm_bound": 1.0, "schedule": "rkhs", setting: bad}
@@ -219,14 +241,18 @@ def test_a_large_offset_of_the_rewards_is_learnt_and_not_removed(name, build):
     policy = build(name, POINTS, kb.Linear())
     policy.tell(policy.choice(1), 1e12)
     ridge = policy.posterior.ridge
-    assert policy.posterior.mean[1] == pytest.approx(LEARNT.get(name, 1.0) * 1e12 / (1 + ridge), rel=1e-12)
+    assert policy.posterior.mean[1] == pytest.approx(
+        LEARNT.get(name, 1.0) * 1e12 / (1 + ridge), rel=1e-12
+    )
 
 
 # ---------------------------------------------------------------- the doors themselves
 
 
 @pytest.mark.parametrize("bad", NO_NUMBER, ids=repr)
-@pytest.mark.parametrize("door", [checks.number, checks.positive, checks.nonnegative, checks.inside, checks.chance])
+@pytest.mark.parametrize(
+    "door", [checks.number, checks.positive, checks.nonnegative, checks.inside, checks.chance]
+)
 def test_truth_values_text_and_infinities_are_no_numbers(door, bad):
     assert not checks.is_number(bad)
     with pytest.raises(ValueError, match=re.escape(f"got {bad!r}")):
@@ -267,7 +293,9 @@ def test_a_reward_is_a_finite_number_of_bounded_size(bad):
         checks.reward(bad)
 
 
-@pytest.mark.parametrize("good", [0.0, -0.0, 1, 1e150, -1e150, 5e-324, np.float32(1.5), np.int8(-3)])
+@pytest.mark.parametrize(
+    "good", [0.0, -0.0, 1, 1e150, -1e150, 5e-324, np.float32(1.5), np.int8(-3)]
+)
 def test_any_other_number_is_a_reward(good):
     assert checks.reward(good) == float(good)
     assert type(checks.reward(good)) is float

@@ -39,7 +39,9 @@ def history(seed, rounds, points=POINTS, kernel=None, noise=0.3, norm=1.0):
     return k @ coefficients, pulls, (k @ coefficients)[pulls] + noise * rng.normal(size=rounds)
 
 
-def fitted(seed=0, rounds=30, kernel=None, ridge=0.5, noise=0.3, form=kb.ArmPosterior, points=POINTS):
+def fitted(
+    seed=0, rounds=30, kernel=None, ridge=0.5, noise=0.3, form=kb.ArmPosterior, points=POINTS
+):
     kernel = kernel or kb.RBF(0.3)
     _, pulls, rewards = history(seed, rounds, points, kernel, noise)
     return learnt(form(kernel, points, ridge), pulls, rewards)
@@ -60,7 +62,12 @@ class Truth:
     def __init__(self, kernel, pulls, rewards, noise, norm, ridge, delta=0.1):
         self.k = kernel(POINTS, POINTS)
         self.root = np.linalg.cholesky(self.k + 1e-12 * np.eye(len(self.k)))
-        self.rows, self.y, self.norm, self.ridge = self.root[pulls], np.asarray(rewards), norm, ridge
+        self.rows, self.y, self.norm, self.ridge = (
+            self.root[pulls],
+            np.asarray(rewards),
+            norm,
+            ridge,
+        )
         self.cross = self.k[:, pulls]
         big = np.eye(len(self.y)) + self.k[np.ix_(pulls, pulls)] / ridge
         self.noise = noise**2 * (np.linalg.slogdet(big)[1] + 2 * math.log(1 / delta))
@@ -82,7 +89,9 @@ class Truth:
 
     def members(self, rng, count):
         """Functions on the border of the set: from its middle in random directions as far as they may go."""
-        middle = np.linalg.solve(self.rows.T @ self.rows + self.ridge * np.eye(len(self.k)), self.rows.T @ self.y)
+        middle = np.linalg.solve(
+            self.rows.T @ self.rows + self.ridge * np.eye(len(self.k)), self.rows.T @ self.y
+        )
         middle *= min(1.0, 0.99 * self.norm / np.linalg.norm(middle))
         assert self.holds(middle)
         for _ in range(count):
@@ -117,7 +126,9 @@ def drawn(seed):
     rng = np.random.default_rng(seed)
     kernel = (kb.Matern(0.4, nu=0.5), kb.Matern(0.3), kb.RBF(0.15))[seed % 3]
     noise, norm, ridge = 10.0 ** rng.uniform((-1, -0.5, -1.5), (0.3, 0.5, 0.7))
-    _, pulls, rewards = history(seed, int(rng.integers(1, 60)), kernel=kernel, noise=noise, norm=0.8 * norm)
+    _, pulls, rewards = history(
+        seed, int(rng.integers(1, 60)), kernel=kernel, noise=noise, norm=0.8 * norm
+    )
     posterior = learnt(kb.ArmPosterior(kernel, POINTS, ridge), pulls, rewards)
     return Truth(kernel, pulls, rewards, noise, norm, ridge), posterior, noise, norm
 
@@ -147,7 +158,9 @@ def test_the_closed_forms_are_those_of_dense_matrices(seed, method):
     for i in range(len(mean)):
         for j in range(len(mean)):
             spread = math.sqrt(max(cov[i, i] + cov[j, j] - 2 * cov[i, j], 0.0))
-            gaps[i, j] = min(mean[j] - mean[i] + width * spread, upper[j] - lower[i]) if i != j else 0.0
+            gaps[i, j] = (
+                min(mean[j] - mean[i] + width * spread, upper[j] - lower[i]) if i != j else 0.0
+            )
     candidates = (gaps.min(0) >= 0).nonzero()[0]
     np.testing.assert_array_equal(band.candidates, candidates)
     np.testing.assert_allclose(band.regrets, gaps[:, candidates].max(1), atol=1e-7)
@@ -176,11 +189,20 @@ def test_the_band_is_that_of_the_policy_which_plays_by_it(ridge):
         policy = rule(POINTS, kb.RBF(0.3), **told)
         for arm, reward in zip(pulls, rewards, strict=True):
             policy.tell(policy.choice(int(arm)), float(reward))
-        own = (policy.index(26, -1.0), policy.index(26)) if method == "whitehouse" else policy.band(26)
+        own = (
+            (policy.index(26, -1.0), policy.index(26))
+            if method == "whitehouse"
+            else policy.band(26)
+        )
         band = confidence_band(policy.posterior, 0.3, 1.5, method=method)
         np.testing.assert_allclose(band.lower, np.maximum(own[0], -sure), atol=1e-9)
         np.testing.assert_allclose(band.upper, np.minimum(own[1], sure), atol=1e-9)
-        assert (band.method, band.delta, band.noise_scale, band.norm_bound) == (method, 0.1, 0.3, 1.5)
+        assert (band.method, band.delta, band.noise_scale, band.norm_bound) == (
+            method,
+            0.1,
+            0.3,
+            1.5,
+        )
 
 
 def powers(least, most):
@@ -188,11 +210,22 @@ def powers(least, most):
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 10_000), st.integers(0, 50), powers(-2, 0.5), powers(-0.5, 0.7), powers(-2, 1), powers(-6, -0.1))
-def test_cmm_lies_in_amm_lies_in_whitehouse_lies_in_the_ball(seed, rounds, noise, norm, ridge, delta):
+@given(
+    st.integers(0, 10_000),
+    st.integers(0, 50),
+    powers(-2, 0.5),
+    powers(-0.5, 0.7),
+    powers(-2, 1),
+    powers(-6, -0.1),
+)
+def test_cmm_lies_in_amm_lies_in_whitehouse_lies_in_the_ball(
+    seed, rounds, noise, norm, ridge, delta
+):
     _, pulls, rewards = history(seed, rounds, noise=noise, norm=0.9 * norm)
     posterior = learnt(kb.ArmPosterior(kb.RBF(0.3), POINTS, ridge), pulls, rewards)
-    whitehouse, amm, cmm = (confidence_band(posterior, noise, norm, delta, method) for method in METHODS)
+    whitehouse, amm, cmm = (
+        confidence_band(posterior, noise, norm, delta, method) for method in METHODS
+    )
     room = 1e-8 * norm
     assert not cmm.contradiction
     for wide, narrow in ((whitehouse, amm), (amm, cmm)):
@@ -222,7 +255,9 @@ def test_comparing_pairs_says_more_than_two_intervals(method):
 
 
 @every_method
-def test_where_pairs_are_too_many_the_leaders_are_compared_and_the_rest_by_intervals(method, monkeypatch):
+def test_where_pairs_are_too_many_the_leaders_are_compared_and_the_rest_by_intervals(
+    method, monkeypatch
+):
     truth, posterior, noise, norm = drawn(7)
     full = confidence_band(posterior, noise, norm, method=method)
     monkeypatch.setattr(bands, "PAIRS", 20)
@@ -242,14 +277,24 @@ def test_where_pairs_are_too_many_the_leaders_are_compared_and_the_rest_by_inter
 @pytest.mark.parametrize("rounds", [0, 1, 40])
 def test_a_pool_says_the_same_as_its_arms(method, rounds):
     one, other = (fitted(3, rounds, form=form) for form in (kb.ArmPosterior, kb.PoolPosterior))
-    same(confidence_band(one, 0.3, 1.5, method=method), confidence_band(other, 0.3, 1.5, method=method), atol=1e-6)
+    same(
+        confidence_band(one, 0.3, 1.5, method=method),
+        confidence_band(other, 0.3, 1.5, method=method),
+        atol=1e-6,
+    )
 
 
 @every_method
 @pytest.mark.parametrize("rounds", [0, 1, 40])
 def test_the_linear_form_says_the_same_as_the_linear_kernel(method, rounds):
-    one, other = (fitted(4, rounds, kb.Linear(), form=form) for form in (kb.ArmPosterior, kb.LinearPosterior))
-    same(confidence_band(one, 0.3, 1.5, method=method), confidence_band(other, 0.3, 1.5, method=method), atol=1e-6)
+    one, other = (
+        fitted(4, rounds, kb.Linear(), form=form) for form in (kb.ArmPosterior, kb.LinearPosterior)
+    )
+    same(
+        confidence_band(one, 0.3, 1.5, method=method),
+        confidence_band(other, 0.3, 1.5, method=method),
+        atol=1e-6,
+    )
 
 
 @every_method
@@ -286,7 +331,9 @@ def test_without_noise_the_band_closes_on_what_was_measured(method):
 
 
 @every_method
-@pytest.mark.parametrize(("noise", "norm"), [(0.0, 1.0), (0.5, 0.0), (0.0, 0.0), (1e-9, 1e3), (1e3, 1e-9)])
+@pytest.mark.parametrize(
+    ("noise", "norm"), [(0.0, 1.0), (0.5, 0.0), (0.0, 0.0), (1e-9, 1e3), (1e3, 1e-9)]
+)
 def test_degenerate_scales_leave_numbers(method, noise, norm):
     band = confidence_band(fitted(9), noise, norm, method=method)
     assert np.isfinite((band.lower, band.upper, band.regrets)).all()
@@ -311,9 +358,13 @@ def test_extreme_rewards_leave_numbers(method, scale):
 def test_the_order_of_the_arms_does_not_matter(method, form):
     order = np.random.default_rng(0).permutation(9)
     _, pulls, rewards = history(6, 30)
-    plain = confidence_band(learnt(form(kb.RBF(0.3), POINTS, 0.5), pulls, rewards), 0.3, 1.5, method=method)
+    plain = confidence_band(
+        learnt(form(kb.RBF(0.3), POINTS, 0.5), pulls, rewards), 0.3, 1.5, method=method
+    )
     places = np.argsort(order)[pulls]
-    moved = confidence_band(learnt(form(kb.RBF(0.3), POINTS[order], 0.5), places, rewards), 0.3, 1.5, method=method)
+    moved = confidence_band(
+        learnt(form(kb.RBF(0.3), POINTS[order], 0.5), places, rewards), 0.3, 1.5, method=method
+    )
     np.testing.assert_allclose(moved.upper, plain.upper[order], atol=1e-9)
     np.testing.assert_allclose(moved.lower, plain.lower[order], atol=1e-9)
     np.testing.assert_allclose(moved.regrets, plain.regrets[order], atol=1e-7)
@@ -327,22 +378,30 @@ def test_rewards_noise_and_norm_scaled_together_scale_the_band(method, factor):
     _, pulls, rewards = history(7, 30)
     plain, scaled = (
         confidence_band(
-            learnt(kb.ArmPosterior(kb.RBF(0.3), POINTS, 0.5), pulls, c * rewards), 0.3 * c, 1.5 * c, method=method
+            learnt(kb.ArmPosterior(kb.RBF(0.3), POINTS, 0.5), pulls, c * rewards),
+            0.3 * c,
+            1.5 * c,
+            method=method,
         )
         for c in (1.0, factor)
     )
     for name in ("lower", "upper", "regrets"):
-        np.testing.assert_allclose(getattr(scaled, name) / factor, getattr(plain, name), rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(
+            getattr(scaled, name) / factor, getattr(plain, name), rtol=1e-7, atol=1e-7
+        )
     np.testing.assert_array_equal(scaled.candidates, plain.candidates)
 
 
 @every_method
-@pytest.mark.parametrize(("name", "least", "most"), [("noise", 0.2, 0.4), ("norm", 1.0, 2.0), ("delta", 0.3, 0.03)])
+@pytest.mark.parametrize(
+    ("name", "least", "most"), [("noise", 0.2, 0.4), ("norm", 1.0, 2.0), ("delta", 0.3, 0.03)]
+)
 def test_more_noise_more_norm_or_more_confidence_widen_the_band(method, name, least, most):
     told = {"noise": 0.3, "norm": 1.5, "delta": 0.1}
     posterior = fitted(8)
     small, large = (
-        confidence_band(posterior, *({**told, name: value}).values(), method=method) for value in (least, most)
+        confidence_band(posterior, *({**told, name: value}).values(), method=method)
+        for value in (least, most)
     )
     assert (large.lower <= small.lower + 1e-9).all()
     assert (small.upper <= large.upper + 1e-9).all()
@@ -388,7 +447,9 @@ def test_a_band_looks_and_does_not_touch():
 )
 def test_what_the_statement_is_not_proved_for_is_refused(posterior):
     name = type(posterior).__name__
-    with pytest.raises(ValueError, match=rf"confidence_band needs a posterior of all rewards, .*, got '{name}'"):
+    with pytest.raises(
+        ValueError, match=rf"confidence_band needs a posterior of all rewards, .*, got '{name}'"
+    ):
         confidence_band(posterior, 0.3, 1.5)
 
 
@@ -453,7 +514,9 @@ def test_the_posterior_of_every_policy_has_all_rewards_or_is_refused(name, build
         with pytest.raises(ValueError, match="confidence_band needs a posterior of all rewards"):
             confidence_band(policy.posterior, 0.5, 100.0, method="amm")
     else:
-        band, exact = (confidence_band(p, 0.5, 100.0, method="amm") for p in (policy.posterior, own))
+        band, exact = (
+            confidence_band(p, 0.5, 100.0, method="amm") for p in (policy.posterior, own)
+        )
         np.testing.assert_allclose(band.upper, exact.upper, atol=1e-6)
 
 
@@ -461,7 +524,8 @@ def test_the_posterior_of_every_policy_has_all_rewards_or_is_refused(name, build
 def test_rewards_that_contradict_the_scales_are_called_so(method):
     posterior = learnt(kb.ArmPosterior(kb.RBF(0.3), POINTS, 0.1), range(9), [5.0, -5.0, 5.0] * 3)
     with pytest.warns(
-        kb.TheoryWarning, match=r"The rewards contradict noise_scale 0.01 or norm_bound 0.5: no function"
+        kb.TheoryWarning,
+        match=r"The rewards contradict noise_scale 0.01 or norm_bound 0.5: no function",
     ):
         band = confidence_band(posterior, 0.01, 0.5, method=method)
     assert band.contradiction
@@ -474,7 +538,9 @@ def test_rewards_that_contradict_the_scales_are_called_so(method):
 
 def test_the_exact_set_sees_a_contradiction_that_the_closed_form_misses():
     """Nine orthonormal arms of 0.6 each need the norm 1.8; no single arm exceeds the norm 1."""
-    posterior = learnt(kb.ArmPosterior(kb.Linear(), np.eye(9)), np.repeat(range(9), 20), [0.6] * 180)
+    posterior = learnt(
+        kb.ArmPosterior(kb.Linear(), np.eye(9)), np.repeat(range(9), 20), [0.6] * 180
+    )
     assert not confidence_band(posterior, 0.3, 1.0, method="amm").contradiction
     assert confidence_band(posterior, 0.3, 1.0, method="cmm").contradiction
     assert not confidence_band(posterior, 0.3, 1.8, method="cmm").contradiction
@@ -546,7 +612,10 @@ def chased(seed, rounds, noise_scale, norm=1.0, ridge=1.0):
     points = np.array([[0.0], [0.4], [1.0]])
     k = kernel(points, points)
     g = rng.normal(size=3)
-    f, posterior = k @ g * (norm * 0.5 / math.sqrt(g @ k @ g)), kb.ArmPosterior(kernel, points, ridge)
+    f, posterior = (
+        k @ g * (norm * 0.5 / math.sqrt(g @ k @ g)),
+        kb.ArmPosterior(kernel, points, ridge),
+    )
     for t in range(rounds):
         arm = int(np.abs((posterior.mean - f) / posterior.sd).argmax())
         noise = rng.normal() if seed % 2 else rng.choice((-1.0, 1.0))
@@ -588,13 +657,17 @@ def stopped(policy, instance, streams, horizon, tolerance, method, told, every):
 
 
 @pytest.mark.parametrize(("method", "every"), [("amm", 2), ("cmm", 10)])
-def test_who_stops_by_the_band_loses_no_more_than_the_tolerance_with_the_chance_stated(method, every):
+def test_who_stops_by_the_band_loses_no_more_than_the_tolerance_with_the_chance_stated(
+    method, every
+):
     """Random functions of norm exactly D, noise R, played by AMM-UCB: 200 runs."""
     tolerance, horizon, told = 0.2, 300, {"noise_scale": 0.2, "norm_bound": 1.0, "delta": 0.1}
     ends, losses = [], []
     for seed in range(200):
         noise, streams = (GaussianNoise, RademacherNoise)[seed % 2](0.2), kb.Streams(seed)
-        instance = RKHSFunction(kb.Matern(0.3), 1, candidates=12, norm_bound=1.0, noise=noise).instance(streams)
+        instance = RKHSFunction(
+            kb.Matern(0.3), 1, candidates=12, norm_bound=1.0, noise=noise
+        ).instance(streams)
         policy = kb.AMMUCB(instance.domain, kb.Matern(0.3), ridge=0.1, **told)
         end, loss = stopped(policy, instance, streams, horizon, tolerance, method, told, every)
         ends.append(end)
@@ -611,7 +684,10 @@ def opposed(stated, runs=200, theta=0.2, delta=0.05):
     """
     wrong = 0
     for seed in range(runs):
-        rng, posterior = np.random.default_rng(seed), kb.ArmPosterior(kb.Linear(), [[1.0], [-1.0]], 0.3)
+        rng, posterior = (
+            np.random.default_rng(seed),
+            kb.ArmPosterior(kb.Linear(), [[1.0], [-1.0]], 0.3),
+        )
         for t in range(300):
             noise = rng.normal() if seed % 2 else rng.choice((-1.0, 1.0))
             posterior.update(t % 2, float((-theta, theta)[t % 2] + noise))

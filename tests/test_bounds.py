@@ -34,19 +34,32 @@ def test_the_golden_bounds_of_simple_ucb():
 
 
 @given(
-    st.integers(1, 10**6), st.floats(0, 1e3), st.floats(0, 50), st.floats(1e-3, 50), st.floats(0, 9), st.floats(0, 9)
+    st.integers(1, 10**6),
+    st.floats(0, 1e3),
+    st.floats(0, 50),
+    st.floats(1e-3, 50),
+    st.floats(0, 9),
+    st.floats(0, 9),
 )
 def test_at_ridge_one_each_bound_is_its_formula(horizon, gain, r, d, c2, c3):
     """Written out afresh; the repaired one is E1 to the letter."""
-    bound = regret_bound(law_constants(c2, c3, c3 / 3, horizon), horizon, gain, noise_scale=r, norm_bound=d)
+    bound = regret_bound(
+        law_constants(c2, c3, c3 / 3, horizon), horizon, gain, noise_scale=r, norm_bound=d
+    )
     t, delta = horizon, min(1, 1 / (2 * d * horizon))
     base, half = np.sqrt(t * gain), np.sqrt(2 * r**2 * gain + 2 * r**2 * np.log(2)) + d
     last = np.sqrt(2 * r**2 * gain + 2 * r**2 * max(0, np.log(2 * t * d**2))) + d
     sure = np.sqrt(2 * r**2 * gain + 2 * r**2 * np.log(1 / delta)) + d
-    assert bound.printed == pytest.approx(2 * (c2 + 2 * c3) * half * base + 2 * last * base + 1, rel=1e-10)
-    assert bound.repaired == pytest.approx((1 + c2 + c3) * sure * np.sqrt(4 * t * gain) + 2 * d * t * delta, rel=1e-10)
+    assert bound.printed == pytest.approx(
+        2 * (c2 + 2 * c3) * half * base + 2 * last * base + 1, rel=1e-10
+    )
+    assert bound.repaired == pytest.approx(
+        (1 + c2 + c3) * sure * np.sqrt(4 * t * gain) + 2 * d * t * delta, rel=1e-10
+    )
     sharp = np.sqrt(2 / np.log(2) * t * gain)
-    assert bound.tight == pytest.approx((1 + c2 + c3 / 3) * sure * sharp + 2 * d * t * delta, rel=1e-10)
+    assert bound.tight == pytest.approx(
+        (1 + c2 + c3 / 3) * sure * sharp + 2 * d * t * delta, rel=1e-10
+    )
 
 
 @pytest.mark.parametrize("ridge", [0.05, 0.4, 1.0, 5.0])
@@ -57,7 +70,8 @@ def test_at_any_ridge_the_widths_played_add_up_to_no_more_than_the_bound_allows(
     points = rng.random((60, 2))
     gram, r, d, delta = kernel(points, points), 0.7, 1.5, 0.01
     variances = [
-        gram[t, t] - gram[t, :t] @ np.linalg.solve(gram[:t, :t] + ridge * np.eye(t), gram[:t, t]) for t in range(60)
+        gram[t, t] - gram[t, :t] @ np.linalg.solve(gram[:t, :t] + ridge * np.eye(t), gram[:t, t])
+        for t in range(60)
     ]
     log_det = np.linalg.slogdet(np.eye(60) + gram / ridge)[1]
     width = d + r / np.sqrt(ridge) * np.sqrt(2 * np.log(1 / delta) + log_det)
@@ -87,18 +101,32 @@ def test_at_a_small_ridge_the_factor_two_is_not_enough_and_the_repaired_bound_do
 
 @pytest.mark.parametrize(
     ("ratio", "factor"),
-    [(0.0, 1.0), (1e-320, 1.0), (1.0, 1 / math.log(2)), (2.5128624172523394, 2.0), (math.inf, math.inf)],
+    [
+        (0.0, 1.0),
+        (1e-320, 1.0),
+        (1.0, 1 / math.log(2)),
+        (2.5128624172523394, 2.0),
+        (math.inf, math.inf),
+    ],
 )
 def test_the_potential_factor_is_one_at_zero_and_two_where_the_paper_stops(ratio, factor):
     assert potential_factor(ratio) == pytest.approx(factor, rel=1e-12)
 
 
-@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.floats(1.01, 100), st.sampled_from([None, 0.01]))
+@given(
+    st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.floats(1.01, 100), st.sampled_from([None, 0.01])
+)
 def test_units_do_not_matter(ridge, largest, factor, delta):
     """k -> s k with ridge -> s ridge and D -> D / sqrt(s) is the same problem."""
     given_at = {"noise_scale": 0.5, "delta": delta}
-    left = regret_bound(law_constants(), 1000, 7.0, norm_bound=2.0, ridge=ridge, largest=largest, **given_at)
-    scaled = {"norm_bound": 2 / math.sqrt(factor), "ridge": ridge * factor, "largest": largest * factor}
+    left = regret_bound(
+        law_constants(), 1000, 7.0, norm_bound=2.0, ridge=ridge, largest=largest, **given_at
+    )
+    scaled = {
+        "norm_bound": 2 / math.sqrt(factor),
+        "ridge": ridge * factor,
+        "largest": largest * factor,
+    }
     right = regret_bound(law_constants(), 1000, 7.0, **scaled, **given_at)
     for name in ("repaired", "tight", "trivial"):
         assert getattr(left, name) == pytest.approx(getattr(right, name), rel=1e-10)
@@ -120,7 +148,13 @@ def test_without_information_only_the_leftover_remains():
 
 @given(st.floats(0, 30), st.floats(0.01, 9))
 def test_the_tight_bound_is_never_above_the_repaired_one(gain, ridge):
-    for law in (UCB, kb.Bernoulli(0.3), kb.Gaussian(), kb.Gaussian(1.0, 2.0), kb.Categorical((0.5, 0.5), (-1.0, 2.0))):
+    for law in (
+        UCB,
+        kb.Bernoulli(0.3),
+        kb.Gaussian(),
+        kb.Gaussian(1.0, 2.0),
+        kb.Categorical((0.5, 0.5), (-1.0, 2.0)),
+    ):
         bound = regret_bound(law, 30, gain, ridge=ridge, **PAPER)
         assert bound.tight <= bound.repaired * (1 + 1e-12)
         assert bound.value <= bound.trivial
@@ -130,7 +164,9 @@ def test_plain_ucb_pays_for_two_widths_and_no_more():
     """C2 = 1 and C3' = 0: the textbook 2 sum g, so no law is worse for being certain."""
     bound = regret_bound(UCB, 1000, 20.0, **PAPER)
     width = 1 + math.sqrt(2 * 20 + 2 * math.log(2000))
-    assert bound.tight == pytest.approx(2 * width * math.sqrt(2 / math.log(2) * 1000 * 20) + 1, rel=1e-12)
+    assert bound.tight == pytest.approx(
+        2 * width * math.sqrt(2 / math.log(2) * 1000 * 20) + 1, rel=1e-12
+    )
 
 
 # ---------------------------------------------------------------- order and extremes
@@ -147,12 +183,17 @@ VARIED = {
 
 def bound_of(c2, c3, gain, noise_scale, norm_bound, horizon, delta):
     found = law_constants(c2, c3, c3, horizon)
-    return regret_bound(found, horizon, gain, noise_scale=noise_scale, norm_bound=norm_bound, delta=delta)
+    return regret_bound(
+        found, horizon, gain, noise_scale=noise_scale, norm_bound=norm_bound, delta=delta
+    )
 
 
 @settings(max_examples=400)
 @given(
-    st.fixed_dictionaries(VARIED), st.sampled_from(sorted(VARIED)), st.data(), st.sampled_from([None, 0.5, 1e-9, 1.0])
+    st.fixed_dictionaries(VARIED),
+    st.sampled_from(sorted(VARIED)),
+    st.data(),
+    st.sampled_from([None, 0.5, 1e-9, 1.0]),
 )
 def test_every_bound_grows_with_each_of_its_arguments(base, name, data, delta):
     """D and T too, though delta depends on them: the leftover is min(1, 2 D T)."""
@@ -166,9 +207,14 @@ def test_every_bound_grows_with_each_of_its_arguments(base, name, data, delta):
 def test_the_leftover_does_not_jump_where_delta_reaches_one():
     """At 2 D T = 1, delta leaves 1 and the leftover stays at min(1, 2 D T)."""
     norms = np.linspace(0.4, 0.6, 41) / 100
-    bounds = [regret_bound(law_constants(horizon=100), 100, 0.0, noise_scale=1, norm_bound=float(d)) for d in norms]
+    bounds = [
+        regret_bound(law_constants(horizon=100), 100, 0.0, noise_scale=1, norm_bound=float(d))
+        for d in norms
+    ]
     np.testing.assert_allclose([b.repaired for b in bounds], np.minimum(1, 200 * norms), rtol=1e-12)
-    np.testing.assert_allclose([b.delta for b in bounds], np.minimum(1, 1 / (200 * norms)), rtol=1e-12)
+    np.testing.assert_allclose(
+        [b.delta for b in bounds], np.minimum(1, 1 / (200 * norms)), rtol=1e-12
+    )
 
 
 @settings(max_examples=300)
@@ -182,9 +228,17 @@ def test_the_leftover_does_not_jump_where_delta_reaches_one():
     st.sampled_from([None, 5e-324, 0.5, 1]),
     st.sampled_from([0.0, 1.0, 1e308, math.inf]),
 )
-def test_no_size_of_the_arguments_gives_nan_or_an_error(norm, noise, gain, horizon, ridge, largest, delta, c3):
+def test_no_size_of_the_arguments_gives_nan_or_an_error(
+    norm, noise, gain, horizon, ridge, largest, delta, c3
+):
     found = law_constants(1.0, c3, c3, horizon)
-    sizes = {"noise_scale": noise, "norm_bound": norm, "ridge": ridge, "largest": largest, "delta": delta}
+    sizes = {
+        "noise_scale": noise,
+        "norm_bound": norm,
+        "ridge": ridge,
+        "largest": largest,
+        "delta": delta,
+    }
     bound = regret_bound(found, horizon, gain, **sizes)
     numbers = [bound.printed, bound.repaired, bound.tight, bound.trivial, bound.delta, bound.value]
     assert all(number >= 0 for number in numbers)
@@ -254,7 +308,9 @@ def test_a_gain_that_is_no_number_is_refused(bad):
         regret_bound(UCB, 1000, bad, **PAPER)
 
 
-@pytest.mark.parametrize("law", [kb.PointMass(0.5), kb.Bernoulli(0.0), kb.Categorical((1.0,), support=(0.9,))])
+@pytest.mark.parametrize(
+    "law", [kb.PointMass(0.5), kb.Bernoulli(0.0), kb.Categorical((1.0,), support=(0.9,))]
+)
 def test_a_law_that_is_never_optimistic_has_no_bound(law):
     with pytest.raises(ValueError, match="C1 = P"):
         regret_bound(law, 1000, 20.0, **PAPER)
@@ -286,9 +342,7 @@ def test_a_gain_of_another_horizon_or_ridge_is_refused_and_a_fitting_one_counts_
 
 def test_a_vacuous_bound_says_so():
     sentence = regret_bound(UCB, 1000, 20.0, **PAPER).sentence
-    start = (
-        "Vacuous at T = 1000: the repaired bound, 9538 (tightened 4051), says no more than the trivial 2 D T = 2000."
-    )
+    start = "Vacuous at T = 1000: the repaired bound, 9538 (tightened 4051), says no more than the trivial 2 D T = 2000."
     assert sentence == start
 
 
@@ -303,8 +357,13 @@ def test_a_bound_that_says_something_says_for_whom():
 
 def test_what_is_left_out_of_the_usual_sentence_is_said():
     simulated = dataclasses.replace(law_constants(), error=0.03, method="simulated")
-    assert "simulated, with a standard error of 0.03." in regret_bound(simulated, 1000, 20.0, **PAPER).sentence
-    assert "2 D T sqrt(sup k) = 4000." in regret_bound(UCB, 1000, 20.0, largest=4.0, **PAPER).sentence
+    assert (
+        "simulated, with a standard error of 0.03."
+        in regret_bound(simulated, 1000, 20.0, **PAPER).sentence
+    )
+    assert (
+        "2 D T sqrt(sup k) = 4000." in regret_bound(UCB, 1000, 20.0, largest=4.0, **PAPER).sentence
+    )
 
 
 def test_every_bound_has_one_label():

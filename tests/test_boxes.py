@@ -46,14 +46,19 @@ def test_the_cover_is_the_additive_recurrence_of_the_ratio(d):
         np.testing.assert_allclose(points[i], expected, atol=1e-12)
 
 
-@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)), min_size=1, max_size=4), st.integers(1, 60))
+@given(
+    st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)), min_size=1, max_size=4),
+    st.integers(1, 60),
+)
 def test_a_cover_lies_in_its_box_and_is_the_unit_cubes_stretched(sides, size):
     lower, upper = tuple(low for low, _ in sides), tuple(low + length for low, length in sides)
     arms = kb.Box(lower, upper).cover(size)
     assert arms.points.shape == (size, len(sides))
     assert (arms.points >= lower).all()
     assert (arms.points <= upper).all()
-    stretched = np.array(lower) + (np.array(upper) - np.array(lower)) * unit(len(sides)).cover(size).points
+    stretched = (
+        np.array(lower) + (np.array(upper) - np.array(lower)) * unit(len(sides)).cover(size).points
+    )
     np.testing.assert_allclose(arms.points, stretched, atol=4e-16 * np.abs([lower, upper]).max())
 
 
@@ -76,7 +81,9 @@ def test_on_a_line_the_gaps_have_at_most_three_lengths_of_nearly_one_size(size):
 @every_dimension
 def test_a_cover_is_spread_more_evenly_than_chance(d):
     cover = unit(d).cover().points
-    random = [qmc.discrepancy(np.random.default_rng(seed).random(cover.shape)) for seed in range(20)]
+    random = [
+        qmc.discrepancy(np.random.default_rng(seed).random(cover.shape)) for seed in range(20)
+    ]
     assert qmc.discrepancy(cover) < min(random) / 2
 
 
@@ -161,13 +168,19 @@ def three_rounds(policy: kb.Policy) -> None:
         policy.tell(choice, 0.1 * t)
 
 
-@pytest.mark.parametrize("name", [name for name, entry in POLICIES.items() if not entry.constructor.searches])
-def test_a_policy_that_enumerates_arms_plays_on_a_declared_cover_of_the_box_and_says_so_once(name, build):
+@pytest.mark.parametrize(
+    "name", [name for name, entry in POLICIES.items() if not entry.constructor.searches]
+)
+def test_a_policy_that_enumerates_arms_plays_on_a_declared_cover_of_the_box_and_says_so_once(
+    name, build
+):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         policy = build(name, BOX)
     notices = [str(w.message) for w in said if w.category is kb.DataNotice]
-    assert notices == [f"the policy plays on {BOX.cover().origin}; Box.cover(size) declares another one"]
+    assert notices == [
+        f"the policy plays on {BOX.cover().origin}; Box.cover(size) declares another one"
+    ]
     assert policy.settings["cover"] == BOX.cover().origin
     np.testing.assert_array_equal(policy.domain.points, BOX.cover().points)
     three_rounds(policy)
@@ -193,7 +206,9 @@ def test_the_widest_box_has_a_cover():
     assert np.isfinite(points).all()
 
 
-@pytest.mark.parametrize(("lower", "upper"), [(0, 1), (0.0, (1.0,)), ("a", "b"), ([[0.0]], [[1.0]])])
+@pytest.mark.parametrize(
+    ("lower", "upper"), [(0, 1), (0.0, (1.0,)), ("a", "b"), ([[0.0]], [[1.0]])]
+)
 def test_bounds_that_are_no_sequences_are_refused(lower, upper):
     with pytest.raises(ValueError, match="Box needs"):
         kb.Box(lower, upper)

@@ -20,14 +20,18 @@ from kernelbandits.calibration.fit import checked
 from kernelbandits.calibration.standard import Summary
 
 NUS = (1.5, 2.5, math.inf)
-PRIOR = Prior(length=-1.2, growth=0.5, length_sd=0.7, signal=0.0, signal_sd=1.5, noise=-4.0, noise_sd=1.0)
+PRIOR = Prior(
+    length=-1.2, growth=0.5, length_sd=0.7, signal=0.0, signal_sd=1.5, noise=-4.0, noise_sd=1.0
+)
 """One of many; nothing here depends on which is the default."""
 WIDE = replace(PRIOR, length_sd=5.0, signal_sd=5.0, noise_sd=5.0)
 """A prior that hardly speaks."""
 
 
 def blas_threads():
-    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
 
 
 def kernel_of(lengthscales, nu):
@@ -62,7 +66,9 @@ def dense_log_density(points, which, rewards, lengthscales, signal, noise, nu):
     z = (rewards - means.mean()) / means.std()
     x = points[which]
     covariance = signal * kernel_of(lengthscales, nu)(x, x) + 1.0 + noise * np.eye(len(z))
-    return -0.5 * (z @ np.linalg.solve(covariance, z) + np.linalg.slogdet(2 * np.pi * covariance)[1])
+    return -0.5 * (
+        z @ np.linalg.solve(covariance, z) + np.linalg.slogdet(2 * np.pi * covariance)[1]
+    )
 
 
 def evidence_of(points, which, rewards, shared=False, nu=2.5):
@@ -84,10 +90,15 @@ class TestLikelihood:
         evidence = evidence_of(*some_data(d=3), shared=shared, nu=nu)
         rng = np.random.default_rng(1)
         for _ in range(5):
-            parameters = np.array([*rng.normal(-0.8, 0.5, 1 if shared else 3), rng.normal(0, 1), rng.normal(-2, 1)])
+            parameters = np.array(
+                [*rng.normal(-0.8, 0.5, 1 if shared else 3), rng.normal(0, 1), rng.normal(-2, 1)]
+            )
             value, gradient = evidence.value_and_gradient(parameters)
             steps = 1e-5 * np.eye(len(parameters))
-            slopes = [(evidence.value(parameters + h) - evidence.value(parameters - h)) / 2e-5 for h in steps]
+            slopes = [
+                (evidence.value(parameters + h) - evidence.value(parameters - h)) / 2e-5
+                for h in steps
+            ]
             assert value == pytest.approx(evidence.value(parameters), rel=1e-13)
             assert np.abs(gradient - slopes).max() <= 1e-6 * max(1.0, np.abs(slopes).max())
 
@@ -105,7 +116,9 @@ class TestLikelihood:
     def test_a_shared_lengthscale_is_equal_lengthscales(self):
         data = some_data(d=3)
         alone, each = evidence_of(*data, shared=True), evidence_of(*data)
-        assert alone.value(np.log([0.4, 1.3, 0.1])) == pytest.approx(each.value(np.log([0.4] * 3 + [1.3, 0.1])), 1e-12)
+        assert alone.value(np.log([0.4, 1.3, 0.1])) == pytest.approx(
+            each.value(np.log([0.4] * 3 + [1.3, 0.1])), 1e-12
+        )
 
     def test_the_mean_is_the_posterior_mean_of_the_constant(self):
         """E[mu | z] = 1' C^-1 z / (1 + 1' C^-1 1), C without the constant, on the rewards one by one."""
@@ -117,10 +130,14 @@ class TestLikelihood:
         assert fit.mean == pytest.approx(ones @ z / (1 + ones.sum()), rel=1e-9)
 
     def test_a_matrix_singular_by_rounding_is_raised_by_what_rounding_explains(self):
-        evidence = Evidence.of(np.zeros((30, 1)), Summary(np.full(30, 1.0), np.linspace(-1, 1, 30), 0.0), False, 2.5)
+        evidence = Evidence.of(
+            np.zeros((30, 1)), Summary(np.full(30, 1.0), np.linspace(-1, 1, 30), 0.0), False, 2.5
+        )
         assert math.isfinite(evidence.value(np.array([0.0, 0.0, -30.0])))
         factor = evidence.factor(np.array([0.0, 0.0, -100.0]))
-        assert np.square(factor.lower[0, 0]) - 2.0 <= 8 * 30 * np.finfo(float).eps * 2.0 * (1 + 1e-9)
+        assert np.square(factor.lower[0, 0]) - 2.0 <= 8 * 30 * np.finfo(float).eps * 2.0 * (
+            1 + 1e-9
+        )
 
     def test_a_matrix_that_is_not_positive_has_no_likelihood(self, monkeypatch):
         monkeypatch.setitem(likelihood.PROFILES, 2.5, lambda squares: (2.0 + squares, squares))
@@ -152,7 +169,11 @@ class TestFit:
         rewards = 5.0 + 2.0 * np.linalg.cholesky(covariance) @ rng.normal(size=220)
         fit = fit_of(points, np.arange(220), rewards, prior=WIDE, nu=nu, evaluations=60)
         errors = np.sqrt(np.diag(np.linalg.inv(dense_information(points, truth, 1.0, noise, nu))))
-        found = [*fit.lengthscales, (fit.signal_standard.spread / 2) ** 2, (fit.noise_scale / 2) ** 2]
+        found = [
+            *fit.lengthscales,
+            (fit.signal_standard.spread / 2) ** 2,
+            (fit.noise_scale / 2) ** 2,
+        ]
         assert fit.ok
         assert errors[[0, 1, 3]].max() < 0.25, "the test could not fail"
         assert (np.abs(np.log(found) - np.log([*truth, 1.0, noise])) <= 4 * errors).all()
@@ -169,13 +190,20 @@ class TestFit:
 
     def test_one_point_played_again_and_again_gives_its_noise(self):
         rewards = np.random.default_rng(5).normal(2.0, 0.3, 500)
-        fit = calibrate([[0.4, 0.4]], [500], [rewards.sum()], [(rewards**2).sum()], prior=replace(WIDE, noise_sd=50.0))
+        fit = calibrate(
+            [[0.4, 0.4]],
+            [500],
+            [rewards.sum()],
+            [(rewards**2).sum()],
+            prior=replace(WIDE, noise_sd=50.0),
+        )
         assert fit.ok
         assert fit.noise_scale == pytest.approx(rewards.std(ddof=1), rel=1e-3)
         assert fit.lengthscales == pytest.approx(np.exp(WIDE.mode(2, 2)[:2]))
 
     @pytest.mark.parametrize(
-        ("scale", "shift"), [(1.0, 12.5), (-1.0, 0.0), (3.7e5, -1e5), (2.0**-400, 0.0), (1e-9, 1e-8)]
+        ("scale", "shift"),
+        [(1.0, 12.5), (-1.0, 0.0), (3.7e5, -1e5), (2.0**-400, 0.0), (1e-9, 1e-8)],
     )
     def test_scaling_and_shifting_rewards_changes_the_standard_only(self, scale, shift):
         points, which, rewards = some_data(m=12, repeats=6)
@@ -190,10 +218,15 @@ class TestFit:
     def test_the_order_of_the_points_does_not_matter(self, seed):
         points, which, rewards = some_data(m=15, repeats=9, seed=seed)
         columns, order = collapse(which, rewards), np.random.default_rng(seed).permutation(15)
-        one, other = calibrate(points, *columns), calibrate(points[order], *(column[order] for column in columns))
+        one, other = (
+            calibrate(points, *columns),
+            calibrate(points[order], *(column[order] for column in columns)),
+        )
         scales = ("signal_variance", "noise_variance", "mean", "evidence")
         assert other.lengthscales == pytest.approx(one.lengthscales, rel=1e-6)
-        assert [getattr(other, name) for name in scales] == pytest.approx([getattr(one, name) for name in scales], 1e-6)
+        assert [getattr(other, name) for name in scales] == pytest.approx(
+            [getattr(one, name) for name in scales], 1e-6
+        )
 
     def test_the_same_point_in_two_rows_is_the_same_point_in_one(self):
         """Each point twice, so that the constants which standardise are the same."""
@@ -230,14 +263,20 @@ class TestFit:
         """Many equal repeats ask for noise zero, equal points for no length at all."""
         points, _, means = some_data(m=30, repeats=0)
         fit = calibrate(
-            points, [1000] * 30, 1000 * means, 1000 * means**2, prior=replace(PRIOR, length_sd=0.01, noise=-2.0)
+            points,
+            [1000] * 30,
+            1000 * means,
+            1000 * means**2,
+            prior=replace(PRIOR, length_sd=0.01, noise=-2.0),
         )
         assert math.log(fit.noise_variance) == pytest.approx(-7.0, abs=1e-12)
         assert np.abs(np.log(fit.lengthscales) - PRIOR.mode(2, 2)[0]).max() <= 0.05 + 1e-12
 
     def test_a_prior_that_hardly_speaks_still_keeps_the_search_among_numbers(self):
         points, _, means = some_data(m=10, repeats=0)
-        fit = calibrate(points, [100] * 10, 100 * means, 100 * means**2, prior=replace(WIDE, noise_sd=1e6))
+        fit = calibrate(
+            points, [100] * 10, 100 * means, 100 * means**2, prior=replace(WIDE, noise_sd=1e6)
+        )
         assert fit.ok
         assert math.log(fit.noise_variance) == pytest.approx(WIDE.noise - 15.0, abs=1e-9)
 
@@ -301,9 +340,13 @@ class TestStandard:
         _, which, rewards = some_data()
         means = means_of(which, rewards)
         standard = Standard.of(*collapse(which, rewards))
-        assert (standard.centre, standard.spread) == pytest.approx((means.mean(), means.std()), rel=1e-12)
+        assert (standard.centre, standard.spread) == pytest.approx(
+            (means.mean(), means.std()), rel=1e-12
+        )
         assert means.mean() != pytest.approx(rewards.mean(), rel=1e-3)
-        np.testing.assert_allclose(standard.original(standard.standardise(rewards)), rewards, rtol=1e-12)
+        np.testing.assert_allclose(
+            standard.original(standard.standardise(rewards)), rewards, rtol=1e-12
+        )
 
     def test_a_point_played_again_and_again_counts_once(self):
         once = Standard.of([1, 1, 1], [1.0, 2.0, 6.0], [1.0, 4.0, 36.0])
@@ -313,11 +356,15 @@ class TestStandard:
     def test_at_one_point_it_is_the_mean_and_sd_of_the_rewards(self):
         rewards = np.random.default_rng(2).normal(4.0, 0.5, 30)
         standard = Standard.of([30], [rewards.sum()], [np.square(rewards).sum()])
-        assert (standard.centre, standard.spread) == pytest.approx((rewards.mean(), rewards.std()), rel=1e-9)
+        assert (standard.centre, standard.spread) == pytest.approx(
+            (rewards.mean(), rewards.std()), rel=1e-9
+        )
 
     @pytest.mark.parametrize("value", [0.0, 0.1, -7.0, 1e150, 1e-300])
     def test_equal_rewards_have_spread_one(self, value):
-        assert Standard.of([3, 1], [3 * value, value], [3 * value * value, value * value]) == Standard(value, 1.0)
+        assert Standard.of(
+            [3, 1], [3 * value, value], [3 * value * value, value * value]
+        ) == Standard(value, 1.0)
 
     def test_equal_rewards_of_the_least_size_have_spread_one(self):
         standard = Standard.of([3, 1], [1.5e-323, 5e-324], [0.0, 0.0])
@@ -328,7 +375,9 @@ class TestStandard:
         standard = Standard.of([1, 1, 1], rewards, rewards**2)
         assert standard.spread == pytest.approx(1e-300 * np.std([1, 2, 4]), rel=1e-12)
 
-    @pytest.mark.parametrize(("centre", "spread"), [(math.nan, 1), (0, 0), (0, -1), (0, math.inf), ("a", 1), (None, 1)])
+    @pytest.mark.parametrize(
+        ("centre", "spread"), [(math.nan, 1), (0, 0), (0, -1), (0, math.inf), ("a", 1), (None, 1)]
+    )
     def test_bad_constants_are_refused(self, centre, spread):
         with pytest.raises(ValueError, match="Standard needs"):
             Standard(centre, spread)
@@ -378,9 +427,13 @@ class TestUnits:
             own.update(arm, fit.standard.standardise(reward) - fit.mean)
             unit.update(arm, fit.signal_standard.standardise(reward))
         np.testing.assert_allclose(
-            fit.signal_standard.original(unit.mean), fit.standard.original(own.mean + fit.mean), rtol=1e-9
+            fit.signal_standard.original(unit.mean),
+            fit.standard.original(own.mean + fit.mean),
+            rtol=1e-9,
         )
-        np.testing.assert_allclose(fit.signal_standard.spread * unit.sd, fit.standard.spread * own.sd, rtol=1e-7)
+        np.testing.assert_allclose(
+            fit.signal_standard.spread * unit.sd, fit.standard.spread * own.sd, rtol=1e-7
+        )
 
     def test_noise_and_ridges_are_one_number_in_different_units(self):
         assert GIVEN.noise_scale == 1.0
@@ -396,7 +449,9 @@ class TestUnits:
         points, which, rewards = some_data(m=10)
         counts, sums, _ = collapse(which, rewards)
         fit = fit_of(points, which, rewards)
-        fit = replace(fit, signal_variance=fit.signal_variance / 50, noise_variance=fit.noise_variance / 50)
+        fit = replace(
+            fit, signal_variance=fit.signal_variance / 50, noise_variance=fit.noise_variance / 50
+        )
         x, u = points[which], fit.signal_standard.standardise(rewards)
         k = fit.kernel(x, x)
         alpha = np.linalg.solve(k + fit.signal_ridge * np.eye(len(x)), u)
@@ -407,7 +462,9 @@ class TestUnits:
 
     def test_the_norm_is_no_less_than_a_mean_reward_beyond_its_error_nor_than_one(self):
         noisy = replace(GIVEN, noise_variance=4.0)
-        assert noisy.norm_bound([[0.5, 0.5]], [4], [4 * (11.0 + 4.0 * 9)], safety=1.0) == pytest.approx(8.0)
+        assert noisy.norm_bound(
+            [[0.5, 0.5]], [4], [4 * (11.0 + 4.0 * 9)], safety=1.0
+        ) == pytest.approx(8.0)
         assert GIVEN.norm_bound([[0.5, 0.5]], [4], [44.0], safety=1.0) == 1.0
 
     def test_a_sentence_says_it_in_the_units_of_the_rewards(self):
@@ -415,20 +472,30 @@ class TestUnits:
         scales = "Lengthscales 0.3, 0.6 (of the unit cube), signal sd 4 about 11, noise sd 1; "
         assert fitted.sentence() == scales + "fitted to 3 rewards at 2 points."
         failed = replace(fitted, ok=False, message="a reason")
-        assert failed.sentence() == fitted.sentence()[:-1] + ", but the refit after these failed: a reason."
-        assert GIVEN.sentence() == scales + "not fitted to the 3 rewards given: not fitted: the prior's mode."
+        assert (
+            failed.sentence()
+            == fitted.sentence()[:-1] + ", but the refit after these failed: a reason."
+        )
+        assert (
+            GIVEN.sentence()
+            == scales + "not fitted to the 3 rewards given: not fitted: the prior's mode."
+        )
 
 
 class TestBadDays:
     @pytest.mark.parametrize("start", [None, GIVEN])
-    @pytest.mark.parametrize("rewards", [[0.7], [2.0, 2.0, 2.0], [0.0] * 5, [1e150] * 2, [5e-324] * 3])
+    @pytest.mark.parametrize(
+        "rewards", [[0.7], [2.0, 2.0, 2.0], [0.0] * 5, [1e150] * 2, [5e-324] * 3]
+    )
     def test_rewards_that_are_all_equal_keep_the_last_fit_or_the_mode(self, start, rewards):
         n = len(rewards)
         points = np.random.default_rng(0).random((n, 2))
         fit = calibrate(points, np.ones(n, int), rewards, np.square(rewards), start=start)
         assert not fit.ok
         assert fit.message.startswith("the rewards are all equal, so the ")
-        assert fit.lengthscales == (GIVEN.lengthscales if start else pytest.approx(np.exp(Prior().mode(2, 2)[:2])))
+        assert fit.lengthscales == (
+            GIVEN.lengthscales if start else pytest.approx(np.exp(Prior().mode(2, 2)[:2]))
+        )
 
     def test_a_fit_without_any_likelihood_keeps_the_last_one(self, monkeypatch):
         monkeypatch.setitem(likelihood.PROFILES, 2.5, lambda squares: (2.0 + squares, squares))
@@ -441,12 +508,18 @@ class TestBadDays:
     def test_values_that_are_not_numbers_do_not_get_out(self, monkeypatch):
         real = likelihood.matern52
         monkeypatch.setitem(
-            likelihood.PROFILES, 2.5, lambda squares: real(squares * np.where(squares.max() > 30, np.nan, 1.0))
+            likelihood.PROFILES,
+            2.5,
+            lambda squares: real(squares * np.where(squares.max() > 30, np.nan, 1.0)),
         )
         points, which, rewards = some_data(m=20)
         fit = fit_of(points, which, rewards)
         search = checked(points, *collapse(which, rewards), PRIOR, False, 2.5).search()
-        assert search.value(np.full(4, -2.0)) == search.value_and_gradient(np.full(4, -2.0))[0] == math.inf
+        assert (
+            search.value(np.full(4, -2.0))
+            == search.value_and_gradient(np.full(4, -2.0))[0]
+            == math.inf
+        )
         assert fit.ok
         assert math.isfinite(fit.evidence)
         assert all(math.isfinite(length) for length in fit.lengthscales)
@@ -454,7 +527,9 @@ class TestBadDays:
     def test_a_region_without_likelihood_is_avoided(self, monkeypatch):
         real = likelihood.matern52
         monkeypatch.setitem(
-            likelihood.PROFILES, 2.5, lambda squares: real(squares) if squares.max() > 8 else (squares + 2, squares)
+            likelihood.PROFILES,
+            2.5,
+            lambda squares: real(squares) if squares.max() > 8 else (squares + 2, squares),
         )
         points, which, rewards = some_data(m=20)
         fit = fit_of(points, which, rewards)
@@ -481,19 +556,32 @@ class TestBadDays:
             warnings.simplefilter("error")
             fit = fit_of(points, which, rewards, nu=nu, shared=shared)
             bound = fit.norm_bound(points, *collapse(which, rewards)[:2])
-        numbers = [*fit.lengthscales, fit.signal_variance, fit.noise_variance, fit.mean, fit.noise_scale, bound]
+        numbers = [
+            *fit.lengthscales,
+            fit.signal_variance,
+            fit.noise_variance,
+            fit.mean,
+            fit.noise_scale,
+            bound,
+        ]
         assert np.isfinite(numbers).all()
         assert fit.ok != (fit.evidence == -math.inf)
         assert fit.standard.spread > 0
         assert fit.sentence().endswith(".")
 
     @settings(max_examples=60)
-    @given(st.lists(st.floats(-3, 3), min_size=2, max_size=8), st.integers(1, 10**6), st.floats(0, 1e-6))
+    @given(
+        st.lists(st.floats(-3, 3), min_size=2, max_size=8),
+        st.integers(1, 10**6),
+        st.floats(0, 1e-6),
+    )
     def test_many_repeats_of_near_points_do_not_crash(self, rewards, count, gap):
         means, n = np.array(rewards), len(rewards)
         points = gap * np.arange(n, dtype=float)[:, None]
         fit = calibrate(points, [count] * n, count * means, count * (means**2 + 1e-8))
-        assert all(math.isfinite(value) for value in (*fit.lengthscales, fit.noise_variance, fit.mean))
+        assert all(
+            math.isfinite(value) for value in (*fit.lengthscales, fit.noise_variance, fit.mean)
+        )
 
 
 POINTS, COUNTS, SUMS, SQUARES = [[0.1], [0.9]], [1, 2], [1.0, 3.0], [1.0, 5.0]
@@ -504,13 +592,26 @@ class TestDoors:
     @pytest.mark.parametrize(
         ("name", "bad"),
         [
-            *[(name, bad) for name in FINE for bad in (None, "ab", [], [math.nan, 1.0], [[[1.0]]], 3.0, {"a": 1})],
+            *[
+                (name, bad)
+                for name in FINE
+                for bad in (None, "ab", [], [math.nan, 1.0], [[[1.0]]], 3.0, {"a": 1})
+            ],
             ("points", [[0.1], [math.inf]]),
             ("points", [[0.1], [1e7]]),
             ("points", [[0.1], [0.2], [0.3]]),
-            *[("counts", bad) for bad in ([0, 2], [1, -1], [1, 1.5], [1, math.inf], [1], [True, True], [[1, 2]])],
-            *[("sums", bad) for bad in ([1.0], [1.0, math.inf], [1.0, 1e200], ["1", "2"], [1.0, 9.0])],
-            *[("squares", bad) for bad in ([1.0], [1.0, math.inf], [1.0, -5.0], [0.5, 5.0], [1.0, 4.0])],
+            *[
+                ("counts", bad)
+                for bad in ([0, 2], [1, -1], [1, 1.5], [1, math.inf], [1], [True, True], [[1, 2]])
+            ],
+            *[
+                ("sums", bad)
+                for bad in ([1.0], [1.0, math.inf], [1.0, 1e200], ["1", "2"], [1.0, 9.0])
+            ],
+            *[
+                ("squares", bad)
+                for bad in ([1.0], [1.0, math.inf], [1.0, -5.0], [0.5, 5.0], [1.0, 4.0])
+            ],
             *[("prior", bad) for bad in (0, "x", {}, Prior)],
             *[("shared", bad) for bad in (1, None, "yes")],
             *[("nu", bad) for bad in (0.5, 2, math.nan, "2.5", None, (2.5,))],

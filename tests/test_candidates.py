@@ -61,10 +61,17 @@ def test_numbers_are_scaled_text_is_a_category_and_the_target_is_no_feature(tabl
     assert found.chosen == ("Cs", "solvent", "T (°C)")
     assert found.kinds == {"Cs": "number", "solvent": "category", "T (°C)": "number"}
     half = math.sqrt(0.5)
-    expected = [[0, half, 0, 0, 0], [1 / 3, 0, half, 0, 0.5], [2 / 3, half, 0, 0, 1], [1, 0, 0, half, 0]]
+    expected = [
+        [0, half, 0, 0, 0],
+        [1 / 3, 0, half, 0, 0.5],
+        [2 / 3, half, 0, 0, 1],
+        [1, 0, 0, half, 0],
+    ]
     np.testing.assert_array_equal(found.points, expected)
     assert found.x(1) == {"Cs": 0.5, "solvent": "DMSO", "T (°C)": 120.0}
-    assert found.notices == ("column 'y' holds 2 results; they count once they are told (tell --csv)",)
+    assert found.notices == (
+        "column 'y' holds 2 results; they count once they are told (tell --csv)",
+    )
     assert len(found) == 4
     assert found.costs is None
     assert found.allowed_rows.tolist() == [True] * 4
@@ -91,7 +98,17 @@ def test_a_table_of_repeated_measurements_keeps_its_rows_and_says_so(table):
     same(again(found), found)
 
 
-NAMES = ("Cs", "T (°C)", "Größe [µm]", "p, abs / bar", "__proto__", "a\nb", "=1+1", "name 'x'", "value €")
+NAMES = (
+    "Cs",
+    "T (°C)",
+    "Größe [µm]",
+    "p, abs / bar",
+    "__proto__",
+    "a\nb",
+    "=1+1",
+    "name 'x'",
+    "value €",
+)
 WORDS = st.text("abäöüß°µ€ ,;\"'=+-@\n", max_size=6).map(lambda text: "w" + text.rstrip())
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-1000, 1000).map(float)
 
@@ -103,7 +120,10 @@ def frames(draw) -> pd.DataFrame:
     names = draw(st.lists(st.sampled_from(NAMES), min_size=2, max_size=4, unique=True))
     kinds = [NUMBERS, *(draw(st.sampled_from([NUMBERS, WORDS])) for _ in names[1:])]
     return pd.DataFrame(
-        {name: draw(st.lists(kind, min_size=rows, max_size=rows)) for name, kind in zip(names, kinds, strict=True)}
+        {
+            name: draw(st.lists(kind, min_size=rows, max_size=rows))
+            for name, kind in zip(names, kinds, strict=True)
+        }
     )
 
 
@@ -126,8 +146,15 @@ class Dialect:
 
     def line(self, cells) -> str:
         text = io.StringIO(newline="")
-        writer = csv.writer(text, delimiter=self.delimiter, quoting=self.quoting, lineterminator="\r\n")
-        writer.writerow([cell if isinstance(cell, str) else repr(cell).replace(".", self.decimal) for cell in cells])
+        writer = csv.writer(
+            text, delimiter=self.delimiter, quoting=self.quoting, lineterminator="\r\n"
+        )
+        writer.writerow(
+            [
+                cell if isinstance(cell, str) else repr(cell).replace(".", self.decimal)
+                for cell in cells
+            ]
+        )
         return text.getvalue().removesuffix("\r\n") + self.end
 
 
@@ -189,7 +216,14 @@ def test_canonical_text_is_read_as_the_same_number(value):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(1.0, "1"), (-0.0, "0"), (0.1, "0.1"), (1e300, "1e+300"), (-3.2, "-3.2"), (1e15, "1000000000000000.0")],
+    [
+        (1.0, "1"),
+        (-0.0, "0"),
+        (0.1, "0.1"),
+        (1e300, "1e+300"),
+        (-3.2, "-3.2"),
+        (1e15, "1000000000000000.0"),
+    ],
 )
 def test_whole_numbers_have_no_point_and_minus_zero_is_zero(value, text):
     assert canonical(value) == text
@@ -219,7 +253,10 @@ def test_scaling_neither_overflows_nor_loses_small_numbers(column):
     [
         ("T, oben;Lack\n1,5;rot\n2,5;blau\n3,5;rot\n", ("T, oben", "Lack")),
         ("T, oben;Lack;\n1,5;rot;\n2,5;blau;\n3,5;rot;\n", ("T, oben", "Lack")),
-        ("T, oben;Lack;Ton\n1,5;rot;hell\n2,5;blau;hell\n3,5;rot;matt\n", ("T, oben", "Lack", "Ton")),
+        (
+            "T, oben;Lack;Ton\n1,5;rot;hell\n2,5;blau;hell\n3,5;rot;matt\n",
+            ("T, oben", "Lack", "Ton"),
+        ),
         ("a, b;c, d\n1,5;2,5\n2,5;3,5\n", ("a, b", "c, d")),
         ("a,\tb\n1,\t2\n3,\t4\n", ("a", "b")),
         ("a;x\tb\n1,5\t2\n3,5\t4\n", ("a;x", "b")),
@@ -237,7 +274,10 @@ def test_a_header_over_two_lines_is_one_name(table):
 
 
 def test_windows_1252_is_read_where_utf_8_fails(table):
-    assert read_candidates(table("Preis (€),b\n1,2\n2,3\n".encode("cp1252"))).chosen == ("Preis (€)", "b")
+    assert read_candidates(table("Preis (€),b\n1,2\n2,3\n".encode("cp1252"))).chosen == (
+        "Preis (€)",
+        "b",
+    )
 
 
 def test_a_first_line_of_numbers_is_noticed(table):
@@ -252,7 +292,9 @@ def test_a_very_long_cell_of_digits_takes_no_time(table):
 
 
 def test_blanks_before_quotes_do_not_split_a_cell(table):
-    found = read_candidates(table('a, "solvent, dry"\n1, "DMF, dry"\n2, "DMF, dry"\n3, "DMF, wet"\n'))
+    found = read_candidates(
+        table('a, "solvent, dry"\n1, "DMF, dry"\n2, "DMF, dry"\n3, "DMF, wet"\n')
+    )
     assert found.x(0) == {"a": 1.0, "solvent, dry": "DMF, dry"}
 
 
@@ -295,10 +337,19 @@ def test_commas_that_may_separate_thousands_are_noticed(table):
         ("a,b\n1,\x002\n", "films.csv needs text, got a NUL character in line 2"),
         ("a,b\r1,2\r3,\x004\r", "films.csv needs text, got a NUL character in line 3"),
         ("a,b\n1,2\n".encode("utf-16-le"), "films.csv needs text, got a NUL character in line 1"),
-        (codecs.BOM_UTF8 + b"a,b\n1,\xff\n", "films.csv needs text in the encoding that its byte-order mark names"),
-        (codecs.BOM_UTF16_LE + b"a\0,\0b", "films.csv needs text in the encoding that its byte-order mark names"),
+        (
+            codecs.BOM_UTF8 + b"a,b\n1,\xff\n",
+            "films.csv needs text in the encoding that its byte-order mark names",
+        ),
+        (
+            codecs.BOM_UTF16_LE + b"a\0,\0b",
+            "films.csv needs text in the encoding that its byte-order mark names",
+        ),
         ('a,b\n1,"2\n', "films.csv needs well-formed cells, got .* in line 2"),
-        (b"PK\x03\x04 and more", "films.csv needs to be text, got a workbook; save the sheet as CSV"),
+        (
+            b"PK\x03\x04 and more",
+            "films.csv needs to be text, got a workbook; save the sheet as CSV",
+        ),
         ("a," * 20000 + "b\n" + "1," * 20000 + "2\n", "films.csv needs at most 16384 columns"),
         ("y\n1\n", "films.csv needs at least one column that describes a candidate, got"),
         ("id,y\n1,2\n", "films.csv needs at least one column that describes a candidate, got"),
@@ -329,7 +380,8 @@ def test_files_and_tables_that_are_too_large_are_refused_before_they_are_read(ta
 def test_a_million_names_without_features_are_refused_before_memory_is_taken(monkeypatch):
     monkeypatch.setattr(module, "one_hot", lambda cells: pytest.fail("allocated"))
     with pytest.raises(
-        ValueError, match="candidates needs at most 134217728 coordinates in memory, got '20000 rows of 20000'"
+        ValueError,
+        match="candidates needs at most 134217728 coordinates in memory, got '20000 rows of 20000'",
     ):
         read_candidates(pd.DataFrame({"name": [f"w{i}" for i in range(20000)]}))
 
@@ -374,7 +426,10 @@ def test_a_name_that_may_mean_two_columns_is_refused():
         ({"columns": []}, "at least one column that describes a candidate"),
         ({"columns": "Cs"}, "a sequence of column names, got 'Cs'"),
         ({"columns": ["Cs", "cs"]}, "distinct columns"),
-        ({"columns": ["Cs"], "target": "Cs"}, "a target that is not chosen as a column besides, got 'Cs'"),
+        (
+            {"columns": ["Cs"], "target": "Cs"},
+            "a target that is not chosen as a column besides, got 'Cs'",
+        ),
         ({"cost": "z"}, "a column for cost among"),
         ({"allowed": "z"}, "a column for allowed among"),
     ],
@@ -398,7 +453,10 @@ def test_row_numbers_are_no_feature_unless_they_are_asked_for(table, name):
     found = read_candidates(table(content))
     assert found.chosen == ("a",)
     assert "only names the rows and is left out" in found.notices[0]
-    assert read_candidates(table(content), columns=[name or "Unnamed: 0", "a"]).chosen == (name or "Unnamed: 0", "a")
+    assert read_candidates(table(content), columns=[name or "Unnamed: 0", "a"]).chosen == (
+        name or "Unnamed: 0",
+        "a",
+    )
 
 
 def test_text_that_is_never_the_same_twice_is_a_label(table):
@@ -408,7 +466,9 @@ def test_text_that_is_never_the_same_twice_is_a_label(table):
         "column 'film' only names the rows",
         "column 'note' only names the rows",
     ]
-    assert read_candidates(table("film,a\nu,0\nv,1\n"), columns=["film"]).kinds == {"film": "category"}
+    assert read_candidates(table("film,a\nu,0\nv,1\n"), columns=["film"]).kinds == {
+        "film": "category"
+    }
 
 
 def test_a_table_of_nothing_but_names_has_its_names_as_candidates(table):
@@ -433,14 +493,30 @@ def test_blanks_and_signs_do_not_make_a_number_text(table, cell):
 
 @pytest.mark.parametrize(
     "cell",
-    ["1_000", "١٢", "0x10", "inf", "-Infinity", "1 000", "1.000.000", "1,5", "1'000", "<0.1", "5 %", "1e999", "0b1"],
+    [
+        "1_000",
+        "١٢",
+        "0x10",
+        "inf",
+        "-Infinity",
+        "1 000",
+        "1.000.000",
+        "1,5",
+        "1'000",
+        "<0.1",
+        "5 %",
+        "1e999",
+        "0b1",
+    ],
 )
 @pytest.mark.parametrize("all_alike", [True, False])
 def test_what_was_meant_as_a_number_is_refused_by_line_and_column(table, cell, all_alike):
     others = [f'"{cell}"'] * 3 if all_alike else ["1", "2.5", "3"]
     content = "a,b\n" + "".join(f"{other},1\n" for other in others) + f'"{cell}",2\n'
     line = 2 if all_alike else 5
-    with pytest.raises(ValueError, match=rf"films\.csv needs a number .* in line {line}, column 'a', got") as caught:
+    with pytest.raises(
+        ValueError, match=rf"films\.csv needs a number .* in line {line}, column 'a', got"
+    ) as caught:
         read_candidates(table(content))
     assert repr(cell) in str(caught.value)
 
@@ -450,7 +526,8 @@ def test_what_was_meant_as_a_number_is_refused_by_line_and_column(table, cell, a
 def test_a_gap_is_refused_by_line_and_column_and_with_a_way_on(table, cell, others):
     content = f"a,b\n{others[0]},1\n{others[1]},2\n{cell},3\n"
     with pytest.raises(
-        ValueError, match=r"needs a value in line 4, column 'a', got a missing one .*; correct it, leave"
+        ValueError,
+        match=r"needs a value in line 4, column 'a', got a missing one .*; correct it, leave",
     ):
         read_candidates(table(content), columns=["a", "b"])
 
@@ -462,7 +539,9 @@ def test_sodium_and_none_are_words(table):
 
 def test_words_in_composed_and_decomposed_form_are_one_value(table):
     word = "grün"
-    found = read_candidates(table(f"a,b\n{word},1\n{unicodedata.normalize('NFD', word)},2\nrot,3\n"))
+    found = read_candidates(
+        table(f"a,b\n{word},1\n{unicodedata.normalize('NFD', word)},2\nrot,3\n")
+    )
     assert found.points.shape == (3, 3)
     assert found.row_of({"a": unicodedata.normalize("NFD", word), "b": 2}) == 1
 
@@ -475,7 +554,10 @@ def test_a_few_strings_in_a_column_of_numbers_are_refused(table):
 def test_numbers_in_a_column_of_text_are_noticed(table):
     found = read_candidates(table("a,b\nred,1\nblue,2\n7,3\nred,4\n"))
     assert found.kinds["a"] == "category"
-    assert "column 'a' is read as text, since only 1 of its 3 different values are numbers" in found.notices
+    assert (
+        "column 'a' is read as text, since only 1 of its 3 different values are numbers"
+        in found.notices
+    )
 
 
 def test_numbers_with_units_are_text_with_a_notice(table):
@@ -485,14 +567,19 @@ def test_numbers_with_units_are_text_with_a_notice(table):
 
 def test_very_many_words_are_noticed():
     frame = pd.DataFrame({"a": [f"w{i % 60}" for i in range(90)], "b": range(90)})
-    assert any("column 'a' is text of 60 different values" in notice for notice in read_candidates(frame).notices)
+    assert any(
+        "column 'a' is text of 60 different values" in notice
+        for notice in read_candidates(frame).notices
+    )
 
 
 def test_constant_columns_make_no_difference_and_are_noticed(table):
     found = read_candidates(table("a,b,c\n1,7,red\n2,7,red\n"))
     assert found.chosen == ("a", "b", "c")
     np.testing.assert_array_equal(found.points, [[0], [1]])
-    assert found.notices[:2] == tuple(f"column {name!r} is constant and makes no difference" for name in "bc")
+    assert found.notices[:2] == tuple(
+        f"column {name!r} is constant and makes no difference" for name in "bc"
+    )
 
 
 @pytest.mark.parametrize("content", ["a,b\n1,red\n", "a,b\n1,red\n1,red\n"])
@@ -520,7 +607,9 @@ def test_a_cost_that_is_not_positive_is_refused_by_line_and_column(table, cell):
 
 def test_allowed_rows_are_marked_by_a_few_words(table):
     words = ["yes", "NO", "True", "false", "1", "0", "x", "", "Ja", "nein", "1.0", "X", "y", "n"]
-    found = read_candidates(table("a,ok\n" + "".join(f"{i},{word}\n" for i, word in enumerate(words))), allowed="ok")
+    found = read_candidates(
+        table("a,ok\n" + "".join(f"{i},{word}\n" for i, word in enumerate(words))), allowed="ok"
+    )
     assert found.allowed_rows.tolist() == [
         word.casefold() in ("yes", "true", "1", "x", "ja", "1.0", "y") for word in words
     ]
@@ -530,12 +619,16 @@ def test_allowed_rows_are_marked_by_a_few_words(table):
 
 @pytest.mark.parametrize("cell", ["maybe", "2", "-", "NA"])
 def test_a_word_that_is_neither_yes_nor_no_is_refused_by_line_and_column(table, cell):
-    with pytest.raises(ValueError, match=f"films.csv needs yes or no in line 3, column 'ok', got '{cell}'"):
+    with pytest.raises(
+        ValueError, match=f"films.csv needs yes or no in line 3, column 'ok', got '{cell}'"
+    ):
         read_candidates(table(f"a,ok\n1,yes\n2,{cell}\n"), allowed="ok")
 
 
 def test_at_least_one_row_is_allowed(table):
-    with pytest.raises(ValueError, match="needs at least one allowed row in column 'ok', got 'none'"):
+    with pytest.raises(
+        ValueError, match="needs at least one allowed row in column 'ok', got 'none'"
+    ):
         read_candidates(table("a,ok\n1,no\n2,\n"), allowed="ok")
 
 
@@ -557,7 +650,9 @@ def test_every_kind_of_column_of_a_dataframe_is_read():
     })  # fmt: skip
     found = read_candidates(frame, columns=[str(name) for name in frame.columns])
     kinds = dict.fromkeys(["int", "float", "nullable", "decimal", "text", "7"], "number")
-    assert found.kinds == kinds | dict.fromkeys(["bool", "category", "string", "object"], "category")
+    assert found.kinds == kinds | dict.fromkeys(
+        ["bool", "category", "string", "object"], "category"
+    )
     assert found.x(2) == {
         "int": 2.0, "float": float(np.float32(0.3)), "nullable": 3.0, "bool": "True", "category": "b",
         "string": "u", "object": "q", "decimal": 100.0, "text": 3.0, "7": 3.0,
@@ -577,7 +672,9 @@ def test_every_kind_of_column_of_a_dataframe_is_read():
     ],
 )
 def test_a_gap_in_a_dataframe_is_refused_by_row_and_column(column):
-    with pytest.raises(ValueError, match="the DataFrame needs a value in row 1, column 'a', got a missing one"):
+    with pytest.raises(
+        ValueError, match="the DataFrame needs a value in row 1, column 'a', got a missing one"
+    ):
         read_candidates(pd.DataFrame({"a": column}), columns=["a"])
 
 
@@ -602,7 +699,9 @@ def test_a_named_index_is_a_label_and_row_numbers_are_not_a_column():
     assert read_candidates(frame.reset_index(drop=True)).columns == ("a",)
     assert read_candidates(frame.rename_axis(index=None)).columns == ("a",)
     assert read_candidates(frame.set_index("a", drop=False)).columns == ("a",)
-    assert read_candidates(frame[frame.a > 1].reset_index(drop=True).rename_axis("n")).columns == ("a",)
+    assert read_candidates(frame[frame.a > 1].reset_index(drop=True).rename_axis("n")).columns == (
+        "a",
+    )
 
 
 @pytest.mark.parametrize(
@@ -647,9 +746,21 @@ def test_a_candidate_is_found_by_numbers_or_by_their_text(table):
     [
         ({"Cs": 0.3, "solvent": "DMF", "T": 100}, Refusal, "no candidate has"),
         ({"Cs": 0.25, "solvent": "DMF"}, ValueError, "a candidate needs values of"),
-        ({"Cs": 0.25, "solvent": "DMF", "T": 1, "p": 1}, ValueError, "a candidate needs a column among .*, got 'p'"),
-        ({"Cs": "0,25", "solvent": "DMF", "T": 1}, ValueError, "a candidate needs a number for 'Cs', got '0,25'"),
-        ({"Cs": True, "solvent": "DMF", "T": 1}, ValueError, "a candidate needs a number for 'Cs', got True"),
+        (
+            {"Cs": 0.25, "solvent": "DMF", "T": 1, "p": 1},
+            ValueError,
+            "a candidate needs a column among .*, got 'p'",
+        ),
+        (
+            {"Cs": "0,25", "solvent": "DMF", "T": 1},
+            ValueError,
+            "a candidate needs a number for 'Cs', got '0,25'",
+        ),
+        (
+            {"Cs": True, "solvent": "DMF", "T": 1},
+            ValueError,
+            "a candidate needs a number for 'Cs', got True",
+        ),
     ],
 )
 def test_a_candidate_that_is_not_there_is_refused(table, x, kind, complaint):
@@ -721,7 +832,12 @@ def test_what_two_rows_share_or_one_lacks_is_no_label(table, cells, columns):
 def test_numbers_without_a_name_and_columns_with_another_task_are_no_labels(table):
     assert read_candidates(table(",a\n0,5\n1,7\n")).labels == ()
     assert read_candidates(table(",a\nu,5\nv,7\n")).labels == ("Unnamed: 0",)
-    assert read_candidates(table("id,no,y,a\n1,1,u,5\n2,0,v,7\n"), target="y", cost="id", allowed="no").labels == ()
+    assert (
+        read_candidates(
+            table("id,no,y,a\n1,1,u,5\n2,0,v,7\n"), target="y", cost="id", allowed="no"
+        ).labels
+        == ()
+    )
     for name in ("row", "Trial", "key", "value", "failed"):
         assert read_candidates(table(f"{name},a\nu,5\nv,7\n")).labels == ()
     assert read_candidates(np.eye(3)).labels == ()
@@ -764,9 +880,13 @@ def test_the_label_of_a_row_that_is_not_there_is_refused(table, row):
     ],
 )
 @pytest.mark.parametrize("cells", [["1", "2", "3"], ["", "", ""]])
-def test_a_target_that_is_a_part_of_a_header_or_the_other_way_round_is_refused(table, target, header, cells):
+def test_a_target_that_is_a_part_of_a_header_or_the_other_way_round_is_refused(
+    table, target, header, cells
+):
     content = f"Cs,{header}\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))
-    with pytest.raises(ValueError, match=r"films.csv needs a column .* name the target in full, or name the") as caught:
+    with pytest.raises(
+        ValueError, match=r"films.csv needs a column .* name the target in full, or name the"
+    ) as caught:
         read_candidates(table(content), target=target)
     assert f"got {header!r}; " in str(caught.value)
     assert read_candidates(table(content), target=target, columns=["Cs"]).notices == ()
@@ -774,7 +894,8 @@ def test_a_target_that_is_a_part_of_a_header_or_the_other_way_round_is_refused(t
 
 
 @pytest.mark.parametrize(
-    ("target", "header"), [("stability", "T"), ("y", "density"), ("lifetime", "time"), ("pH", "phase")]
+    ("target", "header"),
+    [("stability", "T"), ("y", "density"), ("lifetime", "time"), ("pH", "phase")],
 )
 def test_a_table_without_results_is_noticed(table, target, header):
     content = f"Cs,{header}\n0,1\n1,2\n"

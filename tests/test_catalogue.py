@@ -24,7 +24,13 @@ from kernelbandits.catalogue import (
     to_plain,
 )
 from kernelbandits.catalogue.plain import fingerprint
-from kernelbandits.problems import GaussianNoise, ParetoNoise, RademacherNoise, StudentNoise, UniformNoise
+from kernelbandits.problems import (
+    GaussianNoise,
+    ParetoNoise,
+    RademacherNoise,
+    StudentNoise,
+    UniformNoise,
+)
 
 # ---------------------------------------------------------------- names
 
@@ -32,7 +38,11 @@ from kernelbandits.problems import GaussianNoise, ParetoNoise, RademacherNoise, 
 def test_every_policy_of_the_package_has_a_name_in_the_catalogue():
     """But Auto, which takes no kernel and so is no `kb.policy(name, domain, kernel)`."""
     base = (policies.Policy, policies.IndexPolicy, policies.Maximiser, policies.Auto)
-    rules = {item for item in vars(policies).values() if isinstance(item, type) and issubclass(item, base[0])}
+    rules = {
+        item
+        for item in vars(policies).values()
+        if isinstance(item, type) and issubclass(item, base[0])
+    }
     assert rules - set(base) == {entry.constructor for entry in POLICIES.values()}
 
 
@@ -71,34 +81,60 @@ def test_shared_settings_are_those_a_policy_takes_and_no_others():
 
 
 def test_the_papers_delta_is_not_overruled_by_a_shared_one():
-    for name in ("generic-gp", "simple-ucb", "simple-bernoulli", "simple-gaussian", "simple-categorical"):
+    for name in (
+        "generic-gp",
+        "simple-ucb",
+        "simple-bernoulli",
+        "simple-gaussian",
+        "simple-categorical",
+    ):
         assert "delta" not in shared_settings(policy_entry(name), {"delta": 0.1})
 
 
 def test_a_policy_by_name_is_the_policy_by_constructor():
-    by_name = kb.policy("simple-bernoulli", np.eye(3), kb.Linear(), p=0.25, noise_scale=1.0, norm_bound=2.0)
+    by_name = kb.policy(
+        "simple-bernoulli", np.eye(3), kb.Linear(), p=0.25, noise_scale=1.0, norm_bound=2.0
+    )
     by_class = kb.SimpleBernoulli(np.eye(3), kb.Linear(), p=0.25, noise_scale=1.0, norm_bound=2.0)
     assert type(by_name) is type(by_class)
     assert by_name.settings == by_class.settings
-    generic = kb.policy("generic-gp", np.eye(3), kb.Linear(), kb.Gaussian(), noise_scale=1.0, norm_bound=2.0)
-    named = kb.policy("generic-gp", np.eye(3), kb.Linear(), exploration=kb.Gaussian(), noise_scale=1.0, norm_bound=2.0)
+    generic = kb.policy(
+        "generic-gp", np.eye(3), kb.Linear(), kb.Gaussian(), noise_scale=1.0, norm_bound=2.0
+    )
+    named = kb.policy(
+        "generic-gp",
+        np.eye(3),
+        kb.Linear(),
+        exploration=kb.Gaussian(),
+        noise_scale=1.0,
+        norm_bound=2.0,
+    )
     assert generic.settings == named.settings
 
 
 @pytest.mark.parametrize("name", ["ucb", "", "Simple-UCB", "simple_ucb"])
 def test_an_unknown_policy_is_refused_with_the_known_ones(name):
-    with pytest.raises(ValueError, match=f"policy needs one of generic-gp, simple-ucb, .*got '{name}'"):
+    with pytest.raises(
+        ValueError, match=f"policy needs one of generic-gp, simple-ucb, .*got '{name}'"
+    ):
         kb.policy(name, np.eye(2), kb.Linear())
 
 
-@pytest.mark.parametrize(("name", "setting"), [("simple-ucb", "p"), ("greedy", "delta"), ("simple-ucb", "exploration")])
+@pytest.mark.parametrize(
+    ("name", "setting"), [("simple-ucb", "p"), ("greedy", "delta"), ("simple-ucb", "exploration")]
+)
 def test_a_setting_a_policy_does_not_take_is_refused_with_those_it_takes(name, setting):
     with pytest.raises(ValueError, match=f"{name} needs settings among .*got '{setting}'"):
         kb.policy(name, np.eye(2), kb.Linear(), noise_scale=1.0, norm_bound=1.0, **{setting: 0.5})
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in PROBLEMS if name not in ("rkhs", "gp", "perovskite", "csv", "lower-bound", "drifting")]
+    "name",
+    [
+        name
+        for name in PROBLEMS
+        if name not in ("rkhs", "gp", "perovskite", "csv", "lower-bound", "drifting")
+    ],
 )
 def test_a_problem_by_name_has_that_name_and_an_instance(name):
     problem = kb.problem(name, candidates=7)
@@ -170,7 +206,9 @@ def test_a_fingerprint_depends_on_content_and_not_on_order():
     assert to_plain(np.arange(3)) != to_plain(np.arange(3) + 1)
 
 
-@pytest.mark.parametrize("plain", [{"kind": "os.system"}, {"kind": "object", "repr": "f"}, {"lengthscale": 1.0}])
+@pytest.mark.parametrize(
+    "plain", [{"kind": "os.system"}, {"kind": "object", "repr": "f"}, {"lengthscale": 1.0}]
+)
 def test_only_kinds_of_the_catalogue_can_be_rebuilt(plain):
     with pytest.raises(ValueError, match="needs a kind among RBF"):
         from_plain(plain)
@@ -204,7 +242,8 @@ def test_a_spelled_kernel_is_the_kernel(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "rb", "rbf:-1", "rbf:a", "rbf:1,2,3", "rbf:width=2", "0.5", "2*3", "rbf+0.5", "-1*rbf"]
+    "text",
+    ["", "rb", "rbf:-1", "rbf:a", "rbf:1,2,3", "rbf:width=2", "0.5", "2*3", "rbf+0.5", "-1*rbf"],
 )
 def test_a_misspelled_kernel_is_refused(text):
     with pytest.raises(ValueError, match="needs"):
@@ -230,7 +269,9 @@ def test_a_spelled_law_is_the_law(text):
     assert spelled_law(text) == SPELLED_LAWS[text]
 
 
-@pytest.mark.parametrize("text", ["", "bernouli:0.5", "bernoulli", "bernoulli:2", "bernoulli:nan", "gaussian:1,2,3"])
+@pytest.mark.parametrize(
+    "text", ["", "bernouli:0.5", "bernoulli", "bernoulli:2", "bernoulli:nan", "gaussian:1,2,3"]
+)
 def test_a_misspelled_law_is_refused(text):
     with pytest.raises(ValueError, match="needs"):
         spelled_law(text)
@@ -240,7 +281,10 @@ def test_a_spelled_policy_is_its_name_and_settings():
     assert spelled_policy("simple-ucb") == ("simple-ucb", {})
     assert spelled_policy("simple-bernoulli:p=0.25") == ("simple-bernoulli", {"p": 0.25})
     name, settings = spelled_policy("generic-gp:exploration=gaussian(0.5,1),noise-scale=2")
-    assert (name, settings) == ("generic-gp", {"exploration": kb.Gaussian(0.5, 1), "noise_scale": 2})
+    assert (name, settings) == (
+        "generic-gp",
+        {"exploration": kb.Gaussian(0.5, 1), "noise_scale": 2},
+    )
     for bad in ("ucb", "simple-ucb:3"):
         with pytest.raises(ValueError, match="need"):
             spelled_policy(bad)

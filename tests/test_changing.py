@@ -75,7 +75,10 @@ def test_at_before_any_reward_is_the_prior():
 
 def test_at_rate_0_nothing_differs_from_a_world_at_rest():
     pulls, rewards = history(5, 2300)
-    still, drifting = kb.ArmPosterior(KERNEL, POINTS, 0.2), DriftingPosterior(KERNEL, POINTS, 0.2, 0.0)
+    still, drifting = (
+        kb.ArmPosterior(KERNEL, POINTS, 0.2),
+        DriftingPosterior(KERNEL, POINTS, 0.2, 0.0),
+    )
     for posterior in (still, drifting):
         told(posterior, pulls, rewards)
     np.testing.assert_array_equal(drifting.mean, still.mean)
@@ -140,7 +143,9 @@ def test_no_variance_becomes_so_small_that_its_digits_are_lost():
 @pytest.mark.parametrize("value", [0.3, math.nan])
 def test_a_damaged_state_is_repaired_by_replay(part, value):
     pulls, rewards = history(9, 50)
-    posterior, sound = (told(DriftingPosterior(KERNEL, POINTS, 0.3, 0.02), pulls, rewards) for _ in range(2))
+    posterior, sound = (
+        told(DriftingPosterior(KERNEL, POINTS, 0.3, 0.02), pulls, rewards) for _ in range(2)
+    )
     if part == "log_det":
         posterior.log_det = value
     else:
@@ -221,7 +226,9 @@ def test_the_widths_are_those_of_the_paper(rule):
     for t in (1, 7, 1000):
         beta = 2 * math.log(8 * math.pi**2 * t**2 / (6 * 0.2))
         assert rule(delta=0.2).width_at(t) == pytest.approx(math.sqrt(beta), rel=1e-13)
-        assert rule(schedule="practical").width_at(t) == pytest.approx(math.sqrt(0.8 * math.log(4 * t)), rel=1e-13)
+        assert rule(schedule="practical").width_at(t) == pytest.approx(
+            math.sqrt(0.8 * math.log(4 * t)), rel=1e-13
+        )
 
 
 @pytest.mark.parametrize("rule", [tv, restarted])
@@ -231,7 +238,14 @@ def test_the_ridge_is_the_variance_of_the_noise(rule):
 
 @pytest.mark.parametrize(
     ("horizon", "rate", "period"),
-    [(1000, 0.01, 38), (1000, 0.0001, 120), (20, 0.01, 20), (1000, 1.0, 12), (1, 0.01, 1), (50, 0.0, 50)],
+    [
+        (1000, 0.01, 38),
+        (1000, 0.0001, 120),
+        (20, 0.01, 20),
+        (1000, 1.0, 12),
+        (1, 0.01, 1),
+        (50, 0.0, 50),
+    ],
 )
 def test_the_period_of_the_restarts(horizon, rate, period):
     policy = restarted(horizon=horizon, rate=rate)
@@ -273,14 +287,24 @@ def test_restarts_work_on_a_large_pool(quiet):
 
 
 def test_drift_over_too_many_arms_is_refused_with_its_memory():
-    with pytest.raises(ValueError, match=r"TVGPUCB needs at most 2000 arms, got '2001 arms, a covariance of 0\.0 GB'"):
+    with pytest.raises(
+        ValueError,
+        match=r"TVGPUCB needs at most 2000 arms, got '2001 arms, a covariance of 0\.0 GB'",
+    ):
         kb.TVGPUCB(np.arange(2001.0)[:, None], KERNEL, noise_scale=1.0)
 
 
 @pytest.mark.parametrize("rule", [tv, restarted])
 @pytest.mark.parametrize(
     ("setting", "bad"),
-    [("rate", -0.1), ("rate", 1.1), ("rate", math.nan), ("rate", "1"), ("schedule", "rkhs"), ("noise_scale", 0.0)],
+    [
+        ("rate", -0.1),
+        ("rate", 1.1),
+        ("rate", math.nan),
+        ("rate", "1"),
+        ("schedule", "rkhs"),
+        ("noise_scale", 0.0),
+    ],
 )
 def test_the_settings_are_checked(rule, setting, bad):
     with pytest.raises(ValueError, match=rf"UCB needs .*{setting}.*, got {bad!r}"):
@@ -305,7 +329,9 @@ def drawn_world(seed: int, rate: float, points: np.ndarray) -> MovingInstance:
     return MovingInstance("drawn", kb.Arms(points), first, GaussianNoise(0.3), path=path)
 
 
-def breaks_out(policy: kb.TVGPUCB, world: MovingInstance, horizon: int, streams: kb.Streams, factor: float) -> bool:
+def breaks_out(
+    policy: kb.TVGPUCB, world: MovingInstance, horizon: int, streams: kb.Streams, factor: float
+) -> bool:
     """Whether f_t leaves mean +- factor sqrt(beta_t) sd at any arm in any round."""
     for t in range(1, horizon + 1):
         band = factor * policy.width_at(t) * policy.posterior.sd
@@ -349,7 +375,12 @@ def surely_less(first: np.ndarray, second: np.ndarray) -> bool:
 def test_in_a_drifting_world_tv_gp_ucb_loses_less_than_gp_ucb_and_than_restarts():
     worlds = [drawn_world(seed, 0.02, POINTS) for seed in range(20)]
     forgetting = {"rate": 0.02, "schedule": "practical"}
-    rules = [lambda: tv(**forgetting), gp_ucb, lambda: gp_ucb(beta_scale=0.2), lambda: restarted(**forgetting)]
+    rules = [
+        lambda: tv(**forgetting),
+        gp_ucb,
+        lambda: gp_ucb(beta_scale=0.2),
+        lambda: restarted(**forgetting),
+    ]
     regret = paired_regret(rules, worlds, 800)
     for other in (1, 2, 3):
         assert surely_less(regret[:, 0], regret[:, other])
@@ -358,8 +389,12 @@ def test_in_a_drifting_world_tv_gp_ucb_loses_less_than_gp_ucb_and_than_restarts(
 def test_in_a_jumping_world_restarts_at_the_jumps_lose_less_than_gp_ucb():
     def world(seed: int) -> MovingInstance:
         streams, root = kb.Streams(seed), kb.ArmPosterior(KERNEL, POINTS).root()
-        path = Jumps(60, KERNEL).path(root @ streams.normal("problem", 1, 8), 0.0, lambda t: root @ draw(streams, t))
-        return MovingInstance("jumps", kb.Arms(POINTS), root @ draw(streams, 1), GaussianNoise(0.3), path=path)
+        path = Jumps(60, KERNEL).path(
+            root @ streams.normal("problem", 1, 8), 0.0, lambda t: root @ draw(streams, t)
+        )
+        return MovingInstance(
+            "jumps", kb.Arms(POINTS), root @ draw(streams, 1), GaussianNoise(0.3), path=path
+        )
 
     def draw(streams, t):
         return streams.normal("problem", t, 8)

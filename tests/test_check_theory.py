@@ -53,27 +53,47 @@ def invoked(*arguments: str):
 
 
 def test_a_reader_who_leaves_early_changes_nothing_of_the_verdict():
-    command = [sys.executable, "-m", "kernelbandits", "check-theory", "--only", "potential,E4", "--quick"]
+    command = [
+        sys.executable,
+        "-m",
+        "kernelbandits",
+        "check-theory",
+        "--only",
+        "potential,E4",
+        "--quick",
+    ]
     for form in ("text", "json"):
-        work = subprocess.Popen([*command, "--format", form], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        work = subprocess.Popen(
+            [*command, "--format", form], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         work.stdout.close()
         assert work.stderr.read() == ""
         assert work.wait(timeout=120) == 0
 
 
 @pytest.mark.parametrize("name", ["check-theory.json", "check-theory.md"])
-def test_a_folder_where_a_file_will_be_is_refused_before_anybody_is_heard(name, tmp_path, monkeypatch, capsys):
+def test_a_folder_where_a_file_will_be_is_refused_before_anybody_is_heard(
+    name, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(checking, "heard", lambda *given: pytest.fail("heard"))
     (tmp_path / name).mkdir()
-    assert exit_code(lambda: app(["check-theory", "--output", str(tmp_path)], standalone_mode=False)) == 2
-    assert f"--output needs a folder in which {name} is a file, got" in " ".join(capsys.readouterr().err.split())
+    assert (
+        exit_code(lambda: app(["check-theory", "--output", str(tmp_path)], standalone_mode=False))
+        == 2
+    )
+    assert f"--output needs a folder in which {name} is a file, got" in " ".join(
+        capsys.readouterr().err.split()
+    )
 
 
 def test_findings_that_cannot_be_written_are_shown_first(court, tmp_path, monkeypatch, capsys):
     court(RIGHT)
     monkeypatch.setattr(checking, "writable", lambda output: None)
     (tmp_path / "check-theory.json").mkdir()
-    assert exit_code(lambda: app(["check-theory", "--output", str(tmp_path)], standalone_mode=False)) == 74
+    assert (
+        exit_code(lambda: app(["check-theory", "--output", str(tmp_path)], standalone_mode=False))
+        == 74
+    )
     shown = capsys.readouterr()
     assert "1 statement, all as they must be" in shown.out
     assert len(shown.err.strip().splitlines()) == 1
@@ -86,17 +106,25 @@ def test_the_table_has_statement_predicted_observed_and_verdict(court):
     court(RIGHT, KNOWN_FALSE)
     done = invoked()
     assert done.exit_code == 0
-    assert all(word in done.stdout for word in ("statement", "predicted", "observed", "verdict", "engine", "potential"))
+    assert all(
+        word in done.stdout
+        for word in ("statement", "predicted", "observed", "verdict", "engine", "potential")
+    )
     assert "fails, as it must" in done.stdout
     assert done.stdout.strip().splitlines()[-1] == "2 statements, all as they must be"
 
 
 @pytest.mark.parametrize("wrong", [WRONG, AGREES_WITH_ALL])
-def test_a_verdict_that_is_not_the_expected_one_ends_with_code_one_and_is_named_at_the_end(court, wrong):
+def test_a_verdict_that_is_not_the_expected_one_ends_with_code_one_and_is_named_at_the_end(
+    court, wrong
+):
     court(RIGHT, wrong)
     done = invoked()
     assert done.exit_code == 1
-    assert done.stdout.strip().splitlines()[-1] == f"2 statements, 1 not as they must be ({wrong.judge})"
+    assert (
+        done.stdout.strip().splitlines()[-1]
+        == f"2 statements, 1 not as they must be ({wrong.judge})"
+    )
     assert checking.said(wrong) in done.stdout
     assert wrong.statement in done.stdout
 
@@ -107,7 +135,16 @@ def test_json_is_one_list_of_objects(court):
     assert done.exit_code == 1
     rows = json.loads(done.stdout)
     assert [row["right"] for row in rows] == [True, False]
-    assert set(rows[0]) == {"judge", "statement", "predicted", "observed", "verdict", "expected", "detail", "right"}
+    assert set(rows[0]) == {
+        "judge",
+        "statement",
+        "predicted",
+        "observed",
+        "verdict",
+        "expected",
+        "detail",
+        "right",
+    }
 
 
 def test_quiet_says_nothing_and_still_judges(court):
@@ -124,7 +161,10 @@ def test_the_folder_gets_a_page_and_a_document(court, tmp_path):
     rows = [line for line in page.splitlines() if line.startswith("| ")]
     assert "| \\|factor\\| 2 | 80 > 38 | 80 | fails, as it must |  |" in rows
     assert "2 statements, all as they must be." in page
-    assert json.loads((tmp_path / "new" / "check-theory.json").read_text())[0]["statement"] == "the index"
+    assert (
+        json.loads((tmp_path / "new" / "check-theory.json").read_text())[0]["statement"]
+        == "the index"
+    )
 
 
 def test_help_has_examples_and_names_every_judge_that_is_no_erratum():
@@ -150,10 +190,15 @@ def test_the_judges_are_all_those_named_or_all_but_the_errata():
             ("--only", "engine,E1", "--no-errata"),
             "--no-errata needs judges other than the paper's slips in --only, got 'E1'",
         ),
-        (("--output", str(Path(__file__))), f"--output needs a folder, got {str(Path(__file__))!r}"),
+        (
+            ("--output", str(Path(__file__))),
+            f"--output needs a folder, got {str(Path(__file__))!r}",
+        ),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anybody_is_heard(arguments, sentence, monkeypatch, capsys):
+def test_what_cannot_be_meant_is_refused_before_anybody_is_heard(
+    arguments, sentence, monkeypatch, capsys
+):
     monkeypatch.setattr(checking, "heard", lambda *given: pytest.fail("somebody was heard"))
     assert exit_code(lambda: app(["check-theory", *arguments])) == 2
     assert capsys.readouterr().err == f"error: {sentence}\n"
@@ -198,15 +243,21 @@ def test_an_unknown_judge_is_a_usage_error_of_one_line():
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [("--seed", "-1"), ("--format", "xml"), ("--workers", "0"), ("--nothing",)])
+@pytest.mark.parametrize(
+    "arguments", [("--seed", "-1"), ("--format", "xml"), ("--workers", "0"), ("--nothing",)]
+)
 def test_wrong_options_end_with_code_two(arguments):
     assert invoked(*arguments).exit_code == 2
 
 
 @pytest.mark.parametrize("columns", [100, 120])
-def test_the_sound_engine_passes_within_the_columns_there_are_and_whoever_shares_the_work(columns, tmp_path):
+def test_the_sound_engine_passes_within_the_columns_there_are_and_whoever_shares_the_work(
+    columns, tmp_path
+):
     workers = {100: "1", 120: "2"}[columns]
-    done = command("--quick", "--only", "potential,martingale", "--workers", workers, COLUMNS=str(columns))
+    done = command(
+        "--quick", "--only", "potential,martingale", "--workers", workers, COLUMNS=str(columns)
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert max(map(len, done.stdout.splitlines())) <= columns
     assert done.stdout.splitlines()[-1].endswith("statements, all as they must be")
@@ -217,7 +268,11 @@ def test_the_sound_engine_passes_within_the_columns_there_are_and_whoever_shares
 
 COPIES = {
     "sound": ("widths.py", "terms = (norm_bound, 2 * share", "terms = (norm_bound, 2.0 * share"),
-    "wrong root of the determinant": ("widths.py", "math.log(1 / delta), share)", "math.log(1 / delta), 2 * share)"),
+    "wrong root of the determinant": (
+        "widths.py",
+        "math.log(1 / delta), share)",
+        "math.log(1 / delta), 2 * share)",
+    ),
     "negative weights clipped in the table": (
         "exploration/schedules.py",
         "np.concatenate(drawn) if drawn",
@@ -228,7 +283,11 @@ COPIES = {
         "return np.sqrt(np.maximum(self.variance",
         "return (np.maximum(self.variance",
     ),
-    "sd squared in the compiled loop": ("compiled.py", "np.sqrt(max(cov[i, i], 0.0))", "max(cov[i, i], 0.0)"),
+    "sd squared in the compiled loop": (
+        "compiled.py",
+        "np.sqrt(max(cov[i, i], 0.0))",
+        "max(cov[i, i], 0.0)",
+    ),
 }
 
 

@@ -30,7 +30,9 @@ def judged(comparison: Comparison, first, second, reference: float = 100.0) -> s
 
 
 def test_holm_gives_the_smallest_p_the_strictest_level_and_stops_at_the_first_one_kept():
-    assert holm_levels([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.05 / 3, 0.05 / 2, 0.05 / 2, 0.05 / 4])
+    assert holm_levels([0.01, 0.04, 0.03, 0.005]) == pytest.approx(
+        [0.05 / 3, 0.05 / 2, 0.05 / 2, 0.05 / 4]
+    )
 
 
 def test_holm_of_one_hypothesis_is_the_plain_level():
@@ -102,8 +104,14 @@ def test_a_claim_holds_only_if_all_its_comparisons_do_and_fails_if_one_does():
 
 
 def test_claims_on_a_missing_problem_are_not_judged_and_do_not_weigh_on_the_others():
-    endings = {(p, label): np.arange(5.0) for p in paper.SYNTHETIC for label in (*paper.COMPARED, *paper.CONTROLS)}
-    verdicts = {v.claim.key: v.verdict for v in judge(performance_claims(), regret_samples(endings))}
+    endings = {
+        (p, label): np.arange(5.0)
+        for p in paper.SYNTHETIC
+        for label in (*paper.COMPARED, *paper.CONTROLS)
+    }
+    verdicts = {
+        v.claim.key: v.verdict for v in judge(performance_claims(), regret_samples(endings))
+    }
     assert verdicts["similar"] == verdicts["perovskite"] == "not judged"
     assert verdicts["best"] == "fails"
 
@@ -112,7 +120,10 @@ def test_times_are_judged_as_ratios_and_a_saving_within_ten_percent_is_none():
     rng = np.random.default_rng(3)
     jitter = np.exp(0.001 * rng.normal(size=25))
     labels = (*paper.COMPARED, "GP-UCB (Whitehouse)")
-    times = dict.fromkeys(labels, 1e-6 * np.ones(25)) | {"Simple-UCB": 0.94e-6 * jitter, "GP-TS": 3e-6 * jitter}
+    times = dict.fromkeys(labels, 1e-6 * np.ones(25)) | {
+        "Simple-UCB": 0.94e-6 * jitter,
+        "GP-TS": 3e-6 * jitter,
+    }
     verdicts = judge(efficiency_claims("p"), with_times(lambda c: None, times))
     assert {v.claim.key: v.verdict for v in verdicts} == {
         "extremely-efficient": "holds",

@@ -36,7 +36,11 @@ RUN = [
 
 def command(*arguments: str, **options) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "kernelbandits", *arguments], capture_output=True, text=True, timeout=300, **options
+        [sys.executable, "-m", "kernelbandits", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        **options,
     )
 
 
@@ -50,7 +54,8 @@ def test_every_command_has_help_with_examples(name):
 def test_list_shows_every_kind_of_thing():
     text = command("list").stdout
     assert all(
-        word in text for word in ("simple-bernoulli", "hartmann6", "matern", "bernoulli", "student", "Chowdhury")
+        word in text
+        for word in ("simple-bernoulli", "hartmann6", "matern", "bernoulli", "student", "Chowdhury")
     )
 
 
@@ -65,12 +70,17 @@ def test_list_policies_shows_every_policy_by_family_in_the_columns_there_are(col
     text = command("list", "policies", env=os.environ | {"COLUMNS": str(columns)}).stdout
     lines = [line.rstrip() for line in text.splitlines()]
     assert max(map(len, lines)) <= columns
-    places = [next(i for i, line in enumerate(lines) if line.startswith(f"{name}  ")) for name in POLICIES]
+    places = [
+        next(i for i, line in enumerate(lines) if line.startswith(f"{name}  ")) for name in POLICIES
+    ]
     assert places == sorted(places)
     assert all(any(line.startswith(f"{title} ─") for line in lines) for title in FAMILIES)
     unbroken = re.sub(r"\s+", " ", text)
     for entry in POLICIES.values():
-        assert all(re.sub(r"\s+", " ", said) in unbroken for said in (entry.paper, entry.guarantee, entry.ours))
+        assert all(
+            re.sub(r"\s+", " ", said) in unbroken
+            for said in (entry.paper, entry.guarantee, entry.ours)
+        )
     assert all(name in unbroken and paper in unbroken for name, paper in NOT_IMPLEMENTED.items())
 
 
@@ -85,7 +95,9 @@ def test_list_of_one_policy_shows_it_in_full():
 
 def test_list_as_json_is_one_document_for_scripts():
     document = json.loads(command("list", "policies", "--format", "json").stdout)
-    listed = {entry["name"]: entry for family in document["families"] for entry in family["policies"]}
+    listed = {
+        entry["name"]: entry for family in document["families"] for entry in family["policies"]
+    }
     assert list(listed) == list(POLICIES)
     assert document["not_implemented"] == dict(NOT_IMPLEMENTED)
     for name, entry in POLICIES.items():
@@ -101,7 +113,11 @@ def test_all_is_every_policy_but_generic_gp_and_those_left_out_by_name(tmp_path)
     slow = ["--without", "greedy, random", "--horizon", "4", "--seeds", "2", "--problem", "branin"]
     done = command("run", "--policies", "all", *slow, "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    titles = {entry.title for name, entry in POLICIES.items() if name not in ("generic-gp", "greedy", "random")}
+    titles = {
+        entry.title
+        for name, entry in POLICIES.items()
+        if name not in ("generic-gp", "greedy", "random")
+    }
     assert set(pd.read_csv(tmp_path / "ranking.csv")["policy"]) == titles
     assert set(pd.read_csv(tmp_path / "summary.csv")["policy"]) == titles
     notes = done.stderr.splitlines()
@@ -113,17 +129,30 @@ def test_all_is_every_policy_but_generic_gp_and_those_left_out_by_name(tmp_path)
 def test_of_all_a_policy_that_refuses_is_left_out_with_its_sentence(tmp_path):
     arms = ["--problem", "branin", "--candidates", "2100", "--horizon", "2", "--seeds", "1"]
     others = ",".join(name for name in POLICIES if name not in ("generic-gp", "gp-ts", "random"))
-    done = command("run", "--policies", "all", "--without", others, *arms, "--output", str(tmp_path))
+    done = command(
+        "run", "--policies", "all", "--without", others, *arms, "--output", str(tmp_path)
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("note: left out gp-ts: GPTS needs")
     assert len(done.stderr.strip().splitlines()) == 1
     assert list(pd.read_csv(tmp_path / "ranking.csv")["policy"]) == ["Uniform random"]
     assert "left out: GPTS needs" in (tmp_path / "report.html").read_text()
-    assert json.loads((tmp_path / "settings.json").read_text())["left_out"]["gp-ts"].startswith("GPTS needs")
+    assert json.loads((tmp_path / "settings.json").read_text())["left_out"]["gp-ts"].startswith(
+        "GPTS needs"
+    )
     named = command("run", "--policies", "gp-ts,random", *arms, "--output", str(tmp_path))
     assert named.returncode == 2
     assert named.stderr.startswith("error: GPTS needs")
-    alone = command("run", "--policies", "all", "--without", f"{others},random", *arms, "--output", str(tmp_path))
+    alone = command(
+        "run",
+        "--policies",
+        "all",
+        "--without",
+        f"{others},random",
+        *arms,
+        "--output",
+        str(tmp_path),
+    )
     assert alone.returncode == 2
     assert alone.stderr.startswith("error: GPTS needs")
 
@@ -136,8 +165,13 @@ def test_policies_that_warn_of_the_same_share_a_note(tmp_path):
     notes = done.stderr.splitlines()
     shared = [line for line in notes if "k(x, x) <= 1" in line]
     assert len(shared) == 1
-    assert shared[0].startswith("note: 4 policies (GPTS, GenericGP, IGPUCB, SimpleUCB): its guarantee needs")
-    assert len([line for line in notes if line.startswith("note: GenericGP: the optimism condition")]) == 1
+    assert shared[0].startswith(
+        "note: 4 policies (GPTS, GenericGP, IGPUCB, SimpleUCB): its guarantee needs"
+    )
+    assert (
+        len([line for line in notes if line.startswith("note: GenericGP: the optimism condition")])
+        == 1
+    )
 
 
 def test_the_order_in_which_cells_are_played_changes_no_file(tmp_path):
@@ -146,13 +180,24 @@ def test_the_order_in_which_cells_are_played_changes_no_file(tmp_path):
         done = command("run", "--policies", "random,greedy,simple-ucb,gp-ts", *size, "--workers", workers,
                        "--output", str(tmp_path / workers))  # fmt: skip
         assert done.returncode == 0, done.stderr
-    for name in ("rounds.npz", "ranking.csv", "ranking-overall.csv", "settings.json", "ranking.svg"):
+    for name in (
+        "rounds.npz",
+        "ranking.csv",
+        "ranking-overall.csv",
+        "settings.json",
+        "ranking.svg",
+    ):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
-    assert list(pd.read_csv(tmp_path / "1/summary.csv")["policy"])[:2] == ["Uniform random", "Greedy"]
+    assert list(pd.read_csv(tmp_path / "1/summary.csv")["policy"])[:2] == [
+        "Uniform random",
+        "Greedy",
+    ]
 
 
 def test_run_shows_a_table_for_each_problem_with_ranks(tmp_path):
-    done = command(*RUN, "--problem", "levy2", "--output", str(tmp_path), env=os.environ | {"COLUMNS": "80"})
+    done = command(
+        *RUN, "--problem", "levy2", "--output", str(tmp_path), env=os.environ | {"COLUMNS": "80"}
+    )
     assert "Branin (d = 2): cumulative regret, best first" in done.stdout
     assert "Levy (d = 2): cumulative regret, best first" in done.stdout
     assert "Over all 2 problems" in done.stdout
@@ -164,10 +209,26 @@ def test_run_writes_its_files_and_prints_the_table(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Simple-UCB" in done.stdout
     noise, norm = sorted(done.stderr.splitlines(), reverse=True)
-    assert noise == "note: policies are told R = 1, 100 times that of the noise of branin, and explore for it"
-    assert norm.startswith("note: no function of norm <= 1 has the rewards of branin (the least has ")
-    tables = {"report.html", "summary.csv", "rounds.npz", "ranking.csv", "ranking-overall.csv", "settings.json"}
-    drawn = {f"{name}.{kind}" for name in ("regret", "simple-regret", "ranking") for kind in ("png", "svg")}
+    assert (
+        noise
+        == "note: policies are told R = 1, 100 times that of the noise of branin, and explore for it"
+    )
+    assert norm.startswith(
+        "note: no function of norm <= 1 has the rewards of branin (the least has "
+    )
+    tables = {
+        "report.html",
+        "summary.csv",
+        "rounds.npz",
+        "ranking.csv",
+        "ranking-overall.csv",
+        "settings.json",
+    }
+    drawn = {
+        f"{name}.{kind}"
+        for name in ("regret", "simple-regret", "ranking")
+        for kind in ("png", "svg")
+    }
     assert {p.name for p in tmp_path.iterdir()} == tables | drawn
     assert not (tmp_path / ".cells").exists()
 
@@ -189,7 +250,9 @@ def test_run_takes_kernels_noises_laws_and_settings(tmp_path):
         "--ridge",
         "0.5",
     ]
-    done = command(*RUN, *spelled, *more, "--gain", "greedy", "--ties", "lowest", "--output", str(tmp_path))
+    done = command(
+        *RUN, *spelled, *more, "--gain", "greedy", "--ties", "lowest", "--output", str(tmp_path)
+    )
     assert done.returncode == 0, done.stderr
     table = pd.read_csv(tmp_path / "summary.csv")
     assert len(table) == 4
@@ -210,8 +273,17 @@ def test_run_takes_columns_paths_with_commas_and_functions_of_known_norm(tmp_pat
     path = tmp_path / "a, b.csv"
     path.write_text("id,x,z,y\n1,0,0.1,3\n2,0.5,0.2,4\n3,1,0.9,5\n")
     table = f'csv:path="{path}",columns=x/z,target=y'
-    chosen = ["--problem", table, "--problem", "rkhs:kernel=rbf(0.2),dimension=2", "--problem", "levy2"]
-    done = command("run", *chosen, "--policies", "simple-ucb", "--horizon", "5", "--seeds", "2", cwd=tmp_path)
+    chosen = [
+        "--problem",
+        table,
+        "--problem",
+        "rkhs:kernel=rbf(0.2),dimension=2",
+        "--problem",
+        "levy2",
+    ]
+    done = command(
+        "run", *chosen, "--policies", "simple-ucb", "--horizon", "5", "--seeds", "2", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "results").iterdir()
     assert "3 arms by x, z; reward from y" in (folder / "report.html").read_text()
@@ -245,7 +317,10 @@ def test_two_runs_in_one_folder_do_not_lose_each_others_cells(tmp_path):
 
 
 def test_the_kernel_help_shows_the_product(tmp_path):
-    assert "0.5*rbf:0.2+0.5*linear" in CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).output
+    assert (
+        "0.5*rbf:0.2+0.5*linear"
+        in CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).output
+    )
 
 
 def test_a_data_file_of_another_content_leaves_that_panel_out(tmp_path):
@@ -268,28 +343,64 @@ def test_quiet_prints_nothing(tmp_path):
         (["run", "--problem", "nosuch", "--policies", "random"], "problem needs one of"),
         (["run", "--problem", "branin", "--policies", "nosuch"], "policy needs one of"),
         (["run", "--problem", "branin", "--policies", ""], "at least one"),
-        (["run", "--problem", "branin", "--policies", "random", "--kernel", "rbf:-1"], "lengthscale > 0"),
-        (["run", "--problem", "branin", "--policies", "random", "--kernel", "rbf:1,2,3"], "rbf needs"),
-        (["run", "--problem", "branin", "--policies", "random", "--noise", "gaussian"], "gaussian needs"),
+        (
+            ["run", "--problem", "branin", "--policies", "random", "--kernel", "rbf:-1"],
+            "lengthscale > 0",
+        ),
+        (
+            ["run", "--problem", "branin", "--policies", "random", "--kernel", "rbf:1,2,3"],
+            "rbf needs",
+        ),
+        (
+            ["run", "--problem", "branin", "--policies", "random", "--noise", "gaussian"],
+            "gaussian needs",
+        ),
         (["run", "--problem", "csv:path=nosuch.csv", "--policies", "random"], "nosuch.csv"),
-        (["run", "--problem", "branin", "--policies", "simple-ucb", "--noise-scale", "-1"], "noise_scale >= 0"),
+        (
+            ["run", "--problem", "branin", "--policies", "simple-ucb", "--noise-scale", "-1"],
+            "noise_scale >= 0",
+        ),
         (["run", "--problem", "branin", "--policies", "simple-ucb", "--engine", "gpu"], "engine"),
         (["list", "nosuch"], "list needs what in"),
-        (["run", "--problem", "branin", "--policies", "all", "--without", "nosuch"], "--without needs names among"),
-        (["run", "--problem", "branin", "--policies", "greedy", "--without", "random"], "--without needs names among"),
-        (["run", "--problem", "branin", "--policies", "all", "--noise-scale", "-1"], "noise_scale >= 0"),
+        (
+            ["run", "--problem", "branin", "--policies", "all", "--without", "nosuch"],
+            "--without needs names among",
+        ),
+        (
+            ["run", "--problem", "branin", "--policies", "greedy", "--without", "random"],
+            "--without needs names among",
+        ),
+        (
+            ["run", "--problem", "branin", "--policies", "all", "--noise-scale", "-1"],
+            "noise_scale >= 0",
+        ),
         (["run", "--problem", "csv", "--policies", "random"], "csv needs path"),
-        (["run", "--problem", "csv:path=2021", "--policies", "random"], "a file that can be read, got '2021'"),
-        (["run", "--problem", "branin", "--policy", "simple-categorical:weights=0.5"], "a sequence of weights"),
-        (["run", "--problem", "branin", "--policy", "simple-ucb:domain=3"], "simple-ucb needs settings among"),
-        (["run", "--problem", "branin:foo=1", "--policies", "random"], "branin needs settings among"),
+        (
+            ["run", "--problem", "csv:path=2021", "--policies", "random"],
+            "a file that can be read, got '2021'",
+        ),
+        (
+            ["run", "--problem", "branin", "--policy", "simple-categorical:weights=0.5"],
+            "a sequence of weights",
+        ),
+        (
+            ["run", "--problem", "branin", "--policy", "simple-ucb:domain=3"],
+            "simple-ucb needs settings among",
+        ),
+        (
+            ["run", "--problem", "branin:foo=1", "--policies", "random"],
+            "branin needs settings among",
+        ),
         (["run", "--problem", "rkhs:dimension=2", "--policies", "random"], "rkhs needs kernel"),
         (
             ["run", "--problem", "perovskite", "--policies", "random", "--candidates", "9"],
             "perovskite needs settings among",
         ),
         (["run", "--problem", "branin", "--policy", "generic-gp"], "generic-gp needs exploration"),
-        (["run", "--problem", "branin", "--policies", "random", "--horizon", "1000000000"], "rounds a cell"),
+        (
+            ["run", "--problem", "branin", "--policies", "random", "--horizon", "1000000000"],
+            "rounds a cell",
+        ),
         (["run", "--problem", "branin", "--policies", "simple-ucb", "--delta", "0"], "delta in"),
         (["run", "--problem", "branin", "--policies", "simple-ucb", "--gain", "foo"], "gain in"),
     ],
@@ -305,14 +416,23 @@ def test_a_wrong_argument_gets_one_sentence_and_exit_code_two(tmp_path, argument
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["frob"], "kernelbandits needs one of paper, run, list, theory, design, check-theory, study, got 'frob' (see"),
-        (["--frob"], "kernelbandits needs options that it has, got --frob (see kernelbandits --help)"),
+        (
+            ["frob"],
+            "kernelbandits needs one of paper, run, list, theory, design, check-theory, study, got 'frob' (see",
+        ),
+        (
+            ["--frob"],
+            "kernelbandits needs options that it has, got --frob (see kernelbandits --help)",
+        ),
         (["run"], "run needs --problem, got none (see kernelbandits run --help)"),
         (
             ["run", "--problem", "branin", "--horizon", "x"],
             "--horizon needs a whole number, got 'x' (see kernelbandits run",
         ),
-        (["list", "a", "b"], "list needs no further arguments, got b (see kernelbandits list --help)"),
+        (
+            ["list", "a", "b"],
+            "list needs no further arguments, got b (see kernelbandits list --help)",
+        ),
     ],
 )
 def test_what_the_parser_refuses_is_one_sentence_too(arguments, sentence):
@@ -370,9 +490,13 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     assert stderr.splitlines() == ["error: interrupted; the same command goes on where it stopped"]
     kept = len(list((tmp_path / "a").glob(".cells/*.npz")))
     assert 1 <= kept < 4
-    again = subprocess.run([*arguments, str(tmp_path / "a")], timeout=300, capture_output=True, text=True)
+    again = subprocess.run(
+        [*arguments, str(tmp_path / "a")], timeout=300, capture_output=True, text=True
+    )
     assert again.returncode == 0
-    assert f"note: going on where it stopped: {kept} of 4 cells are there" in again.stderr.splitlines()
+    assert (
+        f"note: going on where it stopped: {kept} of 4 cells are there" in again.stderr.splitlines()
+    )
     assert subprocess.run([*arguments, str(tmp_path / "b"), "-q"], timeout=300).returncode == 0
     assert (tmp_path / "a/rounds.npz").read_bytes() == (tmp_path / "b/rounds.npz").read_bytes()
 
@@ -384,7 +508,9 @@ def test_the_quick_paper_without_data_or_network_says_so_in_one_line_and_finishe
         "HTTPS_PROXY": "http://127.0.0.1:9",
         "https_proxy": "http://127.0.0.1:9",
     }
-    done = command("paper", "--quick", "--no-map", "--output", str(tmp_path / "out"), env=environment)
+    done = command(
+        "paper", "--quick", "--no-map", "--output", str(tmp_path / "out"), env=environment
+    )
     assert done.returncode == 0, done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert "perovskite" in done.stderr
@@ -398,8 +524,19 @@ def test_version_is_printed():
 @pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL])
 def test_no_worker_outlives_a_killed_run(tmp_path, death):
     size = ["--horizon", "3000", "--seeds", "40", "--engine", "numpy", "--workers", "2"]
-    arguments = ["run", "--problem", "branin", "--policies", "random,simple-ucb", *size, "--output", str(tmp_path)]
-    process = subprocess.Popen([sys.executable, "-m", "kernelbandits", *arguments], start_new_session=True)
+    arguments = [
+        "run",
+        "--problem",
+        "branin",
+        "--policies",
+        "random,simple-ucb",
+        *size,
+        "--output",
+        str(tmp_path),
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kernelbandits", *arguments], start_new_session=True
+    )
     deadline = time.monotonic() + 60
     while len(session_of(process.pid)) < 3 and time.monotonic() < deadline:
         time.sleep(0.05)

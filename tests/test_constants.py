@@ -37,7 +37,9 @@ def paper(horizon: int) -> kb.Step:
 def area_between(function, edges, panels=500) -> float:
     """Gauss-Legendre on equal panels between the edges, with nothing of the package."""
     x, weights = np.polynomial.legendre.leggauss(16)
-    ends = np.concatenate([np.linspace(a, b, panels + 1)[:-1] for a, b in pairwise(edges)] + [edges[-1:]])
+    ends = np.concatenate(
+        [np.linspace(a, b, panels + 1)[:-1] for a, b in pairwise(edges)] + [edges[-1:]]
+    )
     half = np.diff(ends) / 2
     points = (ends[:-1] + half)[:, None] + half[:, None] * x
     return math.fsum(half * (function(points.ravel()).reshape(points.shape) @ weights))
@@ -59,7 +61,9 @@ def maximum_by_quantiles(upper_quantile, horizon: int) -> float:
 
 def in_fractions(laws) -> tuple[Fraction, Fraction, Fraction]:
     """C2, C3 and C3' of discrete laws, one a round, over all outcomes."""
-    tables = [[(Fraction(v), Fraction(p)) for v, p in zip(*law.masses, strict=True)] for law in laws]
+    tables = [
+        [(Fraction(v), Fraction(p)) for v, p in zip(*law.masses, strict=True)] for law in laws
+    ]
     optimism = [sum(p for v, p in table if v >= 1) for table in tables]
     means = [sum(v * p for v, p in table) for table in tables]
     sizes = [sum(abs(v) * p for v, p in table) for table in tables]
@@ -69,7 +73,9 @@ def in_fractions(laws) -> tuple[Fraction, Fraction, Fraction]:
         weights = [v for v, _ in outcome]
         c2 += chance * max(map(abs, weights))
         raised += chance * max(abs(w) / c for w, c in zip(weights, optimism, strict=True))
-        excess += chance * max(max(w - m, 0) / c for w, m, c in zip(weights, means, optimism, strict=True))
+        excess += chance * max(
+            max(w - m, 0) / c for w, m, c in zip(weights, means, optimism, strict=True)
+        )
     return c2, raised + max(m / c for m, c in zip(sizes, optimism, strict=True)), excess
 
 
@@ -119,15 +125,21 @@ def test_the_tightened_constant_is_zero_for_a_point_mass_and_20_43_for_the_gauss
 def test_the_papers_schedule_has_its_closed_form(horizon):
     half = horizon // 2
     found = constants(paper(horizon), horizon)
-    assert found.c3 == pytest.approx(4 * (1 - 0.75**half) + 2 * 0.75**half * (1 - 0.5**half) + 1, rel=1e-14)
+    assert found.c3 == pytest.approx(
+        4 * (1 - 0.75**half) + 2 * 0.75**half * (1 - 0.5**half) + 1, rel=1e-14
+    )
     assert found.c2 == pytest.approx(1 - 0.375**half, rel=1e-14)
-    assert found.c3_tight == pytest.approx(3 * (1 - 0.75**half) + 0.75**half * (1 - 0.5**half), rel=1e-14)
+    assert found.c3_tight == pytest.approx(
+        3 * (1 - 0.75**half) + 0.75**half * (1 - 0.5**half), rel=1e-14
+    )
     assert found.method == "exact"
 
 
 def test_the_best_gaussian_scale_for_the_papers_bound_is_about_1_256():
     scales = np.linspace(1.0, 1.6, 61)
-    factors = [found.c2 + 2 * found.c3 for found in (constants(kb.Gaussian(0.0, s), 1000) for s in scales)]
+    factors = [
+        found.c2 + 2 * found.c3 for found in (constants(kb.Gaussian(0.0, s), 1000) for s in scales)
+    ]
     assert scales[int(np.argmin(factors))] == pytest.approx(1.256, abs=0.01)
     assert (min(factors), factors[0]) == pytest.approx((54.25, 56.80), abs=5e-3)
 
@@ -192,7 +204,9 @@ def test_exponential_and_uniform_maxima_have_their_closed_forms_at_a_million():
     exponential = constants(stats.expon(), million)
     assert exponential.c2 == pytest.approx(harmonic, rel=1e-12)
     assert exponential.c3 == pytest.approx((harmonic + 1) * math.e, rel=1e-12)
-    assert constants(stats.uniform(0, 2), million).c2 == pytest.approx(2 * million / (million + 1), rel=1e-12)
+    assert constants(stats.uniform(0, 2), million).c2 == pytest.approx(
+        2 * million / (million + 1), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("horizon", [10, 10**4, 10**6])
@@ -230,8 +244,16 @@ def test_a_categorical_law_is_a_sum_of_powers(horizon):
     [
         (COIN, QUARTERS, EVEN_HANDED),
         (EVEN_HANDED, EVEN_HANDED, EVEN_HANDED, kb.Bernoulli(0.125)),
-        (kb.PointMass(1.5), COIN, kb.Mixture((0.5, 0.25, 0.25), (COIN, kb.PointMass(-3.0), QUARTERS))),
-        (kb.DiscretisedGaussian(points=5, scale=0.7, upper=1.5, top=0.1), COIN, kb.Gaussian(1.25, 0.0)),
+        (
+            kb.PointMass(1.5),
+            COIN,
+            kb.Mixture((0.5, 0.25, 0.25), (COIN, kb.PointMass(-3.0), QUARTERS)),
+        ),
+        (
+            kb.DiscretisedGaussian(points=5, scale=0.7, upper=1.5, top=0.1),
+            COIN,
+            kb.Gaussian(1.25, 0.0),
+        ),
         (kb.Frozen(stats.binom(3, 0.5, loc=-1)), COIN, QUARTERS),
         (kb.Bernoulli(0.5), kb.Bernoulli(0.25), kb.Bernoulli(0.125), kb.Bernoulli(1.0)),
     ],
@@ -297,18 +319,26 @@ def test_many_coins_beside_a_gaussian_are_one_product_too():
     horizon = 10**4
     chances = 0.9 * np.arange(2, horizon + 1, 2.0) ** -0.3
     least = min(chances.min(), special.ndtr(-1.0))
-    found = constants(lambda t: GAUSSIAN if t % 2 else kb.Bernoulli(0.9 * float(t) ** -0.3), horizon)
+    found = constants(
+        lambda t: GAUSSIAN if t % 2 else kb.Bernoulli(0.9 * float(t) ** -0.3), horizon
+    )
     inverse, logs = np.sort(1 / chances), np.cumsum(np.log1p(-np.sort(chances)))
 
     def exceeds(u):
         above = len(inverse) - np.searchsorted(inverse, u, side="right")
-        gaussian = horizon / 2 * np.log(np.maximum(special.erf(u * special.ndtr(-1.0) / math.sqrt(2)), 1e-300))
+        gaussian = (
+            horizon
+            / 2
+            * np.log(np.maximum(special.erf(u * special.ndtr(-1.0) / math.sqrt(2)), 1e-300))
+        )
         return -np.expm1(gaussian + np.where(above > 0, logs[above - 1], 0.0))
 
     edges = [0.0, *inverse, *np.linspace(inverse[-1], 60.0, 200)[1:]]
     expected = area_between(exceeds, sorted(edges), panels=2)
     assert found.c1 == pytest.approx(least)
-    assert found.c3 == pytest.approx(expected + max(1.0, math.sqrt(2 / math.pi) / special.ndtr(-1.0)), rel=1e-9)
+    assert found.c3 == pytest.approx(
+        expected + max(1.0, math.sqrt(2 / math.pi) / special.ndtr(-1.0)), rel=1e-9
+    )
 
 
 def test_laws_on_a_lattice_are_summed_far_into_their_tails():
@@ -354,7 +384,9 @@ def test_a_rare_large_weight_is_no_heavy_tail(chance, horizon):
 
 
 def test_a_law_of_chance_zero_in_a_mixture_is_no_law():
-    assert constants(kb.Mixture((1.0, 0.0), (COIN, stats.cauchy())), 10) == constants(kb.Mixture((1.0,), (COIN,)), 10)
+    assert constants(kb.Mixture((1.0, 0.0), (COIN, stats.cauchy())), 10) == constants(
+        kb.Mixture((1.0,), (COIN,)), 10
+    )
 
 
 NEVER = {
@@ -372,15 +404,21 @@ NEVER = {
 
 @pytest.mark.parametrize(("law", "name"), NEVER.values(), ids=NEVER)
 def test_no_bound_without_optimism_and_the_law_and_round_are_named(law, name):
-    with pytest.raises(ValueError, match=r"a regret bound needs C1 = P\(w >= 1\) > 0 in every round, got .*" + name):
+    with pytest.raises(
+        ValueError, match=r"a regret bound needs C1 = P\(w >= 1\) > 0 in every round, got .*" + name
+    ):
         constants(law, 20)
 
 
 def test_a_tiny_optimism_is_divided_by_while_that_is_a_number():
     found = constants(kb.Gaussian(0.0, 0.03), 10)
     assert found.c1 == pytest.approx(special.ndtr(-1 / 0.03))
-    assert found.c3 == pytest.approx((found.c2 + 0.03 * math.sqrt(2 / math.pi)) / found.c1, rel=1e-12)
-    with pytest.raises(ValueError, match=r"needs C1 = P\(w >= 1\) so large that C3 is a number, got 1e-300"):
+    assert found.c3 == pytest.approx(
+        (found.c2 + 0.03 * math.sqrt(2 / math.pi)) / found.c1, rel=1e-12
+    )
+    with pytest.raises(
+        ValueError, match=r"needs C1 = P\(w >= 1\) so large that C3 is a number, got 1e-300"
+    ):
         constants(kb.Categorical((1.0, 1e-300), support=(-1e20, 1.0)), 10)
 
 
@@ -390,14 +428,24 @@ def test_a_horizon_is_a_whole_number(horizon):
         constants(COIN, horizon)
 
 
-@pytest.mark.parametrize("bad", [None, 0.5, "gaussian", kb.Bernoulli, object(), lambda t: None, lambda t: 0.5])
+@pytest.mark.parametrize(
+    "bad", [None, 0.5, "gaussian", kb.Bernoulli, object(), lambda t: None, lambda t: 0.5]
+)
 def test_what_is_no_law_is_refused_in_one_sentence(bad):
     with pytest.raises(ValueError, match="needs"):
         constants(bad, 10)
 
 
 @pytest.mark.parametrize(
-    "settings", [{"method": "guess"}, {"samples": 1}, {"samples": 1.5}, {"samples": "a"}, {"seed": -1}, {"seed": None}]
+    "settings",
+    [
+        {"method": "guess"},
+        {"samples": 1},
+        {"samples": 1.5},
+        {"samples": "a"},
+        {"seed": -1},
+        {"seed": None},
+    ],
 )
 def test_bad_settings_of_a_simulation_are_refused(settings):
     with pytest.raises(ValueError, match="needs"):
@@ -405,7 +453,9 @@ def test_bad_settings_of_a_simulation_are_refused(settings):
 
 
 def test_what_would_take_for_ever_is_refused_at_once():
-    with pytest.raises(ValueError, match=r"a schedule of ever new laws needs a horizon <= 1e\+07, got 1000000000"):
+    with pytest.raises(
+        ValueError, match=r"a schedule of ever new laws needs a horizon <= 1e\+07, got 1000000000"
+    ):
         constants(lambda t: COIN, 10**9)
     with pytest.raises(ValueError, match=r"needs a horizon <= 1e\+07, got"):
         constants(kb.Decay(floor=0.0), 10**9)
@@ -416,7 +466,9 @@ def test_what_would_take_for_ever_is_refused_at_once():
 
 
 def test_other_schedules_that_look_at_the_history_are_refused_with_advice():
-    with pytest.raises(ValueError, match=r"constants needs a law, .*give the least favourable laws\), got"):
+    with pytest.raises(
+        ValueError, match=r"constants needs a law, .*give the least favourable laws\), got"
+    ):
         constants(lambda t, posterior: COIN, 10)
 
 
@@ -438,7 +490,9 @@ def test_a_long_horizon_costs_no_more_than_a_short_one():
 
 
 def test_equal_laws_are_one_whatever_their_order_and_object():
-    counts = Exploration.of(lambda t: kb.Bernoulli(0.5) if t % 3 else kb.Gaussian(0.0, 1.0)).counts(3000)
+    counts = Exploration.of(lambda t: kb.Bernoulli(0.5) if t % 3 else kb.Gaussian(0.0, 1.0)).counts(
+        3000
+    )
     assert counts == {kb.Bernoulli(0.5): 2000, kb.Gaussian(): 1000}
     fresh = Exploration.of(lambda t: stats.norm(0, 1 + t % 2)).counts(20)
     assert sorted(fresh.values()) == [10, 10]
@@ -500,7 +554,10 @@ def test_a_step_and_a_decay_are_what_they_are_round_by_round():
         kb.Decay(first=0.7, power=0.0),
         kb.Step(GAUSSIAN, COIN, 40),
     ):
-        at_once, singly = constants(schedule, 31), constants(lambda t, schedule=schedule: schedule(t), 31)
+        at_once, singly = (
+            constants(schedule, 31),
+            constants(lambda t, schedule=schedule: schedule(t), 31),
+        )
         for name in ("c1", "c2", "c3", "c3_tight"):
             assert getattr(at_once, name) == pytest.approx(getattr(singly, name), rel=1e-13)
 
@@ -549,9 +606,14 @@ def categorical(weights, values) -> kb.Categorical:
     return kb.Categorical([share / math.fsum(shares) for share in shares], support)
 
 
-CATEGORICALS = st.builds(categorical, WEIGHTS, st.lists(st.floats(-3.0, 3.0), min_size=4, max_size=4))
+CATEGORICALS = st.builds(
+    categorical, WEIGHTS, st.lists(st.floats(-3.0, 3.0), min_size=4, max_size=4)
+)
 PLAIN = st.one_of(
-    BERNOULLIS, GAUSSIANS, CATEGORICALS, st.builds(kb.RootExponential, st.floats(0, 2), st.floats(0.5, 3))
+    BERNOULLIS,
+    GAUSSIANS,
+    CATEGORICALS,
+    st.builds(kb.RootExponential, st.floats(0, 2), st.floats(0.5, 3)),
 )
 MIXTURES = st.builds(lambda p, a, b: kb.Mixture((p, 1 - p), (a, b)), CHANCE, PLAIN, PLAIN)
 LAWS = st.one_of(PLAIN, MIXTURES)
@@ -561,7 +623,9 @@ SCHEDULES = st.lists(LAWS, min_size=1, max_size=4)
 @settings(max_examples=40)
 @given(SCHEDULES, st.integers(1, 3000))
 def test_the_constants_keep_their_order(laws, horizon):
-    found, longer = (constants(lambda t: laws[t % len(laws)], T) for T in (horizon, 2 * horizon + 7))
+    found, longer = (
+        constants(lambda t: laws[t % len(laws)], T) for T in (horizon, 2 * horizon + 7)
+    )
     used = {laws[t % len(laws)] for t in range(1, horizon + 1)}
     slack = 1 + 1e-9
     widest = max(law.mean_abs / law.optimism for law in used)
@@ -597,7 +661,9 @@ def test_scaled_weights_scale_c2(gaussian, table, c, horizon):
     both = constants(lambda t: (gaussian, table)[t % 2], 50), constants(lambda t: scaled[t % 2], 50)
     assert both[1].c2 == pytest.approx(c * both[0].c2, rel=1e-10)
     for law, wider in zip((gaussian, table), scaled, strict=True):
-        assert constants(wider, horizon).c2 == pytest.approx(c * constants(law, horizon).c2, rel=1e-10)
+        assert constants(wider, horizon).c2 == pytest.approx(
+            c * constants(law, horizon).c2, rel=1e-10
+        )
 
 
 # ---------------------------------------------------------------- simulation
@@ -619,7 +685,10 @@ SIMULATED = {
 @pytest.mark.parametrize("law", SIMULATED.values(), ids=SIMULATED)
 def test_the_computed_constants_are_the_simulated_ones_within_four_standard_errors(law):
     horizon, samples = 12, 8000
-    found, drawn = constants(law, horizon), constants(law, horizon, method="simulated", samples=samples, seed=5)
+    found, drawn = (
+        constants(law, horizon),
+        constants(law, horizon, method="simulated", samples=samples, seed=5),
+    )
     laws = Exploration.of(law).counts(horizon)
     maxima = simulated_maxima(laws, found.c1, samples, kb.Streams(6).generator(0))
     errors = maxima.std(axis=1, ddof=1) / math.sqrt(samples)
@@ -633,7 +702,9 @@ def test_the_computed_constants_are_the_simulated_ones_within_four_standard_erro
 
 
 def test_a_simulation_is_repeated_by_its_seed_and_sharper_with_more_samples():
-    first, again, other = (constants(GAUSSIAN, 50, method="simulated", samples=500, seed=s) for s in (1, 1, 2))
+    first, again, other = (
+        constants(GAUSSIAN, 50, method="simulated", samples=500, seed=s) for s in (1, 1, 2)
+    )
     assert first == again
     assert first != other
     sharper = constants(GAUSSIAN, 50, method="simulated", samples=8000)
@@ -669,7 +740,9 @@ class Rounded:
         self.cdf, self.ppf = law.cdf, law.ppf
 
 
-@pytest.mark.parametrize("law", [stats.t(1.05), stats.t(1.2), stats.t(1.5), stats.pareto(1.5), stats.lognorm(3.0)])
+@pytest.mark.parametrize(
+    "law", [stats.t(1.05), stats.t(1.2), stats.t(1.5), stats.pareto(1.5), stats.lognorm(3.0)]
+)
 @pytest.mark.parametrize("horizon", [1, 1000, 10**6])
 def test_a_heavy_tail_with_few_digits_says_how_far_it_may_be_off(law, horizon):
     found, right = constants(Rounded(law), horizon), constants(law, horizon)
@@ -739,7 +812,9 @@ def test_a_law_with_no_more_than_cdf_and_ppf_will_do(horizon):
         (Heavy(), stats.t(3), 1e-6),
     ):
         found, right = constants(law, horizon), constants(known, horizon)
-        assert (found.c1, found.c2, found.c3) == pytest.approx((right.c1, right.c2, right.c3), rel=digits)
+        assert (found.c1, found.c2, found.c3) == pytest.approx(
+            (right.c1, right.c2, right.c3), rel=digits
+        )
         assert found.c3_tight == pytest.approx(right.c3_tight, rel=digits)
 
 
@@ -751,7 +826,9 @@ class Lazy:
 
     def ppf(self, u):
         return np.where(
-            np.asarray(u) <= 0.3, 0.0, np.where(np.asarray(u) <= 0.6, 1.0, 1 + (np.asarray(u) - 0.6) / 0.4)
+            np.asarray(u) <= 0.3,
+            0.0,
+            np.where(np.asarray(u) <= 0.6, 1.0, 1 + (np.asarray(u) - 0.6) / 0.4),
         )[()]
 
 
@@ -833,18 +910,26 @@ def test_constants_are_numbers_that_can_be(fields, sentence):
 
 
 def test_a_function_that_is_no_schedule_is_refused_in_one_sentence():
-    with pytest.raises(ValueError, match="constants needs a schedule t -> law, got <built-in function len>: "):
+    with pytest.raises(
+        ValueError, match="constants needs a schedule t -> law, got <built-in function len>: "
+    ):
         constants(len, 5)
 
 
 def test_certainty_is_computed_over_all_histories_and_not_simulated():
-    with pytest.raises(ValueError, match="Certainty needs method 'auto', for its laws follow the history, got 'simul"):
+    with pytest.raises(
+        ValueError,
+        match="Certainty needs method 'auto', for its laws follow the history, got 'simul",
+    ):
         constants(kb.Certainty(0.5, 0.1), 100, method="simulated")
 
 
 @pytest.mark.parametrize("law", [kb.Gaussian(0.0, 1e150), kb.Gaussian(1e200, 1.0)], ids=str)
 def test_weights_beyond_all_measure_are_refused_at_once(law):
-    with pytest.raises(ValueError, match=r"constants needs E\|w\| <= 1e\+140 of a law that is not discrete, got Gauss"):
+    with pytest.raises(
+        ValueError,
+        match=r"constants needs E\|w\| <= 1e\+140 of a law that is not discrete, got Gauss",
+    ):
         constants(law, 10**6)
     assert constants(kb.Gaussian(0.0, 1e139), 10).method == "quadrature"
 
@@ -859,10 +944,16 @@ def test_a_coin_needs_no_row_for_its_zero():
     """Three coins by trying all outcomes: C2 = P(any), C3 = E max w/p + 1."""
     p = [0.5, 0.3, 0.2]
     outcomes = [
-        (w, math.prod(q if one else 1 - q for one, q in zip(w, p, strict=True))) for w in product((0, 1), repeat=3)
+        (w, math.prod(q if one else 1 - q for one, q in zip(w, p, strict=True)))
+        for w in product((0, 1), repeat=3)
     ]
     found = constants(lambda t: kb.Bernoulli(p[t - 1]), 3)
-    raised = sum(chance * max(one / q for one, q in zip(w, p, strict=True)) for w, chance in outcomes)
-    excess = sum(chance * max(max(one - q, 0) / q for one, q in zip(w, p, strict=True)) for w, chance in outcomes)
+    raised = sum(
+        chance * max(one / q for one, q in zip(w, p, strict=True)) for w, chance in outcomes
+    )
+    excess = sum(
+        chance * max(max(one - q, 0) / q for one, q in zip(w, p, strict=True))
+        for w, chance in outcomes
+    )
     assert (found.c1, found.c2) == pytest.approx((0.2, 1 - 0.5 * 0.7 * 0.8))
     assert (found.c3, found.c3_tight) == pytest.approx((1 + raised, excess))

@@ -16,10 +16,18 @@ MIXED = kb.MixedBox({"heat": kb.Real(0.0, 1.0), "acid": kb.Category(("a", "b"))}
 ARMS = kb.Arms(np.random.default_rng(3).random((15, 2)))
 JOINT = kb.On(kb.RBF(0.4), (0, 1)) * kb.On(kb.Matern(0.7), (2,))
 KINDS = {
-    "ucb": lambda domain, kernel=JOINT: kb.SimpleUCB(domain, kernel, noise_scale=0.1, norm_bound=1.0),
-    "gaussian": lambda domain, kernel=JOINT: kb.SimpleGaussian(domain, kernel, noise_scale=0.1, norm_bound=1.0),
-    "igp-ucb": lambda domain, kernel=JOINT: kb.IGPUCB(domain, kernel, noise_scale=0.1, norm_bound=1.0, horizon=90),
-    "thompson": lambda domain, kernel=JOINT: kb.GPTS(domain, kernel, noise_scale=0.1, norm_bound=1.0, horizon=90),
+    "ucb": lambda domain, kernel=JOINT: kb.SimpleUCB(
+        domain, kernel, noise_scale=0.1, norm_bound=1.0
+    ),
+    "gaussian": lambda domain, kernel=JOINT: kb.SimpleGaussian(
+        domain, kernel, noise_scale=0.1, norm_bound=1.0
+    ),
+    "igp-ucb": lambda domain, kernel=JOINT: kb.IGPUCB(
+        domain, kernel, noise_scale=0.1, norm_bound=1.0, horizon=90
+    ),
+    "thompson": lambda domain, kernel=JOINT: kb.GPTS(
+        domain, kernel, noise_scale=0.1, norm_bound=1.0, horizon=90
+    ),
     "greedy": lambda domain, kernel=JOINT: kb.Greedy(domain, kernel),
     "mvr": lambda domain, kernel=JOINT: kb.MVR(domain, kernel),
     "random": lambda domain, kernel=JOINT: kb.UniformRandom(domain, kernel),
@@ -82,7 +90,9 @@ def test_the_choice_among_arms_is_the_maximiser_by_dense_algebra(weight):
         index = mean + choice.note["weight"] * choice.note["width"] * sd
         assert choice.arm == int(index.argmax())
         assert choice.note["index"] == pytest.approx(index.max(), abs=1e-8)
-        assert (choice.note["mean"], choice.note["sd"]) == pytest.approx((mean[choice.arm], sd[choice.arm]), abs=1e-8)
+        assert (choice.note["mean"], choice.note["sd"]) == pytest.approx(
+            (mean[choice.arm], sd[choice.arm]), abs=1e-8
+        )
 
 
 def test_the_choice_in_a_box_is_the_maximiser_over_the_box_at_the_context_given():
@@ -93,7 +103,9 @@ def test_the_choice_in_a_box_is_the_maximiser_over_the_box_at_the_context_given(
         mean, sd = dense(policy, beside(rows, context))
         here = dense(policy, beside(choice.x[None], context))
         assert choice.note["index"] >= (mean + choice.note["width"] * sd).max() - 1e-7
-        assert choice.note["index"] == pytest.approx(here[0][0] + choice.note["width"] * here[1][0], abs=1e-7)
+        assert choice.note["index"] == pytest.approx(
+            here[0][0] + choice.note["width"] * here[1][0], abs=1e-7
+        )
 
 
 def test_a_search_starts_from_the_points_played_as_they_would_be_in_the_context_given():
@@ -102,7 +114,9 @@ def test_a_search_starts_from_the_points_played_as_they_would_be_in_the_context_
     mean = dense(policy, starts)[0]
     np.testing.assert_array_equal(starts[:, 2], np.full(12, 0.4))
     assert (np.diff(mean) <= 1e-9).all()
-    assert {row[:2].tobytes() for row in starts} == {row[:2].tobytes() for row in policy.posterior.points}
+    assert {row[:2].tobytes() for row in starts} == {
+        row[:2].tobytes() for row in policy.posterior.points
+    }
 
 
 def test_the_recommendation_depends_on_the_context():
@@ -111,7 +125,9 @@ def test_the_recommendation_depends_on_the_context():
     played(policy, 20)
     np.testing.assert_allclose(policy.recommend(context=[1.0]), BOX.upper)
     np.testing.assert_allclose(policy.recommend(context=[-1.0]), BOX.lower)
-    arms = played(KINDS["ucb"](Contextual(ARMS, 1), kb.On(kb.Linear(), (0, 1)) * kb.On(kb.Linear(), (2,))), 20)
+    arms = played(
+        KINDS["ucb"](Contextual(ARMS, 1), kb.On(kb.Linear(), (0, 1)) * kb.On(kb.Linear(), (2,))), 20
+    )
     assert arms.recommend(context=[1.0]) == int(dense(arms, beside(ARMS.points, [1.0]))[0].argmax())
 
 
@@ -121,7 +137,9 @@ def test_a_mixed_box_beside_a_context():
         choice = policy.ask(t, kb.Streams(1), context=[0.1 * t, 1.0])
         assert choice.x["acid"] in ("a", "b")
         policy.tell(choice, choice.x["heat"])
-    np.testing.assert_allclose(policy.posterior.points[:, -2:], [[0.1 * t, 1.0] for t in range(1, 5)])
+    np.testing.assert_allclose(
+        policy.posterior.points[:, -2:], [[0.1 * t, 1.0] for t in range(1, 5)]
+    )
 
 
 @pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
@@ -241,7 +259,9 @@ def test_choices_nobody_asked_for():
     anywhere = KINDS["ucb"](Contextual(2, 1)).choice([9.0, 1.0], context=[0.5])
     assert (anywhere.arm, anywhere.x.tolist()) == (None, [9.0, 1.0])
     for policy, choice in zip(
-        (KINDS["ucb"](Contextual(d, 1)) for d in (ARMS, BOX, 2)), (by_number, in_box, anywhere), strict=True
+        (KINDS["ucb"](Contextual(d, 1)) for d in (ARMS, BOX, 2)),
+        (by_number, in_box, anywhere),
+        strict=True,
     ):
         policy.tell(choice, 1.0)
         assert policy.posterior.events == 1
@@ -256,7 +276,20 @@ def test_one_number_is_a_context_of_size_one():
 
 # ---------------------------------------------------------------- what is refused
 
-NO_CONTEXT = (None, [], [1.0, 2.0], [math.nan], [math.inf], ["a"], "a", math.nan, [[1.0]], [None], [True], {"c": 1.0})
+NO_CONTEXT = (
+    None,
+    [],
+    [1.0, 2.0],
+    [math.nan],
+    [math.inf],
+    ["a"],
+    "a",
+    math.nan,
+    [[1.0]],
+    [None],
+    [True],
+    {"c": 1.0},
+)
 
 
 @pytest.mark.parametrize("context", NO_CONTEXT, ids=repr)
@@ -278,7 +311,17 @@ def test_a_context_of_the_wrong_kind_is_refused_and_changes_nothing(context, dom
     assert policy.posterior.events == 0
 
 
-NO_ARMS = (None, [], [0.1, 0.2], [[0.1]], [[0.1, math.nan]], "arms", [[0.1, 0.2, 0.3]], 3, [["a", "b"]])
+NO_ARMS = (
+    None,
+    [],
+    [0.1, 0.2],
+    [[0.1]],
+    [[0.1, math.nan]],
+    "arms",
+    [[0.1, 0.2, 0.3]],
+    3,
+    [["a", "b"]],
+)
 
 
 @pytest.mark.parametrize("arms", NO_ARMS, ids=repr)
@@ -301,7 +344,9 @@ def test_only_the_arms_may_be_told(x):
     assert policy.posterior.events == 0
 
 
-@pytest.mark.parametrize("domain", [None, "box", 0, -1, 1.5, True, [[0.0]], Contextual(2, 1)], ids=repr)
+@pytest.mark.parametrize(
+    "domain", [None, "box", 0, -1, 1.5, True, [[0.0]], Contextual(2, 1)], ids=repr
+)
 def test_a_domain_of_the_wrong_kind_is_refused(domain):
     with pytest.raises(ValueError, match="Contextual needs"):
         Contextual(domain, 1)
@@ -313,18 +358,26 @@ def test_a_context_has_a_whole_number_of_coordinates(size):
         Contextual(BOX, size)
 
 
-@pytest.mark.parametrize("make", [kb.UCB1, kb.OFUL, kb.KernelUCB, kb.BPE], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", [kb.UCB1, kb.OFUL, kb.KernelUCB, kb.BPE], ids=lambda make: make.__name__
+)
 def test_rules_that_enumerate_arms_refuse_a_context(make):
     shared = {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 20}
     wanted = {"UCB1": 1, "OFUL": 2, "KernelUCB": -1, "BPE": 3}[make.__name__]
     settings = {"horizon": 20} if wanted < 0 else dict(list(shared.items())[:wanted])
-    with pytest.raises(ValueError, match=f"{make.__name__} needs a finite set of arms or a box, got Contextual"):
+    with pytest.raises(
+        ValueError, match=f"{make.__name__} needs a finite set of arms or a box, got Contextual"
+    ):
         make(Contextual(ARMS, 1), kb.RBF(), **settings)
 
 
 def test_a_gain_of_all_points_is_unknown_beside_a_context():
-    with pytest.raises(ValueError, match=r'IGPUCB needs gain "realised" or a function of t beside a context, got'):
-        kb.IGPUCB(Contextual(BOX, 1), JOINT, noise_scale=0.1, norm_bound=1.0, horizon=9, gain="greedy")
+    with pytest.raises(
+        ValueError, match=r'IGPUCB needs gain "realised" or a function of t beside a context, got'
+    ):
+        kb.IGPUCB(
+            Contextual(BOX, 1), JOINT, noise_scale=0.1, norm_bound=1.0, horizon=9, gain="greedy"
+        )
 
 
 def test_a_context_is_a_copy_that_cannot_be_written_to():

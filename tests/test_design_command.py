@@ -20,7 +20,10 @@ SMALL = ("--simulate", "--problem", "branin", "--seeds", "2", "--horizon", "20")
 
 def command(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "kernelbandits", "design", *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "kernelbandits", "design", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 
@@ -36,7 +39,10 @@ def document(*arguments: str) -> dict:
 
 def test_it_prints_the_sentence_the_law_as_other_commands_take_it_and_the_table():
     text = output("--family", "gaussian", "--horizon", "1000", "--objective", "printed")
-    assert "the factor C2 + 2 C3 is least, 54.25, at scale = 1.256; UCB has 5, and no law has less." in text
+    assert (
+        "the factor C2 + 2 C3 is least, 54.25, at scale = 1.256; UCB has 5, and no law has less."
+        in text
+    )
     assert "gaussian:0,1.25594" in text
     rows = [line.split() for line in text.splitlines()]
     assert ["best", "gaussian", "54.2483", "1.0021"] in rows
@@ -46,7 +52,11 @@ def test_it_prints_the_sentence_the_law_as_other_commands_take_it_and_the_table(
 
 @pytest.mark.parametrize(("more", "delta"), [((), 0.0005), (("--norm-bound", "4"), 0.000125)])
 def test_the_line_to_play_has_the_delta_for_which_the_bound_is_proved(more, delta):
-    (line,) = (line for line in output("--family", "gaussian", *more).splitlines() if line.startswith("play"))
+    (line,) = (
+        line
+        for line in output("--family", "gaussian", *more).splitlines()
+        if line.startswith("play")
+    )
     name, settings = spelled_policy(line.split('"')[1])
     assert (name, settings["delta"]) == ("generic-gp", delta)
     assert proved_delta(0.01, 3) == 0.999999
@@ -69,7 +79,9 @@ def test_the_law_is_read_back_as_it_was_found(family):
     for text in (spelled(law), nested(law)):
         again = spelled_law(text)
         assert type(again) is type(law)
-        assert kb.theory.constants(again, 100).c3 == pytest.approx(kb.theory.constants(law, 100).c3, rel=1e-5)
+        assert kb.theory.constants(again, 100).c3 == pytest.approx(
+            kb.theory.constants(law, 100).c3, rel=1e-5
+        )
     _, settings = spelled_policy(f"generic-gp:exploration={nested(law)}")
     assert settings["exploration"] == spelled_law(spelled(law))
 
@@ -99,7 +111,14 @@ def test_the_simulation_is_in_the_document_and_does_not_depend_on_the_workers():
     assert one == two
     (played,) = one["simulation"]
     assert [row["name"] for row in played["laws"]][:2] == ["best mixture", "UCB"]
-    assert set(played["laws"][0]) >= {"factor", "mean_abs", "regret", "behind", "rank_by_factor", "rank_by_regret"}
+    assert set(played["laws"][0]) >= {
+        "factor",
+        "mean_abs",
+        "regret",
+        "behind",
+        "rank_by_factor",
+        "rank_by_regret",
+    }
 
 
 def test_one_seed_gives_a_document_without_infinities():
@@ -122,12 +141,20 @@ def test_the_figure_of_a_simulation_has_a_panel_for_each_problem_and_names_every
     more = ("--problem", "hartmann3", "--plot", "--output", str(tmp_path))
     output("--family", "gaussian", *SMALL, *more)
     drawing = (tmp_path / "design.svg").read_text()
-    for text in ("Branin (d = 2): rank", "Hartmann (d = 3): rank", "best gaussian", "paper: N(0, 1)", "UCB"):
+    for text in (
+        "Branin (d = 2): rank",
+        "Hartmann (d = 3): rank",
+        "best gaussian",
+        "paper: N(0, 1)",
+        "UCB",
+    ):
         assert text in drawing
 
 
 def test_quiet_prints_nothing(tmp_path):
-    done = command("--family", "bernoulli", "--budget", "0.4", "--quiet", "--output", str(tmp_path), *SMALL)
+    done = command(
+        "--family", "bernoulli", "--budget", "0.4", "--quiet", "--output", str(tmp_path), *SMALL
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert json.loads((tmp_path / "design.json").read_text())["simulation"]
 
@@ -136,19 +163,31 @@ def test_quiet_prints_nothing(tmp_path):
     ("arguments", "sentence"),
     [
         (("--family", "cauchy"), "best_law needs family in"),
-        (("--family", "gaussian", "--horizon", "0"), "best_law needs a whole number horizon >= 3, got 0"),
+        (
+            ("--family", "gaussian", "--horizon", "0"),
+            "best_law needs a whole number horizon >= 3, got 0",
+        ),
         (("--family", "gaussian", "--budget", "0"), "best_law needs budget > 0, got 0.0"),
         (("--family", "gaussian", "--budget", "-1"), "best_law needs budget > 0, got -1.0"),
         (("--family", "gaussian", "--budget", "nan"), "best_law needs budget > 0, got nan"),
         (("--family", "gaussian", "--objective", "best"), "best_law needs objective in"),
         (("--family", "bernoulli", "--scale", "1"), "the family bernoulli takes no --scale"),
         (("--family", "mixture", "--values", "3"), "the family mixture takes no --values"),
-        (("--family", "bernoulli", "--delta", "0.5"), "--delta needs --simulate beside it, got 0.5"),
-        (("--family", "bernoulli", "--noise-scale", "2"), "--noise-scale needs --simulate beside it, got 2.0"),
+        (
+            ("--family", "bernoulli", "--delta", "0.5"),
+            "--delta needs --simulate beside it, got 0.5",
+        ),
+        (
+            ("--family", "bernoulli", "--noise-scale", "2"),
+            "--noise-scale needs --simulate beside it, got 2.0",
+        ),
         (("--family", "bernoulli", "--seeds", "25"), "--seeds needs --simulate beside it, got 25"),
         (("--family", "bernoulli", "--norm-bound", "0"), "design needs norm_bound > 0, got 0.0"),
         (("--family", "bernoulli", "--output", __file__), "--output needs a folder"),
-        (("--family", "bernoulli", "--problem", "branin"), "--problem needs --simulate beside it, got ['branin']"),
+        (
+            ("--family", "bernoulli", "--problem", "branin"),
+            "--problem needs --simulate beside it, got ['branin']",
+        ),
         (("--family", "bernoulli", "--simulate", "--problem", "nowhere"), "nowhere"),
         (("--family", "bernoulli", "--simulate", "--kernel", "rbf:-1"), "lengthscale > 0, got -1"),
         (("--family", "bernoulli", "--simulate", "--delta", "2"), "delta"),

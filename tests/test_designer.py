@@ -33,7 +33,11 @@ def gaussian_factor(scale: float, horizon: int, objective: str) -> float:
     greatest = scale * 6 * float(WEIGHTS @ (1 - (2 * ndtr(u) - 1) ** horizon))
     above = scale * 6 * float(WEIGHTS @ (1 - ndtr(u) ** horizon))
     c3 = (greatest + mean) / c1
-    return {"repaired": 1 + greatest + c3, "tight": 1 + greatest + above / c1, "printed": greatest + 2 * c3}[objective]
+    return {
+        "repaired": 1 + greatest + c3,
+        "tight": 1 + greatest + above / c1,
+        "printed": greatest + 2 * c3,
+    }[objective]
 
 
 def bernoulli_factor(p: float, horizon: int, objective: str) -> float:
@@ -54,7 +58,10 @@ def test_the_golden_gaussian_of_the_printed_bound():
 def test_the_gaussian_scale_is_that_of_an_independent_search(objective, horizon):
     found = best_law("gaussian", horizon, objective=objective)
     search = minimize(
-        lambda x: gaussian_factor(math.exp(x[0]), horizon, objective), [0.1], method="Nelder-Mead", tol=1e-9
+        lambda x: gaussian_factor(math.exp(x[0]), horizon, objective),
+        [0.1],
+        method="Nelder-Mead",
+        tol=1e-9,
     )
     assert found.value == pytest.approx(math.exp(search.x[0]), abs=2e-5)
     assert found.factor == pytest.approx(search.fun, rel=1e-9)
@@ -69,7 +76,9 @@ def test_the_best_gaussian_scale_hardly_knows_the_horizon(horizon):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("family", ["bernoulli", "categorical", "mixture", "step", "shifted-gaussian"])
+@pytest.mark.parametrize(
+    "family", ["bernoulli", "categorical", "mixture", "step", "shifted-gaussian"]
+)
 @pytest.mark.parametrize("budget", [None, 1.0])
 def test_without_a_budget_that_binds_the_answer_is_ucb_and_says_so(family, objective, budget):
     found = best_law(family, 200, objective=objective, budget=budget)
@@ -87,9 +96,13 @@ def test_without_a_budget_that_binds_the_answer_is_ucb_and_says_so(family, objec
     st.lists(st.tuples(st.floats(-2, 3), st.floats(0.01, 1)), min_size=1, max_size=6),
     st.sampled_from(sorted(OBJECTIVES)),
 )
-def test_no_law_has_a_smaller_factor_than_ucb_or_than_the_bernoulli_law_of_its_budget(horizon, atoms, objective):
+def test_no_law_has_a_smaller_factor_than_ucb_or_than_the_bernoulli_law_of_its_budget(
+    horizon, atoms, objective
+):
     total = sum(weight for _, weight in atoms)
-    law = kb.Categorical([weight / total for _, weight in atoms], support=[value for value, _ in atoms])
+    law = kb.Categorical(
+        [weight / total for _, weight in atoms], support=[value for value, _ in atoms]
+    )
     found = factor(law, horizon, objective)
     assert found >= UCB[objective] - 1e-9
     if law.mean_abs < 1 and math.isfinite(found):
@@ -103,7 +116,9 @@ def test_schedules_of_bernoulli_laws_gain_nothing(objective, horizon):
     for first, second in rng.random((40, 2)):
         last = int(rng.integers(1, horizon))
         budget = (last * first + (horizon - last) * second) / horizon
-        played = factor(kb.Step(kb.Bernoulli(first), kb.Bernoulli(second), last), horizon, objective)
+        played = factor(
+            kb.Step(kb.Bernoulli(first), kb.Bernoulli(second), last), horizon, objective
+        )
         assert played >= bernoulli_factor(budget, horizon, objective) - 1e-9
 
 
@@ -117,7 +132,11 @@ def test_the_bernoulli_law_spends_its_budget(budget, objective, horizon):
 
 
 def test_the_gaussian_spends_its_budget_until_its_best_scale():
-    for budget, scale in ((0.4, 0.4 / FOLD), (0.8, 0.8 / FOLD), (3.0, best_law("gaussian", 1000).value)):
+    for budget, scale in (
+        (0.4, 0.4 / FOLD),
+        (0.8, 0.8 / FOLD),
+        (3.0, best_law("gaussian", 1000).value),
+    ):
         assert best_law("gaussian", 1000, budget=budget).value == pytest.approx(scale, abs=1e-6)
 
 
@@ -142,7 +161,12 @@ def test_a_budget_is_kept_and_the_parts_fit_together(family, options, objective)
     again = rate("", found.law, 30, objective)
     assert (again.factor, again.mean_abs) == (found.factor, found.mean_abs)
     assert OBJECTIVES[objective](found.constants) == found.factor
-    assert (found.family, found.horizon, found.objective, found.budget) == (family, 30, objective, 0.45)
+    assert (found.family, found.horizon, found.objective, found.budget) == (
+        family,
+        30,
+        objective,
+        0.45,
+    )
     assert found.factor <= min(height for _, height in found.curve)
 
 
@@ -156,7 +180,11 @@ def drawn_law(family: str, rng: np.random.Generator, budget: float, centre, opti
     near = rng.random() < 0.5
 
     def around(value: float, spread: float, low: float, high: float) -> float:
-        return float(np.clip(value + spread * rng.normal(), low, high)) if near else float(rng.uniform(low, high))
+        return (
+            float(np.clip(value + spread * rng.normal(), low, high))
+            if near
+            else float(rng.uniform(low, high))
+        )
 
     match family:
         case "bernoulli":
@@ -164,7 +192,9 @@ def drawn_law(family: str, rng: np.random.Generator, budget: float, centre, opti
         case "gaussian":
             return kb.Gaussian(0.0, around(centre.scale, 0.02, 0.01, budget / FOLD))
         case "shifted-gaussian":
-            return kb.Gaussian(around(centre.mean, 0.02, -1, 1), around(centre.scale, 0.02, 0.01, 2))
+            return kb.Gaussian(
+                around(centre.mean, 0.02, -1, 1), around(centre.scale, 0.02, 0.01, 2)
+            )
         case "categorical":
             drawn = rng.dirichlet(np.full(len(centre.weights), 0.5))
             share = rng.random() ** 3 if near else 1.0
@@ -174,7 +204,9 @@ def drawn_law(family: str, rng: np.random.Generator, budget: float, centre, opti
             rho = around(centre.weights[0], 0.02, 0, 1)
             return kb.Mixture((rho, 1 - rho), (kb.PointMass(1.0), kb.Gaussian(0.0, scale)))
         case _:
-            pair = [kb.Bernoulli(around(law.p, 0.02, 0, 1)) for law in (centre.first, centre.second)]
+            pair = [
+                kb.Bernoulli(around(law.p, 0.02, 0, 1)) for law in (centre.first, centre.second)
+            ]
             return kb.Step(*pair, centre.last)
 
 
@@ -203,7 +235,9 @@ def test_the_categorical_weights_are_those_of_a_search_over_the_whole_simplex():
         for start in rng.dirichlet(np.ones(4), size=8):
             search = minimize(
                 lambda p, objective=objective: factor(
-                    kb.Categorical(np.maximum(p, 1e-12) / np.maximum(p, 1e-12).sum()), horizon, objective
+                    kb.Categorical(np.maximum(p, 1e-12) / np.maximum(p, 1e-12).sum()),
+                    horizon,
+                    objective,
                 ),
                 start,
                 bounds=[(1e-9, 1)] * 4,
@@ -235,7 +269,10 @@ def test_the_sentence_names_the_factor_of_ucb_and_of_the_best_law_with_the_budge
     assert "1 + C2 + C3 is least, 30.23, at scale = 1.198; UCB has 4, and no law has less." in free
     bound = best_law("gaussian", 1000, budget=0.4).sentence
     assert "with E|w| <= 0.4" in bound
-    assert "Ber(0.4) has 5.5, the best of all laws with this budget; UCB, beyond the budget, has 4." in bound
+    assert (
+        "Ber(0.4) has 5.5, the best of all laws with this budget; UCB, beyond the budget, has 4."
+        in bound
+    )
 
 
 def test_explain_has_a_line_for_the_law_for_ucb_and_for_each_choice_of_the_paper():
@@ -245,7 +282,9 @@ def test_explain_has_a_line_for_the_law_for_ucb_and_for_each_choice_of_the_paper
     assert len(lines) == 2 + 1 + 5
     assert lines[2].split() == ["38.2643", "0.6000", "best", "gaussian"]
     factors = {row.name: row.factor for row in found.alternatives}
-    assert list(factors.values()) == pytest.approx([4, 7, 31.117758532322195, 8.5, 1 + 1 + 1 / 0.6 + 1])
+    assert list(factors.values()) == pytest.approx(
+        [4, 7, 31.117758532322195, 8.5, 1 + 1 + 1 / 0.6 + 1]
+    )
     explored = [row.mean_abs for row in found.alternatives]
     assert explored == pytest.approx([1, 0.375, FOLD, 0.625, 0.6])
 
@@ -280,14 +319,26 @@ BAD = [
     (("gaussian", 10), {"budget": math.inf}, "best_law needs budget > 0, got inf"),
     (("gaussian", 10), {"budget": "much"}, "best_law needs budget > 0"),
     (("gaussian", 10), {"budget": 1e-3}, "best_law needs a budget that leaves the family C1"),
-    (("shifted-gaussian", 10), {"budget": 1e-3}, "best_law needs a budget that leaves the family C1"),
-    (("gaussian", 10), {"scale": 1.0}, r"the family gaussian needs options among \(\), got 'scale'"),
+    (
+        ("shifted-gaussian", 10),
+        {"budget": 1e-3},
+        "best_law needs a budget that leaves the family C1",
+    ),
+    (
+        ("gaussian", 10),
+        {"scale": 1.0},
+        r"the family gaussian needs options among \(\), got 'scale'",
+    ),
     (("categorical", 10), {"budget": 0.25}, "categorical needs a budget > 1/4"),
     (("categorical", 10), {"values": 1}, "categorical needs a whole number values >= 2"),
     (("categorical", 10), {"values": 2.5}, "categorical needs a whole number values >= 2"),
     (("mixture", 10), {"scale": -1.0}, "mixture needs scale >= 0"),
     (("mixture", 10), {"scale": math.nan}, "mixture needs scale >= 0"),
-    (("mixture", 10), {"scale": 1.0, "budget": 0.5}, "mixture needs a budget >= 0.7979 at scale 1, got 0.5"),
+    (
+        ("mixture", 10),
+        {"scale": 1.0, "budget": 0.5},
+        "mixture needs a budget >= 0.7979 at scale 1, got 0.5",
+    ),
     (("step", 10), {"last": 10}, "step needs last < 10"),
     (("step", 10), {"last": 0}, "step needs a whole number last >= 1"),
 ]
@@ -335,7 +386,9 @@ def test_what_is_compared_is_what_generic_gp_plays(played):
         for seed in range(5):
             streams = kb.Streams(seed)
             instance = kb.problem(item.problem).instance(streams)
-            rule = kb.GenericGP(instance.domain, kb.RBF(0.2), law.law, noise_scale=0.1, norm_bound=1.0)
+            rule = kb.GenericGP(
+                instance.domain, kb.RBF(0.2), law.law, noise_scale=0.1, norm_bound=1.0
+            )
             regrets.append(instance.regrets(kb.play(rule, instance, 30, streams).arms).sum())
         assert law_row.regret.mean == pytest.approx(np.mean(regrets))
         half = 2.7764451051977987 * np.std(regrets, ddof=1) / math.sqrt(5)
@@ -350,7 +403,9 @@ def test_ranks_differences_and_correlations_follow_from_the_table(played):
         assert [row.rank_by_factor for row in item.laws] == ranks(np.array(factors)).tolist()
         assert [row.rank_by_regret for row in item.laws] == ranks(np.array(means)).tolist()
         assert item.correlation == pytest.approx(spearmanr(factors, means).statistic)
-        assert item.with_mean_abs == pytest.approx(spearmanr([law.mean_abs for law in laws], means).statistic)
+        assert item.with_mean_abs == pytest.approx(
+            spearmanr([law.mean_abs for law in laws], means).statistic
+        )
         assert item.laws[0].behind == (0.0, 0.0, 0.0)
         for row in item.laws:
             assert row.behind.mean == pytest.approx(row.regret.mean - means[0])
@@ -369,9 +424,16 @@ def test_the_interval_of_a_correlation_stays_among_correlations():
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [(0.6, "tends to agree"), (-0.6, "tends to disagree"), (0.3, "says little"), (0.0, "says little")],
+    [
+        (0.6, "tends to agree"),
+        (-0.6, "tends to disagree"),
+        (0.3, "says little"),
+        (0.0, "says little"),
+    ],
 )
-def test_the_sentence_names_the_number_of_laws_and_claims_no_more_than_a_tendency(played, value, said):
+def test_the_sentence_names_the_number_of_laws_and_claims_no_more_than_a_tendency(
+    played, value, said
+):
     _, (item, _) = played
     assert f": over 5 laws the bound {said} (" in replace(item, correlation=value).sentence
 
@@ -379,7 +441,9 @@ def test_the_sentence_names_the_number_of_laws_and_claims_no_more_than_a_tendenc
 def test_the_simulation_is_the_same_whoever_plays_it(played):
     laws, found = played
     with process_mapper(2) as mapper:
-        again = compare(laws, ["branin", "hartmann3"], horizon=30, seeds=5, noise_scale=0.1, mapper=mapper)
+        again = compare(
+            laws, ["branin", "hartmann3"], horizon=30, seeds=5, noise_scale=0.1, mapper=mapper
+        )
     assert again == found
 
 
@@ -409,7 +473,9 @@ def test_one_seed_has_no_interval():
 )
 def test_a_wrong_comparison_is_refused(laws, more, sentence):
     with pytest.raises(ValueError, match=sentence):
-        compare(laws_to_play() if laws is None else laws, "branin", **{"horizon": 10, "seeds": 1} | more)
+        compare(
+            laws_to_play() if laws is None else laws, "branin", **{"horizon": 10, "seeds": 1} | more
+        )
 
 
 def test_a_family_of_too_many_values_is_refused_at_once():

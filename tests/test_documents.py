@@ -12,7 +12,9 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {"theory.md": 6, "boxes.md": 10, "studies.md": 7}
 """Pages, and the least number of their sections with snippets."""
-SNIPPET = re.compile(r"```python\n(.*?)```\n\n?((?:```(?:text)?\n.*?```\n)|(?:    [^\n]*\n)+)?", re.DOTALL)
+SNIPPET = re.compile(
+    r"```python\n(.*?)```\n\n?((?:```(?:text)?\n.*?```\n)|(?:    [^\n]*\n)+)?", re.DOTALL
+)
 
 
 def shown(block: str) -> list[str]:
@@ -25,7 +27,11 @@ def shown(block: str) -> list[str]:
 def sections(page: str) -> list[tuple[str, str]]:
     """Title and text of each section that has a snippet."""
     parts = re.split(r"^## (.*)$", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return [(title, text) for title, text in zip(parts[1::2], parts[2::2], strict=True) if "```python" in text]
+    return [
+        (title, text)
+        for title, text in zip(parts[1::2], parts[2::2], strict=True)
+        if "```python" in text
+    ]
 
 
 EVERY = [section for page in PAGES for section in sections(page)]

@@ -47,7 +47,9 @@ def test_only_tied_arms_are_chosen_and_each_can_be():
 
 def test_every_tied_arm_has_the_same_chance():
     u = kb.Streams(0).uniforms("tie", 30_000)
-    counts = np.bincount([argmax(np.array([1.0, 1.0, 0.0, 1.0]), "random", item) for item in u], minlength=4)
+    counts = np.bincount(
+        [argmax(np.array([1.0, 1.0, 0.0, 1.0]), "random", item) for item in u], minlength=4
+    )
     assert counts[2] == 0
     assert np.abs(counts[[0, 1, 3]] - 10_000).max() < 4 * np.sqrt(30_000 * (1 / 3) * (2 / 3))
 
@@ -69,13 +71,17 @@ def test_repeated_points_are_accepted_with_a_notice_that_counts_them():
     assert len(arms) == 5
 
 
-@pytest.mark.parametrize("points", [[], [[]], np.empty((0, 2)), np.empty((3, 0)), 5, None, "points", [[["1"]]]])
+@pytest.mark.parametrize(
+    "points", [[], [[]], np.empty((0, 2)), np.empty((3, 0)), 5, None, "points", [[["1"]]]]
+)
 def test_arms_need_at_least_one_point_and_one_column(points):
     with pytest.raises(ValueError, match="Arms needs"):
         kb.Arms(points)
 
 
-@pytest.mark.parametrize("points", [[["1", "2"]], np.array([[1 + 2j]]), [["a"]], [[1.0], [1.0, 2.0]]])
+@pytest.mark.parametrize(
+    "points", [[["1", "2"]], np.array([[1 + 2j]]), [["a"]], [[1.0], [1.0, 2.0]]]
+)
 def test_points_are_numbers_and_not_text_that_looks_like_them(points):
     with pytest.raises(ValueError, match="Arms needs"):
         kb.Arms(points)

@@ -77,7 +77,9 @@ nursery.wait(pid)
 
 
 def test_workers_end_with_who_is_killed_while_waiting_for_them(tmp_path):
-    asker = subprocess.Popen([sys.executable, "-c", WAITING, tmp_path], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    asker = subprocess.Popen(
+        [sys.executable, "-c", WAITING, tmp_path], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
     pid = int(asker.stdout.readline())
     asker.kill()
     asker.wait()
@@ -104,7 +106,12 @@ def test_a_worker_killed_at_a_chosen_place_leaves_all_or_nothing(nursery, where,
     Study.create(where, np.array(TABLE.cells), seed=7).close()
     place = {"where": aim, "count": 3, "pause": 0.0, "path": str(tmp_path / "kills"), "worker": "w"}
     pid = nursery.start(
-        "benchmarks.durability.tasks:play", place=where, folder=str(tmp_path), name="w", life=1, aim=place
+        "benchmarks.durability.tasks:play",
+        place=where,
+        folder=str(tmp_path),
+        name="w",
+        life=1,
+        aim=place,
     )
     assert nursery.wait(pid) == -9
     acks, intents = (records.read(tmp_path / f"{name}-w") for name in ("acks", "intents"))
@@ -135,31 +142,58 @@ def play_and_boast(**given: Any) -> None:
 
 def test_the_checker_sees_a_tell_acknowledged_before_its_commit(nursery, where, tmp_path):
     Study.create(where, np.array(TABLE.cells), seed=7).close()
-    place = {"where": "tell: written", "count": 3, "pause": 0.0, "path": str(tmp_path / "kills"), "worker": "w"}
+    place = {
+        "where": "tell: written",
+        "count": 3,
+        "pause": 0.0,
+        "path": str(tmp_path / "kills"),
+        "worker": "w",
+    }
     broken = f"{HERE}:play_and_boast"
-    assert nursery.wait(nursery.start(broken, place=where, folder=str(tmp_path), name="w", life=1, aim=place)) == -9
+    assert (
+        nursery.wait(
+            nursery.start(broken, place=where, folder=str(tmp_path), name="w", life=1, aim=place)
+        )
+        == -9
+    )
     acks, intents = (records.read(tmp_path / f"{name}-w") for name in ("acks", "intents"))
     with Study.open(where) as study:
         assert compared(study.history(), acks, intents) == Verdict(lost=1)
 
 
-def happened(seq: int, kind: str, trial: int, value: float | None = None, key: str | None = None) -> Any:
+def happened(
+    seq: int, kind: str, trial: int, value: float | None = None, key: str | None = None
+) -> Any:
     return SimpleNamespace(seq=seq, kind=kind, trial=trial, value=value, key=key)
 
 
 def test_the_checker_counts_each_kind_of_fault():
     intents = [{"trial": 1, "value": 0.5}, {"trial": 2, "value": 0.25}]
-    good = [happened(1, "asked", 1), happened(2, "told", 1, 0.5, "a"), happened(3, "told", 2, 0.25, "b")]
+    good = [
+        happened(1, "asked", 1),
+        happened(2, "told", 1, 0.5, "a"),
+        happened(3, "told", 2, 0.25, "b"),
+    ]
     assert compared(good, intents, intents) == Verdict()
     assert compared(good[:2], intents, intents) == Verdict(lost=1)
-    assert compared([*good[:2], happened(3, "told", 2, 0.3)], intents[:1], intents) == Verdict(wrong=1)
-    assert compared([*good, happened(4, "told", 2, 0.25)], intents, intents) == Verdict(duplicated=1)
+    assert compared([*good[:2], happened(3, "told", 2, 0.3)], intents[:1], intents) == Verdict(
+        wrong=1
+    )
+    assert compared([*good, happened(4, "told", 2, 0.25)], intents, intents) == Verdict(
+        duplicated=1
+    )
     assert compared([*good, happened(4, "asked", 1)], intents, intents) == Verdict(duplicated=1)
-    assert compared([*good, happened(4, "corrected", 1, 0.6, "a")], intents, intents) == Verdict(duplicated=1)
+    assert compared([*good, happened(4, "corrected", 1, 0.6, "a")], intents, intents) == Verdict(
+        duplicated=1
+    )
 
 
 def test_the_wait_after_a_kill_ends_with_a_tell_of_somebody_else():
-    acks = [{"at": 1.2, "worker": "killed"}, {"at": 1.5, "worker": "other"}, {"at": 0.9, "worker": "other"}]
+    acks = [
+        {"at": 1.2, "worker": "killed"},
+        {"at": 1.5, "worker": "other"},
+        {"at": 0.9, "worker": "other"},
+    ]
     assert waits([{"at": 1.0, "worker": "killed"}], acks) == [0.5]
 
 
@@ -247,9 +281,20 @@ def forgetful(**given: Any) -> None:
 
 def test_the_checker_sees_a_commit_that_was_left_out(nursery, where, tmp_path):
     Study.create(where, np.array(TABLE.cells), seed=7).close()
-    place = {"where": aims.BETWEEN, "count": 8, "pause": 0.0, "path": str(tmp_path / "kills"), "worker": "w"}
+    place = {
+        "where": aims.BETWEEN,
+        "count": 8,
+        "pause": 0.0,
+        "path": str(tmp_path / "kills"),
+        "worker": "w",
+    }
     broken = f"{HERE}:forgetful"
-    assert nursery.wait(nursery.start(broken, place=where, folder=str(tmp_path), name="w", life=1, aim=place)) == -9
+    assert (
+        nursery.wait(
+            nursery.start(broken, place=where, folder=str(tmp_path), name="w", life=1, aim=place)
+        )
+        == -9
+    )
     acks, intents = (records.read(tmp_path / f"{name}-w") for name in ("acks", "intents"))
     with Study.open(where) as study:
         verdict = compared(study.history(), acks, intents)
@@ -268,7 +313,12 @@ def test_damaged_files_are_seen_or_unharmed(site):
     planned = damage.damages(site.original, site.before, 6, 6, 2, seed=2)
     found = [site.tried(*one) for one in planned]
     assert [look for look in found if look.fault] == []
-    assert {look.kind for look in found if look.what == "detected"} >= {"byte flipped", "cut off", "empty", "a PNG"}
+    assert {look.kind for look in found if look.what == "detected"} >= {
+        "byte flipped",
+        "cut off",
+        "empty",
+        "a PNG",
+    }
 
 
 def look_without_checksums(**given: Any) -> None:

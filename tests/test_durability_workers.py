@@ -54,7 +54,13 @@ def played(study: kb.Study, trials: int) -> list[int]:
 
 
 def aim(where: str, folder: Path, worker: str = "w", count: int = 1) -> dict[str, Any]:
-    return {"where": where, "count": count, "pause": 0.0, "path": str(folder / "kills"), "worker": worker}
+    return {
+        "where": where,
+        "count": count,
+        "pause": 0.0,
+        "path": str(folder / "kills"),
+        "worker": worker,
+    }
 
 
 # Several askers
@@ -80,7 +86,10 @@ def test_askers_at_the_same_time_get_different_rows(nursery, where, tmp_path):
 
 
 def test_of_sixteen_who_create_a_study_one_does(nursery, where, tmp_path):
-    out, given = str(tmp_path / "created"), {"table": TABLE.cells, "settings": {"seed": 1}, "aim": aim("", tmp_path)}
+    out, given = (
+        str(tmp_path / "created"),
+        {"table": TABLE.cells, "settings": {"seed": 1}, "aim": aim("", tmp_path)},
+    )
     pids = [nursery.start(f"{TASKS}:create", place=where, out=out, **given) for _ in range(16)]
     assert [nursery.wait(pid) for pid in pids] == [0] * 16
     assert Counter(one["created"] for one in records.read(out)) == {True: 1, False: 15}
@@ -104,7 +113,11 @@ def test_a_thousand_pending_asks_of_fifty_rows_are_spread_over_them(tmp_path):
 
 @pytest.mark.parametrize("policy", ["auto", "simple-gaussian"])
 def test_processes_that_take_turns_ask_what_one_process_asks(nursery, where, tmp_path, policy):
-    chosen = {} if policy == "auto" else {"policy": policy, "settings": {"noise_scale": 0.3, "norm_bound": 2.0}}
+    chosen = (
+        {}
+        if policy == "auto"
+        else {"policy": policy, "settings": {"noise_scale": 0.3, "norm_bound": 2.0}}
+    )
     with kb.Study.create(tmp_path / "alone.db", POINTS, seed=5, **chosen) as study:
         alone = played(study, 18)
     kb.Study.create(where, POINTS, seed=5, **chosen).close()
@@ -120,7 +133,9 @@ def test_processes_that_take_turns_ask_what_one_process_asks(nursery, where, tmp
 def test_a_killed_worker_gets_its_pending_trial_back_by_its_name(nursery, where, tmp_path):
     kb.Study.create(where, POINTS, seed=1).close()
     place = aim("between ask and tell", tmp_path, count=2)
-    pid = nursery.start(f"{TASKS}:play", place=where, folder=str(tmp_path), name="w", life=1, aim=place)
+    pid = nursery.start(
+        f"{TASKS}:play", place=where, folder=str(tmp_path), name="w", life=1, aim=place
+    )
     assert nursery.wait(pid) == -9
     with kb.Study.open(where) as study:
         (left,) = study.status().waiting
@@ -159,7 +174,12 @@ def ask_in_a_child(place: str, out: str) -> None:
 
 def test_a_study_may_be_used_on_both_sides_of_a_fork(nursery, where, tmp_path):
     kb.Study.create(where, POINTS, seed=1).close()
-    assert nursery.wait(nursery.start(f"{HERE}:ask_in_a_child", place=where, out=str(tmp_path / "out"))) == 0
+    assert (
+        nursery.wait(
+            nursery.start(f"{HERE}:ask_in_a_child", place=where, out=str(tmp_path / "out"))
+        )
+        == 0
+    )
     *sides, last = records.read(tmp_path / "out")
     assert sorted((one["trial"], one["accepted"]) for one in sides) == [(2, True), (3, True)]
     assert {one["child"] for one in sides} == {False, True}
@@ -197,7 +217,9 @@ def test_a_command_that_is_interrupted_writes_nothing_and_shows_no_traceback(tmp
         with locked(place):
             script = "from kernelbandits.apps.cli import main; main()"
             command = [sys.executable, "-c", script, "study", "ask", place]
-            waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            waiting = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
             try:
                 until(lambda: waiting.poll() is not None or holds(waiting.pid, place))
                 time.sleep(0.3)
@@ -270,7 +292,17 @@ class Memory:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, least: int = 100) -> None:
         self.left, self.least = 0, least
-        for name in ("array", "empty", "zeros", "ones", "full", "asarray", "concatenate", "exp", "sqrt"):
+        for name in (
+            "array",
+            "empty",
+            "zeros",
+            "ones",
+            "full",
+            "asarray",
+            "concatenate",
+            "exp",
+            "sqrt",
+        ):
             monkeypatch.setattr(np, name, self.watched(getattr(np, name)))
 
     def watched(self, function: Any) -> Any:
@@ -321,7 +353,12 @@ def test_a_server_that_restarts_costs_no_result(nursery, tmp_path):
     with scratch() as folder, server(folder / "server") as running:
         place = f"{running.get_uri()}&study=restarted"
         kb.Study.create(place, POINTS, seed=1).close()
-        given = {"place": place, "folder": str(tmp_path), "life": 1, "aim": aim("anywhere", tmp_path)}
+        given = {
+            "place": place,
+            "folder": str(tmp_path),
+            "life": 1,
+            "aim": aim("anywhere", tmp_path),
+        }
         pids = [nursery.start(f"{TASKS}:play", name=f"w{number}", **given) for number in range(3)]
         for _ in range(2):
             told = len(acknowledged(tmp_path))
@@ -332,7 +369,9 @@ def test_a_server_that_restarts_costs_no_result(nursery, tmp_path):
         for pid in pids:
             assert nursery.kill(pid) == -9
         with kb.Study.open(place) as study:
-            intents = [one for number in range(3) for one in records.read(tmp_path / f"intents-w{number}")]
+            intents = [
+                one for number in range(3) for one in records.read(tmp_path / f"intents-w{number}")
+            ]
             assert compared(study.history(), acknowledged(tmp_path), intents) == Verdict()
     assert records.read(tmp_path / "errors") == []
 

@@ -35,10 +35,16 @@ def line(rule: type[kb.Policy], horizon: int = T, **more) -> kb.Policy:
 
 def arms_of(policy: kb.Policy, rewards=None, horizon: int = T, seed: int = 3) -> list[int]:
     """Play rounds 1..horizon; rewards(t, arm), by default f with a noise of its own in each round."""
-    noise, values, arms = np.random.default_rng(7).normal(size=horizon + 1), f(policy.domain.points), []
+    noise, values, arms = (
+        np.random.default_rng(7).normal(size=horizon + 1),
+        f(policy.domain.points),
+        [],
+    )
     for t in range(1, horizon + 1):
         choice = policy.ask(t, kb.Streams(seed))
-        policy.tell(choice, rewards(t, choice.arm) if rewards else values[choice.arm] + 0.05 * noise[t])
+        policy.tell(
+            choice, rewards(t, choice.arm) if rewards else values[choice.arm] + 0.05 * noise[t]
+        )
         arms.append(choice.arm)
     return arms
 
@@ -75,7 +81,11 @@ def test_there_are_few_batches_and_they_sum_to_the_horizon():
 def test_a_root_is_rounded_up_exactly():
     for root in (1, 2, 3, 10**4, 10**8, 94906267, 10**15):
         square = root**2
-        assert [ceil_root(square - 1) if square > 1 else 1, ceil_root(square), ceil_root(square + 1)] == [
+        assert [
+            ceil_root(square - 1) if square > 1 else 1,
+            ceil_root(square),
+            ceil_root(square + 1),
+        ] == [
             root,
             root,
             root + 1,
@@ -113,7 +123,10 @@ def test_the_epochs_of_reds_double_and_the_last_is_cut(horizon, first, lengths):
 )
 def test_a_fixed_number_of_batches_grows_by_powers_of_the_horizon(horizon, batches, lengths):
     """1000^(2/3) = 100; 1000^(4/7) = 51.8, 1000^(6/7) = 372.8; 8/15, 12/15, 14/15; 16/31, 24/31, 28/31, 30/31."""
-    assert kb.BPE(BASIS, kb.Linear(), batches=batches, **(THEORY | {"horizon": horizon})).lengths == lengths
+    assert (
+        kb.BPE(BASIS, kb.Linear(), batches=batches, **(THEORY | {"horizon": horizon})).lengths
+        == lengths
+    )
 
 
 def test_a_power_that_is_whole_is_not_rounded_up():
@@ -184,7 +197,9 @@ def test_the_width_is_its_row_of_the_table(rule, ridge):
     """D + (R / sqrt(ridge)) sqrt(2 ln(2 N n_batches / delta)), and D + R sqrt((2 / ridge) ln(1 / delta'))."""
     policy = rule(BASIS, kb.Linear(), ridge=ridge, delta=0.02, **THEORY)
     share = 0.02 / (2 * 3 * len(policy.lengths))
-    assert policy.width(1, 7.0) == pytest.approx(D + R * math.sqrt(2 / ridge * math.log(1 / share)), rel=1e-14)
+    assert policy.width(1, 7.0) == pytest.approx(
+        D + R * math.sqrt(2 / ridge * math.log(1 / share)), rel=1e-14
+    )
     assert policy.settings["width"] == policy.width.rule
 
 
@@ -195,7 +210,9 @@ def test_the_width_gives_every_claim_its_share_of_the_chance():
         assert 2 * math.exp(-(z**2) / 2) == pytest.approx(DELTA / claims, rel=1e-10)
         assert widths.fixed_design(0.0, D, 0.3, DELTA, claims)(1, 0.0) == D
     table = widths.fixed_design(R, D, 0.3, DELTA, 12).table(5)
-    np.testing.assert_allclose(table[:, 0] + np.sqrt(table[:, 1]), widths.fixed_design(R, D, 0.3, DELTA, 12)(3, 9.0))
+    np.testing.assert_allclose(
+        table[:, 0] + np.sqrt(table[:, 1]), widths.fixed_design(R, D, 0.3, DELTA, 12)(3, 9.0)
+    )
 
 
 # ---------------------------------------------------------------- a direct solve as the judge
@@ -209,9 +226,24 @@ def solved(points, kernel, arms, rewards, ridge) -> tuple[np.ndarray, np.ndarray
     return cross @ inverse @ rewards, np.sqrt(np.maximum(variance, 0))
 
 
-def by_hand(rule, lengths, points, kernel, noise, *, noise_scale, norm_bound, ridge, delta=0.1, reuse=False, seed=3):
+def by_hand(
+    rule,
+    lengths,
+    points,
+    kernel,
+    noise,
+    *,
+    noise_scale,
+    norm_bound,
+    ridge,
+    delta=0.1,
+    reuse=False,
+    seed=3,
+):
     """The arms and the survivors of each batch, nothing kept but the lists of arms and rewards."""
-    width = norm_bound + noise_scale * math.sqrt(2 / ridge * math.log(2 * len(points) * len(lengths) / delta))
+    width = norm_bound + noise_scale * math.sqrt(
+        2 / ridge * math.log(2 * len(points) * len(lengths) / delta)
+    )
     alive, arms, rewards, survivors, t = list(range(len(points))), [], [], [], 0
     for length in lengths:
         survivors.append(list(alive))
@@ -219,7 +251,11 @@ def by_hand(rule, lengths, points, kernel, noise, *, noise_scale, norm_bound, ri
         for _ in range(length):
             t += 1
             sd = solved(points, kernel, arms[start:], rewards[start:], ridge)[1][alive]
-            best = [a for a, s in zip(alive, sd, strict=True) if s >= sd.max() - 5e-11] if rule is kb.BPE else alive
+            best = (
+                [a for a, s in zip(alive, sd, strict=True) if s >= sd.max() - 5e-11]
+                if rule is kb.BPE
+                else alive
+            )
             arms.append(best[int(kb.Streams(seed).uniform("tie", t) * len(best))])
             rewards.append(f(points[arms[-1:]])[0] + 0.05 * noise[t])
         mean, sd = solved(points, kernel, arms[start:], rewards[start:], ridge)
@@ -238,12 +274,16 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("points", [LINE, np.random.default_rng(4).random((12, 2))], ids=["line", "square"])
+@pytest.mark.parametrize(
+    "points", [LINE, np.random.default_rng(4).random((12, 2))], ids=["line", "square"]
+)
 def test_a_direct_solve_of_every_batch_plays_the_same_arms(case, points):
     rule, lengths, more = CASES[case]
     policy = rule(points, KERNEL, horizon=T, **more, **NARROW)
     noise = np.random.default_rng(7).normal(size=T + 1)
-    arms, survivors = by_hand(rule, lengths, points, KERNEL, noise, reuse="reuse_data" in more, **NARROW)
+    arms, survivors = by_hand(
+        rule, lengths, points, KERNEL, noise, reuse="reuse_data" in more, **NARROW
+    )
     assert policy.lengths == lengths
     assert len(survivors[-1]) < len(survivors[0]), "no arm leaves: the case tests nothing"
     seen = []
@@ -268,7 +308,13 @@ def test_the_batch_is_the_posterior_of_its_own_rewards_alone(rule):
         own = events[since:]
         assert policy.batch.events == len(own)
         if own:
-            mean, sd = solved(LINE, KERNEL, [a for a, _ in own], np.array([y for _, y in own]), policy.posterior.ridge)
+            mean, sd = solved(
+                LINE,
+                KERNEL,
+                [a for a, _ in own],
+                np.array([y for _, y in own]),
+                policy.posterior.ridge,
+            )
             np.testing.assert_allclose(policy.batch.mean, mean, atol=1e-9)
             np.testing.assert_allclose(policy.batch.sd, sd, atol=1e-7)
     assert policy.posterior.events == T
@@ -372,7 +418,10 @@ def test_beyond_the_horizon_the_last_batch_goes_on(rule, quiet):
 
 def losses(rule, noise, seeds: int, factor: float = 1.0) -> float:
     """How often the best arm of an RKHS function of norm 1 leaves; R and D are stated `factor` times too large."""
-    problem, lost = RKHSFunction(KERNEL, 1, candidates=20, centres=8, norm_bound=1.0, noise=noise), 0
+    problem, lost = (
+        RKHSFunction(KERNEL, 1, candidates=20, centres=8, norm_bound=1.0, noise=noise),
+        0,
+    )
     stated = {"noise_scale": factor * 0.2, "norm_bound": factor * 1.0, "ridge": 0.04, "horizon": 60}
     for seed in range(seeds):
         instance = problem.instance(kb.Streams(seed))
@@ -383,7 +432,9 @@ def losses(rule, noise, seeds: int, factor: float = 1.0) -> float:
 
 
 @both
-@pytest.mark.parametrize("noise", [GaussianNoise(0.2), RademacherNoise(0.2)], ids=["gaussian", "rademacher"])
+@pytest.mark.parametrize(
+    "noise", [GaussianNoise(0.2), RademacherNoise(0.2)], ids=["gaussian", "rademacher"]
+)
 def test_the_best_arm_survives_with_the_promised_chance_and_a_narrow_width_is_caught(rule, noise):
     seeds = 200
     limit = DELTA + 4 * math.sqrt(DELTA * (1 - DELTA) / seeds)
@@ -394,10 +445,20 @@ def test_the_best_arm_survives_with_the_promised_chance_and_a_narrow_width_is_ca
 @both
 def test_without_noise_the_width_d_always_keeps_the_best_arm(rule, quiet):
     """|f - mean| <= D sd for every f of norm D, whatever the ridge."""
-    problem, left = RKHSFunction(KERNEL, 1, candidates=20, norm_bound=1.0, noise=GaussianNoise(0.0)), 0
+    problem, left = (
+        RKHSFunction(KERNEL, 1, candidates=20, norm_bound=1.0, noise=GaussianNoise(0.0)),
+        0,
+    )
     for seed in range(40):
         instance = problem.instance(kb.Streams(seed))
-        policy = rule(instance.domain, KERNEL, noise_scale=0.0, norm_bound=1.0, horizon=60, ridge=10.0 ** -(seed % 4))
+        policy = rule(
+            instance.domain,
+            KERNEL,
+            noise_scale=0.0,
+            norm_bound=1.0,
+            horizon=60,
+            ridge=10.0 ** -(seed % 4),
+        )
         kb.play(policy, instance, 60, kb.Streams(seed))
         assert int(instance.values.argmax()) in policy.survivors
         left += len(policy.survivors) < 20
@@ -438,7 +499,9 @@ def test_reds_draws_every_survivor_with_the_same_chance_and_no_other_arm():
     counts = np.bincount(draws, minlength=15)[policy.survivors]
     threshold = chdtri(k - 1, 6.3e-5)
     assert pearson(counts) < threshold
-    crooked = [int(k * seeded.uniform("tie", t) ** 1.1) for seeded in streams for t in range(1, 101)]
+    crooked = [
+        int(k * seeded.uniform("tie", t) ** 1.1) for seeded in streams for t in range(1, 101)
+    ]
     assert pearson(np.bincount(crooked, minlength=k)) > threshold
 
 
@@ -546,7 +609,9 @@ def test_planning_changes_nothing():
 @pytest.mark.parametrize("rule", [kb.BPE, kb.REDS])
 def test_without_a_ridge_it_is_the_variance_of_the_noise(rule):
     def ridge(scale, **given):
-        return rule(np.eye(2), kb.Linear(), noise_scale=scale, norm_bound=1.0, horizon=9, **given).posterior.ridge
+        return rule(
+            np.eye(2), kb.Linear(), noise_scale=scale, norm_bound=1.0, horizon=9, **given
+        ).posterior.ridge
 
     assert ridge(0.3) == pytest.approx(0.09)
     assert ridge(0.0) == 1e-8

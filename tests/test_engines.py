@@ -15,29 +15,50 @@ from kernelbandits import compiled
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.domains import argmax
 from kernelbandits.policies import IndexPolicy
-from kernelbandits.problems import GaussianNoise, Instance, RademacherNoise, RKHSFunction, UniformNoise
+from kernelbandits.problems import (
+    GaussianNoise,
+    Instance,
+    RademacherNoise,
+    RKHSFunction,
+    UniformNoise,
+)
 
 
 def has_a_loop(rule: type[kb.Policy]) -> bool:
     """Index policies that ask and learn like all others, and GP-TS."""
     return rule is kb.GPTS or (
-        issubclass(rule, IndexPolicy) and rule._ask is IndexPolicy._ask and rule._learn is kb.Policy._learn
+        issubclass(rule, IndexPolicy)
+        and rule._ask is IndexPolicy._ask
+        and rule._learn is kb.Policy._learn
     )
 
 
 OWN_FORM: set[str] = {"oful", "tv-gp-ucb"}
 """Those whose posterior has a form of its own."""
-LOOPS = [name for name, entry in POLICIES.items() if has_a_loop(entry.constructor) and name not in OWN_FORM]
+LOOPS = [
+    name
+    for name, entry in POLICIES.items()
+    if has_a_loop(entry.constructor) and name not in OWN_FORM
+]
 every_loop = pytest.mark.parametrize("name", LOOPS)
 
 PROBLEMS = {
     "branin": kb.problem("branin", candidates=30).instance(kb.Streams(0)),
-    "hartmann6": kb.problem("hartmann6", candidates=50, noise=UniformNoise(0.3)).instance(kb.Streams(1)),
-    "rkhs": RKHSFunction(kb.RBF(0.3), 1, candidates=12, noise=RademacherNoise(0.5)).instance(kb.Streams(2)),
+    "hartmann6": kb.problem("hartmann6", candidates=50, noise=UniformNoise(0.3)).instance(
+        kb.Streams(1)
+    ),
+    "rkhs": RKHSFunction(kb.RBF(0.3), 1, candidates=12, noise=RademacherNoise(0.5)).instance(
+        kb.Streams(2)
+    ),
     "basis": Instance("basis", kb.Arms(np.eye(4)), [0.1, 0.0, 0.0, 0.1], GaussianNoise(0.0)),
 }
 every_problem = pytest.mark.parametrize("problem", PROBLEMS)
-KERNELS = {"branin": kb.Matern(0.3), "hartmann6": kb.RBF(0.4), "rkhs": kb.RBF(0.3), "basis": kb.Linear()}
+KERNELS = {
+    "branin": kb.Matern(0.3),
+    "hartmann6": kb.RBF(0.4),
+    "rkhs": kb.RBF(0.3),
+    "basis": kb.Linear(),
+}
 
 
 def same_play(make, instance: Instance, horizon: int, seed: int = 3) -> kb.Policy:
@@ -71,8 +92,12 @@ def test_the_compiled_loop_plays_what_asking_and_telling_plays(name, problem, ti
 @every_loop
 def test_the_engines_agree_across_audits(name, build):
     """Five arms, audits after 1000 and 2000 rewards, an odd end."""
-    instance = RKHSFunction(kb.RBF(0.3), 2, candidates=5, noise=GaussianNoise(0.3)).instance(kb.Streams(4))
-    fast = same_play(lambda: build(name, instance.domain, kb.RBF(0.3), horizon=2500), instance, 2500)
+    instance = RKHSFunction(kb.RBF(0.3), 2, candidates=5, noise=GaussianNoise(0.3)).instance(
+        kb.Streams(4)
+    )
+    fast = same_play(
+        lambda: build(name, instance.domain, kb.RBF(0.3), horizon=2500), instance, 2500
+    )
     assert fast.posterior.health.audits == 2
     mean, sd = fast.posterior.at(instance.domain.points)
     np.testing.assert_allclose(fast.posterior.mean, mean, atol=1e-9)
@@ -94,7 +119,9 @@ def test_schedules_play_alike_on_both_engines(exploration):
     instance = PROBLEMS["branin"]
 
     def make():
-        return kb.GenericGP(instance.domain, kb.Matern(0.3), exploration, noise_scale=0.5, norm_bound=1.0)
+        return kb.GenericGP(
+            instance.domain, kb.Matern(0.3), exploration, noise_scale=0.5, norm_bound=1.0
+        )
 
     same_play(make, instance, 120)
 
@@ -106,7 +133,9 @@ def test_every_information_gain_plays_alike_on_both_engines(rule, gain):
     more = {"schedule": "rkhs"} if rule is kb.GPUCB else {"horizon": 100}
 
     def make():
-        return rule(instance.domain, kb.Linear(), noise_scale=0.5, norm_bound=1.0, gain=gain, **more)
+        return rule(
+            instance.domain, kb.Linear(), noise_scale=0.5, norm_bound=1.0, gain=gain, **more
+        )
 
     same_play(make, instance, 100)
 
@@ -118,21 +147,29 @@ def test_every_information_gain_plays_alike_on_both_engines(rule, gain):
     n=st.integers(1, 7),
     d=st.integers(1, 3),
     horizon=st.integers(1, 40),
-    kernel=st.sampled_from([kb.RBF(0.2), kb.Matern(0.5, nu=0.5), kb.Linear(), kb.Normalised(kb.Polynomial(2))]),
+    kernel=st.sampled_from(
+        [kb.RBF(0.2), kb.Matern(0.5, nu=0.5), kb.Linear(), kb.Normalised(kb.Polynomial(2))]
+    ),
     ties=st.sampled_from(["random", "lowest"]),
     noise=st.floats(0.0, 2.0),
 )
-def test_random_small_instances_play_alike_on_both_engines(build, name, seed, n, d, horizon, kernel, ties, noise):
+def test_random_small_instances_play_alike_on_both_engines(
+    build, name, seed, n, d, horizon, kernel, ties, noise
+):
     rng = np.random.default_rng(seed)
     points = rng.random((n, d)) / math.sqrt(d)
     instance = Instance("random", kb.Arms(points), rng.normal(size=n), GaussianNoise(noise))
-    same_play(lambda: build(name, points, kernel, horizon=horizon, ties=ties), instance, horizon, seed)
+    same_play(
+        lambda: build(name, points, kernel, horizon=horizon, ties=ties), instance, horizon, seed
+    )
 
 
 @every_loop
 def test_repeated_arms_play_alike_on_both_engines(name, build, quiet):
     points = np.repeat(np.random.default_rng(0).random((6, 2)), 2, axis=0)
-    instance = Instance("twins", kb.Arms(points), np.repeat(np.arange(6.0) / 6, 2), GaussianNoise(0.1))
+    instance = Instance(
+        "twins", kb.Arms(points), np.repeat(np.arange(6.0) / 6, 2), GaussianNoise(0.1)
+    )
     slow, fast = (build(name, points, horizon=80) for _ in range(2))
     by_hand = kb.play(slow, instance, 80, kb.Streams(1), engine="numpy")
     by_loop = kb.play(fast, instance, 80, kb.Streams(1), engine="numba")
@@ -169,7 +206,9 @@ def test_after_the_compiled_loop_asking_goes_on_as_if_it_had_asked_all_along(nam
 @pytest.mark.parametrize("exploration", [kb.Certainty(), lambda t, posterior: kb.Bernoulli(0.5)])
 def test_a_schedule_that_looks_at_the_history_plays_on_the_python_engine(exploration):
     instance = PROBLEMS["branin"]
-    policy = kb.GenericGP(instance.domain, kb.RBF(0.3), exploration, noise_scale=0.5, norm_bound=1.0)
+    policy = kb.GenericGP(
+        instance.domain, kb.RBF(0.3), exploration, noise_scale=0.5, norm_bound=1.0
+    )
     assert kb.play(policy, instance, 20, kb.Streams(0)).engine == "numpy"
 
 
@@ -181,7 +220,9 @@ def test_rounds_are_the_rounds_that_play_plays(name, build):
     assert [row.t for row in rounds] == list(range(1, 31))
     assert [row.choice.arm for row in rounds] == played.arms.tolist()
     noise = instance.noise.draw(kb.Streams(7).uniforms("noise", 30))
-    np.testing.assert_array_equal([row.reward for row in rounds], instance.values[played.arms] + noise)
+    np.testing.assert_array_equal(
+        [row.reward for row in rounds], instance.values[played.arms] + noise
+    )
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
@@ -190,7 +231,9 @@ def test_both_engines_say_once_that_the_horizon_is_passed(name, engine, build):
     instance = PROBLEMS["branin"]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        kb.play(build(name, instance.domain, horizon=10), instance, 20, kb.Streams(0), engine=engine)
+        kb.play(
+            build(name, instance.domain, horizon=10), instance, 20, kb.Streams(0), engine=engine
+        )
     assert ["beyond its horizon 10" in str(w.message) for w in said] == [True]
 
 
@@ -232,7 +275,9 @@ def test_an_unknown_engine_is_refused(engine, build):
 def test_both_engines_break_ties_alike(seed, lowest, u):
     rng = np.random.default_rng(seed)
     scale = 10.0 ** rng.integers(-3, 7)
-    index = scale * rng.integers(-2, 2, size=8) + 1e-12 * max(1, scale) * rng.choice([0, 0.4, -0.4, 1.7, -1.7], size=8)
+    index = scale * rng.integers(-2, 2, size=8) + 1e-12 * max(1, scale) * rng.choice(
+        [0, 0.4, -0.4, 1.7, -1.7], size=8
+    )
     assert compiled.best_arm(index, lowest, u) == argmax(index, "lowest" if lowest else "random", u)
 
 

@@ -14,7 +14,16 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits.catalogue import POLICIES
-from kernelbandits.experiment import Cell, CellResult, Contender, contender, play, play_cell, process_mapper, rounds
+from kernelbandits.experiment import (
+    Cell,
+    CellResult,
+    Contender,
+    contender,
+    play,
+    play_cell,
+    process_mapper,
+    rounds,
+)
 from kernelbandits.experiment import cells as cell_room
 from kernelbandits.experiment.runner import plan_experiment, run_cells, run_experiment
 from kernelbandits.problems import GaussianNoise, Instance, StudentNoise, TableProblem
@@ -25,13 +34,16 @@ TWO = ["simple-bernoulli", "gp-ts"]
 
 def same(first: CellResult, second: CellResult) -> bool:
     return all(
-        np.array_equal(first.arrays()[name], second.arrays()[name]) for name in ("regret", "simple", "arms", "log_det")
+        np.array_equal(first.arrays()[name], second.arrays()[name])
+        for name in ("regret", "simple", "arms", "log_det")
     )
 
 
 def small_cell(**changes: object) -> Cell:
     given = {"noise_scale": 1.0, "norm_bound": 1.0} | dict(changes)
-    return Cell(kb.problem("branin"), Contender("UCB", "simple-ucb", given), kb.RBF(0.2), 20, (0, 1))
+    return Cell(
+        kb.problem("branin"), Contender("UCB", "simple-ucb", given), kb.RBF(0.2), 20, (0, 1)
+    )
 
 
 def test_two_workers_give_bitwise_the_result_of_one():
@@ -82,7 +94,11 @@ def test_a_cell_cut_short_anywhere_is_played_again_or_equal(tmp_path):
 def test_the_key_depends_on_all_that_decides_the_result_and_not_on_the_label():
     base = small_cell()
     other_label = Cell(
-        base.problem, Contender("another", "simple-ucb", base.contender.settings), base.kernel, 20, (0, 1)
+        base.problem,
+        Contender("another", "simple-ucb", base.contender.settings),
+        base.kernel,
+        20,
+        (0, 1),
     )
     changed = [
         small_cell(noise_scale=2.0),
@@ -118,7 +134,9 @@ def test_simple_regret_is_the_gap_of_the_greatest_estimate():
     problem, streams = kb.problem("branin"), kb.Streams(0)
     instance = problem.instance(streams)
     policy = kb.SimpleUCB(instance.domain, kb.RBF(0.2), noise_scale=1.0, norm_bound=1.0)
-    recommended = [int(policy.posterior.mean.argmax()) for _ in rounds(policy, instance, 20, streams)]
+    recommended = [
+        int(policy.posterior.mean.argmax()) for _ in rounds(policy, instance, 20, streams)
+    ]
     np.testing.assert_allclose(play_cell(small_cell()).simple[0], instance.gaps[recommended])
 
 
@@ -129,7 +147,12 @@ def test_all_policies_of_a_seed_meet_the_same_noise():
     for name in ("random", "simple-ucb"):
         settings = {} if name == "random" else {"noise_scale": 1.0, "norm_bound": 1.0}
         policy = kb.policy(name, instance.domain, kb.RBF(0.2), **settings)
-        noises.append([r.reward - instance.values[r.choice.arm] for r in rounds(policy, instance, 15, streams)])
+        noises.append(
+            [
+                r.reward - instance.values[r.choice.arm]
+                for r in rounds(policy, instance, 15, streams)
+            ]
+        )
     np.testing.assert_allclose(noises[0], noises[1], atol=1e-12)
 
 
@@ -161,7 +184,11 @@ def test_every_result_names_the_meaning_of_its_information_gain():
 
 
 def test_a_schedule_that_looks_at_the_history_plays_on_the_numpy_engine():
-    certain = Contender("Certain", "generic-gp", {"exploration": kb.Certainty(), "noise_scale": 1.0, "norm_bound": 1.0})
+    certain = Contender(
+        "Certain",
+        "generic-gp",
+        {"exploration": kb.Certainty(), "noise_scale": 1.0, "norm_bound": 1.0},
+    )
     results = run_experiment("branin", certain, horizon=20, seeds=1)
     assert results["branin", "Certain"].settings["engine"] == "numpy"
 
@@ -169,7 +196,10 @@ def test_a_schedule_that_looks_at_the_history_plays_on_the_numpy_engine():
 def test_a_function_of_the_round_is_a_schedule_here_and_refused_with_a_sentence_by_other_processes():
     given = {"exploration": lambda t: kb.Bernoulli(1 / t), "noise_scale": 1.0, "norm_bound": 1.0}
     mine = [Contender("mine", "generic-gp", given), Contender("yours", "generic-gp", given)]
-    assert run_experiment("branin", mine, horizon=10, seeds=1)["branin", "mine"].regret.shape == (1, 10)
+    assert run_experiment("branin", mine, horizon=10, seeds=1)["branin", "mine"].regret.shape == (
+        1,
+        10,
+    )
     with process_mapper(2) as mapper, pytest.raises(ValueError, match="module level"):
         run_experiment("branin", mine, horizon=10, seeds=1, mapper=mapper)
 
@@ -192,7 +222,9 @@ def test_replicates_are_drawn_as_they_were_measured():
 def test_heavy_tailed_noise_runs_on_both_engines_with_the_same_arms():
     problem = kb.problem("branin", noise=StudentNoise(0.05, 2.5))
     results = [
-        run_experiment(problem, "simple-gaussian", horizon=40, seeds=2, engine=engine)["branin", "Simple-Gaussian"]
+        run_experiment(problem, "simple-gaussian", horizon=40, seeds=2, engine=engine)[
+            "branin", "Simple-Gaussian"
+        ]
         for engine in ("numba", "numpy")
     ]
     np.testing.assert_array_equal(results[0].arms, results[1].arms)
@@ -213,7 +245,9 @@ def test_the_summary_has_means_intervals_and_quantiles_of_the_final_regret():
     assert row["regret_mean"] == pytest.approx(regret.mean())
     assert row["regret_high"] - row["regret_mean"] == pytest.approx(half)
     assert row["regret_q50"] == pytest.approx(np.median(regret))
-    assert row["simple_regret_mean"] == pytest.approx(results["branin", "GP-TS"].simple[:, -1].mean())
+    assert row["simple_regret_mean"] == pytest.approx(
+        results["branin", "GP-TS"].simple[:, -1].mean()
+    )
     assert row["microseconds_per_round"] > 0
 
 
@@ -275,7 +309,9 @@ def test_a_shared_setting_is_checked_even_if_no_policy_takes_it(settings, needed
 
 
 def test_seeds_may_be_a_numpy_number():
-    assert run_experiment("branin", "random", horizon=3, seeds=np.int64(2))["branin", "Uniform random"].arms.shape == (
+    assert run_experiment("branin", "random", horizon=3, seeds=np.int64(2))[
+        "branin", "Uniform random"
+    ].arms.shape == (
         2,
         3,
     )
@@ -306,10 +342,14 @@ class Foreign(kb.Kernel):
 
 def test_values_that_cannot_be_told_apart_are_never_taken_for_each_other(tmp_path):
     results = [
-        run_experiment("branin", "simple-ucb", kernel=kb.Adapted(Foreign(length)), folder=tmp_path, **SMALL)
+        run_experiment(
+            "branin", "simple-ucb", kernel=kb.Adapted(Foreign(length)), folder=tmp_path, **SMALL
+        )
         for length in (0.05, 1.0)
     ]
-    assert not np.array_equal(results[0]["branin", "Simple-UCB"].arms, results[1]["branin", "Simple-UCB"].arms)
+    assert not np.array_equal(
+        results[0]["branin", "Simple-UCB"].arms, results[1]["branin", "Simple-UCB"].arms
+    )
 
 
 def test_test_functions_of_one_name_are_told_apart(tmp_path):
@@ -325,8 +365,13 @@ def test_test_functions_of_one_name_are_told_apart(tmp_path):
         TestFunction("mine", "Mine", f, (0.0,), (1.0,), ((where,),), 0.0)
         for f, where in ((rising, 0.0), (falling, 1.0))
     ]
-    results = [run_experiment(SampledFunction(f), "simple-ucb", folder=tmp_path, **SMALL) for f in functions]
-    assert not np.array_equal(results[0]["mine", "Simple-UCB"].arms, results[1]["mine", "Simple-UCB"].arms)
+    results = [
+        run_experiment(SampledFunction(f), "simple-ucb", folder=tmp_path, **SMALL)
+        for f in functions
+    ]
+    assert not np.array_equal(
+        results[0]["mine", "Simple-UCB"].arms, results[1]["mine", "Simple-UCB"].arms
+    )
 
 
 def test_a_finished_run_forgets_its_own_cells_only(tmp_path):
@@ -353,7 +398,8 @@ class Scalar:
 def test_a_law_of_one_number_at_a_time_plays_the_same_on_both_engines():
     mine = kb.Contender("mine", "generic-gp", {"exploration": Scalar()})
     arms = [
-        run_experiment("branin", mine, engine=engine, **SMALL)["branin", "mine"].arms for engine in ("numba", "numpy")
+        run_experiment("branin", mine, engine=engine, **SMALL)["branin", "mine"].arms
+        for engine in ("numba", "numpy")
     ]
     np.testing.assert_array_equal(*arms)
 
@@ -370,7 +416,10 @@ def test_one_round_without_optimism_is_noticed_on_every_engine(engine):
 
 
 def test_what_policies_warn_of_in_other_processes_is_said_once_here():
-    mine = [kb.Contender(label, "generic-gp", {"exploration": kb.PointMass(0.5)}) for label in ("a", "b")]
+    mine = [
+        kb.Contender(label, "generic-gp", {"exploration": kb.PointMass(0.5)})
+        for label in ("a", "b")
+    ]
     with process_mapper(2) as mapper, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         run_experiment("branin", mine, mapper=mapper, **SMALL)
@@ -384,11 +433,19 @@ def test_a_table_whose_units_the_kernel_does_not_fit_is_noticed(tmp_path):
         run_experiment(f'csv:path="{path}"', "simple-ucb", horizon=3, seeds=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", kb.DataNotice)
-        run_experiment(f'csv:path="{path}",unit_columns=true', "simple-ucb", kernel=kb.RBF(0.5), horizon=3, seeds=1)
+        run_experiment(
+            f'csv:path="{path}",unit_columns=true',
+            "simple-ucb",
+            kernel=kb.RBF(0.5),
+            horizon=3,
+            seeds=1,
+        )
 
 
 def test_the_clock_does_not_count_the_compiler():
-    fast = run_experiment("branin", "simple-ucb", horizon=1, seeds=1).summary()["microseconds_per_round"]
+    fast = run_experiment("branin", "simple-ucb", horizon=1, seeds=1).summary()[
+        "microseconds_per_round"
+    ]
     assert (fast < 50_000).all()
 
 
@@ -413,7 +470,9 @@ def test_a_policy_on_other_arms_than_the_instance_is_refused(engine):
 @pytest.mark.parametrize("engine", ["numba", "numpy"])
 def test_rewards_too_large_to_learn_from_are_refused_on_both_engines(engine):
     with pytest.raises(ValueError, match=r"size at most 1e\+150"):
-        run_experiment(kb.problem("branin", noise=GaussianNoise(1e200)), "simple-ucb", engine=engine, **SMALL)
+        run_experiment(
+            kb.problem("branin", noise=GaussianNoise(1e200)), "simple-ucb", engine=engine, **SMALL
+        )
 
 
 @pytest.mark.parametrize("engine", ["numba", "numpy"])
@@ -428,7 +487,9 @@ def test_any_damage_to_a_cell_is_detected_or_harmless(tmp_path):
     whole = run_cells([cell], folder=tmp_path)[cell.key]
     (file,) = tmp_path.iterdir()
     content = file.read_bytes()
-    for place, flip in zip(rng.integers(len(content), size=300), rng.integers(1, 256, size=300), strict=True):
+    for place, flip in zip(
+        rng.integers(len(content), size=300), rng.integers(1, 256, size=300), strict=True
+    ):
         damaged = bytearray(content)
         damaged[place] ^= flip
         file.write_bytes(damaged)
@@ -441,7 +502,12 @@ def test_thompson_sampling_keeps_the_declared_tie_rule_on_twins():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", kb.DataNotice)
         policy = kb.GPTS(
-            np.vstack([points, points]), kb.RBF(0.2), noise_scale=1.0, norm_bound=1.0, horizon=200, ties="lowest"
+            np.vstack([points, points]),
+            kb.RBF(0.2),
+            noise_scale=1.0,
+            norm_bound=1.0,
+            horizon=200,
+            ties="lowest",
         )
     for t in range(1, 151):
         choice = policy.ask(t, kb.Streams(0))
@@ -452,7 +518,9 @@ def test_thompson_sampling_keeps_the_declared_tie_rule_on_twins():
 def test_a_table_with_a_point_at_the_origin_runs_under_the_linear_kernel(tmp_path):
     path = tmp_path / "rays.csv"
     path.write_text("a,b,y\n0,0,1\n0.5,0.1,2\n0.2,0.9,3\n")
-    results = run_experiment(f"csv:path={path}", "simple-ucb", kernel=kb.Linear(), horizon=5, seeds=1)
+    results = run_experiment(
+        f"csv:path={path}", "simple-ucb", kernel=kb.Linear(), horizon=5, seeds=1
+    )
     assert np.isfinite(results["rays", "Simple-UCB"].regret).all()
 
 
@@ -492,7 +560,14 @@ def test_replicates_keep_their_key_from_one_process_to_the_next(tmp_path):
         "from kernelbandits.experiment import plan_experiment\n"
         "print(plan_experiment('csv:path=t.csv,target=y,repeats=replicates', ['greedy'], horizon=5, seeds=2)[0].key)"
     )
-    runs = [subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=tmp_path, capture_output=True, text=True)]
+    runs = [
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+    ]
     runs += [subprocess.run(runs[0].args, cwd=tmp_path, capture_output=True, text=True)]
     assert runs[0].stdout
     assert runs[0].stdout == runs[1].stdout

@@ -24,7 +24,11 @@ def told(policy, rounds=12, **given):
     """Rewards with noise, as they were told."""
     noise, rows, rewards = np.random.default_rng(1).normal(size=rounds), [], []
     for t in range(rounds):
-        choice = policy.ask(**given) if isinstance(policy, kb.Auto) else policy.ask(t + 1, kb.Streams(0), **given)
+        choice = (
+            policy.ask(**given)
+            if isinstance(policy, kb.Auto)
+            else policy.ask(t + 1, kb.Streams(0), **given)
+        )
         rewards.append(value(choice.x) + 0.5 * noise[t])
         policy.tell(choice, rewards[-1])
         rows.append(choice.x)
@@ -43,7 +47,9 @@ def dense(policy, spans, rows, rewards, where):
     middle = fit.standard.original(fit.mean)
     inverse = np.linalg.inv(k(rows, rows) + fit.noise_scale**2 * np.eye(len(rows)))
     cross = k(where, rows)
-    return middle + cross @ inverse @ (rewards - middle), k(where, where) - cross @ inverse @ cross.T
+    return middle + cross @ inverse @ (rewards - middle), k(
+        where, where
+    ) - cross @ inverse @ cross.T
 
 
 def brute(mean, covariance, margin=0.0, draws=40_000):
@@ -74,7 +80,9 @@ def test_on_arms_every_number_agrees_with_dense_algebra_and_brute_force():
         assert (why.greedy_mean, why.greedy_sd) == pytest.approx((mean[best], sd[best]), rel=1e-6)
         np.testing.assert_array_equal(why.greedy, POINTS[best])
         assert why.compared == 12
-        assert within_four_errors(np.array([why.chance, why.greedy_chance]), share[[arm, best]], 40_000)
+        assert within_four_errors(
+            np.array([why.chance, why.greedy_chance]), share[[arm, best]], 40_000
+        )
 
 
 def test_on_arms_the_chances_sum_to_one():
@@ -84,7 +92,9 @@ def test_on_arms_the_chances_sum_to_one():
     assert sum(each.chance for each in why) == pytest.approx(1.0, abs=1e-12)
     assert len({each.greedy_chance for each in why}) == 1
     mean = policy.posterior.mean
-    assert chances(mean, policy.posterior.covariance(POINTS), 0.0).sum() == pytest.approx(1.0, abs=1e-12)
+    assert chances(mean, policy.posterior.covariance(POINTS), 0.0).sum() == pytest.approx(
+        1.0, abs=1e-12
+    )
 
 
 def test_on_arms_only_the_very_best_is_the_best():
@@ -101,8 +111,13 @@ def test_the_weight_and_width_are_those_of_the_choice_and_make_its_index():
     why = policy.explain(choice)
     assert (why.weight, why.width) == (choice.note["weight"], choice.note["width"])
     assert why.bonus == pytest.approx(why.weight * why.width * why.sd)
-    mean, sd = policy.units.original(policy.posterior.mean), policy.units.spread * policy.posterior.sd
-    assert why.mean + why.bonus == pytest.approx((mean + why.weight * why.width * sd).max(), rel=1e-9)
+    mean, sd = (
+        policy.units.original(policy.posterior.mean),
+        policy.units.spread * policy.posterior.sd,
+    )
+    assert why.mean + why.bonus == pytest.approx(
+        (mean + why.weight * why.width * sd).max(), rel=1e-9
+    )
 
 
 def test_on_a_box_the_numbers_agree_with_dense_algebra():
@@ -112,7 +127,9 @@ def test_on_a_box_the_numbers_agree_with_dense_algebra():
     why = policy.explain(choice)
     mean, covariance = dense(policy, [2.0, 1.0], rows, rewards, np.array([choice.x, why.greedy]))
     assert [why.mean, why.greedy_mean] == pytest.approx(mean, rel=1e-6)
-    assert [why.sd, why.greedy_sd] == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-4, abs=1e-6)
+    assert [why.sd, why.greedy_sd] == pytest.approx(
+        np.sqrt(np.diag(covariance)), rel=1e-4, abs=1e-6
+    )
     anywhere = np.random.default_rng(2).uniform(BOX.lower, BOX.upper, (1000, 2))
     assert why.greedy_mean >= dense(policy, [2.0, 1.0], rows, rewards, anywhere)[0].max() - 0.05
     assert 0 < why.compared <= COMPARED
@@ -141,7 +158,11 @@ def test_explaining_changes_nothing_and_is_always_the_same():
     told(policy)
     choice = policy.ask()
     first, again = policy.explain(choice), policy.explain(choice)
-    assert (first.chance, first.greedy_chance, str(first)) == (again.chance, again.greedy_chance, str(again))
+    assert (first.chance, first.greedy_chance, str(first)) == (
+        again.chance,
+        again.greedy_chance,
+        str(again),
+    )
     assert policy.ask() == choice
 
 
@@ -184,7 +205,9 @@ def test_the_numbers_drawn_for_a_row_do_not_depend_on_those_after_it():
     factor, mean = rng.normal(size=(6, 6)), rng.normal(size=6)
     mean[5] = -1e6
     covariance = factor @ factor.T
-    np.testing.assert_allclose(chances(mean, covariance, 0.0)[:5], chances(mean[:5], covariance[:5, :5], 0.0))
+    np.testing.assert_allclose(
+        chances(mean, covariance, 0.0)[:5], chances(mean[:5], covariance[:5, :5], 0.0)
+    )
 
 
 def test_on_a_box_the_margin_is_a_tenth_of_the_noise_scale_given_and_not_of_the_ridge(monkeypatch):
@@ -212,7 +235,8 @@ def test_the_index_of_a_choice_with_others_pending_has_the_sd_it_was_made_by(mak
     why = policy.explain(choice)
     assert (why.pending, why.pending_sd) == (3, choice.note["sd"])
     assert why.mean + why.bonus == pytest.approx(
-        choice.note["mean"] + choice.note["weight"] * choice.note["width"] * choice.note["sd"], rel=1e-9
+        choice.note["mean"] + choice.note["weight"] * choice.note["width"] * choice.note["sd"],
+        rel=1e-9,
     )
     assert f"x sd {why.pending_sd:.2g} with 3 pending." in why.sentence()
     assert policy.explain(policy.ask(**rest)).pending_sd is None
@@ -266,7 +290,9 @@ def test_policies_that_search_explain_in_the_units_of_their_rewards(make, domain
     assert (why.mean, why.sd) == pytest.approx((mean[0], sd[0]), rel=1e-7, abs=1e-9)
     assert why.weight == choice.note.get("weight")
     assert 0 <= why.chance <= 1
-    assert why.sentence().startswith(f"{show(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}")
+    assert why.sentence().startswith(
+        f"{show(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}"
+    )
 
 
 # ---------------------------------------------------------------- contexts
@@ -326,7 +352,10 @@ def test_a_first_choice_says_that_nothing_is_known():
     choice = policy.ask()
     why = policy.explain(choice)
     assert why.first
-    assert str(why) == f"{show(choice.x)} is one of the first choices: too little is known for anything better."
+    assert (
+        str(why)
+        == f"{show(choice.x)} is one of the first choices: too little is known for anything better."
+    )
     assert (why.weight, why.width, why.bonus) == (None, None, None)
 
 
@@ -339,8 +368,13 @@ def test_a_sentence_has_all_the_numbers():
     text = why.sentence()
     assert text == str(why)
     best = f"best of the {why.compared} compared with chance {why.chance:.2g}"
-    assert text.startswith(f"{show(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}, {best}")
-    assert f"Greed would take {show(why.greedy)} (estimate {why.greedy_mean:.4g}, sd {why.greedy_sd:.2g}, " in text
+    assert text.startswith(
+        f"{show(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}, {best}"
+    )
+    assert (
+        f"Greed would take {show(why.greedy)} (estimate {why.greedy_mean:.4g}, sd {why.greedy_sd:.2g}, "
+        in text
+    )
     assert ("= estimate + weight" in text) == (why.weight is not None)
     assert text.count("\n") == 0
     assert text.endswith(".")

@@ -25,7 +25,9 @@ LAWS = {
     "bernoulli 0": kb.Bernoulli(0.0),
     "bernoulli 1": kb.Bernoulli(1.0),
     "categorical": kb.Categorical((0.1, 0.2, 0.3, 0.4)),
-    "categorical with support": kb.Categorical((0.25, 0.5, 0.125, 0.125), support=(2.0, -1.0, 1.0, 0.5)),
+    "categorical with support": kb.Categorical(
+        (0.25, 0.5, 0.125, 0.125), support=(2.0, -1.0, 1.0, 0.5)
+    ),
     "gaussian": kb.Gaussian(),
     "shifted gaussian": kb.Gaussian(0.7, 0.5),
     "degenerate gaussian": kb.Gaussian(1.0, 0.0),
@@ -33,7 +35,9 @@ LAWS = {
     "root exponential": kb.RootExponential(shift=0.4, mean=2.0),
     "rayleigh": kb.RootExponential(),
     "mixture": kb.Mixture((0.3, 0.7), (kb.PointMass(1.0), kb.Gaussian(0.0, 0.5))),
-    "mixture of three": kb.Mixture((0.2, 0.3, 0.5), (kb.Gaussian(), kb.Bernoulli(0.4), kb.Categorical((0.5, 0.5)))),
+    "mixture of three": kb.Mixture(
+        (0.2, 0.3, 0.5), (kb.Gaussian(), kb.Bernoulli(0.4), kb.Categorical((0.5, 0.5)))
+    ),
     "scipy normal": as_law(stats.norm(0.2, 0.9)),
     "scipy uniform": as_law(stats.uniform(-0.5, 2.0)),
     "scipy bernoulli": as_law(stats.bernoulli(0.3)),
@@ -65,7 +69,9 @@ def test_optimism_is_the_chance_that_the_weight_reaches_one_atoms_included(law):
 def test_mean_abs_is_the_mean_of_the_absolute_weight(law):
     sizes = np.abs(law.draw(U))
     assert abs(sizes.mean() - law.mean_abs) <= 4 * sizes.std() / math.sqrt(N) + 1e-12
-    assert law.mean_abs == pytest.approx(quad(lambda u: abs(law.draw(u)), 0, 1, limit=400)[0], abs=2e-3)
+    assert law.mean_abs == pytest.approx(
+        quad(lambda u: abs(law.draw(u)), 0, 1, limit=400)[0], abs=2e-3
+    )
 
 
 @every_law
@@ -77,13 +83,19 @@ def test_cdf_abs_is_the_chance_of_a_small_absolute_weight(law, u):
 @every_law
 def test_tails_are_the_chances_of_large_weights_of_numbers_and_of_arrays(law):
     weights, points = law.draw(U), np.array([-2.0, -1.0, -0.7, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0])
-    for x, tail, below, tail_abs in zip(points, law.tail(points), law.below(points), law.tail_abs(points), strict=True):
+    for x, tail, below, tail_abs in zip(
+        points, law.tail(points), law.below(points), law.tail_abs(points), strict=True
+    ):
         assert within_four_standard_errors((weights > x).mean(), tail)
         assert within_four_standard_errors((weights < x).mean(), below)
         assert within_four_standard_errors((np.abs(weights) > x).mean(), tail_abs)
         x = float(x)
-        assert (law.tail(x), law.below(x), law.tail_abs(x)) == pytest.approx((tail, below, tail_abs), rel=1e-14)
-        assert (law.tail(x), law.tail_abs(x)) == pytest.approx((1 - law.cdf(x), 1 - law.cdf_abs(x)), abs=1e-14)
+        assert (law.tail(x), law.below(x), law.tail_abs(x)) == pytest.approx(
+            (tail, below, tail_abs), rel=1e-14
+        )
+        assert (law.tail(x), law.tail_abs(x)) == pytest.approx(
+            (1 - law.cdf(x), 1 - law.cdf_abs(x)), abs=1e-14
+        )
         assert type(law.tail(x)) is type(law.tail_abs(x)) is float
 
 
@@ -116,7 +128,9 @@ def test_tails_keep_their_digits_where_one_minus_the_distribution_function_has_n
     rare = kb.Mixture((1 - 1e-30, 1e-30), (kb.PointMass(0.0), kb.Gaussian(9.0, 1.0)))
     assert rare.tail(9.0) == pytest.approx(0.5e-30, rel=1e-12)
     assert kb.DiscretisedGaussian(top=1e-20).tail(0.99) == pytest.approx(1e-20, rel=1e-12)
-    assert kb.Categorical((1.0, 1e-20), support=(-1.0, 2.0)).tail_abs(1.0) == pytest.approx(1e-20, rel=1e-12)
+    assert kb.Categorical((1.0, 1e-20), support=(-1.0, 2.0)).tail_abs(1.0) == pytest.approx(
+        1e-20, rel=1e-12
+    )
 
 
 @every_law
@@ -177,7 +191,12 @@ def test_the_constants_of_the_papers_laws():
 
 @given(st.floats(-3, 3), st.floats(0.01, 5.0))
 def test_the_mean_absolute_gaussian_weight_is_the_folded_normal_mean(mean, scale):
-    expected = quad(lambda x: abs(x) * stats.norm.pdf(x, mean, scale), mean - 9 * scale, mean + 9 * scale, points=[0.0])
+    expected = quad(
+        lambda x: abs(x) * stats.norm.pdf(x, mean, scale),
+        mean - 9 * scale,
+        mean + 9 * scale,
+        points=[0.0],
+    )
     assert kb.Gaussian(mean, scale).mean_abs == pytest.approx(expected[0], rel=1e-6)
 
 
@@ -231,7 +250,9 @@ def test_the_limits_of_a_mixture_are_its_parts(u):
     assert kb.Mixture((0.0, 1.0), parts).draw(u) == kb.Gaussian().draw(u)
 
 
-WEIGHTS = st.lists(st.floats(0.001, 1.0), min_size=2, max_size=5).map(lambda w: tuple(np.array(w) / math.fsum(w)))
+WEIGHTS = st.lists(st.floats(0.001, 1.0), min_size=2, max_size=5).map(
+    lambda w: tuple(np.array(w) / math.fsum(w))
+)
 
 
 @given(WEIGHTS)
@@ -295,14 +316,17 @@ def test_a_decay_falls_like_a_power_down_to_its_floor():
 
 
 @pytest.mark.parametrize(
-    "decay", [kb.Decay(), kb.Decay(0.8, 0.5, 0.1), kb.Decay(0.5, 0.0, 0.1), kb.Decay(0.02, 1.0, 0.3)]
+    "decay",
+    [kb.Decay(), kb.Decay(0.8, 0.5, 0.1), kb.Decay(0.5, 0.0, 0.1), kb.Decay(0.02, 1.0, 0.3)],
 )
 @pytest.mark.parametrize("horizon", [1, 5, 63, 64, 65, 500])
 def test_the_runs_of_a_decay_are_its_rounds(decay, horizon):
     rounds = [law for law, start, stop in decay.runs(horizon) for _ in range(start, stop)]
     assert rounds == [decay(t) for t in range(1, horizon + 1)]
     early = decay.early(horizon)
-    np.testing.assert_allclose(decay.chances(horizon), [decay(t).p for t in range(1, early + 1)], rtol=1e-15)
+    np.testing.assert_allclose(
+        decay.chances(horizon), [decay(t).p for t in range(1, early + 1)], rtol=1e-15
+    )
     assert len(decay.runs(10**30)) <= 401
 
 
@@ -350,14 +374,18 @@ def test_a_schedule_may_look_at_the_posterior():
     assert policy.ask(2, kb.Streams(0)).note["weight"] == 2.0
 
 
-@pytest.mark.parametrize("source", [kb.Gaussian(0.3, 2.0), kb.Step(kb.Bernoulli(0.5), kb.Gaussian(), 7), kb.Decay()])
+@pytest.mark.parametrize(
+    "source", [kb.Gaussian(0.3, 2.0), kb.Step(kb.Bernoulli(0.5), kb.Gaussian(), 7), kb.Decay()]
+)
 def test_all_weights_at_once_are_those_drawn_one_by_one(source):
     exploration, uniforms = Exploration.of(source), kb.Streams(3).uniforms("weight", 30)
     single = [exploration.law(t, None).draw(float(u)) for t, u in enumerate(uniforms, 1)]
     np.testing.assert_array_equal(exploration.weights(uniforms), single)
 
 
-@pytest.mark.parametrize("bad", [0.5, None, "gaussian", kb.Bernoulli, kb.Gaussian, stats.rv_continuous, object()])
+@pytest.mark.parametrize(
+    "bad", [0.5, None, "gaussian", kb.Bernoulli, kb.Gaussian, stats.rv_continuous, object()]
+)
 def test_what_is_no_law_is_refused(bad):
     with pytest.raises(ValueError, match="needs"):
         generic(bad)
@@ -365,7 +393,9 @@ def test_what_is_no_law_is_refused(bad):
 
 @pytest.mark.parametrize("bad", [lambda: kb.Gaussian(), lambda t, posterior, more: kb.Gaussian()])
 def test_a_schedule_takes_one_or_two_arguments(bad):
-    with pytest.raises(ValueError, match=r"a schedule needs the arguments \(t\) or \(t, posterior\), got"):
+    with pytest.raises(
+        ValueError, match=r"a schedule needs the arguments \(t\) or \(t, posterior\), got"
+    ):
         generic(bad)
 
 
@@ -472,7 +502,10 @@ def modules_after(statement: str) -> set[str]:
 
 def test_importing_the_package_waits_for_no_compiler_table_plot_or_statistics_package():
     loaded = modules_after("import kernelbandits")
-    assert loaded & {"numba", "pandas", "matplotlib", "sklearn", "scipy.stats", "typer", "rich"} == set()
+    assert (
+        loaded & {"numba", "pandas", "matplotlib", "sklearn", "scipy.stats", "typer", "rich"}
+        == set()
+    )
 
 
 def test_asking_and_telling_never_imports_scipy_stats_or_numba():
@@ -510,4 +543,8 @@ def test_narrow_and_far_laws_keep_their_digits():
 
     assert kb.Frozen(stats.norm(0, 1e-4)).mean_abs == pytest.approx(1e-4 * math.sqrt(2 / math.pi))
     assert kb.Frozen(stats.norm(-9, 1)).optimism == pytest.approx(stats.norm.sf(10))
-    assert kb.Frozen(stats.rv_discrete(values=((0.5, 1.0, 1.7), (0.2, 0.3, 0.5)))).atoms == (0.5, 1.0, 1.7)
+    assert kb.Frozen(stats.rv_discrete(values=((0.5, 1.0, 1.7), (0.2, 0.3, 0.5)))).atoms == (
+        0.5,
+        1.0,
+        1.7,
+    )

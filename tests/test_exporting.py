@@ -24,7 +24,9 @@ from kernelbandits.study.exporting import DRAFT, write_csv
 from kernelbandits.study.results import read_results
 
 TEXT = st.text(
-    st.sampled_from("ab=+-@'\"\t\r\n,;1.\\ éλ") | st.characters(codec="utf-8", exclude_characters="\0"), max_size=8
+    st.sampled_from("ab=+-@'\"\t\r\n,;1.\\ éλ")
+    | st.characters(codec="utf-8", exclude_characters="\0"),
+    max_size=8,
 )
 
 
@@ -34,7 +36,8 @@ def cells(path: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "text", ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\nx", "\0x", "-", "=", "'=x"]
+    "text",
+    ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\nx", "\0x", "-", "=", "'=x"],
 )
 def test_text_that_looks_like_a_formula_gets_an_apostrophe(tmp_path, text):
     write_csv(tmp_path / "t.csv", ["a", text], [[text, 1]])
@@ -74,7 +77,9 @@ def test_candidates_and_results_come_back_from_an_export(tmp_path):
     write_csv(tmp_path / "films.csv", names, rows)
     found = read_candidates(tmp_path / "films.csv")
     assert (found.fingerprint, found.chosen) == (candidates.fingerprint, ("-x (nm)", "=ligand"))
-    write_csv(tmp_path / "results.csv", [*names, "value"], [[*row, -i] for i, row in enumerate(rows)])
+    write_csv(
+        tmp_path / "results.csv", [*names, "value"], [[*row, -i] for i, row in enumerate(rows)]
+    )
     results = read_results(tmp_path / "results.csv", candidates, "y")
     assert [(one.row, one.value) for one in results] == [(0, 0.0), (1, -1.0), (2, -2.0)]
 
@@ -109,7 +114,9 @@ def test_a_file_is_replaced_and_keeps_its_mode_and_its_link(tmp_path):
 
 @pytest.mark.parametrize("name", ["absent/t.csv", "."])
 def test_a_place_that_is_none_is_refused_in_one_sentence(tmp_path, name):
-    with pytest.raises(ValueError, match=r"an export needs a (folder that exists|path of a file), got"):
+    with pytest.raises(
+        ValueError, match=r"an export needs a (folder that exists|path of a file), got"
+    ):
         write_csv(tmp_path / name, ["a"], [[1]])
 
 
@@ -130,7 +137,9 @@ def test_a_device_is_not_replaced_by_a_file():
     ],
 )
 @pytest.mark.parametrize("call", ["open", "fsync", "replace"])
-def test_a_disk_that_refuses_leaves_the_old_file_and_no_draft(tmp_path, monkeypatch, code, kind, sentence, call):
+def test_a_disk_that_refuses_leaves_the_old_file_and_no_draft(
+    tmp_path, monkeypatch, code, kind, sentence, call
+):
     def refuse(*args, **kwargs):
         raise OSError(code, os.strerror(code))
 
@@ -154,7 +163,9 @@ def test_a_file_that_may_not_be_written_is_refused(tmp_path, monkeypatch):
     assert path.read_text() == "old"
 
 
-def test_content_is_on_the_disk_before_the_name_and_the_name_before_the_return(tmp_path, monkeypatch):
+def test_content_is_on_the_disk_before_the_name_and_the_name_before_the_return(
+    tmp_path, monkeypatch
+):
     done = []
     for call in ("fsync", "replace"):
         real = getattr(os, call)
@@ -182,9 +193,17 @@ def killed_at(call: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("call", "new"),
-    [("sweep", False), ("write_through", False), ("settle", True), ("os.fsync", False), ("os.replace", False)],
+    [
+        ("sweep", False),
+        ("write_through", False),
+        ("settle", True),
+        ("os.fsync", False),
+        ("os.replace", False),
+    ],
 )
-def test_a_writer_that_is_killed_leaves_the_old_file_or_the_new_one(tmp_path, monkeypatch, call, new):
+def test_a_writer_that_is_killed_leaves_the_old_file_or_the_new_one(
+    tmp_path, monkeypatch, call, new
+):
     path = tmp_path / "t.csv"
     write_csv(path, ["a"], [["old"]])
     killed_at(call, path, monkeypatch)

@@ -43,7 +43,12 @@ def index_of(policy, weight=1.0):
         (simple_ucb(), 1.0, 2.891355, SIMPLE),
         (simple_ucb(), 0.5, 1.445677, [1.167996, 0.772248, 1.445677]),
         (simple_ucb(), -1.0, -2.891355, [-1.335991, -2.294497, -2.891355]),
-        (told(kb.WhitehouseUCB(BASIS, kb.Linear(), **THEORY)), 1.0, 3.264608, [2.218155, 2.058426, 3.264608]),
+        (
+            told(kb.WhitehouseUCB(BASIS, kb.Linear(), **THEORY)),
+            1.0,
+            3.264608,
+            [2.218155, 2.058426, 3.264608],
+        ),
         (
             told(kb.IGPUCB(BASIS, kb.Linear(), horizon=T, **THEORY)),
             1.0,
@@ -51,7 +56,15 @@ def index_of(policy, weight=1.0):
             [2.334322, 2.201828, 3.446886],
         ),
         (
-            told(kb.GPUCB(BASIS, kb.Linear(), schedule="rkhs", gain=lambda t: {4: 2.7080502}[int(t)], **THEORY)),
+            told(
+                kb.GPUCB(
+                    BASIS,
+                    kb.Linear(),
+                    schedule="rkhs",
+                    gain=lambda t: {4: 2.7080502}[int(t)],
+                    **THEORY,
+                )
+            ),
             1.0,
             201.963678,
             [67.765670, 89.920903, 201.963678],
@@ -100,7 +113,11 @@ def test_the_golden_scale_of_gp_ts():
 def test_asking_plays_the_greatest_golden_index(weight, quiet):
     policy = told(kb.GenericGP(BASIS, kb.Linear(), kb.PointMass(weight), **THEORY))
     choice = policy.ask(4, kb.Streams(0))
-    assert choice.arm == simple_ucb().index(4, weight).argmax() == {1.0: 2, 0.5: 2, -1.0: 0, 0.0: 0}[weight]
+    assert (
+        choice.arm
+        == simple_ucb().index(4, weight).argmax()
+        == {1.0: 2, 0.5: 2, -1.0: 0, 0.0: 0}[weight]
+    )
     assert choice.note["weight"] == weight
 
 
@@ -128,7 +145,9 @@ def generic(law, **more) -> kb.GenericGP:
 
 
 UCB = {
-    "whitehouse at ridge 1 and delta 1/2": lambda: kb.WhitehouseUCB(POINTS, kb.RBF(0.3), delta=0.5, **RULES),
+    "whitehouse at ridge 1 and delta 1/2": lambda: kb.WhitehouseUCB(
+        POINTS, kb.RBF(0.3), delta=0.5, **RULES
+    ),
     "point mass at 1": lambda: generic(kb.PointMass(1.0)),
     "bernoulli(1)": lambda: generic(kb.Bernoulli(1.0)),
     "gaussian(1, 0)": lambda: generic(kb.Gaussian(1.0, 0.0)),
@@ -159,7 +178,9 @@ def test_without_noise_the_rule_is_the_classical_one_with_a_constant_factor(quie
     """R = 0, D = c: index mean + w c sd; and GP-UCB with a constant beta is that at ridge R^2."""
     policy = generic(kb.PointMass(1.0), noise_scale=0.0, norm_bound=1.7)
     for t in range(1, 10):
-        np.testing.assert_allclose(policy.index(t, 0.4), policy.posterior.mean + 0.4 * 1.7 * policy.posterior.sd)
+        np.testing.assert_allclose(
+            policy.index(t, 0.4), policy.posterior.mean + 0.4 * 1.7 * policy.posterior.sd
+        )
         policy.tell(policy.ask(t, kb.Streams(0)), float(t))
     beta = 2 * math.log(10 * math.pi**2 / (6 * 0.1))
     srinivas = kb.GPUCB(POINTS, kb.RBF(0.3), noise_scale=0.7)
@@ -181,14 +202,19 @@ def test_on_the_linear_kernel_the_index_is_the_supremum_over_the_confidence_elli
     points = rng.normal(size=(5, 2))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     rho, r, d, delta = 0.6, 0.8, 1.3, 0.2
-    policy = kb.WhitehouseUCB(points, kb.Linear(), noise_scale=r, norm_bound=d, ridge=rho, delta=delta)
+    policy = kb.WhitehouseUCB(
+        points, kb.Linear(), noise_scale=r, norm_bound=d, ridge=rho, delta=delta
+    )
     pulls, rewards = rng.integers(5, size=12), rng.normal(size=12)
     for arm, reward in zip(pulls, rewards, strict=True):
         policy.tell(policy.choice(int(arm)), float(reward))
     x = points[pulls]
     v = x.T @ x + rho * np.eye(2)
     centre = np.linalg.solve(v, x.T @ rewards)
-    radius = r * math.sqrt(2 * math.log(1 / delta * math.sqrt(np.linalg.det(v / rho)))) + math.sqrt(rho) * d
+    radius = (
+        r * math.sqrt(2 * math.log(1 / delta * math.sqrt(np.linalg.det(v / rho))))
+        + math.sqrt(rho) * d
+    )
     angles = np.linspace(0, 2 * np.pi, 200_001)
     boundary = np.linalg.solve(np.linalg.cholesky(v).T, np.array([np.cos(angles), np.sin(angles)]))
     supremum = (points @ (centre[:, None] + radius * boundary)).max(1)
@@ -243,7 +269,9 @@ def test_gp_ts_draws_scale_with_rewards_noise_and_norm():
     plain = kb.GPTS(POINTS, kb.RBF(0.3), noise_scale=0.7, norm_bound=1.5, horizon=20)
     scaled = kb.GPTS(POINTS, kb.RBF(0.3), noise_scale=2.1, norm_bound=4.5, horizon=20)
     expected = 3 * after(plain, pulls, rewards).sample(9, z, e)
-    np.testing.assert_allclose(after(scaled, pulls, 3 * rewards).sample(9, z, e), expected, rtol=1e-11)
+    np.testing.assert_allclose(
+        after(scaled, pulls, 3 * rewards).sample(9, z, e), expected, rtol=1e-11
+    )
 
 
 @settings(max_examples=20)
@@ -256,7 +284,11 @@ def test_whitehouse_does_not_see_a_kernel_scaled_together_with_ridge_and_norm(hi
         warnings.simplefilter("ignore", kb.TheoryWarning)
         plain = kb.WhitehouseUCB(POINTS, kb.RBF(0.3), noise_scale=0.7, norm_bound=1.5, ridge=0.8)
         scaled = kb.WhitehouseUCB(
-            POINTS, scale * kb.RBF(0.3), noise_scale=0.7, norm_bound=1.5 / math.sqrt(scale), ridge=0.8 * scale
+            POINTS,
+            scale * kb.RBF(0.3),
+            noise_scale=0.7,
+            norm_bound=1.5 / math.sqrt(scale),
+            ridge=0.8 * scale,
         )
     after(plain, pulls, rewards)
     after(scaled, pulls, rewards)
@@ -265,14 +297,20 @@ def test_whitehouse_does_not_see_a_kernel_scaled_together_with_ridge_and_norm(hi
 
 
 def test_simple_ucb_with_its_fixed_ridge_does_see_the_scale_of_the_kernel(quiet):
-    plain = after(kb.SimpleUCB(POINTS, kb.RBF(0.3), noise_scale=0.7, norm_bound=2.0), [0, 1], [1.0, 2.0])
-    scaled = after(kb.SimpleUCB(POINTS, 4.0 * kb.RBF(0.3), noise_scale=0.7, norm_bound=1.0), [0, 1], [1.0, 2.0])
+    plain = after(
+        kb.SimpleUCB(POINTS, kb.RBF(0.3), noise_scale=0.7, norm_bound=2.0), [0, 1], [1.0, 2.0]
+    )
+    scaled = after(
+        kb.SimpleUCB(POINTS, 4.0 * kb.RBF(0.3), noise_scale=0.7, norm_bound=1.0), [0, 1], [1.0, 2.0]
+    )
     assert np.abs(scaled.index(3) - plain.index(3)).max() > 0.05
 
 
 def test_duplicating_an_arm_leaves_the_widths_but_not_those_that_count_arms(quiet):
     doubled = np.vstack([POINTS, POINTS[:1]])
-    for left, right in zip(index_policies(POINTS, kb.RBF(0.3)), index_policies(doubled, kb.RBF(0.3)), strict=True):
+    for left, right in zip(
+        index_policies(POINTS, kb.RBF(0.3)), index_policies(doubled, kb.RBF(0.3)), strict=True
+    ):
         after(left, [0, 3], [1.0, 2.0])
         after(right, [0, 3], [1.0, 2.0])
         np.testing.assert_allclose(right.index(3)[:10], left.index(3), atol=1e-12)
@@ -294,7 +332,9 @@ def theorem_two(d: int, horizon: int) -> tuple[Instance, float]:
 def test_the_lower_bound_instance_is_played_exactly_as_in_closed_form(engine):
     instance, gap = theorem_two(3, 2000)
     assert gap == pytest.approx(0.0859066638, abs=5e-11)
-    policy = kb.SimpleUCB(instance.domain, kb.Linear(), noise_scale=1.0, norm_bound=1.0, ties="lowest")
+    policy = kb.SimpleUCB(
+        instance.domain, kb.Linear(), noise_scale=1.0, norm_bound=1.0, ties="lowest"
+    )
     played = kb.play(policy, instance, 2000, kb.Streams(0), engine=engine)
     assert played.engine == engine
     assert np.bincount(played.arms).tolist() == [1062, 469, 469]

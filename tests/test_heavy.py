@@ -39,7 +39,13 @@ def level(n: int, v: float, a: float) -> float:
 
 def test_the_golden_numbers_of_instance_g():
     policy = kb.TGPUCB(
-        np.eye(3), kb.Linear(), noise_scale=0.5, norm_bound=2.0, horizon=100, moment_bound=1.5, excess=0.5
+        np.eye(3),
+        kb.Linear(),
+        noise_scale=0.5,
+        norm_bound=2.0,
+        horizon=100,
+        moment_bound=1.5,
+        excess=0.5,
     )
     told(policy, [0, 1, 0], [0.75, -0.5, 0.25])
     assert policy.level(3) == pytest.approx(1.889882, abs=5e-7)
@@ -77,7 +83,12 @@ def test_a_reward_beyond_its_level_is_learnt_as_zero_and_not_cut_down_to_it():
 
 
 def test_the_level_counts_rewards_from_one_and_keeps_what_equals_it():
-    for n, size, lost in ((1, 1.0, 0), (1, 1.0 + 1e-12, 1), (4, 4**0.25, 0), (4, 4**0.25 + 1e-12, 1)):
+    for n, size, lost in (
+        (1, 1.0, 0),
+        (1, 1.0 + 1e-12, 1),
+        (4, 4**0.25, 0),
+        (4, 4**0.25 + 1e-12, 1),
+    ):
         policy = told(tgp(moment_bound=1.0), [0] * n, [0.0] * (n - 1) + [-size])
         assert policy.truncated == lost
 
@@ -93,7 +104,8 @@ def test_without_truncation_it_learns_what_igp_ucb_learns(settings):
     pulls, rewards = history(3, 60)
     policy = told(tgp(**settings), pulls, rewards)
     np.testing.assert_array_equal(
-        policy.posterior.mean, told(kb.IGPUCB(POINTS, KERNEL, **THEORY), pulls, rewards).posterior.mean
+        policy.posterior.mean,
+        told(kb.IGPUCB(POINTS, KERNEL, **THEORY), pulls, rewards).posterior.mean,
     )
     assert policy.truncated == 0
 
@@ -118,7 +130,9 @@ def test_scaling_rewards_norm_and_moment_scales_the_index(factor, given):
     right = told(tgp(excess=0.6, **bounds, **scaled), pulls, factor * rewards)
     assert left.truncated == right.truncated > 0
     for weight in (1.0, -0.5):
-        np.testing.assert_allclose(right.index(41, weight), factor * left.index(41, weight), rtol=1e-10)
+        np.testing.assert_allclose(
+            right.index(41, weight), factor * left.index(41, weight), rtol=1e-10
+        )
 
 
 @pytest.mark.parametrize("excess", [0.25, 1.0])
@@ -170,7 +184,9 @@ def test_a_moment_whose_square_is_no_number_is_refused():
 # ---------------------------------------------------------------- what is promised, by simulation
 
 
-def leaves_its_band(policy: kb.Policy, instance: Instance, seed: int, horizon: int, factor: float) -> bool:
+def leaves_its_band(
+    policy: kb.Policy, instance: Instance, seed: int, horizon: int, factor: float
+) -> bool:
     """Whether f leaves mean +- (D + factor (beta_t - D)) sd at any arm in any round."""
     streams = kb.Streams(seed)
     for t in range(1, horizon + 1):
@@ -197,7 +213,11 @@ STUDENT = StudentNoise(0.7 * math.sqrt(0.5 / 2.5), 2.5)
 PARETO = ParetoNoise(0.7, 1.6)
 
 
-MINKOWSKI = {"moment_bound": (1.5 + PARETO.moment(1.5) ** (1 / 1.5)) ** 1.5, "excess": 0.5, "horizon": 60}
+MINKOWSKI = {
+    "moment_bound": (1.5 + PARETO.moment(1.5) ** (1 / 1.5)) ** 1.5,
+    "excess": 0.5,
+    "horizon": 60,
+}
 """Pareto's variance is infinite: a = 1/2 and v = (D + (E|X|^(1 + a))^(1 / (1 + a)))^(1 + a)."""
 ALLOWED = 0.1 + 4 * math.sqrt(0.1 * 0.9 / 100)
 """delta + 4 standard errors of 100 runs"""
@@ -224,4 +244,6 @@ def test_truncation_is_what_makes_it_hold():
 
 
 def test_a_band_made_for_light_tails_does_not_hold_under_heavy_ones():
-    assert failures(lambda: kb.IGPUCB(POINTS, KERNEL, **(THEORY | {"horizon": 60})), PARETO) > ALLOWED
+    assert (
+        failures(lambda: kb.IGPUCB(POINTS, KERNEL, **(THEORY | {"horizon": 60})), PARETO) > ALLOWED
+    )

@@ -43,12 +43,16 @@ def same(one, other, tolerance=1e-10):
     assert one.events == other.events
     here = POINTS[:, : one.points.shape[1]] + 0.01
     np.testing.assert_allclose(one.at(here), other.at(here), rtol=0, atol=10 * tolerance)
-    np.testing.assert_allclose(one.covariance(here), other.covariance(here), rtol=0, atol=10 * tolerance)
+    np.testing.assert_allclose(
+        one.covariance(here), other.covariance(here), rtol=0, atol=10 * tolerance
+    )
 
 
 @settings(max_examples=80, deadline=None)
 @given(
-    st.lists(st.integers(0, 29), min_size=1, max_size=40), st.sampled_from([1e-3, 0.05, 1.0, 30.0]), st.integers(0, 60)
+    st.lists(st.integers(0, 29), min_size=1, max_size=40),
+    st.sampled_from([1e-3, 0.05, 1.0, 30.0]),
+    st.integers(0, 60),
 )
 def test_imagined_at_once_is_imagined_one_by_one(arms, ridge, rewards):
     posterior = played(ridge=ridge, rewards=rewards)
@@ -118,4 +122,6 @@ def test_the_information_of_pending_plays_is_that_of_their_gram_matrix():
     posterior = PoolPosterior(kb.Matern(0.4), POINTS, 0.1)
     arms = [4, 9, 9, 17]
     matrix = np.eye(4) + kb.Matern(0.4)(POINTS[arms], POINTS[arms]) / 0.1
-    assert posterior.imagined(arms).log_det == pytest.approx(math.log(np.linalg.det(matrix)), rel=1e-12)
+    assert posterior.imagined(arms).log_det == pytest.approx(
+        math.log(np.linalg.det(matrix)), rel=1e-12
+    )

@@ -43,7 +43,10 @@ def brute_ucb1(rewards, t, streams, r, ties):
 
 def brute_gaussian_ts(rewards, t, streams, r, ties):
     z = streams.normal("sample", t, len(rewards))
-    drawn = [sum(got) / (len(got) + 1) + r * z[i] / math.sqrt(len(got) + 1) for i, got in enumerate(rewards)]
+    drawn = [
+        sum(got) / (len(got) + 1) + r * z[i] / math.sqrt(len(got) + 1)
+        for i, got in enumerate(rewards)
+    ]
     return argmax(np.array(drawn), ties, streams.uniform("tie", t))
 
 
@@ -57,7 +60,9 @@ class BruteRevisited:
         left = self.left(rewards, r)
         fewest = min(len(rewards[i]) for i in left)
         candidates = [i for i in left if len(rewards[i]) == fewest]
-        return candidates[0 if ties == "lowest" else int(streams.uniform("tie", t) * len(candidates))]
+        return candidates[
+            0 if ties == "lowest" else int(streams.uniform("tie", t) * len(candidates))
+        ]
 
     def left(self, rewards, r):
         left, gap = list(range(len(rewards))), 1.0
@@ -79,7 +84,11 @@ class BruteRevisited:
 @pytest.mark.parametrize("r", [0.5, 0.1, 0.9])
 def test_it_plays_what_a_slow_reading_of_the_paper_plays(name, ties, r, build):
     n, horizon = 6, 400
-    brute = {"ucb1": brute_ucb1, "gaussian-ts": brute_gaussian_ts, "ucb-revisited": BruteRevisited(horizon)}[name]
+    brute = {
+        "ucb1": brute_ucb1,
+        "gaussian-ts": brute_gaussian_ts,
+        "ucb-revisited": BruteRevisited(horizon),
+    }[name]
     policy = build(name, arms(n), noise_scale=r, horizon=horizon, ties=ties)
     rng, streams, rewards = np.random.default_rng(1), kb.Streams(7), [[] for _ in range(n)]
     for t in range(1, horizon + 1):
@@ -127,7 +136,11 @@ def test_scaling_rewards_and_noise_leaves_the_first_two_rules_as_they_are(name, 
     """UCB revisited guesses gaps of 1, 1/2, ... in the units of the rewards and so does see the scale."""
     pulls = []
     for scale in (1.0, 8.0):
-        policy, rng, streams = build(name, arms(4), noise_scale=0.3 * scale, horizon=200), np.random.default_rng(5), []
+        policy, rng, streams = (
+            build(name, arms(4), noise_scale=0.3 * scale, horizon=200),
+            np.random.default_rng(5),
+            [],
+        )
         for t in range(1, 201):
             choice = policy.ask(t, kb.Streams(5))
             streams.append(choice.arm)
@@ -149,7 +162,9 @@ def test_at_one_half_the_index_is_the_original():
     for arm, reward in ((0, 0.75), (1, 0.5), (0, 0.25), (2, 1.0)):
         policy.tell(policy.choice(arm), reward)
     bonus = math.sqrt(2 * 1.3862943611198906)
-    np.testing.assert_allclose(policy.index(5), [0.5 + bonus / math.sqrt(2), 0.5 + bonus, 1.0 + bonus], rtol=1e-14)
+    np.testing.assert_allclose(
+        policy.index(5), [0.5 + bonus / math.sqrt(2), 0.5 + bonus, 1.0 + bonus], rtol=1e-14
+    )
     twice = ucb1(3, noise_scale=1.0)
     for arm, reward in ((0, 0.75), (1, 0.5), (0, 0.25), (2, 1.0)):
         twice.tell(twice.choice(arm), reward)
@@ -181,7 +196,10 @@ def test_the_pulls_of_a_worse_arm_are_within_the_bound_of_the_paper():
     """E n_i <= 8 ln(n) / gap^2 + 1 + pi^2 / 3, within four standard errors; and the best arm is played most."""
     chances, horizon, runs = np.array([0.9, 0.5, 0.2]), 400, 40
     counts = np.array(
-        [np.bincount(bernoulli_rounds(ucb1(3), chances, horizon, seed), minlength=3) for seed in range(runs)]
+        [
+            np.bincount(bernoulli_rounds(ucb1(3), chances, horizon, seed), minlength=3)
+            for seed in range(runs)
+        ]
     )
     bound = 8 * math.log(horizon) / (0.9 - chances[1:]) ** 2 + 1 + math.pi**2 / 3
     error = 4 * counts[:, 1:].std(0) / math.sqrt(runs)
@@ -221,7 +239,11 @@ def test_it_is_lin_ts_on_the_basis_arms_with_the_same_scale():
 def test_gaussian_thompson_sampling_leaves_the_worse_arms():
     chances = np.array([0.9, 0.5, 0.2])
     counts = [
-        np.bincount(bernoulli_rounds(kb.GaussianTS(arms(3), kb.RBF(0.3), noise_scale=1.0), chances, 400, seed))
+        np.bincount(
+            bernoulli_rounds(
+                kb.GaussianTS(arms(3), kb.RBF(0.3), noise_scale=1.0), chances, 400, seed
+            )
+        )
         for seed in range(10)
     ]
     assert np.mean(counts, axis=0)[0] > 0.7 * 400
@@ -240,7 +262,9 @@ def test_at_one_half_the_stages_are_the_original_ones():
     assert policy.stages == 5
     assert [policy.plays(m) for m in range(5)] == [14, 45, 133, 352, 698]
     for m, plays in enumerate([14, 45, 133, 352, 698]):
-        assert policy.radius(m) == pytest.approx(math.sqrt(math.log(1000 * 4.0**-m) / (2 * plays)), rel=1e-14)
+        assert policy.radius(m) == pytest.approx(
+            math.sqrt(math.log(1000 * 4.0**-m) / (2 * plays)), rel=1e-14
+        )
         assert policy.radius(m) <= 2.0**-m / 2
     louder = revisited(2, 1000, noise_scale=1.0)
     assert [louder.plays(m) for m in range(3)] == [56, 177, 530]
@@ -349,14 +373,19 @@ def test_the_best_arm_survives_with_the_chance_of_the_proof():
     bound = 2 * (1 + 4) / horizon
     allowed = bound + 4 * math.sqrt(bound * (1 - bound) / runs)
     assert lost(lambda: revisited(2, horizon), runs) <= allowed
-    assert lost(lambda: Rash(arms(2), kb.RBF(0.3), noise_scale=0.5, horizon=horizon), runs) > allowed
+    assert (
+        lost(lambda: Rash(arms(2), kb.RBF(0.3), noise_scale=0.5, horizon=horizon), runs) > allowed
+    )
 
 
 def test_the_regret_is_within_the_bound_of_the_paper():
     """sum_i gap + 32 ln(T gap^2) / gap + 96 / gap, within four standard errors; and far below playing evenly."""
     chances, horizon, runs = np.array([1.0, 0.1, 0.2]), 1500, 12
     gaps, worse = 1.0 - chances, 1.0 - chances[1:]
-    regrets = [gaps[bernoulli_rounds(revisited(3, horizon), chances, horizon, seed)].sum() for seed in range(runs)]
+    regrets = [
+        gaps[bernoulli_rounds(revisited(3, horizon), chances, horizon, seed)].sum()
+        for seed in range(runs)
+    ]
     bound = (worse + 32 * np.log(horizon * worse**2) / worse + 96 / worse).sum()
     assert np.mean(regrets) <= bound + 4 * np.std(regrets) / math.sqrt(runs)
     assert np.mean(regrets) < 0.1 * horizon * gaps.mean()

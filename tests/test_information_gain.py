@@ -36,11 +36,18 @@ def maximal_gain(kernel, points, t, ridge) -> float:
 
 
 @settings(max_examples=15)
-@given(st.integers(0, 1000), st.sampled_from([kb.RBF(0.5), kb.Linear(), kb.Matern(0.3)]), st.floats(0.1, 3.0))
+@given(
+    st.integers(0, 1000),
+    st.sampled_from([kb.RBF(0.5), kb.Linear(), kb.Matern(0.3)]),
+    st.floats(0.1, 3.0),
+)
 def test_realised_is_at_most_maximal_is_at_most_the_greedy_bound(seed, kernel, ridge):
     rng = np.random.default_rng(seed)
     points = rng.random((6, 2))
-    greedy, exact = GreedyGain(kernel, kb.Arms(points), ridge), maximal_gain(kernel, points, 4, ridge)
+    greedy, exact = (
+        GreedyGain(kernel, kb.Arms(points), ridge),
+        maximal_gain(kernel, points, 4, ridge),
+    )
     realised = gain_of(kernel, points, rng.integers(6, size=4), ridge)
     assert realised <= exact + 1e-12
     assert greedy.value(4) <= exact + 1e-12
@@ -52,7 +59,9 @@ def test_on_basis_arms_the_greedy_value_is_exact_with_pulls_spread_evenly():
     for ridge, t in ((1.02, 3), (0.25, 4), (1.0, 11)):
         counts = [t // 3 + (i < t % 3) for i in range(3)]
         expected = sum(math.log1p(n / ridge) for n in counts) / 2
-        assert GreedyGain(kb.Linear(), kb.Arms(np.eye(3)), ridge).value(t) == pytest.approx(expected, rel=1e-13)
+        assert GreedyGain(kb.Linear(), kb.Arms(np.eye(3)), ridge).value(t) == pytest.approx(
+            expected, rel=1e-13
+        )
 
 
 def test_the_golden_gains():
@@ -107,7 +116,9 @@ def test_the_analytic_gain_of_the_linear_kernel_bounds_every_play_in_the_unit_ba
     assert GreedyGain(kb.Linear(), kb.Arms(points), ridge).value(t) <= bound + 1e-10
 
 
-@pytest.mark.parametrize("kernel", [kb.RBF(0.3), kb.Matern(0.3), kb.Polynomial(1, offset=0.0), 1.0 * kb.Linear()])
+@pytest.mark.parametrize(
+    "kernel", [kb.RBF(0.3), kb.Matern(0.3), kb.Polynomial(1, offset=0.0), 1.0 * kb.Linear()]
+)
 def test_the_analytic_gain_is_refused_for_all_but_the_linear_kernel(kernel):
     with pytest.raises(ValueError, match=r"the analytic gain needs the Linear kernel .*, got"):
         analytic_gain(kernel, np.eye(2), 1.0, 5)
@@ -160,7 +171,12 @@ def test_the_information_gain_is_enclosed_for_a_horizon():
 
 
 @settings(max_examples=25)
-@given(st.integers(0, 10**6), st.sampled_from(KERNELS), st.sampled_from([1e-3, 0.1, 1.0, 30.0]), st.integers(1, 4))
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(KERNELS),
+    st.sampled_from([1e-3, 0.1, 1.0, 30.0]),
+    st.integers(1, 4),
+)
 def test_the_enclosure_holds_the_maximum_over_all_multisets(seed, kernel, ridge, t):
     points = np.random.default_rng(seed).random((6, 2))
     gain, exact = information_gain(kernel, points, t, ridge), maximal_gain(kernel, points, t, ridge)
@@ -170,7 +186,9 @@ def test_the_enclosure_holds_the_maximum_over_all_multisets(seed, kernel, ridge,
     assert gain.upper <= GreedyGain(kernel, kb.Arms(points), ridge).bound(t) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("kernel", [kb.RBF(0.2), kb.Matern(0.2), kb.Matern(0.2, nu=0.5), kb.Linear()])
+@pytest.mark.parametrize(
+    "kernel", [kb.RBF(0.2), kb.Matern(0.2), kb.Matern(0.2, nu=0.5), kb.Linear()]
+)
 @pytest.mark.parametrize("t", [1000, 10**6, 10**9])
 def test_the_enclosure_is_a_fraction_of_a_percent_wide(kernel, t):
     gain = information_gain(kernel, np.random.default_rng(0).random((50, 2)), t)
@@ -182,7 +200,10 @@ def test_no_play_has_more_gain_than_the_upper_bound():
     for kernel, ridge in itertools.product(KERNELS, (0.1, 1.0)):
         upper = [gain.upper for gain in growth(kernel, points, (1, 5, 40), ridge)]
         for t, bound in zip((1, 5, 40), upper, strict=True):
-            plays = [rng.integers(12, size=t) for _ in range(20)] + [np.arange(t) % 12, np.zeros(t, dtype=int)]
+            plays = [rng.integers(12, size=t) for _ in range(20)] + [
+                np.arange(t) % 12,
+                np.zeros(t, dtype=int),
+            ]
             assert max(gain_of(kernel, points, play, ridge) for play in plays) <= bound + 1e-12
 
 
@@ -204,12 +225,18 @@ def test_order_and_repeats_of_the_arms_change_nothing():
     with pytest.warns(kb.DataNotice):
         again = kb.Arms(shuffled)
     for t in (5, 500):
-        first, second = information_gain(kb.RBF(0.2), points, t), information_gain(kb.RBF(0.2), again, t)
+        first, second = (
+            information_gain(kb.RBF(0.2), points, t),
+            information_gain(kb.RBF(0.2), again, t),
+        )
         assert (first.lower, first.upper) == (second.lower, second.upper)
 
 
 def test_the_bounds_grow_with_the_horizon_and_fall_with_the_ridge():
-    points, rounds = np.random.default_rng(6).random((20, 2)), [1, 2, 4, 10, 40, 200, 1000, 10**4, 10**6, 10**9]
+    points, rounds = (
+        np.random.default_rng(6).random((20, 2)),
+        [1, 2, 4, 10, 40, 200, 1000, 10**4, 10**6, 10**9],
+    )
     for kernel in (kb.RBF(0.2), kb.Matern(0.3, nu=1.5), kb.Linear()):
         gains = growth(kernel, points, rounds)
         assert (np.diff([gain.upper for gain in gains]) > 0).all()
@@ -231,7 +258,11 @@ def test_a_kernel_and_a_ridge_scaled_alike_have_the_same_gain():
 
 def test_a_single_arm_and_arms_without_variance_are_exact():
     one = information_gain(kb.RBF(0.2), [[0.3, 0.4]], 10**9, 0.5)
-    assert one.lower == pytest.approx(math.log1p(2e9) / 2, rel=1e-9) == pytest.approx(one.upper, rel=1e-9)
+    assert (
+        one.lower
+        == pytest.approx(math.log1p(2e9) / 2, rel=1e-9)
+        == pytest.approx(one.upper, rel=1e-9)
+    )
     origin = information_gain(kb.Linear(), [[0.0, 0.0]], 100)
     assert (origin.lower, origin.upper) == (0.0, 0.0)
     beside = information_gain(kb.Linear(), [[0.0, 0.0], [0.6, 0.8]], 100)
@@ -264,14 +295,39 @@ def test_the_lower_bound_of_an_enormous_horizon_is_that_of_a_smaller_one():
 @pytest.mark.parametrize(
     ("kernel", "domain", "t", "certificate"),
     [
-        (kb.RBF(0.2), np.random.default_rng(0).random((30, 2)), 500, "D-optimal relaxation, duality gap"),
+        (
+            kb.RBF(0.2),
+            np.random.default_rng(0).random((30, 2)),
+            500,
+            "D-optimal relaxation, duality gap",
+        ),
         (kb.RBF(0.2), np.random.default_rng(0).random((30, 2)), 2, "(T/2) ln(1 + sup k/ridge)"),
-        (kb.RBF(0.2), np.random.default_rng(0).random((30, 2)), 10**16, "(n/2) ln(1 + T sup k/(n ridge)), n arms"),
-        (kb.Linear(), np.random.default_rng(0).random((30, 2)), 10**16, "(d/2) ln(1 + T max|x|^2/(d ridge))"),
-        (kb.RBF(0.2), kb.Box((0.0,), (1.0,)), 500, "D-optimal relaxation on the whole box by a grid of"),
+        (
+            kb.RBF(0.2),
+            np.random.default_rng(0).random((30, 2)),
+            10**16,
+            "(n/2) ln(1 + T sup k/(n ridge)), n arms",
+        ),
+        (
+            kb.Linear(),
+            np.random.default_rng(0).random((30, 2)),
+            10**16,
+            "(d/2) ln(1 + T max|x|^2/(d ridge))",
+        ),
+        (
+            kb.RBF(0.2),
+            kb.Box((0.0,), (1.0,)),
+            500,
+            "D-optimal relaxation on the whole box by a grid of",
+        ),
         (kb.RBF(1.0), kb.Box((0.0,) * 10, (1.0,) * 10), 10**16, "Taylor series of the kernel"),
         (kb.RBF(0.1), kb.Box((0.0,) * 20, (1.0,) * 20), 50, "(T/2) ln(1 + sup k/ridge)"),
-        (kb.Linear() + kb.Polynomial(2), kb.Box((0.0,), (1.0,)), 10**16, "ranks and traces of the parts of the kernel"),
+        (
+            kb.Linear() + kb.Polynomial(2),
+            kb.Box((0.0,), (1.0,)),
+            10**16,
+            "ranks and traces of the parts of the kernel",
+        ),
     ],
 )
 def test_each_bound_says_what_certifies_it(kernel, domain, t, certificate):
@@ -312,7 +368,9 @@ def best_found(kernel, box, t, ridge, seeds) -> float:
 
 
 @pytest.mark.parametrize("kernel", [kb.RBF(0.3), kb.Matern(0.3), kb.Linear(), kb.Polynomial(2)])
-@pytest.mark.parametrize(("box", "t"), [(kb.Box((0.0,), (1.0,)), 12), (kb.Box((-1.0, 0.0), (1.0, 0.5)), 8)])
+@pytest.mark.parametrize(
+    ("box", "t"), [(kb.Box((0.0,), (1.0,)), 12), (kb.Box((-1.0, 0.0), (1.0, 0.5)), 8)]
+)
 def test_no_points_found_by_climbing_exceed_the_bound_of_the_box(kernel, box, t):
     gain = information_gain(kernel, box, t, 0.5)
     found = best_found(kernel, box, t, 0.5, range(3))
@@ -323,7 +381,12 @@ def test_no_points_found_by_climbing_exceed_the_bound_of_the_box(kernel, box, t)
 
 def test_random_points_of_a_box_never_exceed_its_bound():
     rng = np.random.default_rng(11)
-    for kernel, d in ((kb.RBF(0.2), 1), (kb.RBF(0.2), 2), (kb.Matern(0.4, nu=1.5), 1), (kb.RBF(2.0), 6)):
+    for kernel, d in (
+        (kb.RBF(0.2), 1),
+        (kb.RBF(0.2), 2),
+        (kb.Matern(0.4, nu=1.5), 1),
+        (kb.RBF(2.0), 6),
+    ):
         upper = information_gain(kernel, kb.Box((0.0,) * d, (1.0,) * d), 60).upper
         plays = (rng.beta(0.4, 0.4, size=(60, d)) for _ in range(50))
         assert max(gain_of(kernel, points, range(60), 1.0) for points in plays) <= upper
@@ -353,7 +416,9 @@ def test_the_linear_kernel_on_a_box_has_its_closed_form_where_all_corners_are_eq
 
 
 def test_the_domain_of_a_box_counts_and_not_only_its_sides():
-    near, far = (information_gain(kb.Linear(), kb.Box((a,), (a + 1.0,)), 10).upper for a in (0.0, 5.0))
+    near, far = (
+        information_gain(kb.Linear(), kb.Box((a,), (a + 1.0,)), 10).upper for a in (0.0, 5.0)
+    )
     assert near == pytest.approx(math.log(11) / 2)
     assert far == pytest.approx(math.log1p(360) / 2)
 
@@ -372,7 +437,10 @@ def test_growth_gives_every_horizon_in_the_order_asked_for():
 def test_the_growth_of_smooth_and_rough_kernels_follows_their_rates():
     """Over a decade of T the gain of a Matern kernel grows by about 10^e, and that of the RBF kernel by much less."""
     box = kb.Box((0.0,), (1.0,))
-    for kernel, rounds in ((kb.Matern(0.2), (10**5, 10**7)), (kb.Matern(0.2, nu=1.5), (10**3, 10**5))):
+    for kernel, rounds in (
+        (kb.Matern(0.2), (10**5, 10**7)),
+        (kb.Matern(0.2, nu=1.5), (10**3, 10**5)),
+    ):
         first, last = growth(kernel, box, rounds)
         slope = math.log(last.lower / first.lower) / math.log(100)
         assert slope == pytest.approx(gain_exponent(kernel, 1), abs=0.1)
@@ -405,7 +473,10 @@ def test_the_known_rates(kernel, dimension, exponent, text):
 
 def test_a_kernel_of_unknown_rate_is_refused():
     for kernel in (lambda x, z: x @ z.T, kb.RBF(0.2) + kb.kernels.Adapted(lambda x, z: x @ z.T)):
-        with pytest.raises(ValueError, match=r"the rate of the information gain needs a kernel of known rate .*, got"):
+        with pytest.raises(
+            ValueError,
+            match=r"the rate of the information gain needs a kernel of known rate .*, got",
+        ):
             gain_exponent(kernel, 2)
     for bad in (0, -1, 2.0, "2", None, True, math.nan):
         with pytest.raises(ValueError, match=r"needs a whole number dimension >= 1, got"):
@@ -414,9 +485,13 @@ def test_a_kernel_of_unknown_rate_is_refused():
 
 @pytest.mark.parametrize("bad", [-1, 2.5, "10", None, math.nan, math.inf, True])
 def test_a_horizon_is_a_whole_number(bad):
-    with pytest.raises(ValueError, match=r"information_gain needs a whole number horizon >= 0, got"):
+    with pytest.raises(
+        ValueError, match=r"information_gain needs a whole number horizon >= 0, got"
+    ):
         information_gain(kb.RBF(0.2), np.eye(2), bad)
-    with pytest.raises(ValueError, match=r"information_gain needs a whole number horizon >= 0, got"):
+    with pytest.raises(
+        ValueError, match=r"information_gain needs a whole number horizon >= 0, got"
+    ):
         growth(kb.RBF(0.2), np.eye(2), (3, bad))
 
 
@@ -454,7 +529,9 @@ def test_horizons_come_in_a_sequence():
 
 
 def test_an_enclosure_the_wrong_way_round_is_refused():
-    with pytest.raises(ValueError, match=r"InformationGain needs 0 <= lower <= upper, got \(2.0, 1.0\)"):
+    with pytest.raises(
+        ValueError, match=r"InformationGain needs 0 <= lower <= upper, got \(2.0, 1.0\)"
+    ):
         kb.theory.InformationGain(2.0, 1.0, "because", 10, 1.0)
 
 
@@ -474,11 +551,15 @@ def test_an_upper_bound_below_the_lower_one_is_an_error_and_is_not_covered_up(mo
 @pytest.mark.parametrize("domain", [np.eye(2), kb.Box((0.0, 0.0), (1.0, 1.0))], ids=["arms", "box"])
 @pytest.mark.parametrize(("factor", "ridge"), [(1e307, 1.0), (1.0, 1e-307), (1e300, 1.0)])
 def test_sizes_beyond_all_measure_are_refused_in_one_sentence(domain, factor, ridge):
-    with pytest.raises(ValueError, match=r"information_gain needs T sup k and T sup k / ridge <= 1e\+302, got"):
+    with pytest.raises(
+        ValueError, match=r"information_gain needs T sup k and T sup k / ridge <= 1e\+302, got"
+    ):
         information_gain(factor * kb.RBF(0.2), domain, 1000, ridge)
 
 
 @pytest.mark.parametrize("kernel", [None, "rbf", 3, kb.RBF])
 def test_what_is_no_kernel_is_refused_by_the_name_of_the_function(kernel):
-    with pytest.raises(ValueError, match=r"information_gain needs a kernel or a callable k\(x, z\), got"):
+    with pytest.raises(
+        ValueError, match=r"information_gain needs a kernel or a callable k\(x, z\), got"
+    ):
         information_gain(kernel, [[1.0]], 5)

@@ -16,14 +16,27 @@ from kernelbandits.exploration import Exploration
 from kernelbandits.judges import FAILS, HOLDS, Effort, Finding, oracle
 from kernelbandits.judges.court import JUDGES, hear, heard, named, slowest_first
 from kernelbandits.judges.engine import engine
-from kernelbandits.judges.finding import FALSE_ALARM, allowed, counted, identity, share, standard_error
+from kernelbandits.judges.finding import (
+    FALSE_ALARM,
+    allowed,
+    counted,
+    identity,
+    share,
+    standard_error,
+)
 from kernelbandits.judges.martingale import martingale
 from kernelbandits.judges.optimism import optimism
 from kernelbandits.judges.potential import potential
 from kernelbandits.judges.stage import KERNELS, LAWS, cases, defaults, paced, stage
 from kernelbandits.judges.weights import critical_distance, distance
 from kernelbandits.policies import GPTS, IndexPolicy
-from kernelbandits.posterior import ArmPosterior, Factorisation, LinearPosterior, PoolPosterior, Posterior
+from kernelbandits.posterior import (
+    ArmPosterior,
+    Factorisation,
+    LinearPosterior,
+    PoolPosterior,
+    Posterior,
+)
 from kernelbandits.widths import Width
 
 QUICK = Effort(seed=0, scale=0.05)
@@ -59,7 +72,9 @@ def test_a_judge_says_the_same_of_the_same_seed_and_writes_short_texts(judge):
 
 
 def test_both_engines_are_heard():
-    played = [finding.observed for finding in engine(QUICK) if "plays the maximiser" in finding.statement]
+    played = [
+        finding.observed for finding in engine(QUICK) if "plays the maximiser" in finding.statement
+    ]
     assert len(played) == len(cases(100)) + len(defaults(100)) + len(paced(stage(0), 100)) + 1
     assert all("numpy 100" in text and "numba 100" in text for text in played)
 
@@ -72,13 +87,19 @@ def test_the_factor_two_fails_where_it_must_and_this_is_right():
 
 
 def test_the_width_is_looked_at_where_the_log_determinant_is_large():
-    texts = [f.statement for f in islice(engine(Effort()), 17) if "its width where L" in f.statement]
+    texts = [
+        f.statement for f in islice(engine(Effort()), 17) if "its width where L" in f.statement
+    ]
     assert len(texts) == 5
     assert all(18 <= float(text.rpartition("= ")[2]) <= 35 for text in texts)
 
 
 def test_the_chase_fails_about_as_often_as_in_the_specification():
-    rates = [float(f.observed.split()[0]) for f in martingale(Effort()) if "Gaussian noise, 400 runs" in f.statement]
+    rates = [
+        float(f.observed.split()[0])
+        for f in martingale(Effort())
+        if "Gaussian noise, 400 runs" in f.statement
+    ]
     assert rates[0] == pytest.approx(0.275, abs=4 * standard_error(0.275, 400) * math.sqrt(2))
     assert rates[1] == pytest.approx(0.05, abs=4 * standard_error(0.05, 400))
 
@@ -94,7 +115,9 @@ def test_the_oracle_agrees_with_the_golden_instance():
     assert width == pytest.approx(2.891355, abs=1e-6)
     assert moment.index(1.0) == pytest.approx([2.002658, 1.794497, 2.891355], abs=1e-6)
     assert moment.index() == pytest.approx([1.167996, 0.772248, 1.445677], abs=1e-6)
-    assert oracle.self_normalised(0.5, 2.0, 1.0, 0.1)(known.log_det) == pytest.approx(3.264608, abs=1e-6)
+    assert oracle.self_normalised(0.5, 2.0, 1.0, 0.1)(known.log_det) == pytest.approx(
+        3.264608, abs=1e-6
+    )
     later = oracle.estimate(gram, arms, rewards, 1.02)
     assert oracle.improved(0.5, 2.0, 0.1)(later.log_det) == pytest.approx(3.446886, abs=1e-6)
     assert oracle.improved(0.5, 2.0, 0.05)(later.log_det) == pytest.approx(3.562067, abs=1e-6)
@@ -104,7 +127,9 @@ def test_the_oracle_says_the_same_of_rounds_and_of_counts():
     where = stage(3)
     arms = [3, 1, 3, 3, 7, 1, 0, 19]
     rewards = where.rewards(arms)
-    one, other = (form(where.gram, arms, rewards, 0.3) for form in (oracle.estimate, oracle.collapsed))
+    one, other = (
+        form(where.gram, arms, rewards, 0.3) for form in (oracle.estimate, oracle.collapsed)
+    )
     assert one.mean == pytest.approx(other.mean, abs=1e-12)
     assert one.cov == pytest.approx(other.cov, abs=1e-12)
     assert one.log_det == pytest.approx(other.log_det, abs=1e-12)
@@ -125,12 +150,16 @@ def test_the_laws_of_the_oracle_are_laws(name):
 
 def test_the_normal_quantile_is_that_of_scipy():
     for u in (1e-12, 0.01, 0.3, 0.5, 0.9, 1 - 1e-9):
-        assert oracle.normal(0.3, 2.0).quantile(u) == pytest.approx(stats.norm(0.3, 2.0).ppf(u), rel=1e-12)
+        assert oracle.normal(0.3, 2.0).quantile(u) == pytest.approx(
+            stats.norm(0.3, 2.0).ppf(u), rel=1e-12
+        )
 
 
 def test_the_distance_is_that_of_kolmogorov_and_its_limit_is_rarely_passed():
     sample = np.random.default_rng(5).standard_normal(300)
-    assert distance(oracle.normal(), sample) == pytest.approx(stats.kstest(sample, "norm").statistic, abs=1e-12)
+    assert distance(oracle.normal(), sample) == pytest.approx(
+        stats.kstest(sample, "norm").statistic, abs=1e-12
+    )
     assert 2 * math.exp(-2 * 300 * critical_distance(300) ** 2) == pytest.approx(1e-4)
     assert stats.kstwo(300).sf(critical_distance(300)) <= 1e-4
 
@@ -151,7 +180,9 @@ def test_kernel_and_primal_form_of_the_self_normalised_square_agree():
     x = points[arms]
     sums = x.T @ noise
     primal = sums @ np.linalg.solve(x.T @ x + 0.4 * np.eye(3), sums)
-    assert oracle.self_normalised_square(points @ points.T, arms, noise, 0.4) == pytest.approx(primal, rel=1e-12)
+    assert oracle.self_normalised_square(points @ points.T, arms, noise, 0.4) == pytest.approx(
+        primal, rel=1e-12
+    )
 
 
 # broken engines
@@ -164,7 +195,9 @@ def late(width):
 
 def forgetful(update):
     """Every other reward is lost."""
-    return lambda self, arm, reward: update(self, arm, reward) if self.events % 2 else update(self, arm, 0.0)
+    return lambda self, arm, reward: (
+        update(self, arm, reward) if self.events % 2 else update(self, arm, 0.0)
+    )
 
 
 def halved_log_det(update):
@@ -189,14 +222,18 @@ HALF_LOG_DET = property(lambda self: float(np.log(self.factor.diagonal()).sum())
 BREAKAGES = {
     "det instead of its root": patched(widths, "self_normalised", lambda sound: times(1, 1, 2)),
     "no determinant": patched(widths, "self_normalised", lambda sound: times(1, 1, 0)),
-    "R forgotten beside ln(1/delta)": patched(widths, "self_normalised", lambda sound: times(1, 1 / 0.49, 1)),
+    "R forgotten beside ln(1/delta)": patched(
+        widths, "self_normalised", lambda sound: times(1, 1 / 0.49, 1)
+    ),
     "D forgotten": patched(widths, "self_normalised", lambda sound: times(0, 1, 1)),
     "delta 1 instead of 1/2": patched(widths, "self_normalised", lambda sound: times(1, 0, 1)),
     "ridge forgotten": patched(
         widths, "self_normalised", lambda sound: lambda r, d, ridge, delta: sound(r, d, 1.0, delta)
     ),
     "1 forgotten in IGP-UCB": patched(
-        widths, "improved", lambda sound: lambda r, d, delta, gain, chance=1: sound(r, d, delta * math.e, gain, chance)
+        widths,
+        "improved",
+        lambda sound: lambda r, d, delta, gain, chance=1: sound(r, d, delta * math.e, gain, chance),
     ),
     "D outside the root in AMM": patched(widths, "mixture", lambda sound: widths.self_normalised),
     "log-determinant of round t": patched(Width, "__call__", late),
@@ -207,28 +244,44 @@ BREAKAGES = {
     "covariance not updated": patched(ArmPosterior, "_downdate", lambda sound: lambda *given: None),
     "pool with a wrong column": patched(PoolPosterior, "_column", scaled),
     "linear form with a wrong column": patched(LinearPosterior, "_column", scaled),
-    "lengthscale off by the root of two": patched(kb.RBF, "profile", lambda sound: lambda self, r2: np.exp(-r2)),
+    "lengthscale off by the root of two": patched(
+        kb.RBF, "profile", lambda sound: lambda self, r2: np.exp(-r2)
+    ),
     "weights clipped in Gaussian.draw": patched(kb.Gaussian, "draw", clipped),
     "weights clipped in Categorical.draw": patched(kb.Categorical, "draw", clipped),
     "weights clipped in Mixture.draw": patched(kb.Mixture, "draw", clipped),
     "weights clipped in Frozen.draw": patched(kb.Frozen, "draw", clipped),
     "weights clipped in the table": patched(Exploration, "weights", clipped),
     "weights clipped in index": patched(
-        IndexPolicy, "index", lambda sound: lambda self, t, weight=1.0: sound(self, t, max(weight, 0.0))
+        IndexPolicy,
+        "index",
+        lambda sound: lambda self, t, weight=1.0: sound(self, t, max(weight, 0.0)),
     ),
-    "size of the weight": patched(kb.Gaussian, "draw", lambda sound: lambda self, u: abs(sound(self, u))),
-    "schedule a round late": patched(kb.Step, "__call__", lambda sound: lambda self, t: sound(self, t - 1)),
+    "size of the weight": patched(
+        kb.Gaussian, "draw", lambda sound: lambda self, u: abs(sound(self, u))
+    ),
+    "schedule a round late": patched(
+        kb.Step, "__call__", lambda sound: lambda self, t: sound(self, t - 1)
+    ),
     "GP-TS with variance v": patched(
-        GPTS, "sample", lambda sound: lambda self, t, z, e: (sound(self, t, z, e) + 3 * self.posterior.mean) / 4
+        GPTS,
+        "sample",
+        lambda sound: lambda self, t, z, e: (sound(self, t, z, e) + 3 * self.posterior.mean) / 4,
     ),
     "loop: weights clipped": looped("weights[t] * width)", "max(weights[t], 0.0) * width)"),
     "loop: variance for sd": looped("np.sqrt(max(cov[i, i], 0.0))", "max(cov[i, i], 0.0)"),
-    "loop: det instead of its root": looped("widths[t, 2] * log_det[0]", "widths[t, 2] * 2 * log_det[0]"),
-    "loop: log-determinant halved": looped("np.log1p(variance / ridge)", "np.log1p(variance / ridge) / 2"),
+    "loop: det instead of its root": looped(
+        "widths[t, 2] * log_det[0]", "widths[t, 2] * 2 * log_det[0]"
+    ),
+    "loop: log-determinant halved": looped(
+        "np.log1p(variance / ridge)", "np.log1p(variance / ridge) / 2"
+    ),
     "loop: ridge 1": looped("evidence = variance + ridge", "evidence = variance + 1.0"),
     "loop: noise of the round before": looped("world[1][t]", "world[1][max(t - 1, 0)]"),
     "loop: ties to the last": looped("wanted = 0 if lowest", "wanted = count - 1 if lowest"),
-    "loop: GP-TS with variance v": looped("mean[i] + scale * sample[i]", "mean[i] + np.sqrt(scale) * sample[i]"),
+    "loop: GP-TS with variance v": looped(
+        "mean[i] + scale * sample[i]", "mean[i] + np.sqrt(scale) * sample[i]"
+    ),
 }
 
 
@@ -252,7 +305,9 @@ SEEN_BY = {
 }
 
 
-@pytest.mark.parametrize(("judge", "breakage"), [(judge, b) for judge, seen in SEEN_BY.items() for b in seen])
+@pytest.mark.parametrize(
+    ("judge", "breakage"), [(judge, b) for judge, seen in SEEN_BY.items() for b in seen]
+)
 def test_the_judges_of_the_lemmas_object_as_well(judge, breakage, monkeypatch):
     BREAKAGES[breakage](monkeypatch)
     assert objects(judge)
@@ -304,7 +359,12 @@ def test_one_name_may_stand_alone():
 
 
 def test_the_slowest_judges_begin_and_none_is_lost():
-    assert slowest_first(["E1", "engine", "coverage", "potential"]) == ["coverage", "engine", "E1", "potential"]
+    assert slowest_first(["E1", "engine", "coverage", "potential"]) == [
+        "coverage",
+        "engine",
+        "E1",
+        "potential",
+    ]
     assert sorted(slowest_first(JUDGES)) == sorted(JUDGES)
 
 

@@ -45,5 +45,7 @@ def test_a_bound_that_is_off_is_seen(monkeypatch, name):
 
 def test_a_constant_that_is_off_is_seen(monkeypatch):
     sound = calculator.constants
-    monkeypatch.setattr(calculator, "constants", lambda *given: dataclasses.replace(sound(*given), c3=12.0))
+    monkeypatch.setattr(
+        calculator, "constants", lambda *given: dataclasses.replace(sound(*given), c3=12.0)
+    )
     assert [found.right for found in judge(Effort())].count(False) == 1

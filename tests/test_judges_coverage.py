@@ -14,7 +14,15 @@ from kernelbandits import widths
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.judges import FAILS, HOLDS, Effort, oracle
 from kernelbandits.judges.claims import CLAIMS, NO_BAND, Claim
-from kernelbandits.judges.coverage import closed_games, closed_widths, coverage, covered, error_of, left, seeds
+from kernelbandits.judges.coverage import (
+    closed_games,
+    closed_widths,
+    coverage,
+    covered,
+    error_of,
+    left,
+    seeds,
+)
 from kernelbandits.judges.orthonormal import FORMS, loses, orthonormal
 from kernelbandits.judges.worlds import (
     BASIS,
@@ -70,7 +78,9 @@ def test_the_same_seed_says_the_same_and_another_plays_other_games():
 def test_a_finding_says_how_many_runs_chance_allows_and_how_many_were_lost():
     finding = covered("Whitehouse", CLAIMS["Whitehouse"], QUICK)
     assert finding.predicted == "left in <= 0.1 of the runs (chance allows 11 of 40)"
-    assert re.match(r"0\.\d{3} \(\d+ of 40, errors chased\), 0\.\d{3} \(\d+ of 40, own play\)", finding.observed)
+    assert re.match(
+        r"0\.\d{3} \(\d+ of 40, errors chased\), 0\.\d{3} \(\d+ of 40, own play\)", finding.observed
+    )
 
 
 def test_a_band_that_is_never_left_is_said_to_be_loose():
@@ -85,7 +95,9 @@ def test_a_band_that_is_never_left_is_said_to_be_loose():
 def test_the_truth_has_norm_d_exactly(seed):
     streams = Streams(seed)
     for world in (CHASED, SPIKE):
-        assert np.linalg.norm(world.draw(world, streams).values) == pytest.approx(world.norm_bound, rel=1e-12)
+        assert np.linalg.norm(world.draw(world, streams).values) == pytest.approx(
+            world.norm_bound, rel=1e-12
+        )
     theta = np.linalg.lstsq(CIRCLE.points, PLANE.draw(PLANE, streams).values, rcond=None)[0]
     assert np.linalg.norm(theta) == pytest.approx(PLANE.norm_bound, rel=1e-12)
     problem = RKHSFunction(OWN.kernel, 1, 12, 6, OWN.norm_bound, OWN.noise(seed))
@@ -94,12 +106,21 @@ def test_the_truth_has_norm_d_exactly(seed):
 
 
 def test_the_noise_is_gaussian_and_of_two_values_in_turn():
-    assert [CHASED.noise(seed) for seed in range(3)] == [RademacherNoise(1.0), GaussianNoise(1.0), RademacherNoise(1.0)]
+    assert [CHASED.noise(seed) for seed in range(3)] == [
+        RademacherNoise(1.0),
+        GaussianNoise(1.0),
+        RademacherNoise(1.0),
+    ]
     assert PRIOR.noise(0) == GaussianNoise(PRIOR.noise_scale)
 
 
 def test_the_moving_worlds_move_as_their_models_say():
-    drift = np.array([[w.at(1), w.at(2), w.at(31)] for w in (DRIFTING.draw(DRIFTING, Streams(s)) for s in range(300))])
+    drift = np.array(
+        [
+            [w.at(1), w.at(2), w.at(31)]
+            for w in (DRIFTING.draw(DRIFTING, Streams(s)) for s in range(300))
+        ]
+    )
     first, second, late = drift.transpose(1, 0, 2).reshape(3, -1)
     error = 4 / math.sqrt(len(first))
     assert late.var() == pytest.approx(1, abs=error * math.sqrt(2))
@@ -159,18 +180,24 @@ def test_a_band_that_forgets_one_arm_is_found():
         upper[0] = policy.posterior.mean[0]
         return lower, upper
 
-    assert covered("Whitehouse", replace(CLAIMS["Whitehouse"], bounds=bounds), QUICK).verdict == FAILS
+    assert (
+        covered("Whitehouse", replace(CLAIMS["Whitehouse"], bounds=bounds), QUICK).verdict == FAILS
+    )
 
 
 def test_noise_bounds_that_exclude_the_noise_are_found(monkeypatch):
     claim = CLAIMS["Streaming"]
-    monkeypatch.setattr(type(claim.build(PLANE.draw(PLANE, Streams(0)), PLANE)), "_lower", lambda self, spread: 0.99)
+    monkeypatch.setattr(
+        type(claim.build(PLANE.draw(PLANE, Streams(0)), PLANE)), "_lower", lambda self, spread: 0.99
+    )
     assert covered("Streaming", replace(claim, worlds=claim.worlds[1:]), QUICK).verdict == FAILS
 
 
 def test_an_elimination_that_drops_the_best_arm_is_found(monkeypatch):
     monkeypatch.setattr(
-        Elimination, "_plausible", lambda self: self.survivors[[self.batch.mean[self.survivors].argmax()]]
+        Elimination,
+        "_plausible",
+        lambda self: self.survivors[[self.batch.mean[self.survivors].argmax()]],
     )
     for name in ("BPE, the best arm", "REDS, the best arm"):
         assert covered(name, CLAIMS[name], QUICK).verdict == FAILS
@@ -178,7 +205,10 @@ def test_an_elimination_that_drops_the_best_arm_is_found(monkeypatch):
 
 @pytest.mark.parametrize(
     "change",
-    [lambda band: {"regrets": band.regrets / 20}, lambda band: {"candidates": band.candidates[1:2]}],
+    [
+        lambda band: {"regrets": band.regrets / 20},
+        lambda band: {"candidates": band.candidates[1:2]},
+    ],
     ids=["regrets", "candidates"],
 )
 def test_what_a_sound_band_wrongly_concludes_is_found(change, monkeypatch):
@@ -227,7 +257,9 @@ def test_the_closed_forms_show_widths_that_are_wrong_in_either_direction(breakag
     assert error_of(CLAIMS["Simple-UCB"], FORMS["Simple-UCB"], 0) > 0.01
 
 
-@pytest.mark.parametrize("breakage", ["det for its root", "half the log-determinant", "width doubled", "sd squared"])
+@pytest.mark.parametrize(
+    "breakage", ["det for its root", "half the log-determinant", "width doubled", "sd squared"]
+)
 def test_a_wrong_width_loses_other_games_than_the_closed_form(breakage, monkeypatch):
     monkeypatch.setattr(*BREAKAGES[breakage])
     assert closed_games("Simple-UCB", told(), LOOK).verdict == FAILS
@@ -243,7 +275,11 @@ def test_f_leaves_a_band_that_is_too_narrow(breakage, name, monkeypatch):
 @pytest.mark.parametrize(
     ("rule", "broken", "names"),
     [
-        ("improved", lambda r, d, delta, gain, chance=1: Width("", lambda t: (0.0, 0.0, r**2)), ("IGP-UCB", "GP-TS")),
+        (
+            "improved",
+            lambda r, d, delta, gain, chance=1: Width("", lambda t: (0.0, 0.0, r**2)),
+            ("IGP-UCB", "GP-TS"),
+        ),
         ("mixture", lambda r, d, ridge, delta: Width("", lambda t: (0.0, 0.0, r**2)), ("AMM-UCB",)),
         (
             "srinivas_finite",
@@ -255,7 +291,11 @@ def test_f_leaves_a_band_that_is_too_narrow(breakage, name, monkeypatch):
             lambda r, d, ridge, delta, m: Width("", lambda t: (d + r * 5, 0.0, 0.0)),
             ("BPE", "REDS", "MVR"),
         ),
-        ("truncated", lambda level, d, delta, gain: Width("", lambda t: (d + 2.0, 0.0, 0.0)), ("TGP-UCB",)),
+        (
+            "truncated",
+            lambda level, d, delta, gain: Width("", lambda t: (d + 2.0, 0.0, 0.0)),
+            ("TGP-UCB",),
+        ),
     ],
 )
 def test_every_rule_that_forgets_its_confidence_is_found(rule, broken, names, monkeypatch):
@@ -270,7 +310,9 @@ def test_every_rule_that_forgets_its_confidence_is_found(rule, broken, names, mo
 def test_the_closed_form_agrees_with_the_golden_instance():
     width = oracle.self_normalised(0.5, 2.0, 1.0, 0.5)
     half = orthonormal(1.0, width, np.array([2.0, 1.0, 0.0]))
-    np.testing.assert_allclose(np.add(half, (1 / 3, -0.25, 0.0)), [2.002658, 1.794497, 2.891355], atol=5e-7)
+    np.testing.assert_allclose(
+        np.add(half, (1 / 3, -0.25, 0.0)), [2.002658, 1.794497, 2.891355], atol=5e-7
+    )
 
 
 def test_the_games_of_the_closed_form_are_those_of_the_policy():

@@ -18,7 +18,15 @@ from kernelbandits.judges.laws import laws
 from kernelbandits.judges.randomness import randomness
 from kernelbandits.judges.states import state_findings
 from kernelbandits.judges.weights import schedule_finding
-from kernelbandits.policies import DMMUCB, GPTS, SimpleBernoulli, SimpleMixture, WhitehouseUCB, confidence, tighter
+from kernelbandits.policies import (
+    DMMUCB,
+    GPTS,
+    SimpleBernoulli,
+    SimpleMixture,
+    WhitehouseUCB,
+    confidence,
+    tighter,
+)
 from kernelbandits.posterior import LinearPosterior, PoolPosterior
 from kernelbandits.posterior.truth import lower_root
 from kernelbandits.streams import Drawn, Streams
@@ -79,7 +87,11 @@ def repeating(sound):
     """The draws of the first rounds again."""
 
     def tables(self, first, last, streams):
-        return sound(self, first, last, streams) if first == 1 else redrawn(self, sound, first, last, streams)
+        return (
+            sound(self, first, last, streams)
+            if first == 1
+            else redrawn(self, sound, first, last, streams)
+        )
 
     def redrawn(self, sound, first, last, streams):
         right, again = sound(self, first, last, streams), sound(self, 1, last - first + 1, streams)
@@ -113,10 +125,14 @@ def doubled_losses(sound):
 
 
 HALF_SLACK = patched(
-    duality.Dual, "_slack", lambda sound: lambda self, a, fit: sound(self, a, fit) - self.noise_radius**2 / a / 2
+    duality.Dual,
+    "_slack",
+    lambda sound: lambda self, a, fit: sound(self, a, fit) - self.noise_radius**2 / a / 2,
 )
 NO_FIT = patched(
-    duality.Dual, "_slack", lambda sound: lambda self, a, fit: sound(self, a, fit) - (self.ridge / a - 1) * fit
+    duality.Dual,
+    "_slack",
+    lambda sound: lambda self, a, fit: sound(self, a, fit) - (self.ridge / a - 1) * fit,
 )
 BREAKAGES = {
     "weights and ties of the same uniforms": ("randomness", shared_column("weight", "tie")),
@@ -124,23 +140,41 @@ BREAKAGES = {
     "samples of the uniforms of the problem": ("randomness", shared_column("problem", "sample")),
     "uniforms that repeat every 1024 rounds": (
         "randomness",
-        patched(Streams, "_uniform_block", lambda sound: lambda self, purpose, block: sound(self, purpose, 0)),
+        patched(
+            Streams,
+            "_uniform_block",
+            lambda sound: lambda self, purpose, block: sound(self, purpose, 0),
+        ),
     ),
     "normals that repeat in every block": (
         "randomness",
-        patched(Streams, "_normal_block", lambda sound: lambda self, purpose, block, n: sound(self, purpose, 0, n)),
+        patched(
+            Streams,
+            "_normal_block",
+            lambda sound: lambda self, purpose, block, n: sound(self, purpose, 0, n),
+        ),
     ),
     "uniforms that are not uniform": (
         "randomness",
-        patched(Streams, "_uniform_block", lambda sound: lambda self, p, block: sound(self, p, block) ** 1.2),
+        patched(
+            Streams,
+            "_uniform_block",
+            lambda sound: lambda self, p, block: sound(self, p, block) ** 1.2,
+        ),
     ),
     "the same normals for all seeds": (
         "randomness",
-        patched(Streams, "_normal_block", lambda sound: lambda self, p, block, n: sound(Streams(0), p, block, n)),
+        patched(
+            Streams,
+            "_normal_block",
+            lambda sound: lambda self, p, block, n: sound(Streams(0), p, block, n),
+        ),
     ),
     "a look-up one round off": (
         "randomness",
-        patched(Streams, "uniform", lambda sound: lambda self, purpose, t: sound(self, purpose, t + 1)),
+        patched(
+            Streams, "uniform", lambda sound: lambda self, purpose, t: sound(self, purpose, t + 1)
+        ),
     ),
     "a generator that is not asked": (
         "randomness",
@@ -148,20 +182,30 @@ BREAKAGES = {
     ),
     "a generator turned round": (
         "randomness",
-        patched(Drawn, "uniform", lambda sound: lambda self, purpose, t: 1 - sound(self, purpose, t)),
+        patched(
+            Drawn, "uniform", lambda sound: lambda self, purpose, t: 1 - sound(self, purpose, t)
+        ),
     ),
     "normals of a generator doubled": (
         "randomness",
-        patched(Drawn, "normal", lambda sound: lambda self, purpose, t, n: 2 * sound(self, purpose, t, n)),
+        patched(
+            Drawn,
+            "normal",
+            lambda sound: lambda self, purpose, t, n: 2 * sound(self, purpose, t, n),
+        ),
     ),
     "the late law of a decay": ("weights", patched(kb.Decay, "runs", late_law)),
     "constants of a decay that ends too early": (
         "laws",
-        patched(kb.Decay, "early", lambda sound: lambda self, horizon: max(sound(self, horizon) - 1, 0)),
+        patched(
+            kb.Decay, "early", lambda sound: lambda self, horizon: max(sound(self, horizon) - 1, 0)
+        ),
     ),
     "Certainty at its floor": (
         "laws",
-        patched(kb.Certainty, "__call__", lambda sound: lambda self, t, posterior: Bernoulli(self.floor)),
+        patched(
+            kb.Certainty, "__call__", lambda sound: lambda self, t, posterior: Bernoulli(self.floor)
+        ),
     ),
     "Certainty by the variance": (
         "laws",
@@ -184,7 +228,9 @@ BREAKAGES = {
         patched(
             kb.DiscretisedGaussian,
             "chances",
-            lambda sound: property(lambda self: (*((1 - self.top) / (self.points - 1),) * (self.points - 1), self.top)),
+            lambda sound: property(
+                lambda self: (*((1 - self.top) / (self.points - 1),) * (self.points - 1), self.top)
+            ),
         ),
     ),
     "a discrete law without its atom at 1": (
@@ -200,12 +246,23 @@ BREAKAGES = {
     "delta of Whitehouse": ("engine", default(WhitehouseUCB, "delta", 0.05)),
     "the ridge of a Matern kernel": (
         "engine",
-        patched(confidence, "matern_ridge", lambda sound: lambda kernel, domain, horizon: horizon ** (2 / 7)),
+        patched(
+            confidence,
+            "matern_ridge",
+            lambda sound: lambda kernel, domain, horizon: horizon ** (2 / 7),
+        ),
     ),
-    "a pool rebuilt without its ridge": ("states", patched(PoolPosterior, "_rebuild", without_ridge)),
+    "a pool rebuilt without its ridge": (
+        "states",
+        patched(PoolPosterior, "_rebuild", without_ridge),
+    ),
     "a wrong determinant after a linear audit": (
         "states",
-        patched(LinearPosterior, "_log_det", lambda sound: lambda self, exact, played: sound(self, exact, played) / 2),
+        patched(
+            LinearPosterior,
+            "_log_det",
+            lambda sound: lambda self, exact, played: sound(self, exact, played) / 2,
+        ),
     ),
     "the table of widths a round late": (
         "engine",

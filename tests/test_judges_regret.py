@@ -15,10 +15,36 @@ from broken_engines import times
 from kernelbandits import widths
 from kernelbandits.experiment import engines
 from kernelbandits.exploration import Exploration
-from kernelbandits.judges import FAILS, HOLDS, Effort, Finding, lower_bound, oracle, paths, players, regret
-from kernelbandits.judges.lower_bound import above_lower_bound, closed_counts, closed_form, counts, gap, late, proved
+from kernelbandits.judges import (
+    FAILS,
+    HOLDS,
+    Effort,
+    Finding,
+    lower_bound,
+    oracle,
+    paths,
+    players,
+    regret,
+)
+from kernelbandits.judges.lower_bound import (
+    above_lower_bound,
+    closed_counts,
+    closed_form,
+    counts,
+    gap,
+    late,
+    proved,
+)
 from kernelbandits.judges.paths import estimates, maximised, pathwise
-from kernelbandits.judges.players import BANDITS, NORM_BOUND, PLAYERS, TRAPS, bounds, constants, drawn
+from kernelbandits.judges.players import (
+    BANDITS,
+    NORM_BOUND,
+    PLAYERS,
+    TRAPS,
+    bounds,
+    constants,
+    drawn,
+)
 from kernelbandits.judges.regret import Outcome, below_bound, expected_regret, outcome
 from kernelbandits.judges.stage import engines as known_engines
 from kernelbandits.posterior import Posterior
@@ -34,8 +60,12 @@ def wrong(findings) -> list[str]:
 # the sound engine
 
 
-@pytest.mark.parametrize(("name", "judge"), [("regret", below_bound), ("lower-bound", above_lower_bound)])
-def test_a_judge_of_regret_has_nothing_to_object_to_the_sound_engine_and_writes_short_texts(name, judge):
+@pytest.mark.parametrize(
+    ("name", "judge"), [("regret", below_bound), ("lower-bound", above_lower_bound)]
+)
+def test_a_judge_of_regret_has_nothing_to_object_to_the_sound_engine_and_writes_short_texts(
+    name, judge
+):
     findings = list(judge(Effort(seed=2, scale=0.05)))
     assert wrong(findings) == []
     assert {finding.judge for finding in findings} == {name}
@@ -94,7 +124,9 @@ def test_the_expected_maximum_of_the_judge_is_exact_between_its_jumps():
 
 def test_the_repaired_bound_of_the_judge_is_the_golden_one(monkeypatch):
     monkeypatch.setattr(players, "NOISE_SCALE", 1.0)
-    assert bounds("w = 1", SimpleNamespace(horizon=1000, gain=20.0))[0] == pytest.approx(9538.22, abs=5e-3)
+    assert bounds("w = 1", SimpleNamespace(horizon=1000, gain=20.0))[0] == pytest.approx(
+        9538.22, abs=5e-3
+    )
 
 
 def test_the_lower_bound_of_the_judge_is_the_golden_one():
@@ -163,8 +195,12 @@ def weighed(change: Callable) -> Callable[[pytest.MonkeyPatch], None]:
 
     def broken(monkeypatch):
         weights, law = Exploration.weights, Exploration.law
-        monkeypatch.setattr(Exploration, "weights", lambda self, uniforms: change(weights(self, uniforms)))
-        monkeypatch.setattr(Exploration, "law", lambda self, t, posterior: Changed(law(self, t, posterior), change))
+        monkeypatch.setattr(
+            Exploration, "weights", lambda self, uniforms: change(weights(self, uniforms))
+        )
+        monkeypatch.setattr(
+            Exploration, "law", lambda self, t, posterior: Changed(law(self, t, posterior), change)
+        )
 
     return broken
 
@@ -221,7 +257,9 @@ def test_the_arms_of_a_broken_engine_do_not_maximise_the_index(breakage, engine,
 
 @pytest.mark.parametrize("engine", known_engines())
 @pytest.mark.parametrize("breakage", ["D forgotten", "width halved", "no exploration"])
-def test_a_round_loses_more_than_twice_the_band_where_the_engine_explores_too_little(breakage, engine, monkeypatch):
+def test_a_round_loses_more_than_twice_the_band_where_the_engine_explores_too_little(
+    breakage, engine, monkeypatch
+):
     BREAKAGES[breakage](monkeypatch)
     monkeypatch.setattr(paths, "BANDITS", TRAPS)
     rounds, total = pathwise(engine, QUICK)
@@ -267,7 +305,10 @@ SEEN: dict[str, Callable[[], list[Finding]]] = {
     "D forgotten": lambda: [*lower_bound.deterministic()][:-1],
     "width halved": lambda: [*lower_bound.deterministic()][:-1],
     "sd squared": lambda: [*lower_bound.deterministic(), lower_bound.growth()],
-    "no exploration": lambda: [*lower_bound.deterministic(), lower_bound.random_law("Ber(1/2)", QUICK)],
+    "no exploration": lambda: [
+        *lower_bound.deterministic(),
+        lower_bound.random_law("Ber(1/2)", QUICK),
+    ],
 }
 
 
@@ -279,13 +320,17 @@ def test_the_judge_of_the_lower_bound_objects_to(breakage, monkeypatch):
 
 @pytest.mark.parametrize("engine", known_engines())
 @pytest.mark.parametrize("breakage", ["det for its root", "D forgotten", "size of the weights"])
-def test_the_pulls_of_a_broken_engine_are_not_those_of_the_closed_form(breakage, engine, monkeypatch):
+def test_the_pulls_of_a_broken_engine_are_not_those_of_the_closed_form(
+    breakage, engine, monkeypatch
+):
     BREAKAGES[breakage](monkeypatch)
     assert closed_form(engine, QUICK).verdict == FAILS
 
 
 @pytest.mark.parametrize("engine", known_engines())
-def test_a_run_with_fewer_suboptimal_pulls_than_late_rounds_that_explore_is_seen(engine, monkeypatch):
+def test_a_run_with_fewer_suboptimal_pulls_than_late_rounds_that_explore_is_seen(
+    engine, monkeypatch
+):
     assert lower_bound.late_rounds(engine, QUICK).verdict == HOLDS
     BREAKAGES["no exploration"](monkeypatch)
     found = lower_bound.late_rounds(engine, QUICK)
@@ -298,6 +343,8 @@ def test_a_gap_that_forgets_a_root_is_seen(monkeypatch):
 
 
 def test_the_regret_of_the_instance_grows_like_the_root_of_the_horizon():
-    shares = [gap(3, t) * (t - counts("w = 1", 3, t, 0)[0]) / math.sqrt(t) for t in (500, 2000, 8000)]
+    shares = [
+        gap(3, t) * (t - counts("w = 1", 3, t, 0)[0]) / math.sqrt(t) for t in (500, 2000, 8000)
+    ]
     assert shares == sorted(shares)
     assert shares[1] * math.sqrt(2000) == pytest.approx(80.58045, abs=5e-6)

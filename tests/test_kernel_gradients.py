@@ -35,7 +35,10 @@ OWN = {
     "on linear": kb.On(kb.Polynomial(2), (1,)),
     "arms x context": kb.On(kb.RBF(0.5), (0, 1)) * kb.On(kb.Matern(1.0), 2),
 }
-STATIONARY = {name: OWN[name] for name in ("rbf", "matern 1/2", "matern 3/2", "matern 5/2", "rational quadratic")}
+STATIONARY = {
+    name: OWN[name]
+    for name in ("rbf", "matern 1/2", "matern 3/2", "matern 5/2", "rational quadratic")
+}
 
 
 def shifted(kernel, x, z, j, h):
@@ -48,7 +51,10 @@ def five_point(kernel, x, z):
     """(8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12 h in every coordinate."""
     h = 1e-3
     near = [shifted(kernel, x, z, j, h) - shifted(kernel, x, z, j, -h) for j in range(x.shape[1])]
-    far = [shifted(kernel, x, z, j, 2 * h) - shifted(kernel, x, z, j, -2 * h) for j in range(x.shape[1])]
+    far = [
+        shifted(kernel, x, z, j, 2 * h) - shifted(kernel, x, z, j, -2 * h)
+        for j in range(x.shape[1])
+    ]
     return (8 * np.stack(near, axis=-1) - np.stack(far, axis=-1)) / (12 * h)
 
 
@@ -118,7 +124,9 @@ def test_a_matern_kernel_does_not_hide_what_is_no_number(nu):
 def test_a_kernel_from_outside_has_central_differences():
     twins = {kb.RBF(0.7): sk.RBF(0.7), kb.Matern(0.7, nu=1.5): sk.Matern(0.7, nu=1.5)}
     for ours, theirs in twins.items():
-        np.testing.assert_allclose(kb.Adapted(theirs).gradient(X, Z), ours.gradient(X, Z), atol=1e-8)
+        np.testing.assert_allclose(
+            kb.Adapted(theirs).gradient(X, Z), ours.gradient(X, Z), atol=1e-8
+        )
         mixed, own = 0.5 * kb.Linear() * kb.Adapted(theirs), 0.5 * kb.Linear() * ours
         np.testing.assert_allclose(mixed.gradient(X, Z), own.gradient(X, Z), atol=1e-8)
         np.testing.assert_allclose(mixed.diagonal_gradient(X), own.diagonal_gradient(X), atol=1e-8)
@@ -163,21 +171,42 @@ def test_a_kernel_on_columns_sees_only_them():
     kernel = kb.On(kb.RBF((0.2, 3.0)), (2, 0))
     np.testing.assert_array_equal(kernel(X, Z), kb.RBF((0.2, 3.0))(X[:, [2, 0]], Z[:, [2, 0]]))
     np.testing.assert_array_equal(kernel.gradient(X, Z)[:, :, 1], 0.0)
-    np.testing.assert_array_equal(kb.On(kb.Linear(), (0, 2)).diagonal(X), (X[:, [0, 2]] ** 2).sum(1))
+    np.testing.assert_array_equal(
+        kb.On(kb.Linear(), (0, 2)).diagonal(X), (X[:, [0, 2]] ** 2).sum(1)
+    )
     moved = X + np.array([0.0, 5.0, 0.0])
     np.testing.assert_array_equal(kernel(moved, Z), kernel(X, Z))
 
 
 def test_columns_may_be_a_number_a_list_a_range_or_a_slice():
     kernel = kb.RBF(0.3)
-    assert kb.On(kernel, (0, 1)) == kb.On(kernel, [0, 1]) == kb.On(kernel, slice(2)) == kb.On(kernel, np.arange(2))
+    assert (
+        kb.On(kernel, (0, 1))
+        == kb.On(kernel, [0, 1])
+        == kb.On(kernel, slice(2))
+        == kb.On(kernel, np.arange(2))
+    )
     assert kb.On(kernel, slice(1, 6, 2)) == kb.On(kernel, range(1, 6, 2))
     assert kb.On(kernel, 3) == kb.On(kernel, (3,))
     assert hash(kb.On(kernel, [0, 1])) == hash(kb.On(kernel, (0, 1)))
 
 
 @pytest.mark.parametrize(
-    "columns", [(), "01", None, 1.5, (0, 0), (-1,), (0, 1.0), (True,), slice(1, None), slice(2, 1), float("nan"), {}]
+    "columns",
+    [
+        (),
+        "01",
+        None,
+        1.5,
+        (0, 0),
+        (-1,),
+        (0, 1.0),
+        (True,),
+        slice(1, None),
+        slice(2, 1),
+        float("nan"),
+        {},
+    ],
 )
 def test_columns_that_name_no_coordinates_are_refused(columns):
     with pytest.raises(ValueError, match=r"^On needs .*, got"):
@@ -210,6 +239,6 @@ def test_a_callable_on_columns_still_has_to_prove_itself():
 def test_a_kernel_on_columns_has_a_plain_form_and_a_spelling():
     kernel = kb.On(kb.RBF((0.2, 0.5)), (0, 1)) * kb.On(kb.Matern(1.0, nu=1.5), (2,))
     assert from_plain(to_plain(kernel)) == kernel
-    assert spelled_kernel("on(rbf(0.2),0/1)*on(matern(1.0,1.5),2)") == kb.On(kb.RBF(0.2), (0, 1)) * kb.On(
-        kb.Matern(1.0, nu=1.5), (2,)
-    )
+    assert spelled_kernel("on(rbf(0.2),0/1)*on(matern(1.0,1.5),2)") == kb.On(
+        kb.RBF(0.2), (0, 1)
+    ) * kb.On(kb.Matern(1.0, nu=1.5), (2,))

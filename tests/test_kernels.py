@@ -34,7 +34,9 @@ TWINS = {
         0.3 * sk.RBF(ARD) * sk.Matern(2.0, nu=2.5) + sk.RationalQuadratic() * 0.2,
     ),
 }
-OWN = {name: ours for name, (ours, _) in TWINS.items()} | {"normalised": kb.Normalised(kb.Polynomial(2))}
+OWN = {name: ours for name, (ours, _) in TWINS.items()} | {
+    "normalised": kb.Normalised(kb.Polynomial(2))
+}
 
 
 @pytest.mark.parametrize(("ours", "theirs"), TWINS.values(), ids=TWINS)
@@ -53,7 +55,9 @@ def test_the_gram_matrix_is_symmetric_and_positive_semidefinite(kernel):
 @pytest.mark.parametrize("kernel", OWN.values(), ids=OWN)
 def test_the_diagonal_is_the_diagonal(kernel):
     np.testing.assert_allclose(kernel.diagonal(X), kernel(X, X).diagonal(), rtol=1e-14, atol=1e-14)
-    np.testing.assert_allclose(kb.Kernel.diagonal(kernel, X), kernel(X, X).diagonal(), rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(
+        kb.Kernel.diagonal(kernel, X), kernel(X, X).diagonal(), rtol=1e-14, atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("kernel", OWN.values(), ids=OWN)
@@ -110,7 +114,12 @@ def test_a_lengthscale_that_is_no_length_is_refused_with_its_value(kernel, bad):
 
 
 @pytest.mark.parametrize(
-    "kernel", [kb.RBF, kb.RationalQuadratic, *(lambda length, nu=nu: kb.Matern(length, nu) for nu in (0.5, 1.5, 2.5))]
+    "kernel",
+    [
+        kb.RBF,
+        kb.RationalQuadratic,
+        *(lambda length, nu=nu: kb.Matern(length, nu) for nu in (0.5, 1.5, 2.5)),
+    ],
 )
 def test_a_tiny_length_gives_the_identity_and_a_huge_one_the_constant(kernel):
     for tiny in (1e-300, 1e-154, 1e-155):
@@ -130,7 +139,9 @@ def test_a_rational_quadratic_needs_alpha_above_zero(alpha):
         kb.RationalQuadratic(1.0, alpha=alpha)
 
 
-@pytest.mark.parametrize(("degree", "offset"), [(0, 1.0), (-1, 1.0), (1.5, 1.0), (2, -0.1), (2, float("nan"))])
+@pytest.mark.parametrize(
+    ("degree", "offset"), [(0, 1.0), (-1, 1.0), (1.5, 1.0), (2, -0.1), (2, float("nan"))]
+)
 def test_a_polynomial_that_is_no_kernel_is_refused(degree, offset):
     with pytest.raises(ValueError, match="Polynomial needs"):
         kb.Polynomial(degree, offset)
@@ -215,7 +226,9 @@ FAULTY = {
 
 @pytest.mark.parametrize(("function", "message"), FAULTY.items(), ids=[f.__name__ for f in FAULTY])
 @pytest.mark.parametrize("form", [kb.ArmPosterior, kb.PoolPosterior])
-def test_a_faulty_kernel_is_refused_at_construction_with_the_offending_pair(function, message, form):
+def test_a_faulty_kernel_is_refused_at_construction_with_the_offending_pair(
+    function, message, form
+):
     for kernel in (function, 0.5 * as_kernel(function), kb.RBF(1e9) * function):
         with pytest.raises(ValueError, match=message):
             form(kernel, POINTS)

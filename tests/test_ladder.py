@@ -66,7 +66,9 @@ def test_the_width_of_kernel_ucb_is_eta_over_the_root_of_the_ridge(ridge, eta):
 def test_kernel_ucb_is_the_classical_rule_with_a_constant_factor(quiet):
     """mean + c sd: Generic-GP with w = 1, R = 0 and D = eta / sqrt(ridge)."""
     ours = kb.KernelUCB(LINE, KERNEL, horizon=60, eta=0.8, ridge=0.25)
-    classic = kb.GenericGP(LINE, KERNEL, kb.PointMass(1.0), noise_scale=0.0, norm_bound=1.6, ridge=0.25)
+    classic = kb.GenericGP(
+        LINE, KERNEL, kb.PointMass(1.0), noise_scale=0.0, norm_bound=1.6, ridge=0.25
+    )
     for t, choice in rounds(ours, noisy, 60):
         assert classic.ask(t, kb.Streams(2)).arm == choice.arm
         classic.tell(choice, noisy(t, choice))
@@ -87,12 +89,16 @@ def test_kernel_ucb_needs_neither_noise_nor_norm_and_says_nothing():
 # ---------------------------------------------------------------- levels and widths
 
 
-@pytest.mark.parametrize(("horizon", "levels"), [(1, 1), (2, 1), (3, 2), (7, 2), (8, 3), (1000, 7), (10**9, 21)])
+@pytest.mark.parametrize(
+    ("horizon", "levels"), [(1, 1), (2, 1), (3, 2), (7, 2), (8, 3), (1000, 7), (10**9, 21)]
+)
 def test_there_are_as_many_levels_as_nats_in_the_horizon(horizon, levels):
     policy = fine(horizon=horizon)
     assert policy.top == policy.settings["levels"] == levels
     claims = 8 * horizon * levels
-    assert policy.width(1, 5.0) == pytest.approx(0.3 + 0.3 * math.sqrt(2 * math.log(2 * claims / 0.1)), rel=1e-14)
+    assert policy.width(1, 5.0) == pytest.approx(
+        0.3 + 0.3 * math.sqrt(2 * math.log(2 * claims / 0.1)), rel=1e-14
+    )
     assert policy.finest == 1 / math.sqrt(horizon)
 
 
@@ -168,7 +174,11 @@ def test_a_direct_solve_of_every_level_climbs_the_same_ladder(case):
     given = FINE | more
     policy = kb.SupKernelUCB(points, kernel, **given)
     claims = len(points) * T * 6
-    spread = math.sqrt(2 * math.log(2 * claims / DELTA)) * given["noise_scale"] / math.sqrt(given["ridge"])
+    spread = (
+        math.sqrt(2 * math.log(2 * claims / DELTA))
+        * given["noise_scale"]
+        / math.sqrt(given["ridge"])
+    )
     width = given["eta"] / 0.1 if "eta" in given else spread + given["norm_bound"]
     psi: dict[int, list[tuple[int, float]]] = {}
     levels, fewest = set(), len(points)
@@ -176,12 +186,16 @@ def test_a_direct_solve_of_every_level_climbs_the_same_ladder(case):
         u = kb.Streams(2).uniform("tie", t)
         arm, level, alive = chosen(points, kernel, psi, T, width, given["ridge"], u)
         rung = policy.ladder()
-        assert (choice.arm, choice.note["level"], rung.alive.tolist()) == (arm, level, alive), f"round {t}"
+        assert (choice.arm, choice.note["level"], rung.alive.tolist()) == (arm, level, alive), (
+            f"round {t}"
+        )
         assert choice.note["alive"] == len(alive)
         if level:
             psi.setdefault(level, []).append((arm, float(noisy(t, choice))))
         levels, fewest = levels | {level}, min(fewest, len(alive))
-    assert {key: posterior.events for key, posterior in policy.levels.items()} == {s: len(psi[s]) for s in psi}
+    assert {key: posterior.events for key, posterior in policy.levels.items()} == {
+        s: len(psi[s]) for s in psi
+    }
     assert {1, 2, 3} <= levels
     assert fewest < len(points)
     assert 0 in levels or case == "ridge 1"
@@ -249,7 +263,9 @@ def test_an_exploiting_round_prefers_a_wider_arm_to_one_of_a_slightly_greater_me
 @pytest.mark.parametrize("ties", ["random", "lowest"])
 def test_the_rewards_of_a_level_do_not_change_which_arms_that_level_explores(level, ties):
     def explored(policy, rewards):
-        return [choice.arm for _, choice in rounds(policy, rewards) if choice.note["level"] == level]
+        return [
+            choice.arm for _, choice in rounds(policy, rewards) if choice.note["level"] == level
+        ]
 
     def disturbed(t, choice):
         return 7 * math.sin(t) if choice.note["level"] == level else noisy(t, choice)
@@ -281,7 +297,9 @@ def test_a_level_is_worked_out_where_the_note_has_none():
     policy, bare = fine(), fine()
     for t, choice in rounds(policy, noisy):
         bare.tell(bare.choice(choice.arm), float(noisy(t, choice)))
-    assert {s: p.events for s, p in bare.levels.items()} == {s: p.events for s, p in policy.levels.items()}
+    assert {s: p.events for s, p in bare.levels.items()} == {
+        s: p.events for s, p in policy.levels.items()
+    }
     for level, posterior in policy.levels.items():
         np.testing.assert_array_equal(bare.levels[level].mean, posterior.mean)
 
@@ -293,7 +311,11 @@ def test_an_arm_that_the_ladder_would_not_explore_now_enters_no_level():
         rung = policy.ladder()
         held = {s: p.events for s, p in policy.levels.items()}
         for arm in range(8):
-            wide = rung.explores and arm in rung.alive and rung.width[rung.alive.tolist().index(arm)] > 2.0**-rung.level
+            wide = (
+                rung.explores
+                and arm in rung.alive
+                and rung.width[rung.alive.tolist().index(arm)] > 2.0**-rung.level
+            )
             assert policy._level_of(arm) == (rung.level if wide else 0)
             narrow |= arm in rung.alive and not wide
             dead |= rung.explores and arm not in rung.alive
@@ -305,7 +327,12 @@ def test_an_arm_that_the_ladder_would_not_explore_now_enters_no_level():
 
 def test_a_level_in_the_note_is_believed():
     policy = fine()
-    for level, events in ((0.0, {}), (3.0, {3: 1}), (6, {3: 1, 6: 1}), (np.float64(3), {3: 2, 6: 1})):
+    for level, events in (
+        (0.0, {}),
+        (3.0, {3: 1}),
+        (6, {3: 1, 6: 1}),
+        (np.float64(3), {3: 2, 6: 1}),
+    ):
         policy.tell(kb.Choice(LINE[2], 2, {"level": level}), 0.5)
         assert {s: p.events for s, p in policy.levels.items()} == events
     assert policy.posterior.counts[2] == 4
@@ -316,7 +343,12 @@ def test_an_impossible_level_is_refused_before_anything_changes(level):
     policy = fine()
     for _, _ in rounds(policy, noisy, 20):
         pass
-    before = policy.ask(21, kb.Streams(0)), policy.posterior.events, policy.posterior.mean.copy(), dict(policy.levels)
+    before = (
+        policy.ask(21, kb.Streams(0)),
+        policy.posterior.events,
+        policy.posterior.mean.copy(),
+        dict(policy.levels),
+    )
     with pytest.raises(ValueError, match=r"tell needs a note with a level in 0\.\.6, got"):
         policy.tell(kb.Choice(LINE[0], 0, {"level": level}), 1.0)
     assert policy.ask(21, kb.Streams(0)) == before[0]
@@ -333,18 +365,28 @@ def filtered(noise, seeds: int, factor: float = 1.0) -> float:
 
     The horizon is far away, so that the ladder goes on climbing.
     """
-    problem, lost = RKHSFunction(KERNEL, 1, candidates=12, centres=8, norm_bound=1.0, noise=noise), 0
+    problem, lost = (
+        RKHSFunction(KERNEL, 1, candidates=12, centres=8, norm_bound=1.0, noise=noise),
+        0,
+    )
     for seed in range(seeds):
         instance = problem.instance(kb.Streams(seed))
         stated = {"noise_scale": factor * noise.scale, "norm_bound": factor * 1.0, "ridge": 0.01}
         policy = kb.SupKernelUCB(instance.domain, KERNEL, horizon=10**6, **stated)
         best = instance.values.argmax()
-        lost += any(best not in policy.ladder().alive for _ in kb.rounds(policy, instance, 80, kb.Streams(seed)))
+        lost += any(
+            best not in policy.ladder().alive
+            for _ in kb.rounds(policy, instance, 80, kb.Streams(seed))
+        )
     return lost / seeds
 
 
-@pytest.mark.parametrize("noise", [GaussianNoise(0.1), RademacherNoise(0.1)], ids=["gaussian", "rademacher"])
-def test_the_best_arm_is_filtered_with_the_promised_chance_at_most_and_a_narrow_width_is_caught(noise):
+@pytest.mark.parametrize(
+    "noise", [GaussianNoise(0.1), RademacherNoise(0.1)], ids=["gaussian", "rademacher"]
+)
+def test_the_best_arm_is_filtered_with_the_promised_chance_at_most_and_a_narrow_width_is_caught(
+    noise,
+):
     seeds = 100
     limit = DELTA + 4 * math.sqrt(DELTA * (1 - DELTA) / seeds)
     assert filtered(noise, seeds) <= limit

@@ -46,7 +46,11 @@ def dense(arms, rewards, where, ridge=0.1):
     inverse = np.linalg.inv(KERNEL(x, x) + ridge * np.eye(len(x)))
     cross = KERNEL(where, x)
     log_det = np.linalg.slogdet(np.eye(len(x)) + KERNEL(x, x) / ridge)[1]
-    return cross @ inverse @ np.array(rewards), KERNEL(where, where) - cross @ inverse @ cross.T, log_det
+    return (
+        cross @ inverse @ np.array(rewards),
+        KERNEL(where, where) - cross @ inverse @ cross.T,
+        log_det,
+    )
 
 
 def some(seed=1, n=25):
@@ -85,7 +89,10 @@ def test_it_is_the_posterior_by_dense_algebra(kind):
 
 
 @every_kind
-@given(st.lists(st.tuples(st.integers(0, 8), st.floats(-5, 5)), min_size=1, max_size=30), st.integers(0, 30))
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.floats(-5, 5)), min_size=1, max_size=30),
+    st.integers(0, 30),
+)
 def test_learning_some_at_once_and_the_rest_one_by_one_is_all_the_same(kind, told, cut):
     arms, rewards = np.array([arm for arm, _ in told]), np.array([reward for _, reward in told])
     cut = min(max(cut, 1), len(told))
@@ -153,14 +160,20 @@ BAD = [
     ({"sums": [0.5, 1.0]}, "learn needs 3 sums, all numbers, got"),
     ({"sums": None}, "learn needs 3 sums, all numbers, got None"),
     ({"sums": ["a", "b", "c"]}, "learn needs 3 sums, all numbers, got"),
-    ({"sums": [0.5, 1.0, math.nan]}, r"learn needs finite sums of size at most 1e\+150 for each reward, got"),
+    (
+        {"sums": [0.5, 1.0, math.nan]},
+        r"learn needs finite sums of size at most 1e\+150 for each reward, got",
+    ),
     ({"sums": [0.5, 1.0, -math.inf]}, "learn needs finite sums"),
     ({"sums": [1.1e150, 1.0, 0.0]}, "learn needs finite sums"),
 ]
 OF_POINTS = [
     ({"counts": [1, 2, 0]}, "learn needs whole counts >= 1, got"),
     ({"points": POINTS[[0, 1, 0]]}, "learn needs points that are all different, got '1 twice'"),
-    ({"points": [[0.0, 1.0], [-0.0, 1.0], [1.0, 1.0]]}, "learn needs points that are all different"),
+    (
+        {"points": [[0.0, 1.0], [-0.0, 1.0], [1.0, 1.0]]},
+        "learn needs points that are all different",
+    ),
     ({"points": POINTS[:3, :1]}, "learn needs points of 2 dimensions, got 1"),
     ({"points": [[0.0, math.nan]] * 3}, "learn needs finite points"),
     ({"points": None}, "learn needs an"),
@@ -169,17 +182,30 @@ OF_ARMS = [
     ({"counts": [0, 0, 0], "sums": [0, 0, 0]}, "learn needs at least one reward, got"),
     ({"counts": [0, 2, 3]}, "learn needs finite sums"),
 ]
-REFUSED = [(kind, *case) for kind in KINDS for case in BAD + (OF_POINTS if kind == "points" else OF_ARMS)]
+REFUSED = [
+    (kind, *case) for kind in KINDS for case in BAD + (OF_POINTS if kind == "points" else OF_ARMS)
+]
 
 
 def state_of(posterior):
-    parts = (*posterior.at(WHERE), posterior.counts, posterior.tally.sums, [posterior.log_det, posterior.events])
+    parts = (
+        *posterior.at(WHERE),
+        posterior.counts,
+        posterior.tally.sums,
+        [posterior.log_det, posterior.events],
+    )
     return np.concatenate(parts).tolist()
 
 
 @pytest.mark.parametrize(("kind", "change", "message"), REFUSED)
-def test_what_cannot_be_learnt_is_refused_in_one_sentence_and_changes_nothing(kind, change, message):
-    three = kb.PointPosterior(KERNEL, 2, 0.1) if kind == "points" else KINDS[kind](KERNEL, POINTS[:3], 0.1)
+def test_what_cannot_be_learnt_is_refused_in_one_sentence_and_changes_nothing(
+    kind, change, message
+):
+    three = (
+        kb.PointPosterior(KERNEL, 2, 0.1)
+        if kind == "points"
+        else KINDS[kind](KERNEL, POINTS[:3], 0.1)
+    )
     given = GOOD | change
     told = (*([given["points"]] if kind == "points" else []), given["counts"], given["sums"])
     three.update(POINTS[1] if kind == "points" else 1, 0.7)

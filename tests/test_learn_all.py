@@ -36,7 +36,10 @@ def pairs_of(policy, count, seed=1, scale=1.0):
     """Arms nobody asked for, in no order, with their rewards."""
     rng = np.random.default_rng(seed)
     arms = rng.integers(len(POINTS), size=count).tolist()
-    return [(policy.choice(arm), float(scale * (TRUTH[arm] + 0.3 * rng.standard_normal()))) for arm in arms]
+    return [
+        (policy.choice(arm), float(scale * (TRUTH[arm] + 0.3 * rng.standard_normal())))
+        for arm in arms
+    ]
 
 
 def rows_of(policy, count, seed=1):
@@ -44,7 +47,10 @@ def rows_of(policy, count, seed=1):
     rng = np.random.default_rng(seed)
     rows = rng.random((max(1, count // 2), 2))
     chosen = rows[rng.integers(len(rows), size=count)]
-    return [(policy.choice(row), float(np.sin(5 * row[0]) + 0.1 * rng.standard_normal())) for row in chosen]
+    return [
+        (policy.choice(row), float(np.sin(5 * row[0]) + 0.1 * rng.standard_normal()))
+        for row in chosen
+    ]
 
 
 def same(one, other):
@@ -59,7 +65,13 @@ def same(one, other):
 
 def state(policy):
     posterior = policy.posterior
-    parts = [posterior.log_det, posterior.counts, posterior.events, posterior.points, policy.played_log_det]
+    parts = [
+        posterior.log_det,
+        posterior.counts,
+        posterior.events,
+        posterior.points,
+        policy.played_log_det,
+    ]
     if policy.finite:
         parts += [posterior.mean, posterior.sd, posterior.tally.sums]
     return [*parts, *(posterior.at(POINTS) if posterior.events else ())]
@@ -67,7 +79,13 @@ def state(policy):
 
 def fit(policy):
     rewards = policy.rewards
-    return policy.calibration, rewards.counts.tolist(), rewards.sums.tolist(), rewards.squares.tolist(), rewards.origin
+    return (
+        policy.calibration,
+        rewards.counts.tolist(),
+        rewards.sums.tolist(),
+        rewards.squares.tolist(),
+        rewards.origin,
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -111,7 +129,9 @@ def test_auto_goes_on_from_wherever_it_was(parts):
     same(told(one, more), told(other, more))
 
 
-@pytest.mark.parametrize("refits", [Refits(growth=3.7, first=10), Refits(growth=1.5), Refits(growth=1e6)], ids=str)
+@pytest.mark.parametrize(
+    "refits", [Refits(growth=3.7, first=10), Refits(growth=1.5), Refits(growth=1e6)], ids=str
+)
 def test_fits_come_at_the_same_numbers_of_rewards(refits):
     one, other = kb.Auto(POINTS, refits=refits), kb.Auto(POINTS, refits=refits)
     pairs = pairs_of(one, 90)
@@ -120,13 +140,18 @@ def test_fits_come_at_the_same_numbers_of_rewards(refits):
     assert one.calibration.rewards == other.calibration.rewards
 
 
-@pytest.mark.parametrize("domain", [BOX, kb.Contextual(kb.Arms(POINTS[:, :1]), 1)], ids=["box", "context"])
+@pytest.mark.parametrize(
+    "domain", [BOX, kb.Contextual(kb.Arms(POINTS[:, :1]), 1)], ids=["box", "context"]
+)
 def test_points_and_contexts_are_learnt_as_one_after_the_other(domain):
     one, other = kb.Auto(domain), kb.Auto(domain)
     if domain is BOX:
         pairs = rows_of(one, 40)
     else:
-        pairs = [(one.choice(arm, context=[0.1 * arm]), math.sin(arm)) for arm in (3, 5, 3, 3, 0, 5, 7, 9, 3, 2, 2, 2)]
+        pairs = [
+            (one.choice(arm, context=[0.1 * arm]), math.sin(arm))
+            for arm in (3, 5, 3, 3, 0, 5, 7, 9, 3, 2, 2, 2)
+        ]
     told(one, pairs)
     learnt(other, pairs)
     for a, b in zip(state(one), state(other), strict=True):
@@ -161,7 +186,8 @@ def test_arms_at_the_same_point_share_their_rewards():
     points = np.vstack([POINTS[:4], POINTS[:2]])
     one, other = kb.Auto(points), kb.Auto(points)
     pairs = [
-        (one.choice(arm), float(arm % 4) + 0.1 * number) for number, arm in enumerate([0, 4, 5, 1, 2, 3, 4, 0, 5, 1])
+        (one.choice(arm), float(arm % 4) + 0.1 * number)
+        for number, arm in enumerate([0, 4, 5, 1, 2, 3, 4, 0, 5, 1])
     ]
     same(told(one, pairs), learnt(other, pairs))
     assert fit(one) == fit(other)
@@ -172,17 +198,25 @@ BAD = {
     "a list": ([1, 2.0], "learn_all needs pairs (choice, reward), got [1, 2.0]"),
     "no choice": ((3, 1.0), "tell needs a kb.Choice (policy.choice(arm) makes one), got 3"),
     "no arm": ((kb.Choice(POINTS[0], 99), 1.0), "choice needs an arm below 20, got 99"),
-    "nan": ((kb.Choice(POINTS[0], 0), math.nan), "tell needs a finite reward of size at most 1e+150, got nan"),
+    "nan": (
+        (kb.Choice(POINTS[0], 0), math.nan),
+        "tell needs a finite reward of size at most 1e+150, got nan",
+    ),
     "text": ((kb.Choice(POINTS[0], 0), "1"), "tell needs a number as reward, got '1'"),
     "truth": ((kb.Choice(POINTS[0], 0), True), "tell needs a number as reward, got True"),
-    "a note": ((kb.Choice(POINTS[0], 0, "x"), 1.0), "tell needs a note of names and numbers, got 'x'"),
+    "a note": (
+        (kb.Choice(POINTS[0], 0, "x"), 1.0),
+        "tell needs a note of names and numbers, got 'x'",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", ["auto", "whitehouse-ucb", "wgp-ucb", "sup-kernel-ucb"])
 @pytest.mark.parametrize(("bad", "sentence"), BAD.values(), ids=BAD)
 @pytest.mark.parametrize("place", [0, 14, 40])
-def test_a_bad_pair_is_refused_in_its_place_and_those_before_it_are_learnt(build, name, bad, sentence, place):
+def test_a_bad_pair_is_refused_in_its_place_and_those_before_it_are_learnt(
+    build, name, bad, sentence, place
+):
     one, other = ((kb.Auto(POINTS) if name == "auto" else build(name, POINTS)) for _ in range(2))
     pairs = pairs_of(one, 40)
     with pytest.raises(ValueError) as refusal:
@@ -198,15 +232,23 @@ def test_a_point_that_is_not_that_of_its_number_is_refused_as_ever():
         with pytest.raises(ValueError, match="tell needs the point of arm 0 with its number"):
             learn()
     policy.learn_all(
-        [(kb.Choice(None, 0), 1.0), (kb.Choice(tuple(POINTS[2].tolist()), 2), 1.0), (kb.Choice(POINTS[3]), 2)]
+        [
+            (kb.Choice(None, 0), 1.0),
+            (kb.Choice(tuple(POINTS[2].tolist()), 2), 1.0),
+            (kb.Choice(POINTS[3]), 2),
+        ]
     )
     assert policy.posterior.counts[[0, 2, 3]].tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize("pairs", [None, 3, iter([]), {}], ids=["none", "number", "iterator", "mapping"])
+@pytest.mark.parametrize(
+    "pairs", [None, 3, iter([]), {}], ids=["none", "number", "iterator", "mapping"]
+)
 def test_what_is_no_list_of_pairs_is_refused(pairs):
     for policy in (kb.Auto(POINTS), kb.Greedy(POINTS, kb.RBF(0.3))):
-        with pytest.raises(ValueError, match=r"learn_all needs a list of pairs \(choice, reward\), got"):
+        with pytest.raises(
+            ValueError, match=r"learn_all needs a list of pairs \(choice, reward\), got"
+        ):
             policy.learn_all(pairs)
 
 
@@ -245,7 +287,9 @@ def test_an_update_that_breaks_leaves_counts_and_posterior_of_one_mind(monkeypat
 def test_only_the_rewards_after_the_last_fit_are_learnt_one_by_one(monkeypatch):
     """A fit starts the posterior anew, so what was learnt before it would be thrown away."""
     policy, updates, update = kb.Auto(POINTS), [], PoolPosterior.update
-    monkeypatch.setattr(PoolPosterior, "update", lambda self, *told: (updates.append(told), update(self, *told)))
+    monkeypatch.setattr(
+        PoolPosterior, "update", lambda self, *told: (updates.append(told), update(self, *told))
+    )
     policy.learn_all(pairs_of(policy, 1000))
     last = max(n for n in range(1, 1001) if policy.refits.due(n))
     assert len(updates) == 1000 - last
@@ -260,7 +304,9 @@ def test_the_update_of_a_pool_is_its_equation_bit_by_bit():
 
     rng = np.random.default_rng(1)
     one, other = (form(kb.Matern(0.3), POINTS, 0.05) for form in (Plain, PoolPosterior))
-    for arm, reward in zip(rng.integers(20, size=900).tolist(), rng.standard_normal(900).tolist(), strict=True):
+    for arm, reward in zip(
+        rng.integers(20, size=900).tolist(), rng.standard_normal(900).tolist(), strict=True
+    ):
         for posterior in (one, other):
             posterior.update(arm, reward)
     for part in ("mean", "variance", "log_det"):
@@ -269,7 +315,10 @@ def test_the_update_of_a_pool_is_its_equation_bit_by_bit():
 
 def test_whole_and_numpy_rewards_are_numbers():
     one, other = kb.Auto(POINTS), kb.Auto(POINTS)
-    pairs = [(one.choice(arm), value) for arm, value in ((1, 3), (2, np.float32(0.1)), (3, np.int64(2)), (1, 0.5))]
+    pairs = [
+        (one.choice(arm), value)
+        for arm, value in ((1, 3), (2, np.float32(0.1)), (3, np.int64(2)), (1, 0.5))
+    ]
     same(told(one, pairs), learnt(other, pairs))
 
 
@@ -291,7 +340,9 @@ def ceiling(first, growth, k):
         return math.inf
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if issubclass(POLICIES[name].constructor, Searching)])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if issubclass(POLICIES[name].constructor, Searching)]
+)
 def test_imagining_leaves_what_is_known_as_it_was_and_is_the_same_as_a_full_copy(build, name):
     policy = build(name, POINTS)
     told(policy, pairs_of(policy, 40))
@@ -301,7 +352,9 @@ def test_imagining_leaves_what_is_known_as_it_was_and_is_the_same_as_a_full_copy
         for arm in (3, 3, 8):
             full.update(arm, float(full.mean[arm]))
         for a, b in zip(
-            (full.mean, full.sd, full.log_det), (imagined.mean, imagined.sd, imagined.log_det), strict=True
+            (full.mean, full.sd, full.log_det),
+            (imagined.mean, imagined.sd, imagined.log_det),
+            strict=True,
         ):
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-13)
         for a, b in zip(before, state(policy), strict=True):

@@ -55,7 +55,13 @@ def primal(points, ridge, pulls, rewards):
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(1, 5), st.integers(0, 40), st.floats(0.05, 20.0))
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 12),
+    st.integers(1, 5),
+    st.integers(0, 40),
+    st.floats(0.05, 20.0),
+)
 def test_the_three_forms_and_the_primal_formula_agree(seed, n, d, rewards, ridge):
     points, (pulls, y) = ball(seed, n, d), history(seed, n, rewards)
     posterior = told(kb.LinearPosterior(kb.Linear(), points, ridge), pulls, y)
@@ -68,7 +74,9 @@ def test_the_three_forms_and_the_primal_formula_agree(seed, n, d, rewards, ridge
     np.testing.assert_allclose(posterior.theta, theta, atol=1e-9)
     np.testing.assert_allclose(posterior.mean, points @ theta, atol=1e-9)
     cov = ridge * np.linalg.inv(precision)
-    np.testing.assert_allclose(posterior.variance, np.einsum("ni,ij,nj->n", points, cov, points), atol=1e-9)
+    np.testing.assert_allclose(
+        posterior.variance, np.einsum("ni,ij,nj->n", points, cov, points), atol=1e-9
+    )
     np.testing.assert_allclose(posterior.root @ posterior.root.T, cov, atol=1e-9)
     assert posterior.log_det == pytest.approx(np.linalg.slogdet(precision / ridge)[1], abs=1e-9)
 
@@ -86,7 +94,9 @@ def test_before_any_reward_it_is_the_prior():
 @pytest.mark.parametrize("ridge", [1.0, 0.2, 5.0])
 def test_the_basis_arms_have_a_closed_form(ridge):
     """mean_i = S_i / (ridge + n_i), sd_i^2 = ridge / (ridge + n_i), L = sum ln(1 + n_i / ridge)."""
-    posterior = told(kb.LinearPosterior(kb.Linear(), np.eye(3), ridge), [0, 1, 0], [0.75, -0.5, 0.25])
+    posterior = told(
+        kb.LinearPosterior(kb.Linear(), np.eye(3), ridge), [0, 1, 0], [0.75, -0.5, 0.25]
+    )
     counts, sums = np.array([2, 1, 0]), np.array([1.0, -0.5, 0.0])
     np.testing.assert_allclose(posterior.mean, sums / (ridge + counts), atol=1e-15)
     np.testing.assert_allclose(posterior.theta, sums / (ridge + counts), atol=1e-15)
@@ -101,7 +111,9 @@ def test_the_determinant_is_below_its_bound(seed, d, rewards, ridge):
     pulls, y = history(seed, 10, rewards)
     posterior = told(kb.LinearPosterior(kb.Linear(), ball(seed, 10, d), ridge), pulls, y)
     assert posterior.log_det <= d * math.log(1 + rewards / (d * ridge)) + 1e-12
-    even = told(kb.LinearPosterior(kb.Linear(), np.eye(d), ridge), np.tile(np.arange(d), 4), np.zeros(4 * d))
+    even = told(
+        kb.LinearPosterior(kb.Linear(), np.eye(d), ridge), np.tile(np.arange(d), 4), np.zeros(4 * d)
+    )
     assert even.log_det == pytest.approx(d * math.log(1 + 4 / ridge), rel=1e-12)
 
 
@@ -126,7 +138,9 @@ def test_two_hundred_thousand_points_cost_no_more_than_their_coordinates():
 
 
 def test_an_arm_at_the_origin_is_known_from_the_start():
-    posterior = told(kb.LinearPosterior(kb.Linear(), [[0.0, 0.0], [1.0, 0.0]]), [0, 1, 0], [5.0, 1.0, 5.0])
+    posterior = told(
+        kb.LinearPosterior(kb.Linear(), [[0.0, 0.0], [1.0, 0.0]]), [0, 1, 0], [5.0, 1.0, 5.0]
+    )
     assert (posterior.mean[0], posterior.sd[0]) == (0.0, 0.0)
     assert posterior.mean[1] == pytest.approx(0.5)
     nothing = told(kb.LinearPosterior(kb.Linear(), [[0.0], [0.0]]), [0, 1], [1.0, 2.0])
@@ -136,7 +150,11 @@ def test_an_arm_at_the_origin_is_known_from_the_start():
 
 def test_a_hundred_thousand_pulls_of_one_direction_agree_with_rational_arithmetic():
     """Arms a and 2a of one direction: theta a = sum c y / (ridge + sum c^2) at c = 1, 2."""
-    posterior, counts, sums = kb.LinearPosterior(kb.Linear(), [[1.0], [2.0], [0.5]], 0.01), [0, 0], [Fraction(0)] * 2
+    posterior, counts, sums = (
+        kb.LinearPosterior(kb.Linear(), [[1.0], [2.0], [0.5]], 0.01),
+        [0, 0],
+        [Fraction(0)] * 2,
+    )
     rng = np.random.default_rng(4)
     for _ in range(100_000):
         arm, reward = int(rng.random() < 0.3), float(rng.normal())
@@ -148,7 +166,9 @@ def test_a_hundred_thousand_pulls_of_one_direction_agree_with_rational_arithmeti
     np.testing.assert_allclose(
         posterior.variance, np.array([1, 4, 0.25]) * float(Fraction(0.01) / precision), rtol=1e-7
     )
-    assert posterior.log_det == pytest.approx(math.log(float(precision / Fraction(0.01))), rel=1e-10)
+    assert posterior.log_det == pytest.approx(
+        math.log(float(precision / Fraction(0.01))), rel=1e-10
+    )
 
 
 # ---------------------------------------------------------------- audits
@@ -170,7 +190,9 @@ def test_audits_happen_at_fixed_event_numbers(n, expected):
 @pytest.mark.parametrize("scale", [1e-3, 1.0])
 def test_an_audit_of_a_sound_state_repairs_nothing(ridge, scale, quiet):
     """Whatever the ridge and the length of the points, near-singular directions and concentrated play included."""
-    points = scale * np.vstack([ball(6, 10, 4), [[1.0, 1.0, 0.0, 0.0], [1.0, 1.0 + 1e-7, 0.0, 0.0]]])
+    points = scale * np.vstack(
+        [ball(6, 10, 4), [[1.0, 1.0, 0.0, 0.0], [1.0, 1.0 + 1e-7, 0.0, 0.0]]]
+    )
     pulls, y = history(6, 12, 4000)
     pulls[::2] = 11
     posterior = told(kb.LinearPosterior(kb.Linear(), points, ridge), pulls, y)
@@ -196,7 +218,9 @@ def lose_a_number(posterior):
     posterior.mean[5] = math.nan
 
 
-@pytest.mark.parametrize("flip", [flip_root, flip_variance, flip_mean, lose_a_number], ids=lambda flip: flip.__name__)
+@pytest.mark.parametrize(
+    "flip", [flip_root, flip_variance, flip_mean, lose_a_number], ids=lambda flip: flip.__name__
+)
 @pytest.mark.parametrize("before", [500, 999])
 def test_an_audit_finds_a_flipped_bit_repairs_it_and_says_so(flip, before):
     points, (pulls, y) = ball(7, 12, 3), history(7, 12, 1300)
@@ -210,7 +234,9 @@ def test_an_audit_finds_a_flipped_bit_repairs_it_and_says_so(flip, before):
     assert posterior.health.repairs == 1
     precision, theta = primal(points, 1.0, pulls, y)
     np.testing.assert_allclose(posterior.mean, points @ theta, atol=1e-9)
-    np.testing.assert_allclose(posterior.root @ posterior.root.T, np.linalg.inv(precision), atol=1e-9)
+    np.testing.assert_allclose(
+        posterior.root @ posterior.root.T, np.linalg.inv(precision), atol=1e-9
+    )
     assert posterior.log_det == pytest.approx(np.linalg.slogdet(precision)[1], abs=1e-8)
 
 
@@ -237,7 +263,9 @@ def test_a_lost_root_is_rebuilt_when_the_next_reward_comes(quiet):
 
 def test_the_kernel_is_checked_but_not_used():
     points, (pulls, y) = ball(10, 8, 2), history(10, 8, 30)
-    plain, other = (told(kb.LinearPosterior(kernel, points), pulls, y) for kernel in (kb.Linear(), kb.RBF(0.3)))
+    plain, other = (
+        told(kb.LinearPosterior(kernel, points), pulls, y) for kernel in (kb.Linear(), kb.RBF(0.3))
+    )
     assert other.kernel == kb.Linear()
     np.testing.assert_array_equal(plain.mean, other.mean)
     np.testing.assert_array_equal(plain.at(points)[1], other.at(points)[1])
@@ -263,7 +291,9 @@ def test_a_linear_rule_says_once_that_the_kernel_is_not_used(name, build):
         for t in range(1, 6):
             policy.tell(policy.ask(t, kb.Streams(0)), 1.0)
     texts = [str(w.message) for w in said]
-    assert [text.split(": ")[1] for text in texts] == ["takes rewards as linear in x; the kernel is not used"]
+    assert [text.split(": ")[1] for text in texts] == [
+        "takes rewards as linear in x; the kernel is not used"
+    ]
     assert policy.settings["kernel"] == "Linear()"
 
 
@@ -277,11 +307,19 @@ def test_points_beyond_the_unit_ball_are_allowed_with_a_warning_that_names_the_r
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 10_000), st.integers(1, 4), st.integers(0, 40), st.floats(0.1, 10.0), st.floats(0.01, 0.9))
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 4),
+    st.integers(0, 40),
+    st.floats(0.1, 10.0),
+    st.floats(0.01, 0.9),
+)
 def test_oful_is_whitehouse_on_the_linear_kernel(seed, d, rewards, ridge, delta):
     points, (pulls, y) = ball(seed, 9, d), history(seed, 9, rewards)
     given = {**THEORY, "ridge": ridge, "delta": delta}
-    oful, whitehouse = (told(rule(points, kb.Linear(), **given), pulls, y) for rule in (kb.OFUL, kb.WhitehouseUCB))
+    oful, whitehouse = (
+        told(rule(points, kb.Linear(), **given), pulls, y) for rule in (kb.OFUL, kb.WhitehouseUCB)
+    )
     assert isinstance(oful.posterior, kb.LinearPosterior)
     for weight in (1.0, -0.3):
         np.testing.assert_allclose(oful.index(7, weight), whitehouse.index(7, weight), atol=1e-10)
@@ -292,7 +330,11 @@ def test_oful_is_whitehouse_on_the_linear_kernel(seed, d, rewards, ridge, delta)
 def test_the_index_of_oful_is_that_of_its_paper(seed, d, rewards, ridge):
     """x.thetahat + (R sqrt(2 ln(det(Vbar)^(1/2) det(ridge I)^(-1/2) / delta)) + sqrt(ridge) S) |x|_{Vbar^-1}."""
     points, (pulls, y) = ball(seed, 9, d), history(seed, 9, rewards)
-    oful = told(kb.OFUL(points, kb.Linear(), noise_scale=0.8, norm_bound=1.3, delta=0.2, ridge=ridge), pulls, y)
+    oful = told(
+        kb.OFUL(points, kb.Linear(), noise_scale=0.8, norm_bound=1.3, delta=0.2, ridge=ridge),
+        pulls,
+        y,
+    )
     precision, theta = primal(points, ridge, pulls, y)
     root = math.sqrt(np.linalg.det(precision) / ridge**d)
     width = 0.8 * math.sqrt(2 * math.log(root / 0.2)) + math.sqrt(ridge) * 1.3
@@ -302,12 +344,23 @@ def test_the_index_of_oful_is_that_of_its_paper(seed, d, rewards, ridge):
 
 def test_the_index_of_oful_is_the_supremum_over_its_ellipsoid():
     points, (pulls, y) = ball(12, 6, 2), history(12, 6, 15)
-    oful = told(kb.OFUL(points, kb.Linear(), noise_scale=0.8, norm_bound=1.3, delta=0.2, ridge=0.6), pulls, y)
+    oful = told(
+        kb.OFUL(points, kb.Linear(), noise_scale=0.8, norm_bound=1.3, delta=0.2, ridge=0.6),
+        pulls,
+        y,
+    )
     precision, centre = primal(points, 0.6, pulls, y)
-    radius = 0.8 * math.sqrt(2 * math.log(math.sqrt(np.linalg.det(precision / 0.6)) / 0.2)) + math.sqrt(0.6) * 1.3
+    radius = (
+        0.8 * math.sqrt(2 * math.log(math.sqrt(np.linalg.det(precision / 0.6)) / 0.2))
+        + math.sqrt(0.6) * 1.3
+    )
     angles = np.linspace(0, 2 * np.pi, 200_001)
-    boundary = np.linalg.solve(np.linalg.cholesky(precision).T, np.array([np.cos(angles), np.sin(angles)]))
-    np.testing.assert_allclose(oful.index(16), (points @ (centre[:, None] + radius * boundary)).max(1), rtol=1e-8)
+    boundary = np.linalg.solve(
+        np.linalg.cholesky(precision).T, np.array([np.cos(angles), np.sin(angles)])
+    )
+    np.testing.assert_allclose(
+        oful.index(16), (points @ (centre[:, None] + radius * boundary)).max(1), rtol=1e-8
+    )
 
 
 def test_the_golden_index_of_instance_g():
@@ -333,8 +386,12 @@ def test_scaling_the_points_with_ridge_and_norm_changes_nothing(quiet):
     """x -> c x, ridge -> c^2 ridge, S -> S / c; and rewards, R and S scaled together scale the index."""
     points, (pulls, y) = ball(14, 7, 2), history(14, 7, 20)
     plain = told(kb.OFUL(points, kb.Linear(), noise_scale=0.7, norm_bound=1.5, ridge=0.8), pulls, y)
-    longer = told(kb.OFUL(3 * points, kb.Linear(), noise_scale=0.7, norm_bound=0.5, ridge=7.2), pulls, y)
-    louder = told(kb.OFUL(points, kb.Linear(), noise_scale=1.4, norm_bound=3.0, ridge=0.8), pulls, 2 * y)
+    longer = told(
+        kb.OFUL(3 * points, kb.Linear(), noise_scale=0.7, norm_bound=0.5, ridge=7.2), pulls, y
+    )
+    louder = told(
+        kb.OFUL(points, kb.Linear(), noise_scale=1.4, norm_bound=3.0, ridge=0.8), pulls, 2 * y
+    )
     np.testing.assert_allclose(longer.index(5), plain.index(5), rtol=1e-11)
     np.testing.assert_allclose(louder.index(5), 2 * plain.index(5), rtol=1e-11)
 
@@ -343,7 +400,9 @@ def escapes(shrink: float, delta: float, runs: int) -> float:
     """How often f leaves mean +- shrink * width * sd in one of 60 rounds that OFUL plays."""
     points, theta, left = ball(15, 12, 2), np.array([0.6, -0.8]), 0
     for seed in range(runs):
-        policy = kb.OFUL(points, kb.Linear(), noise_scale=1.0, norm_bound=1.0, delta=delta, ridge=0.1)
+        policy = kb.OFUL(
+            points, kb.Linear(), noise_scale=1.0, norm_bound=1.0, delta=delta, ridge=0.1
+        )
         rng, out = np.random.default_rng(seed), False
         for t in range(1, 61):
             choice = policy.ask(t, rng)
@@ -404,7 +463,10 @@ def test_rarely_switching_oful_switches_when_the_determinant_has_grown_and_only_
         log_det = np.linalg.slogdet(precision)[1]
         if log_det > before + math.log(1 + switch):
             before = log_det
-            width = 0.5 * math.sqrt(log_det - 3 * math.log(ridge) + 2 * math.log(10)) + math.sqrt(ridge) * 2
+            width = (
+                0.5 * math.sqrt(log_det - 3 * math.log(ridge) + 2 * math.log(10))
+                + math.sqrt(ridge) * 2
+            )
             norms = np.sqrt(np.einsum("ni,ij,nj->n", points, np.linalg.inv(precision), points))
             index = points @ theta + width * norms
         np.testing.assert_allclose(policy.index(t), index, atol=1e-9)
@@ -432,8 +494,15 @@ def test_the_number_of_switches_is_bounded_by_the_determinant(switch, d):
 
 def test_with_a_small_constant_it_plays_oful_and_with_a_large_one_it_never_switches():
     points = ball(19, 15, 3)
-    often, oful, never = rarely(points, 1e-14), kb.OFUL(points, kb.Linear(), **THEORY), rarely(points, 1e9)
-    arms = [[choice.arm for _, choice, _ in linear_rounds(policy, 200)] for policy in (often, oful, never)]
+    often, oful, never = (
+        rarely(points, 1e-14),
+        kb.OFUL(points, kb.Linear(), **THEORY),
+        rarely(points, 1e9),
+    )
+    arms = [
+        [choice.arm for _, choice, _ in linear_rounds(policy, 200)]
+        for policy in (often, oful, never)
+    ]
     assert arms[0] == arms[1]
     assert len(set(arms[1])) > 1
     assert len(set(arms[2])) == 1
@@ -450,12 +519,16 @@ def test_a_tie_is_settled_alike_until_the_next_switch():
     first = set()
     for seed in range(20):
         policy = rarely(np.eye(6), 9.0)
-        arms = [(choice.note["tau"], choice.arm) for _, choice, _ in linear_rounds(policy, 60, seed)]
+        arms = [
+            (choice.note["tau"], choice.arm) for _, choice, _ in linear_rounds(policy, 60, seed)
+        ]
         assert len(set(arms)) == len({tau for tau, _ in arms})
         assert sum(tau == 1.0 for tau, _ in arms) == 10
         first.add(arms[0][1])
     assert len(first) > 3
-    assert {rarely(np.eye(6), 9.0, ties="lowest").ask(1, kb.Streams(seed)).arm for seed in range(9)} == {0}
+    assert {
+        rarely(np.eye(6), 9.0, ties="lowest").ask(1, kb.Streams(seed)).arm for seed in range(9)
+    } == {0}
 
 
 def test_the_held_index_cannot_be_written_to():
@@ -470,7 +543,9 @@ def test_rarely_switching_oful_pays_little_for_its_rest():
     regrets = dict.fromkeys((kb.OFUL, kb.RarelySwitchingOFUL), 0.0)
     for rule in regrets:
         for seed in range(10):
-            rows = linear_rounds(rule(points, kb.Linear(), noise_scale=0.5, norm_bound=1.2), 300, seed)
+            rows = linear_rounds(
+                rule(points, kb.Linear(), noise_scale=0.5, norm_bound=1.2), 300, seed
+            )
             regrets[rule] += sum(values.max() - values[choice.arm] for _, choice, _ in rows)
             if rule is kb.RarelySwitchingOFUL:
                 assert len({choice.note["tau"] for _, choice, _ in rows}) < 30
@@ -490,14 +565,20 @@ def test_the_scale_of_the_draw_is_that_of_the_paper():
     assert anytime.width_at(1) == pytest.approx(0.5 * math.sqrt(27 * 2.302585093), rel=1e-9)
     assert anytime.width_at(40) == pytest.approx(0.5 * math.sqrt(27 * 5.991464547), rel=1e-9)
     fixed = lin_ts(ball(21, 5, 3), delta=0.1, schedule="icml", horizon=100)
-    assert fixed.width_at(1) == fixed.width_at(99) == pytest.approx(0.5 * math.sqrt(24 * 4.605170186 * 3 * 2.302585093))
+    assert (
+        fixed.width_at(1)
+        == fixed.width_at(99)
+        == pytest.approx(0.5 * math.sqrt(24 * 4.605170186 * 3 * 2.302585093))
+    )
     assert (anytime.posterior.ridge, fixed.settings["schedule"]) == (1.0, "icml")
     assert fixed.ask(1, kb.Streams(0)).note["width"] == fixed.width_at(1)
 
 
 @pytest.mark.parametrize("horizon", [None, 1, 2])
 def test_the_icml_schedule_needs_a_horizon_of_three(horizon):
-    with pytest.raises(ValueError, match=f"LinTS needs a horizon >= 3 for the icml schedule, got {horizon}"):
+    with pytest.raises(
+        ValueError, match=f"LinTS needs a horizon >= 3 for the icml schedule, got {horizon}"
+    ):
         lin_ts(np.eye(2), schedule="icml", horizon=horizon)
     assert lin_ts(np.eye(2), horizon=horizon).horizon == horizon
     assert lin_ts(np.eye(2), schedule="icml", horizon=3).width_at(1) > 0
@@ -515,7 +596,9 @@ def test_the_draw_has_exactly_the_mean_and_covariance_of_the_paper():
     precision, theta = primal(points, 1.0, pulls, y)
     np.testing.assert_allclose(policy.parameter(31, np.zeros(3)), theta, atol=1e-12)
     columns = np.array([policy.parameter(31, z) - theta for z in np.eye(3)]).T
-    np.testing.assert_allclose(columns @ columns.T, policy.width_at(31) ** 2 * np.linalg.inv(precision), atol=1e-11)
+    np.testing.assert_allclose(
+        columns @ columns.T, policy.width_at(31) ** 2 * np.linalg.inv(precision), atol=1e-11
+    )
     z = np.random.default_rng(0).normal(size=3)
     np.testing.assert_allclose(policy.sample(31, z), points @ policy.parameter(31, z), atol=1e-12)
 
@@ -535,7 +618,9 @@ def test_the_law_of_the_arms_is_that_of_gp_ts_on_the_linear_kernel_with_the_same
     """GP-TS at ridge 1 + 2/T -> 1 with v overridden; each arm's share within four standard errors of 20 000 draws."""
     points, (pulls, y), n = ball(23, 6, 2), history(23, 6, 12), 20_000
     policy = told(lin_ts(points, noise_scale=0.1), pulls, y)
-    kernelised = told(kb.GPTS(points, kb.Linear(), noise_scale=0.1, norm_bound=1.0, horizon=10**12), pulls, y)
+    kernelised = told(
+        kb.GPTS(points, kb.Linear(), noise_scale=0.1, norm_bound=1.0, horizon=10**12), pulls, y
+    )
     scale = policy.width_at(13)
     kernelised.width = Width("v", lambda t: (scale, 0.0, 0.0))
     draws, twice = (kb.Streams(4).normals("sample", 1, n, size) for size in (2, 12))
@@ -575,7 +660,9 @@ def test_at_any_point_it_is_as_exact_as_its_own_form():
             posterior.update(arm, reward)
         posterior.audit()
     vbar = 1e-6 * np.eye(2) + sum(np.outer(points[a], points[a]) for a in (0, 1, 2, 1))
-    theta = np.linalg.solve(vbar, 2.0 * points[0] + 1e-3 * points[1] + 3e-3 * points[2] + 1.5e-3 * points[1])
+    theta = np.linalg.solve(
+        vbar, 2.0 * points[0] + 1e-3 * points[1] + 3e-3 * points[2] + 1.5e-3 * points[1]
+    )
     where = np.array([[0.2, 0.3], [1.0, -1.0]])
     mean, sd = posterior.at(where)
     np.testing.assert_allclose(mean, where @ theta, rtol=1e-10)

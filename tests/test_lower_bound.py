@@ -29,7 +29,10 @@ def closed_form(problem: LowerBound, weights, times: float = 1.0) -> np.ndarray:
     """
     n = np.zeros(problem.d)
     for weight in weights:
-        width = problem.noise_scale * math.sqrt(2 * math.log(2) + np.log1p(n).sum()) + problem.norm_bound
+        width = (
+            problem.noise_scale * math.sqrt(2 * math.log(2) + np.log1p(n).sum())
+            + problem.norm_bound
+        )
         index = weight * width / np.sqrt(1 + n)
         index[0] += times * problem.gap * n[0] / (1 + n[0])
         n[np.flatnonzero(index >= index.max() - 1e-12 * max(1, abs(index.max())))[0]] += 1
@@ -48,7 +51,10 @@ def weights_of(law, horizon, seed):
 
 
 def regrets(problem, law, seeds, engine="numba"):
-    return [problem.gap * np.count_nonzero(played_arms(problem, law, seed, engine, "random")) for seed in range(seeds)]
+    return [
+        problem.gap * np.count_nonzero(played_arms(problem, law, seed, engine, "random"))
+        for seed in range(seeds)
+    ]
 
 
 # ---------------------------------------------------------------- the golden run
@@ -66,14 +72,22 @@ def test_the_golden_instance():
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 def test_simple_ucb_plays_as_in_closed_form_and_loses_what_it_must(engine):
     arms = played_arms(GOLDEN, kb.PointMass(1.0), engine=engine)
-    assert np.bincount(arms).tolist() == closed_form(GOLDEN, np.ones(2000)).tolist() == [1062, 469, 469]
+    assert (
+        np.bincount(arms).tolist()
+        == closed_form(GOLDEN, np.ones(2000)).tolist()
+        == [1062, 469, 469]
+    )
     regret = GOLDEN.instance(kb.Streams(0)).gaps[arms].sum()
     assert regret == pytest.approx(80.58045, abs=5e-6)
     assert regret >= GOLDEN.regret_bound(kb.PointMass(1.0)) == pytest.approx(25.77, abs=5e-3)
 
 
-@pytest.mark.parametrize("law", [kb.Gaussian(), PAPER, kb.Categorical((0.25,) * 4)], ids=["normal", "steps", "uniform"])
-@pytest.mark.parametrize("problem", [GOLDEN, LowerBound(2, 400, 0.3, 2.0), LowerBound(5, 500, 1.0, 3.0)], ids=str)
+@pytest.mark.parametrize(
+    "law", [kb.Gaussian(), PAPER, kb.Categorical((0.25,) * 4)], ids=["normal", "steps", "uniform"]
+)
+@pytest.mark.parametrize(
+    "problem", [GOLDEN, LowerBound(2, 400, 0.3, 2.0), LowerBound(5, 500, 1.0, 3.0)], ids=str
+)
 def test_both_engines_play_random_weights_as_in_closed_form(problem, law):
     for seed in range(3):
         expected = closed_form(problem, weights_of(law, problem.horizon, seed)).tolist()
@@ -105,13 +119,26 @@ def late(weights) -> int:
     return int(np.count_nonzero(np.asarray(weights)[51 * len(weights) // 60 :] >= 1))
 
 
-SMALL = [LowerBound(2, 180, 0.0, 1.0), LowerBound(2, 187), LowerBound(3, 239, 0.3, 2.0), LowerBound(5, 300, 1.0, 3.0)]
+SMALL = [
+    LowerBound(2, 180, 0.0, 1.0),
+    LowerBound(2, 187),
+    LowerBound(3, 239, 0.3, 2.0),
+    LowerBound(5, 300, 1.0, 3.0),
+]
 VALUES = [-1.0, 0.0, 0.5, 0.999, 1.0, 2.0]
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from(SMALL), st.integers(0, 10**6), st.sampled_from(VALUES), st.floats(0, 1), st.floats(0, 1))
-def test_every_run_has_as_many_suboptimal_pulls_as_late_rounds_that_explore(problem, seed, first, mixed, since):
+@given(
+    st.sampled_from(SMALL),
+    st.integers(0, 10**6),
+    st.sampled_from(VALUES),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+def test_every_run_has_as_many_suboptimal_pulls_as_late_rounds_that_explore(
+    problem, seed, first, mixed, since
+):
     """Whatever the weights: here one value, from round since T on mixed with all of them."""
     rng, horizon = np.random.default_rng(seed), problem.horizon
     changed = (rng.uniform(size=horizon) < mixed) & (np.arange(horizon) >= since * horizon)
@@ -119,7 +146,9 @@ def test_every_run_has_as_many_suboptimal_pulls_as_late_rounds_that_explore(prob
     assert closed_form(problem, weights)[1:].sum() >= late(weights)
 
 
-@pytest.mark.parametrize("law", [kb.Bernoulli(0.1), kb.Gaussian(), PAPER, kb.Categorical((0.25,) * 4)], ids=str)
+@pytest.mark.parametrize(
+    "law", [kb.Bernoulli(0.1), kb.Gaussian(), PAPER, kb.Categorical((0.25,) * 4)], ids=str
+)
 def test_every_run_of_a_random_law_has_as_many_suboptimal_pulls(law):
     for seed in range(5):
         weights = weights_of(law, 2000, seed)
@@ -127,7 +156,9 @@ def test_every_run_of_a_random_law_has_as_many_suboptimal_pulls(law):
 
 
 @pytest.mark.parametrize("problem", [GOLDEN, *SMALL], ids=str)
-def test_a_rule_that_explores_late_only_attains_the_bound_and_with_a_larger_gap_falls_below(problem):
+def test_a_rule_that_explores_late_only_attains_the_bound_and_with_a_larger_gap_falls_below(
+    problem,
+):
     """w = 0, then w = 1 after floor(alpha T): all late rounds are lost, no others; not so if Delta is too large."""
     weights = np.where(np.arange(problem.horizon) >= 51 * problem.horizon // 60, 1.0, 0.0)
     assert closed_form(problem, weights)[1:].sum() == late(weights) >= 0.15 * problem.horizon - 1e-9
@@ -148,7 +179,9 @@ def test_a_rule_that_explores_late_only_attains_the_bound_and_with_a_larger_gap_
     ],
 )
 def test_a_law_or_schedule_counts_by_its_least_optimism(exploration, optimism):
-    assert GOLDEN.regret_bound(exploration) == pytest.approx(GOLDEN.regret_bound(optimism), rel=1e-12)
+    assert GOLDEN.regret_bound(exploration) == pytest.approx(
+        GOLDEN.regret_bound(optimism), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("horizon", [180, 181, 187, 199, 239, 240, 1001])
@@ -171,13 +204,24 @@ def test_one_round_less_than_180_the_ratio_of_the_proof_is_above_one_half():
 
 @pytest.mark.parametrize(
     "law",
-    [kb.PointMass(1.0), kb.PointMass(2.0), kb.Bernoulli(0.1), kb.Gaussian(), PAPER, kb.Categorical((0.25,) * 4)],
+    [
+        kb.PointMass(1.0),
+        kb.PointMass(2.0),
+        kb.Bernoulli(0.1),
+        kb.Gaussian(),
+        PAPER,
+        kb.Categorical((0.25,) * 4),
+    ],
     ids=str,
 )
-@pytest.mark.parametrize("problem", [GOLDEN, LowerBound(2, 180, 0.0, 1.0), LowerBound(4, 300, 0.5, 1.0)], ids=str)
+@pytest.mark.parametrize(
+    "problem", [GOLDEN, LowerBound(2, 180, 0.0, 1.0), LowerBound(4, 300, 0.5, 1.0)], ids=str
+)
 def test_every_law_loses_at_least_its_bound(problem, law):
     lost = regrets(problem, law, 8)
-    assert np.mean(lost) - 4 * np.std(lost, ddof=1) / math.sqrt(len(lost)) >= problem.regret_bound(law)
+    assert np.mean(lost) - 4 * np.std(lost, ddof=1) / math.sqrt(len(lost)) >= problem.regret_bound(
+        law
+    )
 
 
 def test_simple_gaussian_loses_what_it_was_seen_to_lose():
@@ -189,8 +233,12 @@ def test_simple_gaussian_loses_what_it_was_seen_to_lose():
 def test_the_regret_grows_no_slower_than_the_root_of_the_horizon():
     horizons = [200, 800, 3200, 12800]
     made = [LowerBound(3, horizon) for horizon in horizons]
-    played = [regrets(problem, kb.PointMass(1.0), 1)[0] / math.sqrt(problem.horizon) for problem in made]
-    bounds = [problem.regret_bound(kb.PointMass(1.0)) / math.sqrt(problem.horizon) for problem in made]
+    played = [
+        regrets(problem, kb.PointMass(1.0), 1)[0] / math.sqrt(problem.horizon) for problem in made
+    ]
+    bounds = [
+        problem.regret_bound(kb.PointMass(1.0)) / math.sqrt(problem.horizon) for problem in made
+    ]
     assert min(played) >= min(bounds) >= 0.9 * bounds[-1] > 0.5
     assert all(np.diff(played) > 0), "by a logarithm, if anything"
 
@@ -262,20 +310,32 @@ def test_the_instance_is_in_the_catalogue():
     assert kb.problem("lower-bound", d=3, horizon=2000) == GOLDEN
     assert spelled_problem("lower-bound:d=3,horizon=2000") == GOLDEN
     assert spelled_problem("lower-bound:d=4,horizon=900,noise-scale=0.5") == LowerBound(4, 900, 0.5)
-    with pytest.raises(ValueError, match="settings among d, horizon, noise_scale, norm_bound, got 'noise'"):
+    with pytest.raises(
+        ValueError, match="settings among d, horizon, noise_scale, norm_bound, got 'noise'"
+    ):
         kb.problem("lower-bound", noise=None)
 
 
 def test_the_instance_goes_to_a_plain_dictionary_and_back():
     problem = LowerBound(4, 900, 0.5, 1.5)
     plain = to_plain(problem)
-    assert plain == {"kind": "LowerBound", "d": 4, "horizon": 900, "noise_scale": 0.5, "norm_bound": 1.5}
+    assert plain == {
+        "kind": "LowerBound",
+        "d": 4,
+        "horizon": 900,
+        "noise_scale": 0.5,
+        "norm_bound": 1.5,
+    }
     assert from_plain(plain) == problem
     assert fingerprint(plain) != fingerprint(to_plain(GOLDEN))
 
 
 def test_the_instance_tells_what_it_is():
-    assert (GOLDEN.name, GOLDEN.title, GOLDEN.dimension) == ("lower-bound-3", "Lower bound (d = 3)", 3)
+    assert (GOLDEN.name, GOLDEN.title, GOLDEN.dimension) == (
+        "lower-bound-3",
+        "Lower bound (d = 3)",
+        3,
+    )
     assert GOLDEN.description == (
         "the 3 unit vectors as arms, the first better than the others by 0.08591, no noise; made for the linear "
         "kernel, R = 1, D = 1 and T = 2000, where the paper's rule must lose of the order of sqrt(T) (its Theorem 2)"
@@ -284,7 +344,16 @@ def test_the_instance_tells_what_it_is():
 
 def test_the_command_line_plays_the_instance(tmp_path):
     arguments = "run --problem lower-bound:d=3,horizon=2000 --kernel linear --policies simple-ucb,simple-gaussian"
-    numbers = ["--horizon", "2000", "--seeds", "2", "--workers", "1", "--output", str(tmp_path / "out")]
+    numbers = [
+        "--horizon",
+        "2000",
+        "--seeds",
+        "2",
+        "--workers",
+        "1",
+        "--output",
+        str(tmp_path / "out"),
+    ]
     result = CliRunner().invoke(app, [*arguments.split(), *numbers])
     assert result.exit_code == 0, result.output
     assert "Lower bound (d = 3)" in result.output

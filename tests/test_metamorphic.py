@@ -22,7 +22,16 @@ SCALED_KERNEL = [
     "whitehouse-ucb", "amm-ucb", "dmm-ucb", "cmm-ucb", "streaming-ucb", "bpe", "reds", "wgp-ucb", "adaptive-tree",
 ]  # fmt: skip
 """Their ridge is free and nothing else fixes the unit of the kernel."""
-COUNT_ARMS = {"gp-ucb", "bpe", "reds", "sup-kernel-ucb", "kernel-ucb", "tv-gp-ucb", "r-gp-ucb", "irgp-ucb"}
+COUNT_ARMS = {
+    "gp-ucb",
+    "bpe",
+    "reds",
+    "sup-kernel-ucb",
+    "kernel-ucb",
+    "tv-gp-ucb",
+    "r-gp-ucb",
+    "irgp-ucb",
+}
 """The number of arms enters their width."""
 
 
@@ -59,7 +68,9 @@ def test_a_kernel_in_another_unit_changes_nothing(name, build, cloud):
     if "ridge" not in POLICIES[name].settings:
         one = four = {}
     here = build(name, cloud, kb.RBF(0.3), noise_scale=R, norm_bound=D, horizon=ROUNDS, **one)
-    there = build(name, cloud, 4.0 * kb.RBF(0.3), noise_scale=R, norm_bound=D / 2, horizon=ROUNDS, **four)
+    there = build(
+        name, cloud, 4.0 * kb.RBF(0.3), noise_scale=R, norm_bound=D / 2, horizon=ROUNDS, **four
+    )
     assert arms_played(here) == arms_played(there)
     np.testing.assert_allclose(there.posterior.mean, here.posterior.mean, atol=1e-12)
     np.testing.assert_allclose(there.posterior.sd, 2 * here.posterior.sd, atol=1e-12)

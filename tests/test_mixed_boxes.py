@@ -26,8 +26,12 @@ SMALL = kb.MixedBox((kb.Integer(0, 3), kb.Ordered(("abc", "x", "y")), kb.Categor
 
 values = st.one_of(st.text(max_size=3), st.integers(-9, 9), st.floats(-9, 9), st.booleans())
 lists = st.lists(values, min_size=2, max_size=5, unique_by=lambda value: value)
-bounds = st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)).map(lambda pair: (pair[0], pair[0] + pair[1]))
-wholes = st.tuples(st.integers(-1000, 1000), st.integers(1, 1000)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+bounds = st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)).map(
+    lambda pair: (pair[0], pair[0] + pair[1])
+)
+wholes = st.tuples(st.integers(-1000, 1000), st.integers(1, 1000)).map(
+    lambda pair: (pair[0], pair[0] + pair[1])
+)
 variables = st.one_of(
     bounds.map(lambda pair: kb.Real(*pair)),
     wholes.map(lambda pair: kb.Integer(*pair)),
@@ -114,7 +118,12 @@ def test_without_names_a_point_is_a_tuple():
 
 
 def test_a_row_between_values_is_decoded_to_the_nearest():
-    assert OVEN.decode([9.0, 7.4, 1.6, 0.1, 0.2, 0.3]) == {"heat": 1.0, "hours": 7, "grade": "high", "acid": True}
+    assert OVEN.decode([9.0, 7.4, 1.6, 0.1, 0.2, 0.3]) == {
+        "heat": 1.0,
+        "hours": 7,
+        "grade": "high",
+        "acid": True,
+    }
 
 
 def test_a_move_changes_one_separate_value_and_every_small_change_is_there():
@@ -166,7 +175,9 @@ def test_in_a_cover_every_category_has_its_share():
 
 
 def test_who_needs_arms_gets_the_cover_with_a_notice():
-    with pytest.warns(kb.DataNotice, match=r"a cover of MixedBox.* by 500 points; MixedBox.cover\(size\) declares"):
+    with pytest.warns(
+        kb.DataNotice, match=r"a cover of MixedBox.* by 500 points; MixedBox.cover\(size\) declares"
+    ):
         assert len(as_arms(OVEN)) == 500
 
 
@@ -194,7 +205,10 @@ def test_a_mixed_box_is_a_value():
         (lambda: kb.Real(math.nan, 1), "Real needs a finite number low, got nan"),
         (lambda: kb.Real("0", 1), "Real needs a finite number low, got '0'"),
         (lambda: kb.Real(None, 1), "Real needs a finite number low, got None"),
-        (lambda: kb.Integer(0.5, 2), "Integer needs a whole number low of size at most 2\\^53, got 0.5"),
+        (
+            lambda: kb.Integer(0.5, 2),
+            "Integer needs a whole number low of size at most 2\\^53, got 0.5",
+        ),
         (lambda: kb.Integer(0, 2**54), "Integer needs a whole number high"),
         (lambda: kb.Integer(0, 10**400), "Integer needs a whole number high"),
         (lambda: kb.Integer(3, 3), r"Integer needs low < high, got \(3, 3\)"),
@@ -216,12 +230,30 @@ def test_a_mixed_box_is_a_value():
         (lambda: kb.Category((["a"], "b")), "Category needs values that are text"),
         (lambda: kb.MixedBox({}), r"MixedBox needs at least one variable, got \(\)"),
         (lambda: kb.MixedBox([]), r"MixedBox needs at least one variable, got \(\)"),
-        (lambda: kb.MixedBox(None), "MixedBox needs a mapping or a sequence of variables, got None"),
-        (lambda: kb.MixedBox((1, 2)), "MixedBox needs variables that are Real, Integer, Ordered or Category, got 1"),
-        (lambda: kb.MixedBox({1: kb.Real(0, 1)}), "MixedBox needs a name of its own for each variable"),
-        (lambda: kb.MixedBox((kb.Real(0, 1),), ("a", "b")), "MixedBox needs a name of its own for each variable"),
-        (lambda: kb.MixedBox((kb.Real(0, 1),) * 2, ("a", "a")), "MixedBox needs a name of its own for each variable"),
-        (lambda: kb.MixedBox((kb.Real(0, 1),), None), "MixedBox needs a sequence of names, got None"),
+        (
+            lambda: kb.MixedBox(None),
+            "MixedBox needs a mapping or a sequence of variables, got None",
+        ),
+        (
+            lambda: kb.MixedBox((1, 2)),
+            "MixedBox needs variables that are Real, Integer, Ordered or Category, got 1",
+        ),
+        (
+            lambda: kb.MixedBox({1: kb.Real(0, 1)}),
+            "MixedBox needs a name of its own for each variable",
+        ),
+        (
+            lambda: kb.MixedBox((kb.Real(0, 1),), ("a", "b")),
+            "MixedBox needs a name of its own for each variable",
+        ),
+        (
+            lambda: kb.MixedBox((kb.Real(0, 1),) * 2, ("a", "a")),
+            "MixedBox needs a name of its own for each variable",
+        ),
+        (
+            lambda: kb.MixedBox((kb.Real(0, 1),), None),
+            "MixedBox needs a sequence of names, got None",
+        ),
         (lambda: OVEN.cover(0), "cover needs a whole number size >= 1, got 0"),
         (lambda: OVEN.all(), "all needs a box without real variables"),
     ],
@@ -244,7 +276,10 @@ GOOD = {"heat": 0.5, "hours": 3, "grade": "low", "acid": "HCl"}
         ({"hours": 2.5}, "encode needs a whole number from 2 to 40 for 'hours', got 2.5"),
         ({"hours": 41}, "for 'hours', got 41"),
         ({"hours": True}, "for 'hours', got True"),
-        ({"grade": "huge"}, r"encode needs one of \('low', 'medium', 'high'\) for 'grade', got 'huge'"),
+        (
+            {"grade": "huge"},
+            r"encode needs one of \('low', 'medium', 'high'\) for 'grade', got 'huge'",
+        ),
         ({"grade": 0}, "for 'grade', got 0"),
         ({"acid": 1}, "for 'acid', got 1"),
         ({"acid": False}, "for 'acid', got False"),
@@ -270,7 +305,9 @@ def test_a_point_of_a_box_without_names_is_a_sequence(x):
         SMALL.encode(x)
 
 
-@pytest.mark.parametrize("row", [None, 3.0, [1.0], [math.nan] * 6, ["a"] * 6, [[0.0] * 6], [1.0, [2.0]]])
+@pytest.mark.parametrize(
+    "row", [None, 3.0, [1.0], [math.nan] * 6, ["a"] * 6, [[0.0] * 6], [1.0, [2.0]]]
+)
 @pytest.mark.parametrize("box", [OVEN, kb.Box((0.0,) * 6, (1.0,) * 6)], ids=["mixed", "box"])
 def test_a_bad_row_is_refused(box, row):
     with pytest.raises(ValueError, match="decode needs"):
@@ -294,7 +331,18 @@ def test_a_box_encodes_points_that_lie_in_it_and_decodes_to_what_cannot_be_writt
 
 
 @pytest.mark.parametrize(
-    "x", [[1.5, 0], [0.5, -1.1], [math.nan, 0], [math.inf, 0], [0.5], [[0.5, 0]], None, "ab", ["a", "b"]]
+    "x",
+    [
+        [1.5, 0],
+        [0.5, -1.1],
+        [math.nan, 0],
+        [math.inf, 0],
+        [0.5],
+        [[0.5, 0]],
+        None,
+        "ab",
+        ["a", "b"],
+    ],
 )
 def test_a_box_refuses_what_does_not_lie_in_it(x):
     with pytest.raises(ValueError, match="encode needs"):
@@ -305,7 +353,9 @@ def test_a_box_refuses_what_does_not_lie_in_it(x):
 
 
 @pytest.mark.parametrize("high", [1 + 1e-15, math.nextafter(1.0, 2.0), 1 + 300 * 2.0**-52])
-@pytest.mark.parametrize("more", [(), (kb.Category(("a", "b")),)], ids=["alone", "beside a category"])
+@pytest.mark.parametrize(
+    "more", [(), (kb.Category(("a", "b")),)], ids=["alone", "beside a category"]
+)
 def test_a_cover_has_no_more_points_than_there_are_floats(high, more):
     floats = round((high - 1) * 2**52) + 1
     cover = kb.MixedBox((kb.Real(1, high), *more)).cover(2000)
@@ -325,19 +375,27 @@ def test_a_cover_of_a_finite_box_has_the_size_asked_for(size, monkeypatch):
 
 @pytest.mark.parametrize("kind", [kb.Category, kb.Ordered])
 @pytest.mark.parametrize(
-    "values", [{"a", "b"}, frozenset(("a", "b")), {"a": 1, "b": 2}, b"ab"], ids=lambda v: type(v).__name__
+    "values",
+    [{"a", "b"}, frozenset(("a", "b")), {"a": 1, "b": 2}, b"ab"],
+    ids=lambda v: type(v).__name__,
 )
 def test_values_without_an_order_of_their_own_are_refused(kind, values):
     with pytest.raises(ValueError, match=f"{kind.__name__} needs a sequence of values, got"):
         kind(values)
 
 
-@pytest.mark.parametrize("bounds", [([[1], [1, 2]], (1, 2)), ((0, 0), [[1], [1, 2]]), ([[0], [0]], [[1], [1]]), (0, 1)])
+@pytest.mark.parametrize(
+    "bounds", [([[1], [1, 2]], (1, 2)), ((0, 0), [[1], [1, 2]]), ([[0], [0]], [[1], [1]]), (0, 1)]
+)
 def test_bounds_that_are_no_flat_sequence_are_refused(bounds):
-    with pytest.raises(ValueError, match="Box needs a lower and an upper bound for each coordinate, got"):
+    with pytest.raises(
+        ValueError, match="Box needs a lower and an upper bound for each coordinate, got"
+    ):
         kb.Box(*bounds)
 
 
 def test_a_ragged_context_is_refused():
-    with pytest.raises(ValueError, match="Contextual needs a context of size 2, all finite numbers, got"):
+    with pytest.raises(
+        ValueError, match="Contextual needs a context of size 2, all finite numbers, got"
+    ):
         kb.Contextual(kb.Box((0,), (1,)), 2).context([[1], [1, 2]])

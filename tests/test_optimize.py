@@ -80,7 +80,18 @@ def broken(kind, x):
             "true": True, "too-large": 1e200, "complex": 1j}[kind]  # fmt: skip
 
 
-KINDS = ("nan", "inf", "minus-inf", "none", "text", "list", "true", "too-large", "complex", "raises")
+KINDS = (
+    "nan",
+    "inf",
+    "minus-inf",
+    "none",
+    "text",
+    "list",
+    "true",
+    "too-large",
+    "complex",
+    "raises",
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -93,7 +104,12 @@ def test_what_is_no_finite_number_is_a_failure_and_the_run_goes_on(domain, kind)
         return broken(kind, x) if len(calls) % 3 == 0 else hill(x)
 
     found = kb.optimize(objective, domain, 15)
-    assert (len(calls), len(found.trials), found.failures, found.policy.rewards.events) == (15, 15, 5, 10)
+    assert (len(calls), len(found.trials), found.failures, found.policy.rewards.events) == (
+        15,
+        15,
+        5,
+        10,
+    )
     assert [trial.t for trial in found.trials if trial.reward is None] == [3, 6, 9, 12, 15]
     assert all(trial.failure for trial in found.trials if trial.reward is None)
     assert all(not trial.failure for trial in found.trials if trial.reward is not None)
@@ -183,7 +199,10 @@ def test_equal_seeds_give_equal_runs_and_others_do_not():
 def test_a_run_that_goes_on_is_the_run_that_was_not_interrupted():
     whole = kb.optimize(hill, BOX, 12, seed=7)
     policy = kb.Auto(BOX, seed=7)
-    first, second = kb.optimize(hill, BOX, 5, policy=policy), kb.optimize(hill, BOX, 7, policy=policy)
+    first, second = (
+        kb.optimize(hill, BOX, 5, policy=policy),
+        kb.optimize(hill, BOX, 7, policy=policy),
+    )
     assert [*points_of(first), *points_of(second)] == points_of(whole)
     assert [trial.t for trial in second.trials] == list(range(6, 13))
 
@@ -225,7 +244,13 @@ def test_a_policy_of_one_s_own_is_played():
 
 @pytest.mark.parametrize(
     ("own", "domain"),
-    [(BOX, kb.Box((0.0, 0.0), (1.0, 2.0))), (BOX, ARMS), (ARMS, BOX), (MIXED, BOX), (ARMS, kb.Arms(ARMS.points[:-1]))],
+    [
+        (BOX, kb.Box((0.0, 0.0), (1.0, 2.0))),
+        (BOX, ARMS),
+        (ARMS, BOX),
+        (MIXED, BOX),
+        (ARMS, kb.Arms(ARMS.points[:-1])),
+    ],
     ids=["box", "arms", "box-for-arms", "mixed", "fewer-arms"],
 )
 def test_a_policy_of_another_domain_is_refused(own, domain):

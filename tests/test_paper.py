@@ -12,13 +12,26 @@ import pytest
 import kernelbandits as kb
 from kernelbandits import report
 from kernelbandits.experiment import paper, process_mapper, run_cells
-from kernelbandits.experiment.paper import PRESET, contenders, least_norms, paper_cells, sensitivity_settings
+from kernelbandits.experiment.paper import (
+    PRESET,
+    contenders,
+    least_norms,
+    paper_cells,
+    sensitivity_settings,
+)
 from kernelbandits.exploration import Bernoulli, Step
 from kernelbandits.problems import DataUnavailable
 from kernelbandits.report import html
 
 DRAWN = ("regret", "simple-regret", "sensitivity", "effects")
-TABLES = ("summary.csv", "rounds.npz", "settings.json", "claims.md", "report.html", "sensitivity.csv")
+TABLES = (
+    "summary.csv",
+    "rounds.npz",
+    "settings.json",
+    "claims.md",
+    "report.html",
+    "sensitivity.csv",
+)
 FILES = (*TABLES, *(f"{name}.{kind}" for name in DRAWN for kind in ("png", "svg")))
 
 
@@ -72,7 +85,9 @@ def test_the_papers_order_holds_on_hartmann_under_the_preset():
         "GP-TS": 836,
     }
     for label, mean in trial.items():
-        error = found[next(c.key for c in cells if c.contender.label == label)].regret.std(ddof=1) / 5
+        error = (
+            found[next(c.key for c in cells if c.contender.label == label)].regret.std(ddof=1) / 5
+        )
         assert abs(regret[label] - mean) < 4 * np.sqrt(2) * error
 
 
@@ -106,7 +121,13 @@ def test_the_page_stands_alone_and_holds_claims_figures_settings_and_map(written
     page = (folder / "report.html").read_text()
     assert page.count("<svg") == 4
     assert not re.search(r"<script|<link|<img|src=|url\(http", page)
-    for text in ("claims hold", "Where does each claim hold", "Settings", "Is D = 1 true?", "realised"):
+    for text in (
+        "claims hold",
+        "Where does each claim hold",
+        "Settings",
+        "Is D = 1 true?",
+        "realised",
+    ):
         assert text in page
     assert "the perovskite data need a file or a network" in page
 
@@ -115,7 +136,14 @@ def test_the_summary_names_gain_and_quantiles_for_every_cell(written):
     found, folder = written
     table = pd.read_csv(folder / "summary.csv")
     assert len(table) == len(found.plan.cells) == 4 * 8
-    wanted = {"regret_mean", "regret_low", "regret_high", "regret_q05", "regret_q95", "simple_regret_mean"}
+    wanted = {
+        "regret_mean",
+        "regret_low",
+        "regret_high",
+        "regret_q05",
+        "regret_q95",
+        "simple_regret_mean",
+    }
     assert wanted | {"microseconds_per_round", "gain", "ridge"} <= set(table.columns)
     assert (table["gain"] == "realised").all()
 
@@ -163,7 +191,9 @@ def test_the_band_is_measured_beside_d(written):
 def test_files_of_a_map_do_not_outlive_it(written, without_perovskite, tmp_path):
     for name in ("sensitivity.csv", "effects.png"):
         (tmp_path / name).write_text("old")
-    report.write_reproduction(report.reproduce(report.plan(horizon=5, seeds=2, with_map=False)), tmp_path)
+    report.write_reproduction(
+        report.reproduce(report.plan(horizon=5, seeds=2, with_map=False)), tmp_path
+    )
     assert not (tmp_path / "sensitivity.csv").exists()
     assert not (tmp_path / "effects.png").exists()
     assert "sensitivity map" not in (tmp_path / "claims.md").read_text()
@@ -181,12 +211,16 @@ def test_claims_md_judges_every_claim_and_shows_the_norms(written):
 def test_the_rounds_file_is_bitwise_the_same_for_two_workers(written, without_perovskite, tmp_path):
     _, folder = written
     with process_mapper(2) as mapper:
-        found = report.reproduce(report.plan(horizon=30, seeds=3, with_map=False), mapper, tmp_path / "cells")
+        found = report.reproduce(
+            report.plan(horizon=30, seeds=3, with_map=False), mapper, tmp_path / "cells"
+        )
     report.write_reproduction(found, tmp_path)
     assert (tmp_path / "rounds.npz").read_bytes() == (folder / "rounds.npz").read_bytes()
 
 
-def test_the_report_is_written_without_figures_where_matplotlib_is_missing(written, monkeypatch, tmp_path):
+def test_the_report_is_written_without_figures_where_matplotlib_is_missing(
+    written, monkeypatch, tmp_path
+):
     found, _ = written
     monkeypatch.setattr("kernelbandits.report.figures.find_spec", lambda name: None)
     report.write_reproduction(found, tmp_path)
@@ -195,7 +229,9 @@ def test_the_report_is_written_without_figures_where_matplotlib_is_missing(writt
 
 
 def test_names_are_shown_as_text_on_the_page():
-    page = html.page("<b>", "x & y", [html.table(["<i>"], [["<script>alert(1)</script>"]]), html.note("<img>")])
+    page = html.page(
+        "<b>", "x & y", [html.table(["<i>"], [["<script>alert(1)</script>"]]), html.note("<img>")]
+    )
     assert not re.search("<b>|<i>|<script>|<img>", page)
 
 

@@ -38,7 +38,11 @@ def direct(kernel, points, data, ridge):
 
 # ---------------------------------------------------------------- cubes
 
-grids = arrays(float, st.tuples(st.integers(1, 12), st.integers(1, 3)), elements=st.integers(0, 8).map(lambda i: i / 8))
+grids = arrays(
+    float,
+    st.tuples(st.integers(1, 12), st.integers(1, 3)),
+    elements=st.integers(0, 8).map(lambda i: i / 8),
+)
 clouds = arrays(float, st.tuples(st.integers(1, 8), st.integers(1, 2)), elements=st.floats(0, 1))
 
 
@@ -118,14 +122,23 @@ class Judge:
     """pi-GP-UCB written down naively: cells are [(bounds, data)], every index a direct solve."""
 
     def __init__(self, points, kernel, ridge, full, inherit=False, delta=0.1, nu=2.5):
-        self.points, self.kernel, self.ridge, self.full, self.inherit = points, kernel, ridge, full, inherit
+        self.points, self.kernel, self.ridge, self.full, self.inherit = (
+            points,
+            kernel,
+            ridge,
+            full,
+            inherit,
+        )
         d = points.shape[1]
         self.claims = 4 * (T + 1) ** (d / (2 * nu)) / delta
         self.cells = [([(0.0, 1.0, True)] * d, [])]
         self.retired, self.splits = 0, 0
 
     def inside(self, bounds, x):
-        return all(low <= value and (value < high or last) for value, (low, high, last) in zip(x, bounds, strict=True))
+        return all(
+            low <= value and (value < high or last)
+            for value, (low, high, last) in zip(x, bounds, strict=True)
+        )
 
     def arms(self, bounds):
         return [i for i, x in enumerate(self.points) if self.inside(bounds, x)]
@@ -135,7 +148,9 @@ class Judge:
         for bounds, data in self.cells:
             arms = self.arms(bounds)
             mean, sd, log_det = direct(self.kernel, self.points[arms], data, self.ridge)
-            index[arms] = mean + (D + R * math.sqrt(2 * (log_det / 2 + 1 + math.log(self.claims)))) * sd
+            index[arms] = (
+                mean + (D + R * math.sqrt(2 * (log_det / 2 + 1 + math.log(self.claims)))) * sd
+            )
         return index
 
     def tell(self, x, y):
@@ -214,7 +229,9 @@ def test_every_arm_is_in_one_cell_and_the_cell_knows_its_rewards_since_it_was_ma
 def test_without_splitting_it_is_igp_ucb_with_delta_over_f():
     claims = 4 * (T + 1) ** (2 / 5)
     ours = partitioned(split="never", ridge=1 + 2 / T)
-    igp = kb.IGPUCB(CLOUD, kb.Matern(0.3), noise_scale=R, norm_bound=D, horizon=T, delta=0.1 / claims)
+    igp = kb.IGPUCB(
+        CLOUD, kb.Matern(0.3), noise_scale=R, norm_bound=D, horizon=T, delta=0.1 / claims
+    )
     for t, choice in play(ours):
         np.testing.assert_allclose(ours.index(t), igp.index(t), atol=1e-11)
         assert igp.ask(t, kb.Streams(1)).arm == choice.arm
@@ -223,13 +240,23 @@ def test_without_splitting_it_is_igp_ucb_with_delta_over_f():
 
 def test_the_golden_index_of_an_undivided_cell():
     """Instance G at ridge 1.02: L = ln(1 + 2/1.02) + ln(1 + 1/1.02), F = 4 * 101^(3/5)."""
-    policy = kb.PiGPUCB(np.eye(3), kb.Linear(), noise_scale=0.5, norm_bound=2.0, horizon=100, split="never", ridge=1.02)
+    policy = kb.PiGPUCB(
+        np.eye(3),
+        kb.Linear(),
+        noise_scale=0.5,
+        norm_bound=2.0,
+        horizon=100,
+        split="never",
+        ridge=1.02,
+    )
     for arm, reward in ((0, 0.75), (1, -0.5), (0, 0.25)):
         policy.tell(policy.choice(arm), reward)
     gain = (math.log(3.02 / 1.02) + math.log(2.02 / 1.02)) / 2
     width = 2 + 0.5 * math.sqrt(2 * (gain + 1 + math.log(40) + 0.6 * math.log(101)))
     n, s = np.array([2, 1, 0]), np.array([1, -0.5, 0])
-    np.testing.assert_allclose(policy.index(4), s / (1.02 + n) + width * np.sqrt(1.02 / (1.02 + n)), atol=1e-12)
+    np.testing.assert_allclose(
+        policy.index(4), s / (1.02 + n) + width * np.sqrt(1.02 / (1.02 + n)), atol=1e-12
+    )
     assert policy.index(4)[2] == pytest.approx(4.042343, abs=5e-7)
 
 
@@ -299,7 +326,9 @@ def test_cells_follow_the_box_of_the_arms():
 
 def misses(factors: tuple[float, ...], runs: int, rounds: int, delta: float) -> list[float]:
     """How often, with as much noise as allowed, f leaves the band of some cell, its width multiplied by a factor."""
-    problem = RKHSFunction(kb.Matern(0.3), 1, candidates=8, norm_bound=0.05, noise=GaussianNoise(1.0))
+    problem = RKHSFunction(
+        kb.Matern(0.3), 1, candidates=8, norm_bound=0.05, noise=GaussianNoise(1.0)
+    )
     theory = {"noise_scale": 1.0, "norm_bound": 0.05, "horizon": rounds, "delta": delta}
     farthest = np.zeros(runs)
     for seed in range(runs):
@@ -320,7 +349,9 @@ def test_f_stays_in_the_bands_of_all_cells_and_would_leave_narrower_ones():
     assert whole <= delta + four_errors < third
 
 
-@pytest.mark.parametrize(("kernel", "nu"), [(kb.Matern(0.3, nu=1.5), 1.5), (kb.Matern(0.3), 2.5), (kb.RBF(0.3), 2.5)])
+@pytest.mark.parametrize(
+    ("kernel", "nu"), [(kb.Matern(0.3, nu=1.5), 1.5), (kb.Matern(0.3), 2.5), (kb.RBF(0.3), 2.5)]
+)
 def test_the_smoothness_is_the_kernels_where_it_has_one(kernel, nu):
     assert partitioned(kernel=kernel).settings["nu"] == nu
     assert partitioned(kernel=kernel, nu=0.7).settings["nu"] == 0.7
@@ -328,12 +359,17 @@ def test_the_smoothness_is_the_kernels_where_it_has_one(kernel, nu):
 
 def test_the_settings_say_how_it_splits_and_what_is_inherited():
     settings = partitioned(split="aistats", inherit_data=True).settings
-    assert (settings["split"], settings["inherit_data"], settings["gain"]) == ("aistats", True, "realised")
+    assert (settings["split"], settings["inherit_data"], settings["gain"]) == (
+        "aistats",
+        True,
+        "realised",
+    )
     assert partitioned().settings["cells"] == "cubes of the unit cube"
 
 
 @pytest.mark.parametrize(
-    ("setting", "bad"), [("nu", 0.0), ("nu", -1.0), ("nu", "2"), ("split", "often"), ("inherit_data", 1)]
+    ("setting", "bad"),
+    [("nu", 0.0), ("nu", -1.0), ("nu", "2"), ("split", "often"), ("inherit_data", 1)],
 )
 def test_a_setting_of_pi_gp_ucb_that_is_none_is_refused(setting, bad):
     with pytest.raises(ValueError, match=f"PiGPUCB needs {setting}.*, got {bad!r}"):
@@ -367,46 +403,72 @@ class NaiveTree:
         self.points, self.kernel, self.noise, self.norm = points, kernel, noise, norm
         self.ridge, self.delta, self.data = ridge, delta, []
         gram = kernel(points, points)
-        self.distance = np.sqrt(np.maximum(np.add.outer(gram.diagonal(), gram.diagonal()) - 2 * gram, 0))
-        self.leaves = [self.leaf(range(len(points)), [(0.0, 1.0)] * points.shape[1], None, math.inf)]
+        self.distance = np.sqrt(
+            np.maximum(np.add.outer(gram.diagonal(), gram.diagonal()) - 2 * gram, 0)
+        )
+        self.leaves = [
+            self.leaf(range(len(points)), [(0.0, 1.0)] * points.shape[1], None, math.inf)
+        ]
         self.settle()
 
     def leaf(self, arms, bounds, parent, parent_spread):
         arms = list(arms)
         costs = [round(sum(self.distance[i, j] for j in arms), 11) for i in arms]
         centre = min(arms, key=lambda i: (costs[arms.index(i)], tuple(self.points[i])))
-        return arms, bounds, self.norm * max(self.distance[centre, j] for j in arms), centre, parent, parent_spread
+        return (
+            arms,
+            bounds,
+            self.norm * max(self.distance[centre, j] for j in arms),
+            centre,
+            parent,
+            parent_spread,
+        )
 
     def values(self):
         """I of every leaf, and width sd at its centre."""
         mean, sd, log_det = direct(self.kernel, self.points, self.data, self.ridge)
-        width = self.norm + self.noise / math.sqrt(self.ridge) * math.sqrt(2 * math.log(1 / self.delta) + log_det)
+        width = self.norm + self.noise / math.sqrt(self.ridge) * math.sqrt(
+            2 * math.log(1 / self.delta) + log_det
+        )
         upper = mean + width * sd
         capped = [
             upper[c] if parent is None else min(upper[c], upper[parent] + above)
             for _, _, _, c, parent, above in self.leaves
         ]
-        return [value + leaf[2] for value, leaf in zip(capped, self.leaves, strict=True)], width * sd
+        return [
+            value + leaf[2] for value, leaf in zip(capped, self.leaves, strict=True)
+        ], width * sd
 
     def settle(self):
         while True:
             values, band = self.values()
             best = [k for k, value in enumerate(values) if value >= max(values) - 1e-12]
-            ripe = [k for k in best if len(self.leaves[k][0]) > 1 and band[self.leaves[k][3]] <= self.leaves[k][2]]
+            ripe = [
+                k
+                for k in best
+                if len(self.leaves[k][0]) > 1 and band[self.leaves[k][3]] <= self.leaves[k][2]
+            ]
             if not ripe:
                 return
             opened = [self.leaves[k] for k in ripe]
             self.leaves = [leaf for k, leaf in enumerate(self.leaves) if k not in ripe]
             for arms, bounds, spread, centre, _, _ in opened:
-                self.leaves += [self.leaf(part, box, centre, spread) for part, box in self.parts(arms, bounds)]
+                self.leaves += [
+                    self.leaf(part, box, centre, spread) for part, box in self.parts(arms, bounds)
+                ]
 
     def parts(self, arms, bounds):
         middle = [(a + b) / 2 for a, b in bounds]
         groups: dict[tuple, list[int]] = {}
         for i in arms:
-            groups.setdefault(tuple(bool(x >= m) for x, m in zip(self.points[i], middle, strict=True)), []).append(i)
+            groups.setdefault(
+                tuple(bool(x >= m) for x, m in zip(self.points[i], middle, strict=True)), []
+            ).append(i)
         boxes = {
-            key: [(m, b) if up else (a, m) for up, m, (a, b) in zip(key, middle, bounds, strict=True)] for key in groups
+            key: [
+                (m, b) if up else (a, m) for up, m, (a, b) in zip(key, middle, bounds, strict=True)
+            ]
+            for key in groups
         }
         if len(groups) == 1:
             return self.parts(arms, next(iter(boxes.values())))
@@ -525,7 +587,9 @@ def test_the_centre_is_the_medoid_and_in_a_large_cell_the_arm_nearest_to_the_mea
     policy = adaptive(noise_scale=5.0)
     (nearest,) = policy.leaves
     assert nearest == np.linalg.norm(CLOUD - CLOUD.mean(0), axis=1).argmin()
-    assert policy._spread[nearest] == pytest.approx(D * np.sqrt(2 - 2 * gram[nearest]).max(), rel=1e-12)
+    assert policy._spread[nearest] == pytest.approx(
+        D * np.sqrt(2 - 2 * gram[nearest]).max(), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("d", [2, 5, 33])
@@ -534,12 +598,18 @@ def test_identical_points_are_one_arm_with_nothing_to_divide(d, quiet):
     points = np.repeat(np.random.default_rng(d).random((2, d)) / math.sqrt(d), (4, 9), axis=0)
     policy = adaptive(points, kb.Linear(), noise_scale=0.001, norm_bound=1.0, ridge=0.01)
     list(play(policy, 200))
-    assert sorted(cube.arms.tolist() for cube in policy.leaves.values()) == [[0, 1, 2, 3], list(range(4, 13))]
+    assert sorted(cube.arms.tolist() for cube in policy.leaves.values()) == [
+        [0, 1, 2, 3],
+        list(range(4, 13)),
+    ]
     assert set(policy._spread[sorted(policy.leaves)]) == {0.0}
 
 
 def test_the_settings_of_the_tree_say_which_width_and_which_cells():
     settings = adaptive(8 * CLOUD).settings
-    assert settings["width"] == kb.WhitehouseUCB(CLOUD, kb.RBF(0.3), noise_scale=R, norm_bound=D).settings["width"]
+    assert (
+        settings["width"]
+        == kb.WhitehouseUCB(CLOUD, kb.RBF(0.3), noise_scale=R, norm_bound=D).settings["width"]
+    )
     assert "scaled" in settings["cells"]
     assert settings["gain"] == "realised"

@@ -48,12 +48,15 @@ def dense(policy, pending, rows):
     told = np.repeat(posterior.points, posterior.counts, axis=0)
     sums = posterior.tally.sums
     y = np.repeat(
-        np.divide(sums, posterior.counts, out=np.zeros(len(sums)), where=posterior.counts > 0), posterior.counts
+        np.divide(sums, posterior.counts, out=np.zeros(len(sums)), where=posterior.counts > 0),
+        posterior.counts,
     )
     every = np.vstack([told, *(joint(choice)[None] for choice in pending)])
     k, ridge = posterior.kernel, posterior.ridge
     mean = k(rows, told) @ np.linalg.solve(k(told, told) + ridge * np.eye(len(told)), y)
-    explained = k(rows, every) @ np.linalg.solve(k(every, every) + ridge * np.eye(len(every)), k(every, rows))
+    explained = k(rows, every) @ np.linalg.solve(
+        k(every, every) + ridge * np.eye(len(every)), k(every, rows)
+    )
     both = [np.linalg.slogdet(np.eye(len(x)) + k(x, x) / ridge)[1] for x in (told, every)]
     assert finite == isinstance(policy.domain, kb.Arms)
     return mean, np.sqrt(np.diag(k(rows, rows) - explained)), both
@@ -69,7 +72,9 @@ def test_the_note_of_a_pending_ask_agrees_with_dense_algebra(domain):
     assert choice.note["inflation"] == pytest.approx(math.exp((after - before) / 2), abs=1e-8)
     assert choice.note["mean"] == pytest.approx(mean[0], abs=1e-8)
     assert choice.note["sd"] == pytest.approx(sd[0], abs=1e-7)
-    assert choice.note["width"] == pytest.approx(policy.width_at(12) * choice.note["inflation"], abs=1e-9)
+    assert choice.note["width"] == pytest.approx(
+        policy.width_at(12) * choice.note["inflation"], abs=1e-9
+    )
 
 
 @every_domain
@@ -99,7 +104,9 @@ def test_asking_with_pending_choices_changes_nothing(domain):
 @pytest.mark.parametrize("make", [ucb, thompson], ids=["ucb", "thompson"])
 def test_a_batch_of_one_is_an_ask_and_a_batch_is_asks_with_those_before_pending(domain, make):
     policy = played(make(domain))
-    assert policy.batch(1, 9, kb.Streams(4), **where(policy)) == (policy.ask(9, kb.Streams(4), **where(policy)),)
+    assert policy.batch(1, 9, kb.Streams(4), **where(policy)) == (
+        policy.ask(9, kb.Streams(4), **where(policy)),
+    )
     batch = policy.batch(3, 9, kb.Streams(4), **where(policy))
     for i, choice in enumerate(batch):
         asked = policy.ask(9 + i, kb.Streams(4), pending=batch[:i], **where(policy))
@@ -108,7 +115,9 @@ def test_a_batch_of_one_is_an_ask_and_a_batch_is_asks_with_those_before_pending(
     assert later == batch[1:]
 
 
-@pytest.mark.parametrize("law", [kb.PointMass(1.0), kb.Gaussian(0.0, 1.0), kb.Bernoulli(0.5)], ids=str)
+@pytest.mark.parametrize(
+    "law", [kb.PointMass(1.0), kb.Gaussian(0.0, 1.0), kb.Bernoulli(0.5)], ids=str
+)
 @pytest.mark.parametrize("name", ["arms", "box"])
 def test_the_choices_of_a_first_batch_are_all_different(law, name):
     """Nothing is told: the index is the width alone, and a point pending is no longer the widest."""
@@ -126,14 +135,25 @@ def test_a_deterministic_rule_without_pending_points_would_repeat_itself():
 
 
 def test_random_weights_and_paths_differ_within_a_batch():
-    for policy in (played(ucb(BOX, kb.Gaussian(0.0, 1.0))), played(thompson(BOX)), played(thompson(POINTS))):
+    for policy in (
+        played(ucb(BOX, kb.Gaussian(0.0, 1.0))),
+        played(thompson(BOX)),
+        played(thompson(POINTS)),
+    ):
         batch = policy.batch(6, 9, kb.Streams(3))
         assert len({choice.x.tobytes() for choice in batch}) >= 4
-    weights = [choice.note["weight"] for choice in played(ucb(BOX, kb.Gaussian(0.0, 1.0))).batch(6, 9, kb.Streams(3))]
-    assert weights == [kb.Gaussian(0.0, 1.0).draw(kb.Streams(3).uniform("weight", t)) for t in range(9, 15)]
+    weights = [
+        choice.note["weight"]
+        for choice in played(ucb(BOX, kb.Gaussian(0.0, 1.0))).batch(6, 9, kb.Streams(3))
+    ]
+    assert weights == [
+        kb.Gaussian(0.0, 1.0).draw(kb.Streams(3).uniform("weight", t)) for t in range(9, 15)
+    ]
 
 
-@given(st.lists(st.integers(0, 39), min_size=1, max_size=6), st.lists(st.integers(0, 39), max_size=6))
+@given(
+    st.lists(st.integers(0, 39), min_size=1, max_size=6), st.lists(st.integers(0, 39), max_size=6)
+)
 def test_inflation_pays_for_the_variance_that_pending_points_take(pending, told):
     """sd <= exp(I) sd_pending at every arm (Desautels et al.), equal at a point pending once and no other told."""
     policy = ucb(POINTS)
@@ -147,7 +167,9 @@ def test_inflation_pays_for_the_variance_that_pending_points_take(pending, told)
 def test_inflation_is_needed_in_full_at_a_point_pending_alone():
     policy = ucb(POINTS, kernel=kb.RBF(0.01))
     ahead = policy._ahead([policy.choice(7)])
-    assert policy.posterior.sd[7] == pytest.approx(ahead.inflation * ahead.posterior.sd[7], rel=1e-9)
+    assert policy.posterior.sd[7] == pytest.approx(
+        ahead.inflation * ahead.posterior.sd[7], rel=1e-9
+    )
 
 
 def test_when_the_rewards_come_in_the_policy_is_as_if_they_had_never_been_pending():
@@ -197,13 +219,19 @@ def test_paths_with_pending_points_have_the_covariance_of_the_posterior_with_the
     mean, sd, (before, after) = dense(policy, pending, rows)
     scale = policy.width(1, policy.posterior.log_det) * math.exp((after - before) / 2)
     streams = kb.Streams(3)
-    draws = np.array([policy.path(t, streams, pending=pending).values(rows) for t in range(1, n + 1)])
+    draws = np.array(
+        [policy.path(t, streams, pending=pending).values(rows) for t in range(1, n + 1)]
+    )
     squares = (draws - mean) ** 2
     np.testing.assert_array_less(abs(draws.mean(0) - mean), 5 * scale * sd / math.sqrt(n))
-    np.testing.assert_array_less(abs(squares.mean(0) - (scale * sd) ** 2), 5 * squares.std(0) / math.sqrt(n))
+    np.testing.assert_array_less(
+        abs(squares.mean(0) - (scale * sd) ** 2), 5 * squares.std(0) / math.sqrt(n)
+    )
 
 
-@pytest.mark.parametrize("make", [kb.UniformRandom, kb.MVR, kb.Greedy], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", [kb.UniformRandom, kb.MVR, kb.Greedy], ids=lambda make: make.__name__
+)
 @every_domain
 def test_the_floors_take_pending_choices_too(make, domain):
     policy = played(make(domain, kb.RBF(0.3)))
@@ -237,19 +265,30 @@ def test_history_dependent_schedules_see_the_pending_points():
 
 @pytest.mark.parametrize("make", [kb.TVGPUCB, kb.WGPUCB, kb.RGPUCB], ids=lambda make: make.__name__)
 def test_rules_that_forget_refuse_what_is_pending(make):
-    settings = {"norm_bound": 1.0} if make is kb.WGPUCB else {"horizon": 30} if make is kb.RGPUCB else {}
+    settings = (
+        {"norm_bound": 1.0} if make is kb.WGPUCB else {"horizon": 30} if make is kb.RGPUCB else {}
+    )
     policy = make(POINTS, kb.RBF(0.3), noise_scale=0.2, **settings)
-    with pytest.raises(ValueError, match=r"ask needs nothing pending for \w+, which forgets, got 1"):
+    with pytest.raises(
+        ValueError, match=r"ask needs nothing pending for \w+, which forgets, got 1"
+    ):
         policy.ask(2, kb.Streams(1), pending=[policy.choice(0)])
     assert policy.ask(2, kb.Streams(1), pending=[]).arm is not None
 
 
 @pytest.mark.parametrize(
-    "pending", [None, 3, "choices", [1, 2], {"a": 1}, [np.zeros(2)], kb.Choice([0.1, 0.2])], ids=repr
+    "pending",
+    [None, 3, "choices", [1, 2], {"a": 1}, [np.zeros(2)], kb.Choice([0.1, 0.2])],
+    ids=repr,
 )
 @every_domain
 def test_what_is_no_list_of_choices_is_refused(pending, domain):
-    for policy in (ucb(domain), thompson(domain), kb.UniformRandom(domain, kb.RBF()), kb.MVR(domain, kb.RBF())):
+    for policy in (
+        ucb(domain),
+        thompson(domain),
+        kb.UniformRandom(domain, kb.RBF()),
+        kb.MVR(domain, kb.RBF()),
+    ):
         for call, size in ((policy.ask, ()), (policy.batch, (2,))):
             with pytest.raises(ValueError, match="ask needs a list of the choices pending, got"):
                 call(*size, 1, kb.Streams(1), pending=pending, **where(policy))
@@ -264,7 +303,9 @@ def test_a_pending_choice_must_be_one_of_the_domain():
 
 def test_more_pending_points_than_a_width_can_pay_for_are_refused():
     policy = ucb(POINTS, kernel=kb.RBF(0.01), ridge=1e-16)
-    with pytest.raises(ValueError, match="ask needs pending points of information at most 700, got 7"):
+    with pytest.raises(
+        ValueError, match="ask needs pending points of information at most 700, got 7"
+    ):
         policy.ask(1, kb.Streams(1), pending=[policy.choice(arm) for arm in range(40)])
 
 

@@ -41,7 +41,10 @@ def world(kernel, points, ridge, rng):
 def played(kernel, ridge, rounds, seed, points=CLOUD, crowd=1.0):
     """Both posteriors after the same rounds, and what was played; the first arm is played `crowd` times as often."""
     rng = np.random.default_rng(seed)
-    on_arms, on_points = kb.ArmPosterior(kernel, points, ridge), PointPosterior(kernel, points.shape[1], ridge)
+    on_arms, on_points = (
+        kb.ArmPosterior(kernel, points, ridge),
+        PointPosterior(kernel, points.shape[1], ridge),
+    )
     reward, chances = world(kernel, points, ridge, rng), np.r_[crowd, np.ones(len(points) - 1)]
     history = []
     for arm in rng.choice(len(points), size=rounds, p=chances / chances.sum()).tolist():
@@ -89,7 +92,10 @@ def test_before_any_audit_it_is_the_formula_over_all_plays(kernel):
     ridge, where = 0.05, np.random.default_rng(9).random((11, 2))
     _, posterior, history = played(kernel, ridge, 90, seed=4)
     assert posterior.health.audits == 0
-    points, rewards = CLOUD[[arm for arm, _ in history]], np.array([reward for _, reward in history])
+    points, rewards = (
+        CLOUD[[arm for arm, _ in history]],
+        np.array([reward for _, reward in history]),
+    )
     mean, sd, log_det = brute_force(kernel, ridge, points, rewards, where)
     np.testing.assert_allclose(posterior.at(where)[0], mean, rtol=0, atol=1e-10)
     np.testing.assert_allclose(posterior.at(where)[1], sd, rtol=0, atol=1e-10)
@@ -140,7 +146,12 @@ def test_minus_zero_is_zero():
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 10**6), st.sampled_from(sorted(KERNELS)), st.floats(1e-6, 10.0), st.integers(1, 40))
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(sorted(KERNELS)),
+    st.floats(1e-6, 10.0),
+    st.integers(1, 40),
+)
 def test_a_reward_never_widens_the_posterior(seed, name, ridge, rounds):
     rng = np.random.default_rng(seed)
     posterior, where = PointPosterior(KERNELS[name], 2, ridge), rng.random((6, 2))
@@ -265,7 +276,9 @@ def test_the_factor_follows_a_falling_diagonal_entry(m, seed):
     unit = np.eye(m)[entry]
     fall = 0.5 / np.linalg.inv(matrix)[entry, entry]
     factor.lower_diagonal(math.sqrt(fall) * factor.solve(unit))
-    np.testing.assert_allclose(factor.lower, np.linalg.cholesky(matrix - fall * np.outer(unit, unit)), atol=1e-10)
+    np.testing.assert_allclose(
+        factor.lower, np.linalg.cholesky(matrix - fall * np.outer(unit, unit)), atol=1e-10
+    )
     assert np.array_equal(factor.lower, np.tril(factor.lower))
 
 
@@ -284,7 +297,12 @@ def test_the_factor_grows_beyond_its_buffer():
 def test_imagined_plays_lower_the_variances_and_leave_the_estimate():
     _, posterior, history = played(kb.Matern(0.3), 0.05, 80, seed=5)
     pending = np.vstack([CLOUD[history[0][0]], CLOUD[history[0][0]], [[0.31, 0.77], [0.31, 0.77]]])
-    before = posterior.at(CLOUD), posterior.log_det, posterior.counts.copy(), posterior.points.copy()
+    before = (
+        posterior.at(CLOUD),
+        posterior.log_det,
+        posterior.counts.copy(),
+        posterior.points.copy(),
+    )
     other = posterior.imagined(pending)
     np.testing.assert_allclose(other.at(CLOUD)[0], posterior.at(CLOUD)[0], rtol=0, atol=1e-11)
     rows = np.vstack([np.repeat(posterior.points, posterior.counts, axis=0), pending])
@@ -376,7 +394,9 @@ def test_a_point_that_is_none_is_refused_and_changes_nothing(point):
     assert posterior.events == len(posterior.points) == 0
 
 
-@pytest.mark.parametrize("reward", [None, "1", float("nan"), float("inf"), 1e200, True, 1j, [1.0]], ids=str)
+@pytest.mark.parametrize(
+    "reward", [None, "1", float("nan"), float("inf"), 1e200, True, 1j, [1.0]], ids=str
+)
 def test_a_reward_that_is_none_is_refused_and_changes_nothing(reward):
     posterior = PointPosterior(kb.RBF(0.3), 2)
     with pytest.raises(ValueError, match=r"tell needs .*, got"):
@@ -384,7 +404,9 @@ def test_a_reward_that_is_none_is_refused_and_changes_nothing(reward):
     assert posterior.events == len(posterior.points) == posterior.log_det == 0
 
 
-@pytest.mark.parametrize("dimension", [0, -1, 1.5, None, "2", True, float("nan"), (0.0, 1.0)], ids=str)
+@pytest.mark.parametrize(
+    "dimension", [0, -1, 1.5, None, "2", True, float("nan"), (0.0, 1.0)], ids=str
+)
 def test_a_dimension_that_is_none_is_refused(dimension):
     with pytest.raises(ValueError, match=r"needs a whole number dimension >= 1, got"):
         PointPosterior(kb.RBF(0.3), dimension)
@@ -408,7 +430,11 @@ def test_a_faulty_kernel_is_refused():
         return np.cos(3 * (x[:, :1] + z[:, :1].T))
 
     def with_a_hole(x, z):
-        return np.where((x[:, :1] == 0.25) | (z[:, :1].T == 0.25), np.nan, np.exp(-np.abs(x[:, :1] - z[:, :1].T)))
+        return np.where(
+            (x[:, :1] == 0.25) | (z[:, :1].T == 0.25),
+            np.nan,
+            np.exp(-np.abs(x[:, :1] - z[:, :1].T)),
+        )
 
     with pytest.raises(ValueError, match="negative eigenvalue"):
         PointPosterior(indefinite, kb.Box((0.0,), (1.0,)))
@@ -419,7 +445,9 @@ def test_a_faulty_kernel_is_refused():
     assert posterior.events == len(posterior.points) == 1
 
     def vanishing(x, z):
-        return 2.0 - 3.0 * (np.abs(x[:, :1] - z[:, :1].T) < 1e-3) * (np.minimum(x[:, :1], z[:, :1].T) < 0.5)
+        return 2.0 - 3.0 * (np.abs(x[:, :1] - z[:, :1].T) < 1e-3) * (
+            np.minimum(x[:, :1], z[:, :1].T) < 0.5
+        )
 
     posterior = PointPosterior(vanishing, 1)
     posterior.update([0.9], 1.0)

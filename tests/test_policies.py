@@ -31,7 +31,15 @@ DETERMINISTIC: set[str] = {"adaptive-tree", "oful", "rarely-switching-oful"}
 """Those that meet no ties on the cloud, so that the seed changes nothing."""
 NOISE_FREE = {"gp-ucb-plus", "exploit-plus"}
 """Those whose guarantee is for rewards without noise, whatever k(x, x)."""
-OWN_FORM: set[str] = {"oful", "rarely-switching-oful", "lin-ts", "gp-ts", "tv-gp-ucb", "streaming-ucb", "wgp-ucb"}
+OWN_FORM: set[str] = {
+    "oful",
+    "rarely-switching-oful",
+    "lin-ts",
+    "gp-ts",
+    "tv-gp-ucb",
+    "streaming-ucb",
+    "wgp-ucb",
+}
 """Those whose posterior has a form of its own, which a pool cannot replace."""
 
 
@@ -50,7 +58,11 @@ def played(policy: kb.Policy, horizon: int = 25, seed: int = 1) -> list[tuple[kb
 
 def state(policy: kb.Policy) -> dict[str, Any]:
     """All that a policy holds, down to arrays and numbers; what was said already is not state."""
-    return {name: deep(value) for name, value in vars(policy).items() if name not in ("_said", "settings")}
+    return {
+        name: deep(value)
+        for name, value in vars(policy).items()
+        if name not in ("_said", "settings")
+    }
 
 
 def deep(value: Any) -> Any:
@@ -67,7 +79,9 @@ def deep(value: Any) -> Any:
 
 def same_state(left: Any, right: Any) -> bool:
     if isinstance(left, dict):
-        return left.keys() == right.keys() and all(same_state(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(
+            same_state(left[key], right[key]) for key in left
+        )
     if isinstance(left, list):
         return len(left) == len(right) and all(map(same_state, left, right))
     return np.array_equal(left, right)
@@ -154,7 +168,9 @@ def test_a_policy_learns_what_it_was_told(name, build, cloud):
 
 
 @every_policy
-def test_a_generator_may_be_used_and_is_drawn_from_in_the_order_weight_tie_sample(name, build, cloud):
+def test_a_generator_may_be_used_and_is_drawn_from_in_the_order_weight_tie_sample(
+    name, build, cloud
+):
     class Written(Drawn):
         def uniform(self, purpose, t):
             asked.append(purpose)
@@ -198,7 +214,9 @@ def test_the_index_is_the_mean_plus_the_weighted_width_times_the_sd(name, build,
     played(policy, 10)
     p, width = policy.posterior, policy.width_at(11)
     for weight in (1.0, 0.3, 0.0, -1.0):
-        np.testing.assert_allclose(policy.index(11, weight), p.mean + weight * width * np.sqrt(p.variance), rtol=1e-13)
+        np.testing.assert_allclose(
+            policy.index(11, weight), p.mean + weight * width * np.sqrt(p.variance), rtol=1e-13
+        )
     np.testing.assert_array_equal(policy.index(11), policy.index(11, 1.0))
 
 
@@ -223,7 +241,9 @@ def test_permuting_the_arms_permutes_the_index(name, build, cloud):
     for choice, reward in played(policy):
         permuted.tell(permuted.choice(int(place[choice.arm])), reward)
     for given in ((1.0,), (-0.5,)) if name in INDEXED else ((),):
-        np.testing.assert_allclose(permuted.index(26, *given), policy.index(26, *given)[order], atol=1e-12)
+        np.testing.assert_allclose(
+            permuted.index(26, *given), policy.index(26, *given)[order], atol=1e-12
+        )
 
 
 @every_ranked_policy
@@ -410,7 +430,9 @@ def test_asked_beyond_its_horizon_it_says_so_once_and_goes_on(name, build, cloud
 
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if name not in OWN_FORM])
-def test_the_same_rounds_are_played_on_a_pool_without_the_covariance(name, build, cloud, monkeypatch):
+def test_the_same_rounds_are_played_on_a_pool_without_the_covariance(
+    name, build, cloud, monkeypatch
+):
     on_arms = [choice.arm for choice, _ in played(build(name, cloud), 40)]
     monkeypatch.setattr(posterior_room, "LARGEST_COVARIANCE", 5)
     policy = build(name, cloud)
@@ -419,7 +441,9 @@ def test_the_same_rounds_are_played_on_a_pool_without_the_covariance(name, build
 
 
 def test_a_joint_draw_over_too_many_arms_is_refused_with_its_memory(build):
-    with pytest.raises(ValueError, match=r"GPTS needs joint draws over at most 2000 arms, got '2001 arms"):
+    with pytest.raises(
+        ValueError, match=r"GPTS needs joint draws over at most 2000 arms, got '2001 arms"
+    ):
         build("gp-ts", np.arange(2001.0)[:, None])
 
 
@@ -494,7 +518,9 @@ def test_choices_are_compared_by_value():
 
 
 def test_the_tuned_ridge_of_whitehouse_balances_the_eigendecay_of_a_matern_kernel(cloud):
-    policy = kb.WhitehouseUCB(cloud, kb.Matern(0.3, nu=1.5), noise_scale=1, norm_bound=1, ridge="matern", horizon=1000)
+    policy = kb.WhitehouseUCB(
+        cloud, kb.Matern(0.3, nu=1.5), noise_scale=1, norm_bound=1, ridge="matern", horizon=1000
+    )
     assert policy.posterior.ridge == pytest.approx(1000 ** (2 / (3 + 4)))
     for kernel, ridge, horizon in (
         (kb.RBF(0.3), "matern", 1000),
@@ -503,7 +529,9 @@ def test_the_tuned_ridge_of_whitehouse_balances_the_eigendecay_of_a_matern_kerne
         (kb.Matern(0.3), "1.0", 1000),
     ):
         with pytest.raises(ValueError, match="needs"):
-            kb.WhitehouseUCB(cloud, kernel, noise_scale=1, norm_bound=1, ridge=ridge, horizon=horizon)
+            kb.WhitehouseUCB(
+                cloud, kernel, noise_scale=1, norm_bound=1, ridge=ridge, horizon=horizon
+            )
 
 
 @pytest.mark.parametrize("t", [1.5, "1", True, None, 0, -3])
@@ -521,7 +549,9 @@ def test_what_is_no_choice_is_refused_and_changes_nothing(build, cloud, choice):
 
 
 def test_a_policy_without_what_it_must_be_given_names_it(cloud):
-    with pytest.raises(ValueError, match="simple-ucb needs noise_scale, norm_bound, got no settings"):
+    with pytest.raises(
+        ValueError, match="simple-ucb needs noise_scale, norm_bound, got no settings"
+    ):
         kb.policy("simple-ucb", cloud, kb.RBF(0.3))
 
 
@@ -534,7 +564,9 @@ def squares(x, z):
 @every_policy
 def test_a_kernel_that_proved_itself_once_is_not_refused_later(name, build):
     base = np.random.default_rng(0).random((30, 6))
-    policy = build(name, np.vstack([base, base + 1e-9]), None if name in LINEAR else squares, horizon=200)
+    policy = build(
+        name, np.vstack([base, base + 1e-9]), None if name in LINEAR else squares, horizon=200
+    )
     played(policy, 60)
 
 

@@ -137,14 +137,18 @@ def test_no_point_of_a_dense_cover_has_a_greater_index_than_the_choice(weight):
     choice = policy.ask(26, kb.Streams(1))
     dense = np.random.default_rng(4).uniform(BOX.lower, BOX.upper, (20_000, 2))
     assert choice.note["index"] >= policy.index(26, weight, points=dense).max() - 1e-9
-    assert choice.note["index"] == pytest.approx(policy.index(26, weight, points=[choice.x])[0], abs=1e-9)
+    assert choice.note["index"] == pytest.approx(
+        policy.index(26, weight, points=[choice.x])[0], abs=1e-9
+    )
     assert choice.note["starts"] >= choice.note["reached"] >= 1
 
 
 def test_the_note_adds_up_to_the_index():
     policy = played(ucb(law=kb.Gaussian(0.0, 1.0)), 10)
     note = policy.ask(11, kb.Streams(8)).note
-    assert note["index"] == pytest.approx(note["mean"] + note["weight"] * note["width"] * note["sd"], abs=1e-9)
+    assert note["index"] == pytest.approx(
+        note["mean"] + note["weight"] * note["width"] * note["sd"], abs=1e-9
+    )
     assert note["weight"] == kb.Gaussian(0.0, 1.0).draw(kb.Streams(8).uniform("weight", 11))
     level = math.log(2) * 2 + policy.posterior.log_det
     assert note["width"] == pytest.approx(1.0 + 0.1 * math.sqrt(level), abs=1e-12)
@@ -167,7 +171,9 @@ def test_the_recommendation_is_the_point_of_the_greatest_estimate():
 
 def test_a_box_is_searched_to_its_best_point():
     """Closer than the best point of a cover of 500, which is 0.003 below."""
-    policy = played(ucb(kernel=kb.RBF((0.6, 1.5)), noise_scale=0.01, norm_bound=0.5, ridge=1e-4), 25)
+    policy = played(
+        ucb(kernel=kb.RBF((0.6, 1.5)), noise_scale=0.01, norm_bound=0.5, ridge=1e-4), 25
+    )
     best = math.sin(3 * math.pi / 6) + 1
     assert truth(policy.recommend()) > best - 1e-3
 
@@ -177,7 +183,9 @@ def test_an_index_on_a_box_needs_points():
         ucb().index(1)
     with pytest.raises(ValueError, match="at needs points of 2 dimensions, got 3"):
         ucb().index(1, points=[[0.0, 1.0, 2.0]])
-    np.testing.assert_allclose(ucb(np.eye(2)).index(1, points=[[0.5, 0.5]]), ucb(np.eye(2)).index(1)[:1])
+    np.testing.assert_allclose(
+        ucb(np.eye(2)).index(1, points=[[0.5, 0.5]]), ucb(np.eye(2)).index(1)[:1]
+    )
 
 
 def test_a_band_on_a_box_is_given_at_points():
@@ -234,21 +242,31 @@ def test_a_reward_that_is_no_number_is_refused_and_changes_nothing(reward):
     assert policy.posterior.events == 0
 
 
-@pytest.mark.parametrize("extra", [{"context": [1.0]}, {"arms": [[0.0, 1.0]]}, {"context": 3}], ids=repr)
+@pytest.mark.parametrize(
+    "extra", [{"context": [1.0]}, {"arms": [[0.0, 1.0]]}, {"context": 3}], ids=repr
+)
 @pytest.mark.parametrize("domain", [BOX, np.eye(2)], ids=["box", "arms"])
 def test_a_domain_without_contexts_refuses_one(domain, extra):
     policies = [ucb(domain), kb.UniformRandom(domain, kb.RBF()), kb.MVR(domain, kb.RBF())]
     policies += [kb.GPTS(domain, kb.RBF(), noise_scale=0.1, norm_bound=1.0, horizon=5)]
     for policy in policies:
-        with pytest.raises(ValueError, match=r"ask needs (no (context|arms) on|a list of arms by their whole numbers)"):
+        with pytest.raises(
+            ValueError,
+            match=r"ask needs (no (context|arms) on|a list of arms by their whole numbers)",
+        ):
             policy.ask(1, kb.Streams(1), **extra)
-        with pytest.raises(ValueError, match=r"ask needs (no (context|arms) on|a list of arms by their whole numbers)"):
+        with pytest.raises(
+            ValueError,
+            match=r"ask needs (no (context|arms) on|a list of arms by their whole numbers)",
+        ):
             policy.recommend(**extra)
 
 
 def test_an_experiment_on_arms_refuses_a_policy_on_a_box():
     instance = kb.problem("branin", candidates=20).instance(kb.Streams(1))
-    with pytest.raises(ValueError, match=r"play needs a policy on the arms of the instance, .*, got Box"):
+    with pytest.raises(
+        ValueError, match=r"play needs a policy on the arms of the instance, .*, got Box"
+    ):
         kb.play(ucb(), instance, 5, kb.Streams(1))
 
 
@@ -265,16 +283,24 @@ def test_a_gain_that_needs_a_finite_set_takes_the_cover_and_says_so(kind):
 
 
 def test_gp_ucb_on_a_box_has_the_rkhs_schedule_and_refuses_the_finite_one():
-    with pytest.raises(ValueError, match=r"GPUCB needs a finite set for its finite schedule \(domain.cover\(n\)"):
+    with pytest.raises(
+        ValueError, match=r"GPUCB needs a finite set for its finite schedule \(domain.cover\(n\)"
+    ):
         kb.GPUCB(BOX, kb.RBF(0.5), noise_scale=0.1)
-    policy = kb.GPUCB(BOX, kb.RBF(0.5), noise_scale=0.1, norm_bound=1.0, schedule="rkhs", gain="realised")
+    policy = kb.GPUCB(
+        BOX, kb.RBF(0.5), noise_scale=0.1, norm_bound=1.0, schedule="rkhs", gain="realised"
+    )
     assert policy.ask(1, kb.Streams(1)).arm is None
-    assert kb.GPUCB(BOX.cover(50), kb.RBF(0.5), noise_scale=0.1).ask(1, kb.Streams(1)).arm is not None
+    assert (
+        kb.GPUCB(BOX.cover(50), kb.RBF(0.5), noise_scale=0.1).ask(1, kb.Streams(1)).arm is not None
+    )
 
 
 def test_the_ridge_of_a_matern_decay_needs_no_arms():
     shared = {"noise_scale": 0.1, "norm_bound": 1.0, "ridge": "matern", "horizon": 100}
-    assert kb.WhitehouseUCB(BOX, kb.Matern(0.5, 1.5), **shared).posterior.ridge == pytest.approx(100 ** (2 / 7))
+    assert kb.WhitehouseUCB(BOX, kb.Matern(0.5, 1.5), **shared).posterior.ridge == pytest.approx(
+        100 ** (2 / 7)
+    )
 
 
 def test_a_kernel_beyond_one_somewhere_in_the_box_is_noticed():
@@ -283,7 +309,13 @@ def test_a_kernel_beyond_one_somewhere_in_the_box_is_noticed():
 
 
 @pytest.mark.parametrize(
-    "law", [kb.Decay(), kb.Step(kb.Bernoulli(0.9), kb.Bernoulli(0.1), 2), kb.Certainty(), lambda t: kb.Bernoulli(0.5)]
+    "law",
+    [
+        kb.Decay(),
+        kb.Step(kb.Bernoulli(0.9), kb.Bernoulli(0.1), 2),
+        kb.Certainty(),
+        lambda t: kb.Bernoulli(0.5),
+    ],
 )
 def test_schedules_play_on_boxes(law):
     policy = played(ucb(law=law), 4)
@@ -293,7 +325,9 @@ def test_schedules_play_on_boxes(law):
 def test_certainty_on_a_box_looks_at_its_cover():
     policy, seen = played(ucb(), 5), []
     law = kb.Certainty(0.9, 0.1)
-    policy.exploration = kb.exploration.Exploration.of(lambda t, posterior: seen.append(law(t, posterior)) or seen[-1])
+    policy.exploration = kb.exploration.Exploration.of(
+        lambda t, posterior: seen.append(law(t, posterior)) or seen[-1]
+    )
     policy.ask(6, kb.Streams(1))
     unknown = policy.posterior.at(BOX.cover().points)[1].max()
     assert seen[0].p == pytest.approx(0.1 + 0.8 * unknown, abs=1e-12)
@@ -316,9 +350,9 @@ def test_a_schedule_that_looks_at_the_history_sees_the_whole_posterior():
 def test_uniform_random_is_uniform_on_a_box():
     """The means of 3000 uniforms and of their squares are within four standard errors of 1/2 and 1/3."""
     policy, n = kb.UniformRandom(BOX, kb.RBF()), 3000
-    unit = (np.array([policy.ask(t, kb.Streams(6)).x for t in range(1, n + 1)]) - BOX.lower) / np.subtract(
-        BOX.upper, BOX.lower
-    )
+    unit = (
+        np.array([policy.ask(t, kb.Streams(6)).x for t in range(1, n + 1)]) - BOX.lower
+    ) / np.subtract(BOX.upper, BOX.lower)
     np.testing.assert_allclose(unit.mean(0), 1 / 2, atol=4 * math.sqrt(1 / 12 / n))
     np.testing.assert_allclose((unit**2).mean(0), 1 / 3, atol=4 * math.sqrt((1 / 5 - 1 / 9) / n))
     assert abs(np.corrcoef(unit.T)[0, 1]) < 4 / math.sqrt(n)
@@ -387,7 +421,9 @@ def thompson(kernel=None, **settings):
     return kb.GPTS(BOX, kernel or kb.Matern((0.5, 1.0)), **given)
 
 
-@pytest.mark.parametrize("kernel", [kb.RBF(0.6), kb.Matern((0.5, 1.0), 1.5), KERNELS[6], KERNELS[8]], ids=str)
+@pytest.mark.parametrize(
+    "kernel", [kb.RBF(0.6), kb.Matern((0.5, 1.0), 1.5), KERNELS[6], KERNELS[8]], ids=str
+)
 def test_paths_have_the_mean_and_the_covariance_of_the_inflated_posterior(kernel):
     """4000 draws: each mean and covariance within five standard errors, those of a covariance from the draws."""
     policy, rows, n = (
@@ -405,7 +441,9 @@ def test_paths_have_the_mean_and_the_covariance_of_the_inflated_posterior(kernel
     off = draws - mean
     products = off[:, :, None] * off[:, None, :]
     np.testing.assert_array_less(abs(off.mean(0)), 5 * scale * np.sqrt(np.diag(cov) / n))
-    np.testing.assert_array_less(abs(products.mean(0) - scale**2 * cov), 5 * products.std(0) / math.sqrt(n))
+    np.testing.assert_array_less(
+        abs(products.mean(0) - scale**2 * cov), 5 * products.std(0) / math.sqrt(n)
+    )
 
 
 def dense_posterior(policy, rows):
@@ -475,7 +513,9 @@ def test_a_grid_makes_arms_of_the_cover_and_draws_exactly():
 
 
 def test_what_thompson_sampling_on_a_box_refuses():
-    with pytest.raises(ValueError, match=r"GPTS needs a kernel of RBF, Matern .* \(grid=n .*, got Linear"):
+    with pytest.raises(
+        ValueError, match=r"GPTS needs a kernel of RBF, Matern .* \(grid=n .*, got Linear"
+    ):
         thompson(kb.Linear())
     with pytest.raises(ValueError, match="GPTS needs a kernel of RBF"):
         thompson(kb.RBF() + kb.Linear())
@@ -490,7 +530,9 @@ def test_what_thompson_sampling_on_a_box_refuses():
     with pytest.raises(ValueError, match="GPTS needs a box for its grid"):
         kb.GPTS(np.eye(2), kb.RBF(), noise_scale=0.1, norm_bound=1.0, horizon=5, grid=10)
     with pytest.raises(ValueError, match="path needs a box"):
-        kb.GPTS(np.eye(2), kb.RBF(), noise_scale=0.1, norm_bound=1.0, horizon=5).path(1, kb.Streams(1))
+        kb.GPTS(np.eye(2), kb.RBF(), noise_scale=0.1, norm_bound=1.0, horizon=5).path(
+            1, kb.Streams(1)
+        )
 
 
 # ---------------------------------------------------------------- stationary parts
@@ -508,10 +550,13 @@ def test_lengthscales_are_the_shortest_of_each_coordinate(d):
 
 
 def test_terms_add_up_to_the_kernel():
-    kernel = (0.5 * kb.RBF(0.3) + kb.Matern(1.0)) * (kb.On(kb.RBF(2.0), (1,)) + 3.0 * kb.RBF((0.5, 0.7)))
+    kernel = (0.5 * kb.RBF(0.3) + kb.Matern(1.0)) * (
+        kb.On(kb.RBF(2.0), (1,)) + 3.0 * kb.RBF((0.5, 0.7))
+    )
     x = np.random.default_rng(1).random((6, 2))
     total = sum(
-        term.variance * np.prod([f.kernel(x[:, f.columns], x[:, f.columns]) for f in term.factors], axis=0)
+        term.variance
+        * np.prod([f.kernel(x[:, f.columns], x[:, f.columns]) for f in term.factors], axis=0)
         for term in terms_of(kernel, range(2))
     )
     np.testing.assert_allclose(total, kernel(x, x), atol=1e-12)

@@ -22,7 +22,11 @@ LINE = np.linspace(0, 1, 50)[:, None]
 def history(seed: int, n: int, rewards: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Random points, pulls with many repeats, and rewards."""
     rng = np.random.default_rng(seed)
-    return rng.random((n, 2)), (n * rng.random(rewards) ** 2).astype(int), rng.normal(1.0, 2.0, rewards)
+    return (
+        rng.random((n, 2)),
+        (n * rng.random(rewards) ** 2).astype(int),
+        rng.normal(1.0, 2.0, rewards),
+    )
 
 
 def played(form, kernel, points, ridge, pulls, rewards):
@@ -44,7 +48,12 @@ def direct(kernel, points, ridge, pulls, rewards):
     return mean, cov, np.linalg.slogdet(noisy / ridge)[1]
 
 
-KERNELS = [kb.RBF(0.3), kb.Matern((0.3, 0.6), nu=1.5), kb.Linear(), 0.5 * kb.RBF(0.2) + kb.Polynomial(2)]
+KERNELS = [
+    kb.RBF(0.3),
+    kb.Matern((0.3, 0.6), nu=1.5),
+    kb.Linear(),
+    0.5 * kb.RBF(0.2) + kb.Polynomial(2),
+]
 
 
 @every_form
@@ -68,7 +77,9 @@ def test_updates_one_by_one_equal_conditioning_on_all_rewards_at_once(form, kern
 def test_it_is_scikit_learns_regressor_with_alpha_the_ridge(form):
     points, pulls, rewards = history(1, 15, 60)
     posterior = played(form, kb.RBF(0.3), points, 0.5, pulls, rewards)
-    theirs = GaussianProcessRegressor(sk.RBF(0.3), alpha=0.5, optimizer=None).fit(points[pulls], rewards)
+    theirs = GaussianProcessRegressor(sk.RBF(0.3), alpha=0.5, optimizer=None).fit(
+        points[pulls], rewards
+    )
     elsewhere = np.random.default_rng(5).random((7, 2))
     mean, sd = theirs.predict(np.vstack([points, elsewhere]), return_std=True)
     np.testing.assert_allclose(posterior.mean, mean[:15], atol=1e-8)
@@ -136,7 +147,9 @@ def test_at_the_arms_it_says_what_the_arms_say(form):
 @every_form
 @pytest.mark.parametrize("kernel", [kb.RBF(0.3), kb.Linear()], ids=str)
 def test_at_needs_points_of_the_arms_dimension(form, kernel):
-    fresh, told = (played(form, kernel, history(4, 12, 0)[0], 1.0, pulls, pulls) for pulls in ([], [0]))
+    fresh, told = (
+        played(form, kernel, history(4, 12, 0)[0], 1.0, pulls, pulls) for pulls in ([], [0])
+    )
     for bad in ([[1.0, 2.0, 3.0]], [[1.0]], [1.0, 2.0], [[math.nan, 1.0]]):
         for posterior in (fresh, told):
             with pytest.raises(ValueError, match="needs"):
@@ -147,17 +160,25 @@ def test_at_needs_points_of_the_arms_dimension(form, kernel):
 def test_repeated_pulls_collapse_to_counts_and_average_rewards(form):
     """(K + ridge N^-1)^-1 ybar and log det(I + N^1/2 K N^1/2 / ridge) over the distinct arms."""
     points, pulls, rewards = history(5, 6, 200)
-    posterior, ridge, kernel = played(form, kb.RBF(0.3), points, 0.3, pulls, rewards), 0.3, kb.RBF(0.3)
+    posterior, ridge, kernel = (
+        played(form, kb.RBF(0.3), points, 0.3, pulls, rewards),
+        0.3,
+        kb.RBF(0.3),
+    )
     n = np.bincount(pulls, minlength=6)
     ybar = np.bincount(pulls, weights=rewards, minlength=6) / n
     k, root = kernel(points, points), np.sqrt(n)
-    np.testing.assert_allclose(posterior.mean, k @ np.linalg.solve(k + np.diag(ridge / n), ybar), atol=1e-9)
+    np.testing.assert_allclose(
+        posterior.mean, k @ np.linalg.solve(k + np.diag(ridge / n), ybar), atol=1e-9
+    )
     expected = np.linalg.slogdet(np.eye(6) + root[:, None] * k * root / ridge)[1]
     assert posterior.log_det == pytest.approx(expected, abs=1e-9)
     exact = Factorisation.of(k, n, posterior.tally.sums, ridge)
     assert exact.log_det == pytest.approx(expected, abs=1e-10)
     left = k.diagonal() - (exact.explained(k) ** 2).sum(0)
-    np.testing.assert_allclose(exact.played_variance(k.diagonal(), left), posterior.variance, rtol=1e-9)
+    np.testing.assert_allclose(
+        exact.played_variance(k.diagonal(), left), posterior.variance, rtol=1e-9
+    )
     np.testing.assert_allclose(exact.mean(k), posterior.mean, atol=1e-9)
     explained = exact.explained(k)
     np.testing.assert_allclose(k.diagonal() - (explained**2).sum(0), posterior.variance, atol=1e-12)
@@ -231,7 +252,10 @@ def exact_mean_and_variance(k, counts, sums, ridge):
                 left[q] = [a - f * b for a, b in zip(left[q], left[p], strict=True)]
                 right[q] = [a - f * b for a, b in zip(right[q], right[p], strict=True)]
     mean = [float(sum(matrix[i][j] * right[j][0] for j in range(n))) for i in range(n)]
-    variance = [float(matrix[i][i] - sum(matrix[i][j] * right[j][1 + i] for j in range(n))) for i in range(n)]
+    variance = [
+        float(matrix[i][i] - sum(matrix[i][j] * right[j][1 + i] for j in range(n)))
+        for i in range(n)
+    ]
     return np.array(mean), np.array(variance)
 
 
@@ -245,7 +269,9 @@ def test_a_long_run_agrees_with_rational_arithmetic(form, ridge):
         arm, reward = int(rng.integers(4)), float(rng.normal(3.0))
         posterior.update(arm, reward)
         sums[arm] += Fraction(reward)
-    mean, variance = exact_mean_and_variance(kb.RBF(0.3)(points, points), posterior.counts, sums, ridge)
+    mean, variance = exact_mean_and_variance(
+        kb.RBF(0.3)(points, points), posterior.counts, sums, ridge
+    )
     np.testing.assert_allclose(posterior.variance, variance, rtol=1e-9)
     assert np.abs((posterior.mean - mean) / np.sqrt(variance)).max() < 1e-8
     np.testing.assert_array_equal(posterior.tally.sums, [float(total) for total in sums])
@@ -300,7 +326,9 @@ def test_a_small_ridge_is_reported_once_with_the_digits_left(form):
 @every_form
 def test_equal_points_have_equal_posteriors(form, quiet):
     points = np.vstack([LINE[::5], LINE[::5]])
-    posterior = played(form, kb.RBF(0.3), points, 0.1, [0, 3, 13, 3, 19], [1.0, 2.0, -1.0, 0.5, 3.0])
+    posterior = played(
+        form, kb.RBF(0.3), points, 0.1, [0, 3, 13, 3, 19], [1.0, 2.0, -1.0, 0.5, 3.0]
+    )
     np.testing.assert_allclose(posterior.mean[:10], posterior.mean[10:], atol=1e-14)
     np.testing.assert_allclose(posterior.variance[:10], posterior.variance[10:], atol=1e-14)
     merged = played(form, kb.RBF(0.3), LINE[::5], 0.1, [0, 3, 3, 3, 9], [1.0, 2.0, -1.0, 0.5, 3.0])
@@ -342,7 +370,9 @@ def test_a_pool_never_holds_an_n_by_n_matrix():
     posterior = played(kb.PoolPosterior, kb.RBF(0.3), large, 1.0, [3, 3, 70_000], [1.0, 2.0, 3.0])
     held = sum(item.nbytes for item in vars(posterior).values() if isinstance(item, np.ndarray))
     assert held < 50 * 8 * 200_000
-    few = played(kb.ArmPosterior, kb.RBF(0.3), large[[3, 70_000, 5]], 1.0, [0, 0, 1], [1.0, 2.0, 3.0])
+    few = played(
+        kb.ArmPosterior, kb.RBF(0.3), large[[3, 70_000, 5]], 1.0, [0, 0, 1], [1.0, 2.0, 3.0]
+    )
     np.testing.assert_allclose(posterior.mean[[3, 70_000, 5]], few.mean, atol=1e-12)
     np.testing.assert_allclose(posterior.sd[[3, 70_000, 5]], few.sd, atol=1e-12)
 
@@ -478,7 +508,9 @@ def test_a_repair_replaces_the_whole_covariance():
     posterior.cov[2, 9] += 1e-3
     with pytest.warns(kb.NumericsWarning):
         assert posterior.audit()
-    np.testing.assert_allclose(posterior.cov, direct(kb.RBF(0.3), points, 1.0, pulls, rewards)[1], atol=1e-10)
+    np.testing.assert_allclose(
+        posterior.cov, direct(kb.RBF(0.3), points, 1.0, pulls, rewards)[1], atol=1e-10
+    )
     np.testing.assert_allclose(posterior.cov, posterior.cov.T, atol=1e-15)
 
 
@@ -508,7 +540,9 @@ def test_posterior_draws_have_the_moments_of_the_posterior():
     points, pulls, rewards = history(19, 4, 10)
     posterior = played(kb.ArmPosterior, kb.RBF(0.5), points, 1.0, pulls, rewards)
     rng, root, n = np.random.default_rng(20), posterior.root(), 20_000
-    draws = np.array([posterior.deviation(root @ rng.normal(size=4), rng.normal(size=4)) for _ in range(n)])
+    draws = np.array(
+        [posterior.deviation(root @ rng.normal(size=4), rng.normal(size=4)) for _ in range(n)]
+    )
     sd, cov = posterior.sd, posterior.cov
     assert np.abs(draws.mean(0) / sd).max() < 4 / math.sqrt(n)
     error = np.sqrt((np.outer(sd**2, sd**2) + cov**2) / n)
@@ -528,7 +562,9 @@ def test_an_impossible_variance_is_audited_at_once(quiet):
 
 
 def test_a_nan_in_the_covariance_is_repaired_when_its_arm_is_played_and_named_when_asked(quiet):
-    policy = kb.SimpleUCB(np.random.default_rng(0).random((20, 2)), kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0)
+    policy = kb.SimpleUCB(
+        np.random.default_rng(0).random((20, 2)), kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0
+    )
     policy.tell(policy.choice(3), 0.5)
     policy.posterior.cov[7, 7] = np.nan
     with pytest.raises(ValueError, match="needs finite indices, got nan"):
@@ -557,7 +593,9 @@ def test_a_large_ridge_is_no_reason_for_repairs(form, ridge):
 
 def test_a_variance_that_is_not_positive_teaches_nothing_and_no_number_runs_away(quiet):
     rng = np.random.default_rng(0)
-    points = np.column_stack([rng.uniform(300, 900, 40), rng.uniform(1, 100, 40), rng.uniform(0, 1, 40)])
+    points = np.column_stack(
+        [rng.uniform(300, 900, 40), rng.uniform(1, 100, 40), rng.uniform(0, 1, 40)]
+    )
     policy = kb.GPUCB(points, kb.Polynomial(3), noise_scale=1.0)
     for t in range(1, 301):
         choice = policy.ask(t, kb.Streams(0))

@@ -9,7 +9,14 @@ import pytest
 import kernelbandits as kb
 from kernelbandits.experiment import run_experiment
 from kernelbandits.experiment.premises import premises
-from kernelbandits.problems import Drifting, GaussianNoise, Jumps, LowerBound, ParetoNoise, RKHSFunction
+from kernelbandits.problems import (
+    Drifting,
+    GaussianNoise,
+    Jumps,
+    LowerBound,
+    ParetoNoise,
+    RKHSFunction,
+)
 
 HONEST = RKHSFunction(kb.RBF(0.2), 2, candidates=12, norm_bound=2.0, noise=GaussianNoise(0.3))
 
@@ -25,13 +32,21 @@ def test_where_all_premises_hold_nothing_is_said():
 
 def test_a_noise_beyond_what_the_policies_are_told_is_said():
     (sentence,) = said(HONEST, noise_scale=0.2)
-    assert sentence == "the noise of rkhs2 needs R >= 0.3, policies are told 0.2, so their guarantees do not hold"
+    assert (
+        sentence
+        == "the noise of rkhs2 needs R >= 0.3, policies are told 0.2, so their guarantees do not hold"
+    )
 
 
 def test_a_noise_without_sub_gaussian_tails_is_said():
-    problem = RKHSFunction(kb.RBF(0.2), 2, candidates=12, norm_bound=2.0, noise=ParetoNoise(0.05, 2.5))
+    problem = RKHSFunction(
+        kb.RBF(0.2), 2, candidates=12, norm_bound=2.0, noise=ParetoNoise(0.05, 2.5)
+    )
     (sentence,) = said(problem)
-    assert sentence == "the noise of rkhs2 is not sub-Gaussian, so no guarantee that needs an R holds on it"
+    assert (
+        sentence
+        == "the noise of rkhs2 is not sub-Gaussian, so no guarantee that needs an R holds on it"
+    )
 
 
 @pytest.mark.parametrize(("told", "words"), [(2.9, []), (3.0, ["10 times"]), (30.0, ["100 times"])])
@@ -43,7 +58,9 @@ def test_a_noise_scale_told_ten_times_too_large_is_said(told, words):
 
 def test_a_norm_bound_that_no_function_through_the_rewards_has_is_said():
     (sentence,) = said(HONEST, norm_bound=0.5)
-    assert sentence.startswith("no function of norm <= 0.5 has the rewards of rkhs2 (the least has ")
+    assert sentence.startswith(
+        "no function of norm <= 0.5 has the rewards of rkhs2 (the least has "
+    )
     assert said(HONEST, norm_bound=1.99) in ([], [sentence.replace("0.5", "1.99")])
 
 
@@ -64,12 +81,24 @@ LOSING = LowerBound(2, 180)
 
 
 def said_of_losing(policies=("simple-ucb", "simple-gaussian"), **settings):
-    given = {"kernel": kb.Linear(), "horizon": 180, "noise_scale": 1.0, "norm_bound": 1.0} | settings
+    given = {
+        "kernel": kb.Linear(),
+        "horizon": 180,
+        "noise_scale": 1.0,
+        "norm_bound": 1.0,
+    } | settings
     return premises(run_experiment(LOSING, list(policies), seeds=1, **given))
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"noise_scale": 2.0}, {"norm_bound": 3.0}, {"delta": 0.1}, {"noise_scale": 0.9, "norm_bound": 1.1}]
+    "settings",
+    [
+        {},
+        {"noise_scale": 2.0},
+        {"norm_bound": 3.0},
+        {"delta": 0.1},
+        {"noise_scale": 0.9, "norm_bound": 1.1},
+    ],
 )
 def test_where_the_lower_bound_holds_nothing_is_said(settings):
     assert said_of_losing(**settings) == []

@@ -30,7 +30,11 @@ def test_the_optimum_is_the_greatest_value_and_the_lowest_of_tied_arms_is_best()
 
 def test_a_pull_is_the_value_plus_the_quantile_of_the_noise():
     instance = line(noise=RademacherNoise(0.25))
-    assert [instance.pull(0, 0.2), instance.pull(0, 0.7), instance.pull(2, 0.7)] == [0.75, 1.25, 3.25]
+    assert [instance.pull(0, 0.2), instance.pull(0, 0.7), instance.pull(2, 0.7)] == [
+        0.75,
+        1.25,
+        3.25,
+    ]
     assert type(instance.pull(0, 0.2)) is float
 
 
@@ -47,7 +51,14 @@ def test_repeated_arms_are_accepted_with_a_notice():
 
 def test_with_replicates_a_pull_is_one_of_them_and_nothing_else():
     instance = line((1.0, 2.0, 6.0), GaussianNoise(9.0), ((1.0,), (1.5, 2.5), (4.0, 6.0, 8.0)))
-    assert [instance.pull(2, u) for u in (0.0, 0.33, 0.34, 0.66, 0.67, 1 - 2.0**-53)] == [4, 4, 6, 6, 8, 8]
+    assert [instance.pull(2, u) for u in (0.0, 0.33, 0.34, 0.66, 0.67, 1 - 2.0**-53)] == [
+        4,
+        4,
+        6,
+        6,
+        8,
+        8,
+    ]
     assert instance.pull(0, 0.99) == 1.0
 
 
@@ -60,7 +71,12 @@ def test_the_last_uniform_draws_the_last_replicate(count):
 
 @pytest.mark.parametrize(
     "replicates",
-    [((1.0,), (2.0,)), ((1.0,), (2.0,), ()), ((1.0,), (2.0,), (5.0, 6.0)), ((1.0,), (2.0,), (math.nan,))],
+    [
+        ((1.0,), (2.0,)),
+        ((1.0,), (2.0,), ()),
+        ((1.0,), (2.0,), (5.0, 6.0)),
+        ((1.0,), (2.0,), (math.nan,)),
+    ],
 )
 def test_replicates_that_do_not_belong_to_the_values_are_refused(replicates):
     with pytest.raises(ValueError, match=r"Instance.* needs .*, got"):
@@ -68,7 +84,8 @@ def test_replicates_that_do_not_belong_to_the_values_are_refused(replicates):
 
 
 @pytest.mark.parametrize(
-    "values", [[1.0, 2.0], [[1.0, 2.0, 3.0]], [], 3.0, [1, math.nan, 2], [1, 2, math.inf], [1, 2, 1e200]]
+    "values",
+    [[1.0, 2.0], [[1.0, 2.0, 3.0]], [], 3.0, [1, math.nan, 2], [1, 2, math.inf], [1, 2, 1e200]],
 )
 def test_values_that_do_not_fit_the_arms_are_refused(values):
     with pytest.raises(ValueError, match=r"Instance needs .*, got"):
@@ -111,7 +128,9 @@ def test_scaled_values_fill_the_unit_interval_and_keep_their_order(values):
 
 
 def test_scaling_refuses_what_is_no_value():
-    with pytest.raises(ValueError, match=r"scaled needs finite values up to 1e\+150, got nan at arm 1"):
+    with pytest.raises(
+        ValueError, match=r"scaled needs finite values up to 1e\+150, got nan at arm 1"
+    ):
         scaled([0.0, math.nan])
 
 
@@ -126,4 +145,7 @@ def test_the_numbers_of_a_problem_depend_on_the_seed_only_and_are_not_those_of_a
 
 def test_importing_the_problems_loads_nothing_slow():
     code = "import sys, kernelbandits.problems; print({'pandas', 'scipy.stats', 'pooch'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
+        == "set()"
+    )

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from kernelbandits.catalogue import MOTIONS, fingerprint, from_plain, spelled_motion, spelled_problem, to_plain
+from kernelbandits.catalogue import (
+    MOTIONS,
+    fingerprint,
+    from_plain,
+    spelled_motion,
+    spelled_problem,
+    to_plain,
+)
 from kernelbandits.experiment import Contender, play_cell
 from kernelbandits.experiment.cells import Cell
 from kernelbandits.experiment.engines import compiled_loop, play, rounds
@@ -38,7 +45,9 @@ def table(instance: MovingInstance, horizon: int) -> np.ndarray:
 
 def line(rows, noise=GaussianNoise(0.0), replicates=None) -> MovingInstance:  # noqa: B008
     arms = kb.Arms(np.arange(float(len(rows[0])))[:, None])
-    return MovingInstance("line", arms, rows[0], noise, replicates, path=iter(np.array(rows[1:], dtype=float)))
+    return MovingInstance(
+        "line", arms, rows[0], noise, replicates, path=iter(np.array(rows[1:], dtype=float))
+    )
 
 
 # ---------------------------------------------------------------- moving instances
@@ -60,12 +69,20 @@ def test_what_an_instance_says_of_itself_is_said_of_the_first_round():
 
 def test_a_pull_has_the_noise_of_the_problem_and_the_function_of_the_round():
     instance = line([[1.0, 3.0], [4.0, 2.0]], RademacherNoise(0.25))
-    assert [instance.pull(0, 0.2), instance.pull(0, 0.7, 2), instance.pull(1, 0.2, 2)] == [0.75, 4.25, 1.75]
+    assert [instance.pull(0, 0.2), instance.pull(0, 0.7, 2), instance.pull(1, 0.2, 2)] == [
+        0.75,
+        4.25,
+        1.75,
+    ]
 
 
 def test_replicates_move_with_their_arm():
     instance = line([[1.0, 3.0], [4.0, 2.0]], replicates=((1.0,), (2.0, 4.0)))
-    assert [instance.pull(1, 0.2), instance.pull(1, 0.7, 2), instance.pull(0, 0.7, 2)] == [2.0, 3.0, 4.0]
+    assert [instance.pull(1, 0.2), instance.pull(1, 0.7, 2), instance.pull(0, 0.7, 2)] == [
+        2.0,
+        3.0,
+        4.0,
+    ]
 
 
 def test_the_variation_adds_up_the_greatest_change_of_each_round():
@@ -95,7 +112,10 @@ def test_an_instance_at_rest_answers_for_every_round():
 
 @every_motion
 def test_the_first_function_is_that_of_the_problem(motion):
-    instance, still = Drifting(BRANIN, motion).instance(kb.Streams(3)), BRANIN.instance(kb.Streams(3))
+    instance, still = (
+        Drifting(BRANIN, motion).instance(kb.Streams(3)),
+        BRANIN.instance(kb.Streams(3)),
+    )
     np.testing.assert_array_equal(instance.at(1), still.values)
     np.testing.assert_array_equal(instance.domain.points, still.domain.points)
     assert instance.noise == still.noise == Drifting(BRANIN, motion).noise
@@ -127,7 +147,10 @@ def test_the_scale_of_the_function_stays(motion):
 
 
 def test_a_markov_chain_by_hand():
-    instance, streams = Drifting(BRANIN, Markov(0.1, kb.RBF(0.3))).instance(kb.Streams(5)), kb.Streams(5)
+    instance, streams = (
+        Drifting(BRANIN, Markov(0.1, kb.RBF(0.3))).instance(kb.Streams(5)),
+        kb.Streams(5),
+    )
     f, x = instance.values, instance.domain.points
     centre, spread = f.mean(), f.std()
     values, vectors = np.linalg.eigh(kb.RBF(0.3)(x, x))
@@ -140,7 +163,9 @@ def test_a_markov_chain_by_hand():
 
 def test_new_functions_have_the_covariance_of_the_kernel():
     kernel, arms = kb.RBF(0.5), kb.Arms(np.linspace(0, 1, 4)[:, None])
-    still = TableProblem("t", "T", ("x",), "y", Instance("t", arms, [0.0, 1.0, 2.0, 5.0], GaussianNoise(0.1)))
+    still = TableProblem(
+        "t", "T", ("x",), "y", Instance("t", arms, [0.0, 1.0, 2.0, 5.0], GaussianNoise(0.1))
+    )
     instance = Drifting(still, Jumps(1, kernel)).instance(kb.Streams(0))
     drawn = (table(instance, 4001)[1:] - 2.0) / np.std([0.0, 1.0, 2.0, 5.0])
     error = 4 * math.sqrt(2 / 4000)
@@ -149,7 +174,9 @@ def test_new_functions_have_the_covariance_of_the_kernel():
 
 def test_the_memory_of_a_markov_chain_fades_by_the_root_of_its_rate():
     rate, lag = 0.2, 3
-    instance = Drifting(kb.problem("branin", candidates=30), Markov(rate, kb.RBF(0.05))).instance(kb.Streams(1))
+    instance = Drifting(kb.problem("branin", candidates=30), Markov(rate, kb.RBF(0.05))).instance(
+        kb.Streams(1)
+    )
     f = (table(instance, 4000)[10:] - instance.values.mean()) / instance.values.std()
     correlation = (f[lag:] * f[:-lag]).mean() / (f**2).mean()
     assert correlation == pytest.approx((1 - rate) ** (lag / 2), abs=0.02)
@@ -170,7 +197,9 @@ def test_a_turning_function_comes_back_and_its_variation_is_bounded():
     np.testing.assert_allclose(f[40:], f[:41], atol=1e-12)
     centre = f[0].mean()
     np.testing.assert_allclose(f[20] - centre, centre - f[0], atol=1e-12)
-    np.testing.assert_allclose(f[5] - centre, math.sqrt(0.5) * (f[0] + f[10] - 2 * centre), atol=1e-12)
+    np.testing.assert_allclose(
+        f[5] - centre, math.sqrt(0.5) * (f[0] + f[10] - 2 * centre), atol=1e-12
+    )
     radius = np.hypot(f[0] - centre, f[10] - centre).max()
     assert instance.variation(81) == pytest.approx(sum(np.abs(b - a).max() for a, b in pairwise(f)))
     assert 0 < instance.variation(81) <= 80 * 2 * math.pi / 40 * radius
@@ -193,7 +222,13 @@ def test_a_constant_function_or_a_single_arm_stays_as_it_is():
 
 
 def moving_cell(name: str = "gp-ucb", motion=ALL[0], horizon: int = 25) -> Cell:
-    return Cell(Drifting(BRANIN, motion), Contender("X", name, {"noise_scale": 0.3}), kb.RBF(0.2), horizon, (0, 1))
+    return Cell(
+        Drifting(BRANIN, motion),
+        Contender("X", name, {"noise_scale": 0.3}),
+        kb.RBF(0.2),
+        horizon,
+        (0, 1),
+    )
 
 
 @every_motion
@@ -233,7 +268,10 @@ def test_a_moving_world_is_played_by_the_python_engine():
 
 
 def test_a_drifting_experiment_is_resumed_from_its_cells(tmp_path):
-    names = ["drifting:problem=branin,motion=markov(0.05)", "drifting:problem=branin(candidates=9),motion=jumps(5)"]
+    names = [
+        "drifting:problem=branin,motion=markov(0.05)",
+        "drifting:problem=branin(candidates=9),motion=jumps(5)",
+    ]
     policies = ["gp-ucb", "tv-gp-ucb", "r-gp-ucb"]
     first = run_experiment(names, policies, horizon=15, seeds=2, noise_scale=0.3, folder=tmp_path)
     played = []
@@ -242,7 +280,9 @@ def test_a_drifting_experiment_is_resumed_from_its_cells(tmp_path):
         played.extend(cells)
         return map(work, cells)
 
-    again = run_experiment(names, policies, horizon=15, seeds=2, noise_scale=0.3, folder=tmp_path, mapper=counting)
+    again = run_experiment(
+        names, policies, horizon=15, seeds=2, noise_scale=0.3, folder=tmp_path, mapper=counting
+    )
     assert not played
     for cell in first.cells:
         np.testing.assert_array_equal(first[cell.name].regret, again[cell.name].regret)
@@ -260,11 +300,18 @@ def test_a_problem_in_motion_says_so():
     assert "regret against the best of each round" in problem.description
     assert problem.dimension == 2
     for motion in ALL:
-        assert Drifting(BRANIN, motion).instance(kb.Streams(0)).name == Drifting(BRANIN, motion).name
+        assert (
+            Drifting(BRANIN, motion).instance(kb.Streams(0)).name == Drifting(BRANIN, motion).name
+        )
     assert len({Drifting(BRANIN, motion).name for motion in ALL}) == 3
 
 
-VALUES = [*ALL, Markov(0.1, kb.Matern(0.3)), Drifting(BRANIN), *(Drifting(BRANIN, motion) for motion in ALL)]
+VALUES = [
+    *ALL,
+    Markov(0.1, kb.Matern(0.3)),
+    Drifting(BRANIN),
+    *(Drifting(BRANIN, motion) for motion in ALL),
+]
 
 
 @pytest.mark.parametrize("value", VALUES, ids=str)
@@ -276,13 +323,21 @@ def test_a_motion_survives_the_way_through_a_file(value):
 
 def test_different_motions_have_different_fingerprints():
     assert len({fingerprint(to_plain(value)) for value in VALUES}) == len(VALUES)
-    table_ = TableProblem("t", "T", ("x",), "y", Instance("t", kb.Arms([[0.0], [1.0]]), [1.0, 2.0], GaussianNoise(0.1)))
+    table_ = TableProblem(
+        "t",
+        "T",
+        ("x",),
+        "y",
+        Instance("t", kb.Arms([[0.0], [1.0]]), [1.0, 2.0], GaussianNoise(0.1)),
+    )
     assert to_plain(Drifting(table_))["problem"] == to_plain(table_)
 
 
 SPELLED = {
     "drifting:problem=branin": Drifting(kb.problem("branin")),
-    "drifting:problem=hartmann6,motion=markov(0.02)": Drifting(kb.problem("hartmann6"), Markov(0.02)),
+    "drifting:problem=hartmann6,motion=markov(0.02)": Drifting(
+        kb.problem("hartmann6"), Markov(0.02)
+    ),
     "drifting:problem=branin(candidates=9,scale=false),motion=turning(300)": Drifting(
         kb.problem("branin", candidates=9, scale=False), Turning(300)
     ),

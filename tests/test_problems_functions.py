@@ -79,8 +79,14 @@ def test_the_formula_gives_the_value_worked_out_by_hand(function, x, value):
 def test_boxes_are_those_of_the_library():
     assert (problems.ackley().lower, problems.ackley().upper) == ((-32.768,) * 4, (32.768,) * 4)
     assert (problems.branin().lower, problems.branin().upper) == ((-5.0, 0.0), (10.0, 15.0))
-    assert (problems.six_hump_camel().lower, problems.six_hump_camel().upper) == ((-3.0, -2.0), (3.0, 2.0))
-    assert (problems.rosenbrock(3).lower, problems.rosenbrock(3).upper) == ((-5.0,) * 3, (10.0,) * 3)
+    assert (problems.six_hump_camel().lower, problems.six_hump_camel().upper) == (
+        (-3.0, -2.0),
+        (3.0, 2.0),
+    )
+    assert (problems.rosenbrock(3).lower, problems.rosenbrock(3).upper) == (
+        (-5.0,) * 3,
+        (10.0,) * 3,
+    )
 
 
 def test_titles_name_the_dimension():
@@ -110,11 +116,15 @@ def test_candidates_live_in_the_unit_cube_and_their_rewards_fill_the_unit_interv
 def test_the_best_arm_is_the_candidate_of_least_function_value():
     problem = SampledFunction(problems.branin(), candidates=200)
     instance = problem.instance(Streams(1))
-    assert instance.best == problem.function(problem.function.natural(instance.domain.points)).argmin()
+    assert (
+        instance.best == problem.function(problem.function.natural(instance.domain.points)).argmin()
+    )
 
 
 def test_unscaled_rewards_are_minus_the_function():
-    problem = SampledFunction(problems.hartmann(3), candidates=30, scale=False, noise=GaussianNoise(0.2))
+    problem = SampledFunction(
+        problems.hartmann(3), candidates=30, scale=False, noise=GaussianNoise(0.2)
+    )
     instance = problem.instance(Streams(1))
     np.testing.assert_array_equal(instance.values, problem.reward(instance.domain.points))
     assert 0 <= instance.values.min() < instance.optimum < 3.8627798
@@ -130,7 +140,9 @@ def test_equal_seeds_give_equal_instances_and_other_seeds_others():
 
 
 def test_one_candidate_has_value_zero():
-    assert SampledFunction(problems.branin(), candidates=1).instance(Streams(0)).values.tolist() == [0.0]
+    assert SampledFunction(problems.branin(), candidates=1).instance(
+        Streams(0)
+    ).values.tolist() == [0.0]
 
 
 def test_a_problem_survives_the_way_to_another_process():
@@ -140,12 +152,15 @@ def test_a_problem_survives_the_way_to_another_process():
 
 @pytest.mark.parametrize("candidates", [0, -1, 2.0, True, None])
 def test_a_bad_number_of_candidates_is_refused(candidates):
-    with pytest.raises(ValueError, match="SampledFunction needs a whole number candidates >= 1, got"):
+    with pytest.raises(
+        ValueError, match="SampledFunction needs a whole number candidates >= 1, got"
+    ):
         SampledFunction(problems.branin(), candidates=candidates)
 
 
 @pytest.mark.parametrize(
-    "points", [[[0.5]], [[0.5, 0.5, 0.5]], [0.5, 0.5], [[0.5, math.nan]], [[0.5, 1.01]], [[-0.1, 0.5]]]
+    "points",
+    [[[0.5]], [[0.5, 0.5, 0.5]], [0.5, 0.5], [[0.5, math.nan]], [[0.5, 1.01]], [[-0.1, 0.5]]],
 )
 def test_points_outside_the_unit_cube_or_of_another_dimension_are_refused(points):
     with pytest.raises(ValueError, match=r"Branin \(d = 2\) needs .*, got"):
@@ -182,4 +197,6 @@ def test_what_cannot_be_built_is_refused(build):
 )
 def test_a_function_that_does_not_know_its_minimum_is_refused(lower, upper, minimisers, minimum):
     with pytest.raises(ValueError, match=r"TestFunction needs .*, got"):
-        problems.TestFunction("square", "Square", lambda x: (x**2).sum(1), lower, upper, minimisers, minimum)
+        problems.TestFunction(
+            "square", "Square", lambda x: (x**2).sum(1), lower, upper, minimisers, minimum
+        )

@@ -34,7 +34,9 @@ def midpoints(n: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("law", "variance"), list(zip(LAWS, VARIANCES, strict=True)), ids=lambda value: type(value).__name__
+    ("law", "variance"),
+    list(zip(LAWS, VARIANCES, strict=True)),
+    ids=lambda value: type(value).__name__,
 )
 def test_draws_have_mean_zero_and_the_stated_variance(law, variance):
     draws, n = law.draw(np.random.default_rng(7).random(200_000)), 200_000
@@ -49,7 +51,10 @@ def test_draws_have_mean_zero_and_the_stated_variance(law, variance):
         (GaussianNoise(2.0), stats.norm(scale=2.0).cdf),
         (UniformNoise(2.0), stats.uniform(-2.0, 4.0).cdf),
         (StudentNoise(2.0, 1.5), stats.t(1.5, scale=2.0).cdf),
-        (ParetoNoise(2.0, 1.5), lambda x: 0.5 + np.sign(x) * stats.lomax(1.5, scale=2.0).cdf(np.abs(x)) / 2),
+        (
+            ParetoNoise(2.0, 1.5),
+            lambda x: 0.5 + np.sign(x) * stats.lomax(1.5, scale=2.0).cdf(np.abs(x)) / 2,
+        ),
     ],
 )
 def test_the_distribution_function_of_a_draw_gives_the_uniform_back(law, cdf):
@@ -60,13 +65,19 @@ def test_the_distribution_function_of_a_draw_gives_the_uniform_back(law, cdf):
 @pytest.mark.parametrize("law", LIGHT, ids=lambda value: type(value).__name__)
 def test_the_moment_generating_function_stays_below_the_gaussian_one(law):
     draws = law.draw(midpoints(1 << 18))
-    for s in np.concatenate([-np.geomspace(1e-2, 20, 40), np.geomspace(1e-2, 20, 40)]) / law.sub_gaussian / 4:
+    for s in (
+        np.concatenate([-np.geomspace(1e-2, 20, 40), np.geomspace(1e-2, 20, 40)])
+        / law.sub_gaussian
+        / 4
+    ):
         log_mgf = math.log(np.exp(s * draws).mean())
         assert log_mgf <= (s * law.sub_gaussian) ** 2 / 2 * (1 + 1e-4) + 1e-9
 
 
 @pytest.mark.parametrize(
-    "law", [GaussianNoise(0.7), RademacherNoise(0.7), UniformNoise(0.7)], ids=lambda value: type(value).__name__
+    "law",
+    [GaussianNoise(0.7), RademacherNoise(0.7), UniformNoise(0.7)],
+    ids=lambda value: type(value).__name__,
 )
 def test_no_smaller_constant_would_do(law):
     draws, s = law.draw(midpoints(1 << 18)), 0.05 / law.sub_gaussian
@@ -86,7 +97,9 @@ def test_an_array_of_uniforms_gives_what_each_uniform_gives(law):
 
 
 @pytest.mark.parametrize(
-    "law", [*LAWS, StudentNoise(1.0, 1.001), ParetoNoise(1.0, 1.001)], ids=lambda value: type(value).__name__
+    "law",
+    [*LAWS, StudentNoise(1.0, 1.001), ParetoNoise(1.0, 1.001)],
+    ids=lambda value: type(value).__name__,
 )
 def test_the_ends_of_the_unit_interval_give_finite_noise(law):
     low, high = law.draw(0.0), law.draw(1 - 2.0**-53)
@@ -122,7 +135,13 @@ def test_scale_zero_means_no_noise(law):
 
 @pytest.mark.parametrize(
     "law",
-    [GaussianNoise, RademacherNoise, UniformNoise, lambda s: StudentNoise(s, 3), lambda s: ParetoNoise(s, 3)],
+    [
+        GaussianNoise,
+        RademacherNoise,
+        UniformNoise,
+        lambda s: StudentNoise(s, 3),
+        lambda s: ParetoNoise(s, 3),
+    ],
 )
 @pytest.mark.parametrize("scale", [-1.0, math.nan, math.inf, "1", None, True])
 def test_a_bad_scale_is_refused(law, scale):
@@ -165,12 +184,16 @@ def test_absolute_moments_are_those_of_the_density(law, order):
     twin = MOMENTS[law]
     expected = quad(lambda x: abs(x) ** order * twin.pdf(x), twin.support()[0], 0.0)[0]
     expected += quad(lambda x: abs(x) ** order * twin.pdf(x), 0.0, twin.support()[1])[0]
-    assert law.moment(order) == pytest.approx(expected, rel=1e-3 if isinstance(law, CustomNoise) else 1e-7)
+    assert law.moment(order) == pytest.approx(
+        expected, rel=1e-3 if isinstance(law, CustomNoise) else 1e-7
+    )
 
 
 def test_moments_of_two_values_and_of_residuals():
     assert RademacherNoise(0.5).moment(3) == 0.125
-    assert EmpiricalNoise((-1.0, 0.25, 0.75)).moment(2) == pytest.approx((1 + 0.25**2 + 0.75**2) / 3)
+    assert EmpiricalNoise((-1.0, 0.25, 0.75)).moment(2) == pytest.approx(
+        (1 + 0.25**2 + 0.75**2) / 3
+    )
 
 
 @pytest.mark.parametrize("law", [StudentNoise(1.0, 2.5), ParetoNoise(1.0, 2.5)])
@@ -192,7 +215,9 @@ def test_student_noise_has_no_sub_gaussian_constant_and_heavier_tails():
 
 def test_each_residual_is_drawn_equally_often():
     draws = EmpiricalNoise((0.75, -1.0, 0.25)).draw(midpoints(300))
-    np.testing.assert_array_equal(np.unique(draws, return_counts=True), [[-1.0, 0.25, 0.75], [100, 100, 100]])
+    np.testing.assert_array_equal(
+        np.unique(draws, return_counts=True), [[-1.0, 0.25, 0.75], [100, 100, 100]]
+    )
 
 
 @pytest.mark.parametrize("residuals", [(), (1.0,), (math.nan, 0.0), (1.0, -0.9)])
@@ -264,7 +289,9 @@ def test_a_bad_sub_gaussian_constant_is_refused(constant):
         CustomNoise(stats.norm(), sub_gaussian=constant)
 
 
-@pytest.mark.parametrize("noise", [GaussianNoise(2.0), UniformNoise(2.0), RademacherNoise(2.0)], ids=str)
+@pytest.mark.parametrize(
+    "noise", [GaussianNoise(2.0), UniformNoise(2.0), RademacherNoise(2.0)], ids=str
+)
 def test_a_moment_too_large_for_a_number_is_infinite(noise):
     assert noise.moment(5000) == math.inf
 

@@ -9,7 +9,13 @@ import platformdirs
 import pooch
 import pytest
 
-from kernelbandits.problems import DataUnavailable, GaussianNoise, UniformNoise, perovskite, perovskite_file
+from kernelbandits.problems import (
+    DataUnavailable,
+    GaussianNoise,
+    UniformNoise,
+    perovskite,
+    perovskite_file,
+)
 from kernelbandits.streams import Streams
 
 module = importlib.import_module("kernelbandits.problems.perovskite")
@@ -19,7 +25,9 @@ SMALL = (
     b"0,1,0,480185\r\n0,1,0,505657\r\n0.5,0.5,0,100000\r\n0.25,0.25,0.5,23707\r\n0,0,1,1755056"
 )
 FOUND = next((path for path in module.places() if path.is_file()), None)
-real_file = pytest.mark.skipif(FOUND is None, reason="the perovskite file is neither in KERNELBANDITS_DATA nor cached")
+real_file = pytest.mark.skipif(
+    FOUND is None, reason="the perovskite file is neither in KERNELBANDITS_DATA nor cached"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +68,9 @@ def test_the_real_file_has_94_arms_in_3_dimensions_and_the_most_stable_one_is_be
     assert (instance.values.min(), instance.optimum) == (0.0, 1.0)
     np.testing.assert_array_equal(instance.domain.points[instance.best], arms[means.argmin()])
     order = [np.flatnonzero((arms == point).all(1))[0] for point in instance.domain.points]
-    np.testing.assert_allclose(instance.values, ((means.max() - means) / np.ptp(means))[order], atol=1e-12)
+    np.testing.assert_allclose(
+        instance.values, ((means.max() - means) / np.ptp(means))[order], atol=1e-12
+    )
 
 
 @real_file
@@ -72,16 +82,29 @@ def test_the_real_file_keeps_all_its_measurements_as_replicates(real):
 
 def test_repeats_are_averaged_and_the_reward_is_minus_the_index_scaled(small):
     problem = perovskite(noise=UniformNoise(0.1))
-    np.testing.assert_array_equal(problem.table.domain.points, [[0, 1, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5], [0, 0, 1]])
+    np.testing.assert_array_equal(
+        problem.table.domain.points, [[0, 1, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5], [0, 0, 1]]
+    )
     index = np.array([492921, 100000, 23707, 1755056])
-    np.testing.assert_allclose(problem.table.values, (1755056 - index) / (1755056 - 23707), atol=1e-15)
-    assert (problem.name, problem.title, problem.dimension) == ("perovskite", "Perovskite (d = 3)", 3)
+    np.testing.assert_allclose(
+        problem.table.values, (1755056 - index) / (1755056 - 23707), atol=1e-15
+    )
+    assert (problem.name, problem.title, problem.dimension) == (
+        "perovskite",
+        "Perovskite (d = 3)",
+        3,
+    )
     assert problem.noise == UniformNoise(0.1)
     assert perovskite().noise == GaussianNoise(0.01)
 
 
 def test_replicates_are_kept_on_request(small):
-    assert [len(group) for group in perovskite(repeats="replicates").table.replicates] == [2, 1, 1, 1]
+    assert [len(group) for group in perovskite(repeats="replicates").table.replicates] == [
+        2,
+        1,
+        1,
+        1,
+    ]
 
 
 def test_the_file_may_bear_the_name_it_has_at_its_origin(small):
@@ -117,7 +140,9 @@ def test_a_file_of_another_content_is_refused_with_both_checksums(small):
     assert hashlib.sha256(SMALL + b"\n").hexdigest() in str(caught.value)
 
 
-def test_a_missing_file_is_downloaded_into_the_cache_by_its_checksum_without_hanging(small, monkeypatch, tmp_path):
+def test_a_missing_file_is_downloaded_into_the_cache_by_its_checksum_without_hanging(
+    small, monkeypatch, tmp_path
+):
     (small / "perovskite.csv").unlink()
 
     def retrieve(url, known_hash, fname, path, downloader):
@@ -136,7 +161,9 @@ def test_a_missing_file_is_downloaded_into_the_cache_by_its_checksum_without_han
 @pytest.mark.parametrize("folder", ["", "nowhere"])
 def test_without_file_and_network_the_data_are_unavailable_in_one_line(monkeypatch, folder):
     monkeypatch.setenv(module.VARIABLE, folder)
-    with pytest.raises(DataUnavailable, match="got ConnectionError; set KERNELBANDITS_DATA") as caught:
+    with pytest.raises(
+        DataUnavailable, match="got ConnectionError; set KERNELBANDITS_DATA"
+    ) as caught:
         perovskite()
     assert isinstance(caught.value, FileNotFoundError)
     assert "\n" not in str(caught.value)

@@ -28,14 +28,18 @@ def test_the_values_have_the_covariance_of_the_kernel():
     for seed in range(400):
         instance = problem.instance(kb.Streams(seed))
         matrix = problem.kernel(instance.domain.points, instance.domain.points)
-        squares += float(instance.values @ np.linalg.solve(matrix + 1e-12 * np.eye(8), instance.values))
+        squares += float(
+            instance.values @ np.linalg.solve(matrix + 1e-12 * np.eye(8), instance.values)
+        )
     assert abs(squares - 3200) < 4 * math.sqrt(2 * 3200)
 
 
 def test_in_motion_it_moves_in_the_units_of_its_prior():
     """Over 300 worlds the mean square of f_40 is k(x, x) = 1; a function about its own mean would have less."""
     world = Drifting(GPFunction(candidates=15), Markov(0.2))
-    squares = np.array([float((world.instance(kb.Streams(seed)).at(40) ** 2).mean()) for seed in range(300)])
+    squares = np.array(
+        [float((world.instance(kb.Streams(seed)).at(40) ** 2).mean()) for seed in range(300)]
+    )
     assert abs(squares.mean() - 1) < 4 * squares.std() / math.sqrt(300)
     means = np.array([float(world.instance(kb.Streams(seed)).at(40).mean()) for seed in range(300)])
     assert abs(means.mean()) < 4 * means.std() / math.sqrt(300)
@@ -43,7 +47,9 @@ def test_in_motion_it_moves_in_the_units_of_its_prior():
 
 def test_other_problems_move_about_their_own_mean():
     still = SampledFunction(kb.problem("branin").function, candidates=15)
-    means = [Drifting(still, Markov(0.2)).instance(kb.Streams(seed)).at(200).mean() for seed in range(50)]
+    means = [
+        Drifting(still, Markov(0.2)).instance(kb.Streams(seed)).at(200).mean() for seed in range(50)
+    ]
     assert np.mean(means) > 0.5
 
 
@@ -56,7 +62,8 @@ def test_it_is_known_by_name_and_as_a_plain_dictionary():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"dimension": 0}, {"candidates": 0}, {"candidates": 2001}, {"noise": 0.1}, {"kernel": 1}]
+    "bad",
+    [{"dimension": 0}, {"candidates": 0}, {"candidates": 2001}, {"noise": 0.1}, {"kernel": 1}],
 )
 def test_what_is_no_draw_from_a_prior_is_refused(bad):
     with pytest.raises(ValueError, match="needs"):

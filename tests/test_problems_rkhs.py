@@ -32,7 +32,10 @@ def test_every_function_drawn_has_exactly_the_stated_norm(seed):
 def test_the_values_are_those_of_the_function_and_not_rescaled():
     instance, f = PROBLEM.instance(Streams(1)), PROBLEM.function(Streams(1))
     x = instance.domain.points
-    expected = [sum(a * rbf(p[None], z[None])[0, 0] for a, z in zip(f.coefficients, f.centres, strict=True)) for p in x]
+    expected = [
+        sum(a * rbf(p[None], z[None])[0, 0] for a, z in zip(f.coefficients, f.centres, strict=True))
+        for p in x
+    ]
     np.testing.assert_allclose(instance.values, expected, atol=1e-12)
     assert x.shape == (50, 2)
     assert f.centres.shape == (20, 2)
@@ -45,7 +48,9 @@ def test_no_value_exceeds_the_norm_times_the_root_of_the_kernel(seed):
 
 
 @pytest.mark.parametrize(("dimension", "candidates"), [(1, 300), (2, 400), (4, 50)])
-def test_the_least_norm_of_drawn_values_stays_below_their_norm_and_reaches_it_on_dense_arms(dimension, candidates):
+def test_the_least_norm_of_drawn_values_stays_below_their_norm_and_reaches_it_on_dense_arms(
+    dimension, candidates
+):
     problem = RKHSFunction(rbf, dimension, candidates=candidates, norm_bound=2.5)
     for seed in range(3):
         instance = problem.instance(Streams(seed))
@@ -113,7 +118,9 @@ def test_equal_seeds_give_equal_instances_and_other_seeds_others():
 
 def test_another_norm_bound_stretches_the_same_function():
     wider = replace(PROBLEM, norm_bound=5.0)
-    np.testing.assert_allclose(wider.instance(Streams(0)).values, 2 * PROBLEM.instance(Streams(0)).values)
+    np.testing.assert_allclose(
+        wider.instance(Streams(0)).values, 2 * PROBLEM.instance(Streams(0)).values
+    )
     assert not replace(PROBLEM, norm_bound=0.0).instance(Streams(0)).values.any()
 
 

@@ -31,7 +31,11 @@ def test_distinct_rows_are_the_arms_and_repeats_are_averaged(table):
     np.testing.assert_array_equal(instance.domain.points, [[0, 1], [1, 0], [2, 0.5]])
     np.testing.assert_array_equal(instance.values, [15, 30, 20])
     assert (problem.name, problem.title, problem.dimension) == ("films", "films (d = 2)", 2)
-    assert (problem.columns, problem.target, problem.noise) == (("a", "b"), "y", GaussianNoise(0.01))
+    assert (problem.columns, problem.target, problem.noise) == (
+        ("a", "b"),
+        "y",
+        GaussianNoise(0.01),
+    )
 
 
 def test_the_instance_does_not_depend_on_the_seed(table):
@@ -66,7 +70,9 @@ def test_the_noise_of_replicates_covers_the_residuals_of_every_arm(table):
 
 @pytest.mark.parametrize("scale", [True, False])
 def test_identical_replicates_and_a_huge_offset_are_no_obstacle(table, scale):
-    rows = "".join(f"{x},{1e12 + y}\n" for x, y in [(0, 0.1), (0, 0.1), (0, 0.1), (1, 0.7), (1, 0.9), (2, 0.3)])
+    rows = "".join(
+        f"{x},{1e12 + y}\n" for x, y in [(0, 0.1), (0, 0.1), (0, 0.1), (1, 0.7), (1, 0.9), (2, 0.3)]
+    )
     instance = read_table(table("x,y\n" + rows), repeats="replicates", scale=scale).table
     assert instance.best == 1
     assert instance.noise.sub_gaussian < 1
@@ -148,7 +154,9 @@ def test_latin_1_is_read_where_utf_8_fails(table):
 
 def test_names_are_compared_in_composed_form(table):
     decomposed = unicodedata.normalize("NFD", "größe")
-    assert read_table(table(f"{decomposed} ,y\n0,1\n1,2\n"), columns=[decomposed]).columns == ("größe",)
+    assert read_table(table(f"{decomposed} ,y\n0,1\n1,2\n"), columns=[decomposed]).columns == (
+        "größe",
+    )
     with pytest.raises(ValueError, match="needs distinct column names, got 'größe' 2 times"):
         read_table(table(f"größe,{decomposed},y\n0,1,2\n"))
 
@@ -160,13 +168,17 @@ def test_names_are_compared_in_composed_form(table):
 def test_what_is_no_number_is_refused_by_line_and_column(table, cell, column):
     quoted = f'"{cell}"'
     row = f"{quoted},1" if column == "a" else f"1,{quoted}"
-    with pytest.raises(ValueError, match=f"films.csv needs a number .* in line 4, column '{column}', got '{cell}'"):
+    with pytest.raises(
+        ValueError, match=f"films.csv needs a number .* in line 4, column '{column}', got '{cell}'"
+    ):
         read_table(table(f"a,y\n0,1\n\n{row}\n"))
 
 
 @pytest.mark.parametrize("cell", ["", " ", "NaN", "NA", "null"])
 def test_a_missing_value_is_refused_by_line_and_column(table, cell):
-    with pytest.raises(ValueError, match=r"films\.csv needs a value in line 3, column 'b', got a missing one"):
+    with pytest.raises(
+        ValueError, match=r"films\.csv needs a value in line 3, column 'b', got a missing one"
+    ):
         read_table(table(f"a,b,y\n0,1,2\n1,{cell},3\n"))
 
 

@@ -35,7 +35,9 @@ def fill_distance(points: np.ndarray, played: list[int]) -> float:
 def test_the_odd_rounds_of_exploit_plus_are_greedy(noise):
     plus = kb.ExploitPlus(CLOUD, KERNEL, noise_scale=noise)
     greedy = kb.Greedy(CLOUD, KERNEL, ridge=plus.posterior.ridge)
-    never = kb.GenericGP(CLOUD, KERNEL, kb.Bernoulli(0.0), noise_scale=1, norm_bound=1, ridge=plus.posterior.ridge)
+    never = kb.GenericGP(
+        CLOUD, KERNEL, kb.Bernoulli(0.0), noise_scale=1, norm_bound=1, ridge=plus.posterior.ridge
+    )
     for t in range(1, 41):
         choice = plus.ask(t, kb.Streams(7))
         if t % 2:
@@ -51,7 +53,12 @@ def test_the_odd_rounds_of_exploit_plus_are_greedy(noise):
 def test_the_odd_rounds_of_gp_ucb_plus_maximise_the_mean_plus_d_times_the_sd(noise):
     plus = kb.GPUCBPlus(CLOUD, KERNEL, noise_scale=noise, norm_bound=1.7)
     classic = kb.GenericGP(
-        CLOUD, KERNEL, kb.PointMass(1.0), noise_scale=0.0, norm_bound=1.7, ridge=plus.posterior.ridge
+        CLOUD,
+        KERNEL,
+        kb.PointMass(1.0),
+        noise_scale=0.0,
+        norm_bound=1.7,
+        ridge=plus.posterior.ridge,
     )
     for t in range(1, 41):
         choice = plus.ask(t, kb.Streams(7))
@@ -87,7 +94,9 @@ def test_the_even_rounds_see_neither_the_rewards_nor_the_rule_for_ties(make):
     for t in range(1, 60):
         choice = informed.ask(t, kb.Streams(3))
         if t % 2 == 0:
-            assert choice.arm == ignorant.ask(t, kb.Streams(3)).arm == lowest.ask(t, kb.Streams(3)).arm
+            assert (
+                choice.arm == ignorant.ask(t, kb.Streams(3)).arm == lowest.ask(t, kb.Streams(3)).arm
+            )
             assert choice.note["random"] == 1.0
             assert choice.note["mean"] == informed.posterior.mean[choice.arm]
             assert not informed.index(t).any()
@@ -140,9 +149,9 @@ def test_both_queries_are_rounds_and_both_are_learnt_by_the_python_engine(make):
 @pytest.mark.parametrize("kernel", [kb.Matern(0.3), kb.Matern(0.2, nu=0.5), kb.RBF(0.1)], ids=str)
 def test_without_noise_f_is_never_further_from_the_mean_than_d_sds(kernel):
     for seed in range(8):
-        instance = RKHSFunction(kernel, 2, candidates=25, norm_bound=2.0, noise=GaussianNoise(0.0)).instance(
-            kb.Streams(seed)
-        )
+        instance = RKHSFunction(
+            kernel, 2, candidates=25, norm_bound=2.0, noise=GaussianNoise(0.0)
+        ).instance(kb.Streams(seed))
         policy = kb.GPUCBPlus(instance.domain, kernel, norm_bound=2.0)
         for t in range(1, 41):
             p = policy.posterior
@@ -166,12 +175,16 @@ def test_without_noise_the_estimate_passes_through_the_rewards(make):
         choice = policy.ask(t, kb.Streams(4))
         policy.tell(choice, value(choice.x))
     played = policy.posterior.tally.played
-    np.testing.assert_allclose(policy.posterior.mean[played], [value(x) for x in CLOUD[played]], atol=1e-5)
+    np.testing.assert_allclose(
+        policy.posterior.mean[played], [value(x) for x in CLOUD[played]], atol=1e-5
+    )
 
 
 @quietly
 @each
-@pytest.mark.parametrize(("noise", "ridge"), [(0.0, 1e-8), (1e-200, 1e-8), (1e-6, 1e-8), (0.5, 0.25), (3.0, 9.0)])
+@pytest.mark.parametrize(
+    ("noise", "ridge"), [(0.0, 1e-8), (1e-200, 1e-8), (1e-6, 1e-8), (0.5, 0.25), (3.0, 9.0)]
+)
 def test_the_ridge_is_the_variance_of_the_noise_and_no_less_than_1e_8(make, noise, ridge):
     policy = make(noise_scale=noise)
     assert policy.posterior.ridge == policy.settings["ridge"] == pytest.approx(ridge)
@@ -179,7 +192,9 @@ def test_the_ridge_is_the_variance_of_the_noise_and_no_less_than_1e_8(make, nois
 
 @each
 def test_with_noise_it_says_that_it_is_a_heuristic_and_without_it_says_nothing(make):
-    with pytest.warns(kb.TheoryWarning, match=r"for rewards without noise; with R = 0\.5 it is a heuristic"):
+    with pytest.warns(
+        kb.TheoryWarning, match=r"for rewards without noise; with R = 0\.5 it is a heuristic"
+    ):
         make(noise_scale=0.5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -203,7 +218,9 @@ def test_a_noise_that_is_no_size_is_refused_by_name(make, bad):
         make(noise_scale=bad)
 
 
-@pytest.mark.parametrize(("scale", "ridge"), [(0.0, 1e-8), (1e-5, 1e-8), (1e-4, 1e-8), (2e-4, 4e-8), (0.5, 0.25)])
+@pytest.mark.parametrize(
+    ("scale", "ridge"), [(0.0, 1e-8), (1e-5, 1e-8), (1e-4, 1e-8), (2e-4, 4e-8), (0.5, 0.25)]
+)
 def test_the_ridge_is_the_greater_of_the_noise_variance_and_the_least_one(scale, ridge):
     policy = kb.ExploitPlus(np.eye(2), kb.Linear(), noise_scale=scale)
     assert policy.posterior.ridge == pytest.approx(ridge, rel=1e-14)

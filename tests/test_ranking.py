@@ -17,7 +17,14 @@ from kernelbandits.catalogue import FAMILIES, POLICIES, spelled_problem
 from kernelbandits.experiment import run_experiment
 from kernelbandits.report import documents, families, figures, ranking, sections
 from kernelbandits.report.figures import canvas, ranks
-from kernelbandits.report.ranking import Estimate, Standing, mid_ranks, overall, ranking_of, standings
+from kernelbandits.report.ranking import (
+    Estimate,
+    Standing,
+    mid_ranks,
+    overall,
+    ranking_of,
+    standings,
+)
 from kernelbandits.report.wording import by_text, decimals, interval, who_and_what
 
 MANY = [f"simple-bernoulli:p={p}" for p in (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9)]
@@ -26,7 +33,9 @@ MANY = [f"simple-bernoulli:p={p}" for p in (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 
 def noisy(means, seeds: int, rng, shared: float = 5.0) -> dict[str, np.ndarray]:
     """Policies a, b, ... of given means over seeds that move all of them together."""
     seed_effect = shared * rng.normal(size=seeds)
-    return {chr(97 + i): mean + seed_effect + rng.normal(size=seeds) for i, mean in enumerate(means)}
+    return {
+        chr(97 + i): mean + seed_effect + rng.normal(size=seeds) for i, mean in enumerate(means)
+    }
 
 
 def by_policy(rows):
@@ -35,7 +44,9 @@ def by_policy(rows):
 
 def slow_places(samples: dict[str, np.ndarray]) -> dict[str, tuple[int, int]]:
     """Rank intervals by scipy's paired t test, and Holm's procedure written out."""
-    tests = sorted((stats.ttest_rel(samples[a], samples[b]).pvalue, a, b) for a, b in combinations(samples, 2))
+    tests = sorted(
+        (stats.ttest_rel(samples[a], samples[b]).pvalue, a, b) for a, b in combinations(samples, 2)
+    )
     better, worse = dict.fromkeys(samples, 0), dict.fromkeys(samples, 0)
     for place, (p, a, b) in enumerate(tests):
         if p > 0.05 / (len(tests) - place):
@@ -60,7 +71,10 @@ def test_means_and_differences_have_the_intervals_of_scipy(seed):
     rows = by_policy(standings(samples))
     best = min(samples, key=lambda label: samples[label].mean())
     for label, values in samples.items():
-        for estimate, data in ((rows[label].mean, values), (rows[label].behind, values - samples[best])):
+        for estimate, data in (
+            (rows[label].mean, values),
+            (rows[label].behind, values - samples[best]),
+        ):
             half = stats.t.ppf(0.975, 7) * stats.sem(data) if np.ptp(data) else 0.0
             assert estimate == pytest.approx((data.mean(), data.mean() - half, data.mean() + half))
 
@@ -68,7 +82,10 @@ def test_means_and_differences_have_the_intervals_of_scipy(seed):
 def test_a_constant_difference_is_sure_however_much_the_seeds_vary():
     base = np.array([1.0, 50.0, 3.0, 20.0])
     rows = standings({"worse": base + 1, "better": base})
-    assert [(row.policy, row.rank, row.first, row.last) for row in rows] == [("better", 1, 1, 1), ("worse", 2, 2, 2)]
+    assert [(row.policy, row.rank, row.first, row.last) for row in rows] == [
+        ("better", 1, 1, 1),
+        ("worse", 2, 2, 2),
+    ]
     assert rows[0].behind == (0, 0, 0)
     assert rows[1].behind == (1, 1, 1)
 
@@ -110,12 +127,17 @@ def test_the_order_in_which_policies_are_listed_does_not_matter():
 def simulated(means, experiments: int, judge, seeds: int = 10) -> tuple[float, float]:
     """How often a statement on the standings holds, and the standard error of that."""
     rng = np.random.default_rng(11)
-    held = np.array([judge(by_policy(standings(noisy(means, seeds, rng)))) for _ in range(experiments)])
+    held = np.array(
+        [judge(by_policy(standings(noisy(means, seeds, rng)))) for _ in range(experiments)]
+    )
     return float(held.mean()), float(np.sqrt(0.05 * 0.95 / experiments))
 
 
 def all_ranks_covered(rows) -> bool:
-    return all(row.first <= place <= row.last for place, (_, row) in enumerate(sorted(rows.items()), start=1))
+    return all(
+        row.first <= place <= row.last
+        for place, (_, row) in enumerate(sorted(rows.items()), start=1)
+    )
 
 
 def nobody_ahead(rows) -> bool:
@@ -177,7 +199,10 @@ def test_bootstrap_intervals_are_those_of_seeds_drawn_one_by_one():
     for weights in ranking.seed_weights(6)[1:]:
         drawn = np.repeat(np.arange(6), np.round(6 * weights).astype(int))
         assert len(drawn) == 6
-        means = {name: np.array([values[drawn].mean() for values in mine.values()]) for name, mine in samples.items()}
+        means = {
+            name: np.array([values[drawn].mean() for values in mine.values()])
+            for name, mine in samples.items()
+        }
         logs = [np.log(means[name] / lost[name][drawn].mean() + 1e-3) for name in samples]
         shares.append(np.exp(sum(logs) / 2) - 1e-3)
         places.append(sum(stats.rankdata(mean) for mean in means.values()) / 2)
@@ -188,7 +213,10 @@ def test_bootstrap_intervals_are_those_of_seeds_drawn_one_by_one():
 
 
 def test_a_regret_of_zero_stays_finite_and_first():
-    samples = {"p": {"zero": np.zeros(3), "some": np.ones(3)}, "q": {"zero": np.full(3, 2.0), "some": np.full(3, 2.5)}}
+    samples = {
+        "p": {"zero": np.zeros(3), "some": np.ones(3)},
+        "q": {"zero": np.full(3, 2.0), "some": np.full(3, 2.5)},
+    }
     rows = overall(samples, {"p": np.full(3, 10.0), "q": np.full(3, 10.0)})
     assert rows[0].policy == "zero"
     assert 0 < rows[0].share.value < rows[1].share.value < 1
@@ -211,7 +239,10 @@ def test_a_share_does_not_depend_on_who_else_plays():
 
 def test_shares_lie_in_their_intervals_about_as_often_as_they_say_and_not_in_half_of_them():
     rng = np.random.default_rng(4)
-    found = [overall({"p": {"a": rng.normal(30, 6, size=25)}}, {"p": np.full(25, 100.0)})[0].share for _ in range(300)]
+    found = [
+        overall({"p": {"a": rng.normal(30, 6, size=25)}}, {"p": np.full(25, 100.0)})[0].share
+        for _ in range(300)
+    ]
     error = math.sqrt(0.05 * 0.95 / 300)
     inside = np.mean([row.low <= 0.3 <= row.high for row in found])
     halved = np.mean([abs(row.value - 0.3) <= (row.high - row.low) / 4 for row in found])
@@ -222,7 +253,11 @@ def test_shares_lie_in_their_intervals_about_as_often_as_they_say_and_not_in_hal
 @pytest.fixture(scope="module")
 def played():
     return run_experiment(
-        ["branin", "ackley4"], [*MANY, "simple-ucb", "random", "greedy"], horizon=25, seeds=4, noise_scale=0.5
+        ["branin", "ackley4"],
+        [*MANY, "simple-ucb", "random", "greedy"],
+        horizon=25,
+        seeds=4,
+        noise_scale=0.5,
     )
 
 
@@ -260,7 +295,9 @@ def test_in_a_changing_world_uniform_draws_lose_what_each_round_asks():
 
 def test_the_ranking_file_has_every_problem_and_policy_with_all_intervals(played, written):
     table = pd.read_csv(written / "ranking.csv")
-    assert set(zip(table["problem"], table["policy"], strict=True)) == {cell.name for cell in played.cells}
+    assert set(zip(table["problem"], table["policy"], strict=True)) == {
+        cell.name for cell in played.cells
+    }
     for problem, rows in table.groupby("problem", sort=False):
         assert rows["regret_mean"].is_monotonic_increasing, problem
         assert (rows["regret_rank_first"] <= rows["regret_rank"]).all()
@@ -275,7 +312,9 @@ def test_the_overall_file_has_every_policy_by_its_share(played, written):
     table = pd.read_csv(written / "ranking-overall.csv")
     assert list(table["policy"]) == list(ranking_of(played).best)
     assert table["regret_share"].is_monotonic_increasing
-    assert ((table["regret_share_low"] <= table["regret_share"]) | np.isclose(table["regret_share"], 0)).all()
+    assert (
+        (table["regret_share_low"] <= table["regret_share"]) | np.isclose(table["regret_share"], 0)
+    ).all()
 
 
 def test_the_ranking_is_the_same_when_it_is_made_again(played):
@@ -285,7 +324,15 @@ def test_the_ranking_is_the_same_when_it_is_made_again(played):
 def test_the_page_opens_with_the_ranking_and_tells_papers_notes_and_settings(played, written):
     page = (written / "report.html").read_text()
     heads = re.findall(r"<h2>(.*?)</h2>", page)
-    assert heads == ["Ranking", "Regret", "Simple regret", "Summary", "Policies", "Notes", "Settings"]
+    assert heads == [
+        "Ranking",
+        "Regret",
+        "Simple regret",
+        "Summary",
+        "Policies",
+        "Notes",
+        "Settings",
+    ]
     assert page.count("<svg") == 3
     for text in (
         "Holm, 5 %",
@@ -327,7 +374,9 @@ def test_ten_policies_are_all_in_colour(tmp_path):
     assert "in grey" not in (tmp_path / "report.html").read_text()
 
 
-def test_the_ranking_figure_names_every_policy_its_family_and_the_level_of_uniform_random(played, written):
+def test_the_ranking_figure_names_every_policy_its_family_and_the_level_of_uniform_random(
+    played, written
+):
     text = (written / "ranking.svg").read_text()
     assert all(text.count(f">{label}<") == 2 for label in played.labels)
     assert all(f">{title}<" in text for title in set(families.families(played).values()))
@@ -349,7 +398,10 @@ def test_a_run_without_matplotlib_still_has_its_ranking(played, monkeypatch, tmp
 
 
 def scale_of(*means: float) -> str:
-    panel = [Standing(str(mean), 1, 1, 1, Estimate(mean, mean, mean), Estimate(0, 0, 0)) for mean in means]
+    panel = [
+        Standing(str(mean), 1, 1, 1, Estimate(mean, mean, mean), Estimate(0, 0, 0))
+        for mean in means
+    ]
     with canvas.drawing(1, 1, (4.0, 3.0)) as (_, grid):
         low, high = ranks.set_scale(grid[0, 0], panel)
         assert low <= min(mean for mean in means if mean > 0 or low == 0)
@@ -365,35 +417,59 @@ def test_means_far_apart_are_drawn_on_a_logarithmic_axis():
 
 
 def test_intervals_below_zero_and_of_one_seed_are_drawn_within_the_panel(tmp_path):
-    wild = [Estimate(1.0, -50.0, 52.0), Estimate(900.0, -math.inf, math.inf), Estimate(0.0, 0.0, 0.0)]
+    wild = [
+        Estimate(1.0, -50.0, 52.0),
+        Estimate(900.0, -math.inf, math.inf),
+        Estimate(0.0, 0.0, 0.0),
+    ]
     rows = [Standing(f"x{i}", 1, 1, 3, mean, mean) for i, mean in enumerate(wild)]
     look = families.Look("#000000", "o")
-    figures.ranking_figure({"p": rows}, {row.policy: ("f", look) for row in rows}, tmp_path / "wild")
+    figures.ranking_figure(
+        {"p": rows}, {row.policy: ("f", look) for row in rows}, tmp_path / "wild"
+    )
     assert (tmp_path / "wild.png").stat().st_size > 1000
 
 
 def test_ten_curves_and_every_family_can_be_told_apart():
     labels = [str(i) for i in range(10)]
-    looks = {(*canvas.style_of(labels, label).values(), canvas.marker_of(labels, label)) for label in labels}
+    looks = {
+        (*canvas.style_of(labels, label).values(), canvas.marker_of(labels, label))
+        for label in labels
+    }
     assert len(looks) == 10
     assert len(set(canvas.PALETTE)) == len(canvas.PALETTE)
     assert len({families.look_of(title) for title in FAMILIES}) == len(FAMILIES)
-    assert all(name in {entry.name for entry in FAMILIES[families.family_of(name)]} for name in POLICIES)
+    assert all(
+        name in {entry.name for entry in FAMILIES[families.family_of(name)]} for name in POLICIES
+    )
 
 
 def test_notes_that_say_the_same_are_one_and_numbers_become_a_range():
-    notices = [("A: needs k <= 1, got 2.5"), ("B: needs k <= 1, got 1.25"), ("A: needs k <= 1, got 2.5"), ("C: other")]
+    notices = [
+        ("A: needs k <= 1, got 2.5"),
+        ("B: needs k <= 1, got 1.25"),
+        ("A: needs k <= 1, got 2.5"),
+        ("C: other"),
+    ]
     found = by_text(who_and_what(text) for text in notices)
     assert found == {"needs k <= 1, got 1.25 to 2.5": ["A", "B"], "other": ["C"]}
     assert by_text([who_and_what("no colon here")]) == {"no colon here": [""]}
     assert by_text([("a", "got -5"), ("a", "got -2e3")]) == {"got -2e3 to -5": ["a"]}
-    assert by_text([("a", "got 10"), ("b", "got 9"), ("c", "got 9.0")]) == {"got 9 to 10": ["a", "b", "c"]}
+    assert by_text([("a", "got 10"), ("b", "got 9"), ("c", "got 9.0")]) == {
+        "got 9 to 10": ["a", "b", "c"]
+    }
 
 
 def test_settings_common_to_all_are_said_once_and_long_lists_are_short():
-    used = [{"ridge": 1.0, "ties": "random", "delta": 0.1}, {"ridge": 2.0, "ties": "random", "delta": None}]
+    used = [
+        {"ridge": 1.0, "ties": "random", "delta": 0.1},
+        {"ridge": 2.0, "ties": "random", "delta": None},
+    ]
     assert sections.common(used) == {"ties": "random"}
-    assert sections.more({"ridge": 1.0, "width": "w", "policy": "x", "eta": 4.79912, "none": None}) == "eta = 4.799"
+    assert (
+        sections.more({"ridge": 1.0, "width": "w", "policy": "x", "eta": 4.79912, "none": None})
+        == "eta = 4.799"
+    )
     assert sections.more({"lengths": list(range(100))}) == "lengths = [0, 1, 2, … 100 values]"
 
 

@@ -34,7 +34,9 @@ BOXES = tuple(pool for pool in FREE if pool.endswith(pools.BOX))
 
 
 def row(contestant, pool, seed, last, version="1", seconds=(0.001, 0.002)):
-    return Played(contestant, version, pool, seed, (last / 4, last / 3, last / 2, last), last / 100, seconds)
+    return Played(
+        contestant, version, pool, seed, (last / 4, last / 3, last / 2, last), last / 100, seconds
+    )
 
 
 # The pools
@@ -94,7 +96,9 @@ def films(monkeypatch):
     instance = Instance("perovskite", kb.Arms(points), values, kb.problem("branin").noise)
     named = kb.problem
     made = argparse.Namespace(instance=lambda streams: instance)
-    monkeypatch.setattr(kb, "problem", lambda name, **given: made if name == "perovskite" else named(name, **given))
+    monkeypatch.setattr(
+        kb, "problem", lambda name, **given: made if name == "perovskite" else named(name, **given)
+    )
     return instance
 
 
@@ -102,7 +106,10 @@ def test_the_films_have_features_and_rewards_scaled_to_the_unit_cube(films):
     stage = pools.stage("perovskite", 0)
     points = stage.domain.points
     assert np.array_equal((points.min(0), points.max(0)), [[0] * 3, [1] * 3])
-    assert np.allclose(np.ptp(films.domain.points, axis=0) * points, films.domain.points - films.domain.points.min(0))
+    assert np.allclose(
+        np.ptp(films.domain.points, axis=0) * points,
+        films.domain.points - films.domain.points.min(0),
+    )
     values = [stage.value(arm) for arm in range(94)]
     assert np.allclose(values, (films.values - films.values.min()) / np.ptp(films.values))
 
@@ -119,14 +126,18 @@ def test_films_that_are_not_to_be_had_are_left_out_and_said_to_be(monkeypatch, c
 
 def test_the_noise_belongs_to_the_round_and_not_to_the_move():
     stage = pools.stage("ackley4", 2)
-    noise = np.array([[stage.reward(arm, t) - stage.value(arm) for t in range(1, 2001)] for arm in (0, 7)])
+    noise = np.array(
+        [[stage.reward(arm, t) - stage.value(arm) for t in range(1, 2001)] for arm in (0, 7)]
+    )
     assert np.allclose(noise[0], noise[1], atol=1e-12)
     assert abs(noise[0].std() / 0.05 - 1) < 4 / math.sqrt(2 * 2000)
     assert abs(noise[0].mean()) < 4 * 0.05 / math.sqrt(2000)
 
 
 def test_pools_and_seeds_have_noise_of_their_own():
-    first, other, later = (pools.stage(*which).streams.seed for which in (("levy4", 0), ("levy4-box", 0), ("levy4", 1)))
+    first, other, later = (
+        pools.stage(*which).streams.seed for which in (("levy4", 0), ("levy4-box", 0), ("levy4", 1))
+    )
     assert len({first, other, later}) == 3
 
 
@@ -136,7 +147,9 @@ def test_random_moves_are_the_same_for_everyone_and_lie_inside():
     assert np.array_equal(moves[:5], np.array(pools.stage("branin-box", 0).random_moves(5)))
     low, high = stage.sides
     assert ((low <= moves) & (moves <= high)).all()
-    assert np.abs((moves.mean(0) - (low + high) / 2) / (high - low)).max() < 4 * math.sqrt(1 / 12 / 200)
+    assert np.abs((moves.mean(0) - (low + high) / 2) / (high - low)).max() < 4 * math.sqrt(
+        1 / 12 / 200
+    )
 
 
 # The contestants
@@ -147,7 +160,10 @@ def test_random_moves_are_the_same_for_everyone_and_lie_inside():
 def test_a_contestant_plays_the_same_game_twice_or_says_what_it_misses(name, pool):
     contestant = CONTESTANTS[name]
     if contestant.missing:
-        assert name == OURS or contestant.missing.split()[0] in (contestant.package, *contestant.needs)
+        assert name == OURS or contestant.missing.split()[0] in (
+            contestant.package,
+            *contestant.needs,
+        )
         return
     if not contestant.plays(not pool.endswith(pools.BOX)):
         assert name.startswith("optuna")
@@ -193,10 +209,15 @@ def test_a_missing_package_is_left_out_and_said_to_be(monkeypatch, capsys, tmp_p
     absent = replace(CONTESTANTS["skopt"], package="no-such-package")
     monkeypatch.setitem(CONTESTANTS, "skopt", absent)
     regret.play([0], ["branin"], ["random", "skopt"], path=tmp_path / "rows.jsonl")
-    assert "scikit-optimize is left out: no-such-package is not installed" in capsys.readouterr().err
+    assert (
+        "scikit-optimize is left out: no-such-package is not installed" in capsys.readouterr().err
+    )
     games = games_of(read(tmp_path / "rows.jsonl"))
     assert set(games) == {"random"}
-    assert "- scikit-optimize is left out: no-such-package is not installed" in regret_summary.document(games, [])
+    assert (
+        "- scikit-optimize is left out: no-such-package is not installed"
+        in regret_summary.document(games, [])
+    )
 
 
 # The rows
@@ -221,7 +242,8 @@ def test_no_minutes_play_no_game(tmp_path):
 
 def test_seeds_come_first_so_that_what_is_finished_is_paired():
     order = [
-        (seed, pool, who.name) for seed, pool, who in regret.schedule([0, 1], ["branin", "branin-box"], CONTESTANTS)
+        (seed, pool, who.name)
+        for seed, pool, who in regret.schedule([0, 1], ["branin", "branin-box"], CONTESTANTS)
     ]
     assert [seed for seed, _, _ in order] == sorted(seed for seed, _, _ in order)
     assert (0, "branin-box", "optuna-gp") in order
@@ -254,7 +276,9 @@ def test_our_version_is_a_label_or_follows_the_source():
     assert regret.version_of(CONTESTANTS["random"], "by hand") == np.__version__
 
 
-@pytest.mark.parametrize(("text", "seeds"), [("3", [0, 1, 2]), ("10-12", [10, 11, 12]), ("4-4", [4])])
+@pytest.mark.parametrize(
+    ("text", "seeds"), [("3", [0, 1, 2]), ("10-12", [10, 11, 12]), ("4-4", [4])]
+)
 def test_seeds_are_a_number_or_a_span(text, seeds):
     assert list(regret.seeds_of(text)) == seeds
 
@@ -266,7 +290,12 @@ def random_games(rng):
     return [
         row(name, pool, seed, float(rng.lognormal(2, 0.4)), seconds=(0.001, scale))
         for pool in ("branin", "levy4", "branin-box")
-        for name, scale in (("auto", 0.004), ("skopt", 0.4), ("optuna-tpe", 0.002), ("random", 1e-6))
+        for name, scale in (
+            ("auto", 0.004),
+            ("skopt", 0.4),
+            ("optuna-tpe", 0.002),
+            ("random", 1e-6),
+        )
         for seed in range(6)
         if name != "optuna-tpe" or pool.endswith("box")
     ]
@@ -274,7 +303,9 @@ def random_games(rng):
 
 def test_a_pair_is_compared_on_the_seeds_both_have_played():
     rows = [row("auto", "branin", seed, 2.0 + seed) for seed in range(5)]
-    rows += [row("skopt", "branin", seed, 10.0) for seed in (1, 3, 8)] + [row("skopt", "levy4", 0, 1.0)]
+    rows += [row("skopt", "branin", seed, 10.0) for seed in (1, 3, 8)] + [
+        row("skopt", "levy4", 0, 1.0)
+    ]
     found = pair(games_of(rows), "auto", "skopt")
     assert found.seeds == {"branin": 2}
     assert found.ratio.value == pytest.approx((3 + 5) / 2 / 10)
@@ -285,7 +316,10 @@ def test_the_ratio_is_of_geometric_means_over_pools_of_means_over_seeds():
     rows = random_games(np.random.default_rng(0))
     found = pair(games_of(rows), "auto", "skopt")
     means = {
-        name: [np.mean([r.regret[-1] for r in rows if (r.contestant, r.pool) == (name, pool)]) for pool in found.seeds]
+        name: [
+            np.mean([r.regret[-1] for r in rows if (r.contestant, r.pool) == (name, pool)])
+            for pool in found.seeds
+        ]
         for name in ("auto", "skopt")
     }
     ours, theirs = (np.prod(means[name]) ** (1 / 3) for name in ("auto", "skopt"))
@@ -335,9 +369,12 @@ def test_the_goals_name_the_hardest_rival_the_worst_pool_and_the_quickest_rival(
     games = games_of(random_games(np.random.default_rng(2)))
     overall, worst, apart, quick, share = regret_summary.goals(games)
     rest = {
-        name: {p: rows for p, rows in pools.items() if p[:4] not in ("ackl", "levy")} for name, pools in games.items()
+        name: {p: rows for p, rows in pools.items() if p[:4] not in ("ackl", "levy")}
+        for name, pools in games.items()
     }
-    assert apart.value == max(pair(rest, "auto", rival).ratio.value for rival in ("skopt", "optuna-tpe"))
+    assert apart.value == max(
+        pair(rest, "auto", rival).ratio.value for rival in ("skopt", "optuna-tpe")
+    )
     against = [pair(games, "auto", rival) for rival in ("skopt", "optuna-tpe")]
     assert overall.value == max(one.ratio.value for one in against)
     assert worst.value == max(one.worst[1].value for one in against)
@@ -349,7 +386,10 @@ def test_the_goals_name_the_hardest_rival_the_worst_pool_and_the_quickest_rival(
 
 def test_a_goal_that_is_reached_is_not_said_to_be_missed():
     assert regret_summary.judged("what", 0.7, "x", Goal("<=", 0.8), "why").note == "why"
-    assert regret_summary.judged("what", 0.88, "x", Goal("<=", 0.8), "why").note == "missed by 10 %; why"
+    assert (
+        regret_summary.judged("what", 0.88, "x", Goal("<=", 0.8), "why").note
+        == "missed by 10 %; why"
+    )
 
 
 def test_without_games_of_ours_nothing_is_claimed():

@@ -49,10 +49,14 @@ def test_the_grid_is_equally_spaced_from_zero_to_the_greatest_weight():
 
 
 @given(st.integers(2, 40), st.floats(0.02, 5), st.floats(0.1, 5), st.floats(0, 1))
-def test_the_greatest_weight_has_its_chance_and_the_others_share_the_rest_like_a_gaussian(points, scale, upper, top):
+def test_the_greatest_weight_has_its_chance_and_the_others_share_the_rest_like_a_gaussian(
+    points, scale, upper, top
+):
     law = kb.DiscretisedGaussian(points, scale, upper, top)
     density = np.array([stats.norm.pdf(z, scale=scale) for z in law.support[:-1]])
-    np.testing.assert_allclose(law.chances[:-1], (1 - top) * density / density.sum(), rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(
+        law.chances[:-1], (1 - top) * density / density.sum(), rtol=1e-9, atol=1e-300
+    )
     assert law.chances[-1] == top
     assert math.fsum(law.chances) == pytest.approx(1, abs=1e-12)
 
@@ -76,8 +80,15 @@ def test_the_optimism_of_the_default_law_is_the_chance_of_its_greatest_weight():
 
 
 def test_a_narrow_law_is_nearly_greedy_and_a_wide_one_even():
-    assert kb.DiscretisedGaussian(points=4, scale=1e-300, top=0.25).chances == (0.75, 0.0, 0.0, 0.25)
-    np.testing.assert_allclose(kb.DiscretisedGaussian(points=4, scale=1e6, top=0.25).chances, 0.25, rtol=1e-9)
+    assert kb.DiscretisedGaussian(points=4, scale=1e-300, top=0.25).chances == (
+        0.75,
+        0.0,
+        0.0,
+        0.25,
+    )
+    np.testing.assert_allclose(
+        kb.DiscretisedGaussian(points=4, scale=1e6, top=0.25).chances, 0.25, rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +122,9 @@ def test_the_square_of_the_weight_is_a_shifted_exponential(shift, mean):
 
 @given(st.floats(0, 50), st.floats(0.05, 10))
 def test_the_mean_of_the_root_is_its_integral(shift, mean):
-    weighted = quad(lambda v: math.sqrt(shift + mean * v * v) * 2 * v * math.exp(-v * v), 0, 8, limit=200)[0]
+    weighted = quad(
+        lambda v: math.sqrt(shift + mean * v * v) * 2 * v * math.exp(-v * v), 0, 8, limit=200
+    )[0]
     assert kb.RootExponential(shift, mean).mean_abs == pytest.approx(weighted, rel=1e-8)
 
 
@@ -128,20 +141,26 @@ def test_a_large_shift_overflows_nothing():
     assert (law.cdf(999.0), law.optimism, law.cdf(1e200)) == (0.0, 1.0, 1.0)
 
 
-@pytest.mark.parametrize(("setting", "bad"), [("shift", -0.1), ("shift", math.inf), ("mean", 0.0), ("mean", "2")])
+@pytest.mark.parametrize(
+    ("setting", "bad"), [("shift", -0.1), ("shift", math.inf), ("mean", 0.0), ("mean", "2")]
+)
 def test_a_root_exponential_that_is_none_is_refused(setting, bad):
     with pytest.raises(ValueError, match=f"RootExponential needs .*{setting}.*, got {bad!r}"):
         kb.RootExponential(**{setting: bad})
 
 
-@pytest.mark.parametrize("law", [kb.DiscretisedGaussian(7, 0.3, 1.2, 0.01), kb.RootExponential(0.5, 3.0)], ids=str)
+@pytest.mark.parametrize(
+    "law", [kb.DiscretisedGaussian(7, 0.3, 1.2, 0.01), kb.RootExponential(0.5, 3.0)], ids=str
+)
 def test_a_law_survives_the_way_through_a_file(law):
     assert from_plain(json.loads(json.dumps(to_plain(law)))) == law
 
 
 def test_the_laws_can_be_spelled_on_a_command_line():
     assert spelled_law("discretised-gaussian") == kb.DiscretisedGaussian()
-    assert spelled_law("discretised-gaussian:10,scale=0.5,top=0.1") == kb.DiscretisedGaussian(10, 0.5, top=0.1)
+    assert spelled_law("discretised-gaussian:10,scale=0.5,top=0.1") == kb.DiscretisedGaussian(
+        10, 0.5, top=0.1
+    )
     assert spelled_law("root-exponential(1,mean=2)") == kb.RootExponential(1, 2)
 
 
@@ -150,12 +169,17 @@ def test_the_laws_can_be_spelled_on_a_command_line():
 
 def test_rand_ucb_is_generic_gp_with_its_law_at_whitehouses_confidence():
     law = kb.DiscretisedGaussian(8, 0.5, 1.3, 0.05)
-    rand = kb.RandUCB(POINTS, kb.RBF(0.3), points=8, scale=0.5, upper=1.3, top=0.05, ridge=0.6, **RULES)
+    rand = kb.RandUCB(
+        POINTS, kb.RBF(0.3), points=8, scale=0.5, upper=1.3, top=0.05, ridge=0.6, **RULES
+    )
     same_play(rand, kb.GenericGP(POINTS, kb.RBF(0.3), law, ridge=0.6, delta=0.1, **RULES))
 
 
 def test_rand_ucb_that_always_draws_its_greatest_weight_is_whitehouse_ucb():
-    same_play(kb.RandUCB(POINTS, kb.RBF(0.3), top=1.0, **RULES), kb.WhitehouseUCB(POINTS, kb.RBF(0.3), **RULES))
+    same_play(
+        kb.RandUCB(POINTS, kb.RBF(0.3), top=1.0, **RULES),
+        kb.WhitehouseUCB(POINTS, kb.RBF(0.3), **RULES),
+    )
 
 
 def test_the_golden_index_of_rand_ucb_is_whitehouses_in_units_of_the_width():
@@ -163,7 +187,9 @@ def test_the_golden_index_of_rand_ucb_is_whitehouses_in_units_of_the_width():
     assert policy.width_at(4) == pytest.approx(3.264608, abs=5e-7)
     np.testing.assert_allclose(policy.index(4), [2.218155, 2.058426, 3.264608], atol=5e-7)
     mean = np.array([1 / 3, -1 / 4, 0.0])
-    np.testing.assert_allclose(policy.index(4, 0.25), mean + 0.25 * (policy.index(4) - mean), atol=1e-12)
+    np.testing.assert_allclose(
+        policy.index(4, 0.25), mean + 0.25 * (policy.index(4) - mean), atol=1e-12
+    )
 
 
 def test_rand_ucb_draws_one_weight_of_its_grid_a_round():
@@ -193,7 +219,9 @@ def test_the_confidence_of_irgp_ucb_is_shifted_by_twice_the_logarithm_of_half_th
 
 @pytest.mark.parametrize("arms", [1, 2])
 def test_one_or_two_arms_have_no_shift(arms):
-    assert kb.IRGPUCB(POINTS[:arms], kb.RBF(0.3), noise_scale=0.4).exploration.source == kb.RootExponential(0.0, 2.0)
+    assert kb.IRGPUCB(
+        POINTS[:arms], kb.RBF(0.3), noise_scale=0.4
+    ).exploration.source == kb.RootExponential(0.0, 2.0)
 
 
 def test_the_golden_index_of_irgp_ucb():
@@ -202,7 +230,9 @@ def test_the_golden_index_of_irgp_ucb():
     weight = policy.ask(4, kb.Streams(9)).note["weight"]
     u = kb.Streams(9).uniform("weight", 4)
     assert weight == pytest.approx(math.sqrt(2 * math.log(1.5) - 2 * math.log(1 - u)), rel=1e-12)
-    expected = np.array([1 / 2.25, -0.5 / 1.25, 0.0]) + weight * np.sqrt(0.25 / np.array([2.25, 1.25, 0.25]))
+    expected = np.array([1 / 2.25, -0.5 / 1.25, 0.0]) + weight * np.sqrt(
+        0.25 / np.array([2.25, 1.25, 0.25])
+    )
     np.testing.assert_allclose(policy.index(4, weight), expected, atol=1e-12)
 
 

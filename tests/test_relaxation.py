@@ -17,7 +17,14 @@ from kernelbandits.theory import relaxation
 from kernelbandits.theory.boxes import bends, cells_for, certified, grid, path, peak_on
 from kernelbandits.theory.caps import Block, blocks_of, cap, largest_value
 from kernelbandits.theory.information import rounded_up, whole_rounds
-from kernelbandits.theory.relaxation import Design, Places, greedy_counts, optimal_design, spread, swept
+from kernelbandits.theory.relaxation import (
+    Design,
+    Places,
+    greedy_counts,
+    optimal_design,
+    spread,
+    swept,
+)
 
 UNIT = {d: kb.Box((0.0,) * d, (1.0,) * d) for d in (1, 2, 3, 4, 6)}
 KERNELS = [
@@ -37,7 +44,12 @@ KERNELS = [
 def dense_gain(kernel, points, masses, ridge) -> float:
     """F(m) = (1/2) log det(I + M^1/2 K M^1/2 / ridge) by numpy."""
     root = np.sqrt(masses)
-    return np.linalg.slogdet(np.eye(len(root)) + root[:, None] * kernel(points, points) * root / ridge)[1] / 2
+    return (
+        np.linalg.slogdet(
+            np.eye(len(root)) + root[:, None] * kernel(points, points) * root / ridge
+        )[1]
+        / 2
+    )
 
 
 def exact_gain(kernel, points, t, ridge) -> float:
@@ -49,7 +61,12 @@ def exact_gain(kernel, points, t, ridge) -> float:
 
 def of(kernel, points, masses, ridge=1.0, rounds=None) -> Design:
     masses = np.asarray(masses, dtype=float)
-    return Design(Places(kernel, np.asarray(points)), masses, float(masses.sum() if rounds is None else rounds), ridge)
+    return Design(
+        Places(kernel, np.asarray(points)),
+        masses,
+        float(masses.sum() if rounds is None else rounds),
+        ridge,
+    )
 
 
 def bound(design) -> float:
@@ -68,14 +85,20 @@ def cloud(seed, n, d=2):
 def test_the_bound_holds_for_any_masses_whatever(seed, kernel, ridge):
     rng = np.random.default_rng(seed)
     points, masses = rng.random((6, 2)), rng.random(6) ** 3 * rng.integers(0, 2, 6) * 4
-    assert exact_gain(kernel, points, 4, ridge) <= bound(of(kernel, points, masses, ridge, rounds=4)) + 1e-13
+    assert (
+        exact_gain(kernel, points, 4, ridge)
+        <= bound(of(kernel, points, masses, ridge, rounds=4)) + 1e-13
+    )
 
 
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from(KERNELS), st.sampled_from([0.01, 0.3, 1.0, 20.0]))
 def test_the_optimal_design_bounds_the_best_of_all_multisets(seed, kernel, ridge):
     points = cloud(seed, 6)
-    best, design = exact_gain(kernel, points, 4, ridge), optimal_design(Places(kernel, points), 4, ridge)
+    best, design = (
+        exact_gain(kernel, points, 4, ridge),
+        optimal_design(Places(kernel, points), 4, ridge),
+    )
     assert best <= bound(design)
     assert design.masses.sum() == pytest.approx(4, rel=1e-12)
     assert (design.masses >= 0).all()
@@ -90,7 +113,10 @@ def test_another_optimiser_finds_no_better_design_than_the_gap_allows(kernel, ri
         shares = np.exp(logits - logits.max())
         return -dense_gain(kernel, points, rounds * shares / shares.sum(), ridge)
 
-    found = -min(minimize(loss, start, method="BFGS").fun for start in np.random.default_rng(0).normal(size=(4, 8)))
+    found = -min(
+        minimize(loss, start, method="BFGS").fun
+        for start in np.random.default_rng(0).normal(size=(4, 8))
+    )
     design = optimal_design(Places(kernel, points), rounds, ridge)
     assert design.gain - 1e-9 <= found + 1e-3 * found
     assert found <= bound(design) + 1e-12
@@ -110,7 +136,9 @@ def test_a_search_that_is_cut_short_still_bounds(monkeypatch, name):
     monkeypatch.setattr(relaxation, name, 1 if name in ("STARTS", "STEPS") else 0)
     points = cloud(5, 6)
     for kernel in KERNELS:
-        assert exact_gain(kernel, points, 4, 0.5) <= bound(optimal_design(Places(kernel, points), 4, 0.5))
+        assert exact_gain(kernel, points, 4, 0.5) <= bound(
+            optimal_design(Places(kernel, points), 4, 0.5)
+        )
 
 
 @pytest.mark.parametrize("kernel", [kb.RBF(0.2), kb.Matern(0.2, nu=0.5)])
@@ -139,7 +167,9 @@ def test_the_bound_is_above_the_gain_for_any_ridge_and_horizon_of_a_singular_ker
         design = optimal_design(Places(kernel, points), rounds, ridge)
         assert math.isfinite(bound(design))
         assert bound(design) >= design.gain
-        assert bound(design) >= math.log1p(rounds * kernel.diagonal(points).max() / ridge) / 2 * (1 - 1e-12)
+        assert bound(design) >= math.log1p(rounds * kernel.diagonal(points).max() / ridge) / 2 * (
+            1 - 1e-12
+        )
 
 
 def decimal_bound(points, lengthscale, design) -> Decimal:
@@ -149,7 +179,10 @@ def decimal_bound(points, lengthscale, design) -> Decimal:
     k = [[(-square / (2 * Decimal(lengthscale) ** 2)).exp() for square in row] for row in squares]
     masses, ridge = [Decimal(float(mass)) for mass in design.masses], Decimal(design.ridge)
     n = len(k)
-    b = [[masses[i].sqrt() * k[i][j] * masses[j].sqrt() / ridge + (i == j) for j in range(n)] for i in range(n)]
+    b = [
+        [masses[i].sqrt() * k[i][j] * masses[j].sqrt() / ridge + (i == j) for j in range(n)]
+        for i in range(n)
+    ]
     factor = [[Decimal(0)] * n for _ in range(n)]
     for i, j in zip(*np.tril_indices(n), strict=True):
         left = b[i][j] - sum((factor[i][m] * factor[j][m] for m in range(j)), Decimal(0))
@@ -158,7 +191,9 @@ def decimal_bound(points, lengthscale, design) -> Decimal:
     for place in range(n):
         solved: list[Decimal] = []
         for i in range(n):
-            right = masses[i].sqrt() * k[i][place] - sum((factor[i][m] * solved[m] for m in range(i)), Decimal(0))
+            right = masses[i].sqrt() * k[i][place] - sum(
+                (factor[i][m] * solved[m] for m in range(i)), Decimal(0)
+            )
             solved.append(right / factor[i][i])
         variances.append((1 - sum(value * value for value in solved) / ridge) / ridge)
     gain = sum(factor[i][i].ln() for i in range(n))
@@ -175,7 +210,9 @@ def test_the_rounding_of_a_singular_kernel_is_allowed_for(rounds, ridge):
         context.prec = 60
         true = decimal_bound(points, 3.0, design)
         assert Decimal(bound(design)) >= true
-        assert Decimal(bound(design)) - 2 * Decimal(design.rounding(1.0)) <= true + abs(true) / 10**12
+        assert (
+            Decimal(bound(design)) - 2 * Decimal(design.rounding(1.0)) <= true + abs(true) / 10**12
+        )
 
 
 # Its parts
@@ -191,7 +228,9 @@ def test_the_variances_are_twice_the_gradient_of_the_gain(kernel):
         slope = (dense_gain(kernel, points, masses + step, 0.8) - design.gain) / 1e-5
         assert variance / 2 == pytest.approx(slope, rel=1e-3)
     assert design.used.sum() == pytest.approx(masses @ design.variances, rel=1e-10)
-    assert design.gap == pytest.approx((masses.sum() * design.variances.max() - design.used.sum()) / 2, rel=1e-9)
+    assert design.gap == pytest.approx(
+        (masses.sum() * design.variances.max() - design.used.sum()) / 2, rel=1e-9
+    )
 
 
 def test_the_covariance_and_its_conditioning_are_those_of_the_masses():
@@ -218,9 +257,14 @@ def test_an_exchange_moves_the_mass_that_is_best_for_its_pair():
     relaxation.exchange(design.covariance(np.arange(4)), moved, 30.0, 0.0, 1)
     direction = 1.0 * (np.arange(4) == best) - 1.0 * (np.arange(4) == worst)
     steps = np.linspace(0, masses[worst], 20001)
-    along = [dense_gain(kernel, points, np.maximum(masses + step * direction, 0.0), 0.6) for step in steps[::10]]
+    along = [
+        dense_gain(kernel, points, np.maximum(masses + step * direction, 0.0), 0.6)
+        for step in steps[::10]
+    ]
     assert 0 < moved[best] - masses[best] < masses[worst]
-    assert moved[best] - masses[best] == pytest.approx(steps[::10][int(np.argmax(along))], abs=1.1e-3 * masses[worst])
+    assert moved[best] - masses[best] == pytest.approx(
+        steps[::10][int(np.argmax(along))], abs=1.1e-3 * masses[worst]
+    )
     np.testing.assert_allclose((moved - masses)[[best, worst]].sum(), 0.0, atol=1e-12)
 
 
@@ -262,7 +306,9 @@ def test_a_scaled_design_keeps_its_shares():
     design = of(kb.RBF(0.3), cloud(0, 4), [1.0, 0.0, 2.0, 3.0])
     doubled = design.scaled(12.0, 0.3)
     np.testing.assert_allclose(doubled.masses, [2.0, 0.0, 4.0, 6.0])
-    assert doubled.gain == pytest.approx(dense_gain(kb.RBF(0.3), cloud(0, 4), doubled.masses, 0.3), rel=1e-12)
+    assert doubled.gain == pytest.approx(
+        dense_gain(kb.RBF(0.3), cloud(0, 4), doubled.masses, 0.3), rel=1e-12
+    )
 
 
 @given(st.floats(1e-12, 1e9))
@@ -306,7 +352,9 @@ def test_the_bend_of_a_smooth_kernel_is_of_second_order():
 def test_the_bend_of_a_product_counts_what_both_factors_move():
     """x x x interpolated linearly is off by t (1 - t) a^2, though neither factor bends."""
     assert path(kb.Linear() * kb.Linear(), UNIT[1], 0, 0.4).bend == pytest.approx(0.04, rel=1e-12)
-    assert feature_error(kb.Linear() * kb.Linear(), np.array([0.2]), 0.5, 0.4, 0) == pytest.approx(0.04, rel=1e-9)
+    assert feature_error(kb.Linear() * kb.Linear(), np.array([0.2]), 0.5, 0.4, 0) == pytest.approx(
+        0.04, rel=1e-9
+    )
 
 
 def test_each_dimension_has_its_own_lengthscale():
@@ -319,7 +367,12 @@ def test_each_dimension_has_its_own_lengthscale():
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 10**6), st.sampled_from(KERNELS), st.sampled_from([1, 3, 8]), st.sampled_from([0.05, 1.0]))
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(KERNELS),
+    st.sampled_from([1, 3, 8]),
+    st.sampled_from([0.05, 1.0]),
+)
 def test_no_point_of_the_box_has_more_variance_than_the_peak(seed, kernel, cells, ridge):
     rng = np.random.default_rng(seed)
     design = of(kernel, rng.random((10, 2)), rng.random(10) * 20, ridge)
@@ -337,14 +390,21 @@ def test_a_grid_has_the_corners_of_the_box_and_its_cells():
     box = kb.Box((-1.0, 2.0), (1.0, 5.0))
     points = grid(box, np.array([2.0, 3.0]))
     assert points.shape == (12, 2)
-    assert {(-1.0, 2.0), (1.0, 5.0), (-1.0, 5.0), (0.0, 3.0)} <= {tuple(row) for row in points.tolist()}
+    assert {(-1.0, 2.0), (1.0, 5.0), (-1.0, 5.0), (0.0, 3.0)} <= {
+        tuple(row) for row in points.tolist()
+    }
 
 
 def test_kernels_of_which_nothing_is_known_between_points_are_not_certified():
     box = UNIT[2]
     assert all(certified(kernel, box) for kernel in KERNELS)
     unknown = kb.Matern(0.3) + kb.kernels.Adapted(lambda x, z: x @ z.T)
-    for kernel in (unknown, unknown * kb.Linear(), 2.0 * unknown, kb.kernels.Normalised(kb.Polynomial(2))):
+    for kernel in (
+        unknown,
+        unknown * kb.Linear(),
+        2.0 * unknown,
+        kb.kernels.Normalised(kb.Polynomial(2)),
+    ):
         assert not certified(kernel, box)
     assert bends(kb.RBF(0.3), box, np.ones(2)).shape == (2,)
 
@@ -353,8 +413,15 @@ def test_kernels_of_which_nothing_is_known_between_points_are_not_certified():
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 10**6), st.sampled_from(KERNELS), st.sampled_from([0.1, 1.0, 30.0]), st.integers(1, 60))
-def test_no_points_of_a_domain_have_more_gain_than_its_ranks_and_traces_allow(seed, kernel, ridge, t):
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(KERNELS),
+    st.sampled_from([0.1, 1.0, 30.0]),
+    st.integers(1, 60),
+)
+def test_no_points_of_a_domain_have_more_gain_than_its_ranks_and_traces_allow(
+    seed, kernel, ridge, t
+):
     points = np.random.default_rng(seed).random((t, 2))
     gain = dense_gain(kernel, points, np.ones(t), ridge)
     for domain in (UNIT[2], kb.Arms(points)):
@@ -390,7 +457,11 @@ def test_the_polynomial_kernel_is_the_sum_of_its_degrees():
     kernel, box = kb.Polynomial(3, offset=0.5), UNIT[2]
     blocks = blocks_of(kernel, box)
     assert [block.rank for block in blocks] == [1, 2, 3, 4]
-    assert sum(block.share for block in blocks) == pytest.approx(2.5**3) == pytest.approx(largest_value(kernel, box))
+    assert (
+        sum(block.share for block in blocks)
+        == pytest.approx(2.5**3)
+        == pytest.approx(largest_value(kernel, box))
+    )
 
 
 @settings(max_examples=30)
@@ -398,7 +469,8 @@ def test_the_polynomial_kernel_is_the_sum_of_its_degrees():
 def test_the_level_is_the_best_way_to_share_the_trace(seed):
     rng = np.random.default_rng(seed)
     blocks = [
-        Block(float(rank), float(share)) for rank, share in zip(rng.integers(1, 20, 4), rng.random(4), strict=True)
+        Block(float(rank), float(share))
+        for rank, share in zip(rng.integers(1, 20, 4), rng.random(4), strict=True)
     ]
     largest, rounds, ridge = 0.6 * sum(block.share for block in blocks), 100.0, 0.3
     best = cap(blocks, largest, rounds, ridge)

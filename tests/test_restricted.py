@@ -50,8 +50,15 @@ def test_all_arms_allowed_is_the_answer_without_a_word(policy, name, rewards, wa
     made = policy(name, rewards)
     pending = pendings(made) if waiting else []
     for t in range(1, 9):
-        for arms in (range(20), list(range(20)), np.arange(20)[::-1], tuple(np.arange(20, dtype=np.uint8))):
-            assert made.ask(t, kb.Streams(t), pending=pending, arms=arms) == made.ask(t, kb.Streams(t), pending=pending)
+        for arms in (
+            range(20),
+            list(range(20)),
+            np.arange(20)[::-1],
+            tuple(np.arange(20, dtype=np.uint8)),
+        ):
+            assert made.ask(t, kb.Streams(t), pending=pending, arms=arms) == made.ask(
+                t, kb.Streams(t), pending=pending
+            )
 
 
 @every_name
@@ -100,11 +107,16 @@ def test_the_greatest_sd_of_those_allowed(policy):
     assert made.ask(1, kb.Streams(1), arms=arms).arm == arms[made.posterior.sd[arms].argmax()]
 
 
-@given(arms=st.permutations(range(12)).map(lambda order: order[:5]), u=st.floats(0, 1, exclude_max=True))
+@given(
+    arms=st.permutations(range(12)).map(lambda order: order[:5]),
+    u=st.floats(0, 1, exclude_max=True),
+)
 def test_ties_are_settled_among_the_arms_allowed_in_the_order_of_their_numbers(arms, u):
     """Before any reward all arms tie, so the uniform alone decides; the order in which arms are named does not."""
 
-    lowest, drawn = (kb.Greedy(POINTS[:12], kb.RBF(0.3), ties=ties) for ties in ("lowest", "random"))
+    lowest, drawn = (
+        kb.Greedy(POINTS[:12], kb.RBF(0.3), ties=ties) for ties in ("lowest", "random")
+    )
     fixed = type("Fixed", (np.random.Generator,), {"random": lambda self: u})(np.random.PCG64(1))
     assert lowest.ask(1, fixed, arms=arms).arm == min(arms)
     assert drawn.ask(1, fixed, arms=arms).arm == sorted(arms)[int(5 * u)]
@@ -112,7 +124,9 @@ def test_ties_are_settled_among_the_arms_allowed_in_the_order_of_their_numbers(a
 
 def test_a_uniform_draw_is_even_among_the_arms_allowed():
     made, arms, rounds = kb.UniformRandom(POINTS, kb.RBF(0.3)), [2, 11, 17], 6000
-    counts = np.bincount([made.ask(t, kb.Streams(4), arms=arms).arm for t in range(1, rounds + 1)], minlength=20)
+    counts = np.bincount(
+        [made.ask(t, kb.Streams(4), arms=arms).arm for t in range(1, rounds + 1)], minlength=20
+    )
     assert counts.sum() == counts[arms].sum() == rounds
     assert np.abs(counts[arms] / rounds - 1 / 3).max() < 4 * math.sqrt(2 / 9 / rounds)
 
@@ -135,7 +149,9 @@ def test_a_schedule_that_looks_at_the_history_sees_all_arms():
         seen.append(len(posterior.mean))
         return kb.PointMass(1.0)
 
-    kb.GenericGP(POINTS, kb.RBF(0.3), schedule, noise_scale=0.1, norm_bound=1.0).ask(1, kb.Streams(1), arms=[4, 5])
+    kb.GenericGP(POINTS, kb.RBF(0.3), schedule, noise_scale=0.1, norm_bound=1.0).ask(
+        1, kb.Streams(1), arms=[4, 5]
+    )
     assert seen == [20]
 
 
@@ -171,17 +187,26 @@ SENSELESS = {
     "negative": ([3, -1], "ask needs arms in 0..19, got -1"),
     "beyond": ([3, 20], "ask needs arms in 0..19, got 20"),
     "far beyond": ([3, 2**70], f"ask needs arms in 0..19, got {2**70}"),
-    "unsigned": (np.array([2**64 - 1], dtype=np.uint64), f"ask needs arms in 0..19, got {2**64 - 1}"),
+    "unsigned": (
+        np.array([2**64 - 1], dtype=np.uint64),
+        f"ask needs arms in 0..19, got {2**64 - 1}",
+    ),
     "repeated": ([4, 7, 4], "ask needs arms that differ, got '4 twice'"),
 }
 
 
-@pytest.mark.parametrize("name", ["whitehouse-ucb", "gp-ts", "mvr", "random", "exploit-plus", "r-gp-ucb", "auto"])
+@pytest.mark.parametrize(
+    "name", ["whitehouse-ucb", "gp-ts", "mvr", "random", "exploit-plus", "r-gp-ucb", "auto"]
+)
 @pytest.mark.parametrize(("arms", "sentence"), SENSELESS.values(), ids=SENSELESS)
 def test_arms_that_make_no_sense_are_refused_in_one_sentence(policy, name, arms, sentence):
     generator = np.random.default_rng(1)
     for made in (policy(name, 0), policy(name, 6)):
-        for answer in (made.recommend, partial(made.ask, 7, generator), partial(made.ask, 8, generator)):
+        for answer in (
+            made.recommend,
+            partial(made.ask, 7, generator),
+            partial(made.ask, 8, generator),
+        ):
             with pytest.raises(ValueError) as refusal:
                 answer(arms=arms)
             assert str(refusal.value).startswith(sentence)
@@ -211,7 +236,9 @@ def test_auto_recommends_and_explains_among_the_arms_allowed(policy):
     best = made.recommended(arms=arms)
     assert best.arm == made.recommend(arms=arms)
     assert best.note["mean"] == pytest.approx(made.estimates()[0][arms].max())
-    assert sum(made.explain(made.choice(arm), arms=arms).chance for arm in arms) == pytest.approx(1.0)
+    assert sum(made.explain(made.choice(arm), arms=arms).chance for arm in arms) == pytest.approx(
+        1.0
+    )
 
 
 @every_index
@@ -223,7 +250,9 @@ def test_costs_that_are_all_equal_change_nothing_but_the_note(policy, name):
         assert priced.note == {**plain.note, "cost": 7.0}
 
 
-@pytest.mark.parametrize("name", [name for name in INDEXED if name not in ("gp-ucb-plus", "exploit-plus")])
+@pytest.mark.parametrize(
+    "name", [name for name in INDEXED if name not in ("gp-ucb-plus", "exploit-plus")]
+)
 def test_the_choice_has_the_greatest_value_for_its_cost(policy, name):
     made = policy(name)
     for t in range(1, 12):
@@ -296,7 +325,10 @@ def test_the_opening_plays_among_the_cheaper_half_of_the_arms_allowed(first):
         made = kb.Auto(POINTS, seed=seed, opening=first)
         batch = made.batch(4, arms=arms, costs=COSTS)
         seen |= {choice.arm for choice in batch}
-        assert all(choice.note["first"] == 1.0 and choice.note["cost"] == COSTS[choice.arm] for choice in batch)
+        assert all(
+            choice.note["first"] == 1.0 and choice.note["cost"] == COSTS[choice.arm]
+            for choice in batch
+        )
     assert seen == set(sorted(arms, key=COSTS.__getitem__)[:3])
 
 
@@ -347,6 +379,13 @@ def test_rules_and_domains_without_costs_refuse_them():
     ]
     for made in refusing:
         for t in (1, 2):
-            with pytest.raises(ValueError, match=f"ask needs no costs for {type(made).__name__} on"):
+            with pytest.raises(
+                ValueError, match=f"ask needs no costs for {type(made).__name__} on"
+            ):
                 made.ask(t, kb.Streams(1), costs=COSTS)
-    assert [rule.weighs_costs for rule in (kb.MVR, kb.UniformRandom, kb.GPTS, kb.Auto)] == [False, False, True, True]
+    assert [rule.weighs_costs for rule in (kb.MVR, kb.UniformRandom, kb.GPTS, kb.Auto)] == [
+        False,
+        False,
+        True,
+        True,
+    ]

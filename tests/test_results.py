@@ -30,7 +30,9 @@ def films():
 
 @pytest.fixture
 def read(tmp_path, films):
-    def results(content: str | bytes, name: str = "results.csv", target: str = "stability") -> list[Result]:
+    def results(
+        content: str | bytes, name: str = "results.csv", target: str = "stability"
+    ) -> list[Result]:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return read_results(path, films, target)
@@ -51,14 +53,21 @@ def loud():
 
 
 @pytest.mark.parametrize(
-    "header", ["trial,stability", "Trial,Stability (h)", "trial,value", "TRIAL,VALUE", " trial , stability"]
+    "header",
+    ["trial,stability", "Trial,Stability (h)", "trial,value", "TRIAL,VALUE", " trial , stability"],
 )
 def test_a_trial_is_told_in_the_column_of_the_target_or_in_value(read, header):
-    assert said(read(f"{header}\n3,0.5\n1,-2e3\n")) == [(3, None, 0.5, False, 2), (1, None, -2000.0, False, 3)]
+    assert said(read(f"{header}\n3,0.5\n1,-2e3\n")) == [
+        (3, None, 0.5, False, 2),
+        (1, None, -2000.0, False, 3),
+    ]
 
 
 def test_a_row_is_told_by_its_number(read):
-    assert said(read("row,value\n0,1\n3.0,2\n")) == [(None, 0, 1.0, False, 2), (None, 3, 2.0, False, 3)]
+    assert said(read("row,value\n0,1\n3.0,2\n")) == [
+        (None, 0, 1.0, False, 2),
+        (None, 3, 2.0, False, 3),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +84,12 @@ def test_a_row_is_told_by_what_describes_it_and_the_first_of_equal_rows_is_meant
 
 def test_each_line_has_its_own_way_to_name_its_row(read):
     content = "trial,row,Cs,solvent,T,value\n1,,,,,5\n,2,,,,6\n,,0.25,DMF,100,7\n4,0,,,,8\n"
-    assert [(one.trial, one.row) for one in read(content)] == [(1, None), (None, 2), (None, 0), (4, 0)]
+    assert [(one.trial, one.row) for one in read(content)] == [
+        (1, None),
+        (None, 2),
+        (None, 0),
+        (4, 0),
+    ]
 
 
 def test_a_number_and_a_description_that_disagree_are_refused(read):
@@ -86,7 +100,9 @@ def test_a_number_and_a_description_that_disagree_are_refused(read):
         ("0,,DMSO,", "solvent", "'DMF'"),
         ("0,,,99", "T", "100.0"),
     ):
-        with pytest.raises(Refusal, match=f"needs {there} in line 2, column '{column}', as row 0 has it, got"):
+        with pytest.raises(
+            Refusal, match=f"needs {there} in line 2, column '{column}', as row 0 has it, got"
+        ):
             read(f"{header}{line},6\n")
 
 
@@ -111,10 +127,27 @@ def test_other_columns_are_ignored_with_a_notice_but_those_of_the_candidates_in_
 
 
 @pytest.mark.parametrize(
-    "cell", ["abc", '"1,5"', "nan", "NaN", "inf", "-inf", "1e999", "1e151", "1_000", "١٢", "0x10", "True", "NA"]
+    "cell",
+    [
+        "abc",
+        '"1,5"',
+        "nan",
+        "NaN",
+        "inf",
+        "-inf",
+        "1e999",
+        "1e151",
+        "1_000",
+        "١٢",
+        "0x10",
+        "True",
+        "NA",
+    ],
 )
 def test_a_value_that_is_no_number_is_refused_by_line_and_column(read, cell):
-    with pytest.raises(ValueError, match=r"results\.csv needs a .* in line 3, column 'value', got .*failed"):
+    with pytest.raises(
+        ValueError, match=r"results\.csv needs a .* in line 3, column 'value', got .*failed"
+    ):
         read(f"trial,value\n1,2\n2,{cell}\n3,4\n")
 
 
@@ -132,14 +165,46 @@ def test_a_value_that_is_no_number_is_refused_by_line_and_column(read, cell):
             ValueError,
             "needs a column 'trial', a column 'row', a column 'film' or all",
         ),
-        ("film,value\nx,2\n", Refusal, "results.csv needs a label of a candidate in line 2, column 'film', got 'x'"),
-        ("film,value\nu,2\n,3\n", ValueError, "needs a trial, 'film' or a row in line 3, got neither"),
-        ("film,row,value\nu,0,2\nv,2,3\n", Refusal, "needs 'w' in line 3, column 'film', as row 2 has it, got 'v'"),
-        ("film,Cs,value\nu,0.25,2\nv,0.3,3\n", Refusal, "needs 0.5 in line 3, column 'Cs', as row 1 has it, got '0.3'"),
-        ("trial,value\n0,2\n", ValueError, "needs a whole number >= 1 in line 2, column 'trial', got 0"),
-        ("trial,value\n1.5,2\n", ValueError, "needs a whole number >= 1 in line 2, column 'trial', got 1.5"),
-        ("trial,value\none,2\n", ValueError, "needs a number .* in line 2, column 'trial', got 'one'"),
-        ("row,value\n-1,2\n", ValueError, "needs a whole number >= 0 in line 2, column 'row', got -1"),
+        (
+            "film,value\nx,2\n",
+            Refusal,
+            "results.csv needs a label of a candidate in line 2, column 'film', got 'x'",
+        ),
+        (
+            "film,value\nu,2\n,3\n",
+            ValueError,
+            "needs a trial, 'film' or a row in line 3, got neither",
+        ),
+        (
+            "film,row,value\nu,0,2\nv,2,3\n",
+            Refusal,
+            "needs 'w' in line 3, column 'film', as row 2 has it, got 'v'",
+        ),
+        (
+            "film,Cs,value\nu,0.25,2\nv,0.3,3\n",
+            Refusal,
+            "needs 0.5 in line 3, column 'Cs', as row 1 has it, got '0.3'",
+        ),
+        (
+            "trial,value\n0,2\n",
+            ValueError,
+            "needs a whole number >= 1 in line 2, column 'trial', got 0",
+        ),
+        (
+            "trial,value\n1.5,2\n",
+            ValueError,
+            "needs a whole number >= 1 in line 2, column 'trial', got 1.5",
+        ),
+        (
+            "trial,value\none,2\n",
+            ValueError,
+            "needs a number .* in line 2, column 'trial', got 'one'",
+        ),
+        (
+            "row,value\n-1,2\n",
+            ValueError,
+            "needs a whole number >= 0 in line 2, column 'row', got -1",
+        ),
         ("row,value\n4,2\n", Refusal, "needs a row below 4 in line 2, column 'row', got 4"),
         ("trial,row,value\n,,2\n", ValueError, "needs a trial or a row in line 2, got neither"),
         ("trial,Cs,value\n,0.5,2\n", ValueError, "needs a trial or a row in line 2, got neither"),
@@ -148,10 +213,22 @@ def test_a_value_that_is_no_number_is_refused_by_line_and_column(read, cell):
             ValueError,
             "needs no value in line 2, column 'value', where the measurement",
         ),
-        ("trial,value,failed\n1,2,perhaps\n", ValueError, "needs yes or no in line 2, column 'failed', got 'perhaps'"),
+        (
+            "trial,value,failed\n1,2,perhaps\n",
+            ValueError,
+            "needs yes or no in line 2, column 'failed', got 'perhaps'",
+        ),
         ("Cs,solvent,T,value\n0.3,DMF,100,2\n", Refusal, "results.csv, line 2: no candidate has"),
-        ("Cs,solvent,T,value\n0.25,DMF,,2\n", ValueError, "needs a value in line 2, column 'T', got a missing one"),
-        ("trial,value,key\n1,2,k\n2,2,k\n", ValueError, "needs another key in line 3, got 'k' of line 2 again"),
+        (
+            "Cs,solvent,T,value\n0.25,DMF,,2\n",
+            ValueError,
+            "needs a value in line 2, column 'T', got a missing one",
+        ),
+        (
+            "trial,value,key\n1,2,k\n2,2,k\n",
+            ValueError,
+            "needs another key in line 3, got 'k' of line 2 again",
+        ),
     ],
 )
 def test_a_line_that_cannot_be_told_is_refused_in_one_sentence(read, content, kind, complaint):
@@ -166,7 +243,9 @@ def test_keys_are_distinct_and_a_file_that_has_grown_keeps_those_of_its_first_li
     grown = read("row,value\n1,5\n1,5\n2,5\n1,6\n1,5\n")
     assert len({one.key for one in grown}) == 5
     assert [one.key for one in grown[:4]] == [one.key for one in first]
-    assert [one.key for one in read("row,value\n1,5\n1,5\n2,5\n1,6\n", name="other.csv")] != [one.key for one in first]
+    assert [one.key for one in read("row,value\n1,5\n1,5\n2,5\n1,6\n", name="other.csv")] != [
+        one.key for one in first
+    ]
 
 
 def test_keys_do_not_depend_on_how_a_line_is_written_or_sorted(read):
@@ -188,10 +267,16 @@ def test_keys_of_the_file_are_kept_and_blank_ones_are_made(read):
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(lines=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=12), cut=st.integers(0, 12))
+@given(
+    lines=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=12),
+    cut=st.integers(0, 12),
+)
 def test_every_line_counts_once_however_often_the_growing_file_is_read(read, lines, cut):
     def keys(part):
-        return [one.key for one in read("row,value\n" + "".join(f"{row},{value}\n" for row, value in part))]
+        return [
+            one.key
+            for one in read("row,value\n" + "".join(f"{row},{value}\n" for row, value in part))
+        ]
 
     assert len(set(keys(lines))) == len(lines)
     part = lines[: max(1, cut)]
@@ -257,7 +342,9 @@ def test_a_column_of_the_candidates_called_row_is_not_a_row_number(tmp_path):
 def test_a_target_of_other_case_is_not_taken_for_a_column_of_the_candidates(films):
     items = [{"T (°C)": 140, "Cs": 0.75, "solvent": "DMF", "value": 3.5}]
     assert said(read_results(items, films, "t")) == [(None, 2, 3.5, False, 0)]
-    assert said(read_results([{"row": 2, "T": 140, "VALUE": 3.5}], films, "value")) == [(None, 2, 3.5, False, 0)]
+    assert said(read_results([{"row": 2, "T": 140, "VALUE": 3.5}], films, "value")) == [
+        (None, 2, 3.5, False, 0)
+    ]
 
 
 def test_the_table_of_candidates_tells_what_it_holds(tmp_path):
@@ -273,18 +360,29 @@ def test_the_table_of_candidates_tells_what_it_holds(tmp_path):
 
 
 def test_a_row_is_told_by_its_label_even_where_others_are_described_alike(read):
-    assert said(read("film,value\nz,2\nv,3\n")) == [(None, 3, 2.0, False, 2), (None, 1, 3.0, False, 3)]
+    assert said(read("film,value\nz,2\nv,3\n")) == [
+        (None, 3, 2.0, False, 2),
+        (None, 1, 3.0, False, 3),
+    ]
     assert said(read("Film,Cs,solvent,T,value\nz,0.5,DMSO,120,2\n")) == [(None, 3, 2.0, False, 2)]
 
 
 def test_a_trial_goes_before_a_row_a_row_before_a_label_and_a_label_before_a_description(read):
     content = "trial,row,film,Cs,solvent,T,value\n7,,u,,,,1\n,3,z,,,,1\n,3,,,,,1\n,,z,0.5,,,1\n,,,0.5,DMSO,120,1\n"
-    assert [(one.trial, one.row) for one in read(content)] == [(7, 0), (None, 3), (None, 3), (None, 3), (None, 1)]
+    assert [(one.trial, one.row) for one in read(content)] == [
+        (7, 0),
+        (None, 3),
+        (None, 3),
+        (None, 3),
+        (None, 1),
+    ]
 
 
 @pytest.fixture(scope="module")
 def numbered():
-    table = pd.DataFrame({"Nr.": ["001", "002", "010"], "Probe": ["P1", "P2", "P10"], "a": [1, 1, 2]})
+    table = pd.DataFrame(
+        {"Nr.": ["001", "002", "010"], "Probe": ["P1", "P2", "P10"], "a": [1, 1, 2]}
+    )
     return read_candidates(table, target="y")
 
 
@@ -295,15 +393,21 @@ def test_a_number_of_a_row_is_found_as_a_spreadsheet_writes_it(numbered, text):
 
 def test_numbers_that_differ_by_zeros_only_are_found_as_they_stand():
     table = read_candidates(pd.DataFrame({"id": ["1", "01", "3"], "a": [1, 2, 3]}), target="y")
-    assert [one.row for one in read_results([{"id": "01", "y": 5}, {"id": "1", "y": 5}], table, "y")] == [1, 0]
-    with pytest.raises(Refusal, match="results needs a label of a candidate in item 0, column 'id', got '001'"):
+    assert [
+        one.row for one in read_results([{"id": "01", "y": 5}, {"id": "1", "y": 5}], table, "y")
+    ] == [1, 0]
+    with pytest.raises(
+        Refusal, match="results needs a label of a candidate in item 0, column 'id', got '001'"
+    ):
         read_results([{"id": "001", "y": 5}], table, "y")
 
 
 def test_all_labels_of_a_line_agree(numbered):
     both = [{"Nr.": "2", "Probe": "P2", "y": 5}, {"Probe": "P10", "y": 6}]
     assert [one.row for one in read_results(both, numbered, "y")] == [1, 2]
-    with pytest.raises(Refusal, match="needs 'P2' in item 0, column 'Probe', as row 1 has it, got 'P10'"):
+    with pytest.raises(
+        Refusal, match="needs 'P2' in item 0, column 'Probe', as row 1 has it, got 'P10'"
+    ):
         read_results([{"Nr.": "2", "Probe": "P10", "y": 5}], numbered, "y")
 
 
@@ -325,5 +429,7 @@ def test_every_result_knows_where_it_stands(read, films):
     ]
     frame = pd.DataFrame({"trial": [1, 2], "value": [None, 5.0]}, index=[8, 9])
     with pytest.warns(DataNotice, match="1 rows have no value yet"):
-        assert [(one.line, one.place) for one in read_results(frame, films, "y")] == [(1, "the DataFrame, row 1")]
+        assert [(one.line, one.place) for one in read_results(frame, films, "y")] == [
+            (1, "the DataFrame, row 1")
+        ]
     assert read_results([{"trial": 1, "value": 5}], films, "y")[0].place == "results, item 0"

@@ -68,7 +68,11 @@ def room_of(path: Path) -> str:
 def imports(path: Path, typing_only: bool = True) -> Iterator[tuple[str, ast.AST]]:
     """Full names of all modules imported anywhere in the file; `from package import name` gives package.name."""
     tree = ast.parse(path.read_text())
-    hidden = set() if typing_only else {id(node) for block in typing_blocks(tree) for node in ast.walk(block)}
+    hidden = (
+        set()
+        if typing_only
+        else {id(node) for block in typing_blocks(tree) for node in ast.walk(block)}
+    )
     for node in ast.walk(tree):
         if id(node) in hidden:
             continue
@@ -81,7 +85,10 @@ def imports(path: Path, typing_only: bool = True) -> Iterator[tuple[str, ast.AST
 
 def typing_blocks(tree: ast.AST) -> Iterator[ast.If]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in (
+            "TYPE_CHECKING",
+            "typing.TYPE_CHECKING",
+        ):
             yield node
 
 
@@ -99,7 +106,9 @@ def test_a_room_imports_only_rooms_below_it_or_those_beside_it_named_here(path):
     room = room_of(path)
     for other in rooms_imported(path) - {room, "__version__"}:
         assert other in STOREY, f"{room} imports {other}, which has no storey"
-        assert STOREY[other] < STOREY[room] or other in BESIDE.get(room, set()), f"{room} imports {other}"
+        assert STOREY[other] < STOREY[room] or other in BESIDE.get(room, set()), (
+            f"{room} imports {other}"
+        )
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HOUSE)))
@@ -107,7 +116,12 @@ def test_nobody_waits_for_the_compiler_when_importing(path):
     """`compiled` is imported inside functions only, so that asking and telling never start numba."""
     top = ast.parse(path.read_text()).body
     modules = [node.module or "" for node in top if isinstance(node, ast.ImportFrom)]
-    names = [f"{node.module}.{alias.name}" for node in top if isinstance(node, ast.ImportFrom) for alias in node.names]
+    names = [
+        f"{node.module}.{alias.name}"
+        for node in top
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
     names += [alias.name for node in top if isinstance(node, ast.Import) for alias in node.names]
     assert not any(name.startswith("kernelbandits.compiled") for name in (*names, *modules))
 

@@ -34,8 +34,14 @@ def bowl(top: Any, bend: Any = 1.0) -> Callable[[np.ndarray], tuple[np.ndarray, 
 class Index:
     """mean + reach sd of a Gaussian process with an RBF kernel, by the textbook formula."""
 
-    def __init__(self, points: np.ndarray, rewards: np.ndarray, length: Any, ridge: float, reach: float) -> None:
-        self.points, self.length, self.reach = points, np.broadcast_to(length, points.shape[1:]), reach
+    def __init__(
+        self, points: np.ndarray, rewards: np.ndarray, length: Any, ridge: float, reach: float
+    ) -> None:
+        self.points, self.length, self.reach = (
+            points,
+            np.broadcast_to(length, points.shape[1:]),
+            reach,
+        )
         self.inverse = np.linalg.inv(self.cross(points) + ridge * np.eye(len(points)))
         self.weights = self.inverse @ rewards
 
@@ -58,10 +64,14 @@ def drawn_index(seed: int, box: kb.Box | kb.MixedBox, count: int, length: Any) -
     """Rewards drawn from the prior, half of the points about one of the others."""
     rng = np.random.default_rng(seed)
     points = box.place(rng.random((count, box.sides)))
-    points[count // 2 :] = box.nearest(points[0] + 0.5 * length * rng.normal(size=(count - count // 2, box.dimension)))
+    points[count // 2 :] = box.nearest(
+        points[0] + 0.5 * length * rng.normal(size=(count - count // 2, box.dimension))
+    )
     ridge, reach = rng.choice([0.01, 0.1, 1.0]), rng.choice([-1.0, 0.0, 0.5, 2.0, 6.0])
     prior = Index(points, np.zeros(count), length, ridge, reach)
-    rewards = np.linalg.cholesky(prior.cross(points) + 0.01 * np.eye(count)) @ rng.normal(size=count)
+    rewards = np.linalg.cholesky(prior.cross(points) + 0.01 * np.eye(count)) @ rng.normal(
+        size=count
+    )
     return Index(points, rewards, length, ridge, reach)
 
 
@@ -69,7 +79,9 @@ def near(index: Index) -> np.ndarray:
     return index.points[np.argsort(-index.cross(index.points) @ index.weights)]
 
 
-def reference(index: Index, rows: np.ndarray, starts: int, bounds: list[tuple[float, float]]) -> float:
+def reference(
+    index: Index, rows: np.ndarray, starts: int, bounds: list[tuple[float, float]]
+) -> float:
     """The best of scipy's L-BFGS-B over the coordinates with bounds, the first ones, from the best rows."""
     free = len(bounds)
     best = rows[np.argsort(-index.values(rows))[:starts]]
@@ -78,7 +90,10 @@ def reference(index: Index, rows: np.ndarray, starts: int, bounds: list[tuple[fl
         value, slope = index(np.append(x, row[free:])[None])
         return -value[0], -slope[0, :free]
 
-    found = [minimize(fallen, row[:free], (row,), jac=True, method="L-BFGS-B", bounds=bounds) for row in best]
+    found = [
+        minimize(fallen, row[:free], (row,), jac=True, method="L-BFGS-B", bounds=bounds)
+        for row in best
+    ]
     return max(-result.fun for result in found)
 
 
@@ -108,7 +123,9 @@ def test_a_shifted_set_stays_in_the_cube_and_as_even(u):
 
 
 def test_shifts_of_different_coordinates_are_uncorrelated():
-    shifts = np.array([shifted(np.zeros((1, 4)), u)[0] for u in kb.Streams(1).uniforms("tie", 4000)])
+    shifts = np.array(
+        [shifted(np.zeros((1, 4)), u)[0] for u in kb.Streams(1).uniforms("tie", 4000)]
+    )
     assert np.abs(np.corrcoef(shifts.T) - np.eye(4)).max() < 4 / math.sqrt(4000)
 
 
@@ -120,7 +137,9 @@ def test_a_climb_ends_at_the_top_of_a_quadratic_or_at_its_best_point_in_the_box(
     """With a separable bowl the constrained maximiser is the top, clipped."""
     rng = np.random.default_rng(d)
     top, bend = rng.uniform(-0.5, 1.5, d), rng.uniform(0.1, 30, d)
-    rows, values, _ = climb(bowl(top, bend), rng.random((5, d)), np.zeros(d), np.ones(d), np.full(d, 0.3))
+    rows, values, _ = climb(
+        bowl(top, bend), rng.random((5, d)), np.zeros(d), np.ones(d), np.full(d, 0.3)
+    )
     best = np.clip(top, 0, 1)
     assert values.min() >= bowl(top, bend)(best[None])[0] - 1e-7
     np.testing.assert_allclose(rows, np.broadcast_to(best, (5, d)), atol=1e-3)
@@ -140,7 +159,9 @@ def test_a_climb_over_an_ill_conditioned_bowl_ends_where_scipys_does(seed):
         return -value[0], -slope[0]
 
     rows, values, _ = climb(function, rng.random((3, 4)), np.zeros(4), np.ones(4), np.full(4, 0.5))
-    truth = minimize(fallen, rows[0], jac=True, bounds=[(0, 1)] * 4, options={"ftol": 1e-15, "gtol": 1e-10}).fun
+    truth = minimize(
+        fallen, rows[0], jac=True, bounds=[(0, 1)] * 4, options={"ftol": 1e-15, "gtol": 1e-10}
+    ).fun
     assert values.max() == pytest.approx(-truth, abs=1e-6)
     assert ((rows >= 0) & (rows <= 1)).all()
 
@@ -151,7 +172,9 @@ def test_a_climb_over_rosenbrocks_valley_reaches_its_end():
         slopes = np.stack([2 * (1 - a) + 400 * a * (b - a * a), -200 * (b - a * a)], axis=1)
         return -((1 - a) ** 2) - 100 * (b - a * a) ** 2, slopes
 
-    rows, values, _ = climb(valley, np.array([[-1.2, 1.0]]), np.full(2, -2.0), np.full(2, 2.0), np.ones(2))
+    rows, values, _ = climb(
+        valley, np.array([[-1.2, 1.0]]), np.full(2, -2.0), np.full(2, 2.0), np.ones(2)
+    )
     assert values[0] > -1e-6
     np.testing.assert_allclose(rows[0], [1, 1], atol=1e-3)
 
@@ -178,7 +201,9 @@ def test_starts_are_the_best_first_and_apart_by_half_a_scale():
     assert (np.diff(heights[chosen]) <= 0).all()
     places = rows[chosen] / scale
     assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(places, 2)) > 0.5
-    passed = [i for i in np.argsort(-heights) if heights[i] > heights[chosen[-1]] and i not in chosen]
+    passed = [
+        i for i in np.argsort(-heights) if heights[i] > heights[chosen[-1]] and i not in chosen
+    ]
     assert all(np.linalg.norm(places - rows[i] / scale, axis=1).min() <= 0.5 for i in passed)
 
 
@@ -195,7 +220,9 @@ def test_points_about_a_place_go_all_ways_and_up_to_some_scales_away():
 
 def test_the_first_of_the_places_has_the_most_points_about_it():
     places = np.array([[float(i)] for i in range(10)])
-    counts = np.bincount(np.rint(about(places, np.array([0.01]), 512, 0.5)[:, 0]).astype(int), minlength=10)
+    counts = np.bincount(
+        np.rint(about(places, np.array([0.01]), 512, 0.5)[:, 0]).astype(int), minlength=10
+    )
     assert (counts > 0).all()
     assert counts[0] > 4 * counts[9]
 
@@ -208,7 +235,9 @@ def test_the_maximum_of_an_index_is_found_to_1e_6(seed):
     """Against 16 384 Sobol points and scipy from the best 40 of them."""
     d, length = (6, 4, 2)[seed % 3], (0.1, 0.2, 0.3, 0.5)[seed % 4]
     box, index = unit(d), drawn_index(seed, unit(d), 50, length)
-    found = kb.maximise(index, box, near=near(index), scale=length, u=seed / 12, values=index.values)
+    found = kb.maximise(
+        index, box, near=near(index), scale=length, u=seed / 12, values=index.values
+    )
     rows = np.vstack([qmc.Sobol(d, rng=seed).random(2**14), index.points])
     assert found.value >= reference(index, rows, 40, [(0.0, 1.0)] * d) - 1e-6
     assert found.value == pytest.approx(index.values(found.row[None])[0], rel=1e-9)
@@ -226,12 +255,16 @@ def test_a_box_in_other_units_has_the_same_maximum():
 
     box = kb.Box(tuple(low), tuple(low + side))
     found = kb.maximise(stretched, box, near=low + side * near(index), scale=0.2 * side)
-    assert found.value == pytest.approx(kb.maximise(index, SQUARE, near=near(index), scale=0.2).value, abs=1e-6)
+    assert found.value == pytest.approx(
+        kb.maximise(index, SQUARE, near=near(index), scale=0.2).value, abs=1e-6
+    )
 
 
 def test_a_scale_longer_than_the_box_is_the_side_of_the_box():
     index = drawn_index(5, SQUARE, 30, 0.2)
-    long, side = (kb.maximise(index, SQUARE, near=near(index), scale=(length, 0.2)) for length in (1e9, 1.0))
+    long, side = (
+        kb.maximise(index, SQUARE, near=near(index), scale=(length, 0.2)) for length in (1e9, 1.0)
+    )
     np.testing.assert_array_equal(long.row, side.row)
 
 
@@ -263,10 +296,15 @@ def test_where_the_lowest_width_wins_the_search_ends_at_the_points_played():
 
 def test_equal_arguments_give_equal_results_and_another_shift_other_candidates():
     index = drawn_index(7, SQUARE, 20, 0.1)
-    first, again = (kb.maximise(index, SQUARE, near=near(index), scale=0.1, u=0.25) for _ in range(2))
+    first, again = (
+        kb.maximise(index, SQUARE, near=near(index), scale=0.1, u=0.25) for _ in range(2)
+    )
     np.testing.assert_array_equal(first.row, again.row)
     assert (first.value, first.evaluations) == (again.value, again.evaluations)
-    flat = [kb.maximise(lambda x: (np.zeros(len(x)), np.zeros_like(x)), SQUARE, u=u).row for u in (0.25, 0.75)]
+    flat = [
+        kb.maximise(lambda x: (np.zeros(len(x)), np.zeros_like(x)), SQUARE, u=u).row
+        for u in (0.25, 0.75)
+    ]
     assert (flat[0] != flat[1]).any()
 
 
@@ -295,7 +333,9 @@ def test_candidates_may_be_looked_at_without_gradients():
 
     with_values = kb.maximise(index, SQUARE, near=near(index), scale=0.3, values=heights)
     assert shapes == [(256 + 20 + 128, 2)]
-    assert with_values.value == pytest.approx(kb.maximise(index, SQUARE, near=near(index), scale=0.3).value, abs=1e-9)
+    assert with_values.value == pytest.approx(
+        kb.maximise(index, SQUARE, near=near(index), scale=0.3).value, abs=1e-9
+    )
 
 
 # ---------------------------------------------------------------- functions that misbehave
@@ -303,7 +343,9 @@ def test_candidates_may_be_looked_at_without_gradients():
 
 def test_before_any_data_all_is_flat_and_some_point_is_returned():
     for reach in (-2.0, 0.0, 2.0):
-        found = kb.maximise(lambda x, r=reach: (np.full(len(x), r), np.zeros_like(x)), unit(6), scale=0.2)
+        found = kb.maximise(
+            lambda x, r=reach: (np.full(len(x), r), np.zeros_like(x)), unit(6), scale=0.2
+        )
         assert found.value == reach
         assert found.reached == found.starts
         unit(6).encode(found.row)
@@ -332,7 +374,9 @@ def test_a_gradient_that_is_no_number_at_some_points_stops_only_those_who_meet_i
 
 def test_a_slope_that_is_not_finite_counts_as_none():
     slopes = np.array([[1.0, math.inf], [math.nan, 0.0], [3.0, 4.0], [5.0, 6.0]])
-    values, cleaned = evaluated(lambda x: (np.array([1.0, 2.0, 3.0, math.nan]), slopes), np.zeros((4, 2)))
+    values, cleaned = evaluated(
+        lambda x: (np.array([1.0, 2.0, 3.0, math.nan]), slopes), np.zeros((4, 2))
+    )
     assert values.tolist() == [1.0, 2.0, 3.0, -math.inf]
     assert cleaned.tolist() == [[0.0, 0.0], [0.0, 0.0], [3.0, 4.0], [0.0, 0.0]]
 
@@ -358,13 +402,20 @@ def test_minus_infinity_beside_the_maximum_is_kept_away_from():
 
 
 def test_a_finite_box_is_searched_as_a_whole():
-    box = kb.MixedBox((kb.Integer(-3, 4), kb.Category(("a", "b", "c")), kb.Ordered((1, 2, 3, 4, 5))))
+    box = kb.MixedBox(
+        (kb.Integer(-3, 4), kb.Category(("a", "b", "c")), kb.Ordered((1, 2, 3, 4, 5)))
+    )
     rng = np.random.default_rng(1)
     table = {row.tobytes(): height for row, height in zip(box.all(), rng.random(120), strict=True)}
-    found = kb.maximise(lambda x: (np.array([table[row.tobytes()] for row in x]), np.zeros_like(x)), box)
+    found = kb.maximise(
+        lambda x: (np.array([table[row.tobytes()] for row in x]), np.zeros_like(x)), box
+    )
     assert found.value == max(table.values())
     assert (found.evaluations, found.reached) == (120, 1)
-    flat = [kb.maximise(lambda x: (np.zeros(len(x)), np.zeros_like(x)), box, u=u).row for u in (0.0, 0.999)]
+    flat = [
+        kb.maximise(lambda x: (np.zeros(len(x)), np.zeros_like(x)), box, u=u).row
+        for u in (0.0, 0.999)
+    ]
     np.testing.assert_array_equal(flat, box.all()[[0, -1]])
 
 
@@ -372,7 +423,13 @@ def test_a_finite_box_is_searched_as_a_whole():
 def test_on_a_mixed_box_the_search_agrees_with_brute_force(seed):
     """All 108 combinations of the separate values, 64 Sobol points of the real ones each, scipy from the best 60."""
     box = kb.MixedBox(
-        (kb.Real(0, 1), kb.Real(-2, 2), kb.Integer(0, 8), kb.Category(("x", "y", "z")), kb.Ordered((1, 2, 5, 9)))
+        (
+            kb.Real(0, 1),
+            kb.Real(-2, 2),
+            kb.Integer(0, 8),
+            kb.Category(("x", "y", "z")),
+            kb.Ordered((1, 2, 5, 9)),
+        )
     )
     length = np.array([0.3, 0.8, 2.5, 1.0, 1.0, 1.0, 1.5])
     index = drawn_index(seed, box, 40, length)
@@ -449,7 +506,10 @@ def test_only_a_box_is_searched(box):
     ids=["values", "gradients"],
 )
 def test_a_function_of_the_wrong_shape_is_refused(function):
-    with pytest.raises(ValueError, match=r"maximise needs \d+ values and \d+ gradients of 2 coordinates, got shapes"):
+    with pytest.raises(
+        ValueError,
+        match=r"maximise needs \d+ values and \d+ gradients of 2 coordinates, got shapes",
+    ):
         kb.maximise(function, SQUARE)
 
 
@@ -461,7 +521,9 @@ def test_of_many_starts_the_lower_half_stops_time_and_again_so_that_the_best_cos
         return index(x)
 
     index = drawn_index(4, unit(4), 30, 0.3)
-    climb(watched, np.random.default_rng(4).random((64, 4)), np.zeros(4), np.ones(4), np.full(4, 0.3))
+    climb(
+        watched, np.random.default_rng(4).random((64, 4)), np.zeros(4), np.ones(4), np.full(4, 0.3)
+    )
     assert sizes[:3] == [64] * 3
     assert sizes[3] <= 33
     assert sizes[6] <= 17
@@ -483,7 +545,14 @@ def test_sides_of_every_admissible_size_are_climbed(side, other):
     assert found.value == pytest.approx(0, abs=1e-9)
 
 
-IMPOSSIBLE = [(-1e308, 1e308), (0, 5e-324), (0, 9e-101), (0, 1.1e100), (1, 1 + 1e-15), (1.7e9, 1.7e9 + 1e-5)]
+IMPOSSIBLE = [
+    (-1e308, 1e308),
+    (0, 5e-324),
+    (0, 9e-101),
+    (0, 1.1e100),
+    (1, 1 + 1e-15),
+    (1.7e9, 1.7e9 + 1e-5),
+]
 
 
 @pytest.mark.parametrize("bounds", IMPOSSIBLE, ids=str)
@@ -491,16 +560,23 @@ def test_a_side_that_cannot_be_climbed_along_is_refused_at_once(bounds):
     box = kb.Box((0, bounds[0]), (1, bounds[1]))
     mixed = kb.MixedBox((kb.Integer(0, 3), kb.Real(*bounds)))
     for domain in (box, mixed, kb.Contextual(box, 2)):
-        with pytest.raises(ValueError, match=r"a posterior needs sides of 1e-100 to 1e\+100 with at least 1024 floats"):
+        with pytest.raises(
+            ValueError,
+            match=r"a posterior needs sides of 1e-100 to 1e\+100 with at least 1024 floats",
+        ):
             kb.PointPosterior(kb.RBF(0.2), domain)
     for domain in (box, mixed):
-        with pytest.raises(ValueError, match=r"maximise needs sides of 1e-100 to 1e\+100 with at least 1024 floats"):
+        with pytest.raises(
+            ValueError, match=r"maximise needs sides of 1e-100 to 1e\+100 with at least 1024 floats"
+        ):
             kb.maximise(bowl(0.5), domain)
 
 
 def test_a_short_side_far_from_zero_and_large_whole_numbers_are_searched():
     top = np.array([1.7e9 + 0.25])
-    assert kb.maximise(bowl(top), kb.Box((1.7e9,), (1.7e9 + 1,))).row[0] == pytest.approx(top[0], abs=1e-3)
+    assert kb.maximise(bowl(top), kb.Box((1.7e9,), (1.7e9 + 1,))).row[0] == pytest.approx(
+        top[0], abs=1e-3
+    )
     kb.maximise(bowl(0.0), kb.MixedBox((kb.Integer(2**53 - 1, 2**53), kb.Real(0, 1))))
 
 
@@ -536,19 +612,25 @@ TOLD = {
 
 @pytest.mark.parametrize("told", TOLD)
 def test_what_is_no_pair_of_values_and_gradients_is_refused(told):
-    with pytest.raises(ValueError, match="maximise needs 256 values and 256 gradients of 2 coordinates, got"):
+    with pytest.raises(
+        ValueError, match="maximise needs 256 values and 256 gradients of 2 coordinates, got"
+    ):
         kb.maximise(lambda x: TOLD[told], SQUARE)
 
 
 @pytest.mark.parametrize(
-    "told", [None, 1.0, "ab", ["a"] * 256, [[0.0]] * 255 + [[0.0, 0.0]]], ids=lambda v: type(v).__name__
+    "told",
+    [None, 1.0, "ab", ["a"] * 256, [[0.0]] * 255 + [[0.0, 0.0]]],
+    ids=lambda v: type(v).__name__,
 )
 def test_what_is_no_list_of_values_is_refused(told):
     with pytest.raises(ValueError, match="maximise needs 256 values, got"):
         kb.maximise(bowl(0.3), SQUARE, values=lambda x: told)
 
 
-@pytest.mark.parametrize("box", [SQUARE, kb.MixedBox((kb.Integer(0, 3), kb.Integer(0, 3)))], ids=["square", "finite"])
+@pytest.mark.parametrize(
+    "box", [SQUARE, kb.MixedBox((kb.Integer(0, 3), kb.Integer(0, 3)))], ids=["square", "finite"]
+)
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -576,5 +658,7 @@ def test_of_a_small_finite_box_the_values_are_enough():
     def never(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise AssertionError
 
-    found = kb.maximise(never, kb.MixedBox((kb.Integer(0, 9),)), values=lambda rows: -((rows[:, 0] - 4) ** 2))
+    found = kb.maximise(
+        never, kb.MixedBox((kb.Integer(0, 9),)), values=lambda rows: -((rows[:, 0] - 4) ** 2)
+    )
     assert (found.row.tolist(), found.value) == ([4.0], 0.0)

@@ -57,7 +57,9 @@ def log(where: str) -> Log:
 
 
 def tell(log: Log, trial: int = 1, value: float = 0.5, **more: Any) -> Event:
-    return log.write(lambda turn: turn.append(Draft(kind="told", trial=trial, row=0, value=value, **more)))
+    return log.write(
+        lambda turn: turn.append(Draft(kind="told", trial=trial, row=0, value=value, **more))
+    )
 
 
 def test_a_study_that_is_opened_has_what_it_was_created_with(where, log):
@@ -69,14 +71,28 @@ def test_a_study_that_is_opened_has_what_it_was_created_with(where, log):
 
 
 def test_what_append_returns_is_what_everybody_reads(where, log):
-    body = {"x": (1, 2.5), "n": np.int64(3), "v": np.array([0.1, 0.2]), "b": np.bool_(True), "text": "ä\0\ud800"}
+    body = {
+        "x": (1, 2.5),
+        "n": np.int64(3),
+        "v": np.array([0.1, 0.2]),
+        "b": np.bool_(True),
+        "text": "ä\0\ud800",
+    }
     event = tell(log, 17, 0.1 + 0.2, key="k", worker="w", body=body)
     assert event == log.events()[-1] == Log.open(where).events()[-1]
-    assert (event.seq, event.kind, event.trial, event.row, event.value) == (2, "told", 17, 0, 0.1 + 0.2)
+    assert (event.seq, event.kind, event.trial, event.row, event.value) == (
+        2,
+        "told",
+        17,
+        0,
+        0.1 + 0.2,
+    )
     assert event.body == {"x": [1, 2.5], "n": 3, "v": [0.1, 0.2], "b": True, "text": "ä\0\ud800"}
 
 
-@pytest.mark.parametrize("value", [5e-324, -1.7976931348623157e308, 1e-300, math.pi, 3, np.float32(0.1), np.int8(-3)])
+@pytest.mark.parametrize(
+    "value", [5e-324, -1.7976931348623157e308, 1e-300, math.pi, 3, np.float32(0.1), np.int8(-3)]
+)
 def test_numbers_come_back_to_the_last_bit(log, value):
     tell(log, value=value)
     read = log.events()[-1].value
@@ -89,7 +105,9 @@ def test_minus_zero_is_stored_as_zero(log):
     assert math.copysign(1.0, log.events()[-1].value) == 1.0
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, True, np.bool_(False), "1.5", 1j, [1.0], 10**400])
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, -math.inf, True, np.bool_(False), "1.5", 1j, [1.0], 10**400]
+)
 def test_what_is_not_a_finite_number_is_no_value(value):
     with pytest.raises(ValueError, match="an event needs a finite number value, got"):
         Draft(kind="told", value=value)
@@ -117,7 +135,9 @@ def test_an_event_has_a_known_kind_and_a_mapping_as_body():
         Draft(kind="told", body=[1])
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, {1, 2}, object(), np.array([math.nan]), 1j, b"bytes"])
+@pytest.mark.parametrize(
+    "bad", [math.nan, math.inf, {1, 2}, object(), np.array([math.nan]), 1j, b"bytes"]
+)
 def test_a_body_that_json_has_not_is_refused_and_nothing_is_written(log, bad):
     with pytest.raises(ValueError, match="an event needs a body of finite numbers and text"):
         tell(log, body={"note": bad})
@@ -219,13 +239,20 @@ def test_whatever_the_text_it_is_data_and_never_sql(where):
         "{}",
         "名\u202e",
     ]
-    log = Log.create(where, Draft(kind="created", body={text: text for text in nasty}), nasty, [nasty, nasty[::-1]])
+    log = Log.create(
+        where,
+        Draft(kind="created", body={text: text for text in nasty}),
+        nasty,
+        [nasty, nasty[::-1]],
+    )
     for text in nasty:
         tell(log, key=text, worker=text, body={"text": text})
     again = Log.open(where)
     assert again.columns == tuple(nasty)
     assert again.cells() == [tuple(nasty), tuple(nasty[::-1])]
-    assert [(event.key, event.worker, event.body["text"]) for event in again.events()[1:]] == [(t, t, t) for t in nasty]
+    assert [(event.key, event.worker, event.body["text"]) for event in again.events()[1:]] == [
+        (t, t, t) for t in nasty
+    ]
 
 
 def test_a_reader_may_not_write(where, log):
@@ -244,7 +271,9 @@ def test_a_log_closes_and_opens_again_when_it_is_needed(log):
 
 
 def test_several_threads_share_one_log(log):
-    threads = [threading.Thread(target=lambda: [tell(log, trial) for trial in range(10)]) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: [tell(log, trial) for trial in range(10)]) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -355,7 +384,9 @@ def no_links(meanwhile: Any) -> Any:
     return link
 
 
-def test_a_name_that_is_taken_while_a_backup_is_written_is_left_as_it_is(log, tmp_path, monkeypatch):
+def test_a_name_that_is_taken_while_a_backup_is_written_is_left_as_it_is(
+    log, tmp_path, monkeypatch
+):
     def other(target: Path) -> None:
         target.write_text("mine")
 
@@ -365,7 +396,9 @@ def test_a_name_that_is_taken_while_a_backup_is_written_is_left_as_it_is(log, tm
     assert (tmp_path / "copy.db").read_text() == "mine"
 
 
-def test_nobody_begins_a_study_under_the_name_of_a_backup_that_is_put_in_its_place(log, tmp_path, monkeypatch):
+def test_nobody_begins_a_study_under_the_name_of_a_backup_that_is_put_in_its_place(
+    log, tmp_path, monkeypatch
+):
     replace, heard = os.replace, []
 
     def late(source: Any, target: Any) -> None:
@@ -383,7 +416,12 @@ def test_nobody_begins_a_study_under_the_name_of_a_backup_that_is_put_in_its_pla
 
 @pytest.mark.parametrize(
     ("code", "kind"),
-    [(errno.ENOSPC, StorageFull), (errno.EROFS, StorageReadOnly), (errno.EACCES, StorageReadOnly), (5, StorageError)],
+    [
+        (errno.ENOSPC, StorageFull),
+        (errno.EROFS, StorageReadOnly),
+        (errno.EACCES, StorageReadOnly),
+        (5, StorageError),
+    ],
 )
 def test_a_backup_that_cannot_be_put_in_its_place_is_one_sentence_and_leaves_nothing(
     log, tmp_path, monkeypatch, code, kind
@@ -393,7 +431,9 @@ def test_a_backup_that_cannot_be_put_in_its_place_is_one_sentence_and_leaves_not
 
     monkeypatch.setattr(os, "link", refuse)
     monkeypatch.setattr(os, "replace", refuse)
-    with pytest.raises(StorageError, match=rf"copy\.db cannot be written: {os.strerror(code)}$") as error:
+    with pytest.raises(
+        StorageError, match=rf"copy\.db cannot be written: {os.strerror(code)}$"
+    ) as error:
         log.backup(tmp_path / "copy.db")
     assert type(error.value) is kind
     assert {path.name for path in tmp_path.iterdir()} <= {"films.db"}
@@ -419,13 +459,19 @@ def test_a_sound_study_has_a_clean_bill_of_health(where, log):
     assert "2 events, all checksums hold" in [finding.sentence for finding in findings]
     assert "3 candidates, all checksums hold" in [finding.sentence for finding in findings]
     assert {finding.what for finding in findings} >= {"events", "candidates", "version"}
-    assert [finding.what for finding in Log.open(where, writable=False).health()] == [one.what for one in findings]
+    assert [finding.what for finding in Log.open(where, writable=False).health()] == [
+        one.what for one in findings
+    ]
 
 
 def test_a_sick_study_is_told_apart(where, log, tmp_path):
     tell(log)
     log.write(lambda turn: None)
-    log._session.write(lambda connection: connection.execute(sa.update(log._engine.tables.events).values(worker="x")))
+    log._session.write(
+        lambda connection: connection.execute(
+            sa.update(log._engine.tables.events).values(worker="x")
+        )
+    )
     broken = [finding for finding in log.health() if not finding.ok]
     assert [finding.what for finding in broken] == ["events"]
     assert "salvage" in broken[0].sentence
@@ -451,7 +497,12 @@ def test_a_file_may_have_any_name(tmp_path):
 def test_an_address_is_a_schema_of_a_database_and_shows_no_password(scheme):
     place = find(f"{scheme}://ada:s3cret@db.lab:5433/studies?study=films&sslmode=require")
     assert isinstance(place, ServerPlace)
-    assert (place.study, place.url.password, place.url.host, place.url.port) == ("films", "s3cret", "db.lab", 5433)
+    assert (place.study, place.url.password, place.url.host, place.url.port) == (
+        "films",
+        "s3cret",
+        "db.lab",
+        5433,
+    )
     assert str(place) == "postgresql://ada:***@db.lab:5433/studies?sslmode=require&study=films"
     assert "s3cret" not in repr(place)
     assert "study" not in place.url.query
@@ -464,14 +515,21 @@ def test_a_password_among_the_options_is_not_shown_either():
     assert not re.search("s3cret|t0p", f"{place} {place!r}")
 
 
-@pytest.mark.parametrize("name", ["Films", "1films", "a-b", "a b", "x" * 64, "pg_films", "films;drop", "ä"])
+@pytest.mark.parametrize(
+    "name", ["Films", "1films", "a-b", "a b", "x" * 64, "pg_films", "films;drop", "ä"]
+)
 def test_the_name_of_a_study_in_postgresql_is_plain(name):
     with pytest.raises(ValueError, match="a study needs a name of small letters, digits and _"):
         find(f"postgresql://host/db?study={name}&x=")
 
 
 @pytest.mark.parametrize(
-    "bad", ["mysql://ada:s3cret@host/db", "postgresql://ada:s3cret@host:port/db", "http://x/?password=s3cret"]
+    "bad",
+    [
+        "mysql://ada:s3cret@host/db",
+        "postgresql://ada:s3cret@host:port/db",
+        "http://x/?password=s3cret",
+    ],
 )
 def test_an_address_that_cannot_be_used_is_refused_without_its_password(bad):
     with pytest.raises(ValueError, match=r"a study needs .*postgresql://") as refusal:
@@ -492,7 +550,9 @@ def test_a_place_may_stand_in_the_environment(monkeypatch):
     monkeypatch.setenv("STUDY", "env:STUDY")
     with pytest.raises(ValueError, match="env:STUDY needs a file or a postgresql:// address"):
         find("env:STUDY")
-    with pytest.raises(ValueError, match="env:NOTHING needs a place in the environment variable NOTHING"):
+    with pytest.raises(
+        ValueError, match="env:NOTHING needs a place in the environment variable NOTHING"
+    ):
         find("env:NOTHING")
 
 
@@ -512,7 +572,12 @@ def test_a_server_that_is_not_there_is_one_sentence_without_a_password():
 
 
 def test_log_and_place_are_printed_without_password(postgres):
-    log = Log.create(postgres.replace("postgres:@", "postgres:s3cret@") + "&study=printed", CREATED, COLUMNS, CELLS)
+    log = Log.create(
+        postgres.replace("postgres:@", "postgres:s3cret@") + "&study=printed",
+        CREATED,
+        COLUMNS,
+        CELLS,
+    )
     assert "s3cret" not in f"{log!r} {log.place} {log.health()}"
     assert "study=printed" in log.place
 
@@ -540,7 +605,9 @@ def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(tmp_path):
 def test_a_file_that_is_no_study_is_closed_again(tmp_path, monkeypatch):
     closed: list[Any] = []
     gc.collect()
-    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.Connection.close", lambda one: closed.append(id(one)))
+    monkeypatch.setattr(
+        "kernelbandits.storage.engines.sqlite.Connection.close", lambda one: closed.append(id(one))
+    )
     (tmp_path / "films.png").write_bytes(bytes(range(256)) * 20)
     with pytest.raises(sa.exc.DatabaseError, match="not a database"):
         SqliteEngine(tmp_path / "films.png", "read").connect()
@@ -548,7 +615,9 @@ def test_a_file_that_is_no_study_is_closed_again(tmp_path, monkeypatch):
 
 
 def test_tables_of_somebody_else_are_refused_and_left_as_they_are(postgres):
-    with sa.create_engine(postgres.replace("postgresql", "postgresql+psycopg", 1)).begin() as connection:
+    with sa.create_engine(
+        postgres.replace("postgresql", "postgresql+psycopg", 1)
+    ).begin() as connection:
         connection.exec_driver_sql("CREATE SCHEMA foreign_one; CREATE TABLE foreign_one.x (y int)")
     with pytest.raises(StorageError, match="holds tables of another program"):
         Log.create(f"{postgres}&study=foreign_one", CREATED, COLUMNS, CELLS)
@@ -557,7 +626,9 @@ def test_tables_of_somebody_else_are_refused_and_left_as_they_are(postgres):
 
 
 def test_a_schema_that_is_there_and_empty_is_used(postgres):
-    with sa.create_engine(postgres.replace("postgresql", "postgresql+psycopg", 1)).begin() as connection:
+    with sa.create_engine(
+        postgres.replace("postgresql", "postgresql+psycopg", 1)
+    ).begin() as connection:
         connection.exec_driver_sql("CREATE SCHEMA empty_one")
     assert len(Log.create(f"{postgres}&study=empty_one", CREATED, COLUMNS, CELLS).events()) == 1
 
@@ -608,7 +679,9 @@ def test_what_is_not_writable_can_be_read_and_says_which_path_it_is(part):
         for writable in (True, False):
             log = Log.open(path, writable=writable)
             assert as_nobody(lambda log=log: (len(log.events()), len(log.cells()))) == "(1, 3)"
-        assert as_nobody(lambda: tell(Log.open(path))).startswith(f"StorageReadOnly: {blocked} is not writable")
+        assert as_nobody(lambda: tell(Log.open(path))).startswith(
+            f"StorageReadOnly: {blocked} is not writable"
+        )
         told = as_nobody(lambda: Log.create(folder / "new.db", CREATED, COLUMNS, CELLS))
         assert part == "file" or told.startswith(f"StorageReadOnly: {folder} is not writable")
         assert len(Log.open(path).events()) == 1
@@ -617,7 +690,9 @@ def test_what_is_not_writable_can_be_read_and_says_which_path_it_is(part):
 def test_sqlite_is_set_to_lose_nothing(tmp_path):
     log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
     settings = ("journal_mode", "synchronous", "mmap_size", "application_id", "user_version")
-    read = log._session.read(lambda connection: [connection.exec_driver_sql(f"PRAGMA {x}").scalar() for x in settings])
+    read = log._session.read(
+        lambda connection: [connection.exec_driver_sql(f"PRAGMA {x}").scalar() for x in settings]
+    )
     assert read == ["persist", 3, 0, 0x6B624C67, 1]
 
 
@@ -627,7 +702,9 @@ def test_who_is_kept_from_writing_by_a_write_ahead_log_is_told_at_once(tmp_path)
     with closing(sqlite3.connect(path)) as foreign:
         foreign.execute("PRAGMA journal_mode = WAL")
         foreign.execute("SELECT * FROM head").fetchall()
-        with pytest.raises(StorageBusy, match="open in another program, which gave it a write-ahead log"):
+        with pytest.raises(
+            StorageBusy, match="open in another program, which gave it a write-ahead log"
+        ):
             Log.open(path)
         with Log.open(path, writable=False) as reader:
             (journal,) = (one for one in reader.health() if one.what == "journal")
@@ -679,7 +756,9 @@ def careless(postgres: str) -> Iterator[str]:
 def test_postgresql_is_set_to_lose_nothing_whatever_the_database_is_set_to(careless):
     log = Log.create(careless, CREATED, COLUMNS, CELLS)
     shown = ("synchronous_commit", "transaction_isolation")
-    read = log._session.write(lambda connection: [connection.exec_driver_sql(f"SHOW {x}").scalar() for x in shown])
+    read = log._session.write(
+        lambda connection: [connection.exec_driver_sql(f"SHOW {x}").scalar() for x in shown]
+    )
     assert read == ["on", "read committed"]
     assert [finding.sentence for finding in log.health() if not finding.ok] == []
 

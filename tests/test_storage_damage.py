@@ -28,7 +28,9 @@ def log(where: str) -> Log:
 
 
 def tell(log: Log, trial: int = 1, value: float = 0.5, **more: Any) -> Event:
-    return log.write(lambda turn: turn.append(Draft(kind="told", trial=trial, row=0, value=value, **more)))
+    return log.write(
+        lambda turn: turn.append(Draft(kind="told", trial=trial, row=0, value=value, **more))
+    )
 
 
 def ended_by(work: Callable[[], Any]) -> int:
@@ -43,7 +45,9 @@ def ended_by(work: Callable[[], Any]) -> int:
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event], list[tuple[str, ...]]]:
+def sample(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, list[Event], list[tuple[str, ...]]]:
     path = tmp_path_factory.mktemp("sample") / "films.db"
     log = Log.create(path, CREATED, COLUMNS, CELLS)
     for trial in range(60):
@@ -90,7 +94,9 @@ def test_the_header_of_the_file_may_be_damaged_anywhere(sample, tmp_path):
     original = source.read_bytes()
     for offset in range(0, 100, 3):
         path = tmp_path / f"{offset}.db"
-        path.write_bytes(original[:offset] + bytes([original[offset] ^ 0x11]) + original[offset + 1 :])
+        path.write_bytes(
+            original[:offset] + bytes([original[offset] ^ 0x11]) + original[offset + 1 :]
+        )
         if seen(path, events, cells):
             assert_saved(path, tmp_path / f"{offset}-saved.db", events, cells, most=0)
 
@@ -117,7 +123,9 @@ def test_a_page_that_is_gone_costs_only_what_was_on_it(sample, tmp_path):
             assert_saved(path, tmp_path / f"{page}-saved.db", events, cells, most=40)
 
 
-def assert_saved(path: Path, target: Path, events: list[Event], cells: list[Any], most: int) -> None:
+def assert_saved(
+    path: Path, target: Path, events: list[Event], cells: list[Any], most: int
+) -> None:
     saved = salvage(path, target)
     log = Log.open(target)
     assert log.cells() == cells
@@ -215,12 +223,16 @@ def test_events_of_a_damaged_server_are_saved_to_a_file(where, log, tmp_path):
         tell(log, trial)
     events = log._engine.tables.events
     log._session.write(
-        lambda connection: connection.execute(sa.update(events).where(events.c.seq == 4).values(value=9.0))
+        lambda connection: connection.execute(
+            sa.update(events).where(events.c.seq == 4).values(value=9.0)
+        )
     )
     saved = salvage(where, tmp_path / "saved.db")
     assert (saved.events, saved.lost) == (10, (4,))
     assert saved.sentence.endswith("were kept, lost: 4")
-    assert [event.trial for event in Log.open(tmp_path / "saved.db").events()][4:11] == list(range(3, 10))
+    assert [event.trial for event in Log.open(tmp_path / "saved.db").events()][4:11] == list(
+        range(3, 10)
+    )
 
 
 def test_a_backup_that_was_put_back_is_seen_by_who_knows_more(tmp_path):
@@ -270,7 +282,9 @@ def crash(log: Log) -> None:
     """Somebody is killed in the middle of a commit."""
 
     def work() -> None:
-        log._session.write(lambda connection: (spill(connection), os.kill(os.getpid(), signal.SIGKILL)))
+        log._session.write(
+            lambda connection: (spill(connection), os.kill(os.getpid(), signal.SIGKILL))
+        )
 
     assert ended_by(work) == signal.SIGKILL
 
@@ -376,7 +390,10 @@ class DiskVFS(apsw.VFS):
 
     def xOpen(self, name: Any, flags: list[int]) -> DiskFile:
         flags[1] = flags[0]
-        return DiskFile(self.disk, name.filename() if isinstance(name, apsw.URIFilename) else name or "temporary")
+        return DiskFile(
+            self.disk,
+            name.filename() if isinstance(name, apsw.URIFilename) else name or "temporary",
+        )
 
     def xAccess(self, name: str, flags: int) -> bool:
         return name in self.disk.files
@@ -415,7 +432,9 @@ def statements(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Any]
     return said
 
 
-def acknowledged_and_kept(said: list[tuple[str, Any]], synchronous: str | None) -> Iterator[tuple[int, int]]:
+def acknowledged_and_kept(
+    said: list[tuple[str, Any]], synchronous: str | None
+) -> Iterator[tuple[int, int]]:
     """For a power cut after each step of the disk: how many events were acknowledged by then, and how many are left."""
     disk, marks = Disk(), []
     vfs = DiskVFS("power", disk)

@@ -51,7 +51,9 @@ def log(where: str) -> Log:
 
 
 def tell(log: Log, trial: int = 1, value: float = 0.5, **more: Any) -> Event:
-    return log.write(lambda turn: turn.append(Draft(kind="told", trial=trial, row=0, value=value, **more)))
+    return log.write(
+        lambda turn: turn.append(Draft(kind="told", trial=trial, row=0, value=value, **more))
+    )
 
 
 def tell_once(log: Log, trial: int) -> Event:
@@ -59,13 +61,20 @@ def tell_once(log: Log, trial: int) -> Event:
 
     def work(turn: Any) -> Event:
         known = [event for event in turn.events() if event.key == f"key {trial}"]
-        return known[0] if known else turn.append(Draft(kind="told", trial=trial, value=1.0, key=f"key {trial}"))
+        return (
+            known[0]
+            if known
+            else turn.append(Draft(kind="told", trial=trial, value=1.0, key=f"key {trial}"))
+        )
 
     return log.write(work)
 
 
 def content(log: Log) -> list[tuple[Any, ...]]:
-    return [(e.seq, e.kind, e.trial, e.row, e.value, e.key, e.worker, e.at, e.body) for e in log.events()]
+    return [
+        (e.seq, e.kind, e.trial, e.row, e.value, e.key, e.worker, e.at, e.body)
+        for e in log.events()
+    ]
 
 
 # Kills
@@ -101,7 +110,9 @@ def test_a_creation_that_is_killed_anywhere_leaves_a_whole_study_or_none(where, 
     survived = 0
     for call in range(CALLS):
         place = where.replace("films", f"films{call}")
-        if not killed_at(call, moment, lambda place=place: Log.create(place, CREATED, COLUMNS, CELLS)):
+        if not killed_at(
+            call, moment, lambda place=place: Log.create(place, CREATED, COLUMNS, CELLS)
+        ):
             break
         try:
             log = Log.open(place)
@@ -116,7 +127,9 @@ def test_a_creation_that_is_killed_anywhere_leaves_a_whole_study_or_none(where, 
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_an_event_whose_writer_is_killed_anywhere_is_wholly_there_or_wholly_absent(where, log, moment):
+def test_an_event_whose_writer_is_killed_anywhere_is_wholly_there_or_wholly_absent(
+    where, log, moment
+):
     log.close()
     for call in range(CALLS):
         if not killed_at(call, moment, lambda call=call: tell_once(log, call)):
@@ -142,7 +155,10 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed_at_random(where, l
     notes.touch()
     for life in range(6):
         writers = [
-            fork.Process(target=write_for_ever, args=(where, str(notes), 2 * life + me), daemon=True) for me in range(2)
+            fork.Process(
+                target=write_for_ever, args=(where, str(notes), 2 * life + me), daemon=True
+            )
+            for me in range(2)
         ]
         for writer in writers:
             writer.start()
@@ -162,7 +178,9 @@ def test_others_go_on_when_the_one_who_writes_is_killed(where, log):
     ready, proceed = fork.Event(), fork.Event()
 
     def hold() -> None:
-        Log.open(where).write(lambda turn: (turn.append(Draft(kind="told", trial=1)), ready.set(), proceed.wait(60)))
+        Log.open(where).write(
+            lambda turn: (turn.append(Draft(kind="told", trial=1)), ready.set(), proceed.wait(60))
+        )
 
     holder = fork.Process(target=hold, daemon=True)
     holder.start()
@@ -212,7 +230,9 @@ HEARD: list[KeyboardInterrupt] = []
 
 @pytest.mark.parametrize("opened", [False, True], ids=["closed", "open"])
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_writer_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(where, log, monkeypatch, moment, opened):
+def test_a_writer_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(
+    where, log, monkeypatch, moment, opened
+):
     monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
     monkeypatch.setitem(postgres_engine.TIMEOUTS, "lock_timeout", 1)
     other = Log.open(where)
@@ -227,7 +247,9 @@ def test_a_writer_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(whe
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_reader_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(where, log, monkeypatch, moment):
+def test_a_reader_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(
+    where, log, monkeypatch, moment
+):
     monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
     other = Log.open(where)
     for call in range(CALLS):
@@ -238,7 +260,9 @@ def test_a_reader_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(whe
     assert 3 < call < CALLS - 1
 
 
-def test_who_is_interrupted_while_thinking_writes_nothing_and_frees_the_lock(where, log, monkeypatch):
+def test_who_is_interrupted_while_thinking_writes_nothing_and_frees_the_lock(
+    where, log, monkeypatch
+):
     monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
 
     def think(turn: Any) -> None:
@@ -252,7 +276,9 @@ def test_who_is_interrupted_while_thinking_writes_nothing_and_frees_the_lock(whe
 
 
 @pytest.mark.parametrize("word", ["BEGIN", "COMMIT"])
-def test_who_is_interrupted_right_after_a_transaction_begins_or_ends_holds_up_nobody(where, log, monkeypatch, word):
+def test_who_is_interrupted_right_after_a_transaction_begins_or_ends_holds_up_nobody(
+    where, log, monkeypatch, word
+):
     monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
 
     def interrupt(statement: str, values: Any) -> None:
@@ -304,7 +330,12 @@ def test_a_write_inside_a_write_is_no_damage(tmp_path):
 @pytest.mark.parametrize(
     ("error", "damage"),
     [
-        (sa.exc.PendingRollbackError("Can't reconnect until invalid transaction is rolled back."), False),
+        (
+            sa.exc.PendingRollbackError(
+                "Can't reconnect until invalid transaction is rolled back."
+            ),
+            False,
+        ),
         (sa.exc.ResourceClosedError("This Connection is closed"), False),
         (sqlite3.ProgrammingError("Cannot operate on a closed database."), False),
         (sa.exc.NoResultFound("No row was found when one was required"), True),
@@ -312,7 +343,12 @@ def test_a_write_inside_a_write_is_no_damage(tmp_path):
     ],
 )
 def test_a_connection_that_is_no_more_says_nothing_of_damage(tmp_path, error, damage):
-    assert isinstance(sqlite_engine.SqliteEngine(tmp_path / "films.db", "read").problem(error), Damaged) is damage
+    assert (
+        isinstance(
+            sqlite_engine.SqliteEngine(tmp_path / "films.db", "read").problem(error), Damaged
+        )
+        is damage
+    )
 
 
 # Locks of a process
@@ -329,7 +365,9 @@ except sqlite3.OperationalError as error:
 
 def stranger(path: Any) -> str:
     """What another process hears that wants to write."""
-    return subprocess.run([sys.executable, "-c", TRY, str(path)], capture_output=True, text=True).stderr.strip()
+    return subprocess.run(
+        [sys.executable, "-c", TRY, str(path)], capture_output=True, text=True
+    ).stderr.strip()
 
 
 @contextmanager
@@ -409,7 +447,9 @@ def child_of(work: Callable[[], Any]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def test_a_fork_beside_a_writing_thread_waits_for_it_and_the_child_writes_too(where, log, monkeypatch):
+def test_a_fork_beside_a_writing_thread_waits_for_it_and_the_child_writes_too(
+    where, log, monkeypatch
+):
     monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 5.0)
     with busy_thread(log) as done:
         threading.Timer(0.3, done.set).start()
@@ -473,7 +513,9 @@ def broken_sqlite(monkeypatch: pytest.MonkeyPatch) -> Faults:
         def cursor(self, factory: type = Cursor) -> Any:
             return super().cursor(factory)
 
-    monkeypatch.setattr(sqlite_engine.sqlite3, "connect", lambda *a, **k: connect(*a, **k | {"factory": Connection}))
+    monkeypatch.setattr(
+        sqlite_engine.sqlite3, "connect", lambda *a, **k: connect(*a, **k | {"factory": Connection})
+    )
     return faults
 
 
@@ -491,7 +533,11 @@ def cut() -> Exception:
 @pytest.fixture
 def faults(where: str, monkeypatch: pytest.MonkeyPatch) -> Faults:
     monkeypatch.setattr("kernelbandits.storage.engines.base.PATIENCE", 0.0)
-    return broken_psycopg(monkeypatch, cut) if where.startswith("postgresql") else broken_sqlite(monkeypatch)
+    return (
+        broken_psycopg(monkeypatch, cut)
+        if where.startswith("postgresql")
+        else broken_sqlite(monkeypatch)
+    )
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -535,14 +581,22 @@ def server(postgres: str) -> str:
 
 
 @contextmanager
-def failing_once(monkeypatch: pytest.MonkeyPatch, error: type[Exception], call: int) -> Iterator[None]:
+def failing_once(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception], call: int
+) -> Iterator[None]:
     with monkeypatch.context() as patch:
         broken_psycopg(patch, error).arm(call, after=False)
         yield
 
 
 @pytest.mark.parametrize(
-    "error", [psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure, psycopg.errors.AdminShutdown, cut]
+    "error",
+    [
+        psycopg.errors.DeadlockDetected,
+        psycopg.errors.SerializationFailure,
+        psycopg.errors.AdminShutdown,
+        cut,
+    ],
 )
 def test_what_passes_is_tried_again_and_counted_once(server, monkeypatch, error):
     log = Log.create(server, CREATED, COLUMNS, CELLS)
@@ -585,14 +639,16 @@ def admin(postgres: str, *statements: str) -> list[Any]:
 
 def test_a_connection_that_the_server_cuts_is_made_anew(postgres, server):
     log = Log.create(server, CREATED, COLUMNS, CELLS)
-    kill = (
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kernelbandits' AND pid = {}"
-    )
+    kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kernelbandits' AND pid = {}"
     for trial in range(5):
-        pid = log._session.read(lambda connection: connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
+        pid = log._session.read(
+            lambda connection: connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        )
         assert admin(postgres, kill.format(pid)) == [1]
         assert tell_once(log, trial).seq == trial + 2
-    pid = log._session.read(lambda connection: connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
+    pid = log._session.read(
+        lambda connection: connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+    )
     admin(postgres, kill.format(pid))
     assert len(log.events()) == 6
 
@@ -653,8 +709,14 @@ def write_known(where: str, notes: str) -> None:
         os.write(side, f"{trial}\n".encode())
 
 
-def test_a_server_without_a_free_connection_is_waited_for_and_then_busy(postgres, server, monkeypatch):
-    admin(postgres, "DROP ROLE IF EXISTS crowded", "CREATE ROLE crowded LOGIN CONNECTION LIMIT 1 PASSWORD 's3cret'")
+def test_a_server_without_a_free_connection_is_waited_for_and_then_busy(
+    postgres, server, monkeypatch
+):
+    admin(
+        postgres,
+        "DROP ROLE IF EXISTS crowded",
+        "CREATE ROLE crowded LOGIN CONNECTION LIMIT 1 PASSWORD 's3cret'",
+    )
     admin(postgres, "GRANT CREATE ON DATABASE postgres TO crowded")
     where = server.replace("postgres:@", "crowded:s3cret@")
     first = Log.create(where, CREATED, COLUMNS, CELLS)
@@ -682,7 +744,9 @@ def test_a_full_disk_refuses_the_next_event_and_loses_none(tmp_path):
     log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
 
     def allow(pages: int) -> None:
-        log._session.read(lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}"))
+        log._session.read(
+            lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        )
 
     known = [log.events()[0]]
     allow(40)
@@ -707,7 +771,9 @@ def test_a_reader_of_ours_never_holds_up_a_writer(where, log):
     assert reader.events() == log.events()
 
 
-def test_a_foreign_reader_that_stays_inside_its_transaction_holds_up_nobody_or_is_named(where, log, monkeypatch):
+def test_a_foreign_reader_that_stays_inside_its_transaction_holds_up_nobody_or_is_named(
+    where, log, monkeypatch
+):
     log.close()
     monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 0.2)
     table = log._engine.tables.events

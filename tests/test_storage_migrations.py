@@ -41,7 +41,11 @@ STEPS = {
 def log(where: str) -> Log:
     log = Log.create(where, CREATED, COLUMNS, CELLS)
     for trial in range(5):
-        log.write(lambda turn, trial=trial: turn.append(Draft(kind="told", trial=trial, row=1, value=trial / 3)))
+        log.write(
+            lambda turn, trial=trial: turn.append(
+                Draft(kind="told", trial=trial, row=1, value=trial / 3)
+            )
+        )
     return log
 
 
@@ -73,7 +77,11 @@ def set_version(log: Log, version: int) -> None:
 
 
 def make_old(log: Log) -> None:
-    run(log, "ALTER TABLE events RENAME TO happenings", 'ALTER TABLE head RENAME COLUMN "check" TO digest')
+    run(
+        log,
+        "ALTER TABLE events RENAME TO happenings",
+        'ALTER TABLE head RENAME COLUMN "check" TO digest',
+    )
     run(log, "UPDATE happenings SET worker = 'nobody'")
     set_version(log, 0)
 
@@ -90,14 +98,19 @@ def backups_of(where: str, log: Log) -> list[str]:
         copies = sorted(Path(where).parent.glob("films.db.v*-backup"))
         return [f"{copy.name}: {', '.join(tables_of(copy))}" for copy in copies]
     schema = f"{log._engine.tables.schema[:46]}_v0_backup"
-    names = log._session.read(lambda connection: sa.inspect(connection).get_table_names(schema=schema))
+    names = log._session.read(
+        lambda connection: sa.inspect(connection).get_table_names(schema=schema)
+    )
     return [f"{schema}: {', '.join(sorted(names))}"] if names else []
 
 
 def tables_of(path: Path) -> list[str]:
     with closing(sqlite3.connect(path)) as connection:
         return [
-            name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1")
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1"
+            )
         ]
 
 
@@ -108,9 +121,10 @@ def test_an_older_study_is_brought_up_and_keeps_a_backup(where, log):
     again = Log.open(where)
     assert again.events() == events
     assert again.cells() == cells
-    assert [name.endswith("backup: candidates, happenings, head, spare, study") for name in backups_of(where, log)] == [
-        True
-    ]
+    assert [
+        name.endswith("backup: candidates, happenings, head, spare, study")
+        for name in backups_of(where, log)
+    ] == [True]
     assert again.write(lambda turn: turn.append(Draft(kind="told", trial=9))).seq == 7
     assert again.health()[0].ok
 
@@ -232,7 +246,9 @@ def test_a_study_of_every_released_version_opens_with_the_same_events_for_ever(f
     path, known = frozen
     log = Log.open(path)
     names = ("seq", "kind", "trial", "row", "value", "key", "worker", "at", "body", "check")
-    assert [{name: getattr(event, name) for name in names} for event in log.events()] == known["events"]
+    assert [{name: getattr(event, name) for name in names} for event in log.events()] == known[
+        "events"
+    ]
     assert [list(cells) for cells in log.cells()] == known["cells"]
     assert (list(log.columns), log.fingerprint) == (known["columns"], known["fingerprint"])
     assert all(finding.ok for finding in log.health())

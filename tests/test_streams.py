@@ -24,7 +24,9 @@ def test_equal_arguments_give_equal_numbers(seed, purpose, t):
 def test_the_table_is_the_same_on_every_machine_and_in_every_release():
     streams = kb.Streams(0)
     assert [streams.uniform(purpose, 1) for purpose in PURPOSES] == [
-        np.random.Generator(np.random.Philox(np.random.SeedSequence(0, spawn_key=(c, 0)))).random(2)[1]
+        np.random.Generator(np.random.Philox(np.random.SeedSequence(0, spawn_key=(c, 0)))).random(
+            2
+        )[1]
         for c in range(5)
     ]
 
@@ -54,7 +56,9 @@ def test_asking_for_another_purpose_in_between_does_not_matter():
 def test_uniforms_at_once_are_the_single_ones_across_blocks(horizon):
     streams = kb.Streams(7)
     bulk = streams.uniforms("weight", horizon)
-    np.testing.assert_array_equal(bulk, [streams.uniform("weight", t) for t in range(1, horizon + 1)])
+    np.testing.assert_array_equal(
+        bulk, [streams.uniform("weight", t) for t in range(1, horizon + 1)]
+    )
 
 
 @pytest.mark.parametrize("n", [1, 6, 200, NORMALS - 1, NORMALS, NORMALS + 1])

@@ -26,11 +26,18 @@ SHORT = 0.2
 @pytest.fixture
 def films() -> pd.DataFrame:
     grid = np.array([(a, b) for a in range(5) for b in range(4)], float)
-    return pd.DataFrame({"Cs": grid[:, 0] / 4, "FA": grid[:, 1] / 3, "solvent": ["DMF", "DMSO"] * 10})
+    return pd.DataFrame(
+        {"Cs": grid[:, 0] / 4, "FA": grid[:, 1] / 3, "solvent": ["DMF", "DMSO"] * 10}
+    )
 
 
 def truth(films: pd.DataFrame, row: int) -> float:
-    return float(0.5 + 0.3 * films.Cs[row] - (films.FA[row] - 0.6) ** 2 + 0.05 * (films.solvent[row] == "DMF"))
+    return float(
+        0.5
+        + 0.3 * films.Cs[row]
+        - (films.FA[row] - 0.6) ** 2
+        + 0.05 * (films.solvent[row] == "DMF")
+    )
 
 
 def play(study: kb.Study, films: pd.DataFrame, rounds: int, sign: float = 1.0) -> None:
@@ -43,7 +50,11 @@ def test_ask_registers_a_pending_trial_and_tell_settles_it(where, films):
     study = kb.Study.create(where, films, target="stability")
     [one] = study.ask()
     assert (one.trial, study.status().pending, study.status().told) == (1, 1, 0)
-    assert one.x == {"Cs": films.Cs[one.row], "FA": films.FA[one.row], "solvent": films.solvent[one.row]}
+    assert one.x == {
+        "Cs": films.Cs[one.row],
+        "FA": films.FA[one.row],
+        "solvent": films.solvent[one.row],
+    }
     told = study.tell(one.trial, 0.83)
     assert (told.trial, told.row, told.value, told.accepted) == (1, one.row, 0.83, True)
     assert (study.status().pending, study.status().told) == (0, 1)
@@ -72,7 +83,9 @@ def test_the_second_tell_of_a_trial_is_refused_with_the_stored_value(where, film
     other = kb.Study.open(where)
     [one] = study.ask()
     study.tell(one.trial, 0.25)
-    with pytest.raises(kb.AlreadyTold, match=r"trial 1, of which the value 0.25 is stored") as refused:
+    with pytest.raises(
+        kb.AlreadyTold, match=r"trial 1, of which the value 0.25 is stored"
+    ) as refused:
         other.tell(one.trial, 0.5)
     assert (refused.value.trial, refused.value.value) == (1, 0.25)
     assert other.status().told == 1
@@ -157,7 +170,9 @@ def test_a_trial_that_there_is_not_is_refused(tmp_path, films):
     assert len(study.history()) == 1
 
 
-def test_a_lease_that_ran_out_is_written_and_its_row_is_offered_again_under_a_new_trial(where, films):
+def test_a_lease_that_ran_out_is_written_and_its_row_is_offered_again_under_a_new_trial(
+    where, films
+):
     study = kb.Study.create(where, films, lease=SHORT)
     [one] = study.ask(worker="gone")
     time.sleep(2 * SHORT)
@@ -172,7 +187,9 @@ def test_a_lease_that_ran_out_is_written_and_its_row_is_offered_again_under_a_ne
         study.tell(one.trial, 0.5)
 
 
-def test_a_row_is_offered_three_times_to_askers_who_do_not_come_back_and_then_left_to_the_policy(tmp_path, films):
+def test_a_row_is_offered_three_times_to_askers_who_do_not_come_back_and_then_left_to_the_policy(
+    tmp_path, films
+):
     study = kb.Study.create(tmp_path / "a.db", films, lease=SHORT)
     offered = []
     for _ in range(4):
@@ -208,8 +225,13 @@ def test_a_released_row_is_free_again(where, films):
         study.release(rows[3].trial)
 
 
-def test_a_corrected_study_is_the_study_in_which_the_value_was_right_at_once(where, films, tmp_path):
-    wrong, right = kb.Study.create(where, films, seed=3), kb.Study.create(tmp_path / "right.db", films, seed=3)
+def test_a_corrected_study_is_the_study_in_which_the_value_was_right_at_once(
+    where, films, tmp_path
+):
+    wrong, right = (
+        kb.Study.create(where, films, seed=3),
+        kb.Study.create(tmp_path / "right.db", films, seed=3),
+    )
     for number in range(9):
         row = (7 * number) % 20
         wrong.tell(row=row, value=830.0 if number == 2 else truth(films, row))
@@ -267,7 +289,12 @@ def test_failures_are_counted_and_no_values(where, films):
     study = kb.Study.create(where, films)
     [one] = study.ask()
     told = study.tell(one.trial, failed=True)
-    assert (told.value, study.status().failed, study.status().told, study.best()) == (None, 1, 0, None)
+    assert (told.value, study.status().failed, study.status().told, study.best()) == (
+        None,
+        1,
+        0,
+        None,
+    )
     with pytest.raises(kb.AlreadyTold, match="a failure is stored"):
         study.tell(one.trial, 0.5)
     study.correct(one.trial, 0.4)
@@ -280,7 +307,9 @@ def test_failures_before_any_value_do_not_stop_a_study(tmp_path, films, policy):
     names = kb.catalogue.policy_entry(policy).settings if policy != "auto" else ()
     kernel = kb.Linear() if policy in ("oful", "lin-ts") else None
     settings = {name: given[name] for name in names if name in given}
-    study = kb.Study.create(tmp_path / "a.db", films, policy=policy, settings=settings, kernel=kernel)
+    study = kb.Study.create(
+        tmp_path / "a.db", films, policy=policy, settings=settings, kernel=kernel
+    )
     rows = []
     for _ in range(12):
         [one] = study.ask()
@@ -299,7 +328,9 @@ def test_a_row_that_always_fails_does_not_stop_a_study(tmp_path, films, policy):
     for _ in range(40):
         [one] = study.ask()
         rows.append(one.row)
-        told: dict[str, Any] = {"failed": True} if one.row == bad else {"value": truth(films, one.row)}
+        told: dict[str, Any] = (
+            {"failed": True} if one.row == bad else {"value": truth(films, one.row)}
+        )
         study.tell(one.trial, **told)
     assert rows.count(bad) < 15
 
@@ -320,7 +351,8 @@ def test_the_likely_best_is_the_best_estimate_with_its_interval(where, films):
 
 def test_a_study_that_minimises_is_the_mirror_image(tmp_path, films):
     up, down = (
-        kb.Study.create(tmp_path / f"{name}.db", films, direction=name, seed=2) for name in ("maximize", "minimize")
+        kb.Study.create(tmp_path / f"{name}.db", films, direction=name, seed=2)
+        for name in ("maximize", "minimize")
     )
     play(up, films, 12)
     play(down, films, 12, sign=-1.0)
@@ -328,7 +360,9 @@ def test_a_study_that_minimises_is_the_mirror_image(tmp_path, films):
     one, other = up.best(), down.best()
     assert one is not None
     assert other is not None
-    assert (other.row, -other.mean, -other.high, -other.low) == pytest.approx((one.row, one.mean, one.low, one.high))
+    assert (other.row, -other.mean, -other.high, -other.low) == pytest.approx(
+        (one.row, one.mean, one.low, one.high)
+    )
     asked, mirrored = up.ask()[0].note, down.ask()[0].note
     assert mirrored["mean"] == pytest.approx(-asked["mean"])
     assert mirrored["sd"] == pytest.approx(asked["sd"])
@@ -339,7 +373,10 @@ def test_an_offset_of_all_results_changes_no_choice(tmp_path, films, offset):
     rows = []
     for name, shift in (("a", 0.0), ("b", offset)):
         study = kb.Study.create(
-            tmp_path / f"{name}.db", films, policy="simple-ucb", settings={"noise_scale": 0.1, "norm_bound": 1.0}
+            tmp_path / f"{name}.db",
+            films,
+            policy="simple-ucb",
+            settings={"noise_scale": 0.1, "norm_bound": 1.0},
         )
         for number in range(8):
             study.tell(row=2 * number, value=shift + round(truth(films, 2 * number) * 1024))
@@ -383,7 +420,9 @@ def test_extreme_results_leave_a_finite_posterior(tmp_path, films, value):
     assert len(study.ask(2)) == 2
 
 
-def test_results_on_another_scale_than_the_first_ones_are_learnt_as_far_as_a_policy_can_bear(tmp_path, films):
+def test_results_on_another_scale_than_the_first_ones_are_learnt_as_far_as_a_policy_can_bear(
+    tmp_path, films
+):
     for policy, settings in (("auto", {}), ("simple-ucb", {"noise_scale": 0.1, "norm_bound": 1.0})):
         study = kb.Study.create(tmp_path / f"{policy}.db", films, policy=policy, settings=settings)
         for row in range(5):
@@ -410,13 +449,17 @@ def test_the_probability_of_being_best_is_that_of_the_posterior(tmp_path, films)
     left = study.status().stop.left
     losses = draws.max(1) - draws[:, best.row]
     scale = study.status().spread
-    assert left == pytest.approx(scale * losses.mean(), abs=4 * scale * losses.std() / np.sqrt(2000))
+    assert left == pytest.approx(
+        scale * losses.mean(), abs=4 * scale * losses.std() / np.sqrt(2000)
+    )
 
 
 def test_rows_that_are_not_allowed_are_never_suggested_nor_best(tmp_path, films):
     films["ok"] = films.Cs < 0.6
     for name, policy, settings in (("a", "auto", {}), ("b", "ucb1", {"noise_scale": 0.1})):
-        study = kb.Study.create(tmp_path / f"{name}.db", films, allowed="ok", policy=policy, settings=settings)
+        study = kb.Study.create(
+            tmp_path / f"{name}.db", films, allowed="ok", policy=policy, settings=settings
+        )
         study.tell(row=19, value=5.0)
         play(study, films, 15)
         rows = {event.row for event in study.history() if event.kind == "asked"}
@@ -436,13 +479,18 @@ def test_without_repeats_every_row_is_suggested_once(tmp_path, films):
 
 
 @pytest.mark.parametrize(
-    "policy", ["ucb1", "bpe", "reds", "sup-kernel-ucb", "lin-ts", "cmm-ucb", "adaptive-tree", "gaussian-ts"]
+    "policy",
+    ["ucb1", "bpe", "reds", "sup-kernel-ucb", "lin-ts", "cmm-ucb", "adaptive-tree", "gaussian-ts"],
 )
 def test_without_repeats_every_rule_suggests_each_row_once(tmp_path, films, policy):
     given = {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 50}
-    settings = {name: given[name] for name in kb.catalogue.policy_entry(policy).settings if name in given}
+    settings = {
+        name: given[name] for name in kb.catalogue.policy_entry(policy).settings if name in given
+    }
     kernel = kb.Linear() if policy == "lin-ts" else None
-    study = kb.Study.create(tmp_path / "a.db", films, policy=policy, settings=settings, kernel=kernel, repeats=False)
+    study = kb.Study.create(
+        tmp_path / "a.db", films, policy=policy, settings=settings, kernel=kernel, repeats=False
+    )
     asked = study.ask(3)
     for _ in range(17):
         study.tell(asked[-1].trial, truth(films, asked[-1].row))
@@ -456,7 +504,11 @@ def test_dear_rows_are_suggested_less_often(tmp_path, films):
     spent = []
     for cost in (None, "price"):
         study = kb.Study.create(
-            tmp_path / f"{cost}.db", films, cost=cost, columns=["Cs", "FA", "solvent"], target="stability"
+            tmp_path / f"{cost}.db",
+            films,
+            cost=cost,
+            columns=["Cs", "FA", "solvent"],
+            target="stability",
         )
         play(study, films, 15)
         spent.append(sum(films.price[e.row] for e in study.history() if e.kind == "asked"))
@@ -466,7 +518,9 @@ def test_dear_rows_are_suggested_less_often(tmp_path, films):
 def test_cost_needs_a_policy_that_weighs_costs(tmp_path, films):
     films["price"] = 1.0 + films.Cs
     with pytest.raises(ValueError, match="needs a policy that weighs costs"):
-        kb.Study.create(tmp_path / "a.db", films, cost="price", policy="ucb1", settings={"noise_scale": 0.1})
+        kb.Study.create(
+            tmp_path / "a.db", films, cost="price", policy="ucb1", settings={"noise_scale": 0.1}
+        )
     assert not (tmp_path / "a.db").exists()
 
 
@@ -482,7 +536,10 @@ def test_the_theory_says_when_to_stop_if_its_constants_were_given(tmp_path, film
     assert stop.may_stop
     assert "with chance at least 0.9 the best is" in stop.sentence
     fitted = kb.Study.create(
-        tmp_path / "b.db", films, policy="whitehouse-ucb", settings={"noise_scale": 0.01, "norm_bound": 3.0}
+        tmp_path / "b.db",
+        films,
+        policy="whitehouse-ucb",
+        settings={"noise_scale": 0.01, "norm_bound": 3.0},
     )
     for row in range(5):
         fitted.tell(row=row, value=truth(films, row))
@@ -516,12 +573,20 @@ def test_a_study_is_created_once_and_opened_again_only_if_it_is_the_same(where, 
 def test_settings_may_be_changed_and_the_past_stays_explained_by_the_old_ones(where, films):
     study = kb.Study.create(where, films)
     play(study, films, 6)
-    study.change(policy="simple-bernoulli", settings={"noise_scale": 0.1, "norm_bound": 1.0, "p": 0.25})
+    study.change(
+        policy="simple-bernoulli", settings={"noise_scale": 0.1, "norm_bound": 1.0, "p": 0.25}
+    )
     play(study, films, 3)
     again = kb.Study.open(where)
     assert again.settings["policy"] == "simple-bernoulli"
     assert all(again.replay(trial).same for trial in range(1, 10))
-    for wrong in ({"target": "x"}, {"policy": "nobody"}, {"nonsense": 1}, {"lease": -1.0}, {"seed": -1}):
+    for wrong in (
+        {"target": "x"},
+        {"policy": "nobody"},
+        {"nonsense": 1},
+        {"lease": -1.0},
+        {"seed": -1},
+    ):
         with pytest.raises(ValueError, match="needs"):
             study.change(**wrong)
     assert again.settings == kb.Study.open(where).settings
@@ -560,7 +625,10 @@ def test_a_law_without_optimism_is_recorded_and_shown(tmp_path, films):
     settings = {"noise_scale": 0.1, "norm_bound": 1.0, "p": 0.0}
     with pytest.warns(UserWarning, match="optimism condition"):
         kb.Study.create(tmp_path / "a.db", films, policy="simple-bernoulli", settings=settings)
-    assert any("optimism condition" in notice for notice in kb.Study.open(tmp_path / "a.db").status().notices)
+    assert any(
+        "optimism condition" in notice
+        for notice in kb.Study.open(tmp_path / "a.db").status().notices
+    )
 
 
 def test_a_value_far_from_all_others_is_pointed_out(tmp_path, films):
@@ -582,7 +650,10 @@ def test_of_the_first_results_only_a_monster_is_pointed_out(tmp_path, films):
 
 def test_more_rows_than_are_left_are_refused_with_their_number(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films.head(4), repeats=False)
-    with pytest.raises(kb.Refusal, match=r"ask needs 9 rows without a result and not pending, got 4 \(repeats are off"):
+    with pytest.raises(
+        kb.Refusal,
+        match=r"ask needs 9 rows without a result and not pending, got 4 \(repeats are off",
+    ):
         study.ask(9)
     assert len(study.ask(4)) == 4
     with pytest.raises(kb.Refusal, match="got none left"):
@@ -631,9 +702,14 @@ def test_a_line_whose_trial_and_row_contradict_each_other_is_refused(tmp_path, f
     [one] = study.ask()
     other = (one.row + 1) % 20
     file = tmp_path / "results.csv"
-    for line in (f"trial,row,stability\n{one.trial},{other},0.5\n", lines_of(films, one.trial, other)):
+    for line in (
+        f"trial,row,stability\n{one.trial},{other},0.5\n",
+        lines_of(films, one.trial, other),
+    ):
         file.write_text(line)
-        with pytest.raises(kb.Refusal, match=rf"row {one.row} for trial 1, got row {other} \(results.csv, line 2\)"):
+        with pytest.raises(
+            kb.Refusal, match=rf"row {one.row} for trial 1, got row {other} \(results.csv, line 2\)"
+        ):
             study.tell_all(file)
     assert study.status().told == 0
     file.write_text(lines_of(films, one.trial, one.row))
@@ -718,7 +794,14 @@ def test_events_that_do_not_fit_together_are_damage(tmp_path, films):
 
 def test_ask_is_refused_in_a_sentence(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films)
-    for wrong in ({"n": 0}, {"n": 1.5}, {"n": "2"}, {"worker": ""}, {"lease": -1.0}, {"lease": float("nan")}):
+    for wrong in (
+        {"n": 0},
+        {"n": 1.5},
+        {"n": "2"},
+        {"worker": ""},
+        {"lease": -1.0},
+        {"lease": float("nan")},
+    ):
         with pytest.raises(ValueError, match=" needs "):
             study.ask(**wrong)
     assert len(study.history()) == 1
@@ -739,12 +822,17 @@ def test_the_doctor_finds_a_sound_study_sound(where, films):
     study.undo()
     found = {finding.what: finding for finding in study.doctor()}
     assert {"state", "replay", "posterior"} <= set(found)
-    assert all(finding.ok for finding in found.values() if finding.what in ("state", "replay", "posterior"))
+    assert all(
+        finding.ok for finding in found.values() if finding.what in ("state", "replay", "posterior")
+    )
 
 
 def test_the_doctor_sees_a_state_and_a_posterior_that_went_wrong(tmp_path, films):
     study = kb.Study.create(
-        tmp_path / "a.db", films, policy="simple-ucb", settings={"noise_scale": 0.1, "norm_bound": 1.0}
+        tmp_path / "a.db",
+        films,
+        policy="simple-ucb",
+        settings={"noise_scale": 0.1, "norm_bound": 1.0},
     )
     play(study, films, 12)
     study._book.taught().policy.posterior.cov[3, 3] += 1e-3
@@ -759,7 +847,13 @@ def test_the_doctor_sees_a_state_and_a_posterior_that_went_wrong(tmp_path, films
 def test_the_theory_is_silent_when_what_it_takes_as_given_was_changed(tmp_path, films):
     given = {"noise_scale": 0.01, "norm_bound": 3.0}
     study = kb.Study.create(
-        tmp_path / "a.db", films, policy="simple-ucb", settings=given, centre=0.5, spread=0.2, columns=["Cs", "FA"]
+        tmp_path / "a.db",
+        films,
+        policy="simple-ucb",
+        settings=given,
+        centre=0.5,
+        spread=0.2,
+        columns=["Cs", "FA"],
     )
     for row in range(6):
         study.tell(row=row, value=truth(films, row))
@@ -786,7 +880,9 @@ def test_the_theory_is_silent_when_what_it_takes_as_given_was_changed(tmp_path, 
 
 def test_constants_chosen_by_results_that_were_undone_are_not_given_beforehand(tmp_path, films):
     given = {"noise_scale": 0.01, "norm_bound": 3.0}
-    study = kb.Study.create(tmp_path / "a.db", films, policy="simple-ucb", settings=given, centre=0.5, spread=0.2)
+    study = kb.Study.create(
+        tmp_path / "a.db", films, policy="simple-ucb", settings=given, centre=0.5, spread=0.2
+    )
     study.tell(row=0, value=0.3)
     study.undo()
     study.change(settings={"norm_bound": 0.1})
@@ -804,9 +900,16 @@ def test_the_interval_is_at_the_noise_that_was_stated_and_not_at_the_ridge(tmp_p
         f = rng.multivariate_normal(np.zeros(12), covariance)
         settings = {"noise_scale": 3.0, "norm_bound": 2.0}
         study = kb.Study.create(
-            tmp_path / f"{run}.db", points, policy="whitehouse-ucb", settings=settings, centre=0.0, spread=1.0
+            tmp_path / f"{run}.db",
+            points,
+            policy="whitehouse-ucb",
+            settings=settings,
+            centre=0.0,
+            spread=1.0,
         )
-        study.tell_all([{"row": i % 12, "value": float(f[i % 12] + 3 * rng.normal())} for i in range(36)])
+        study.tell_all(
+            [{"row": i % 12, "value": float(f[i % 12] + 3 * rng.normal())} for i in range(36)]
+        )
         table = study.estimates()
         covered += int(((table.low < f) & (f < table.high)).to_numpy()[[0, 6]].sum())
     assert covered / (2 * runs) > 0.95 - 4 * np.sqrt(0.95 * 0.05 / runs)
@@ -843,7 +946,14 @@ def test_a_study_of_which_any_one_event_was_lost_goes_on(tmp_path, films):
     assert {event.kind for event in events} == set(KINDS) - {"noted"}
     for lost in events[1:]:
         remark = replace(
-            lost, kind="noted", trial=None, row=None, value=None, key=None, worker=None, body={"lost": lost.seq}
+            lost,
+            kind="noted",
+            trial=None,
+            row=None,
+            value=None,
+            key=None,
+            worker=None,
+            body={"lost": lost.seq},
         )
         state = State.of([remark if event is lost else event for event in events])
         player = Player(study.candidates, state.settings)
@@ -907,7 +1017,9 @@ def test_rows_of_the_same_candidate_count_as_one(tmp_path):
 
 
 def test_a_policy_may_be_spelled_with_its_settings_and_keeps_those_it_shares(tmp_path, films):
-    study = kb.Study.create(tmp_path / "a.db", films, policy="simple-bernoulli:p=0.25,noise_scale=0.1,norm_bound=2")
+    study = kb.Study.create(
+        tmp_path / "a.db", films, policy="simple-bernoulli:p=0.25,noise_scale=0.1,norm_bound=2"
+    )
     assert study.settings["settings"] == {"p": 0.25, "noise_scale": 0.1, "norm_bound": 2}
     study.change(settings={"p": 0.5})
     assert study.settings["settings"] == {"p": 0.5, "noise_scale": 0.1, "norm_bound": 2}
@@ -920,9 +1032,16 @@ def test_a_policy_may_be_spelled_with_its_settings_and_keeps_those_it_shares(tmp
 
 def test_the_regret_of_the_theorem_is_not_claimed_when_others_had_a_say(tmp_path, films):
     films["price"] = 1.0 + films.Cs
-    given = {"policy": "simple-ucb", "centre": 0.5, "spread": 0.2, "settings": {"noise_scale": 0.1, "norm_bound": 2.0}}
+    given = {
+        "policy": "simple-ucb",
+        "centre": 0.5,
+        "spread": 0.2,
+        "settings": {"noise_scale": 0.1, "norm_bound": 2.0},
+    }
     for name, more in (("plain", {}), ("cost", {"cost": "price"}), ("once", {"repeats": False})):
-        study = kb.Study.create(tmp_path / f"{name}.db", films, columns=["Cs", "FA"], **given, **more)
+        study = kb.Study.create(
+            tmp_path / f"{name}.db", films, columns=["Cs", "FA"], **given, **more
+        )
         play(study, films, 3)
         assert study.status().claim.startswith("none here") == (name != "plain")
     study = kb.Study.open(tmp_path / "plain.db")
@@ -953,9 +1072,13 @@ def test_why_speaks_of_costs_where_they_decide(tmp_path, films):
 def test_twins_share_the_chance_of_their_candidate(tmp_path):
     chances = []
     for name, copies in (("one", 1), ("two", 2)):
-        study = kb.Study.create(tmp_path / f"{name}.db", np.repeat(np.linspace(0, 1, 6), copies)[:, None])
+        study = kb.Study.create(
+            tmp_path / f"{name}.db", np.repeat(np.linspace(0, 1, 6), copies)[:, None]
+        )
         for number in range(12):
-            study.tell(row=copies * (number % 6), value=-((number % 6 - 3) ** 2) + 0.1 * np.cos(number))
+            study.tell(
+                row=copies * (number % 6), value=-((number % 6 - 3) ** 2) + 0.1 * np.cos(number)
+            )
         best = study.best()
         assert best is not None
         chances.append((best.row // copies, best.probability))
@@ -1018,7 +1141,9 @@ def test_threads_that_share_a_study_get_whole_answers(tmp_path, films):
         for _ in range(6):
             [one] = study.ask()
             study.tell(one.trial, truth(films, one.row))
-            wrong.extend(f.sentence for f in study.doctor() if f.what in ("state", "replay") and not f.ok)
+            wrong.extend(
+                f.sentence for f in study.doctor() if f.what in ("state", "replay") and not f.ok
+            )
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:

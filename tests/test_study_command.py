@@ -23,7 +23,16 @@ from typer.testing import CliRunner
 
 import kernelbandits as kb
 from kernelbandits.apps.cli import app, exit_code
-from kernelbandits.apps.studying import asking, keeping, looking, making, pages, releasing, telling, wording
+from kernelbandits.apps.studying import (
+    asking,
+    keeping,
+    looking,
+    making,
+    pages,
+    releasing,
+    telling,
+    wording,
+)
 from kernelbandits.apps.studying.arguments import duration, names
 from kernelbandits.apps.studying.door import plain, typed
 from kernelbandits.study.values import Waiting
@@ -94,7 +103,9 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Studies to copy: just created; with results; and one of 48 rows with nineteen asks."""
     folder = tmp_path_factory.mktemp("shelf")
     (folder / "films.csv").write_text(FILMS)
-    (folder / "many.csv").write_text(FILMS + "\n".join(f"0,1;0,2;0,{row};90;DMF;1;yes;" for row in range(10, 50)))
+    (folder / "many.csv").write_text(
+        FILMS + "\n".join(f"0,1;0,2;0,{row};90;DMF;1;yes;" for row in range(10, 50))
+    )
     given = ("--columns", COLUMNS, "--target", "stability", "--allowed", "safe")
     said("create", folder / "new.db", "--candidates", folder / "films.csv", *given)
     shutil.copy(folder / "new.db", folder / "told.db")
@@ -126,7 +137,9 @@ def told(shelf: Path, films: Path) -> Path:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_examples_and_both_formats(name):
-    text = " ".join(CliRunner().invoke(app, ["study", name, "--help"], env={"COLUMNS": "300"}).output.split())
+    text = " ".join(
+        CliRunner().invoke(app, ["study", name, "--help"], env={"COLUMNS": "300"}).output.split()
+    )
     assert f"Examples: kernelbandits study {name} " in text
     assert "--format <text|json> Text to read, or one JSON document." in text
     assert "--quiet -q <bool> No notes on standard error." in text
@@ -135,19 +148,31 @@ def test_every_command_has_help_with_examples_and_both_formats(name):
 def test_the_overview_shows_all_commands_and_the_exit_codes():
     text = CliRunner().invoke(app, ["study", "--help"], env={"COLUMNS": "200"}).output
     assert all(re.search(rf"│ {name} +[A-Z]", text) for name in COMMANDS)
-    assert "Exit codes: 0 done, 1 refused, 2 a wrong argument, 74 storage." in " ".join(text.split())
+    assert "Exit codes: 0 done, 1 refused, 2 a wrong argument, 74 storage." in " ".join(
+        text.split()
+    )
     assert "study" in CliRunner().invoke(app, ["--help"]).output
 
 
 def examples() -> list[str]:
     modules = (making, asking, telling, releasing, looking, keeping)
     texts = [
-        text for module in modules for name, text in vars(module).items() if name.isupper() and isinstance(text, str)
+        text
+        for module in modules
+        for name, text in vars(module).items()
+        if name.isupper() and isinstance(text, str)
     ]
-    return [line.strip() for text in texts for line in text.splitlines() if line.startswith("    kernelbandits study ")]
+    return [
+        line.strip()
+        for text in texts
+        for line in text.splitlines()
+        if line.startswith("    kernelbandits study ")
+    ]
 
 
-@pytest.mark.parametrize("example", [line for line in examples() if "postgresql" not in line and " plot " not in line])
+@pytest.mark.parametrize(
+    "example", [line for line in examples() if "postgresql" not in line and " plot " not in line]
+)
 def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(shelf / "many.csv", "films.csv")
@@ -163,8 +188,14 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
 
 
 def test_a_whole_session_on_either_back_end(where, films):
-    created = document("create", where, "--candidates", films, "--columns", COLUMNS, "--target", "stability")
-    assert (created["rows"], created["columns"], created["direction"]) == (8, COLUMNS.split(","), "maximize")
+    created = document(
+        "create", where, "--candidates", films, "--columns", COLUMNS, "--target", "stability"
+    )
+    assert (created["rows"], created["columns"], created["direction"]) == (
+        8,
+        COLUMNS.split(","),
+        "maximize",
+    )
     first, second = document("ask", where, "--n", 2, "--worker", "anna")
     assert set(first) >= {"trial", "row", "x", "why"}
     assert (first["trial"], second["trial"], first["worker"]) == (1, 2, "anna")
@@ -205,7 +236,17 @@ def test_the_same_session_in_processes_of_their_own(films):
         assert (done.returncode, done.stderr) == (0, "")
         return json.loads(done.stdout)
 
-    step("create", "films.db", "--candidates", "films.csv", "--columns", "Cs,FA,MA", "--target", "stability", "-q")
+    step(
+        "create",
+        "films.db",
+        "--candidates",
+        "films.csv",
+        "--columns",
+        "Cs,FA,MA",
+        "--target",
+        "stability",
+        "-q",
+    )
     (asked,) = step("ask", "films.db")
     assert step("tell", "films.db", asked["trial"], "-1e-3")["accepted"] is True
     assert step("status", "films.db")["told"] == 1
@@ -237,12 +278,17 @@ def test_status_reads_like_a_short_report(told):
     text = " ".join(said("status", told).split())
     assert "maximize stability, 8 candidates" in text
     assert "progress 5 results and 1 failure on 5 of 8 candidates, 1 pending, 1 not allowed" in text
-    assert re.search(r"likely best row \d \(Cs .*\): [-0-9.]+, 95 % interval \[.*\]; the best with probability", text)
+    assert re.search(
+        r"likely best row \d \(Cs .*\): [-0-9.]+, 95 % interval \[.*\]; the best with probability",
+        text,
+    )
     assert "may I stop? Stopping with row" in text
     assert re.search(r"units the policy sees \(stability - [0-9.]+\) / ", text)
     assert "policy auto" in text
     assert "claim none" in text
-    assert re.search(r"waiting trial 7, row \d \(.*\): asked by anna (just now|\d+ seconds? ago)", text)
+    assert re.search(
+        r"waiting trial 7, row \d \(.*\): asked by anna (just now|\d+ seconds? ago)", text
+    )
     assert f"kernelbandits study tell {told} 7 VALUE" in text
 
 
@@ -255,7 +301,10 @@ def test_status_of_a_new_study_says_that_nothing_is_known(place):
 def test_those_who_wait_are_shown_the_longest_first_and_not_all_of_them():
     found = [Waiting(n, 0, {"x": 1.0}, None, 100.0 * n, n > 19) for n in range(1, 21)]
     (lines,) = (text.splitlines() for text in pages.waiting(found, lambda row: {}).values())
-    assert lines[0] == "trial 20, row 0 (x 1): asked 33 minutes ago; its time is up, the next asker may be offered it"
+    assert (
+        lines[0]
+        == "trial 20, row 0 (x 1): asked 33 minutes ago; its time is up, the next asker may be offered it"
+    )
     assert lines[1] == "trial 19, row 0 (x 1): asked 32 minutes ago"
     assert lines[-1] == "… 8 more"
 
@@ -312,7 +361,10 @@ def test_export_writes_the_trials_and_keeps_a_file_that_is_there(told):
     out.write_text("mine")
     done = study("export", told, out)
     assert (done.code, out.read_text()) == (1, "mine")
-    assert done.err == f"error: export needs a file that is not there yet, got {out}; --force replaces it\n"
+    assert (
+        done.err
+        == f"error: export needs a file that is not there yet, got {out}; --force replaces it\n"
+    )
     said("export", told, out, "--force")
     assert said("export", told, "-").encode() == out.read_bytes()
     assert [row["trial"] for row in document("export", told, "-")] == [1, 2, 3, 4, 5, 6, 7]
@@ -324,7 +376,10 @@ def test_results_of_a_file_are_told_all_at_once_and_may_be_told_again(place):
     file.write_text("row,stability\n1,0.5\n2,-0.25\n")
     assert said("tell", place, "--csv", file) == "2 results recorded.\n"
     again = document("tell", place, "--csv", file)
-    assert [(one["trial"], one["value"], one["accepted"]) for one in again] == [(1, 0.5, False), (2, -0.25, False)]
+    assert [(one["trial"], one["value"], one["accepted"]) for one in again] == [
+        (1, 0.5, False),
+        (2, -0.25, False),
+    ]
     assert said("tell", place, "--csv", file) == "0 results recorded, 2 known before.\n"
     file.write_text("row,stability\n3,0.5\n4,oops\n")
     assert study("tell", place, "--csv", file).code == 2
@@ -344,7 +399,8 @@ def test_of_two_who_tell_at_once_one_wins_and_both_learn_the_stored_value(where,
     said("ask", where)
     arguments = [sys.executable, "-m", "kernelbandits", "study", "tell", where, "1"]
     racers = [
-        subprocess.Popen([*arguments, value, "--format", "json"], stdout=-1, stderr=-1) for value in ("1.5", "2.5")
+        subprocess.Popen([*arguments, value, "--format", "json"], stdout=-1, stderr=-1)
+        for value in ("1.5", "2.5")
     ]
     outputs = [racer.communicate(timeout=120) for racer in racers]
     outputs = [json.loads(out) for out, _ in outputs]
@@ -354,14 +410,28 @@ def test_of_two_who_tell_at_once_one_wins_and_both_learn_the_stored_value(where,
 
 
 def test_changing_one_setting_of_a_policy_keeps_its_others(place):
-    said("change", place, "--policy", "simple-bernoulli:p=0.25", "--noise-scale", "0.1", "--norm-bound", "2")
-    settings = document("change", place, "--norm-bound", "3", "--kernel", "rbf:0.4")["body"]["settings"]
-    assert settings["settings"] == {"p": 0.25, "noise_scale": 0.1, "norm_bound": 3.0}
-    settings = document("change", place, "--policy", "amm-ucb", "--noise-scale", "1", "--norm-bound", "1")["body"][
+    said(
+        "change",
+        place,
+        "--policy",
+        "simple-bernoulli:p=0.25",
+        "--noise-scale",
+        "0.1",
+        "--norm-bound",
+        "2",
+    )
+    settings = document("change", place, "--norm-bound", "3", "--kernel", "rbf:0.4")["body"][
         "settings"
     ]
+    assert settings["settings"] == {"p": 0.25, "noise_scale": 0.1, "norm_bound": 3.0}
+    settings = document(
+        "change", place, "--policy", "amm-ucb", "--noise-scale", "1", "--norm-bound", "1"
+    )["body"]["settings"]
     assert settings["settings"] == {"noise_scale": 1.0, "norm_bound": 1.0}
-    assert document("change", place, "--no-repeats", "--seed", "7")["body"]["settings"]["repeats"] is False
+    assert (
+        document("change", place, "--no-repeats", "--seed", "7")["body"]["settings"]["repeats"]
+        is False
+    )
 
 
 def test_all_options_of_create_reach_the_study(films):
@@ -386,7 +456,12 @@ def test_all_options_of_create_reach_the_study(films):
     }
     assert {name: settings[name] for name in numbers} == numbers
     own = settings["settings"]
-    assert (settings["policy"], own["noise_scale"], own["norm_bound"], own["ridge"]) == ("generic-gp", 0.1, 2.0, 0.5)
+    assert (settings["policy"], own["noise_scale"], own["norm_bound"], own["ridge"]) == (
+        "generic-gp",
+        0.1,
+        2.0,
+        0.5,
+    )
     assert settings["direction"] == "minimize"
 
 
@@ -398,7 +473,18 @@ def test_auto_takes_settings_too(films):
 
 
 def test_or_open_takes_the_study_that_is_there(place, films):
-    given = ("create", place, "--candidates", films, "--columns", COLUMNS, "--target", "stability", "--allowed", "safe")
+    given = (
+        "create",
+        place,
+        "--candidates",
+        films,
+        "--columns",
+        COLUMNS,
+        "--target",
+        "stability",
+        "--allowed",
+        "safe",
+    )
     assert study(*given).code == 1
     assert study(*given, "--or-open").code == 0
     assert study(*given, "--or-open", "--seed", "3").code == 1
@@ -413,7 +499,9 @@ def test_what_was_noticed_in_the_file_is_said_on_standard_error_and_not_with_qui
     assert all(line.startswith("note: ") for line in loud.err.splitlines())
     assert "b" in loud.err
     assert (loud.code, quiet.code, quiet.err) == (0, 0, "")
-    found = study("create", films.with_name("c.db"), "--candidates", films, "-q", "--format", "json")
+    found = study(
+        "create", films.with_name("c.db"), "--candidates", films, "-q", "--format", "json"
+    )
     assert (found.err, len(found.document["notices"]) > 0) == ("", True)
 
 
@@ -443,13 +531,25 @@ def test_explain_shows_the_row_beside_the_greedy_one(told):
     assert ("greedy" in text) == (found["greedy"] != found["row"])
     assert "weight" in text
     assert "width" in text
-    assert set(found) >= {"mean", "sd", "weight", "width", "greedy", "greedy_x", "chance", "sentence"}
+    assert set(found) >= {
+        "mean",
+        "sd",
+        "weight",
+        "width",
+        "greedy",
+        "greedy_x",
+        "chance",
+        "sentence",
+    }
 
 
 def test_a_backup_is_a_study_of_its_own(told):
     copy = told.with_name("copy.db")
     assert document("backup", told, copy)["target"] == str(copy)
-    assert document("status", copy) | {"place": ""} | aged == document("status", told) | {"place": ""} | aged
+    assert (
+        document("status", copy) | {"place": ""} | aged
+        == document("status", told) | {"place": ""} | aged
+    )
     assert study("backup", told, copy).code in (1, 74)
 
 
@@ -472,7 +572,9 @@ def test_plot_writes_the_figure(told):
 def test_wide_tables_of_candidates_show_the_first_columns(films):
     names = [f"c{number}" for number in range(30)]
     films.write_text(
-        "\n".join([",".join(names), *(",".join([str(n * k % 7) for k in range(30)]) for n in range(1, 5))])
+        "\n".join(
+            [",".join(names), *(",".join([str(n * k % 7) for k in range(30)]) for n in range(1, 5))]
+        )
     )
     place = films.with_name("wide.db")
     said("create", place, "--candidates", films)
@@ -516,7 +618,8 @@ def test_a_narrow_encoding_gets_escapes_in_place_of_an_error(place):
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90), ("15m", 900), ("2h", 7200), ("7d", 604800), ("3600", 3600), ("1.5h", 5400)]
+    ("text", "seconds"),
+    [("90s", 90), ("15m", 900), ("2h", 7200), ("7d", 604800), ("3600", 3600), ("1.5h", 5400)],
 )
 def test_durations_are_read_with_and_without_a_unit(text, seconds):
     assert duration("--lease", text) == seconds
@@ -541,7 +644,8 @@ def test_numbers_have_the_decimals_they_deserve(value, size, text):
 
 
 @pytest.mark.parametrize(
-    ("chance", "text"), [(0, "< 1 %"), (0.001, "< 1 %"), (0.61, "61 %"), (0.999, "> 99 %"), (1, "> 99 %")]
+    ("chance", "text"),
+    [(0, "< 1 %"), (0.001, "< 1 %"), (0.61, "61 %"), (0.999, "> 99 %"), (1, "> 99 %")],
 )
 def test_chances_are_never_rounded_to_certainty(chance, text):
     assert wording.percent(chance) == text
@@ -573,10 +677,14 @@ def test_numbers_that_json_has_not_are_null():
     }
 
 
-@pytest.mark.parametrize("words", [("status",), ("history",), ("estimates",), ("explain", "7"), ("export", "-")])
+@pytest.mark.parametrize(
+    "words", [("status",), ("history",), ("estimates",), ("explain", "7"), ("export", "-")]
+)
 def test_commands_that_only_look_open_the_study_for_reading(told, words, monkeypatch):
     opened, honest = [], kb.Study.open
-    monkeypatch.setattr(kb.Study, "open", lambda where, **given: opened.append(given) or honest(where, **given))
+    monkeypatch.setattr(
+        kb.Study, "open", lambda where, **given: opened.append(given) or honest(where, **given)
+    )
     said(words[0], told, *words[1:])
     assert opened == [{"writable": False}]
 
@@ -593,7 +701,17 @@ def named(tmp_path: Path) -> Path:
     """A study of three different candidates in four rows, with labels and costs."""
     place = tmp_path / "named.db"
     (tmp_path / "named.csv").write_text(NAMED)
-    said("create", place, "--candidates", tmp_path / "named.csv", "--target", "y", "--cost", "hours", "-q")
+    said(
+        "create",
+        place,
+        "--candidates",
+        tmp_path / "named.csv",
+        "--target",
+        "y",
+        "--cost",
+        "hours",
+        "-q",
+    )
     return place
 
 
@@ -612,7 +730,9 @@ def test_what_the_table_calls_a_row_stands_right_after_it_and_its_cost_at_the_en
     assert f"trial 2, row {asked[1]['row']} (film {cells[asked[1]['row']][0]}, Cs " in text
     assert re.match(r"row +film +Cs +FA +results", said("estimates", named))
     assert list(document("estimates", named)[0])[:3] == ["row", "film", "Cs"]
-    assert document("estimates", named)[0]["film"] == cells[document("estimates", named)[0]["row"]][0]
+    assert (
+        document("estimates", named)[0]["film"] == cells[document("estimates", named)[0]["row"]][0]
+    )
 
 
 def test_status_counts_failures_and_different_candidates(named):
@@ -621,7 +741,10 @@ def test_status_counts_failures_and_different_candidates(named):
     said("tell", named, "--row", 1, "--failed")
     text = " ".join(said("status", named).split())
     assert "maximize y, 3 different candidates (4 rows)" in text
-    assert "progress 4 results and 1 failure on 2 of 3 different candidates (4 rows), 0 pending" in text
+    assert (
+        "progress 4 results and 1 failure on 2 of 3 different candidates (4 rows), 0 pending"
+        in text
+    )
 
 
 def test_asking_for_more_rows_than_are_free_is_said(named):
@@ -642,10 +765,16 @@ def test_several_trials_are_released_at_once(shelf, tmp_path):
     (asked,) = document("ask", place, "--worker", "anna")
     (mine,) = document("release", place, "--all", "--worker", "anna")
     assert mine["trial"] == asked["trial"]
-    assert said("release", place, "--all", "--worker", "anna") == "Nothing is pending, nothing was given back.\n"
+    assert (
+        said("release", place, "--all", "--worker", "anna")
+        == "Nothing is pending, nothing was given back.\n"
+    )
     left = [one["trial"] for one in document("status", place)["waiting"]]
     assert left == [6, *range(10, 20)]
-    assert said("release", place, "10-19") == f"10 trials are given back ({', '.join(map(str, range(10, 20)))}).\n"
+    assert (
+        said("release", place, "10-19")
+        == f"10 trials are given back ({', '.join(map(str, range(10, 20)))}).\n"
+    )
     assert [event["trial"] for event in document("release", place, "--all")] == [6]
     assert document("release", place, "--all") == []
 
@@ -660,7 +789,9 @@ def test_several_events_are_undone_at_once_the_last_first(told):
     assert (done.code, done.out) == (1, "")
     assert done.err == "error: undo needs at most 6 events, as many as can be undone, got 99\n"
     assert len(document("undo", told, "--n", 6)) == 6
-    assert study("undo", told, "--n", 1).err.startswith("error: undo needs something that can be undone")
+    assert study("undo", told, "--n", 1).err.startswith(
+        "error: undo needs something that can be undone"
+    )
 
 
 def test_a_result_is_corrected_to_a_failure_and_back(told):
@@ -691,7 +822,9 @@ def test_the_help_says_what_there_is(name, text):
     shown = CliRunner().invoke(app, ["study", name, "--help"], env={"COLUMNS": "400"}).output
     assert text in " ".join(shown.split())
     assert "list of processes" not in shown
-    assert "list of processes" in " ".join(CliRunner().invoke(app, ["study", "--help"]).output.split())
+    assert "list of processes" in " ".join(
+        CliRunner().invoke(app, ["study", "--help"]).output.split()
+    )
 
 
 def test_the_studies_of_a_database_are_listed_and_a_file_has_one(where, films):
@@ -705,7 +838,9 @@ def test_the_studies_of_a_database_are_listed_and_a_file_has_one(where, films):
     assert len(document("list", where)) == 1 or where.startswith("postgresql")
 
 
-def test_a_study_in_a_database_is_called_by_its_name_and_a_missing_one_names_the_others(postgres, films):
+def test_a_study_in_a_database_is_called_by_its_name_and_a_missing_one_names_the_others(
+    postgres, films
+):
     place = f"{postgres}&study=tune"
     assert said("create", place, "--candidates", films, "--columns", "Cs,FA", "-q").startswith(
         "Study tune: 8 candidates"
@@ -719,7 +854,9 @@ def test_a_study_in_a_database_is_called_by_its_name_and_a_missing_one_names_the
 
 def test_a_command_to_type_has_no_masked_password_in_it(postgres, films, monkeypatch):
     place = f"{postgres}&study=secret&password=geheim"
-    text = said("create", place, "--candidates", films, "--columns", "Cs,FA", "-q") + said("ask", place)
+    text = said("create", place, "--candidates", films, "--columns", "Cs,FA", "-q") + said(
+        "ask", place
+    )
     assert "kernelbandits study ask PLACE\n" in text
     assert "kernelbandits study tell PLACE 1 VALUE" in text
     assert "***" not in text + said("status", place)

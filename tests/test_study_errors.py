@@ -29,7 +29,9 @@ TABLE = "('Cs', 'FA', 'kind', 'hours', 'stability')"
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("films")
     (folder / "films.csv").write_text(FILMS)
-    said("create", folder / "films.db", "--candidates", folder / "films.csv", "--target", "stability")
+    said(
+        "create", folder / "films.db", "--candidates", folder / "films.csv", "--target", "stability"
+    )
     said("ask", folder / "films.db")
     return folder
 
@@ -81,8 +83,14 @@ def program(code: str, *arguments: str, **options: Any) -> subprocess.Popen[str]
 def test_a_value_that_is_no_plain_number_is_refused_and_the_trial_stays_pending(folder, value):
     text = one_sentence(study("tell", "films.db", "1", value), 2)
     hint = " (write 1.5)" if value == "1,5" else ""
-    assert text == f"tell needs a number of size at most 1e+150 with a decimal point as VALUE, got {value!r}{hint}"
-    assert study("correct", "films.db", "1", value).err == f"error: {text.replace('tell', 'correct', 1)}\n"
+    assert (
+        text
+        == f"tell needs a number of size at most 1e+150 with a decimal point as VALUE, got {value!r}{hint}"
+    )
+    assert (
+        study("correct", "films.db", "1", value).err
+        == f"error: {text.replace('tell', 'correct', 1)}\n"
+    )
     found = document("status", "films.db")
     assert (found["told"], found["pending"], found["events"]) == (0, 1, 2)
 
@@ -109,7 +117,10 @@ def test_a_trial_is_a_whole_number(folder, trial):
 )  # fmt: skip
 def test_tell_wants_one_of_its_forms(folder, words, got):
     forms = "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed or --csv FILE"
-    assert one_sentence(study("tell", "films.db", *words), 2) == f"tell needs one of {forms}, got {got}"
+    assert (
+        one_sentence(study("tell", "films.db", *words), 2)
+        == f"tell needs one of {forms}, got {got}"
+    )
 
 
 @pytest.mark.parametrize("word", ["--faild", "-x", "--valu=3"])
@@ -118,7 +129,9 @@ def test_an_option_that_there_is_not_is_no_value(folder, word):
     assert text == f"there is no option {word}; --help shows those there are"
 
 
-@pytest.mark.parametrize("text", ["soon", "0", "0h", "-5", "1y", "", "1e3", "1" * 40, "2h30m", "nan"])
+@pytest.mark.parametrize(
+    "text", ["soon", "0", "0h", "-5", "1y", "", "1e3", "1" * 40, "2h30m", "nan"]
+)
 def test_a_lease_is_a_duration(folder, text):
     needed = f"--lease needs a duration such as 90s, 15m, 2h, 7d or plain seconds, got {text!r}"
     assert one_sentence(study("ask", "films.db", "--lease", text), 2) == needed
@@ -225,7 +238,9 @@ def test_what_the_parser_refuses_has_exit_code_two_and_nothing_on_standard_outpu
      (("replay", "films.db"), "study replay needs --at, got none"),
      (("status", "films.db", "postgresql://a:geheim@h/d"), "got postgresql://a:***@h/d")],
 )  # fmt: skip
-def test_what_the_parser_refuses_is_one_sentence_with_what_is_needed_and_what_came(folder, words, text):
+def test_what_the_parser_refuses_is_one_sentence_with_what_is_needed_and_what_came(
+    folder, words, text
+):
     assert text in one_sentence(study(*words), 2)
 
 
@@ -247,7 +262,9 @@ def test_what_the_parser_refuses_is_one_sentence_with_what_is_needed_and_what_ca
      (("list", "films.csv"), 74, "films.csv is not a study and not an SQLite file at all"),
      (("list", "none.db"), 74, "there is no study none.db")],
 )  # fmt: skip
-def test_what_is_refused_of_newer_forms_is_said_in_one_sentence_and_changes_nothing(folder, words, code, text):
+def test_what_is_refused_of_newer_forms_is_said_in_one_sentence_and_changes_nothing(
+    folder, words, code, text
+):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     said_of = one_sentence(study(*words), code)
     assert text in said_of
@@ -268,7 +285,9 @@ def test_a_study_whose_first_page_is_overwritten_is_pointed_to_salvage(folder):
 
 def test_a_study_is_created_once(folder):
     before = Path("films.db").read_bytes()
-    text = one_sentence(study("create", "films.db", "--candidates", "films.csv", "--target", "stability"), 1)
+    text = one_sentence(
+        study("create", "films.db", "--candidates", "films.csv", "--target", "stability"), 1
+    )
     assert "there is a study at films.db already" in text
     assert Path("films.db").read_bytes() == before
 
@@ -332,13 +351,27 @@ def test_a_damaged_study_is_never_read_and_the_way_out_is_named(folder, statemen
 def test_a_damaged_study_is_listed_by_its_name_and_the_others_in_full(postgres, folder):
     engine = sa.create_engine(postgres.replace("postgresql", "postgresql+psycopg", 1))
     for name in ("broken_one", "sound_one"):
-        said("create", f"{postgres}&study={name}", "--candidates", "films.csv", "--target", "stability", "-q")
+        said(
+            "create",
+            f"{postgres}&study={name}",
+            "--candidates",
+            "films.csv",
+            "--target",
+            "stability",
+            "-q",
+        )
     with engine.begin() as connection:
         connection.exec_driver_sql("DELETE FROM broken_one.head; CREATE SCHEMA sound_one_v0_backup")
         for table in storage.tables.NAMES:
-            connection.exec_driver_sql(f"CREATE TABLE sound_one_v0_backup.{table} AS TABLE sound_one.{table}")
+            connection.exec_driver_sql(
+                f"CREATE TABLE sound_one_v0_backup.{table} AS TABLE sound_one.{table}"
+            )
     found = {one["name"]: one["rows"] for one in document("list", postgres)}
-    assert (found["broken_one"], found["sound_one"], "sound_one_v0_backup" in found) == (None, 4, False)
+    assert (found["broken_one"], found["sound_one"], "sound_one_v0_backup" in found) == (
+        None,
+        4,
+        False,
+    )
     assert re.search(r"broken_one +– +– +damaged", said("list", postgres))
 
 
@@ -369,7 +402,9 @@ def fail(error: BaseException) -> None:
 def test_memory_that_runs_out_and_mistakes_of_the_program_are_sentences_too(folder, monkeypatch):
     monkeypatch.setattr(kb.Study, "status", lambda self: fail(MemoryError()))
     assert "this needs more memory than there is" in one_sentence(study("status", "films.db"), 74)
-    monkeypatch.setattr(kb.Study, "status", lambda self: fail(KeyError("postgresql://a:secret@h/d")))
+    monkeypatch.setattr(
+        kb.Study, "status", lambda self: fail(KeyError("postgresql://a:secret@h/d"))
+    )
     text = one_sentence(study("status", "films.db"), 70)
     assert text.startswith("a mistake in kernelbandits itself, please report it")
     assert text.endswith("KeyError: 'postgresql://a:***@h/d'")
@@ -435,7 +470,11 @@ def test_an_interrupted_command_ends_with_its_code_and_without_a_traceback(folde
 def test_a_reader_who_leaves_early_changes_nothing(folder):
     read, write = os.pipe()
     os.close(read)
-    for words in (("tell", "films.db", "1", "0.5"), ("history", "films.db"), ("export", "films.db", "-")):
+    for words in (
+        ("tell", "films.db", "1", "0.5"),
+        ("history", "films.db"),
+        ("export", "films.db", "-"),
+    ):
         process = program("", *words, stdout=write)
         _, err = process.communicate(timeout=120)
         assert (process.returncode, err) == (0, "")

@@ -30,10 +30,16 @@ from kernelbandits.report.studies.sheets import Drawing, alone, blank, brief
 from kernelbandits.report.studies.truth import truth_of
 from kernelbandits.report.studies.view import name_of, view_of
 
-GRID = pd.DataFrame([(float(a), float(b)) for a in range(4) for b in range(3)], columns=["T (°C)", "p [bar]"])
+GRID = pd.DataFrame(
+    [(float(a), float(b)) for a in range(4) for b in range(3)], columns=["T (°C)", "p [bar]"]
+)
 LINE = pd.DataFrame({"T (°C)": np.linspace(20.0, 80.0, 15)})
 SOLVENTS = pd.DataFrame(
-    [(solvent, base) for solvent in ("water", "ethanol", "dimethylformamide") for base in ("NaOH", "K2CO3", "DBU")],
+    [
+        (solvent, base)
+        for solvent in ("water", "ethanol", "dimethylformamide")
+        for base in ("NaOH", "K2CO3", "DBU")
+    ],
     columns=["solvent", "base"],
 )
 MIXED = pd.DataFrame(
@@ -41,7 +47,8 @@ MIXED = pd.DataFrame(
     columns=["T", "p", "solvent"],
 )
 SIMPLEX = pd.DataFrame(
-    [(a / 4, b / 4, 1 - (a + b) / 4) for a in range(5) for b in range(5 - a)], columns=["Cs", "FA", "MA"]
+    [(a / 4, b / 4, 1 - (a + b) / 4) for a in range(5) for b in range(5 - a)],
+    columns=["Cs", "FA", "MA"],
 )
 CLOUD = pd.DataFrame(np.random.default_rng(0).random((60, 8)), columns=list("abcdefgh"))
 EVIL = "<img src=x onerror=alert(1)> & $x_1$ \"quoted\" 'too' " + "and very long " * 6
@@ -117,10 +124,19 @@ def assert_readable(drawings):
     for one in drawings:
         boxes, figure = texts_of(one)
         for text, box, _ in boxes:
-            inside = figure.x0 <= box.x0 and box.x1 <= figure.x1 and figure.y0 <= box.y0 and box.y1 <= figure.y1
+            inside = (
+                figure.x0 <= box.x0
+                and box.x1 <= figure.x1
+                and figure.y0 <= box.y0
+                and box.y1 <= figure.y1
+            )
             assert inside, f"{one.title}: {text!r} leaves the figure"
-        for (first, a), (second, b) in combinations([(text, box) for text, box, turned in boxes if not turned], 2):
-            assert not a.padded(-1).overlaps(b.padded(-1)), f"{one.title}: {first!r} lies on {second!r}"
+        for (first, a), (second, b) in combinations(
+            [(text, box) for text, box, turned in boxes if not turned], 2
+        ):
+            assert not a.padded(-1).overlaps(b.padded(-1)), (
+                f"{one.title}: {first!r} lies on {second!r}"
+            )
 
 
 @pytest.mark.parametrize("name", ["films.pdf", "films", "films.html.gz"])
@@ -137,7 +153,8 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path):
 
 def test_an_unknown_kind_is_refused_and_the_known_ones_are_named(tmp_path):
     with pytest.raises(
-        ValueError, match=r"draw_study needs what in \('progress', 'regret', 'posterior', 'weights', 'all'\)"
+        ValueError,
+        match=r"draw_study needs what in \('progress', 'regret', 'posterior', 'weights', 'all'\)",
     ):
         draw_study(None, tmp_path / "films.png", what="everything")
     assert KINDS == ("progress", "regret", "posterior", "weights", "all")
@@ -156,7 +173,9 @@ def test_importing_the_room_does_not_import_matplotlib():
 
 def test_the_suffix_says_what_is_written_and_its_path_comes_back(made, tmp_path):
     study = made(LINE, [(0, 1.0), (5, 2.0)])
-    png, svg, page = (draw_study(study, tmp_path / f"films.{kind}") for kind in ("PNG", "svg", "html"))
+    png, svg, page = (
+        draw_study(study, tmp_path / f"films.{kind}") for kind in ("PNG", "svg", "html")
+    )
     assert png == tmp_path / "films.PNG"
     assert png.read_bytes().startswith(b"\x89PNG\r\n")
     assert ElementTree.parse(svg).getroot().tag.endswith("svg")
@@ -166,7 +185,9 @@ def test_the_suffix_says_what_is_written_and_its_path_comes_back(made, tmp_path)
 def test_the_same_study_gives_the_same_bytes(made, tmp_path):
     study = made(GRID, [(0, 1.0), (5, 2.0)], asks=1)
     for kind in ("svg", "png"):
-        first, second = (draw_study(study, tmp_path / f"{name}.{kind}", "progress").read_bytes() for name in "ab")
+        first, second = (
+            draw_study(study, tmp_path / f"{name}.{kind}", "progress").read_bytes() for name in "ab"
+        )
         assert first == second
 
 
@@ -181,7 +202,10 @@ def test_an_old_file_stays_whole_when_writing_fails(made, tmp_path, monkeypatch)
     with pytest.raises(kb.StorageError, match="space"):
         draw_study(study, path, "progress")
     assert path.read_text() == "old"
-    assert {one.name for one in tmp_path.iterdir()} - {"films.db-journal"} == {"films.db", "films.svg"}
+    assert {one.name for one in tmp_path.iterdir()} - {"films.db-journal"} == {
+        "films.db",
+        "films.svg",
+    }
 
 
 def test_the_settings_of_the_caller_s_matplotlib_stay(made, tmp_path):
@@ -206,10 +230,16 @@ def test_all_text_of_a_study_stays_text_on_the_page(made, tmp_path):
 
 def test_the_page_fetches_nothing(made, tmp_path):
     """Also where marks are many enough to be an image inside."""
-    table = pd.DataFrame([(float(a), float(b)) for a in range(50) for b in range(50)], columns=["a", "b"])
+    table = pd.DataFrame(
+        [(float(a), float(b)) for a in range(50) for b in range(50)], columns=["a", "b"]
+    )
     study = made(table, [(0, 1.0), (30, 2.0)], **RULE)
     page = Page(draw_study(study, tmp_path / "films.html"))
-    links = [value for name, value in page.attributes if name in ("src", "href", "xlink:href", "srcset", "data")]
+    links = [
+        value
+        for name, value in page.attributes
+        if name in ("src", "href", "xlink:href", "srcset", "data")
+    ]
     assert any(value.startswith("data:image/png;base64,") for value in links)
     assert all(value.startswith(("#", "data:image/png;base64,")) for value in links)
     assert not re.findall(r"url\((?!#)", (tmp_path / "films.html").read_text(encoding="utf-8"))
@@ -232,7 +262,9 @@ def test_neither_folders_nor_servers_nor_passwords_are_on_the_page(made, tmp_pat
 
 
 def test_the_page_answers_what_one_asks_of_a_study(made, tmp_path):
-    study = made(LINE, [(0, 1.0), (7, 5.0), (7, 5.5), (9, None)], asks=1, direction="minimize", tolerance=0.5)
+    study = made(
+        LINE, [(0, 1.0), (7, 5.0), (7, 5.5), (9, None)], asks=1, direction="minimize", tolerance=0.5
+    )
     status = study.status()
     text = Page(draw_study(study, tmp_path / "films.html")).text
     for sentence in (
@@ -282,7 +314,10 @@ def test_a_trial_that_nobody_asked_for_is_refused(made, tmp_path):
 
 
 def test_regret_without_the_truth_is_refused_in_a_sentence(made, tmp_path):
-    with pytest.raises(ValueError, match=r"draw_study needs the true values \(truth=\.\.\.\) for \"regret\", got None"):
+    with pytest.raises(
+        ValueError,
+        match=r"draw_study needs the true values \(truth=\.\.\.\) for \"regret\", got None",
+    ):
         draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.png", what="regret")
 
 
@@ -336,7 +371,9 @@ def test_the_truth_of_a_row_not_allowed_may_be_missing_until_it_is_measured(made
         truth_of(study, {0: 1.0, 1: 2.0}, np.array([2]))
 
 
-@pytest.mark.parametrize(("direction", "lost"), [("maximize", [4.0, 0.0, 3.0]), ("minimize", [0.0, 4.0, 1.0])])
+@pytest.mark.parametrize(
+    ("direction", "lost"), [("maximize", [4.0, 0.0, 3.0]), ("minimize", [0.0, 4.0, 1.0])]
+)
 def test_a_gap_is_what_a_row_loses_against_the_best_one_allowed(made, direction, lost):
     table = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, 5.0], "ok": [1, 1, 1, 0, 0]})
     study = made(table, direction=direction, allowed="ok")
@@ -351,7 +388,10 @@ def test_the_regret_drawn_is_the_sum_of_the_gaps_and_the_gap_of_the_best_estimat
     with blank(one.height) as figure:
         one.place(figure)
         left, right = (axis.lines for axis in figure.axes)
-        rows, greedy = view.trials.row, [event.body["greedy"] for event in study.history() if event.kind == "asked"]
+        rows, greedy = (
+            view.trials.row,
+            [event.body["greedy"] for event in study.history() if event.kind == "asked"],
+        )
         assert left[0].get_ydata().tolist() == np.cumsum(5.0 - worth[rows]).tolist()
         assert greedy[0] is None
         assert right[0].get_ydata().tolist() == (5.0 - worth[greedy[1:]]).tolist()
@@ -359,13 +399,17 @@ def test_the_regret_drawn_is_the_sum_of_the_gaps_and_the_gap_of_the_best_estimat
         assert right[1].get_ydata() == 5.0 - worth[study.best().row]
 
 
-@pytest.mark.parametrize(("sign", "expected"), [(1, [4.0, 6.0, 6.0, 5.0, 4.5]), (-1, [-4.0, -6.0, -6.0, -5.0, -4.5])])
+@pytest.mark.parametrize(
+    ("sign", "expected"), [(1, [4.0, 6.0, 6.0, 5.0, 4.5]), (-1, [-4.0, -6.0, -6.0, -5.0, -4.5])]
+)
 def test_the_best_average_is_over_the_results_of_alike_rows(made, sign, expected):
     """Rows 1 and 2 are one candidate: 6, then (6 + 4) / 2, then (6 + 4 + 3.5) / 3."""
     table = pd.DataFrame({"x": [1.0, 2.0, 2.0]})
     results = [(0, 4.0), (1, 6.0), (0, 4.0), (2, 4.0), (1, 3.5)]
     direction = "maximize" if sign > 0 else "minimize"
-    view = view_of(made(table, [(row, sign * value) for row, value in results], direction=direction))
+    view = view_of(
+        made(table, [(row, sign * value) for row, value in results], direction=direction)
+    )
     assert best_average(view) == pytest.approx(expected)
     assert view.beliefs.results.tolist() == [2, 3]
     assert view.beliefs.average == pytest.approx([sign * 4.0, sign * 4.5])
@@ -424,7 +468,8 @@ def test_the_bonus_drawn_is_the_one_explained(made):
 def test_weights_are_refused_where_the_rule_draws_none(made, tmp_path):
     study = made(LINE, [(0, 1.0)])
     with pytest.raises(
-        kb.Refusal, match="the exploration weights need trials that were asked of a rule that draws them"
+        kb.Refusal,
+        match="the exploration weights need trials that were asked of a rule that draws them",
     ):
         draw_study(study, tmp_path / "films.png", what="weights")
     assert "Exploration weights" not in titles(study, "all")
@@ -450,7 +495,17 @@ def test_all_is_all_that_applies(made):
         (CLOUD, ["Posterior by column"]),
         (LINE[:1], []),
     ],
-    ids=["1-d", "2-d", "two categories", "one category", "number and category", "mixed", "3-d", "8-d", "one candidate"],
+    ids=[
+        "1-d",
+        "2-d",
+        "two categories",
+        "one category",
+        "number and category",
+        "mixed",
+        "3-d",
+        "8-d",
+        "one candidate",
+    ],
 )
 def test_the_posterior_is_drawn_as_the_columns_allow(made, table, expected):
     study = made(table.reset_index(drop=True), [(0, 1.0)], asks=1)
@@ -481,7 +536,9 @@ def test_components_are_named_by_their_loadings_and_their_share(made):
     assert words == "0.80 Cs - 0.60 FA"
     assert re.search(r"component 1 = 0\.\d\d (Cs|FA|MA)", one.caption)
     boxes, _ = texts_of(one)
-    assert {"component 1 (50 % of the variance)", "component 2 (50 % of the variance)"} <= {text for text, *_ in boxes}
+    assert {"component 1 (50 % of the variance)", "component 2 (50 % of the variance)"} <= {
+        text for text, *_ in boxes
+    }
 
 
 def test_a_map_on_which_most_candidates_coincide_is_left_out(made):
@@ -501,7 +558,9 @@ def test_rows_are_called_by_their_labels(made, tmp_path):
     assert label_of(view, 4) == "Nr. 5, Probe 005, row 4 (37.143)"
     text = Page(draw_study(study, tmp_path / "films.html")).text
     assert f"Nr. {best.row + 1}, {names[best.row]}, row {best.row} (T (°C) = " in text
-    assert f"trial 3, Nr. {waiting.row + 1}, {names[waiting.row]}, row {waiting.row} with anna" in text
+    assert (
+        f"trial 3, Nr. {waiting.row + 1}, {names[waiting.row]}, row {waiting.row} with anna" in text
+    )
     markup = study_page(view, [])
     assert markup.count('<th class="text">Nr.</th><th class="text">sample</th>') == 2
     assert '<td>1</td><td>4</td><td class="text">5</td><td class="text">Probe 005</td>' in markup
@@ -510,7 +569,9 @@ def test_rows_are_called_by_their_labels(made, tmp_path):
 
 
 def test_long_labels_leave_room_for_the_row(made):
-    table = LINE.assign(sample=[f"a sample with a very long name, number {row}" for row in range(15)])
+    table = LINE.assign(
+        sample=[f"a sample with a very long name, number {row}" for row in range(15)]
+    )
     view = view_of(made(table, [(4, 2.0)]))
     assert label_of(view, 4) == "a sample with a ver…, row 4 (37.143)"
     assert_readable(chosen(view, "posterior"))
@@ -520,7 +581,10 @@ def test_the_page_says_as_of_when_it_is_by_the_newest_event(made, tmp_path):
     study = made(LINE, [(0, 1.0)])
     study.withdraw(1)
     newest = datetime.fromtimestamp(study.history()[-1].at, UTC)
-    assert f"As of {newest:%Y-%m-%d %H:%M:%S} UTC. A table of" in Page(draw_study(study, tmp_path / "films.html")).text
+    assert (
+        f"As of {newest:%Y-%m-%d %H:%M:%S} UTC. A table of"
+        in Page(draw_study(study, tmp_path / "films.html")).text
+    )
 
 
 @pytest.mark.parametrize(("asks", "ending"), [(20, ""), (23, "; ... and 3 more")])
@@ -548,7 +612,9 @@ TABLES = {
     "simplex": SIMPLEX.rename(columns=LONG),
     "mixed": MIXED.rename(columns=LONG),
     "categories": SOLVENTS.rename(columns=LONG),
-    "many categories": pd.DataFrame({"molecule": [f"a molecule with a long name, number {i}" for i in range(30)]}),
+    "many categories": pd.DataFrame(
+        {"molecule": [f"a molecule with a long name, number {i}" for i in range(30)]}
+    ),
 }
 
 
@@ -557,7 +623,11 @@ def test_no_label_lies_on_another_or_leaves_the_figure(made, table):
     results, asks = STATES["some"]
     last = len(TABLES[table]) - 1
     study = made(
-        TABLES[table], [(min(row, last), value) for row, value in results], asks, target=f"gain {EVIL}", **RULE
+        TABLES[table],
+        [(min(row, last), value) for row, value in results],
+        asks,
+        target=f"gain {EVIL}",
+        **RULE,
     )
     assert_readable(chosen(view_of(study, truth=np.arange(last + 1)), "all"))
 
@@ -570,7 +640,9 @@ def test_a_study_that_knows_little_is_drawn_and_readable(made, state):
     assert study_page(view, chosen(view, "progress")).count("<figure>") == 1
 
 
-@pytest.mark.parametrize("values", [(1e150, -1e150), (1e-300, 2e-300), (1e12 + 1, 1e12 + 2), (7.0, 7.0)], ids=str)
+@pytest.mark.parametrize(
+    "values", [(1e150, -1e150), (1e-300, 2e-300), (1e12 + 1, 1e12 + 2), (7.0, 7.0)], ids=str
+)
 def test_results_of_any_size_are_drawn(made, values):
     view = view_of(made(LINE, list(enumerate(values)), asks=1))
     assert_readable(chosen(view, "all"))

@@ -69,8 +69,12 @@ def told_trial(study: kb.Study) -> int:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_study_opened_again_before_every_step_asks_what_an_uninterrupted_one_asks(name, cloud, tmp_path):
-    assert played(tmp_path / "a.db", cloud, name, False) == played(tmp_path / "b.db", cloud, name, True)
+def test_a_study_opened_again_before_every_step_asks_what_an_uninterrupted_one_asks(
+    name, cloud, tmp_path
+):
+    assert played(tmp_path / "a.db", cloud, name, False) == played(
+        tmp_path / "b.db", cloud, name, True
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,7 +88,9 @@ def test_every_past_suggestion_is_recomputed_as_it_was(name, cloud, tmp_path):
 
 
 def test_the_same_steps_give_the_same_rows_on_either_back_end(where, cloud, tmp_path):
-    assert played(where, cloud, "simple-bernoulli", True) == played(tmp_path / "a.db", cloud, "simple-bernoulli", False)
+    assert played(where, cloud, "simple-bernoulli", True) == played(
+        tmp_path / "a.db", cloud, "simple-bernoulli", False
+    )
 
 
 def test_another_seed_plays_otherwise(cloud, tmp_path):
@@ -105,7 +111,9 @@ def test_the_log_alone_decides_and_not_which_process_asks(where, cloud):
         [one] = study.ask()
         rows.append(one.row)
         (second, first)[step % 2].tell(one.trial, measured(one.row, one.trial))
-    alone = kb.Study.create(f"{where}-alone" if "://" not in str(where) else f"{where}_alone", cloud, seed=1)
+    alone = kb.Study.create(
+        f"{where}-alone" if "://" not in str(where) else f"{where}_alone", cloud, seed=1
+    )
     for row in rows:
         [one] = alone.ask()
         assert one.row == row
@@ -147,7 +155,11 @@ def test_asks_and_results_whose_acknowledgement_was_lost_count_once(where, cloud
     told = study.tell_all([{"row": 5, "value": 0.1}, {"row": 5, "value": 0.1}])
     assert [one.accepted for one in told] == [True, True]
     mine = study.ask(1, worker="w")
-    assert [one.trial for one in study.ask(3, worker="w")] == [mine[0].trial, mine[0].trial + 1, mine[0].trial + 2]
+    assert [one.trial for one in study.ask(3, worker="w")] == [
+        mine[0].trial,
+        mine[0].trial + 1,
+        mine[0].trial + 2,
+    ]
     frame = kb.Study.open(where).to_dataframe()
     assert frame.state.tolist().count("told") == 4
     assert len(frame) == 9
@@ -157,6 +169,13 @@ def test_asks_and_results_whose_acknowledgement_was_lost_count_once(where, cloud
     study.release(mine[0].trial)
     study.change(tolerance=0.5)
     kinds = [event.kind for event in study.history()]
-    assert [kinds.count(kind) for kind in ("corrected", "withdrawn", "undone", "released")] == [1, 1, 1, 1]
-    assert sum(event.kind == "settings" and "auto" not in event.body for event in study.history()) == 1
+    assert [kinds.count(kind) for kind in ("corrected", "withdrawn", "undone", "released")] == [
+        1,
+        1,
+        1,
+        1,
+    ]
+    assert (
+        sum(event.kind == "settings" and "auto" not in event.body for event in study.history()) == 1
+    )
     assert len(study.history()) == len(kb.Study.open(where).history())

@@ -64,7 +64,9 @@ def test_what_is_said_of_bernoulli_schedules_is_no_less_than_the_truth(odds, hor
 @given(st.floats(0.2, 5.0), st.floats(0.2, 5.0), horizons)
 def test_what_is_said_of_gaussian_laws_is_no_less_than_the_truth(first, second, horizon):
     names = ["generic", "sub-Gaussian", "Simple-Gaussian"]
-    check_dominates(Step(kb.Gaussian(0.0, first), kb.Gaussian(0.0, second), horizon // 2), horizon, names)
+    check_dominates(
+        Step(kb.Gaussian(0.0, first), kb.Gaussian(0.0, second), horizon // 2), horizon, names
+    )
 
 
 @given(st.lists(st.floats(0.05, 1.0), min_size=1, max_size=6), horizons)
@@ -75,7 +77,9 @@ def test_what_is_said_of_categorical_laws_is_no_less_than_the_truth(odds, horizo
 
 @given(st.floats(1.0, 9.0), st.floats(0.2, 9.0), horizons)
 def test_what_is_said_of_bounded_laws_of_mean_zero_is_no_less_than_the_truth(above, below, horizon):
-    law = kb.Categorical((below / (above + below), above / (above + below)), support=(above, -below))
+    law = kb.Categorical(
+        (below / (above + below), above / (above + below)), support=(above, -below)
+    )
     check_dominates(law, horizon, ["generic", "sub-Gaussian"])
     assert sub_gaussian_scale(law) == pytest.approx((above + below) / 2)
 
@@ -83,8 +87,13 @@ def test_what_is_said_of_bounded_laws_of_mean_zero_is_no_less_than_the_truth(abo
 @settings(max_examples=50)
 @given(chances, st.floats(0.01, 4.0), chances, st.floats(0.01, 4.0), st.integers(1, 500))
 def test_what_is_said_of_mixtures_is_no_less_than_the_truth(rho, sigma, other, second, horizon):
-    laws = [kb.Mixture((p, 1 - p), (UCB, kb.Gaussian(0.0, s))) for p, s in ((rho, sigma), (other, second))]
-    check_dominates(Step(*laws, horizon // 2), horizon, ["generic", "mixture", "mixture, as printed"])
+    laws = [
+        kb.Mixture((p, 1 - p), (UCB, kb.Gaussian(0.0, s)))
+        for p, s in ((rho, sigma), (other, second))
+    ]
+    check_dominates(
+        Step(*laws, horizon // 2), horizon, ["generic", "mixture", "mixture, as printed"]
+    )
 
 
 def test_what_is_said_of_mixed_schedules_is_no_less_than_the_truth():
@@ -106,7 +115,11 @@ def test_the_printed_mixture_theorem_is_false_and_the_corrected_one_is_not():
     assert "E5" in printed.statement
     assert right.holds
     assert exact.c3 <= right.constants.c3 <= 1.02 * exact.c3
-    assert right.constants.c2 == printed.constants.c2 == pytest.approx(1 + 0.01 * math.sqrt(2 * math.log(2000)))
+    assert (
+        right.constants.c2
+        == printed.constants.c2
+        == pytest.approx(1 + 0.01 * math.sqrt(2 * math.log(2000)))
+    )
 
 
 def test_the_corrected_mixture_is_written_out():
@@ -114,13 +127,18 @@ def test_the_corrected_mixture_is_written_out():
     told = named(law, 100)["mixture"].constants
     most = 1 + 2 * math.sqrt(2 * math.log(200))
     assert told.c1 == 0.25
-    assert told.c3 == pytest.approx(4 * most + (0.25 + 0.75 * 2 * math.sqrt(2 * math.log(2))) / 0.25)
+    assert told.c3 == pytest.approx(
+        4 * most + (0.25 + 0.75 * 2 * math.sqrt(2 * math.log(2))) / 0.25
+    )
 
 
 def test_simple_gaussian_is_the_sub_gaussian_theorem_with_the_papers_lower_bound_of_c1():
     found = named(NORMAL)
     exact, paper = found["sub-Gaussian"].constants, found["Simple-Gaussian"].constants
-    assert (exact.c1, paper.c1) == (pytest.approx(0.158655, abs=5e-7), pytest.approx(0.120985, abs=5e-7))
+    assert (exact.c1, paper.c1) == (
+        pytest.approx(0.158655, abs=5e-7),
+        pytest.approx(0.120985, abs=5e-7),
+    )
     roots = math.sqrt(2 * math.log(2000)), math.sqrt(2 * math.log(2))
     assert exact.c2 == paper.c2 == pytest.approx(roots[0])
     assert exact.c3 == pytest.approx(sum(roots) / exact.c1)
@@ -144,7 +162,11 @@ def test_the_lower_tail_is_one(z):
 def test_the_linear_theorem_brings_its_own_gain():
     theorem = named(UCB, 1000, 3)["linear"]
     bound = theorem.bound(1000, 77.0, **WORLD)
-    assert bound.information_gain == theorem.bound(1000, **WORLD).information_gain == 1.5 * math.log1p(1000 / 3)
+    assert (
+        bound.information_gain
+        == theorem.bound(1000, **WORLD).information_gain
+        == 1.5 * math.log1p(1000 / 3)
+    )
     assert bound.constants == constants(UCB, 1000)
     scaled = theorem.bound(1000, ridge=0.5, largest=4.0, **WORLD)
     assert scaled.information_gain == 1.5 * math.log1p(8000 / 3)
@@ -167,11 +189,15 @@ def test_the_linear_gain_is_reached_on_an_even_basis():
 def test_a_theorem_feeds_its_constants_to_the_generic_bound():
     theorem = named(NORMAL)["Simple-Gaussian"]
     bound = theorem.bound(1000, 20.0, delta=0.01, ridge=2.0, largest=3.0, **WORLD)
-    again = kb.theory.regret_bound(theorem.constants, 1000, 20.0, delta=0.01, ridge=2.0, largest=3.0, **WORLD)
+    again = kb.theory.regret_bound(
+        theorem.constants, 1000, 20.0, delta=0.01, ridge=2.0, largest=3.0, **WORLD
+    )
     assert bound == again
     assert (
         bound.repaired
-        > named(NORMAL)["generic"].bound(1000, 20.0, delta=0.01, ridge=2.0, largest=3.0, **WORLD).repaired
+        > named(NORMAL)["generic"]
+        .bound(1000, 20.0, delta=0.01, ridge=2.0, largest=3.0, **WORLD)
+        .repaired
     )
 
 
@@ -197,12 +223,17 @@ GENERIC = {"generic"}
         (SPARSE, {"mixture", "mixture, as printed"}),
         (kb.Mixture((0.5, 0.5), (NORMAL, kb.Gaussian(0.0, 2.0))), {"sub-Gaussian"}),
         (kb.Mixture((0.5, 0.5), (UCB, kb.Gaussian(1.0, 2.0))), set()),
-        (kb.Mixture((0.5, 0.5, 0.0), (UCB, NORMAL, RootExponential())), {"mixture", "mixture, as printed"}),
+        (
+            kb.Mixture((0.5, 0.5, 0.0), (UCB, NORMAL, RootExponential())),
+            {"mixture", "mixture, as printed"},
+        ),
         (Step(UCB, NORMAL, 3), set()),
         (Certainty(0.5, 0.1), set()),
         (Step(NORMAL, SPARSE, 3), set()),
     ],
-    ids=lambda value: " and ".join(sorted(value)) or "none" if isinstance(value, set) else str(value),
+    ids=lambda value: (
+        " and ".join(sorted(value)) or "none" if isinstance(value, set) else str(value)
+    ),
 )
 def test_those_theorems_are_given_that_apply_in_every_round(exploration, names):
     assert set(named(exploration)) == GENERIC | names
@@ -251,7 +282,9 @@ def test_a_matern_kernel_leaves_room_exactly_where_nu_exceeds_half_the_dimension
 
 
 def test_a_bound_from_constants_that_are_false_says_so():
-    printed = named(SPARSE, 1000)["mixture, as printed"].bound(1000, 20.0, noise_scale=1, norm_bound=1)
+    printed = named(SPARSE, 1000)["mixture, as printed"].bound(
+        1000, 20.0, noise_scale=1, norm_bound=1
+    )
     assert "C2 and C3 are bounded by the theorem, which is false (E5)" in printed.sentence
 
 
@@ -266,7 +299,9 @@ def test_the_condition_is_said_in_a_sentence():
     )
     slow = sublinear(kb.RBF(0.2), 2, Decay(1.0, 0.5, 0.0))
     assert not slow.holds
-    assert slow.sentence.startswith("Not sublinear: RBF(lengthscale=0.2) in dimension 2 needs C2 + C3 = o(T^0.5), and")
+    assert slow.sentence.startswith(
+        "Not sublinear: RBF(lengthscale=0.2) in dimension 2 needs C2 + C3 = o(T^0.5), and"
+    )
     rough = sublinear(kb.Matern(0.2, 0.5) + kb.Linear(), 3, UCB)
     assert "gamma_T = o(T^(1/2)) is needed, got T^0.75 (E8)" in rough.sentence
 
@@ -300,7 +335,9 @@ def test_a_decay_without_floor_grows_as_it_is_said_to(power):
     for horizon in (10**5, 10**6):
         p = np.arange(1, horizon + 1, dtype=float)[::-1] ** -power
         growth.append(1 + np.exp(np.append(0.0, np.cumsum(np.log1p(-p[:-1])))).sum())
-    assert math.log10(growth[1] / growth[0]) == pytest.approx(law_exponent(Decay(1.0, power, 0.0))[0], abs=0.04)
+    assert math.log10(growth[1] / growth[0]) == pytest.approx(
+        law_exponent(Decay(1.0, power, 0.0))[0], abs=0.04
+    )
 
 
 def test_a_schedule_of_unknown_growth_is_measured_and_labelled_so(monkeypatch):
@@ -311,7 +348,9 @@ def test_a_schedule_of_unknown_growth_is_measured_and_labelled_so(monkeypatch):
     assert measured_exponent(lambda t: kb.Bernoulli(0.5), 10**4) == 0.0
 
 
-@pytest.mark.parametrize("law", [stats.t(3), stats.weibull_min(0.5)], ids=["t(3)", "weibull_min(0.5)"])
+@pytest.mark.parametrize(
+    "law", [stats.t(3), stats.weibull_min(0.5)], ids=["t(3)", "weibull_min(0.5)"]
+)
 def test_a_measured_exponent_proves_nothing_and_the_sentence_says_so(law):
     found = sublinear(kb.RBF(0.2), 2, law)
     assert not found.proved

@@ -29,7 +29,9 @@ LAWS = {
     "gaussian:0,1": kb.Gaussian(0, 1),
     "point-mass:1": kb.PointMass(1),
     "categorical:0.25/0.25/0.25/0.25": kb.Categorical((0.25,) * 4),
-    "mixture:0.5/0.5,point-mass(1)/gaussian(0,1)": kb.Mixture((0.5, 0.5), (kb.PointMass(1), kb.Gaussian(0, 1))),
+    "mixture:0.5/0.5,point-mass(1)/gaussian(0,1)": kb.Mixture(
+        (0.5, 0.5), (kb.PointMass(1), kb.Gaussian(0, 1))
+    ),
     "step:bernoulli(0.5),bernoulli(0.25),100": kb.Step(kb.Bernoulli(0.5), kb.Bernoulli(0.25), 100),
     "decay:1": kb.Decay(1.0),
 }
@@ -88,24 +90,35 @@ def test_the_bare_command_says_plainly_that_the_bound_is_vacuous_and_where_it_is
     assert found
     horizon = int(found[1].replace(",", ""))
     gain = theory.information_gain(kb.RBF(0.2), kb.Box((0, 0), (1, 1)), horizon)
-    assert not theory.regret_bound(kb.Bernoulli(0.5), horizon, gain, noise_scale=1, norm_bound=1).vacuous
+    assert not theory.regret_bound(
+        kb.Bernoulli(0.5), horizon, gain, noise_scale=1, norm_bound=1
+    ).vacuous
     assert "\nSublinear: " in bare
 
 
 @pytest.mark.parametrize("spelling", LAWS)
 def test_the_document_has_the_numbers_of_the_library_for_any_law_or_schedule(spelling):
-    found = document("--law", spelling, "--horizon", "300", *ARMS, "--noise-scale", "0.1", "--norm-bound", "2")
+    found = document(
+        "--law", spelling, "--horizon", "300", *ARMS, "--noise-scale", "0.1", "--norm-bound", "2"
+    )
     arms = kb.problem("hartmann6").instance(kb.Streams(0)).domain
     gain = theory.information_gain(kb.RBF(0.2), arms, 300)
     bound = theory.regret_bound(LAWS[spelling], 300, gain, noise_scale=0.1, norm_bound=2)
-    assert found["horizon"] == found["constants"]["horizon"] == found["information_gain"]["horizon"] == 300
+    assert (
+        found["horizon"]
+        == found["constants"]["horizon"]
+        == found["information_gain"]["horizon"]
+        == 300
+    )
     for name in ("c1", "c2", "c3", "c3_tight", "error", "method"):
         assert found["constants"][name] == getattr(bound.constants, name)
     for name in ("lower", "upper", "certificate", "ridge"):
         assert found["information_gain"][name] == getattr(gain, name)
     for name in ("printed", "repaired", "tight", "trivial", "delta", "vacuous"):
         assert found["bounds"][name] == getattr(bound, name)
-    assert found["bounds"]["least"] == bound.value == min(bound.repaired, bound.tight, bound.trivial)
+    assert (
+        found["bounds"]["least"] == bound.value == min(bound.repaired, bound.tight, bound.trivial)
+    )
     assert found["bounds"]["trivial"] == 1200
     named = {item.name: item.constants.c3 for item in theory.theorems(LAWS[spelling], 300)}
     assert {item["name"]: item["constants"]["c3"] for item in found["theorems"]} == named
@@ -122,8 +135,12 @@ def test_golden_bounds_of_the_specification_come_out_of_a_given_gain():
 
 def test_options_reach_the_bounds():
     told = {"noise_scale": 0.3, "norm_bound": 2.5, "ridge": 0.5, "delta": 0.01}
-    options = [text for name, value in told.items() for text in (f"--{name.replace('_', '-')}", str(value))]
-    found = document("--law", "gaussian:0,1", "--horizon", "50", "--box", "0,2", "--kernel", "linear", *options)
+    options = [
+        text for name, value in told.items() for text in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    found = document(
+        "--law", "gaussian:0,1", "--horizon", "50", "--box", "0,2", "--kernel", "linear", *options
+    )
     gain = theory.information_gain(kb.Linear(), kb.Box((0,), (2,)), 50, 0.5)
     bound = theory.regret_bound(kb.Gaussian(0, 1), 50, gain, largest=4.0, **told)
     assert found["settings"] == told | {"largest": 4.0}
@@ -133,12 +150,24 @@ def test_options_reach_the_bounds():
 
 
 def test_a_bound_that_says_something_is_stated_with_what_it_says():
-    arguments = ("--law", "point-mass:1", "--horizon", "10000", "--dimension", "1", "--noise-scale", "0.01")
+    arguments = (
+        "--law",
+        "point-mass:1",
+        "--horizon",
+        "10000",
+        "--dimension",
+        "1",
+        "--noise-scale",
+        "0.01",
+    )
     text, found = said(*arguments), document(*arguments)
     assert not found["bounds"]["vacuous"]
     assert found["bounds"]["least"] < found["bounds"]["trivial"]
     assert "Vacuous" not in text
-    assert f"the expected regret after T = 10000 rounds is at most {found['bounds']['least']:.4g}" in text
+    assert (
+        f"the expected regret after T = 10000 rounds is at most {found['bounds']['least']:.4g}"
+        in text
+    )
     assert "it says something" not in text
 
 
@@ -191,7 +220,10 @@ def test_wrong_arguments_are_refused_in_one_sentence(arguments, sentence, capsys
 def test_from_a_shell_a_refusal_ends_with_code_two_and_nothing_on_standard_output():
     arguments = ["theory", "--law", "point-mass:0.5", "--gain", "20"]
     done = subprocess.run(
-        [sys.executable, "-m", "kernelbandits", *arguments], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "kernelbandits", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 2
     assert done.stdout == ""
@@ -199,11 +231,19 @@ def test_from_a_shell_a_refusal_ends_with_code_two_and_nothing_on_standard_outpu
 
 
 def test_the_arms_of_a_problem_are_those_of_its_seed_and_its_premises_are_said():
-    first, second = (document("--law", "point-mass:1", *ARMS, "--seed", seed) for seed in ("0", "1"))
+    first, second = (
+        document("--law", "point-mass:1", *ARMS, "--seed", seed) for seed in ("0", "1")
+    )
     arms = kb.problem("hartmann6").instance(kb.Streams(1)).domain
-    assert second["information_gain"]["upper"] == theory.information_gain(kb.RBF(0.2), arms, 1000).upper
+    assert (
+        second["information_gain"]["upper"]
+        == theory.information_gain(kb.RBF(0.2), arms, 1000).upper
+    )
     assert first["information_gain"]["upper"] != second["information_gain"]["upper"]
-    assert any("no function of norm <= 1 has the rewards of hartmann6" in text for text in first["premises"])
+    assert any(
+        "no function of norm <= 1 has the rewards of hartmann6" in text
+        for text in first["premises"]
+    )
     text = said("--law", "point-mass:1", *ARMS)
     assert "the 50 arms of Hartmann (d = 6), seed 0" in text
     assert "\nDoes not apply here: no function of norm <= 1 has the rewards of hartmann6" in text
@@ -247,7 +287,12 @@ def test_a_useful_horizon_is_useful_and_none_is_named_where_none_was_found():
 def test_a_schedule_of_ever_new_laws_is_looked_at_as_far_as_it_can_be():
     arms = kb.Arms([[0.0], [0.5], [1.0]])
     assert Calculation(kb.Decay(1.0), 100, kb.RBF(0.2), arms, "arms").decades == 6
-    assert Calculation(kb.Step(kb.Bernoulli(1), kb.Bernoulli(0.5), 9), 100, kb.RBF(0.2), arms, "arms").decades == 9
+    assert (
+        Calculation(
+            kb.Step(kb.Bernoulli(1), kb.Bernoulli(0.5), 9), 100, kb.RBF(0.2), arms, "arms"
+        ).decades
+        == 9
+    )
     found = Calculation(kb.Decay(0.1, 1.0, 0.0), 100, kb.RBF(0.2), arms, "arms")
     assert found.bound.vacuous
     assert found.useful is None
@@ -258,8 +303,14 @@ def test_a_horizon_that_is_useful_on_a_cover_only_is_not_named(monkeypatch):
 
     def doubtful(kernel, domain, horizons, ridge):
         asked.append(type(domain))
-        found = whole(kernel, domain.cover(50) if isinstance(domain, kb.Box) else domain, horizons, ridge)
-        return [replace(gain, upper=100 * gain.upper) for gain in found] if isinstance(domain, kb.Box) else found
+        found = whole(
+            kernel, domain.cover(50) if isinstance(domain, kb.Box) else domain, horizons, ridge
+        )
+        return (
+            [replace(gain, upper=100 * gain.upper) for gain in found]
+            if isinstance(domain, kb.Box)
+            else found
+        )
 
     monkeypatch.setattr(calculation, "growth", doubtful)
     interval = Calculation(kb.PointMass(1), 100, kb.RBF(0.2), kb.Box((0,), (1,)), "interval")
@@ -275,7 +326,11 @@ def test_every_gain_of_a_calculation_is_computed_once(monkeypatch):
     asked: list[int] = []
     arms = kb.Arms([[0.0], [0.5], [1.0]])
     whole = theory.growth
-    counting = lambda kernel, domain, horizons, ridge: asked.extend(horizons) or whole(kernel, domain, horizons, ridge)  # noqa: E731
+
+    def counting(kernel, domain, horizons, ridge):
+        asked.extend(horizons)
+        return whole(kernel, domain, horizons, ridge)
+
     monkeypatch.setattr(calculation, "growth", counting)
     found = Calculation(kb.PointMass(1), 1000, kb.RBF(0.2), arms, "arms")
     assert found.information_gain is found.information_gain
@@ -320,7 +375,15 @@ def test_quiet_prints_nothing_and_still_writes(tmp_path):
 
 
 def test_numbers_beyond_all_measure_are_null_in_the_document_and_words_in_the_text():
-    found = Calculation(kb.PointMass(1), 10, kb.RBF(0.2), kb.Box((0,), (1,)), "interval", noise_scale=1e150, gain=1e300)
+    found = Calculation(
+        kb.PointMass(1),
+        10,
+        kb.RBF(0.2),
+        kb.Box((0,), (1,)),
+        "interval",
+        noise_scale=1e150,
+        gain=1e300,
+    )
     assert math.isinf(found.bound.printed)
     assert plain(found)["bounds"]["printed"] is None
     json.dumps(plain(found), allow_nan=False)
@@ -342,10 +405,14 @@ def test_the_lower_bound_stands_beside_the_upper_ones_where_it_holds():
     arguments = (*LOWER, "--horizon", "2000", "--kernel", "linear")
     found, text = document(*arguments), said(*arguments)
     assert found["premises"] == []
-    assert found["lower_bound"] == kb.problem("lower-bound", d=3, horizon=2000).regret_bound(kb.PointMass(1))
+    assert found["lower_bound"] == kb.problem("lower-bound", d=3, horizon=2000).regret_bound(
+        kb.PointMass(1)
+    )
     assert re.search(rf"lower bound \(Theorem 2\) +{amount(found['lower_bound'])} ", text)
     assert document("--law", "point-mass:1", *ARMS)["lower_bound"] is None
-    seldom = document("--law", "certainty:0.5,0.1", *LOWER[2:], "--horizon", "2000", "--kernel", "linear")
+    seldom = document(
+        "--law", "certainty:0.5,0.1", *LOWER[2:], "--horizon", "2000", "--kernel", "linear"
+    )
     assert seldom["lower_bound"] == pytest.approx(0.1 * found["lower_bound"])
 
 
@@ -355,10 +422,15 @@ def test_the_lower_bound_stands_beside_the_upper_ones_where_it_holds():
         (("--horizon", "500", "--kernel", "linear"), "T = 2000 rounds, played are 500"),
         (("--horizon", "2000"), "the linear kernel"),
         (("--horizon", "2000", "--kernel", "linear", "--ridge", "2"), "ridge 1, played is 2"),
-        (("--horizon", "2000", "--kernel", "linear", "--noise-scale", "0.1"), "policies are told 0.1 and 1"),
+        (
+            ("--horizon", "2000", "--kernel", "linear", "--noise-scale", "0.1"),
+            "policies are told 0.1 and 1",
+        ),
     ],
 )
-def test_a_lower_bound_whose_premises_are_false_is_none_and_leaves_the_upper_ones_alone(arguments, needed):
+def test_a_lower_bound_whose_premises_are_false_is_none_and_leaves_the_upper_ones_alone(
+    arguments, needed
+):
     found = document(*LOWER, *arguments)
     assert found["lower_bound"] is None
     assert any(needed in text for text in found["premises"])
@@ -369,12 +441,18 @@ def test_a_lower_bound_whose_premises_are_false_is_none_and_leaves_the_upper_one
 def test_a_lower_bound_of_fewer_rounds_and_a_horizon_that_nobody_plays_are_answered():
     found = document(*LOWER, "--horizon", "1000000000", "--kernel", "linear")
     assert found["lower_bound"] > 0
-    assert found["premises"] == ["the lower bound of lower-bound-3 is one of the first 2000 of 1000000000 rounds"]
+    assert found["premises"] == [
+        "the lower bound of lower-bound-3 is one of the first 2000 of 1000000000 rounds"
+    ]
 
 
 @pytest.mark.parametrize("domain", [("--dimension", "1"), ("--problem", "branin")])
 @pytest.mark.parametrize(
-    "law", [("step:bernoulli(0.5),bernoulli(0),5000", "--horizon", "1000"), ("decay:1,400,0", "--horizon", "3")]
+    "law",
+    [
+        ("step:bernoulli(0.5),bernoulli(0),5000", "--horizon", "1000"),
+        ("decay:1,400,0", "--horizon", "3"),
+    ],
 )
 def test_a_law_that_is_refused_beyond_the_horizon_is_answered_up_to_it(law, domain, tmp_path):
     arguments = ("--law", *law, *domain)
@@ -388,18 +466,39 @@ def test_a_law_that_is_refused_beyond_the_horizon_is_answered_up_to_it(law, doma
 
 
 def test_a_law_of_one_round_is_not_drawn(capsys, tmp_path):
-    arguments = ("--law", "step:bernoulli(0.5),bernoulli(0),1", "--horizon", "1", "--plot", "--output", str(tmp_path))
+    arguments = (
+        "--law",
+        "step:bernoulli(0.5),bernoulli(0),1",
+        "--horizon",
+        "1",
+        "--plot",
+        "--output",
+        str(tmp_path),
+    )
     assert "a plot against T needs a law for more than one round" in refused(capsys, *arguments)
 
 
 def test_bounds_are_named_by_what_they_are_at_this_kernel_and_ridge():
-    text = said("--law", "point-mass:1", "--horizon", "50", "--box", "0,2", "--kernel", "linear", "--ridge", "0.5")
+    text = said(
+        "--law",
+        "point-mass:1",
+        "--horizon",
+        "50",
+        "--box",
+        "0,2",
+        "--kernel",
+        "linear",
+        "--ridge",
+        "0.5",
+    )
     assert "trivial, 2 D T sqrt(sup k) " in text
     assert "% of 2 D T sqrt(sup k)" in text
     assert "as printed, carried over from ridge 1; see errata E1-E3" in text
 
 
-def test_an_output_that_is_a_file_is_refused_before_anything_is_computed(capsys, tmp_path, monkeypatch):
+def test_an_output_that_is_a_file_is_refused_before_anything_is_computed(
+    capsys, tmp_path, monkeypatch
+):
     monkeypatch.setattr(calculation, "growth", None)
     file = tmp_path / "afile"
     file.touch()
@@ -411,7 +510,16 @@ def test_an_output_that_is_a_file_is_refused_before_anything_is_computed(capsys,
 
 
 def test_that_no_useful_horizon_was_found_or_sought_is_said():
-    rough = ("--law", "point-mass:1", "--horizon", "100", "--kernel", "matern:0.1,0.5", "--dimension", "1")
+    rough = (
+        "--law",
+        "point-mass:1",
+        "--horizon",
+        "100",
+        "--kernel",
+        "matern:0.1,0.5",
+        "--dimension",
+        "1",
+    )
     assert "No T up to 10^6 was found at which it says more." in said(*rough)
     given = said("--law", "point-mass:1", "--gain", "200")
     assert "was not searched: the gain is given for one T only." in given

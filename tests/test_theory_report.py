@@ -22,7 +22,13 @@ from kernelbandits.policies import DMMUCB, GenericGP
 from kernelbandits.problems import GaussianNoise
 from kernelbandits.report import figures
 from kernelbandits.report import theory as section
-from kernelbandits.report.figures.theory import alternating, draw_regrets, how_vacuous, line_handles, names_across
+from kernelbandits.report.figures.theory import (
+    alternating,
+    draw_regrets,
+    how_vacuous,
+    line_handles,
+    names_across,
+)
 from kernelbandits.report.guarantees import (
     BANDED,
     Guarantee,
@@ -52,17 +58,27 @@ POLICIES = (
     "ucb1",
     "random",
 )
-BOUNDED = {"Simple-UCB (delta=0.001)", "Simple-Gaussian (delta=0.001)", "IGP-UCB", "AMM-UCB", "DMM-UCB"}
+BOUNDED = {
+    "Simple-UCB (delta=0.001)",
+    "Simple-Gaussian (delta=0.001)",
+    "IGP-UCB",
+    "AMM-UCB",
+    "DMM-UCB",
+}
 
 
 @pytest.fixture(scope="module")
 def world():
-    return kb.problem("rkhs", kernel=KERNEL, dimension=1, candidates=12, norm_bound=1.0, noise=GaussianNoise(0.01))
+    return kb.problem(
+        "rkhs", kernel=KERNEL, dimension=1, candidates=12, norm_bound=1.0, noise=GaussianNoise(0.01)
+    )
 
 
 @pytest.fixture(scope="module")
 def played(world):
-    return run_experiment(world, POLICIES, kernel=KERNEL, horizon=HORIZON, seeds=SEEDS, engine="numpy", **TOLD)
+    return run_experiment(
+        world, POLICIES, kernel=KERNEL, horizon=HORIZON, seeds=SEEDS, engine="numpy", **TOLD
+    )
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +97,9 @@ def arms_of(world, seed: int):
     return world.instance(kb.Streams(seed)).domain
 
 
-def test_the_log_determinant_along_a_run_is_that_of_a_posterior_that_replays_it(played, found, world):
+def test_the_log_determinant_along_a_run_is_that_of_a_posterior_that_replays_it(
+    played, found, world
+):
     for label, row in found.items():
         result = played["rkhs1", label]
         replayed = []
@@ -100,7 +118,9 @@ def test_the_log_determinant_of_few_rounds_is_that_of_the_dense_matrix(cloud):
     arms, chosen = kb.Arms(cloud), np.array([3, 3, 0, 7, 3, 0])
     dense = kb.RBF(0.3)(cloud[chosen], cloud[chosen])
     expected = [np.linalg.slogdet(np.eye(t) + dense[:t, :t] / 0.2)[1] for t in (1, 3, 6)]
-    np.testing.assert_allclose(log_dets(kb.RBF(0.3), arms, chosen, (1, 3, 6), 0.2), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        log_dets(kb.RBF(0.3), arms, chosen, (1, 3, 6), 0.2), expected, atol=1e-12
+    )
 
 
 def test_no_log_determinant_exceeds_its_ceiling(found):
@@ -112,8 +132,13 @@ def test_no_log_determinant_exceeds_its_ceiling(found):
 def test_ceilings_are_means_of_certified_gains_at_the_policys_ridge(found, world):
     for label in ("IGP-UCB", "Simple-UCB (delta=0.001)", "AMM-UCB"):
         row = found[label]
-        curves = [theory.growth(KERNEL, arms_of(world, s), row.horizons.tolist(), row.ridge) for s in range(SEEDS)]
-        np.testing.assert_allclose(row.gain, np.mean([[gain.upper for gain in one] for one in curves], axis=0))
+        curves = [
+            theory.growth(KERNEL, arms_of(world, s), row.horizons.tolist(), row.ridge)
+            for s in range(SEEDS)
+        ]
+        np.testing.assert_allclose(
+            row.gain, np.mean([[gain.upper for gain in one] for one in curves], axis=0)
+        )
     assert found["IGP-UCB"].ridge == 1 + 2 / HORIZON
 
 
@@ -128,9 +153,16 @@ def test_a_ridge_hardly_above_another_takes_its_gain_which_is_an_upper_bound_sti
 
 def test_only_policies_with_a_proof_have_a_bound(found):
     bounded = {label for label, row in found.items() if isinstance(row.proved, Proved)}
-    assert bounded == BOUNDED | {label for label in found if label.startswith("GP-UCB (Whitehouse)")}
-    assert "C1 = P(w >= 1) > 0" in next(row.proved for label, row in found.items() if "PointMass" in label)
-    assert all(found[label].proved == "none is computed for it" for label in ("GP-TS", "GP-UCB (Srinivas)", "UCB1"))
+    assert bounded == BOUNDED | {
+        label for label in found if label.startswith("GP-UCB (Whitehouse)")
+    }
+    assert "C1 = P(w >= 1) > 0" in next(
+        row.proved for label, row in found.items() if "PointMass" in label
+    )
+    assert all(
+        found[label].proved == "none is computed for it"
+        for label in ("GP-TS", "GP-UCB (Srinivas)", "UCB1")
+    )
 
 
 def test_bounds_of_the_generic_family_are_those_of_the_library_at_the_policys_delta(found, world):
@@ -141,7 +173,9 @@ def test_bounds_of_the_generic_family_are_those_of_the_library_at_the_policys_de
                                 delta=0.001, **TOLD)
             for seed in range(SEEDS)
         ]  # fmt: skip
-        assert row.proved.bound[-1] == pytest.approx(np.mean([min(b.tight, b.repaired) for b in each]), rel=1e-9)
+        assert row.proved.bound[-1] == pytest.approx(
+            np.mean([min(b.tight, b.repaired) for b in each]), rel=1e-9
+        )
         assert row.proved.printed[-1] == pytest.approx(np.mean([b.printed for b in each]), rel=1e-9)
         assert row.proved.trivial[-1] == 2 * HORIZON
 
@@ -217,7 +251,9 @@ def test_the_band_of_dmm_lies_within_the_width_that_its_bound_is_made_of(cloud):
 
 def test_a_gain_that_nobody_certifies_gives_no_bound(world):
     rule = Contender("own gain", "igp-ucb", {"gain": lambda t: 1.0})
-    results = run_experiment(world, rule, kernel=KERNEL, horizon=10, seeds=1, engine="numpy", **TOLD)
+    results = run_experiment(
+        world, rule, kernel=KERNEL, horizon=10, seeds=1, engine="numpy", **TOLD
+    )
     (row,) = guarantees(results)["rkhs1"]
     assert row.proved.startswith("a regret bound needs a gain in")
 
@@ -225,10 +261,14 @@ def test_a_gain_that_nobody_certifies_gives_no_bound(world):
 def test_a_linear_rule_has_a_bound_under_the_linear_kernel_only():
     world = kb.problem("rkhs", kernel=kb.Linear(), dimension=2, candidates=8)
     for kernel, bounded in ((kb.Linear(), True), (kb.RBF(0.5), False)):
-        results = run_experiment(world, "oful", kernel=kernel, horizon=20, seeds=2, engine="numpy", **TOLD)
+        results = run_experiment(
+            world, "oful", kernel=kernel, horizon=20, seeds=2, engine="numpy", **TOLD
+        )
         (row,) = guarantees(results)["rkhs2"]
         assert isinstance(row.proved, Proved) == bounded
-    assert row.proved == "the bound of a linear rule needs the linear kernel, got RBF(lengthscale=0.5)"
+    assert (
+        row.proved == "the bound of a linear rule needs the linear kernel, got RBF(lengthscale=0.5)"
+    )
 
 
 def test_a_changing_problem_has_no_bounds():
@@ -244,7 +284,11 @@ def test_the_section_holds_figure_table_and_numbers(page, found):
     part = text[text.index("<h2>Theory</h2>") : text.index("<h2>Summary</h2>")]
     assert "<svg" in part
     assert {"theory.png", "theory.svg", "theory.csv"} <= {path.name for path in page.iterdir()}
-    rows = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in part.splitlines() if line.startswith("<tr><td")]
+    rows = [
+        re.findall(r"<td[^>]*>(.*?)</td>", line)
+        for line in part.splitlines()
+        if line.startswith("<tr><td")
+    ]
     assert len(rows) == len(found)
     by_name = {row[0]: row for row in rows}
     ucb = found["Simple-UCB (delta=0.001)"]
@@ -279,7 +323,9 @@ def test_the_csv_holds_the_same_numbers_unrounded(page, found):
         assert math.isnan(line.lower_bound)
         if isinstance(row.proved, Proved):
             expected = [row.proved.bound[-1], row.proved.trivial[-1], row.delta]
-            assert line[["bound", "trivial", "delta"]].tolist() == pytest.approx(expected, rel=1e-12)
+            assert line[["bound", "trivial", "delta"]].tolist() == pytest.approx(
+                expected, rel=1e-12
+            )
             assert math.isnan(line.printed) == (row.proved.printed is None)
             assert line.says_something == (row.proved.share < 1)
         else:
@@ -315,18 +361,29 @@ def test_the_lower_bound_stands_where_it_holds(losing):
     (world,) = losing.problems
     rows = guarantees(losing)[world.name]
     laws = (kb.PointMass(1.0), kb.Gaussian(0, 1))
-    assert [row.least for row in rows] == [*(world.regret_bound(law) for law in laws), None, None, None]
+    assert [row.least for row in rows] == [
+        *(world.regret_bound(law) for law in laws),
+        None,
+        None,
+        None,
+    ]
     assert all(0 < row.least <= row.regret[-1] for row in rows[:2])
     text = "".join(section.problem_parts(rows, section.failing_premises(losing, world.name)))
     assert "<th>at least</th>" in text
-    lines = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in text.splitlines() if line.startswith("<tr><td")]
+    lines = [
+        re.findall(r"<td[^>]*>(.*?)</td>", line)
+        for line in text.splitlines()
+        if line.startswith("<tr><td")
+    ]
     assert [line[3] == "–" for line in lines] == [False, False, True, True, True]
     assert float(lines[0][3]) == pytest.approx(rows[0].least, rel=1e-3)
 
 
 def test_no_lower_bound_where_the_instance_was_made_for_more_rounds():
     world = kb.problem("lower-bound", d=3, horizon=200)
-    results = run_experiment(world, "simple-ucb", kernel=kb.Linear(), horizon=50, seeds=1, engine="numpy")
+    results = run_experiment(
+        world, "simple-ucb", kernel=kb.Linear(), horizon=50, seeds=1, engine="numpy"
+    )
     assert guarantees(results)[world.name][0].least is None
 
 
@@ -368,8 +425,29 @@ def test_a_report_leaves_the_drawing_of_the_command_theory_alone(played, tmp_pat
 
 def test_the_command_run_sets_bounds_beside_regrets_on_demand(tmp_path):
     world = "rkhs:kernel=rbf(0.5),dimension=1,candidates=10"
-    told = ["--kernel", "rbf:0.5", "--noise-scale", "0.01", "--horizon", "30", "--seeds", "2", "--workers", "1"]
-    chosen = ["run", "--problem", world, "--policies", "simple-ucb,random", *told, "--engine", "numpy", "--theory"]
+    told = [
+        "--kernel",
+        "rbf:0.5",
+        "--noise-scale",
+        "0.01",
+        "--horizon",
+        "30",
+        "--seeds",
+        "2",
+        "--workers",
+        "1",
+    ]
+    chosen = [
+        "run",
+        "--problem",
+        world,
+        "--policies",
+        "simple-ucb,random",
+        *told,
+        "--engine",
+        "numpy",
+        "--theory",
+    ]
     done = CliRunner().invoke(app, [*chosen, "--output", str(tmp_path)])
     assert done.exit_code == 0, done.output or done.exception
     assert (tmp_path / "theory.svg").exists()
@@ -389,16 +467,29 @@ def test_where_r_or_d_is_false_the_bounds_are_said_not_to_apply():
     policies = ("simple-ucb:delta=0.001", "simple-ucb:delta=0.001,norm_bound=50,noise_scale=0.01")
     world = kb.problem("branin", candidates=10, noise=GaussianNoise(0.01))
     results = run_experiment(
-        world, policies, kernel=KERNEL, horizon=200, seeds=1, engine="numpy", noise_scale=0.001, norm_bound=0.1
+        world,
+        policies,
+        kernel=KERNEL,
+        horizon=200,
+        seeds=1,
+        engine="numpy",
+        noise_scale=0.001,
+        norm_bound=0.1,
     )
     low, high = results.labels
     failing = section.failing_premises(results, "branin")
-    assert ["needs R >= 0.01" in failing[low][0], "no function of norm <= 0.1" in failing[low][1]] == [True, True]
+    assert [
+        "needs R >= 0.01" in failing[low][0],
+        "no function of norm <= 0.1" in failing[low][1],
+    ] == [True, True]
     assert failing[high] == []
     rows = guarantees(results)["branin"]
     text = "".join(section.problem_parts(rows, failing))
     assert text.count("there the bounds do not apply") == 2
-    assert section.verdict(rows[0].proved, broken=True) in ("no: its premises fail", "no: vacuous, above 2DT")
+    assert section.verdict(rows[0].proved, broken=True) in (
+        "no: its premises fail",
+        "no: vacuous, above 2DT",
+    )
     small = Proved(np.array([1.0]), np.array([2.0]), None)
     assert section.verdict(small, broken=True) == "no: its premises fail"
     assert section.verdict(small, broken=False) == "yes"
@@ -431,7 +522,11 @@ def test_constants_of_the_paper_stand_in_its_report(world):
         world, ["simple-ucb", "simple-gaussian"], kernel=KERNEL, horizon=60, seeds=2, engine="numpy"
     )
     text = section.constants_section(results, ["Simple-UCB", "Simple-Gaussian"])
-    rows = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in text.splitlines() if line.startswith("<tr><td")]
+    rows = [
+        re.findall(r"<td[^>]*>(.*?)</td>", line)
+        for line in text.splitlines()
+        if line.startswith("<tr><td")
+    ]
     gain = theory.information_gain(KERNEL, arms_of(world, 0), 60)
     bound = theory.regret_bound(kb.Gaussian(0, 1), 60, gain, noise_scale=1, norm_bound=1)
     assert rows[0][:5] == ["Simple-UCB", "1", "1", "2", "0"]
@@ -442,7 +537,9 @@ def test_constants_of_the_paper_stand_in_its_report(world):
 
 def test_every_rule_with_a_valid_band_is_one_of_the_catalogue():
     constructors = {entry.constructor for entry in kb.catalogue.POLICIES.values()}
-    assert all(any(issubclass(each, rule) for each in constructors) for rule in (*BANDED, GenericGP))
+    assert all(
+        any(issubclass(each, rule) for each in constructors) for rule in (*BANDED, GenericGP)
+    )
 
 
 def test_the_figures_of_the_docs_are_drawn_by_their_script(tmp_path):

@@ -17,7 +17,9 @@ from kernelbandits.threads import single_threaded
 
 
 def blas_threads():
-    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +87,9 @@ def surveyed():
     return Surveyed(posterior, np.random.default_rng(0).random((4, 2)))
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda view: pickle.loads(pickle.dumps(view))])
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda view: pickle.loads(pickle.dumps(view))]
+)
 def test_a_view_of_a_posterior_can_be_copied(again):
     view, other = surveyed(), again(surveyed())
     np.testing.assert_array_equal(other.mean, view.mean)

@@ -40,8 +40,12 @@ def direct(policy, pulls, rewards, a):
     """h_a and its mirror image from the t x t matrices, as the paper writes them."""
     k = policy.posterior.kernel(policy.domain.points, policy.domain.points)
     y, big, one = np.asarray(rewards), k[np.ix_(pulls, pulls)], np.eye(len(pulls))
-    r, d, ridge, delta = (policy.settings[name] for name in ("noise_scale", "norm_bound", "ridge", "delta"))
-    radius = y @ np.linalg.solve(one + big / ridge, y) + r**2 * np.linalg.slogdet(one + big / ridge)[1]
+    r, d, ridge, delta = (
+        policy.settings[name] for name in ("noise_scale", "norm_bound", "ridge", "delta")
+    )
+    radius = (
+        y @ np.linalg.solve(one + big / ridge, y) + r**2 * np.linalg.slogdet(one + big / ridge)[1]
+    )
     radius += 2 * r**2 * math.log(1 / delta)
     inverse = np.linalg.inv(big + a * one)
     mean = k[:, pulls] @ inverse @ y
@@ -57,7 +61,9 @@ def powers(least, most):
 def cases(noise, norm):
     """(seed, rounds, kernel, R, D, ridge)"""
     kernels = st.sampled_from([kb.RBF(0.1), kb.RBF(0.5), kb.Matern(0.3, nu=0.5), kb.Linear()])
-    return st.tuples(st.integers(0, 10_000), st.integers(1, 40), kernels, noise, norm, powers(-2, 1))
+    return st.tuples(
+        st.integers(0, 10_000), st.integers(1, 40), kernels, noise, norm, powers(-2, 1)
+    )
 
 
 def played_by(case, *rules):
@@ -88,11 +94,18 @@ def test_the_three_indices_are_the_direct_formula_at_one_at_some_and_at_the_best
     np.testing.assert_allclose(amm.index(t), at_one[1], atol=1e-8 * size)
     np.testing.assert_allclose(amm.band(t)[0], at_one[0], atol=1e-8 * size)
     some = [direct(dmm, pulls, rewards, a) for a in dmm.alphas]
-    np.testing.assert_allclose(dmm.index(t), np.min([high for _, high in some], 0), atol=1e-7 * size)
-    np.testing.assert_allclose(dmm.band(t)[0], np.max([low for low, _ in some], 0), atol=1e-7 * size)
+    np.testing.assert_allclose(
+        dmm.index(t), np.min([high for _, high in some], 0), atol=1e-7 * size
+    )
+    np.testing.assert_allclose(
+        dmm.band(t)[0], np.max([low for low, _ in some], 0), atol=1e-7 * size
+    )
     dense = [direct(cmm, pulls, rewards, a) for a in np.geomspace(1e-3, 1e8, 120)]
     limit = case[4] * np.sqrt(cmm.posterior.prior)
-    low, high = np.max([-limit, *(low for low, _ in dense)], 0), np.min([limit, *(high for _, high in dense)], 0)
+    low, high = (
+        np.max([-limit, *(low for low, _ in dense)], 0),
+        np.min([limit, *(high for _, high in dense)], 0),
+    )
     lower, upper = cmm.band(t)
     assert (upper <= high + 1e-6 * size).all()
     assert (lower >= low - 1e-6 * size).all()
@@ -106,7 +119,9 @@ def test_cmm_is_the_greatest_value_in_the_confidence_set(seed):
     """max f(x) over |y - f| <= R_t, ||f|| <= D, by sequential quadratic programming in f = L g, ||f|| = |g|."""
     kernel, r, d, ridge = kb.Matern(0.4, nu=0.5), 0.4, 1.2, (0.3, 1.0)[seed % 2]
     pulls, rewards = history(seed, 2 + 2 * seed, kernel=kernel, noise=r, norm=1.0)
-    policy = after(kb.CMMUCB(POINTS, kernel, noise_scale=r, norm_bound=d, ridge=ridge), pulls, rewards)
+    policy = after(
+        kb.CMMUCB(POINTS, kernel, noise_scale=r, norm_bound=d, ridge=ridge), pulls, rewards
+    )
     k = kernel(POINTS, POINTS)
     root, scaled = np.linalg.cholesky(k), np.eye(len(pulls)) + k[np.ix_(pulls, pulls)] / ridge
     radius = rewards @ np.linalg.solve(scaled, rewards)
@@ -138,17 +153,24 @@ def test_on_the_linear_kernel_cmm_is_the_least_bound_of_two_by_two_ridge_regress
     """Sound at any alpha: mean x' W X' y, variance a x' W x, a q_a = |y|^2 - y' X W X' y, W = (X'X + a)^-1."""
     noise, norm = 10.0 ** np.random.default_rng(seed).uniform(-2, 0.5, 2)
     pulls, rewards = history(seed, 5 + 10 * seed, kernel=kb.Linear(), noise=noise, norm=norm)
-    policy = after(kb.CMMUCB(POINTS, kb.Linear(), noise_scale=noise, norm_bound=norm), pulls, rewards)
+    policy = after(
+        kb.CMMUCB(POINTS, kb.Linear(), noise_scale=noise, norm_bound=norm), pulls, rewards
+    )
     x = POINTS[pulls]
-    inverse = [np.linalg.inv(x.T @ x + a * np.eye(2)) for a in (1.0, *np.geomspace(1e-8, 1e8, 20_000))]
+    inverse = [
+        np.linalg.inv(x.T @ x + a * np.eye(2)) for a in (1.0, *np.geomspace(1e-8, 1e8, 20_000))
+    ]
     losses = [rewards @ rewards - rewards @ x @ w @ x.T @ rewards for w in inverse]
     radius = losses[0] + noise**2 * (np.linalg.slogdet(np.eye(2) + x.T @ x)[1] + 2 * math.log(10))
     bounds = [
-        POINTS @ w @ x.T @ rewards + np.sqrt((radius - loss + a * norm**2) * ((POINTS @ w) * POINTS).sum(1))
+        POINTS @ w @ x.T @ rewards
+        + np.sqrt((radius - loss + a * norm**2) * ((POINTS @ w) * POINTS).sum(1))
         for a, w, loss in zip(np.geomspace(1e-8, 1e8, 20_000), inverse[1:], losses[1:], strict=True)
     ]
     limit = norm * np.linalg.norm(POINTS, axis=1)
-    np.testing.assert_allclose(policy.index(1), np.minimum(np.min(bounds, 0), limit), atol=1e-7 * norm)
+    np.testing.assert_allclose(
+        policy.index(1), np.minimum(np.min(bounds, 0), limit), atol=1e-7 * norm
+    )
 
 
 def test_a_denser_grid_of_alphas_brings_dmm_to_cmm():
@@ -201,8 +223,12 @@ def basis_bound(a, ridge):
     """mean S / (a + n), variance a / (a + n), a q_a = |y|^2 - sum S^2 / (a + n), one row for each a; the least."""
     a = np.reshape(a, (-1, 1))
     noise = R**2 * (2 * math.log(1 / DELTA) + np.log1p(COUNTS / ridge).sum())
-    loss, own = (SQUARES - (SUMS**2 / (alpha + COUNTS)).sum(-1, keepdims=True) for alpha in (a, ridge))
-    return (SUMS / (a + COUNTS) + np.sqrt(((own - loss + noise) / a + D**2) * a / (a + COUNTS))).min(0)
+    loss, own = (
+        SQUARES - (SUMS**2 / (alpha + COUNTS)).sum(-1, keepdims=True) for alpha in (a, ridge)
+    )
+    return (
+        SUMS / (a + COUNTS) + np.sqrt(((own - loss + noise) / a + D**2) * a / (a + COUNTS))
+    ).min(0)
 
 
 @pytest.mark.parametrize("ridge", [0.2, 1.0, 5.0])
@@ -244,15 +270,25 @@ def test_scaling_rewards_noise_and_norm_scales_the_index(rule, factor):
     plain = after(rule(POINTS, kb.RBF(0.3), noise_scale=0.3, norm_bound=1.5), pulls, rewards)
     scaled = rule(POINTS, kb.RBF(0.3), noise_scale=0.3 * factor, norm_bound=1.5 * factor)
     after(scaled, pulls, factor * rewards)
-    np.testing.assert_allclose(np.array(scaled.band(26)) / factor, plain.band(26), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        np.array(scaled.band(26)) / factor, plain.band(26), rtol=1e-8, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("rule", THREE)
 @pytest.mark.parametrize("scale", [0.02, 50.0])
 def test_a_kernel_scaled_together_with_ridge_and_norm_is_not_seen(rule, scale):
     pulls, rewards = history(2, 25)
-    plain = after(rule(POINTS, kb.RBF(0.3), noise_scale=0.3, norm_bound=1.5, ridge=0.8), pulls, rewards)
-    scaled = rule(POINTS, scale * kb.RBF(0.3), noise_scale=0.3, norm_bound=1.5 / math.sqrt(scale), ridge=0.8 * scale)
+    plain = after(
+        rule(POINTS, kb.RBF(0.3), noise_scale=0.3, norm_bound=1.5, ridge=0.8), pulls, rewards
+    )
+    scaled = rule(
+        POINTS,
+        scale * kb.RBF(0.3),
+        noise_scale=0.3,
+        norm_bound=1.5 / math.sqrt(scale),
+        ridge=0.8 * scale,
+    )
     after(scaled, pulls, rewards)
     np.testing.assert_allclose(scaled.band(26), plain.band(26), rtol=1e-8, atol=1e-8)
 
@@ -261,7 +297,8 @@ def test_a_kernel_scaled_together_with_ridge_and_norm_is_not_seen(rule, scale):
 def test_negating_the_rewards_mirrors_the_band(rule):
     pulls, rewards = history(6, 25)
     plain, mirrored = (
-        after(rule(POINTS, kb.RBF(0.3), noise_scale=0.3, norm_bound=1.5), pulls, sign * rewards) for sign in (1, -1)
+        after(rule(POINTS, kb.RBF(0.3), noise_scale=0.3, norm_bound=1.5), pulls, sign * rewards)
+        for sign in (1, -1)
     )
     lower, upper = plain.band(26)
     np.testing.assert_allclose(mirrored.band(26), (-upper, -lower), atol=1e-12)
@@ -275,7 +312,9 @@ def test_the_order_of_the_rewards_does_not_matter(rule):
     order = np.random.default_rng(0).permutation(30)
     make = lambda: rule(POINTS, kb.RBF(0.3), noise_scale=0.3, norm_bound=1.5)  # noqa: E731
     np.testing.assert_allclose(
-        after(make(), pulls[order], rewards[order]).index(31), after(make(), pulls, rewards).index(31), atol=1e-8
+        after(make(), pulls[order], rewards[order]).index(31),
+        after(make(), pulls, rewards).index(31),
+        atol=1e-8,
     )
 
 
@@ -303,9 +342,15 @@ def test_the_grid_of_cmm_is_fine_enough_for_its_cubic_steps(monkeypatch):
     for seed in range(8):
         noise, norm = 10.0 ** np.random.default_rng(seed).uniform(-3, 1, 2)
         pulls, rewards = history(seed, 10 + 20 * seed, noise=noise, norm=norm)
-        policies.append(after(kb.CMMUCB(POINTS, kb.RBF(0.3), noise_scale=noise, norm_bound=norm), pulls, rewards))
+        policies.append(
+            after(
+                kb.CMMUCB(POINTS, kb.RBF(0.3), noise_scale=noise, norm_bound=norm), pulls, rewards
+            )
+        )
     plain = [policy.index(1) / policy.norm_bound for policy in policies]
-    monkeypatch.setattr("kernelbandits.theory.duality.GRID", np.geomspace(GRID[0], GRID[-1], 4 * len(GRID)))
+    monkeypatch.setattr(
+        "kernelbandits.theory.duality.GRID", np.geomspace(GRID[0], GRID[-1], 4 * len(GRID))
+    )
     monkeypatch.setattr("kernelbandits.theory.duality.STEPS", 6)
     fine = [policy.index(1) / policy.norm_bound for policy in policies]
     np.testing.assert_allclose(plain, fine, atol=1e-7)
@@ -334,7 +379,9 @@ def test_a_set_that_is_not_empty_is_not_called_so(rule):
 
 
 @pytest.mark.parametrize("rule", THREE)
-@pytest.mark.parametrize(("noise", "norm"), [(0.0, 1.0), (0.5, 0.0), (0.0, 0.0), (1e-9, 1e3), (1e3, 1e-9)])
+@pytest.mark.parametrize(
+    ("noise", "norm"), [(0.0, 1.0), (0.5, 0.0), (0.0, 0.0), (1e-9, 1e3), (1e3, 1e-9)]
+)
 def test_degenerate_bounds_leave_the_index_finite(rule, noise, norm):
     policy = after(rule(POINTS, kb.RBF(0.3), noise_scale=noise, norm_bound=norm), *history(9, 30))
     assert np.isfinite(policy.band(31)).all()
@@ -351,7 +398,11 @@ def test_extreme_rewards_leave_the_index_finite(rule, ridge, reward):
 
 
 def test_an_arm_of_no_variance_is_known():
-    policy = after(kb.CMMUCB([[0.0, 0.0], [1.0, 0.0]], kb.Linear(), noise_scale=0.5, norm_bound=1.0), (0, 1), (1, 1))
+    policy = after(
+        kb.CMMUCB([[0.0, 0.0], [1.0, 0.0]], kb.Linear(), noise_scale=0.5, norm_bound=1.0),
+        (0, 1),
+        (1, 1),
+    )
     lower, upper = policy.band(3)
     assert lower[0] == upper[0] == 0.0
 
@@ -374,7 +425,9 @@ def test_one_alpha_may_be_given_as_a_number():
 
 
 def test_the_ridge_is_always_among_the_alphas():
-    policy = kb.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, ridge=0.3, alphas=(2.0, 1.0))
+    policy = kb.DMMUCB(
+        POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, ridge=0.3, alphas=(2.0, 1.0)
+    )
     assert policy.settings["alphas"] == (0.3, 1.0, 2.0)
     default = kb.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, ridge=0.3)
     np.testing.assert_allclose(default.alphas, 0.3 * 8.0 ** np.arange(-2, 3))
@@ -390,7 +443,9 @@ def test_a_pool_too_large_for_its_covariance_is_played(rule):
     small = rule(points[:50], kb.RBF(0.3), noise_scale=0.2, norm_bound=1.0)
     pulls, rewards = history(1, 30, points[:50])
     fresh = after(rule(points, kb.RBF(0.3), noise_scale=0.2, norm_bound=1.0), pulls, rewards)
-    np.testing.assert_allclose(fresh.index(31)[:50], after(small, pulls, rewards).index(31), atol=1e-8)
+    np.testing.assert_allclose(
+        fresh.index(31)[:50], after(small, pulls, rewards).index(31), atol=1e-8
+    )
 
 
 # ---------------------------------------------------------------- coverage
@@ -411,12 +466,17 @@ def failures(noise, stated, chance, runs=80, rounds=25):
             for policy in rules:
                 policy.tell(policy.choice(choice.arm), reward)
             bands = [policy.band(t + 1) for policy in rules]
-            outside |= [((f := instance.values) < low - 1e-9).any() or (f > high + 1e-9).any() for low, high in bands]
+            outside |= [
+                ((f := instance.values) < low - 1e-9).any() or (f > high + 1e-9).any()
+                for low, high in bands
+            ]
         left += outside
     return left / runs
 
 
-@pytest.mark.parametrize("noise", [GaussianNoise(0.8), RademacherNoise(0.8)], ids=["gaussian", "rademacher"])
+@pytest.mark.parametrize(
+    "noise", [GaussianNoise(0.8), RademacherNoise(0.8)], ids=["gaussian", "rademacher"]
+)
 def test_f_stays_in_all_three_bands_in_all_rounds_with_the_chance_stated(noise):
     chance = 0.3
     rates = failures(noise, 0.8, chance)
@@ -436,7 +496,9 @@ def test_more_arms_than_dimensions_leave_no_rounding_below_the_bound(seed):
     points = rng.normal(size=(12, 2))
     points /= 1.1 * np.linalg.norm(points, axis=1)[:, None]
     noise, norm, delta, ridge = 0.5, 2.0, 0.1, 0.7
-    policy = kb.CMMUCB(points, kb.Linear(), noise_scale=noise, norm_bound=norm, delta=delta, ridge=ridge)
+    policy = kb.CMMUCB(
+        points, kb.Linear(), noise_scale=noise, norm_bound=norm, delta=delta, ridge=ridge
+    )
     played, rewards = rng.integers(12, size=25), rng.normal(size=25)
     for arm, reward in zip(played, rewards, strict=True):
         policy.tell(policy.choice(int(arm)), float(reward))
@@ -459,6 +521,8 @@ def test_more_arms_than_dimensions_leave_no_rounding_below_the_bound(seed):
     for arm, index in enumerate(policy.index(26)):
         at = int(np.clip(table[:, arm].argmin(), 1, 398))
         ends = (grid[at - 1], grid[at + 1])
-        found = minimize_scalar(lambda u, arm=arm: bound(math.exp(u))[arm], bounds=ends, options={"xatol": 1e-10})
+        found = minimize_scalar(
+            lambda u, arm=arm: bound(math.exp(u))[arm], bounds=ends, options={"xatol": 1e-10}
+        )
         least = min(found.fun, table[:, arm].min(), norm * np.linalg.norm(points[arm]))
         assert -1e-12 * norm <= index - least <= 1e-7 * norm

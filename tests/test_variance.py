@@ -37,9 +37,13 @@ def slow(kernel, pulls, rewards, most, norm, least, delta):
         residual = y - big @ np.linalg.solve(big + ridge * np.eye(t), y)
         spread = math.sqrt((residual**2).mean())
         if t >= 3:
-            c = math.log(math.e / delta) * (1 + math.log(math.pi**2 * math.log(t) / 6) / math.log(1 / delta))
+            c = math.log(math.e / delta) * (
+                1 + math.log(math.pi**2 * math.log(t) / 6) / math.log(1 / delta)
+            )
             e = 1 - 1 / (1 + k[pulls[:t], pulls[:t]].max() / ridge)
-            least = max(least, (spread - norm * math.sqrt(ridge * e / t)) / (1 + math.sqrt(2 * c / t)))
+            least = max(
+                least, (spread - norm * math.sqrt(ridge * e / t)) / (1 + math.sqrt(2 * c / t))
+            )
         log_det = np.linalg.slogdet(np.eye(t) + big * norm**2 / least**2)[1]
         if t >= 3:
             d = 2 * math.log(1 / delta) + log_det
@@ -55,7 +59,9 @@ def slow(kernel, pulls, rewards, most, norm, least, delta):
 @pytest.mark.parametrize(("noise", "delta"), [(0.3, 0.1), (0.5, 0.4)])
 def test_the_bounds_are_those_of_the_slow_formulas(kernel, noise, delta, quiet):
     pulls, rewards = history(1, 300, noise)
-    policy = kb.StreamingUCB(POINTS, kernel, noise_scale=2.0, norm_bound=0.3, least_noise=0.05, delta=delta)
+    policy = kb.StreamingUCB(
+        POINTS, kernel, noise_scale=2.0, norm_bound=0.3, least_noise=0.05, delta=delta
+    )
     expected = slow(kernel, pulls, rewards, 2.0, 0.3, 0.05, delta / 4)
     for arm, reward, (least, most, ridge, log_det) in zip(pulls, rewards, expected, strict=True):
         policy.tell(policy.choice(int(arm)), float(reward))
@@ -71,7 +77,11 @@ def test_the_bounds_are_those_of_the_slow_formulas(kernel, noise, delta, quiet):
 
 def test_the_posterior_is_that_of_all_rewards_at_the_ridge_of_now(quiet):
     pulls, rewards = history(2, 300)
-    policy = after(kb.StreamingUCB(POINTS, kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3, delta=0.4), pulls, rewards)
+    policy = after(
+        kb.StreamingUCB(POINTS, kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3, delta=0.4),
+        pulls,
+        rewards,
+    )
     assert policy.noise_bounds[1] < 2.0
     fixed = kb.ArmPosterior(kb.RBF(0.6), POINTS, (policy.noise_bounds[1] / 0.3) ** 2)
     for arm, reward in zip(pulls, rewards, strict=True):
@@ -83,8 +93,12 @@ def test_the_posterior_is_that_of_all_rewards_at_the_ridge_of_now(quiet):
 def test_with_a_known_variance_it_is_whitehouse_at_the_ridge_of_the_noise():
     """least_noise = noise_scale = R: ridge R^2 / D^2, and the whole delta, for nothing is estimated."""
     r, d, rng = 0.4, 1.5, np.random.default_rng(1)
-    left = kb.StreamingUCB(POINTS, kb.RBF(0.3), noise_scale=r, norm_bound=d, least_noise=r, ties="lowest")
-    right = kb.WhitehouseUCB(POINTS, kb.RBF(0.3), noise_scale=r, norm_bound=d, ridge=r**2 / d**2, ties="lowest")
+    left = kb.StreamingUCB(
+        POINTS, kb.RBF(0.3), noise_scale=r, norm_bound=d, least_noise=r, ties="lowest"
+    )
+    right = kb.WhitehouseUCB(
+        POINTS, kb.RBF(0.3), noise_scale=r, norm_bound=d, ridge=r**2 / d**2, ties="lowest"
+    )
     for t in range(1, 80):
         np.testing.assert_allclose(left.index(t), right.index(t), atol=1e-10)
         assert left.width_at(t) == pytest.approx(right.width_at(t), abs=1e-10)
@@ -98,7 +112,9 @@ def test_with_a_known_variance_it_is_whitehouse_at_the_ridge_of_the_noise():
 
 def test_a_known_variance_is_not_doubted_by_quieter_or_louder_rewards():
     for noise in (0.001, 50.0):
-        policy = kb.StreamingUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, least_noise=1.0)
+        policy = kb.StreamingUCB(
+            POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, least_noise=1.0
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             after(policy, *history(9, 300, noise))
@@ -142,7 +158,9 @@ def test_residuals_are_those_of_the_rewards_the_mean_was_fitted_to():
     policy = kb.StreamingUCB(POINTS, kb.RBF(0.3), noise_scale=1e5, norm_bound=1e7, least_noise=1e5)
     after(policy, pulls, rewards)
     k = kb.RBF(0.3)(POINTS, POINTS)[np.ix_(pulls, pulls)]
-    residual = policy.posterior.ridge * np.linalg.solve(k + policy.posterior.ridge * np.eye(50), rewards)
+    residual = policy.posterior.ridge * np.linalg.solve(
+        k + policy.posterior.ridge * np.eye(50), rewards
+    )
     assert policy.residual_spread == pytest.approx(math.sqrt((residual**2).mean()), rel=1e-6)
 
 
@@ -164,7 +182,11 @@ def test_scaling_rewards_noise_and_norm_scales_the_index(quiet):
     pulls, rewards = history(6, 300)
     plain, scaled = (
         after(
-            kb.StreamingUCB(POINTS, kb.RBF(0.6), noise_scale=2.0 * c, norm_bound=0.3 * c, delta=0.4), pulls, c * rewards
+            kb.StreamingUCB(
+                POINTS, kb.RBF(0.6), noise_scale=2.0 * c, norm_bound=0.3 * c, delta=0.4
+            ),
+            pulls,
+            c * rewards,
         )
         for c in (1.0, 30.0)
     )
@@ -177,7 +199,9 @@ def test_a_kernel_scaled_together_with_the_norm_is_not_seen(quiet):
     """k -> s k, D -> D / sqrt(s): the ridge R^2 / D^2 follows by itself."""
     pulls, rewards = history(7, 300)
     plain = kb.StreamingUCB(POINTS, kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3, delta=0.4)
-    scaled = kb.StreamingUCB(POINTS, 9.0 * kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3 / 3, delta=0.4)
+    scaled = kb.StreamingUCB(
+        POINTS, 9.0 * kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3 / 3, delta=0.4
+    )
     np.testing.assert_allclose(
         after(scaled, pulls, rewards).index(301), after(plain, pulls, rewards).index(301), rtol=1e-9
     )
@@ -214,7 +238,9 @@ def test_the_default_least_noise_is_a_hundredth_and_is_written_down():
     ],
     ids=["more", "less"],
 )
-def test_rewards_that_contradict_the_bounds_are_said_once_and_the_bounds_do_not_cross(given, noise, said):
+def test_rewards_that_contradict_the_bounds_are_said_once_and_the_bounds_do_not_cross(
+    given, noise, said
+):
     policy = kb.StreamingUCB(POINTS[:3], kb.RBF(0.6), **given)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -232,12 +258,18 @@ def test_the_noise_is_between_its_bounds_with_the_chance_stated():
     ends = []
     for seed in range(runs):
         instance = problem.instance(kb.Streams(seed))
-        policy = kb.StreamingUCB(instance.domain, kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3, delta=delta)
+        policy = kb.StreamingUCB(
+            instance.domain, kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3, delta=delta
+        )
         missed = np.zeros(3, dtype=bool)
         for row in kb.rounds(policy, instance, 300, kb.Streams(seed)):
             least, most = policy.noise_bounds
             spread = policy.residual_spread
-            missed |= (not least <= sigma <= most, row.t > 50 and spread > sigma, row.t > 50 and spread < sigma)
+            missed |= (
+                not least <= sigma <= most,
+                row.t > 50 and spread > sigma,
+                row.t > 50 and spread < sigma,
+            )
         outside += missed
         ends.append(policy.noise_bounds)
     chance = 3 * delta / 4

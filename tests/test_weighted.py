@@ -36,7 +36,9 @@ def history(seed, rounds):
 def direct(kernel, pulls, rewards, eta, ridge, backwards=True):
     """Mean, sd and Lbar from the t x t matrices, weights eta^(t-s) or, at ridge eta^-t, eta^-s."""
     t, s = len(pulls), np.arange(1, len(pulls) + 1)
-    weights, lam = (eta ** (t - s), ridge) if backwards else (eta ** (0.0 - s), ridge * eta ** (0.0 - t))
+    weights, lam = (
+        (eta ** (t - s), ridge) if backwards else (eta ** (0.0 - s), ridge * eta ** (0.0 - t))
+    )
     root, k = np.sqrt(weights), kernel(POINTS, POINTS)
     inner = root[:, None] * k[np.ix_(pulls, pulls)] * root + lam * np.eye(t)
     cross = root * k[:, pulls]
@@ -50,7 +52,9 @@ def direct(kernel, pulls, rewards, eta, ridge, backwards=True):
 @every_kernel
 @pytest.mark.parametrize("backwards", [True, False])
 @pytest.mark.parametrize(("eta", "ridge"), [(0.9, 1.0), (0.6, 0.2), (0.99, 5.0), (1.0, 0.5)])
-def test_the_index_is_the_weighted_formula_in_either_normalisation(kernel, eta, ridge, backwards, quiet):
+def test_the_index_is_the_weighted_formula_in_either_normalisation(
+    kernel, eta, ridge, backwards, quiet
+):
     pulls, rewards = history(1, 30)
     policy = after(kb.WGPUCB(POINTS, kernel, ridge=ridge, forgetting=eta, **BOUNDS), pulls, rewards)
     mean, sd, twice = direct(kernel, pulls, rewards, eta, ridge, backwards)
@@ -62,10 +66,16 @@ def test_the_index_is_the_weighted_formula_in_either_normalisation(kernel, eta, 
 
 
 def test_the_newest_reward_weighs_one_and_the_one_before_it_eta():
-    policy = after(kb.WGPUCB(np.eye(3), kb.Linear(), forgetting=0.5, ridge=2.0, **BOUNDS), (0, 1, 0), (4.0, 3.0, 1.0))
+    policy = after(
+        kb.WGPUCB(np.eye(3), kb.Linear(), forgetting=0.5, ridge=2.0, **BOUNDS),
+        (0, 1, 0),
+        (4.0, 3.0, 1.0),
+    )
     np.testing.assert_allclose(policy.posterior.weights, [1.25, 0.5, 0])
     np.testing.assert_allclose(policy.double_weights, [1 + 0.5**4, 0.5**2, 0])
-    np.testing.assert_allclose(policy.posterior.mean, [(1 + 0.25 * 4) / (2 + 1.25), 0.5 * 3 / (2 + 0.5), 0])
+    np.testing.assert_allclose(
+        policy.posterior.mean, [(1 + 0.25 * 4) / (2 + 1.25), 0.5 * 3 / (2 + 0.5), 0]
+    )
     assert policy.double_log_det == pytest.approx(math.log1p(1.0625 / 2) + math.log1p(0.25 / 2))
 
 
@@ -86,11 +96,15 @@ def test_on_the_linear_kernel_it_is_discounted_linear_ucb(quiet):
     """V = sum eta^(t-s) x x' + ridge I, W = sum eta^(2(t-s)) x x' + ridge I: the width has det(W), the norm V^-1."""
     eta, ridge = 0.8, 0.6
     pulls, rewards = history(2, 25)
-    policy = after(kb.WGPUCB(POINTS, kb.Linear(), ridge=ridge, forgetting=eta, **BOUNDS), pulls, rewards)
+    policy = after(
+        kb.WGPUCB(POINTS, kb.Linear(), ridge=ridge, forgetting=eta, **BOUNDS), pulls, rewards
+    )
     x, weights = POINTS[pulls], eta ** np.arange(24, -1, -1.0)
     v, w = ((x.T * power) @ x + ridge * np.eye(2) for power in (weights, weights**2))
     theta = np.linalg.solve(v, x.T @ (weights * rewards))
-    radius = R * math.sqrt(2 * math.log(10) + np.linalg.slogdet(w / ridge)[1]) + math.sqrt(ridge) * D
+    radius = (
+        R * math.sqrt(2 * math.log(10) + np.linalg.slogdet(w / ridge)[1]) + math.sqrt(ridge) * D
+    )
     norms = np.sqrt((POINTS * np.linalg.solve(v, POINTS.T).T).sum(1))
     np.testing.assert_allclose(policy.index(26), POINTS @ theta + radius * norms, atol=1e-10)
 
@@ -103,7 +117,11 @@ def test_the_width_is_that_of_the_double_weights_which_is_narrower():
 
 
 def test_a_forgotten_arm_returns_to_its_prior():
-    policy = after(kb.WGPUCB(np.eye(2), kb.Linear(), forgetting=0.5, **BOUNDS), [0] + [1] * 60, [5.0] + [1.0] * 60)
+    policy = after(
+        kb.WGPUCB(np.eye(2), kb.Linear(), forgetting=0.5, **BOUNDS),
+        [0] + [1] * 60,
+        [5.0] + [1.0] * 60,
+    )
     assert policy.posterior.mean[0] == 0.0
     assert policy.posterior.sd[0] == 1.0
     assert policy.posterior.counts.tolist() == [1, 60]
@@ -129,7 +147,9 @@ def test_it_follows_a_function_that_turns_over_where_whitehouse_lags():
 # ---------------------------------------------------------------- coverage
 
 
-@pytest.mark.parametrize("noise", [GaussianNoise(0.8), RademacherNoise(0.8)], ids=["gaussian", "rademacher"])
+@pytest.mark.parametrize(
+    "noise", [GaussianNoise(0.8), RademacherNoise(0.8)], ids=["gaussian", "rademacher"]
+)
 def test_at_a_fixed_round_a_still_function_is_in_the_band_with_the_chance_stated(noise):
     chance, runs, t = 0.3, 150, 30
     problem = RKHSFunction(kb.Matern(0.4), 1, candidates=5, norm_bound=0.5, noise=noise)
@@ -184,7 +204,10 @@ def test_the_ridge_may_move_at_any_time():
 
 def test_the_log_determinant_of_other_weights_and_another_ridge():
     refit = after(RefitPosterior(kb.RBF(0.3), POINTS, 2.0), *history(6, 12))
-    weights, k = np.random.default_rng(0).random(8) * (refit.counts > 0), kb.RBF(0.3)(POINTS, POINTS)
+    weights, k = (
+        np.random.default_rng(0).random(8) * (refit.counts > 0),
+        kb.RBF(0.3)(POINTS, POINTS),
+    )
     root = np.sqrt(weights)
     expected = np.linalg.slogdet(np.eye(8) + root[:, None] * k * root / 0.4)[1]
     assert refit.log_det_of(weights, 0.4) == pytest.approx(expected, abs=1e-12)
@@ -228,14 +251,18 @@ def test_a_reward_of_no_arm_or_no_number_changes_nothing():
 def test_a_pool_too_large_for_its_covariance_is_played(rule, quiet):
     points = np.random.default_rng(3).random((2100, 2))
     pulls, rewards = history(10, 25)
-    large, small = (after(rule(cut, kb.RBF(0.3), **BOUNDS), pulls, rewards) for cut in (points, points[:8]))
+    large, small = (
+        after(rule(cut, kb.RBF(0.3), **BOUNDS), pulls, rewards) for cut in (points, points[:8])
+    )
     np.testing.assert_allclose(large.index(26)[:8], small.index(26), atol=1e-9)
     assert large.ask(26, kb.Streams(0)).arm in range(2100)
 
 
 def test_the_double_weights_are_those_of_the_arms_that_still_weigh(cloud):
     """Forgetting 1/2: an arm not played for 40 rewards is gone, and the others keep their own weights."""
-    policy = kb.WGPUCB(cloud, kb.RBF(0.3), noise_scale=0.5, norm_bound=1.0, forgetting=0.5, ridge=0.7)
+    policy = kb.WGPUCB(
+        cloud, kb.RBF(0.3), noise_scale=0.5, norm_bound=1.0, forgetting=0.5, ridge=0.7
+    )
     arms = [0, 1, 2, *([3, 4, 5] * 15)]
     for t, arm in enumerate(arms):
         policy.tell(policy.choice(arm), 0.1 * t)

@@ -23,7 +23,9 @@ def policies() -> dict[str, kb.Policy]:
     kernel = kb.Linear()
     return {
         "simple-ucb": kb.SimpleUCB(ARMS, kernel, **theory),
-        "generic ridge .3": kb.GenericGP(ARMS, kernel, kb.Gaussian(), ridge=0.3, delta=0.2, **theory),
+        "generic ridge .3": kb.GenericGP(
+            ARMS, kernel, kb.Gaussian(), ridge=0.3, delta=0.2, **theory
+        ),
         "whitehouse": kb.WhitehouseUCB(ARMS, kernel, ridge=4.0, **theory),
         "igp-ucb": kb.IGPUCB(ARMS, kernel, horizon=100, **theory),
         "igp-ucb given": kb.IGPUCB(ARMS, kernel, horizon=100, gain=math.log1p, **theory),
@@ -52,7 +54,9 @@ def test_every_width_is_its_row_of_the_table():
     for name, policy in policies().items():
         for t in (1, 2, 10, 100):
             for log_det in LOG_DETS:
-                assert policy.width(t, log_det) == pytest.approx(table(t, log_det)[name], rel=1e-13), name
+                assert policy.width(t, log_det) == pytest.approx(
+                    table(t, log_det)[name], rel=1e-13
+                ), name
 
 
 def test_every_ridge_is_its_row_of_the_table():
@@ -124,14 +128,18 @@ def test_scaling_noise_and_norm_scales_the_width(log_det, noise, norm, delta):
         plain = widths.self_normalised(noise, norm, 0.7, delta)(1, log_det)
         scaled = widths.self_normalised(factor * noise, factor * norm, 0.7, delta)(1, log_det)
         assert scaled == pytest.approx(factor * plain, rel=1e-12)
-        plain, scaled = (widths.improved(f * noise, f * norm, delta, REALISED)(3, log_det) for f in (1, factor))
+        plain, scaled = (
+            widths.improved(f * noise, f * norm, delta, REALISED)(3, log_det) for f in (1, factor)
+        )
         assert scaled == pytest.approx(factor * plain, rel=1e-12)
 
 
 def test_igp_ucb_exceeds_simple_ucb_by_what_its_horizon_and_confidence_cost():
     """As T grows: R [sqrt(L + 2 + 2 ln(1/delta)) - sqrt(L + 2 ln 2)] > 0 for delta < e/2."""
     for log_det in LOG_DETS:
-        gap = widths.improved(R, D, DELTA, REALISED)(1, log_det) - widths.self_normalised(R, D, 1.0, 0.5)(1, log_det)
+        gap = widths.improved(R, D, DELTA, REALISED)(1, log_det) - widths.self_normalised(
+            R, D, 1.0, 0.5
+        )(1, log_det)
         expected = math.sqrt(log_det + 2 + 2 * math.log(10)) - math.sqrt(log_det + 2 * math.log(2))
         assert gap == pytest.approx(R * expected, rel=1e-10)
 

@@ -10,8 +10,12 @@ SECTIONS = ("kills", "races", "workers", "damage")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--quick", action="store_true", help="a small form, of which nothing is written to results/")
-    parser.add_argument("--skip", nargs="+", default=[], choices=SECTIONS, help="experiments to leave out")
+    parser.add_argument(
+        "--quick", action="store_true", help="a small form, of which nothing is written to results/"
+    )
+    parser.add_argument(
+        "--skip", nargs="+", default=[], choices=SECTIONS, help="experiments to leave out"
+    )
     parser.add_argument("--backends", nargs="+", default=list(BACKENDS), choices=BACKENDS)
     parser.add_argument("--seed", type=int, default=1)
 

@@ -26,19 +26,27 @@ class Bare:
         return cls(Log.open(where))
 
     def ask(self, worker: str | None = None) -> list[Any]:
-        event = self.written(lambda trials: Draft(kind="asked", trial=trials + 1, row=trials % 94, worker=worker))
+        event = self.written(
+            lambda trials: Draft(kind="asked", trial=trials + 1, row=trials % 94, worker=worker)
+        )
         return [SimpleNamespace(trial=event.trial, row=event.row)]
 
-    def tell(self, trial: int, value: float, key: str | None = None, worker: str | None = None) -> Event:
+    def tell(
+        self, trial: int, value: float, key: str | None = None, worker: str | None = None
+    ) -> Event:
         key = key or uuid4().hex
-        return self.written(lambda _: Draft(kind="told", trial=trial, value=value, key=key, worker=worker))
+        return self.written(
+            lambda _: Draft(kind="told", trial=trial, value=value, key=key, worker=worker)
+        )
 
     def written(self, draft: Any) -> Event:
         """One transaction: see what the others wrote, write one event."""
 
         def work(turn: Any) -> tuple[list[Event], Event]:
             events = turn.events(self.last)
-            return events, turn.append(draft(self.trials + sum(event.kind == "asked" for event in events)))
+            return events, turn.append(
+                draft(self.trials + sum(event.kind == "asked" for event in events))
+            )
 
         events, written = self.log.write(work)
         self.trials += sum(event.kind == "asked" for event in (*events, written))

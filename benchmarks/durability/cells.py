@@ -73,7 +73,9 @@ def other(value: Any, generator: np.random.Generator) -> Any:
 
 
 @contextmanager
-def damaged(connection: Any, cell: Cell, generator: np.random.Generator, kind: str) -> Iterator[bool]:
+def damaged(
+    connection: Any, cell: Cell, generator: np.random.Generator, kind: str
+) -> Iterator[bool]:
     """The damage, for a while: what was there is put back. False where the server refuses it."""
     table = sql.Identifier(cell.schema, cell.table)
     try:
@@ -98,14 +100,21 @@ def change(connection: Any, cell: Cell, generator: np.random.Generator, kind: st
     if kind == DELETED:
         connection.execute(sql.SQL("DELETE FROM {} WHERE ctid = %s::tid").format(table), here)
         return
-    query = sql.SQL("UPDATE {} SET {} = %s WHERE ctid = %s::tid").format(table, sql.Identifier(cell.column))
+    query = sql.SQL("UPDATE {} SET {} = %s WHERE ctid = %s::tid").format(
+        table, sql.Identifier(cell.column)
+    )
     connection.execute(query, (other(cell.value, generator), cell.place))
 
 
 def seen(place: str) -> tuple[Any, ...]:
     """Events, estimates and the table, as a process that opens the study now sees them."""
     with Study.open(place, writable=False) as study:
-        return digest(study.history()), study.estimates().to_csv(), study.candidates.cells, study.place
+        return (
+            digest(study.history()),
+            study.estimates().to_csv(),
+            study.candidates.cells,
+            study.place,
+        )
 
 
 def looked(place: str, true: tuple[Any, ...]) -> str:

@@ -32,7 +32,14 @@ class Outcome:
 
 
 def run(
-    nursery: Nursery, place: str, table: Table, folder: Path, player: str, workers: int, trials: int, task: str = TASK
+    nursery: Nursery,
+    place: str,
+    table: Table,
+    folder: Path,
+    player: str,
+    workers: int,
+    trials: int,
+    task: str = TASK,
 ) -> Outcome:
     folder.mkdir(parents=True)
     create(player, place, table)
@@ -59,7 +66,9 @@ def create(player: str, place: str, table: Table) -> None:
 def outcome(place: str, done: list[dict[str, Any]]) -> Outcome:
     acks = [{"trial": trial, "value": value} for one in done for trial, value in one["done"]]
     log = Log.open(place)
-    verdict = compared(log.events(), acks, acks) + Verdict(unhealthy=sum(not finding.ok for finding in log.health()))
+    verdict = compared(log.events(), acks, acks) + Verdict(
+        unhealthy=sum(not finding.ok for finding in log.health())
+    )
     log.close()
     seconds = max(one["end"] for one in done) - min(one["start"] for one in done)
     lengths = [one["end"] - one["start"] for one in done]

@@ -50,7 +50,11 @@ def studied(place: str, table: Table, trials: int) -> None:
             if number % 10 == 3:
                 study.tell(suggestion.trial, failed=True)
             elif number % 20 != 7:
-                study.tell(suggestion.trial, measured(suggestion.row, suggestion.trial), key=f"key {number}")
+                study.tell(
+                    suggestion.trial,
+                    measured(suggestion.row, suggestion.trial),
+                    key=f"key {number}",
+                )
         study.correct(1, 0.25, reason="misread")
         study.withdraw(2, reason="the sample was wet")
 
@@ -67,7 +71,11 @@ def damages(
         yield "byte flipped", flipped(offset, mask), {offset // page + 1}
     for length in generator.integers(0, len(content), cuts).tolist():
         yield "cut off", replaced(content[:length]), pages - set(range(1, length // page + 1))
-    changed = [number for number in pages if slab(content, page, number) != slab(before.read_bytes(), page, number)]
+    changed = [
+        number
+        for number in pages
+        if slab(content, page, number) != slab(before.read_bytes(), page, number)
+    ]
     for _ in range(torn):
         kept = {number for number in changed if generator.random() < 0.5}
         yield "commit torn, journal deleted", patched(before, content, page, kept), set(changed)
@@ -142,7 +150,9 @@ class Site:
         with Study.open(original) as study:
             study.tell(row=3, value=0.5)
         site = cls(nursery, folder, original, before, {})
-        site.states = {name: site.look(path) for name, path in (("now", original), ("before", before))}
+        site.states = {
+            name: site.look(path) for name, path in (("now", original), ("before", before))
+        }
         return site
 
     def look(self, path: Path, task: str = f"{TASKS}:look") -> dict[str, Any]:
@@ -168,7 +178,12 @@ class Site:
         target, out = self.folder / "salvaged.db", self.folder / "salvaged"
         for file in (target, out):
             file.unlink(missing_ok=True)
-        given = {"place": str(path), "target": str(target), "original": str(self.original), "out": str(out)}
+        given = {
+            "place": str(path),
+            "target": str(target),
+            "original": str(self.original),
+            "out": str(out),
+        }
         pid = self.nursery.start(f"{TASKS}:rescue", **given)
         if self.nursery.wait(pid):
             raise RuntimeError(self.nursery.said(pid))
@@ -185,7 +200,9 @@ class Site:
         if what != "detected":
             return Looked(kind, what, seen.get("stage", ""), -1, 0)
         saved, intact = self.salvaged(path), self.intact(touched)
-        return Looked(kind, what, seen["stage"], len(set(saved) & intact), len(intact), seen["error"])
+        return Looked(
+            kind, what, seen["stage"], len(set(saved) & intact), len(intact), seen["error"]
+        )
 
     def judged(self, kind: str, seen: dict[str, Any]) -> str:
         if seen.get("stored"):
@@ -193,7 +210,9 @@ class Site:
         if "error" in seen:
             return f"{seen['error']} at {seen['stage']}: {seen['sentence']}"
         allowed = self.states.values() if "torn" in kind else [self.states["now"]]
-        return "harmless" if any(seen == state for state in allowed) else f"silently different: {seen}"
+        return (
+            "harmless" if any(seen == state for state in allowed) else f"silently different: {seen}"
+        )
 
     def intact(self, touched: set[int]) -> set[int]:
         with Study.open(self.original, writable=False) as study:

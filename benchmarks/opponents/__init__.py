@@ -61,7 +61,9 @@ class Contestant:
         return self.on_arms or not pool_is_finite
 
     def opponent(self, stage: Stage) -> Opponent:
-        player: Opponent = import_module(f"benchmarks.opponents.{self.adapter}").make(stage, **self.settings)
+        player: Opponent = import_module(f"benchmarks.opponents.{self.adapter}").make(
+            stage, **self.settings
+        )
         return player
 
 
@@ -75,7 +77,9 @@ def found(package: str) -> str | None:
 CONTESTANTS: Mapping[str, Contestant] = {
     contestant.name: contestant
     for contestant in (
-        Contestant(OURS, "kb.Auto", "kernelbandits", "default", {}, "kb.Auto(domain), nothing else given"),
+        Contestant(
+            OURS, "kb.Auto", "kernelbandits", "default", {}, "kb.Auto(domain), nothing else given"
+        ),
         Contestant(
             PLAIN,
             "kb.Auto, random start",
@@ -84,7 +88,14 @@ CONTESTANTS: Mapping[str, Contestant] = {
             {"opening": "random"},
             "the same with a first choice anywhere in place of one about the middle",
         ),
-        Contestant("random", "uniform random", "numpy", "uniform", {}, "even draws; names the best mean it saw"),
+        Contestant(
+            "random",
+            "uniform random",
+            "numpy",
+            "uniform",
+            {},
+            "even draws; names the best mean it saw",
+        ),
         Contestant(
             "sklearn-ucb",
             "scikit-learn GPR + UCB(2)",

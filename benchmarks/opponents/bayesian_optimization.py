@@ -34,7 +34,11 @@ class Suggested:
 
     def ask(self, t: int) -> Any:
         if t <= FIRST:
-            return self.first[t - 1] if self.stage.finite else self.point(self.package.random_sample()[0])
+            return (
+                self.first[t - 1]
+                if self.stage.finite
+                else self.point(self.package.random_sample()[0])
+            )
         if self.stage.finite:
             return self.best_arm(self.package.acquisition_function)
         return self.point(self.package.suggest())

@@ -11,7 +11,12 @@ from typing import Any
 
 import botorch
 import torch
-from botorch.acquisition import AcquisitionFunction, LogExpectedImprovement, PosteriorMean, UpperConfidenceBound
+from botorch.acquisition import (
+    AcquisitionFunction,
+    LogExpectedImprovement,
+    PosteriorMean,
+    UpperConfidenceBound,
+)
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.models.transforms import Standardize

@@ -18,7 +18,10 @@ class Studied:
         made = getattr(optuna.samplers, sampler)(seed=stage.seed)
         self.study = optuna.create_study(direction="maximize", sampler=made)
         sides = enumerate(zip(*stage.sides, strict=True))
-        self.space = {f"x{column}": FloatDistribution(float(low), float(high)) for column, (low, high) in sides}
+        self.space = {
+            f"x{column}": FloatDistribution(float(low), float(high))
+            for column, (low, high) in sides
+        }
         self.trial: Any = None
 
     def ask(self, t: int) -> Array:

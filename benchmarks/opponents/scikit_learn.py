@@ -69,7 +69,9 @@ def polished(index: Callable[[Array], Array], starts: Array) -> Array:
     def loss(row: Array) -> float:
         return -float(index(row[None])[0])
 
-    found = [minimize(loss, start, method="L-BFGS-B", bounds=[(0, 1)] * len(start)) for start in starts]
+    found = [
+        minimize(loss, start, method="L-BFGS-B", bounds=[(0, 1)] * len(start)) for start in starts
+    ]
     best: Array = min(found, key=lambda one: one.fun).x
     return best
 

@@ -25,9 +25,13 @@ from kernelbandits.theory.designer import best_law
 LAWS: Mapping[str, Callable[[int], Any]] = {
     "1 (UCB)": lambda horizon: kb.PointMass(1.0),
     "Ber(1/2)": lambda horizon: kb.Bernoulli(0.5),
-    "Ber(1/2), then Ber(1/4)": lambda horizon: kb.Step(kb.Bernoulli(0.5), kb.Bernoulli(0.25), horizon // 2),
+    "Ber(1/2), then Ber(1/4)": lambda horizon: kb.Step(
+        kb.Bernoulli(0.5), kb.Bernoulli(0.25), horizon // 2
+    ),
     "uniform on 1/4, ..., 1": lambda horizon: kb.Categorical((0.25,) * 4),
-    "1 or N(0, 1), evenly": lambda horizon: kb.Mixture((0.5, 0.5), (kb.PointMass(1.0), kb.Gaussian(0, 1))),
+    "1 or N(0, 1), evenly": lambda horizon: kb.Mixture(
+        (0.5, 0.5), (kb.PointMass(1.0), kb.Gaussian(0, 1))
+    ),
     "N(0, 1)": lambda horizon: kb.Gaussian(0, 1),
 }
 KERNELS: Mapping[str, Any] = {
@@ -45,7 +49,9 @@ def colours(names: Any) -> Iterator[tuple[Any, str]]:
 
 
 @contextmanager
-def panels(folder: Path, name: str, columns: int, height: float = 3.6, rows: int = 1) -> Iterator[Any]:
+def panels(
+    folder: Path, name: str, columns: int, height: float = 3.6, rows: int = 1
+) -> Iterator[Any]:
     """Panels row by row, written as SVG with its letters as shapes, for a page may lack the font."""
     margins = Margins(left=0.7, below=0.55, above=0.4)
     with drawing(rows, columns, (4.5 * columns, height * rows), margins) as (figure, grid):
@@ -104,8 +110,12 @@ def draw_bounds(folder: Path) -> None:
         rounds = horizons(1e9, 19)[2:]
         gains = theory.growth(kb.RBF(0.2), INTERVAL, rounds)
         for (label, law), colour in colours(LAWS.items()):
-            found = [theory.regret_bound(law(gain.horizon), gain.horizon, gain, **TOLD) for gain in gains]
-            right.plot(rounds, [b.tight / b.trivial for b in found], color=colour, lw=1.6, label=label)
+            found = [
+                theory.regret_bound(law(gain.horizon), gain.horizon, gain, **TOLD) for gain in gains
+            ]
+            right.plot(
+                rounds, [b.tight / b.trivial for b in found], color=colour, lw=1.6, label=label
+            )
             if label == "Ber(1/2)":
                 for name, look in BOUNDS.items():
                     values = [getattr(bound, name) / bound.trivial for bound in found]
@@ -114,7 +124,15 @@ def draw_bounds(folder: Path) -> None:
             axis.set_yscale("log")
             axis.set_ylim(*axis.get_ylim())
             axis.axhspan(1, axis.get_ylim()[1], color="#EEEEEE", zorder=0)
-            axis.text(0.97, 0.93, "vacuous", color="#555555", fontsize=9, ha="right", transform=axis.transAxes)
+            axis.text(
+                0.97,
+                0.93,
+                "vacuous",
+                color="#555555",
+                fontsize=9,
+                ha="right",
+                transform=axis.transAxes,
+            )
             axis.axhline(1, color="#222222", lw=1.0, ls=(0, (1, 2)))
         dress(left, "bounds of Ber(1/2), as shares of 2DT", "horizon T", legend="lower left")
         dress(right, "the tightened bound of each law", "horizon T", legend="lower left")
@@ -124,7 +142,9 @@ def draw_band(folder: Path) -> None:
     """On one axis of arms: what is known after few and after many rounds of Simple-UCB."""
     kernel, told = kb.RBF(0.15), {"noise_scale": 0.1, "norm_bound": 2.0}
     noise = GaussianNoise(0.1)
-    world = kb.problem("rkhs", kernel=kernel, dimension=1, candidates=80, norm_bound=2.0, noise=noise)
+    world = kb.problem(
+        "rkhs", kernel=kernel, dimension=1, candidates=80, norm_bound=2.0, noise=noise
+    )
     streams = kb.Streams(3)
     instance = world.instance(streams)
     order = instance.domain.points[:, 0].argsort()
@@ -138,14 +158,31 @@ def draw_band(folder: Path) -> None:
         axes[0].legend(fontsize=8.5, frameon=False, loc="upper left", ncols=3)
 
 
-def draw_bands(axis: Any, instance: Any, posterior: Any, told: Mapping[str, float], order: Any) -> None:
+def draw_bands(
+    axis: Any, instance: Any, posterior: Any, told: Mapping[str, float], order: Any
+) -> None:
     x = instance.domain.points[order, 0]
     for method, label, shade in (("whitehouse", "Whitehouse", 0.18), ("cmm", "CMM", 0.4)):
         band = theory.confidence_band(posterior, **told, delta=0.1, method=method)
-        axis.fill_between(x, band.lower[order], band.upper[order], color=PALETTE[0], alpha=shade, lw=0, label=label)
+        axis.fill_between(
+            x,
+            band.lower[order],
+            band.upper[order],
+            color=PALETTE[0],
+            alpha=shade,
+            lw=0,
+            label=label,
+        )
     axis.plot(x, instance.values[order], color="#222222", lw=1.6, label="f")
     played = posterior.support
-    axis.plot(instance.domain.points[played, 0], instance.values[played], "o", color=PALETTE[1], ms=4, label="played")
+    axis.plot(
+        instance.domain.points[played, 0],
+        instance.values[played],
+        "o",
+        color=PALETTE[1],
+        ms=4,
+        label="played",
+    )
     best = instance.domain.points[band.candidates, 0]
     axis.plot(best, np.full(len(best), -2.25), "|", color=PALETTE[2], ms=9, label="may be the best")
     axis.set_ylim(-2.5, 2.5)
@@ -154,10 +191,24 @@ def draw_bands(axis: Any, instance: Any, posterior: Any, told: Mapping[str, floa
 def draw_potential(folder: Path) -> None:
     with panels(folder, "potential", 1) as (axis,):
         ratios = np.geomspace(0.01, 100, 200)
-        axis.plot(ratios, ratios / np.log1p(ratios), color=PALETTE[0], lw=1.8, label="M / ln(1 + M)")
-        axis.axhline(2, color=PALETTE[1], lw=1.4, ls=(0, (4, 3)), label="the factor 2: too small for M > 2.5128")
+        axis.plot(
+            ratios, ratios / np.log1p(ratios), color=PALETTE[0], lw=1.8, label="M / ln(1 + M)"
+        )
+        axis.axhline(
+            2,
+            color=PALETTE[1],
+            lw=1.4,
+            ls=(0, (4, 3)),
+            label="the factor 2: too small for M > 2.5128",
+        )
         axis.plot([1], [1 / np.log(2)], "o", color=PALETTE[0], ms=5)
-        axis.annotate("1/ln 2 at M = 1", (1, 1 / np.log(2)), (0.02, 1.4), fontsize=9, arrowprops={"arrowstyle": "-"})
+        axis.annotate(
+            "1/ln 2 at M = 1",
+            (1, 1 / np.log(2)),
+            (0.02, 1.4),
+            fontsize=9,
+            arrowprops={"arrowstyle": "-"},
+        )
         axis.axvspan(2.5128, 100, color="#EEEEEE", zorder=0)
         axis.set_yscale("log")
         axis.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
@@ -169,7 +220,9 @@ def draw_lower_bound(folder: Path) -> None:
     with panels(folder, "lower-bound", 1, 4.0) as (axis,):
         rounds = [200, 500, 1000, 2000, 5000, 10_000, 20_000]
         laws = {label: LAWS[label] for label in ("1 (UCB)", "Ber(1/2)", "N(0, 1)")}
-        for width, ((label, law), colour) in zip((4.0, 1.6, 1.6), colours(laws.items()), strict=True):
+        for width, ((label, law), colour) in zip(
+            (4.0, 1.6, 1.6), colours(laws.items()), strict=True
+        ):
             regrets = [lower_bound_regret(law(horizon), horizon) for horizon in rounds]
             worlds = [kb.problem("lower-bound", d=3, horizon=horizon) for horizon in rounds]
             axis.plot(rounds, regrets, color=colour, lw=width, marker="o", ms=4, label=label)
@@ -177,7 +230,12 @@ def draw_lower_bound(folder: Path) -> None:
             axis.plot(rounds, least, color=colour, lw=1.2, ls=(0, (4, 3)))
         axis.set_yscale("log")
         axis.set_ylabel("regret at T")
-        dress(axis, "d = 3, R = D = 1; dashed: lower bounds", "horizon T, one instance for each", legend="upper left")
+        dress(
+            axis,
+            "d = 3, R = D = 1; dashed: lower bounds",
+            "horizon T, one instance for each",
+            legend="upper left",
+        )
 
 
 def lower_bound_regret(law: Any, horizon: int, seeds: int = 10) -> float:
@@ -190,7 +248,11 @@ def lower_bound_regret(law: Any, horizon: int, seeds: int = 10) -> float:
 def draw_design(folder: Path) -> None:
     """The Gaussian law that the bound as printed likes best, and what laws lose against what it expects of them."""
     found = best_law("gaussian", 1000, objective="printed")
-    worlds = [kb.problem("hartmann6"), kb.problem("branin"), kb.problem("rkhs", kernel=kb.RBF(0.2), dimension=2)]
+    worlds = [
+        kb.problem("hartmann6"),
+        kb.problem("branin"),
+        kb.problem("rkhs", kernel=kb.RBF(0.2), dimension=2),
+    ]
     told = {"kernel": kb.RBF(0.2), "horizon": 1000, "seeds": 25, "delta": 0.5, **TOLD}
     played = compare((found.rated, *found.rivals), worlds, **told)
     with panels(folder, "design", 3, rows=2) as axes:
@@ -201,7 +263,15 @@ def draw_design(folder: Path) -> None:
         axes[5].set_axis_off()
 
 
-FIGURES = (draw_constants, draw_growth, draw_bounds, draw_lower_bound, draw_band, draw_design, draw_potential)
+FIGURES = (
+    draw_constants,
+    draw_growth,
+    draw_bounds,
+    draw_lower_bound,
+    draw_band,
+    draw_design,
+    draw_potential,
+)
 
 
 def main(folder: Path) -> None:

@@ -27,7 +27,18 @@ from typing import TYPE_CHECKING, Any
 from kernelbandits import calibration, theory
 from kernelbandits.catalogue import policy, problem
 from kernelbandits.checks import DataNotice, NumericsWarning, Refusal, TheoryWarning
-from kernelbandits.domains import Arms, Box, Category, Contextual, Found, Integer, MixedBox, Ordered, Real, maximise
+from kernelbandits.domains import (
+    Arms,
+    Box,
+    Category,
+    Contextual,
+    Found,
+    Integer,
+    MixedBox,
+    Ordered,
+    Real,
+    maximise,
+)
 from kernelbandits.exploration import (
     Bernoulli,
     Categorical,

@@ -77,7 +77,12 @@ def nonnegative(owner: str, name: str, value: Any) -> float:
 
 def scale(owner: str, name: str, value: Any) -> float:
     """A size whose square is a number still."""
-    needs(nonnegative(owner, name, value) <= LARGEST_REWARD, owner, f"{name} <= {LARGEST_REWARD:g}", value)
+    needs(
+        nonnegative(owner, name, value) <= LARGEST_REWARD,
+        owner,
+        f"{name} <= {LARGEST_REWARD:g}",
+        value,
+    )
     return float(value)
 
 
@@ -95,7 +100,12 @@ def chance(owner: str, name: str, value: Any) -> float:
 
 def whole(owner: str, name: str, value: Any, least: int = 1) -> int:
     needs(is_whole(value) and value >= least, owner, f"a whole number {name} >= {least}", value)
-    needs(value <= LARGEST_WHOLE, owner, f"{name} <= 1e100", f"a number of {int(value).bit_length()} bits")
+    needs(
+        value <= LARGEST_WHOLE,
+        owner,
+        f"{name} <= 1e100",
+        f"a number of {int(value).bit_length()} bits",
+    )
     return int(value)
 
 
@@ -107,7 +117,11 @@ def one_of(owner: str, name: str, value: str, options: Iterable[str]) -> str:
 
 def lengthscales(owner: str, value: Any) -> float | tuple[float, ...]:
     """One positive length, or one for each dimension."""
-    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) and np.ndim(value) == 1:
+    if (
+        isinstance(value, (Sequence, np.ndarray))
+        and not isinstance(value, str)
+        and np.ndim(value) == 1
+    ):
         needs(len(value) > 0, owner, "at least one lengthscale", value)
         return tuple(positive(owner, f"lengthscale[{i}]", item) for i, item in enumerate(value))
     return positive(owner, "lengthscale", value)
@@ -115,7 +129,12 @@ def lengthscales(owner: str, value: Any) -> float | tuple[float, ...]:
 
 def weights(owner: str, values: Iterable[Any]) -> tuple[float, ...]:
     """Chances that sum to one; a sum off by at most 1e-9 is renormalised."""
-    needs(isinstance(values, Iterable) and not isinstance(values, str), owner, "a sequence of weights", values)
+    needs(
+        isinstance(values, Iterable) and not isinstance(values, str),
+        owner,
+        "a sequence of weights",
+        values,
+    )
     items = tuple(values)
     needs(len(items) > 0, owner, "at least one weight", items)
     for item in items:
@@ -133,14 +152,25 @@ def points(owner: str, values: Any) -> Array:
             raise TypeError
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{owner} needs an (n, d) array of numbers, got {type(values).__name__}") from None
+        raise ValueError(
+            f"{owner} needs an (n, d) array of numbers, got {type(values).__name__}"
+        ) from None
     if array.ndim == 1 and array.size:
-        raise ValueError(f"{owner} needs an (n, d) array, got shape {array.shape}; pass points[:, None] for one column")
-    needs(array.ndim == 2 and array.size > 0, owner, "an (n, d) array with n >= 1 and d >= 1", array.shape)
+        raise ValueError(
+            f"{owner} needs an (n, d) array, got shape {array.shape}; pass points[:, None] for one column"
+        )
+    needs(
+        array.ndim == 2 and array.size > 0,
+        owner,
+        "an (n, d) array with n >= 1 and d >= 1",
+        array.shape,
+    )
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         row, column = bad[0]
-        raise ValueError(f"{owner} needs finite points, got {array[row, column]} in row {row}, column {column}")
+        raise ValueError(
+            f"{owner} needs finite points, got {array[row, column]} in row {row}, column {column}"
+        )
     return array
 
 
@@ -155,6 +185,10 @@ def reward(value: Any) -> float:
         )
         value = as_float(value)
     if not -LARGEST_REWARD <= value <= LARGEST_REWARD:
-        hint = "a measurement that failed has none (failed=True in a study, fail(choice) with kb.Auto)"
-        raise ValueError(f"tell needs a finite reward of size at most {LARGEST_REWARD:g}, got {value}; {hint}")
+        hint = (
+            "a measurement that failed has none (failed=True in a study, fail(choice) with kb.Auto)"
+        )
+        raise ValueError(
+            f"tell needs a finite reward of size at most {LARGEST_REWARD:g}, got {value}; {hint}"
+        )
     return value  # type: ignore[no-any-return]

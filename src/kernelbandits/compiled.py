@@ -62,12 +62,16 @@ def condition(mean: Any, cov: Any, column: Any, arm: int, reward: float, ridge: 
 
 
 @compiled
-def tally(counts: Any, sums: Any, lost: Any, ceiling: Any, arm: int, reward: float, ridge: float) -> None:
+def tally(
+    counts: Any, sums: Any, lost: Any, ceiling: Any, arm: int, reward: float, ridge: float
+) -> None:
     """Count the reward, add it up by Neumaier's sum, and lower the ceiling ridge / n of the arm's variance."""
     before = sums[arm]
     after = before + reward
     sums[arm] = after
-    lost[arm] += (before - after) + reward if abs(before) >= abs(reward) else (reward - after) + before
+    lost[arm] += (
+        (before - after) + reward if abs(before) >= abs(reward) else (reward - after) + before
+    )
     counts[arm] += 1
     ceiling[arm] = min(ceiling[arm], (1 + 1e-6) * ridge / counts[arm])
 
@@ -98,7 +102,14 @@ def learn(state: Any, world: Any, record: Any, column: Any, t: int, arm: int, ri
 
 @compiled
 def play_index(
-    state: Any, world: Any, tables: Any, record: Any, ridge: float, lowest: bool, first: int, last: int
+    state: Any,
+    world: Any,
+    tables: Any,
+    record: Any,
+    ridge: float,
+    lowest: bool,
+    first: int,
+    last: int,
 ) -> Any:
     """Rounds first..last of mean + w_t (a_t + sqrt(b_t + c_t L)) sd: the round reached, and whether all was sound."""
     mean, cov, log_det = state[0], state[1], state[6]
@@ -116,7 +127,9 @@ def play_index(
 
 
 @compiled
-def fill_sample(sample: Any, mean: Any, cov: Any, counts: Any, ridge: float, scale: float, g: Any, e: Any) -> None:
+def fill_sample(
+    sample: Any, mean: Any, cov: Any, counts: Any, ridge: float, scale: float, g: Any, e: Any
+) -> None:
     """sample = mean + scale [g - cov ((n / ridge) g + sqrt(n / ridge) e)]."""
     n = len(mean)
     for i in range(n):
@@ -133,7 +146,14 @@ def fill_sample(sample: Any, mean: Any, cov: Any, counts: Any, ridge: float, sca
 
 @compiled
 def play_samples(
-    state: Any, world: Any, tables: Any, record: Any, ridge: float, lowest: bool, first: int, last: int
+    state: Any,
+    world: Any,
+    tables: Any,
+    record: Any,
+    ridge: float,
+    lowest: bool,
+    first: int,
+    last: int,
 ) -> Any:
     """Rounds first..last of Thompson sampling: the round reached, and whether all was sound."""
     mean, cov, counts, log_det = state[0], state[1], state[2], state[6]

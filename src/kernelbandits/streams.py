@@ -39,7 +39,9 @@ class Streams:
     """
 
     seed: int
-    _uniforms: dict[str, tuple[int, list[float]]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _uniforms: dict[str, tuple[int, list[float]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _normals: dict[tuple[str, int], tuple[int, Array]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -48,7 +50,9 @@ class Streams:
         checks.whole("Streams", "seed", self.seed, least=0)
 
     def generator(self, *key: int) -> np.random.Generator:
-        return np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed, spawn_key=key)))
+        return np.random.Generator(
+            np.random.Philox(np.random.SeedSequence(self.seed, spawn_key=key))
+        )
 
     def uniform(self, purpose: str, t: int) -> float:
         """One number in [0, 1)."""

@@ -25,7 +25,9 @@ def libraries() -> ThreadpoolController:
 def threaded() -> Threads:
     """The BLAS libraries that have more than one thread, and how many."""
     blas = [library for library in libraries().lib_controllers if library.user_api == "blas"]
-    return [(library, threads) for library in blas if (threads := library.get_num_threads() or 1) > 1]
+    return [
+        (library, threads) for library in blas if (threads := library.get_num_threads() or 1) > 1
+    ]
 
 
 def set_threads(threads: Threads) -> None:

@@ -46,7 +46,9 @@ def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: 
     return Width("D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L)", lambda t: terms)
 
 
-def improved(noise_scale: float, norm_bound: float, delta: float, gain: Term, chance: int = 1) -> Width:
+def improved(
+    noise_scale: float, norm_bound: float, delta: float, gain: Term, chance: int = 1
+) -> Width:
     """D + R sqrt(2 (gamma_{t-1} + 1 + ln(chance / delta))), Chowdhury & Gopalan (2017).
 
     beta_t of IGP-UCB has chance 1, v_t of GP-TS chance 2.
@@ -80,13 +82,19 @@ def srinivas_rkhs(norm_bound: float, delta: float, gain: Term, beta_scale: float
     return Width("sqrt(2 D^2 + 300 gamma_t ln^3(t/delta))", terms)
 
 
-def fixed_design(noise_scale: float, norm_bound: float, ridge: float, delta: float, claims: int) -> Width:
+def fixed_design(
+    noise_scale: float, norm_bound: float, ridge: float, delta: float, claims: int
+) -> Width:
     """D + (R / sqrt(ridge)) sqrt(2 ln(2 claims / delta)), for data whose arms were chosen without their rewards.
 
     Each of `claims` two-sided statements |f - mean| <= width sd is wrong with chance at most delta / claims.
     """
-    width = norm_bound + noise_scale / math.sqrt(ridge) * math.sqrt(2 * math.log(2 * claims / delta))
-    return Width(f"D + (R/sqrt(ridge)) sqrt(2 ln(2 m/delta)), m = {claims}", lambda t: (width, 0.0, 0.0))
+    width = norm_bound + noise_scale / math.sqrt(ridge) * math.sqrt(
+        2 * math.log(2 * claims / delta)
+    )
+    return Width(
+        f"D + (R/sqrt(ridge)) sqrt(2 ln(2 m/delta)), m = {claims}", lambda t: (width, 0.0, 0.0)
+    )
 
 
 def kernel_ucb(eta: float, ridge: float) -> Width:
@@ -106,7 +114,9 @@ def truncation_level(moment_bound: float, excess: float) -> Callable[[Rounds], R
     return lambda n: moment_bound ** (1 / order) * n ** (0.5 / order)
 
 
-def truncated(level: Callable[[Rounds], Rounds], norm_bound: float, delta: float, gain: Term) -> Width:
+def truncated(
+    level: Callable[[Rounds], Rounds], norm_bound: float, delta: float, gain: Term
+) -> Width:
     """D + 3 b_{t-1} sqrt(gamma_{t-1} + 1 + ln(1/delta)): Ray Chowdhury & Gopalan (2019), TGP-UCB."""
     paid = 1 + math.log(1 / delta)
 
@@ -130,13 +140,17 @@ def unknown_variance(norm_bound: float, delta: float) -> Width:
     square = norm_bound**2
     terms = (norm_bound, 2 * square * math.log(1 / delta), square)
     return Width(
-        f"D (1 + sqrt(2 ln(1/delta') + L_-)), delta' = {delta:g}, at ridge s_+^2/D^2, which moves", lambda t: terms
+        f"D (1 + sqrt(2 ln(1/delta') + L_-)), delta' = {delta:g}, at ridge s_+^2/D^2, which moves",
+        lambda t: terms,
     )
 
 
 def falling(first: float = 5.0, power: float = 1 / 3) -> Width:
     """first t^-power: no bound of anything; the factor and the power are those that did best by benchmark."""
-    return Width(f"{first:g} t^-{power:.3g} (practical: nothing is claimed)", lambda t: (first * t**-power, 0.0, 0.0))
+    return Width(
+        f"{first:g} t^-{power:.3g} (practical: nothing is claimed)",
+        lambda t: (first * t**-power, 0.0, 0.0),
+    )
 
 
 def constant(factor: float) -> Width:

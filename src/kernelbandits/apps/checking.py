@@ -60,13 +60,23 @@ VERDICT = 17
 
 
 def check_theory(
-    only: Annotated[str | None, typer.Option(help="Judges with commas between them. Default: all.")] = None,
-    errata: Annotated[bool, typer.Option("--errata/--no-errata", help="With or without the paper's slips.")] = True,
-    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the usual runs, for a first look.")] = False,
+    only: Annotated[
+        str | None, typer.Option(help="Judges with commas between them. Default: all.")
+    ] = None,
+    errata: Annotated[
+        bool, typer.Option("--errata/--no-errata", help="With or without the paper's slips.")
+    ] = True,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A tenth of the usual runs, for a first look.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="All randomness comes from it.")] = 0,
     form: Form = Format.text,
-    output: Annotated[Path | None, typer.Option(help="Folder for check-theory.md and check-theory.json.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes the judges share; the findings are the same.")] = 2,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for check-theory.md and check-theory.json.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes the judges share; the findings are the same.")
+    ] = 2,
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits.judges import Effort
@@ -90,7 +100,9 @@ def check_theory(
 def writable(output: Path | None) -> None:
     """Refuse, before anybody is heard, a folder in which a folder stands where a file will be."""
     for path in (output / name for name in FILES) if output else ():
-        checks.needs(not path.is_dir(), "--output", f"a folder in which {path.name} is a file", str(path))
+        checks.needs(
+            not path.is_dir(), "--output", f"a folder in which {path.name} is a file", str(path)
+        )
 
 
 @contextmanager
@@ -100,7 +112,9 @@ def even_unread() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as left:
-        if not isinstance(left, BrokenPipeError) and not isinstance(left.__context__, BrokenPipeError):
+        if not isinstance(left, BrokenPipeError) and not isinstance(
+            left.__context__, BrokenPipeError
+        ):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -116,7 +130,12 @@ def chosen(only: str | None, errata: bool) -> list[str]:
     checks.needs(bool(wanted), "--only", "at least one judge", only)
     names = named(wanted)
     slips = [name for name in names if name in ERRATA]
-    checks.needs(errata or not slips, "--no-errata", "judges other than the paper's slips in --only", ", ".join(slips))
+    checks.needs(
+        errata or not slips,
+        "--no-errata",
+        "judges other than the paper's slips in --only",
+        ", ".join(slips),
+    )
     return names
 
 
@@ -129,13 +148,17 @@ def heard(names: Sequence[str], effort: Any, workers: int, quiet: bool) -> list[
         progress.counted("judging", len(names), quiet) as ready,
         process_mapper(min(workers, len(names))) as mapper,
     ):
-        for name, findings in as_ready(mapper, partial(court.heard, effort), court.slowest_first(names)):
+        for name, findings in as_ready(
+            mapper, partial(court.heard, effort), court.slowest_first(names)
+        ):
             found[name] = findings
             ready()
     return [finding for name in names for finding in found[name]]
 
 
-def as_ready(mapper: Mapper, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+def as_ready(
+    mapper: Mapper, work: Callable[[Any], Any], items: Sequence[Any]
+) -> Iterator[tuple[Any, Any]]:
     """Each item with its result, begun in the order given and told as soon as it is there."""
     if mapper is map:
         yield from zip(items, map(work, items), strict=True)
@@ -150,7 +173,9 @@ def as_ready(mapper: Mapper, work: Callable[[Any], Any], items: Sequence[Any]) -
         yield item, result
 
 
-def wait_for(item: Any, results: Iterable[Any], told: SimpleQueue[tuple[Any, Any, BaseException | None]]) -> None:
+def wait_for(
+    item: Any, results: Iterable[Any], told: SimpleQueue[tuple[Any, Any, BaseException | None]]
+) -> None:
     try:
         (result,) = results
         told.put((item, result, None))
@@ -161,7 +186,13 @@ def wait_for(item: Any, results: Iterable[Any], told: SimpleQueue[tuple[Any, Any
 def show(findings: Sequence[Finding], console: Console) -> None:
     """A table for each judge, then all that is not as it must be, then one line."""
     for judge, group in groupby(findings, key=lambda finding: finding.judge):
-        table = Table(title=judge, title_justify="left", title_style="bold cyan", box=box.SIMPLE_HEAD, expand=True)
+        table = Table(
+            title=judge,
+            title_justify="left",
+            title_style="bold cyan",
+            box=box.SIMPLE_HEAD,
+            expand=True,
+        )
         for name, ratio in COLUMNS.items():
             table.add_column(name, ratio=ratio, overflow="fold")
         table.add_column("verdict", width=VERDICT)
@@ -171,7 +202,9 @@ def show(findings: Sequence[Finding], console: Console) -> None:
         console.print(table)
     for finding in wrong(findings):
         console.print(f"{coloured(finding)} ({escape(finding.judge)}) {escape(finding.statement)}")
-        console.print(f"  predicted {escape(finding.predicted)}; observed {escape(finding.observed)}")
+        console.print(
+            f"  predicted {escape(finding.predicted)}; observed {escape(finding.observed)}"
+        )
         console.print(f"  tolerance: {escape(finding.detail or 'none')}")
     console.print(last_line(findings))
 
@@ -219,7 +252,9 @@ def as_markdown(findings: Sequence[Finding]) -> str:
     for judge, group in groupby(findings, key=lambda finding: finding.judge):
         heads = (*COLUMNS, "verdict", "tolerance")
         lines += ["", f"## {judge}", "", markdown_row(heads), markdown_row(["---"] * len(heads))]
-        lines += [markdown_row((f.statement, f.predicted, f.observed, said(f), f.detail)) for f in group]
+        lines += [
+            markdown_row((f.statement, f.predicted, f.observed, said(f), f.detail)) for f in group
+        ]
     return "\n".join(lines) + "\n"
 
 

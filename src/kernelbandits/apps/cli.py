@@ -50,7 +50,9 @@ app = typer.Typer(
     add_completion=False,
 )
 
-Workers = Annotated[int, typer.Option(min=1, help="Processes to spread the cells over; the result is the same.")]
+Workers = Annotated[
+    int, typer.Option(min=1, help="Processes to spread the cells over; the result is the same.")
+]
 Engine = Annotated[str, typer.Option(help="auto, numba or numpy.")]
 
 PAPER_HELP = """Reproduce the paper's experiments and judge its claims.
@@ -115,10 +117,14 @@ def version(
 
 @app.command(help=PAPER_HELP)
 def paper(
-    quick: Annotated[bool, typer.Option("--quick", help="T = 100 and 3 seeds, for a first look.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="T = 100 and 3 seeds, for a first look.")
+    ] = False,
     horizon: Annotated[int | None, typer.Option(min=1, help="Rounds T. Default: 1000.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Independent runs. Default: 25.")] = None,
-    sensitivity: Annotated[bool, typer.Option("--map/--no-map", help="With or without the sensitivity map.")] = True,
+    sensitivity: Annotated[
+        bool, typer.Option("--map/--no-map", help="With or without the sensitivity map.")
+    ] = True,
     output: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results/paper"),
     workers: Workers = 2,
     engine: Engine = "auto",
@@ -134,11 +140,18 @@ def paper(
     chosen = report.plan(rounds, runs, sensitivity, engine)
     if chosen.missing:
         screen.notice(chosen.missing, quiet)
-    with progress.counted("playing", chosen.size, quiet) as watch, process_mapper(workers) as mapper:
+    with (
+        progress.counted("playing", chosen.size, quiet) as watch,
+        process_mapper(workers) as mapper,
+    ):
         found = screen.resumable(
             output,
             lambda folder: report.reproduce(
-                chosen, mapper, folder, watch, lambda results: report.draw_curves(results, report.COMPARED, output)
+                chosen,
+                mapper,
+                folder,
+                watch,
+                lambda results: report.draw_curves(results, report.COMPARED, output),
             ),
         )
     with progress.waiting("drawing", quiet):
@@ -152,26 +165,54 @@ def paper(
 
 @app.command(help=RUN_HELP)
 def run(
-    problem: Annotated[list[str], typer.Option(help="A problem, name or name:setting=value; may be repeated.")],
-    policies: Annotated[str, typer.Option(help="Names with commas between them, or all (but generic-gp).")] = "",
-    without: Annotated[str, typer.Option(help="Names to leave out of them, with commas between.")] = "",
-    policy: Annotated[list[str] | None, typer.Option(help="One policy with settings; may be repeated.")] = None,
+    problem: Annotated[
+        list[str], typer.Option(help="A problem, name or name:setting=value; may be repeated.")
+    ],
+    policies: Annotated[
+        str, typer.Option(help="Names with commas between them, or all (but generic-gp).")
+    ] = "",
+    without: Annotated[
+        str, typer.Option(help="Names to leave out of them, with commas between.")
+    ] = "",
+    policy: Annotated[
+        list[str] | None, typer.Option(help="One policy with settings; may be repeated.")
+    ] = None,
     horizon: Annotated[int, typer.Option(min=1, help="Rounds T.")] = 1000,
     seeds: Annotated[int, typer.Option(min=1, help="Independent runs.")] = 25,
-    kernel: Annotated[str, typer.Option(help="E.g. rbf:0.2, matern:0.3,1.5, `0.5*rbf:0.2+0.5*linear`.")] = "rbf:0.2",
-    noise_scale: Annotated[float, typer.Option(help="R, what the policies are told of the noise.")] = 1.0,
-    norm_bound: Annotated[float, typer.Option(help="D, what they are told of the reward's RKHS norm.")] = 1.0,
-    ridge: Annotated[float | None, typer.Option(help="Ridge of the policies that take one. Default: theirs.")] = None,
+    kernel: Annotated[
+        str, typer.Option(help="E.g. rbf:0.2, matern:0.3,1.5, `0.5*rbf:0.2+0.5*linear`.")
+    ] = "rbf:0.2",
+    noise_scale: Annotated[
+        float, typer.Option(help="R, what the policies are told of the noise.")
+    ] = 1.0,
+    norm_bound: Annotated[
+        float, typer.Option(help="D, what they are told of the reward's RKHS norm.")
+    ] = 1.0,
+    ridge: Annotated[
+        float | None, typer.Option(help="Ridge of the policies that take one. Default: theirs.")
+    ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="Confidence of the rivals; the Generic-GP family keeps 1/2 unless set by name."),
+        typer.Option(
+            help="Confidence of the rivals; the Generic-GP family keeps 1/2 unless set by name."
+        ),
     ] = None,
-    gain: Annotated[str, typer.Option(help="Information gain: realised, greedy or analytic.")] = "realised",
+    gain: Annotated[
+        str, typer.Option(help="Information gain: realised, greedy or analytic.")
+    ] = "realised",
     ties: Annotated[str, typer.Option(help="random or lowest.")] = "random",
-    candidates: Annotated[int | None, typer.Option(min=1, help="Arms drawn on a test function. Default: 50.")] = None,
-    noise: Annotated[str | None, typer.Option(help="Noise of the rewards, e.g. gaussian:0.01, student:0.05,3.")] = None,
-    with_theory: Annotated[bool, typer.Option("--theory", help="Bounds beside the regrets in report.html.")] = False,
-    output: Annotated[Path | None, typer.Option(help="Folder for the results. Default: one of its own.")] = None,
+    candidates: Annotated[
+        int | None, typer.Option(min=1, help="Arms drawn on a test function. Default: 50.")
+    ] = None,
+    noise: Annotated[
+        str | None, typer.Option(help="Noise of the rewards, e.g. gaussian:0.01, student:0.05,3.")
+    ] = None,
+    with_theory: Annotated[
+        bool, typer.Option("--theory", help="Bounds beside the regrets in report.html.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the results. Default: one of its own.")
+    ] = None,
     workers: Workers = 2,
     engine: Engine = "auto",
     quiet: Quiet = False,
@@ -201,7 +242,9 @@ def run(
     )
     named = remaining(names(policies), names(without))
     with progress.waiting("looking", quiet):
-        trial = tried([*named, *(policy or [])], planned, optional=named if is_all(policies) else ())
+        trial = tried(
+            [*named, *(policy or [])], planned, optional=named if is_all(policies) else ()
+        )
     for name, sentence in trial.refused.items():
         screen.notice(f"left out {name}: {sentence}", quiet)
     plan = planned(trial.willing)
@@ -211,14 +254,18 @@ def run(
     results = played(plan, trial, folder, workers, quiet)
     with progress.waiting("drawing", quiet):
         ranking = report.ranking_of(results)
-        table = report.write_run(results, folder, ranking=ranking, left_out=trial.refused, theory=with_theory)
+        table = report.write_run(
+            results, folder, ranking=ranking, left_out=trial.refused, theory=with_theory
+        )
     forget_cells(results.found, folder / screen.CELLS)
     if not quiet:
         screen.show_ranking(results, ranking, table)
         screen.show_folder(folder)
 
 
-def played(plan: tuple[Cell, ...], trial: Trial, folder: Path, workers: int, quiet: bool) -> Results:
+def played(
+    plan: tuple[Cell, ...], trial: Trial, folder: Path, workers: int, quiet: bool
+) -> Results:
     """The slow cells first; the results are in the order of the plan whatever came first."""
     from kernelbandits.experiment import Results, play_experiment, process_mapper
 
@@ -228,13 +275,17 @@ def played(plan: tuple[Cell, ...], trial: Trial, folder: Path, workers: int, qui
         process_mapper(workers) as mapper,
     ):
         ordered, watched = trial.slow_first(plan), cells.watched(mapper)
-        found = screen.resumable(folder, lambda stored: play_experiment(ordered, watched, stored, cells.ready).found)
+        found = screen.resumable(
+            folder, lambda stored: play_experiment(ordered, watched, stored, cells.ready).found
+        )
     return Results(plan, found)
 
 
 @app.command("list", help=LIST_HELP)
 def list_(
-    what: Annotated[str | None, typer.Argument(help="policies, problems, kernels, laws, noises, or a policy.")] = None,
+    what: Annotated[
+        str | None, typer.Argument(help="policies, problems, kernels, laws, noises, or a policy.")
+    ] = None,
     form: Form = Format.text,
 ) -> None:
     if form is Format.json:
@@ -262,7 +313,12 @@ def names(policies: str) -> list[str]:
 
 def remaining(chosen: list[str], without: list[str]) -> list[str]:
     for name in without:
-        checks.needs(name in chosen, "--without", f"names among the policies chosen ({', '.join(chosen)})", name)
+        checks.needs(
+            name in chosen,
+            "--without",
+            f"names among the policies chosen ({', '.join(chosen)})",
+            name,
+        )
     return [name for name in chosen if name not in without]
 
 
@@ -282,9 +338,14 @@ def exit_code(work: Callable[[], Any]) -> int:
     except OSError as error:
         return screen.failed(masked(str(error)), 74)
     except MemoryError:
-        return screen.failed("this needs more memory than there is; fewer rounds, seeds, workers or rows need less", 74)
+        return screen.failed(
+            "this needs more memory than there is; fewer rounds, seeds, workers or rows need less",
+            74,
+        )
     except ModuleNotFoundError as error:
-        return screen.failed(f"{error.name} is needed for this and is not installed; pip install {error.name}", 74)
+        return screen.failed(
+            f"{error.name} is needed for this and is not installed; pip install {error.name}", 74
+        )
     except Exception as error:
         return mistaken(error)
     return 0
@@ -295,4 +356,7 @@ def mistaken(error: Exception) -> int:
     if os.environ.get(TRACEBACK):
         raise error
     what = f"{type(error).__name__}: {masked(str(error))}"
-    return screen.failed(f"a mistake in kernelbandits itself, please report it ({TRACEBACK}=1 shows where): {what}", 70)
+    return screen.failed(
+        f"a mistake in kernelbandits itself, please report it ({TRACEBACK}=1 shows where): {what}",
+        70,
+    )

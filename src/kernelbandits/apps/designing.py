@@ -63,22 +63,44 @@ def design(
     family: Annotated[str, typer.Option(help=f"One of {', '.join(FAMILIES)}.")],
     horizon: Annotated[int, typer.Option(help="Rounds T, at least 3.")] = 1000,
     objective: Annotated[str, typer.Option(help="repaired, tight or printed.")] = "repaired",
-    budget: Annotated[float | None, typer.Option(help="The most that E|w| may be. Default: no limit.")] = None,
-    values: Annotated[int | None, typer.Option(help="K of the categorical family, on 1/K, ..., 1. Default: 4.")] = None,
-    scale: Annotated[float | None, typer.Option(help="Scale of the mixture's normal law. Default: free.")] = None,
-    last: Annotated[int | None, typer.Option(help="Last round of a step's first law. Default: T/2.")] = None,
-    simulate: Annotated[bool, typer.Option("--simulate", help="Play the laws against each other.")] = False,
-    problem: Annotated[list[str] | None, typer.Option(help=f"May be repeated. Default: {DEFAULT_PROBLEM}.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="The most that E|w| may be. Default: no limit.")
+    ] = None,
+    values: Annotated[
+        int | None, typer.Option(help="K of the categorical family, on 1/K, ..., 1. Default: 4.")
+    ] = None,
+    scale: Annotated[
+        float | None, typer.Option(help="Scale of the mixture's normal law. Default: free.")
+    ] = None,
+    last: Annotated[
+        int | None, typer.Option(help="Last round of a step's first law. Default: T/2.")
+    ] = None,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Play the laws against each other.")
+    ] = False,
+    problem: Annotated[
+        list[str] | None, typer.Option(help=f"May be repeated. Default: {DEFAULT_PROBLEM}.")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Independent runs.")] = 25,
     kernel: Annotated[str, typer.Option(help="E.g. rbf:0.2, matern:0.3,1.5.")] = "rbf:0.2",
-    noise_scale: Annotated[float, typer.Option(help="R, what the policies are told of the noise.")] = 1.0,
-    norm_bound: Annotated[float, typer.Option(help="D, what they are told of the reward's RKHS norm.")] = 1.0,
+    noise_scale: Annotated[
+        float, typer.Option(help="R, what the policies are told of the noise.")
+    ] = 1.0,
+    norm_bound: Annotated[
+        float, typer.Option(help="D, what they are told of the reward's RKHS norm.")
+    ] = 1.0,
     ridge: Annotated[float, typer.Option(help="Ridge of the posterior.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="The paper plays 1/2; the repaired bound holds at 1/(2DT).")] = 0.5,
-    noise: Annotated[str | None, typer.Option(help="Noise of the rewards, e.g. gaussian:0.1.")] = None,
+    delta: Annotated[
+        float, typer.Option(help="The paper plays 1/2; the repaired bound holds at 1/(2DT).")
+    ] = 0.5,
+    noise: Annotated[
+        str | None, typer.Option(help="Noise of the rewards, e.g. gaussian:0.1.")
+    ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw design.png and design.svg.")] = False,
     form: Form = Format.text,
-    output: Annotated[Path | None, typer.Option(help=f"Folder for the files. Default with --plot: {FILES}.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help=f"Folder for the files. Default with --plot: {FILES}.")
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes; the result is the same.")] = 1,
     engine: Annotated[str, typer.Option(help="auto, numba or numpy.")] = "auto",
     quiet: Quiet = False,
@@ -94,9 +116,18 @@ def design(
     with progress.waiting("designing", quiet):
         found = best_law(family, horizon, objective=objective, budget=budget, **options)
     told = {"noise_scale": noise_scale, "norm_bound": norm_bound, "ridge": ridge, "delta": delta}
-    settings = told | {"kernel": spelled_kernel(kernel), "horizon": horizon, "seeds": seeds, "engine": engine}
+    settings = told | {
+        "kernel": spelled_kernel(kernel),
+        "horizon": horizon,
+        "seeds": seeds,
+        "engine": engine,
+    }
     law = spelled_noise(noise) if noise else None
-    named = [spelled_problem(text, noise=law) for text in problem or [DEFAULT_PROBLEM]] if simulate else []
+    named = (
+        [spelled_problem(text, noise=law) for text in problem or [DEFAULT_PROBLEM]]
+        if simulate
+        else []
+    )
     played = simulated(found, named, workers, quiet, settings) if simulate else ()
     if files:
         write(found, played, files, plot, quiet)
@@ -111,7 +142,9 @@ def only_for_games(context: typer.Context) -> None:
     for name in GAME:
         source = context.get_parameter_source(name)
         typed = source is not None and source.name == "COMMANDLINE"
-        checks.needs(not typed, f"--{name.replace('_', '-')}", "--simulate beside it", context.params[name])
+        checks.needs(
+            not typed, f"--{name.replace('_', '-')}", "--simulate beside it", context.params[name]
+        )
 
 
 def taken(family: str, options: Iterable[str]) -> None:
@@ -145,7 +178,9 @@ def simulated(
         return compare(laws, problems, mapper=mapper, watch=watch, **settings)
 
 
-def write(found: DesignedLaw, played: tuple[Comparison, ...], files: Path, plot: bool, quiet: bool) -> None:
+def write(
+    found: DesignedLaw, played: tuple[Comparison, ...], files: Path, plot: bool, quiet: bool
+) -> None:
     """design.json, and the figure."""
     from kernelbandits.report import figures
     from kernelbandits.report.figures.design import design_figure
@@ -158,7 +193,17 @@ def write(found: DesignedLaw, played: tuple[Comparison, ...], files: Path, plot:
 
 
 def as_json(found: DesignedLaw, played: tuple[Comparison, ...]) -> str:
-    names = ("family", "horizon", "objective", "budget", "parameter", "value", "factor", "mean_abs", "sentence")
+    names = (
+        "family",
+        "horizon",
+        "objective",
+        "budget",
+        "parameter",
+        "value",
+        "factor",
+        "mean_abs",
+        "sentence",
+    )
     document = {name: getattr(found, name) for name in names} | {
         "law": to_plain(found.law),
         "spelled": spelled(found.law),
@@ -170,7 +215,12 @@ def as_json(found: DesignedLaw, played: tuple[Comparison, ...]) -> str:
 
 
 def plain_law(row: RatedLaw) -> dict[str, Any]:
-    return {"name": row.name, "spelled": spelled(row.law), "factor": row.factor, "mean_abs": row.mean_abs}
+    return {
+        "name": row.name,
+        "spelled": spelled(row.law),
+        "factor": row.factor,
+        "mean_abs": row.mean_abs,
+    }
 
 
 def plain_comparison(item: Comparison) -> dict[str, Any]:
@@ -186,18 +236,27 @@ def plain_comparison(item: Comparison) -> dict[str, Any]:
 
 
 def plain_interval(interval: Interval) -> dict[str, float | None]:
-    return {name: value if math.isfinite(value) else None for name, value in interval._asdict().items()}
+    return {
+        name: value if math.isfinite(value) else None for name, value in interval._asdict().items()
+    }
 
 
-def show(found: DesignedLaw, played: tuple[Comparison, ...], files: Path | None, proved: float) -> None:
+def show(
+    found: DesignedLaw, played: tuple[Comparison, ...], files: Path | None, proved: float
+) -> None:
     console = screen.out()
     console.print(escape(found.sentence), soft_wrap=True)
     console.print(f"\nlaw     {escape(spelled(found.law))}", soft_wrap=True, highlight=False)
     policy = f"generic-gp:exploration={nested(found.law)},delta={proved:.7g}"
     console.print(f'play    --policy "{escape(policy)}"', soft_wrap=True, highlight=False)
     c = found.constants
-    console.print(f"has     C1 {c.c1:.6f}   C2 {c.c2:.6f}   C3 {c.c3:.6f}   C3' {c.c3_tight:.6f}\n", highlight=False)
-    shown = table(f"The factor {FORMULAS[found.objective]}, T = {found.horizon}", ("factor", "E|w|"))
+    console.print(
+        f"has     C1 {c.c1:.6f}   C2 {c.c2:.6f}   C3 {c.c3:.6f}   C3' {c.c3_tight:.6f}\n",
+        highlight=False,
+    )
+    shown = table(
+        f"The factor {FORMULAS[found.objective]}, T = {found.horizon}", ("factor", "E|w|")
+    )
     for row in (found.rated, *found.rivals):
         shown.add_row(escape(row.name), f"{row.factor:.4f}", f"{row.mean_abs:.4f}")
     console.print(shown)
@@ -222,7 +281,12 @@ def show_comparison(item: Comparison) -> None:
 
 
 def comparison_cells(law: PlayedLaw) -> list[str]:
-    numbers = [law.rated.name, f"{law.rated.factor:.2f}", f"{law.rated.mean_abs:.3f}", f"{law.regret.mean:.1f}"]
+    numbers = [
+        law.rated.name,
+        f"{law.rated.factor:.2f}",
+        f"{law.rated.mean_abs:.3f}",
+        f"{law.regret.mean:.1f}",
+    ]
     behind = f"{law.behind.mean:+.1f} {screen.brackets(law.behind.low, law.behind.high)}"
     ranks = f"{law.rank_by_factor:g} | {law.rank_by_regret:g}"
     return [*numbers, screen.brackets(law.regret.low, law.regret.high), behind, ranks]
@@ -252,7 +316,9 @@ def nested(law: Any) -> str:
 def spelled_value(value: Any) -> str:
     """Seven digits; ten for chances, which must sum to one."""
     if isinstance(value, tuple):
-        return "/".join(f"{item:.10g}" if checks.is_number(item) else nested(item) for item in value)
+        return "/".join(
+            f"{item:.10g}" if checks.is_number(item) else nested(item) for item in value
+        )
     if checks.is_whole(value):
         return str(value)
     return f"{value:.7g}" if checks.is_number(value) else nested(value)

@@ -45,7 +45,9 @@ def show(what: str | None, console: Console) -> None:
         "policies": lambda: show_policies(console),
         "problems": lambda: show_problems(console),
         "kernels": lambda: show_names("Kernels", "--kernel", KERNELS, console),
-        "laws": lambda: show_names("Exploration laws", "--policy generic-gp:exploration=...", LAWS, console),
+        "laws": lambda: show_names(
+            "Exploration laws", "--policy generic-gp:exploration=...", LAWS, console
+        ),
         "noises": lambda: show_names("Noises", "--noise", NOISES, console),
     }
     for kind in kinds(what):
@@ -68,7 +70,9 @@ def as_json(what: str | None) -> str:
 
 
 def kinds(what: str | None) -> tuple[str, ...]:
-    checks.needs(what is None or what in KINDS, "list", f"what in {KINDS}, or the name of a policy", what)
+    checks.needs(
+        what is None or what in KINDS, "list", f"what in {KINDS}, or the name of a policy", what
+    )
     return KINDS if what is None else (what,)
 
 
@@ -94,7 +98,8 @@ def starred(entry: PolicyEntry, name: str) -> str:
 
 def plain_policies() -> dict[str, Any]:
     families = [
-        {"title": title, "policies": [plain_policy(entry) for entry in entries]} for title, entries in FAMILIES.items()
+        {"title": title, "policies": [plain_policy(entry) for entry in entries]}
+        for title, entries in FAMILIES.items()
     ]
     return {"families": families, "not_implemented": dict(NOT_IMPLEMENTED)}
 
@@ -102,7 +107,11 @@ def plain_policies() -> dict[str, Any]:
 def plain_policy(entry: PolicyEntry) -> dict[str, Any]:
     about = {key: getattr(entry, key) for key in ("name", "title", "paper", "guarantee", "ours")}
     by_name = [name for name in entry.settings if starred(entry, name) != name]
-    settings = {"needs": needed(entry), "options": to_plain(optional(entry)), "only_by_name": by_name}
+    settings = {
+        "needs": needed(entry),
+        "options": to_plain(optional(entry)),
+        "only_by_name": by_name,
+    }
     return about | settings
 
 
@@ -116,7 +125,9 @@ def show_policies(console: Console) -> None:
             console.print()
             show_entry(entry, console)
     console.print()
-    console.rule("[bold]not implemented[/], left out rather than approximated", align="left", characters="─")
+    console.rule(
+        "[bold]not implemented[/], left out rather than approximated", align="left", characters="─"
+    )
     console.print(facts(NOT_IMPLEMENTED))
 
 
@@ -126,7 +137,9 @@ def show_entry(entry: PolicyEntry, console: Console) -> None:
 
 
 def described(entry: PolicyEntry) -> dict[str, str]:
-    options = [f"{starred(entry, name)}={spelled(value)}" for name, value in optional(entry).items()]
+    options = [
+        f"{starred(entry, name)}={spelled(value)}" for name, value in optional(entry).items()
+    ]
     return {
         "paper": entry.paper,
         "guarantee": entry.guarantee,
@@ -158,7 +171,10 @@ def show_policy(entry: PolicyEntry, console: Console) -> None:
     console.print(f"\n{escape(inspect.getdoc(entry.constructor) or '')}\n")
     own = ",".join(f"{name}=..." for name in needed(entry) if starred(entry, name) != name)
     spelled = f'"{entry.name}:{own}"' if own else entry.name
-    console.print(f"kernelbandits run --problem hartmann6 --policy {spelled} --policies random", soft_wrap=True)
+    console.print(
+        f"kernelbandits run --problem hartmann6 --policy {spelled} --policies random",
+        soft_wrap=True,
+    )
 
 
 def show_problems(console: Console) -> None:
@@ -168,10 +184,14 @@ def show_problems(console: Console) -> None:
     for entry in PROBLEMS.values():
         table.add_row(entry.name, escape(entry.source))
     console.print(table)
-    console.print(f"The dimension of {', '.join(TEST_FAMILIES)} is part of their name: levy10, hartmann3.")
+    console.print(
+        f"The dimension of {', '.join(TEST_FAMILIES)} is part of their name: levy10, hartmann3."
+    )
 
 
-def show_names(title: str, option: str, names: Mapping[str, Callable[..., Any]], console: Console) -> None:
+def show_names(
+    title: str, option: str, names: Mapping[str, Callable[..., Any]], console: Console
+) -> None:
     table = Table(title=f"{title} ({option})", title_justify="left")
     table.add_column("spelling")
     table.add_column("formula")

@@ -67,7 +67,9 @@ def one_sentence(words: Sequence[str]) -> Iterator[None]:
         if type(error).__name__ == HELP:
             raise
         told = " ".join(["kernelbandits", *words, "--help"])
-        raise typer.Exit(screen.failed(f"{masked(sentence(error, words))} (see {told})", 2)) from None
+        raise typer.Exit(
+            screen.failed(f"{masked(sentence(error, words))} (see {told})", 2)
+        ) from None
 
 
 def sentence(error: Any, words: Sequence[str]) -> str:
@@ -76,8 +78,13 @@ def sentence(error: Any, words: Sequence[str]) -> str:
     for pattern, form in SENTENCES.items():
         found = re.match(pattern, said, re.DOTALL)
         if found:
-            given = {"came": came(error), **{name: PARTS[name](text) for name, text in found.groupdict().items()}}
-            return form.format(command=" ".join(words) or "kernelbandits", commands=commands(error), **given)
+            given = {
+                "came": came(error),
+                **{name: PARTS[name](text) for name, text in found.groupdict().items()},
+            }
+            return form.format(
+                command=" ".join(words) or "kernelbandits", commands=commands(error), **given
+            )
     return str(said).rstrip(".")
 
 

@@ -59,7 +59,9 @@ def notice(text: str, quiet: bool) -> None:
 def engine_notice(engine: str, quiet: bool) -> None:
     install = 'pip install "kernelbandits[experiments]"'
     if engine == "auto" and find_spec("numba") is None:
-        notice(f"numba is not installed, everything runs on the slower numpy engine; {install}", quiet)
+        notice(
+            f"numba is not installed, everything runs on the slower numpy engine; {install}", quiet
+        )
     if find_spec("matplotlib") is None:
         notice(f"matplotlib is not installed, no figures are drawn; {install}", quiet)
 
@@ -97,11 +99,17 @@ def together(texts: Iterable[str]) -> list[str]:
     """Texts "Who: what" that say the same as one, whatever the order they came in."""
     from kernelbandits.report.wording import by_text, who_and_what
 
-    return [f"{concerned(who)}{what}" for what, who in by_text(map(who_and_what, sorted(texts))).items()]
+    return [
+        f"{concerned(who)}{what}" for what, who in by_text(map(who_and_what, sorted(texts))).items()
+    ]
 
 
 def concerned(who: Sequence[str]) -> str:
-    return f"{len(who)} policies ({', '.join(who)}): " if len(who) > 1 else "".join(f"{name}: " for name in who if name)
+    return (
+        f"{len(who)} policies ({', '.join(who)}): "
+        if len(who) > 1
+        else "".join(f"{name}: " for name in who if name)
+    )
 
 
 def prefetch(*modules: str) -> None:
@@ -124,7 +132,9 @@ def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
     try:
         return work(folder)
     except KeyboardInterrupt:
-        raise typer.Exit(failed("interrupted; the same command goes on where it stopped", 130)) from None
+        raise typer.Exit(
+            failed("interrupted; the same command goes on where it stopped", 130)
+        ) from None
 
 
 def folder_name(cells: Sequence[Cell]) -> str:
@@ -162,7 +172,10 @@ def show_ranking(results: Results, ranking: Ranking, table: pd.DataFrame) -> Non
     """A table for each problem by regret, and one over all of them."""
     from kernelbandits.report.wording import decimals
 
-    speed = {(row["problem"], row["policy"]): row["microseconds_per_round"] for row in table.to_dict("records")}
+    speed = {
+        (row["problem"], row["policy"]): row["microseconds_per_round"]
+        for row in table.to_dict("records")
+    }
     for problem in results.problems:
         rows = ranking.standings["regret"][problem.name]
         simple = {row.policy: row.mean.value for row in ranking.standings["simple"][problem.name]}
@@ -193,10 +206,17 @@ def brackets(low: float, high: float, digits: int = 1) -> str:
 
 def show_overall(ranking: Ranking, problems: int) -> None:
     headings = ("", "policy", "share, %", "95 % interval", "mean rank", "95 % interval")
-    shown = numbers_table(f"Over all {problems} problems: regret as a share of what uniform draws lose", headings)
+    shown = numbers_table(
+        f"Over all {problems} problems: regret as a share of what uniform draws lose", headings
+    )
     for place, row in enumerate(ranking.overall["regret"], start=1):
         share, rank = [100 * part for part in row.share], row.rank
-        cells = f"{share[0]:.1f}", brackets(share[1], share[2]), f"{rank.value:.1f}", brackets(rank.low, rank.high)
+        cells = (
+            f"{share[0]:.1f}",
+            brackets(share[1], share[2]),
+            f"{rank.value:.1f}",
+            brackets(rank.low, rank.high),
+        )
         shown.add_row(str(place), *(escape(text) for text in (row.policy, *cells)))
     out().print(shown)
 
@@ -206,7 +226,9 @@ def numbers_table(title: str, headings: Sequence[str]) -> Table:
     shown = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in headings:
         named = name == "policy"
-        shown.add_column(name, justify="left" if named else "right", no_wrap=not named, overflow="fold")
+        shown.add_column(
+            name, justify="left" if named else "right", no_wrap=not named, overflow="fold"
+        )
     return shown
 
 
@@ -218,9 +240,16 @@ def show_verdicts(verdicts: Sequence[Verdict]) -> None:
         shown.add_column(name)
     for verdict in verdicts:
         colour = COLOURS[verdict.verdict]
-        shown.add_row(f"[{colour}]{verdict.verdict}[/]", escape(verdict.claim.sentence), escape(by_problem(verdict)))
+        shown.add_row(
+            f"[{colour}]{verdict.verdict}[/]",
+            escape(verdict.claim.sentence),
+            escape(by_problem(verdict)),
+        )
     out().print(shown)
 
 
 def show_folder(output: Path) -> None:
-    out().print(f"Written to {escape(str(output))}: open {escape(str(output / 'report.html'))}", soft_wrap=True)
+    out().print(
+        f"Written to {escape(str(output))}: open {escape(str(output / 'report.html'))}",
+        soft_wrap=True,
+    )

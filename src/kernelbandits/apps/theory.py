@@ -53,25 +53,45 @@ FILES = Path("results/theory")
 
 
 def theory(
-    law: Annotated[str, typer.Option(help="A law or schedule: bernoulli:0.5, gaussian:0,1, decay:1, ...")],
+    law: Annotated[
+        str, typer.Option(help="A law or schedule: bernoulli:0.5, gaussian:0,1, decay:1, ...")
+    ],
     horizon: Annotated[int, typer.Option(min=1, help="Rounds T.")] = 1000,
     kernel: Annotated[str, typer.Option(help="E.g. rbf:0.2, matern:0.3,1.5, linear.")] = "rbf:0.2",
-    problem: Annotated[str | None, typer.Option(help="Its arms are the domain, name or name:setting=value.")] = None,
-    box: Annotated[str | None, typer.Option(help="A box as domain, low,high of each side: 0,1x-5,10.")] = None,
-    dimension: Annotated[int | None, typer.Option(min=1, help="The unit cube as domain. Default: 2.")] = None,
+    problem: Annotated[
+        str | None, typer.Option(help="Its arms are the domain, name or name:setting=value.")
+    ] = None,
+    box: Annotated[
+        str | None, typer.Option(help="A box as domain, low,high of each side: 0,1x-5,10.")
+    ] = None,
+    dimension: Annotated[
+        int | None, typer.Option(min=1, help="The unit cube as domain. Default: 2.")
+    ] = None,
     candidates: Annotated[
-        int | None, typer.Option(min=1, help="Finitely many arms: so many of the problem, or spread over the box.")
+        int | None,
+        typer.Option(
+            min=1, help="Finitely many arms: so many of the problem, or spread over the box."
+        ),
     ] = None,
     ridge: Annotated[float, typer.Option(help="The ridge lambda.")] = 1.0,
     noise_scale: Annotated[float, typer.Option(help="R: the noise is R-sub-Gaussian.")] = 1.0,
-    norm_bound: Annotated[float, typer.Option(help="D: the reward's RKHS norm is at most D.")] = 1.0,
+    norm_bound: Annotated[
+        float, typer.Option(help="D: the reward's RKHS norm is at most D.")
+    ] = 1.0,
     delta: Annotated[
-        float | None, typer.Option(help="Confidence with which the policy plays. Default: min(1, 1/(2DT)).")
+        float | None,
+        typer.Option(help="Confidence with which the policy plays. Default: min(1, 1/(2DT))."),
     ] = None,
-    gain: Annotated[float | None, typer.Option(help="The information gain gamma_T, instead of computing it.")] = None,
+    gain: Annotated[
+        float | None, typer.Option(help="The information gain gamma_T, instead of computing it.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Whose arms of the problem.")] = 0,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw theory.png and theory.svg against T.")] = False,
-    output: Annotated[Path | None, typer.Option(help="Folder for theory.json and the plot.")] = None,
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Draw theory.png and theory.svg against T.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for theory.json and the plot.")
+    ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -139,7 +159,9 @@ def played(found: Calculation) -> str:
     return f'--policy "generic-gp:exploration={law},delta={found.bound.delta:.7g}{others}"'
 
 
-def place_of(problem: str | None, box: str | None, dimension: int | None, candidates: int | None, seed: int) -> Place:
+def place_of(
+    problem: str | None, box: str | None, dimension: int | None, candidates: int | None, seed: int
+) -> Place:
     """The arms of a problem, a box, or the unit cube; of a box all points, or so many candidates."""
     from kernelbandits.catalogue import spelled_problem
 
@@ -149,7 +171,11 @@ def place_of(problem: str | None, box: str | None, dimension: int | None, candid
         chosen = spelled_problem(problem, candidates=candidates)
         arms = chosen.instance(Streams(seed)).domain
         return Place(arms, f"the {len(arms)} arms of {chosen.title}, seed {seed}", chosen)
-    whole = spelled_box(box) if box is not None else Box((0.0,) * (dimension or 2), (1.0,) * (dimension or 2))
+    whole = (
+        spelled_box(box)
+        if box is not None
+        else Box((0.0,) * (dimension or 2), (1.0,) * (dimension or 2))
+    )
     if candidates is None:
         return Place(whole, in_words(whole))
     return Place(whole.cover(candidates), f"{candidates} points spread over {in_words(whole)}")
@@ -161,7 +187,9 @@ def spelled_box(text: str) -> Box:
     try:
         lower, upper = zip(*((float(low), float(high)) for low, high in sides), strict=True)
     except ValueError:
-        raise ValueError(f"--box needs low,high of each side, as in 0,1x-5,10, got {text!r}") from None
+        raise ValueError(
+            f"--box needs low,high of each side, as in 0,1x-5,10, got {text!r}"
+        ) from None
     return Box(lower, upper)
 
 
@@ -169,14 +197,20 @@ def in_words(box: Box) -> str:
     if set(box.lower) == {0.0} and set(box.upper) == {1.0}:
         named = {1: "the unit interval", 2: "the unit square"}
         return named.get(box.dimension, f"the unit cube of {box.dimension} dimensions")
-    return " x ".join(f"[{low:g}, {high:g}]" for low, high in zip(box.lower, box.upper, strict=True))
+    return " x ".join(
+        f"[{low:g}, {high:g}]" for low, high in zip(box.lower, box.upper, strict=True)
+    )
 
 
 def show(found: Calculation, files: Path | None) -> None:
     """The law, its constants, the gain, the bounds, and what to make of them."""
     told = f"R = {found.noise_scale:g}, D = {found.norm_bound:g}, ridge {found.ridge:g}, delta {found.bound.delta:.4g}"
     out = screen.out()
-    for line in (f"{found.law} for T = {found.horizon:,} rounds; {told}", f"{found.kernel} on {found.place}", ""):
+    for line in (
+        f"{found.law} for T = {found.horizon:,} rounds; {told}",
+        f"{found.kernel} on {found.place}",
+        "",
+    ):
         out.print(escape(line), highlight=False, soft_wrap=True)
     for line in (f"law     {found.spelled}", f"play    {played(found)}"):
         out.print(escape(line), highlight=False, soft_wrap=True)
@@ -193,8 +227,14 @@ def constants_table(found: Calculation) -> Table:
     for name, (letter, formula) in CONSTANTS.items():
         shown.add_row(letter, f"{getattr(found.constants, name):.6g}", escape(formula))
     gain, error = found.information_gain, found.constants.error
-    shown.add_row("gamma_T", enclosed(gain.lower, gain.upper), escape(f"maximum information gain; {gain.certificate}"))
-    shown.caption = f"C2 and C3: {found.constants.method}" + (f", standard error {error:.2g}" if error else "")
+    shown.add_row(
+        "gamma_T",
+        enclosed(gain.lower, gain.upper),
+        escape(f"maximum information gain; {gain.certificate}"),
+    )
+    shown.caption = f"C2 and C3: {found.constants.method}" + (
+        f", standard error {error:.2g}" if error else ""
+    )
     shown.caption_justify = "left"
     return shown
 
@@ -205,10 +245,14 @@ def enclosed(lower: float, upper: float) -> str:
 
 def bounds_table(found: Calculation) -> Table:
     bound = found.bound
-    shown = numbers(("bound of the expected regret", "value", f"% of {bound.trivial_name}"), left=(0,))
+    shown = numbers(
+        ("bound of the expected regret", "value", f"% of {bound.trivial_name}"), left=(0,)
+    )
     for name, label in found.labels.items():
         shown.add_row(escape(label), *of_trivial(getattr(bound, name), bound.trivial))
-    known = "known: the least that is proved" + (" if gamma_T <= the gain given" if found.gain is not None else "")
+    known = "known: the least that is proved" + (
+        " if gamma_T <= the gain given" if found.gain is not None else ""
+    )
     shown.add_row(known, *of_trivial(bound.value, bound.trivial), style="bold")
     if isinstance(found.problem, LowerBound):
         lower = found.lower_bound
@@ -218,7 +262,9 @@ def bounds_table(found: Calculation) -> Table:
 
 
 def theorems_table(found: Calculation) -> Table:
-    shown = numbers(("theorem", "C1 >=", "C2 <=", "C3 <=", "repaired", "order of the regret"), left=(0, 5))
+    shown = numbers(
+        ("theorem", "C1 >=", "C2 <=", "C3 <=", "repaired", "order of the regret"), left=(0, 5)
+    )
     for theorem, bound in found.theorems:
         constants = theorem.constants
         least = (f"{value:.4g}" for value in (constants.c1, constants.c2, constants.c3))
@@ -241,7 +287,9 @@ def numbers(headings: Sequence[str], left: Container[int]) -> Table:
     shown = Table(box=frames.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for place, name in enumerate(headings):
         words = place in left
-        shown.add_column(name, justify="left" if words else "right", no_wrap=not words, overflow="fold")
+        shown.add_column(
+            name, justify="left" if words else "right", no_wrap=not words, overflow="fold"
+        )
     return shown
 
 
@@ -255,7 +303,9 @@ def sentences(found: Calculation) -> Iterator[str]:
         yield found.sublinear.sentence
     if found.beyond is not None:
         yield f"Beyond T nothing is said: {found.beyond}."
-    yield from (f"Premise: {sentence}." for sentence in found.premises if sentence not in found.broken)
+    yield from (
+        f"Premise: {sentence}." for sentence in found.premises if sentence not in found.broken
+    )
 
 
 def elsewhere(found: Calculation) -> Iterator[str]:

@@ -55,11 +55,15 @@ class Calibration:
 
     def __post_init__(self) -> None:
         scales = checks.lengthscales("Calibration", self.lengthscales)
-        checks.needs(isinstance(scales, tuple), "Calibration", "a tuple of lengthscales", self.lengthscales)
+        checks.needs(
+            isinstance(scales, tuple), "Calibration", "a tuple of lengthscales", self.lengthscales
+        )
         checks.positive("Calibration", "signal_variance", self.signal_variance)
         checks.positive("Calibration", "noise_variance", self.noise_variance)
         checks.number("Calibration", "mean", self.mean)
-        checks.needs(isinstance(self.standard, Standard), "Calibration", "a Standard", self.standard)
+        checks.needs(
+            isinstance(self.standard, Standard), "Calibration", "a Standard", self.standard
+        )
         check_smoothness("Calibration", self.nu)
 
     @property
@@ -89,7 +93,10 @@ class Calibration:
     @cached_property
     def signal_standard(self) -> Standard:
         """From rewards to signal units: centre + spread mean, spread sqrt(signal_variance)."""
-        return Standard(self.standard.original(self.mean), self.standard.spread * math.sqrt(self.signal_variance))
+        return Standard(
+            self.standard.original(self.mean),
+            self.standard.spread * math.sqrt(self.signal_variance),
+        )
 
     @property
     def noise_scale(self) -> float:
@@ -133,13 +140,17 @@ class Calibration:
         with np.errstate(over="ignore"):
             u: Array = self.signal_standard.standardise(sums / n)
         largest = float(np.abs(u).max())
-        checks.needs(largest <= checks.LARGEST_REWARD, "norm_bound", "rewards of the size fitted to", largest)
+        checks.needs(
+            largest <= checks.LARGEST_REWARD, "norm_bound", "rewards of the size fitted to", largest
+        )
         return u
 
     def _estimate_norm(self, x: Array, n: Array, u: Array) -> float:
         """sqrt(alpha' K alpha)"""
         k = self.kernel(x, x)
-        alpha = cho_solve((lower_root(k + np.diag(self.signal_ridge / n), self.signal_ridge / n.max()), True), u)
+        alpha = cho_solve(
+            (lower_root(k + np.diag(self.signal_ridge / n), self.signal_ridge / n.max()), True), u
+        )
         return math.sqrt(max(float(alpha @ (k @ alpha)), 0.0))
 
     def _beyond(self, n: Array, u: Array) -> float:

@@ -52,7 +52,9 @@ class Scales:
 
     @classmethod
     def of(cls, parameters: Array) -> Scales:
-        return cls(np.exp(-2.0 * parameters[:-2]), math.exp(parameters[-2]), math.exp(parameters[-1]))
+        return cls(
+            np.exp(-2.0 * parameters[:-2]), math.exp(parameters[-2]), math.exp(parameters[-1])
+        )
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ class Evidence:
             shares=1.0 / summary.counts,
             scatter=summary.scatter / standard.spread / standard.spread,
             repeats=summary.rewards - len(points),
-            constant=0.5 * (summary.rewards * math.log(2 * math.pi) + float(np.log(summary.counts).sum())),
+            constant=0.5
+            * (summary.rewards * math.log(2 * math.pi) + float(np.log(summary.counts).sum())),
             squares=squares.sum(0, keepdims=True) if shared else squares,
             pairs=(rows, columns),
             profile=PROFILES[nu],
@@ -151,7 +154,9 @@ class Evidence:
         diagonal = inverse.diagonal() - alpha * alpha
         lengths = -scales.signal * scales.weights * (self.squares @ (off * slope))
         signal = -scales.signal * (off @ k + 0.5 * diagonal.sum())
-        noise = 0.5 * (self.scatter / scales.noise - self.repeats - scales.noise * (diagonal @ self.shares))
+        noise = 0.5 * (
+            self.scatter / scales.noise - self.repeats - scales.noise * (diagonal @ self.shares)
+        )
         return np.array([*lengths, signal, noise])
 
     def _factor(self, k: Array, scales: Scales) -> Factor | None:

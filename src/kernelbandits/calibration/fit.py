@@ -48,8 +48,15 @@ def calibrate(
     ok = False and a message, where a fit fails; without one that is the prior's mode. The maximum found is a local one.
     Starts are searched in the order of their density, the next one while less than half of `evaluations` is spent.
     """
-    problem = checked(points, counts, sums, squares, Prior() if prior is None else prior, shared, nu)
-    checks.needs(start is None or isinstance(start, Calibration), "calibrate", "a Calibration as start", start)
+    problem = checked(
+        points, counts, sums, squares, Prior() if prior is None else prior, shared, nu
+    )
+    checks.needs(
+        start is None or isinstance(start, Calibration),
+        "calibrate",
+        "a Calibration as start",
+        start,
+    )
     same = start is None or start.dimension == problem.dimension
     checks.needs(same, "calibrate", f"a start of {problem.dimension} dimensions", start)
     limit = checks.whole("calibrate", "evaluations", evaluations)
@@ -58,13 +65,22 @@ def calibrate(
     return problem.fitted(start, limit)
 
 
-def checked(points: Any, counts: Any, sums: Any, squares: Any, prior: Prior, shared: bool, nu: float) -> Problem:
+def checked(
+    points: Any, counts: Any, sums: Any, squares: Any, prior: Prior, shared: bool, nu: float
+) -> Problem:
     """Every argument once."""
     x = checks.points("calibrate", points)
     largest = float(np.abs(x).max())
-    checks.needs(largest <= LARGEST_COORDINATE, "calibrate", "points scaled to about the unit cube", largest)
+    checks.needs(
+        largest <= LARGEST_COORDINATE, "calibrate", "points scaled to about the unit cube", largest
+    )
     summary = Summary.of("calibrate", counts, sums, squares)
-    checks.needs(len(summary.counts) == len(x), "calibrate", f"{len(x)} counts, one a point", len(summary.counts))
+    checks.needs(
+        len(summary.counts) == len(x),
+        "calibrate",
+        f"{len(x)} counts, one a point",
+        len(summary.counts),
+    )
     checks.needs(isinstance(prior, Prior), "calibrate", "a Prior", prior)
     checks.needs(isinstance(shared, bool), "calibrate", "shared True or False", shared)
     check_smoothness("calibrate", nu)
@@ -125,7 +141,9 @@ class Problem:
 
     def search(self) -> Search:
         evidence = Evidence.of(self.points, self.summary, self.shared, self.nu)
-        return Search(evidence, self.mode, self.prior.sds(self.lengths), self.prior.reach(self.lengths))
+        return Search(
+            evidence, self.mode, self.prior.sds(self.lengths), self.prior.reach(self.lengths)
+        )
 
     def starts(self, start: Calibration | None) -> list[Array]:
         """Parameters: the last fit, the prior's mode, the mode with all lengthscales long, with all short."""
@@ -153,12 +171,16 @@ class Search:
 
     def run(self, starts: list[Array], limit: int) -> str:
         """Search from the starts, the densest first, the next one while half of the limit is left; why it ended."""
-        inside = [np.clip((start - self.mode) / self.sds, -self.reach, self.reach) for start in starts]
+        inside = [
+            np.clip((start - self.mode) / self.sds, -self.reach, self.reach) for start in starts
+        ]
         values = [self.value(v) for v in inside]
         ended: list[bool] = []
         for place in np.argsort(values, kind="stable"):
             if math.isfinite(values[place]) and (not ended or self.evaluations < limit / 2):
-                ended.append(self.descend(inside[place], values[place], max(1, limit - self.evaluations)))
+                ended.append(
+                    self.descend(inside[place], values[place], max(1, limit - self.evaluations))
+                )
         return "converged" if any(ended) else f"stopped after {self.evaluations} evaluations"
 
     def descend(self, v: Array, value: float, limit: int) -> bool:
@@ -168,7 +190,14 @@ class Search:
         bounds = list(zip((-self.reach).tolist(), self.reach.tolist(), strict=True))
         options: Any = {"maxfun": limit, "ftol": GAIN / max(1.0, abs(value)), "gtol": SLOPE}
         return bool(
-            minimize(self.value_and_gradient, v, jac=True, method="L-BFGS-B", bounds=bounds, options=options).success
+            minimize(
+                self.value_and_gradient,
+                v,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=bounds,
+                options=options,
+            ).success
         )
 
     def value(self, v: Array) -> float:

@@ -44,7 +44,9 @@ class Prior:
                 checks.positive("Prior", field.name, value)
             else:
                 known = checks.is_number(value) and abs(value) <= LARGEST_LOG
-                checks.needs(known, "Prior", f"{field.name} in [-{LARGEST_LOG:g}, {LARGEST_LOG:g}]", value)
+                checks.needs(
+                    known, "Prior", f"{field.name} in [-{LARGEST_LOG:g}, {LARGEST_LOG:g}]", value
+                )
 
     def mode(self, dimension: int, lengths: int) -> Array:
         """The means of (ln l_1, ..., ln l_lengths, ln signal, ln noise): the mode in logarithms."""

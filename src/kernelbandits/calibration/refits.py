@@ -25,7 +25,11 @@ class Refits:
 
     def due(self, events: int) -> bool:
         """Whether this number of rewards is ceil(first growth^k) for some k."""
-        n = events if type(events) is int and 0 <= events < MANY else checks.whole("due", "events", events, least=0)
+        n = (
+            events
+            if type(events) is int and 0 <= events < MANY
+            else checks.whole("due", "events", events, least=0)
+        )
         return n >= self.first and self.after(n - 1) == n
 
     def after(self, events: int) -> float:

@@ -51,7 +51,15 @@ class Rewards:
     def add(self, row: Array, reward: float) -> Before:
         """One reward at a point; what was there before comes back, for `restore`."""
         points, origin, slot = len(self), self.origin, self.slot(row)
-        before = Before(slot, points, self._counts[slot], self._sums[slot], self._squares[slot], self.events, origin)
+        before = Before(
+            slot,
+            points,
+            self._counts[slot],
+            self._sums[slot],
+            self._squares[slot],
+            self.events,
+            origin,
+        )
         self.count(slot, reward)
         return before
 
@@ -74,7 +82,15 @@ class Rewards:
 
     def restore(self, before: Before) -> None:
         """Undo the last reward added, to the last digit."""
-        slot, points, self._counts[slot], self._sums[slot], self._squares[slot], self.events, self.origin = before
+        (
+            slot,
+            points,
+            self._counts[slot],
+            self._sums[slot],
+            self._squares[slot],
+            self.events,
+            self.origin,
+        ) = before
         if points < len(self):
             del self._slot[self._rows[-1].tobytes()]
             for column in (self._rows, self._counts, self._sums, self._squares):
@@ -104,7 +120,9 @@ class Rewards:
         """
         given = np.array(rows)
         rewarded = near(given, self.points, lengths) @ self.counts
-        numbers: list[int] = np.flatnonzero(np.tril(near(given, given, lengths)).sum(1) > rewarded + SPARED).tolist()
+        numbers: list[int] = np.flatnonzero(
+            np.tril(near(given, given, lengths)).sum(1) > rewarded + SPARED
+        ).tolist()
         return numbers
 
     @property

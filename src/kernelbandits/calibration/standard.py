@@ -57,7 +57,10 @@ class Summary:
     @classmethod
     def of(cls, owner: str, counts: Any, sums: Any, squares: Any) -> Summary:
         n = checked_counts(owner, counts)
-        s, q = (column(owner, name, values, len(n)) for name, values in (("sums", sums), ("squares", squares)))
+        s, q = (
+            column(owner, name, values, len(n))
+            for name, values in (("sums", sums), ("squares", squares))
+        )
         return cls(n, s / n, float(scatters(owner, n, s, q).sum()))
 
     @property
@@ -99,7 +102,9 @@ def scatters(owner: str, n: Array, s: Array, q: Array) -> Array:
         short = squared - q > 1e-6 * q + n * TINY
     if short.any():
         i = int(short.argmax())
-        raise ValueError(f"{owner} needs squares >= sums^2 / counts, got {q[i]} < {squared[i]} at point {i}")
+        raise ValueError(
+            f"{owner} needs squares >= sums^2 / counts, got {q[i]} < {squared[i]} at point {i}"
+        )
     return np.where((n > 1) & (q - squared > 4 * EPS * n * q), q - squared, 0.0)
 
 

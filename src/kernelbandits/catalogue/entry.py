@@ -33,7 +33,11 @@ class PolicyEntry:
             if "settings" not in found:
                 break
             found.pop("settings")
-            found |= {name: must for name, must in initial(cls, ("settings",)).items() if name not in found}
+            found |= {
+                name: must
+                for name, must in initial(cls, ("settings",)).items()
+                if name not in found
+            }
         return found
 
     @property

@@ -19,12 +19,18 @@ def check_settings(name: str, parameters: Mapping[str, bool], given: Mapping[str
     """Every setting known, and none missing that must be given (parameter -> whether it must)."""
     for setting in sorted(given):
         if setting not in parameters:
-            raise ValueError(f"{name} needs settings among {', '.join(parameters)}, got {setting!r}")
+            raise ValueError(
+                f"{name} needs settings among {', '.join(parameters)}, got {setting!r}"
+            )
     missing = [setting for setting, must in parameters.items() if must and setting not in given]
     if missing:
-        raise ValueError(f"{name} needs {', '.join(missing)}, got {', '.join(given) or 'no settings'}")
+        raise ValueError(
+            f"{name} needs {', '.join(missing)}, got {', '.join(given) or 'no settings'}"
+        )
 
 
 def parameters_of(constructor: Callable[..., Any]) -> dict[str, bool]:
     """Each parameter of a call, and whether it must be given."""
-    return {p.name: p.default is p.empty for p in inspect.signature(constructor).parameters.values()}
+    return {
+        p.name: p.default is p.empty for p in inspect.signature(constructor).parameters.values()
+    }

@@ -86,7 +86,9 @@ def to_plain(value: Any) -> Any:
 def plain_object(value: Any) -> dict[str, Any]:
     kind = type(value).__name__
     if kind in KINDS and isinstance(value, type_of(kind)):
-        return {"kind": kind} | {name: to_plain(getattr(value, name)) for name in arguments(KINDS[kind])}
+        return {"kind": kind} | {
+            name: to_plain(getattr(value, name)) for name in arguments(KINDS[kind])
+        }
     if isinstance(value, problems.TableProblem):
         return {"kind": kind, "name": value.name, "sha256": fingerprint(table_content(value))}
     if isinstance(value, problems.TestFunction) and value == named_function(value.name):
@@ -113,7 +115,10 @@ def table_content(table: problems.TableProblem) -> Any:
     from kernelbandits.streams import Streams
 
     instance = table.instance(Streams(0))
-    return [to_plain(part) for part in (instance.domain.points, instance.values, instance.noise, instance.replicates)]
+    return [
+        to_plain(part)
+        for part in (instance.domain.points, instance.values, instance.noise, instance.replicates)
+    ]
 
 
 def from_plain(plain: Any) -> Any:

@@ -10,7 +10,9 @@ from kernelbandits.catalogue.families import FAMILIES
 from kernelbandits.catalogue.lookup import check_settings, looked_up
 from kernelbandits.policies import Policy
 
-POLICIES: Mapping[str, PolicyEntry] = {entry.name: entry for family in FAMILIES.values() for entry in family}
+POLICIES: Mapping[str, PolicyEntry] = {
+    entry.name: entry for family in FAMILIES.values() for entry in family
+}
 
 
 def policy_entry(name: str) -> PolicyEntry:

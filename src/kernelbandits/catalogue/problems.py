@@ -57,10 +57,18 @@ def sampled(name: str) -> ProblemEntry:
 NAMED = (*FUNCTIONS, "ackley4", "hartmann3", "hartmann6", "levy4", "rosenbrock4")
 
 PROBLEMS: Mapping[str, ProblemEntry] = {name: sampled(name) for name in NAMED} | {
-    "rkhs": ProblemEntry("rkhs", problems.RKHSFunction, "a function of known norm: rkhs:kernel=rbf(0.2),dimension=2"),
-    "gp": ProblemEntry("gp", problems.GPFunction, "a draw from the prior: gp:kernel=rbf(0.2),dimension=2"),
-    "perovskite": ProblemEntry("perovskite", problems.perovskite, "Sun et al., Matter 4(4), 2021: 94 measured films"),
-    "csv": ProblemEntry("csv", problems.read_table, "any table: csv:path=films.csv,columns=Cs/FA,target=stability"),
+    "rkhs": ProblemEntry(
+        "rkhs", problems.RKHSFunction, "a function of known norm: rkhs:kernel=rbf(0.2),dimension=2"
+    ),
+    "gp": ProblemEntry(
+        "gp", problems.GPFunction, "a draw from the prior: gp:kernel=rbf(0.2),dimension=2"
+    ),
+    "perovskite": ProblemEntry(
+        "perovskite", problems.perovskite, "Sun et al., Matter 4(4), 2021: 94 measured films"
+    ),
+    "csv": ProblemEntry(
+        "csv", problems.read_table, "any table: csv:path=films.csv,columns=Cs/FA,target=stability"
+    ),
     "lower-bound": ProblemEntry(
         "lower-bound",
         problems.LowerBound,

@@ -22,13 +22,21 @@ from kernelbandits.problems import Motion, Noise, Problem
 def spelled_kernel(text: str) -> Kernel:
     """A sum of products, each factor name:arguments or a number: 0.5*rbf:0.2+0.5*linear."""
     terms: list[Kernel] = [product(term) for term in re.split(r"(?<![0-9][eE])[+]", text)]
-    checks.needs(all(isinstance(term, Kernel) for term in terms), "a sum of kernels", "a kernel in every term", text)
+    checks.needs(
+        all(isinstance(term, Kernel) for term in terms),
+        "a sum of kernels",
+        "a kernel in every term",
+        text,
+    )
     return reduce(operator.add, terms)
 
 
 def product(text: str) -> Any:
     factors = [factor.strip() for factor in text.split("*")]
-    parts = [float(factor) if is_numeral(factor) else call("kernel", factor, KERNELS) for factor in factors]
+    parts = [
+        float(factor) if is_numeral(factor) else call("kernel", factor, KERNELS)
+        for factor in factors
+    ]
     return reduce(operator.mul, sorted(parts, key=lambda part: isinstance(part, float)))
 
 
@@ -43,7 +51,10 @@ def spelled_noise(text: str) -> Noise:
 def spelled_problem(text: str, **settings: Any) -> Problem:
     """A problem by its name and settings; one in motion hands those shared by all to the problem that it moves."""
     name, given = split(text)
-    shared, own = {key: value for key, value in settings.items() if value is not None}, keywords(given)
+    shared, own = (
+        {key: value for key, value in settings.items() if value is not None},
+        keywords(given),
+    )
     if "problem" in own:
         return problem(name, **own | {"problem": spelled_problem(own["problem"], **shared)})
     return problem(name, **(shared | own))
@@ -144,4 +155,8 @@ def is_numeral(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return text.isascii() and "_" not in text and text.strip().lower() not in ("nan", "inf", "-inf", "infinity")
+    return (
+        text.isascii()
+        and "_" not in text
+        and text.strip().lower() not in ("nan", "inf", "-inf", "infinity")
+    )

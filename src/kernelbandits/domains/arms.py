@@ -25,7 +25,9 @@ class Arms:
         object.__setattr__(self, "origin", origin)
         repeats = len(rows) - len({row.tobytes() for row in rows + 0.0})
         if repeats:
-            warnings.warn(f"Arms: {repeats} of {len(rows)} points repeat another", DataNotice, stacklevel=2)
+            warnings.warn(
+                f"Arms: {repeats} of {len(rows)} points repeat another", DataNotice, stacklevel=2
+            )
 
     def __len__(self) -> int:
         return len(self.points)

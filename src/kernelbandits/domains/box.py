@@ -29,12 +29,22 @@ class Box:
 
     def __post_init__(self) -> None:
         given = is_flat(self.lower) and is_flat(self.upper)
-        checks.needs(given, "Box", "a lower and an upper bound for each coordinate", (self.lower, self.upper))
-        sides = tuple(
-            tuple(checks.number("Box", "in every bound", side) for side in bound) for bound in (self.lower, self.upper)
+        checks.needs(
+            given, "Box", "a lower and an upper bound for each coordinate", (self.lower, self.upper)
         )
-        checks.needs(len(sides[0]) == len(sides[1]) > 0, "Box", "as many lower as upper bounds, one at least", sides)
-        checks.needs(all(low < high for low, high in zip(*sides, strict=True)), "Box", "lower < upper", sides)
+        sides = tuple(
+            tuple(checks.number("Box", "in every bound", side) for side in bound)
+            for bound in (self.lower, self.upper)
+        )
+        checks.needs(
+            len(sides[0]) == len(sides[1]) > 0,
+            "Box",
+            "as many lower as upper bounds, one at least",
+            sides,
+        )
+        checks.needs(
+            all(low < high for low, high in zip(*sides, strict=True)), "Box", "lower < upper", sides
+        )
         object.__setattr__(self, "lower", sides[0])
         object.__setattr__(self, "upper", sides[1])
 
@@ -85,7 +95,9 @@ class Box:
         The additive recurrence of the generalised golden ratio: deterministic, and the first points of a larger cover.
         """
         count = checks.whole("cover", "size", size)
-        return Arms(self.place(evenly_spread(count, self.dimension)), f"a cover of {self} by {count} points")
+        return Arms(
+            self.place(evenly_spread(count, self.dimension)), f"a cover of {self} by {count} points"
+        )
 
 
 def evenly_spread(count: int, dimension: int) -> Array:

@@ -49,7 +49,9 @@ class Front:
                 setattr(self, field.name, getattr(self, field.name)[kept])
 
 
-def climb(function: Function, rows: Array, lower: Array, upper: Array, scale: Array) -> tuple[Array, Array, int]:
+def climb(
+    function: Function, rows: Array, lower: Array, upper: Array, scale: Array
+) -> tuple[Array, Array, int]:
     """Each start moved up to a local maximum between its bounds: rows, values, and the number of rows evaluated.
 
     x <- clip(x + a H g) over the coordinates not held by a bound, a <= 1 such that a share RISE of the promised rise
@@ -68,7 +70,9 @@ def climb(function: Function, rows: Array, lower: Array, upper: Array, scale: Ar
         front.only(going)
         if not len(front.who):
             break
-        trial = np.clip(front.rows + front.share[:, None] * direction[going], front.lower, front.upper)
+        trial = np.clip(
+            front.rows + front.share[:, None] * direction[going], front.lower, front.upper
+        )
         advance(front, trial, *evaluated(function, trial), scale)
         ends[front.who], heights[front.who] = front.rows, front.values
         evaluations += len(trial)
@@ -100,7 +104,9 @@ def numbers(needed: str, told: Any) -> Array:
     return given.astype(np.float64)
 
 
-def start(rows: Array, values: Array, slopes: Array, lower: Array, upper: Array, scale: Array) -> Front:
+def start(
+    rows: Array, values: Array, slopes: Array, lower: Array, upper: Array, scale: Array
+) -> Front:
     """All starts with a finite value; H = c diag(scale^2), such that the first step is FIRST scales long."""
     who = np.isfinite(values).nonzero()[0]
     length = np.sqrt(((slopes[who] * scale) ** 2).sum(1))
@@ -116,7 +122,9 @@ def size_of(values: Array) -> float:
 
 
 def upper_half(values: Array) -> Mask:
-    half: Mask = values >= np.median(values) if len(values) > FEW else np.ones(len(values), dtype=bool)
+    half: Mask = (
+        values >= np.median(values) if len(values) > FEW else np.ones(len(values), dtype=bool)
+    )
     return half
 
 
@@ -149,8 +157,12 @@ def advance(front: Front, trial: Array, values: Array, slopes: Array, scale: Arr
 def learnt(curvature: Array, moved: Array, bent: Array, scale: Array) -> Array:
     """BFGS: H <- (I - r s y') H (I - r y s') + r s s', r = 1 / s'y; where the function is not concave, H <- 4 H."""
     product, image = (moved * bent).sum(1), np.matmul(curvature, bent[:, :, None])[:, :, 0]
-    concave = product > 1e-10 * np.sqrt(((moved / scale) ** 2).sum(1) * ((bent * scale) ** 2).sum(1))
+    concave = product > 1e-10 * np.sqrt(
+        ((moved / scale) ** 2).sum(1) * ((bent * scale) ** 2).sum(1)
+    )
     ratio = 1 / np.where(concave, product, 1.0)
     weight = ratio * (1 + ratio * (bent * image).sum(1)) / 2
     half = moved[:, :, None] * (ratio[:, None] * image - weight[:, None] * moved)[:, None, :]
-    return np.where(concave[:, None, None], curvature - half - half.transpose(0, 2, 1), 4 * curvature)
+    return np.where(
+        concave[:, None, None], curvature - half - half.transpose(0, 2, 1), 4 * curvature
+    )

@@ -29,7 +29,12 @@ class Contextual:
             checks.whole("Contextual", "of coordinates", self.domain)
         else:
             known = isinstance(self.domain, (Arms, Box, MixedBox))
-            checks.needs(known, "Contextual", "Arms, a Box, a MixedBox or a number of coordinates", self.domain)
+            checks.needs(
+                known,
+                "Contextual",
+                "Arms, a Box, a MixedBox or a number of coordinates",
+                self.domain,
+            )
         checks.whole("Contextual", "size", self.size, least=0)
 
     @property
@@ -50,13 +55,20 @@ class Contextual:
         if self.size == 1 and checks.is_number(values):
             values = [values]
         good = not isinstance(values, str) and is_flat(values) and len(values) == self.size
-        checks.needs(good and all(checks.is_number(value) for value in values), "Contextual", needed, values)
+        checks.needs(
+            good and all(checks.is_number(value) for value in values), "Contextual", needed, values
+        )
         return frozen(np.array(values, dtype=np.float64))
 
     def arms(self, rows: Any) -> Array:
         """The arms of a round, checked."""
         given = checks.points("ask", rows)
-        checks.needs(given.shape[1] == self.coordinates, "ask", f"arms of {self.coordinates} coordinates", given.shape)
+        checks.needs(
+            given.shape[1] == self.coordinates,
+            "ask",
+            f"arms of {self.coordinates} coordinates",
+            given.shape,
+        )
         return frozen(given)
 
     def encode(self, x: Any, context: Any) -> Array:

@@ -34,8 +34,15 @@ class MixedBox:
 
     def __post_init__(self) -> None:
         given, named = self.variables, isinstance(self.variables, Mapping)
-        checks.needs(named or isinstance(given, Sequence), "MixedBox", "a mapping or a sequence of variables", given)
-        checks.needs(isinstance(self.names, (tuple, list)), "MixedBox", "a sequence of names", self.names)
+        checks.needs(
+            named or isinstance(given, Sequence),
+            "MixedBox",
+            "a mapping or a sequence of variables",
+            given,
+        )
+        checks.needs(
+            isinstance(self.names, (tuple, list)), "MixedBox", "a sequence of names", self.names
+        )
         variables, names = (given.values(), given.keys()) if named else (given, self.names)
         object.__setattr__(self, "variables", tuple(variables))
         object.__setattr__(self, "names", tuple(names))
@@ -45,7 +52,9 @@ class MixedBox:
         checks.needs(len(self.variables) > 0, "MixedBox", "at least one variable", self.variables)
         for variable in self.variables:
             known = isinstance(variable, Variable)
-            checks.needs(known, "MixedBox", "variables that are Real, Integer, Ordered or Category", variable)
+            checks.needs(
+                known, "MixedBox", "variables that are Real, Integer, Ordered or Category", variable
+            )
         if self.names:
             text = all(isinstance(name, str) for name in self.names)
             fits = text and len(set(self.names)) == len(self.names) == len(self.variables)
@@ -83,15 +92,22 @@ class MixedBox:
     def blocks(self) -> tuple[tuple[Variable, slice], ...]:
         """The variables and their coordinates' places in a row."""
         ends = np.cumsum([len(variable.lower) for variable in self.variables]).tolist()
-        places = [slice(end - len(variable.lower), end) for variable, end in zip(self.variables, ends, strict=True)]
+        places = [
+            slice(end - len(variable.lower), end)
+            for variable, end in zip(self.variables, ends, strict=True)
+        ]
         return tuple(zip(self.variables, places, strict=True))
 
     def encode(self, x: Any) -> Array:
         """The row of a point, if every variable may take its value."""
         values = self._values(x)
-        for variable, value, name in zip(self.variables, values, self.names or range(self.sides), strict=True):
+        for variable, value, name in zip(
+            self.variables, values, self.names or range(self.sides), strict=True
+        ):
             checks.needs(variable.holds(value), "encode", f"{variable.needed} for {name!r}", value)
-        return np.concatenate([variable.encode(value) for variable, value in zip(self.variables, values, strict=True)])
+        return np.concatenate(
+            [variable.encode(value) for variable, value in zip(self.variables, values, strict=True)]
+        )
 
     def _values(self, x: Any) -> tuple[Any, ...]:
         """The values of x in the order of the variables."""
@@ -99,7 +115,11 @@ class MixedBox:
             fits = isinstance(x, Mapping) and set(x) == set(self.names)
             checks.needs(fits, "encode", f"a value for each of {self.names}", x)
             return tuple(x[name] for name in self.names)
-        fits = isinstance(x, (Sequence, np.ndarray)) and not isinstance(x, str) and len(x) == len(self.variables)
+        fits = (
+            isinstance(x, (Sequence, np.ndarray))
+            and not isinstance(x, str)
+            and len(x) == len(self.variables)
+        )
         checks.needs(fits, "encode", f"a sequence of {len(self.variables)} values", x)
         return tuple(x)
 
@@ -116,7 +136,12 @@ class MixedBox:
 
     def place(self, unit: Array) -> Array:
         """The rows of points u in [0, 1)^v, a number for each variable."""
-        return np.hstack([variable.place(column) for variable, column in zip(self.variables, unit.T, strict=True)])
+        return np.hstack(
+            [
+                variable.place(column)
+                for variable, column in zip(self.variables, unit.T, strict=True)
+            ]
+        )
 
     def moves(self, row: Array) -> Array:
         """The rows that differ from this one in one separate value."""
@@ -146,7 +171,12 @@ class MixedBox:
     def all(self) -> Array:
         """Every row, if the box is finite."""
         checks.needs(math.isfinite(self.count), "all", "a box without real variables", self)
-        return np.array([np.concatenate(parts) for parts in product(*(variable.all() for variable in self.variables))])
+        return np.array(
+            [
+                np.concatenate(parts)
+                for parts in product(*(variable.all() for variable in self.variables))
+            ]
+        )
 
     def _spread(self, count: int) -> Array:
         """The first different ones of the recurrence that covers a box; what a finite box lacks then, in its order."""
@@ -154,7 +184,9 @@ class MixedBox:
             rows = different(self.place(evenly_spread(count * 2**doubling, self.sides)))
             if len(rows) >= count:
                 return rows[:count]
-        return different(np.vstack([rows, self.all()]))[:count] if math.isfinite(self.count) else rows
+        return (
+            different(np.vstack([rows, self.all()]))[:count] if math.isfinite(self.count) else rows
+        )
 
 
 def different(rows: Array) -> Array:

@@ -72,7 +72,9 @@ def maximise(
     checks.needs(isinstance(box, (Box, MixedBox)), "maximise", "a Box or a MixedBox", box)
     checks.needs(checks.chance("maximise", "u", u) < 1, "maximise", "u < 1", u)
     checks.needs(callable(function), "maximise", "a function of rows", function)
-    checks.needs(values is None or callable(values), "maximise", "values that are a function of rows", values)
+    checks.needs(
+        values is None or callable(values), "maximise", "values that are a function of rows", values
+    )
     check_sides("maximise", box)
     count = number_of("candidates", candidates, CANDIDATES * counted(box))
     climbs = number_of("starts", starts, STARTS * counted(box))
@@ -107,7 +109,9 @@ def scales(given: Any, span: Array) -> Array:
         else checks.positive("maximise", "lengthscale", given)
     )
     lengths = np.array(of)
-    checks.needs(lengths.ndim == 0 or len(lengths) == len(span), "maximise", f"{len(span)} scales", given)
+    checks.needs(
+        lengths.ndim == 0 or len(lengths) == len(span), "maximise", f"{len(span)} scales", given
+    )
     shorter: Array = np.minimum(lengths, span)
     return shorter
 
@@ -195,7 +199,9 @@ class Search:
             rows, heights, more = self.exchanged(rows, heights)
             evaluations += more
         best = int(heights.argmax())
-        return Found(rows[best], float(heights[best]), len(rows), within_reach(heights), looked + evaluations)
+        return Found(
+            rows[best], float(heights[best]), len(rows), within_reach(heights), looked + evaluations
+        )
 
     def up(self, rows: Array) -> tuple[Array, Array, int]:
         """To local maxima, with the separate values held."""

@@ -122,7 +122,9 @@ class Real(Variable):
 
     def place(self, unit: Array) -> Array:
         """low (1 - u) + high u"""
-        placed: Array = np.clip(self.low * (1 - unit) + self.high * unit, self.low, self.high)[:, None]
+        placed: Array = np.clip(self.low * (1 - unit) + self.high * unit, self.low, self.high)[
+            :, None
+        ]
         return placed
 
 
@@ -167,7 +169,9 @@ class Integer(Variable):
         return int(coordinates[0])
 
     def place(self, unit: Array) -> Array:
-        placed: Array = np.clip(self.low + np.floor(unit * self.levels), self.low, self.high)[:, None]
+        placed: Array = np.clip(self.low + np.floor(unit * self.levels), self.low, self.high)[
+            :, None
+        ]
         return placed
 
     def moves(self, coordinates: Array) -> Array:
@@ -176,7 +180,9 @@ class Integer(Variable):
             return self.all()
         steps = 2.0 ** np.arange(math.ceil(math.log2(self.levels)))
         spread = self.place((np.arange(WIDE) + 0.5) / WIDE)[:, 0]
-        tried = np.concatenate([coordinates - steps, coordinates + steps, spread, self.lower, self.upper])
+        tried = np.concatenate(
+            [coordinates - steps, coordinates + steps, spread, self.lower, self.upper]
+        )
         return np.unique(tried[(tried >= self.low) & (tried <= self.high)])[:, None]
 
 
@@ -264,7 +270,9 @@ class Category(Listed):
 
 def listed(owner: str, values: Any) -> tuple[Any, ...]:
     """At least two values, none twice: text, finite numbers or truth values."""
-    ordered = isinstance(values, Iterable) and not isinstance(values, (str, bytes, set, frozenset, Mapping))
+    ordered = isinstance(values, Iterable) and not isinstance(
+        values, (str, bytes, set, frozenset, Mapping)
+    )
     checks.needs(ordered, owner, "a sequence of values", values)
     items = tuple(as_plain(value) for value in values)
     for item in items:
@@ -282,7 +290,9 @@ def as_plain(value: Any) -> Any:
 
 def same(known: Any, value: Any) -> bool:
     """Equal, and of one kind: text, number or truth value."""
-    alike = isinstance(value, (str, bool, int, float)) and isinstance(known, bool) == isinstance(value, bool)
+    alike = isinstance(value, (str, bool, int, float)) and isinstance(known, bool) == isinstance(
+        value, bool
+    )
     return alike and bool(known == value)
 
 

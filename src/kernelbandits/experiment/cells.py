@@ -40,7 +40,9 @@ class Contender:
         return policy(self.policy, instance.domain, kernel, **self.settings)
 
 
-def contender(name: str, given: Mapping[str, Any], shared: Mapping[str, Any], label: str | None = None) -> Contender:
+def contender(
+    name: str, given: Mapping[str, Any], shared: Mapping[str, Any], label: str | None = None
+) -> Contender:
     """A contender with its own settings, and those shared by all that it takes."""
     entry = policy_entry(name)
     own = ", ".join(f"{key}={value}" for key, value in given.items())
@@ -63,9 +65,16 @@ class Cell:
         checks.whole("an experiment", "horizon", self.horizon)
         checks.one_of("an experiment", "engine", self.engine, ENGINES)
         checks.needs(len(self.seeds) > 0, "an experiment", "at least one seed", self.seeds)
-        checks.needs(len(set(self.seeds)) == len(self.seeds), "an experiment", "distinct seeds", self.seeds)
+        checks.needs(
+            len(set(self.seeds)) == len(self.seeds), "an experiment", "distinct seeds", self.seeds
+        )
         rounds = self.horizon * len(self.seeds)
-        checks.needs(rounds <= LARGEST_CELL, "an experiment", f"at most {LARGEST_CELL:.0e} rounds a cell", rounds)
+        checks.needs(
+            rounds <= LARGEST_CELL,
+            "an experiment",
+            f"at most {LARGEST_CELL:.0e} rounds a cell",
+            rounds,
+        )
 
     @property
     def name(self) -> tuple[str, str]:
@@ -73,9 +82,16 @@ class Cell:
 
     def plain(self) -> dict[str, Any]:
         """All that decides the result, as a plain dictionary."""
-        parts = {"problem": self.problem, "kernel": self.kernel, "horizon": self.horizon, "seeds": self.seeds}
+        parts = {
+            "problem": self.problem,
+            "kernel": self.kernel,
+            "horizon": self.horizon,
+            "seeds": self.seeds,
+        }
         rule = {"policy": self.contender.policy, "settings": self.contender.settings}
-        return to_plain(parts | rule | {"engine": chosen_engine(self.engine), "code": code_fingerprint()})  # type: ignore[no-any-return]
+        return to_plain(
+            parts | rule | {"engine": chosen_engine(self.engine), "code": code_fingerprint()}
+        )  # type: ignore[no-any-return]
 
     @cached_property
     def key(self) -> str:
@@ -120,7 +136,9 @@ class CellResult:
         part.replace(path)
 
     def arrays(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("regret", "simple", "arms", "seconds", "log_det")}
+        return {
+            name: getattr(self, name) for name in ("regret", "simple", "arms", "seconds", "log_det")
+        }
 
     @classmethod
     def load(cls, path: Path) -> CellResult | None:
@@ -138,13 +156,17 @@ def play_cell(cell: Cell) -> CellResult:
     with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         runs = [play_seed(cell, seed) for seed in cell.seeds]
-    stacked = {name: np.array([run[name] for run in runs]) for name in runs[0] if name != "settings"}
+    stacked = {
+        name: np.array([run[name] for run in runs]) for name in runs[0] if name != "settings"
+    }
     return CellResult(settings=runs[0]["settings"] | {"notices": distinct(caught)}, **stacked)
 
 
 def distinct(caught: list[warnings.WarningMessage]) -> list[list[str]]:
     """What was warned of, each text once, with the name of its category."""
-    return [list(pair) for pair in dict.fromkeys((w.category.__name__, str(w.message)) for w in caught)]
+    return [
+        list(pair) for pair in dict.fromkeys((w.category.__name__, str(w.message)) for w in caught)
+    ]
 
 
 def play_stored(folder: Path | str | None, endings: bool, cell: Cell) -> CellResult:
@@ -177,5 +199,9 @@ def play_seed(cell: Cell, seed: int) -> dict[str, Any]:
         "arms": played.arms,
         "seconds": played.seconds,
         "log_det": rule.played_log_det,
-        "settings": {"policy": cell.contender.policy, **to_plain(rule.settings), "engine": played.engine},
+        "settings": {
+            "policy": cell.contender.policy,
+            **to_plain(rule.settings),
+            "engine": played.engine,
+        },
     }

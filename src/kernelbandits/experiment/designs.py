@@ -76,7 +76,11 @@ class Comparison:
     def tendency(self) -> str:
         """A few laws show no more than a tendency."""
         clear = abs(self.correlation) >= CLEAR
-        return f"tends to {'agree' if self.correlation > 0 else 'disagree'}" if clear else "says little"
+        return (
+            f"tends to {'agree' if self.correlation > 0 else 'disagree'}"
+            if clear
+            else "says little"
+        )
 
 
 def by_factor(law: PlayedLaw) -> float:
@@ -112,7 +116,10 @@ def compare(
     checks.needs(len(rated) >= 2, "compare", "at least two laws", len(rated))
     results = run_experiment(
         problems,
-        [Contender(law.name, "generic-gp", {"exploration": law.law, "delta": delta}) for law in rated],
+        [
+            Contender(law.name, "generic-gp", {"exploration": law.law, "delta": delta})
+            for law in rated
+        ],
         kernel=kernel,
         horizon=horizon,
         seeds=seeds,
@@ -129,7 +136,8 @@ def compared(results: Results, problem: Problem, laws: Sequence[RatedLaw]) -> Co
     """Regrets into ranks, differences and one correlation."""
     regrets = np.array([results[problem.name, law.name].regret[:, -1] for law in laws])
     factors, explored = (
-        ranks(np.array(row)) for row in zip(*((law.factor, law.mean_abs) for law in laws), strict=True)
+        ranks(np.array(row))
+        for row in zip(*((law.factor, law.mean_abs) for law in laws), strict=True)
     )
     placed = ranks(regrets.mean(1))
     seeds = np.array([correlation(factors, ranks(column)) for column in regrets.T])
@@ -156,7 +164,9 @@ def ranks(values: Array) -> Array:
     """1 + the number of smaller ones + half the number of equal others."""
     same = SAME * float(np.abs(values).max())
     gaps = values[:, None] - values
-    return np.asarray((gaps > same).sum(1) + ((np.abs(gaps) <= same).sum(1) + 1) / 2, dtype=np.float64)
+    return np.asarray(
+        (gaps > same).sum(1) + ((np.abs(gaps) <= same).sum(1) + 1) / 2, dtype=np.float64
+    )
 
 
 def correlation(first: Array, second: Array) -> float:

@@ -50,7 +50,9 @@ def rounds(policy: Policy, instance: Instance, horizon: int, streams: Streams) -
         yield Round(t, choice, reward)
 
 
-def play(policy: Policy, instance: Instance, horizon: int, streams: Streams, engine: str = "auto") -> Played:
+def play(
+    policy: Policy, instance: Instance, horizon: int, streams: Streams, engine: str = "auto"
+) -> Played:
     """T rounds at once, by the compiled loop where numba is installed and the policy is of its form."""
     checks.one_of("play", "engine", engine, ENGINES)
     check_game(policy, instance, horizon, streams)
@@ -72,14 +74,18 @@ def check_game(policy: Policy, instance: Instance, horizon: int, streams: Stream
     checks.whole("play", "horizon", horizon)
     checks.needs(isinstance(streams, Streams), "play", "a kb.Streams", streams)
     same = policy.finite and np.array_equal(policy.domain.points, instance.domain.points)
-    checks.needs(same, "play", f"a policy on the arms of the instance, {instance.domain}", policy.domain)
+    checks.needs(
+        same, "play", f"a policy on the arms of the instance, {instance.domain}", policy.domain
+    )
 
 
 def chosen_engine(engine: str) -> str:
     """numba where it is installed, else numpy; asking for numba without it is an error."""
     installed = find_spec("numba") is not None
     if engine == "numba" and not installed:
-        raise ValueError('engine "numba" needs numba, got none: pip install "kernelbandits[experiments]"')
+        raise ValueError(
+            'engine "numba" needs numba, got none: pip install "kernelbandits[experiments]"'
+        )
     if engine == "auto":
         return "numba" if installed else "numpy"
     return engine
@@ -96,7 +102,11 @@ def compiled_loop(policy: Policy, instance: Instance) -> Loop | None:
         return None
     if isinstance(policy, GPTS):
         return play_samples
-    if isinstance(policy, IndexPolicy) and asks_as_printed(type(policy)) and not policy.exploration.uses_history:
+    if (
+        isinstance(policy, IndexPolicy)
+        and asks_as_printed(type(policy))
+        and not policy.exploration.uses_history
+    ):
         return play_index
     return None
 
@@ -115,19 +125,28 @@ def ready() -> Any:
     record = np.empty(1, dtype=np.int32), np.empty(1, dtype=np.int32)
     compiled.play_index(posterior.lend(), (one, one), (table, one, one), record, 1.0, True, 1, 1)
     rows = np.zeros((1, 1))
-    compiled.play_samples(posterior.lend(), (one, one), (table, one, rows, rows), record, 1.0, True, 1, 1)
+    compiled.play_samples(
+        posterior.lend(), (one, one), (table, one, rows, rows), record, 1.0, True, 1, 1
+    )
     return compiled
 
 
 def world_of(instance: Instance, horizon: int, streams: Streams) -> tuple[Array, Array]:
     """Mean rewards of the arms, and the noise of rounds 1..horizon; no reward is too large to learn from."""
-    values, noise = np.array(instance.values), np.array(instance.noise.draw(streams.uniforms("noise", horizon)))
+    values, noise = (
+        np.array(instance.values),
+        np.array(instance.noise.draw(streams.uniforms("noise", horizon))),
+    )
     checks.reward(float(np.abs(values).max() + np.abs(noise).max()))
     return values, noise
 
 
 def play_index(
-    policy: IndexPolicy, instance: Instance, horizon: int, streams: Streams, record: tuple[Numbers, Numbers]
+    policy: IndexPolicy,
+    instance: Instance,
+    horizon: int,
+    streams: Streams,
+    record: tuple[Numbers, Numbers],
 ) -> None:
     tables = policy.tables(horizon, streams)
     drawn = (tables.widths, tables.weights, tables.ties)
@@ -140,7 +159,11 @@ def play_index(
 
 
 def play_samples(
-    policy: GPTS, instance: Instance, horizon: int, streams: Streams, record: tuple[Numbers, Numbers]
+    policy: GPTS,
+    instance: Instance,
+    horizon: int,
+    streams: Streams,
+    record: tuple[Numbers, Numbers],
 ) -> None:
     world = world_of(instance, horizon, streams)
     warn_beyond(policy, horizon)
@@ -153,14 +176,23 @@ def play_samples(
         t = advance(ready().play_samples, policy, world, drawn, record, t, last)
 
 
-def advance(loop: Any, policy: Any, world: Any, tables: Any, record: Any, first: int, last: int) -> int:
+def advance(
+    loop: Any, policy: Any, world: Any, tables: Any, record: Any, first: int, last: int
+) -> int:
     """Play first..last or up to the first impossible variance; the round to go on with."""
     posterior = policy.posterior
     before, state = posterior.events, posterior.lend()
-    reached, sound = loop(state, world, tables, record, posterior.ridge, policy.ties == "lowest", first, last)
+    reached, sound = loop(
+        state, world, tables, record, posterior.ridge, policy.ties == "lowest", first, last
+    )
     posterior.take_back(state, suspicious=not sound)
     played, learnt = reached - first + 1, posterior.events - before
-    checks.needs(learnt == played, "the compiled loop", f"to learn {played} rewards in {played} rounds", learnt)
+    checks.needs(
+        learnt == played,
+        "the compiled loop",
+        f"to learn {played} rewards in {played} rounds",
+        learnt,
+    )
     if reached < first and not posterior.audit():
         raise ValueError(f"the best arm needs finite indices, got none in round {first}")
     return int(reached) + 1

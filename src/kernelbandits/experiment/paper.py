@@ -101,7 +101,10 @@ def contenders(setting: Setting, horizon: int, controls: bool = True) -> tuple[C
         contender("gp-ts", {}, shared),
     ]
     if controls:
-        entered += [contender("simple-bernoulli", {"p": p}, shared, label=label) for label, p in control_laws()]
+        entered += [
+            contender("simple-bernoulli", {"p": p}, shared, label=label)
+            for label, p in control_laws()
+        ]
     return tuple(entered)
 
 
@@ -118,17 +121,27 @@ def paper_cells(
     controls: bool = True,
 ) -> tuple[Cell, ...]:
     kernel = RBF(setting.lengthscale)
-    return cells_of(problems, contenders(setting, horizon, controls), kernel, horizon, seeds, engine)
+    return cells_of(
+        problems, contenders(setting, horizon, controls), kernel, horizon, seeds, engine
+    )
 
 
 def least_norms(problems: Iterable[Problem], kernel: Any, seeds: int) -> Mapping[str, Array]:
     """Of each problem and seed: the least RKHS norm of a function through its rewards (a certified lower bound)."""
-    return {p.name: np.array([instance_norm(p, kernel, seed) for seed in range(seeds)]) for p in problems}
+    return {
+        p.name: np.array([instance_norm(p, kernel, seed) for seed in range(seeds)])
+        for p in problems
+    }
 
 
-def width_ratios(problems: Iterable[Problem], setting: Setting, horizon: int, seeds: int) -> Mapping[str, Array]:
+def width_ratios(
+    problems: Iterable[Problem], setting: Setting, horizon: int, seeds: int
+) -> Mapping[str, Array]:
     """Of each problem and seed: max |f - mean| / (width sd) over the rounds of Simple-UCB; above 1 f left the band."""
-    return {p.name: np.array([width_ratio(p, setting, horizon, seed) for seed in range(seeds)]) for p in problems}
+    return {
+        p.name: np.array([width_ratio(p, setting, horizon, seed) for seed in range(seeds)])
+        for p in problems
+    }
 
 
 def width_ratio(chosen: Problem, setting: Setting, horizon: int, seed: int) -> float:
@@ -166,5 +179,9 @@ def paired_times(
 
 
 def timed(setting: Setting, horizon: int) -> tuple[Contender, ...]:
-    shared = {"noise_scale": setting.noise_scale, "norm_bound": setting.norm_bound, "delta": setting.delta}
+    shared = {
+        "noise_scale": setting.noise_scale,
+        "norm_bound": setting.norm_bound,
+        "delta": setting.delta,
+    }
     return (*contenders(setting, horizon, controls=False), contender("whitehouse-ucb", {}, shared))

@@ -35,13 +35,21 @@ def premises(results: Results) -> list[str]:
 
 def told_on(results: Results, problem: str) -> list[dict[str, Any]]:
     """The settings of the policies that played the problem."""
-    return [dict(results.found[cell.key].settings) for cell in results.cells if cell.problem.name == problem]
+    return [
+        dict(results.found[cell.key].settings)
+        for cell in results.cells
+        if cell.problem.name == problem
+    ]
 
 
 def on_problem(cell: Cell, told: list[dict[str, Any]]) -> Iterator[str]:
     name = cell.problem.name
-    scales = sorted({settings["noise_scale"] for settings in told if settings.get("noise_scale") is not None})
-    bounds = sorted({settings["norm_bound"] for settings in told if settings.get("norm_bound") is not None})
+    scales = sorted(
+        {settings["noise_scale"] for settings in told if settings.get("noise_scale") is not None}
+    )
+    bounds = sorted(
+        {settings["norm_bound"] for settings in told if settings.get("norm_bound") is not None}
+    )
     if scales:
         yield from of_noise(name, cell.problem.noise.sub_gaussian, scales[0], scales[-1])
     if bounds:
@@ -74,7 +82,10 @@ def of_norm(cell: Cell, bound: float) -> Iterator[str]:
 
 def of_lower_bound(cell: Cell, problem: LowerBound, told: list[dict[str, Any]]) -> Iterator[str]:
     """What the instance was made for against what is played; a rule told more than its R and D must lose as much."""
-    found = [*differences(cell, problem), *dict.fromkeys(text for rule in told for text in misled(problem, rule))]
+    found = [
+        *differences(cell, problem),
+        *dict.fromkeys(text for rule in told for text in misled(problem, rule)),
+    ]
     if found:
         yield f"the lower bound of {problem.name} does not hold here: it needs {'; '.join(found)}"
     elif cell.horizon > problem.horizon:

@@ -17,7 +17,14 @@ from kernelbandits import checks
 from kernelbandits.catalogue import spelled_policy, spelled_problem
 from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
 from kernelbandits.domains import TIES
-from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_stored, stored_at
+from kernelbandits.experiment.cells import (
+    Cell,
+    CellResult,
+    Contender,
+    contender,
+    play_stored,
+    stored_at,
+)
 from kernelbandits.experiment.premises import premises
 from kernelbandits.experiment.summary import summary
 from kernelbandits.experiment.workers import Mapper
@@ -81,7 +88,9 @@ def run_experiment(
     "simple-bernoulli:p=0.25" or given as a Contender. All policies of one seed meet the same candidates, noise,
     weights and ties, and the result does not depend on the mapper.
     """
-    cells = plan_experiment(problems, policies, kernel=kernel, horizon=horizon, seeds=seeds, engine=engine, **settings)
+    cells = plan_experiment(
+        problems, policies, kernel=kernel, horizon=horizon, seeds=seeds, engine=engine, **settings
+    )
     return play_experiment(cells, mapper, folder, watch)
 
 
@@ -96,7 +105,9 @@ def plan_experiment(
     **settings: Any,
 ) -> tuple[Cell, ...]:
     """The cells of `run_experiment`, nothing played yet."""
-    shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised"} | checked_settings(settings)
+    shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised"} | checked_settings(
+        settings
+    )
     entered = [entrant(item, shared | {"horizon": horizon}) for item in listed(policies)]
     chosen = [spelled_problem(item) if isinstance(item, str) else item for item in listed(problems)]
     for item in chosen:
@@ -105,10 +116,15 @@ def plan_experiment(
 
 
 def play_experiment(
-    cells: Sequence[Cell], mapper: Mapper = map, folder: Path | str | None = None, watch: Watcher | None = None
+    cells: Sequence[Cell],
+    mapper: Mapper = map,
+    folder: Path | str | None = None,
+    watch: Watcher | None = None,
 ) -> Results:
     """Play the cells that the folder does not hold."""
-    for table in {cell.problem.name: cell for cell in cells if isinstance(cell.problem, TableProblem)}.values():
+    for table in {
+        cell.problem.name: cell for cell in cells if isinstance(cell.problem, TableProblem)
+    }.values():
         notice_units(table.problem, table.kernel)
     results = Results(tuple(cells), run_cells(cells, mapper=mapper, folder=folder, watch=watch))
     for sentence in premises(results):
@@ -144,11 +160,17 @@ def notice_units(problem: Any, kernel: Any) -> None:
     if others.max() < 0.01 or others.min() > 0.999:
         found = "no two arms" if others.max() < 0.01 else "all arms"
         hint = "give the lengthscale in the units of the columns, or read the table with unit_columns=true"
-        warnings.warn(f"{kernel} finds {found} of {problem.name} alike; {hint}", DataNotice, stacklevel=3)
+        warnings.warn(
+            f"{kernel} finds {found} of {problem.name} alike; {hint}", DataNotice, stacklevel=3
+        )
 
 
 def listed(items: Any) -> list[Any]:
-    return [items] if isinstance(items, (str, Contender)) or not isinstance(items, Iterable) else list(items)
+    return (
+        [items]
+        if isinstance(items, (str, Contender)) or not isinstance(items, Iterable)
+        else list(items)
+    )
 
 
 def entrant(item: str | Contender, shared: Mapping[str, Any]) -> Contender:
@@ -172,8 +194,17 @@ def cells_of(
         ("problems", [p.name for p in problems]),
         ("policies", [c.label for c in contenders]),
     ):
-        checks.needs(len(set(names)) == len(names) > 0, "an experiment", f"distinct {kind}, at least one", names)
-    drawn = tuple(seeds) if isinstance(seeds, Iterable) else tuple(range(checks.whole("an experiment", "seeds", seeds)))
+        checks.needs(
+            len(set(names)) == len(names) > 0,
+            "an experiment",
+            f"distinct {kind}, at least one",
+            names,
+        )
+    drawn = (
+        tuple(seeds)
+        if isinstance(seeds, Iterable)
+        else tuple(range(checks.whole("an experiment", "seeds", seeds)))
+    )
     return tuple(Cell(p, c, kernel, horizon, drawn, engine) for p in problems for c in contenders)
 
 
@@ -194,7 +225,9 @@ def run_cells(
     missing = [cell for key, cell in unique.items() if key not in found]
     for _ in found:
         tick(watch)
-    for cell, result in zip(missing, mapper(partial(play_stored, folder, endings), missing), strict=True):
+    for cell, result in zip(
+        missing, mapper(partial(play_stored, folder, endings), missing), strict=True
+    ):
         if folder and not stored_at(cell.key, folder, endings).exists():
             result.save(stored_at(cell.key, folder, endings))
         found[cell.key] = result
@@ -205,8 +238,12 @@ def run_cells(
 
 def repeat_notices(results: Iterable[CellResult]) -> None:
     """What the policies warned of while they played, each text once, wherever they played."""
-    for name, text in dict.fromkeys(tuple(pair) for result in results for pair in result.settings.get("notices", [])):
-        category = {c.__name__: c for c in (TheoryWarning, NumericsWarning, DataNotice)}.get(name, UserWarning)
+    for name, text in dict.fromkeys(
+        tuple(pair) for result in results for pair in result.settings.get("notices", [])
+    ):
+        category = {c.__name__: c for c in (TheoryWarning, NumericsWarning, DataNotice)}.get(
+            name, UserWarning
+        )
         warnings.warn(text, category, stacklevel=3)
 
 

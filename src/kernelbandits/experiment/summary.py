@@ -32,7 +32,9 @@ def half_width(samples: Array, level: float = 0.05) -> Array:
 def statistics(name: str, samples: Array) -> dict[str, float]:
     mean, half = float(samples.mean()), float(half_width(samples))
     row = {f"{name}_mean": mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
-    return row | {f"{name}_q{round(100 * q):02d}": float(np.quantile(samples, q)) for q in QUANTILES}
+    return row | {
+        f"{name}_q{round(100 * q):02d}": float(np.quantile(samples, q)) for q in QUANTILES
+    }
 
 
 def cell_row(result: CellResult, horizon: int) -> dict[str, Any]:
@@ -40,7 +42,13 @@ def cell_row(result: CellResult, horizon: int) -> dict[str, Any]:
     regret = statistics("regret", result.regret[:, -1])
     simple = statistics("simple_regret", result.simple[:, -1])
     gain = {"information_gain_realised": float(result.log_det.mean() / 2)}
-    return regret | simple | timing | gain | {key: result.settings.get(key) for key in ("gain", "ridge", "engine")}
+    return (
+        regret
+        | simple
+        | timing
+        | gain
+        | {key: result.settings.get(key) for key in ("gain", "ridge", "engine")}
+    )
 
 
 def summary(results: Results) -> pd.DataFrame:
@@ -64,7 +72,9 @@ def save_rounds(results: Results, path: Path) -> None:
     for cell in results.cells:
         result = results.found[cell.key]
         prefix = "/".join(cell.name)
-        arrays |= {f"{prefix}/{kind}": getattr(result, kind) for kind in ("regret", "simple", "arms")}
+        arrays |= {
+            f"{prefix}/{kind}": getattr(result, kind) for kind in ("regret", "simple", "arms")
+        }
     part = path.with_suffix(".part")
     with part.open("wb") as file:
         np.savez(file, **arrays)
@@ -80,7 +90,9 @@ def experiment_settings(results: Results) -> dict[str, Any]:
         "kernel": to_plain(first.kernel),
         "problems": {p.name: to_plain(p) for p in results.problems},
         "policies": {
-            c.contender.label: dict(results[c.name].settings) for c in results.cells if c.problem == first.problem
+            c.contender.label: dict(results[c.name].settings)
+            for c in results.cells
+            if c.problem == first.problem
         },
     }
 

@@ -66,7 +66,9 @@ def expected_seconds(cell: Cell) -> float:
         start = time.perf_counter()
         policy = cell.contender.build(instance, cell.kernel)
         building = time.perf_counter() - start
-        return len(cell.seeds) * (building + cell.horizon * seconds_a_round(cell, policy, instance, streams))
+        return len(cell.seeds) * (
+            building + cell.horizon * seconds_a_round(cell, policy, instance, streams)
+        )
 
 
 def seconds_a_round(cell: Cell, policy: Policy, instance: Instance, streams: Streams) -> float:

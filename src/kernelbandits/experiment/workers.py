@@ -36,7 +36,9 @@ def process_mapper(workers: int) -> Iterator[Mapper]:
         try:
             with one_thread(), interrupts_ignored():
                 pool.submit(int)
-            yield lambda work, cells: map(fetched, pool.map(partial(left_in, folder, work), sendable(cells)))
+            yield lambda work, cells: map(
+                fetched, pool.map(partial(left_in, folder, work), sendable(cells))
+            )
         except BaseException:
             hold.close()
             raise
@@ -104,7 +106,9 @@ def sendable(cells: Sequence[Any]) -> Sequence[Any]:
     try:
         pickle.dumps(cells)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise ValueError(f"several workers need laws and schedules defined at module level, got {error}") from None
+        raise ValueError(
+            f"several workers need laws and schedules defined at module level, got {error}"
+        ) from None
     return cells
 
 

@@ -5,7 +5,14 @@ An exploration argument is a law, a schedule t -> law, or a schedule (t, posteri
 """
 
 from kernelbandits.exploration.composed import Frozen, Mixture, as_law
-from kernelbandits.exploration.laws import Bernoulli, Categorical, Discrete, Gaussian, Law, PointMass
+from kernelbandits.exploration.laws import (
+    Bernoulli,
+    Categorical,
+    Discrete,
+    Gaussian,
+    Law,
+    PointMass,
+)
 from kernelbandits.exploration.relatives import DiscretisedGaussian, RootExponential
 from kernelbandits.exploration.schedules import Certainty, Decay, Exploration, Step
 

@@ -84,7 +84,12 @@ class Mixture(Law):
         listed = [(p, law.masses) for p, law in self._parts()]
         if any(masses is None for _, masses in listed):
             return None
-        found = [(value, p * chance) for p, masses in listed if masses for value, chance in zip(*masses, strict=True)]
+        found = [
+            (value, p * chance)
+            for p, masses in listed
+            if masses
+            for value, chance in zip(*masses, strict=True)
+        ]
         return [value for value, _ in found], [chance for _, chance in found]
 
     @property
@@ -93,7 +98,9 @@ class Mixture(Law):
 
     def _parts(self) -> list[tuple[float, Law]]:
         """The laws that are ever drawn, and how often."""
-        return [(chance, law) for chance, law in zip(self.weights, self.laws, strict=True) if chance > 0]
+        return [
+            (chance, law) for chance, law in zip(self.weights, self.laws, strict=True) if chance > 0
+        ]
 
     def _average(self, of: Callable[[Law], float]) -> float:
         return math.fsum(p * of(law) for p, law in self._parts())
@@ -140,8 +147,13 @@ class Frozen(Law):
         return self.law if isinstance(self.law, Hashable) else id(self.law), self.given_atoms
 
     def draw(self, u: Any) -> Any:
-        weights = np.asarray(self.law.ppf(np.maximum(u, LEAST_UNIFORM) if np.ndim(u) else max(u, LEAST_UNIFORM)), float)
-        checks.needs(bool(np.isfinite(weights).all()), type(self.law).__name__, "finite weights", weights)
+        weights = np.asarray(
+            self.law.ppf(np.maximum(u, LEAST_UNIFORM) if np.ndim(u) else max(u, LEAST_UNIFORM)),
+            float,
+        )
+        checks.needs(
+            bool(np.isfinite(weights).all()), type(self.law).__name__, "finite weights", weights
+        )
         return weights if np.ndim(u) else float(weights)
 
     def cdf(self, x: Any) -> Any:
@@ -151,7 +163,11 @@ class Frozen(Law):
         return like(x, self.law.sf(x)) if hasattr(self.law, "sf") else 1.0 - self.cdf(x)
 
     def below(self, x: Any) -> Any:
-        return like(x, self.law.cdf(x) - self.law.pmf(x)) if hasattr(self.law, "pmf") else super().below(x)
+        return (
+            like(x, self.law.cdf(x) - self.law.pmf(x))
+            if hasattr(self.law, "pmf")
+            else super().below(x)
+        )
 
     @property
     def optimism(self) -> float:
@@ -190,7 +206,11 @@ class Frozen(Law):
     def mean_abs(self) -> float:
         """E|w|, the sum over the values of a discrete law, else the integral of P(|w| > u)."""
         masses = self.masses
-        return math.fsum(abs(v) * p for v, p in zip(*masses, strict=True)) if masses else super().mean_abs
+        return (
+            math.fsum(abs(v) * p for v, p in zip(*masses, strict=True))
+            if masses
+            else super().mean_abs
+        )
 
     @property
     def expectation(self) -> float:
@@ -199,7 +219,11 @@ class Frozen(Law):
         if checks.is_number(known):
             return float(known)
         masses = self.masses
-        return math.fsum(v * p for v, p in zip(*masses, strict=True)) if masses else super().expectation
+        return (
+            math.fsum(v * p for v, p in zip(*masses, strict=True))
+            if masses
+            else super().expectation
+        )
 
 
 def described(law: Any) -> str:
@@ -231,4 +255,6 @@ def as_law(law: Any) -> Law:
         return law
     if hasattr(law, "ppf") and hasattr(law, "cdf") and not isinstance(law, type):
         return Frozen(law)
-    raise ValueError(f"an exploration law needs cdf and ppf, or one of kernelbandits' own laws, got {law!r}")
+    raise ValueError(
+        f"an exploration law needs cdf and ppf, or one of kernelbandits' own laws, got {law!r}"
+    )

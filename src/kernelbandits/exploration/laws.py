@@ -103,7 +103,9 @@ class Discrete(Law):
 
     def draw(self, u: Any) -> Any:
         shares = np.cumsum(self.chances)
-        values = np.asarray(self.support)[np.searchsorted(shares[:-1] / shares[-1], u, side="right")]
+        values = np.asarray(self.support)[
+            np.searchsorted(shares[:-1] / shares[-1], u, side="right")
+        ]
         return values if np.ndim(u) else float(values)
 
     def cdf(self, x: float) -> float:
@@ -118,7 +120,9 @@ class Discrete(Law):
 
     @property
     def mean_abs(self) -> float:
-        return math.fsum(abs(value) * p for value, p in zip(self.support, self.chances, strict=True))
+        return math.fsum(
+            abs(value) * p for value, p in zip(self.support, self.chances, strict=True)
+        )
 
     @property
     def expectation(self) -> float:
@@ -136,7 +140,11 @@ class Discrete(Law):
 
     @property
     def atoms(self) -> tuple[float, ...]:
-        return tuple(dict.fromkeys(value for value, p in zip(self.support, self.chances, strict=True) if p > 0))
+        return tuple(
+            dict.fromkeys(
+                value for value, p in zip(self.support, self.chances, strict=True) if p > 0
+            )
+        )
 
     def _total(self, chosen: Callable[[float], bool]) -> float:
         chances = [p for value, p in zip(self.support, self.chances, strict=True) if chosen(value)]
@@ -175,7 +183,11 @@ class Bernoulli(Discrete):
             checks.chance("Bernoulli", "p", self.p)
 
     def draw(self, u: Any) -> Any:
-        return np.where(u >= 1 - self.p, 1.0, 0.0) if isinstance(u, np.ndarray) else float(u >= 1 - self.p)
+        return (
+            np.where(u >= 1 - self.p, 1.0, 0.0)
+            if isinstance(u, np.ndarray)
+            else float(u >= 1 - self.p)
+        )
 
     @property
     def support(self) -> tuple[float, ...]:
@@ -202,7 +214,9 @@ class Categorical(Discrete):
         count = len(chances)
         raw = tuple((i + 1) / count for i in range(count)) if support is None else tuple(support)
         checks.needs(len(raw) == count, "Categorical", f"a support of {count} values", raw)
-        values = tuple(checks.number("Categorical", f"support[{i}]", value) for i, value in enumerate(raw))
+        values = tuple(
+            checks.number("Categorical", f"support[{i}]", value) for i, value in enumerate(raw)
+        )
         order = sorted(range(count), key=values.__getitem__)
         object.__setattr__(self, "weights", tuple(chances[i] for i in order))
         object.__setattr__(self, "values", tuple(values[i] for i in order))
@@ -256,11 +270,15 @@ class Gaussian(Law):
 
     def tail(self, x: Any) -> Any:
         """Phi((mean - x) / scale)."""
-        return like(x, ndtr((self.mean - x) / self.scale) if self.scale else 1.0 * np.less(x, self.mean))
+        return like(
+            x, ndtr((self.mean - x) / self.scale) if self.scale else 1.0 * np.less(x, self.mean)
+        )
 
     def below(self, x: Any) -> Any:
         """Phi((x - mean) / scale)."""
-        return like(x, ndtr((x - self.mean) / self.scale) if self.scale else 1.0 * np.greater(x, self.mean))
+        return like(
+            x, ndtr((x - self.mean) / self.scale) if self.scale else 1.0 * np.greater(x, self.mean)
+        )
 
     @property
     def atoms(self) -> tuple[float, ...]:

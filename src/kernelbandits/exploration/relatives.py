@@ -83,7 +83,9 @@ class RootExponential(Law):
 
     def tail(self, x: Any) -> Any:
         """exp(-(x^2 - shift)^+ / mean) for x >= 0."""
-        return like(x, np.exp(-np.maximum(np.square(np.maximum(x, 0.0)) - self.shift, 0.0) / self.mean))
+        return like(
+            x, np.exp(-np.maximum(np.square(np.maximum(x, 0.0)) - self.shift, 0.0) / self.mean)
+        )
 
     def tail_abs(self, u: Any) -> Any:
         return self.tail(u)

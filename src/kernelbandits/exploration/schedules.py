@@ -97,7 +97,9 @@ class Certainty:
     def __post_init__(self) -> None:
         checks.chance("Certainty", "first", self.first)
         checks.chance("Certainty", "floor", self.floor)
-        checks.needs(self.floor <= self.first, "Certainty", "floor <= first", (self.floor, self.first))
+        checks.needs(
+            self.floor <= self.first, "Certainty", "floor <= first", (self.floor, self.first)
+        )
 
     def __call__(self, t: int, posterior: Any) -> Law:
         known = math.sqrt(float(posterior.prior.max()))
@@ -139,7 +141,8 @@ class Exploration:
         laws = [self.source(t) for t in range(1, horizon + 1)]
         sizes = [len(list(run)) for _, run in groupby(laws, key=id)]
         return [
-            (as_law(laws[stop - size]), stop - size, stop) for size, stop in zip(sizes, accumulate(sizes), strict=True)
+            (as_law(laws[stop - size]), stop - size, stop)
+            for size, stop in zip(sizes, accumulate(sizes), strict=True)
         ]
 
     def counts(self, horizon: int) -> Counter[Law]:
@@ -153,7 +156,9 @@ class Exploration:
 
     def weights(self, uniforms: Array) -> Array:
         """w_1..w_T from the uniforms of rounds 1..T."""
-        drawn = [at_all(law.draw, uniforms[start:stop]) for law, start, stop in self.runs(len(uniforms))]
+        drawn = [
+            at_all(law.draw, uniforms[start:stop]) for law, start, stop in self.runs(len(uniforms))
+        ]
         return np.concatenate(drawn) if drawn else np.empty(0)
 
 
@@ -161,5 +166,7 @@ def required_arguments(schedule: Callable[..., Any]) -> int:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(schedule).parameters.values()
     count = sum(p.kind in kinds and p.default is p.empty for p in parameters)
-    checks.needs(count in (1, 2), "a schedule", "the arguments (t) or (t, posterior)", f"{count} arguments")
+    checks.needs(
+        count in (1, 2), "a schedule", "the arguments (t) or (t, posterior)", f"{count} arguments"
+    )
     return count

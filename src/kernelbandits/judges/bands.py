@@ -51,7 +51,10 @@ class Data:
     def of(cls, seed: int, kernel: str, noise_scale: float = NOISE_SCALE) -> Data:
         where = stage(seed, kernel, ARMS)
         arms = where.streams.generator(31).integers(ARMS - 2, size=REWARDS).tolist()
-        values, noise = where.instance.values[arms], where.rewards(arms) - where.instance.values[arms]
+        values, noise = (
+            where.instance.values[arms],
+            where.rewards(arms) - where.instance.values[arms],
+        )
         return cls(where, arms, values + noise * (noise_scale / NOISE_SCALE), noise_scale)
 
     @property
@@ -100,7 +103,12 @@ def stated(data: Data, posterior: Posterior, method: str) -> tuple[Array, Array]
 
 def played(constructor: Any, data: Data) -> tuple[Array, Array]:
     """The band of a policy that was told the data."""
-    told = {"noise_scale": data.noise_scale, "norm_bound": NORM_BOUND, "ridge": RIDGE, "delta": DELTA}
+    told = {
+        "noise_scale": data.noise_scale,
+        "norm_bound": NORM_BOUND,
+        "ridge": RIDGE,
+        "delta": DELTA,
+    }
     policy = constructor(data.where.instance.domain, data.where.kernel, **told)
     for arm, reward in zip(data.arms, data.rewards.tolist(), strict=True):
         policy.tell(policy.choice(arm), reward)
@@ -121,7 +129,9 @@ def ellipsoid(method: str, data: Data, posterior: Posterior) -> Finding:
         np.abs(found.regrets - right.regrets),
     ]
     same = found.candidates.tolist() == right.candidates.tolist() and not found.contradiction
-    statement = f"confidence_band {method}, {type(posterior).__name__}: bounds, regrets and candidates"
+    statement = (
+        f"confidence_band {method}, {type(posterior).__name__}: bounds, regrets and candidates"
+    )
     detail = f"rounding under a root; {len(right.candidates)} of {ARMS} arms may be best"
     return identity(NAME, statement, [*np.ravel(apart), 0.0 if same else math.inf], 1e-7, detail)
 
@@ -149,7 +159,10 @@ def exact(title: str, data: Data, found: tuple[Array, Array]) -> Finding:
     means, reaches = (np.array(rows) for rows in zip(*map(data.bounds, GRID), strict=True))
     lower, upper = -refined(data, -1.0, -means + reaches), refined(data, 1.0, means + reaches)
     right = np.maximum(lower, -data.sure), np.minimum(upper, data.sure)
-    apart, detail = np.abs(np.subtract(found, right)), "by a search in ln a; the engine stops after three steps"
+    apart, detail = (
+        np.abs(np.subtract(found, right)),
+        "by a search in ln a; the engine stops after three steps",
+    )
     return identity(NAME, f"{title}: the best bound over all ridges a", apart, 1e-6, detail)
 
 
@@ -160,7 +173,9 @@ def refined(data: Data, sign: float, table: Array) -> Array:
     least = np.empty(ARMS)
     for arm, row in enumerate(table.argmin(0).tolist()):
         near = math.log(GRID[max(row - 1, 0)]), math.log(GRID[min(row + 1, len(GRID) - 1)])
-        search = minimize_scalar(upper_at, bounds=near, args=(data, sign, arm), options={"xatol": 1e-6})
+        search = minimize_scalar(
+            upper_at, bounds=near, args=(data, sign, arm), options={"xatol": 1e-6}
+        )
         least[arm] = min(float(search.fun), float(table[row, arm]))
     return least
 
@@ -176,7 +191,13 @@ def laddered(data: Data, found: tuple[Array, Array]) -> Finding:
     lower = np.max([mean - reach for mean, reach in pairs], axis=0)
     upper = np.min([mean + reach for mean, reach in pairs], axis=0)
     apart = np.abs(np.subtract(found, (lower, upper)))
-    return identity(NAME, "DMM-UCB: the best bound over a = ridge 8^k, k = -2..2", apart, 1e-7, "rounding under a root")
+    return identity(
+        NAME,
+        "DMM-UCB: the best bound over a = ridge 8^k, k = -2..2",
+        apart,
+        1e-7,
+        "rounding under a root",
+    )
 
 
 def contradicted(effort: Effort) -> Finding:
@@ -187,7 +208,12 @@ def contradicted(effort: Effort) -> Finding:
     seen = f"contradicted: {sum(sound)} of 3 true, {sum(absurd)} of 3 absurd"
     statement = "rewards contradict R and D where no f fits, and only there"
     return Finding(
-        NAME, statement, wanted, seen, verdict(wanted == seen), detail="the true f fits for seed and noise given"
+        NAME,
+        statement,
+        wanted,
+        seen,
+        verdict(wanted == seen),
+        detail="the true f fits for seed and noise given",
     )
 
 

@@ -52,16 +52,28 @@ def orthonormal() -> Finding:
     """gamma_T = (d / 2) ln(1 + T / (d ridge)) on d orthonormal arms, T a multiple of d: the relaxation is exact."""
     exact = 3 / 2 * math.log1p(30 / (3 * RIDGE))
     found = information_gain(Linear(), np.eye(3), 30, RIDGE)
-    off = [abs(found.lower - exact) / exact, max(0.0, exact - found.upper), (found.upper - exact) / exact - 2e-3]
+    off = [
+        abs(found.lower - exact) / exact,
+        max(0.0, exact - found.upper),
+        (found.upper - exact) / exact - 2e-3,
+    ]
     statement = "gamma_30 of three orthonormal arms is (3/2) ln(1 + 10/ridge)"
-    return identity(NAME, statement, off, 1e-9, "rounding below; above the duality gap, 0.2 % of it")
+    return identity(
+        NAME, statement, off, 1e-9, "rounding below; above the duality gap, 0.2 % of it"
+    )
 
 
 def bounds() -> Iterator[Finding]:
     """The bounds as their formulas write them; see `regret_bound`."""
     given = Constants(0.16, C2, C3, C3_TIGHT, HORIZON)
     found = regret_bound(
-        given, HORIZON, GAIN, noise_scale=NOISE_SCALE, norm_bound=NORM_BOUND, ridge=RIDGE, largest=LARGEST
+        given,
+        HORIZON,
+        GAIN,
+        noise_scale=NOISE_SCALE,
+        norm_bound=NORM_BOUND,
+        ridge=RIDGE,
+        largest=LARGEST,
     )
     trivial = 2 * NORM_BOUND * math.sqrt(LARGEST) * HORIZON
     reach, ratio = math.sqrt(HORIZON * GAIN * RIDGE), LARGEST / RIDGE
@@ -74,7 +86,12 @@ def bounds() -> Iterator[Finding]:
     }
     for name, right in rights.items():
         off = abs(getattr(found, name) / right - 1)
-        yield identity(NAME, f"the bound `{name}` by its formula, ridge {RIDGE:g}, sup k {LARGEST:g}", off, 1e-12)
+        yield identity(
+            NAME,
+            f"the bound `{name}` by its formula, ridge {RIDGE:g}, sup k {LARGEST:g}",
+            off,
+            1e-12,
+        )
 
 
 def width(inverse: float) -> float:
@@ -86,5 +103,15 @@ def two_normals() -> Finding:
     """E max(|w_1|, |w_2|) = 2 / sqrt(pi) for two standard normals, and E|w| = sqrt(2 / pi)."""
     found, optimism = constants(Gaussian(), 2), math.erfc(1 / math.sqrt(2)) / 2
     c2 = 2 / math.sqrt(math.pi)
-    off = [abs(found.c1 - optimism), abs(found.c2 - c2), abs(found.c3 - (c2 + math.sqrt(2 / math.pi)) / optimism)]
-    return identity(NAME, "C1, C2, C3 of N(0, 1) over two rounds: P(Z > 1), 2/sqrt(pi), ...", off, 1e-9, "rounding")
+    off = [
+        abs(found.c1 - optimism),
+        abs(found.c2 - c2),
+        abs(found.c3 - (c2 + math.sqrt(2 / math.pi)) / optimism),
+    ]
+    return identity(
+        NAME,
+        "C1, C2, C3 of N(0, 1) over two rounds: P(Z > 1), 2/sqrt(pi), ...",
+        off,
+        1e-9,
+        "rounding",
+    )

@@ -174,7 +174,16 @@ def band_claim(method: str, says: str, share: float) -> Claim:
         best = int(f.argmax()) in found.candidates
         return best and bool((f.max() - f <= found.regrets + 1e-9).all())
 
-    return Claim("simple-gaussian", bounds, says, 0.1, (LARGE, OWN, SPIKE), judged=sometimes, also=also, share=share)
+    return Claim(
+        "simple-gaussian",
+        bounds,
+        says,
+        0.1,
+        (LARGE, OWN, SPIKE),
+        judged=sometimes,
+        also=also,
+        share=share,
+    )
 
 
 def within(width: str) -> str:
@@ -205,7 +214,9 @@ CLAIMS: Mapping[str, Claim] = {
     "RandUCB": Claim("rand-ucb", around, SELF_NORMALISED, 0.1, (OWN,)),
     "Whitehouse": Claim("whitehouse-ucb", around, SELF_NORMALISED),
     "IGP-UCB": Claim("igp-ucb", around, IMPROVED),
-    "GP-TS": Claim("gp-ts", sampled, within("v_t") + ", v_t at 2 delta", 0.05, settings={"delta": 0.1}),
+    "GP-TS": Claim(
+        "gp-ts", sampled, within("v_t") + ", v_t at 2 delta", 0.05, settings={"delta": 0.1}
+    ),
     "GP-UCB finite": Claim("gp-ucb", around, FINITE, 0.1, (PRIOR,)),
     "GP-UCB rkhs": Claim("gp-ucb", around, AGNOSTIC, 0.1, (BOUNDED,), {"schedule": "rkhs"}),
     "AMM-UCB": Claim("amm-ucb", band, MIXTURE),
@@ -220,27 +231,55 @@ CLAIMS: Mapping[str, Claim] = {
         settings={"least_noise": 0.25},
         also=noise_between,
     ),
-    "SupKernelUCB": Claim("sup-kernel-ucb", levels, f"{FIXED}, m = n T S", 0.1, (DESIGNED,), FINE, share=0.5),
+    "SupKernelUCB": Claim(
+        "sup-kernel-ucb", levels, f"{FIXED}, m = n T S", 0.1, (DESIGNED,), FINE, share=0.5
+    ),
     "BPE": Claim("bpe", batch, f"{FIXED}, m = n batches", 0.1, (DESIGNED,), FINE, at_ends),
     "REDS": Claim("reds", batch, f"{FIXED}, m = n epochs", 0.1, (DESIGNED,), FINE, at_ends),
-    "BPE, the best arm": Claim("bpe", nothing, "survives", 0.1, (DESIGNED,), FINE, also=best_survives, share=0.5),
-    "REDS, the best arm": Claim("reds", nothing, "survives", 0.1, (DESIGNED,), FINE, also=best_survives, share=0.5),
-    "MVR": Claim("mvr", designed, f"{FIXED}, m = n, after T rounds", 0.1, (DESIGNED,), FINE, at_last),
+    "BPE, the best arm": Claim(
+        "bpe", nothing, "survives", 0.1, (DESIGNED,), FINE, also=best_survives, share=0.5
+    ),
+    "REDS, the best arm": Claim(
+        "reds", nothing, "survives", 0.1, (DESIGNED,), FINE, also=best_survives, share=0.5
+    ),
+    "MVR": Claim(
+        "mvr", designed, f"{FIXED}, m = n, after T rounds", 0.1, (DESIGNED,), FINE, at_last
+    ),
     "pi-GP-UCB": Claim("pi-gp-ucb", above, "f below the index of its cell", 0.1, (OWN,)),
     "Adaptive tree": Claim("adaptive-tree", leaves, "f on a cell below the value of its leaf"),
-    "GP-UCB+": Claim("gp-ucb-plus", around, within("D") + ", always", 0.0, (SILENT,), judged=at_odd),
+    "GP-UCB+": Claim(
+        "gp-ucb-plus", around, within("D") + ", always", 0.0, (SILENT,), judged=at_odd
+    ),
     "TV-GP-UCB": Claim("tv-gp-ucb", around, FINITE, 0.1, (DRIFTING,), {"rate": RATE}),
     "R-GP-UCB": Claim("r-gp-ucb", around, FINITE, 0.1, (JUMPING,), {"period": PERIOD}),
     "WGP-UCB": Claim(
-        "wgp-ucb", around, f"{FADED} in round T", 0.1, (CHASED,), {"forgetting": FORGETTING}, at_last, share=0.5
+        "wgp-ucb",
+        around,
+        f"{FADED} in round T",
+        0.1,
+        (CHASED,),
+        {"forgetting": FORGETTING},
+        at_last,
+        share=0.5,
     ),
-    "TGP-UCB": Claim("tgp-ucb", around, HEAVY_TAILED, 0.1, (HEAVY,), {"excess": 0.5, "moment_bound": HEAVY_MOMENT}),
+    "TGP-UCB": Claim(
+        "tgp-ucb",
+        around,
+        HEAVY_TAILED,
+        0.1,
+        (HEAVY,),
+        {"excess": 0.5, "moment_bound": HEAVY_MOMENT},
+    ),
     "OFUL": Claim("oful", around, SELF_NORMALISED, 0.1, (PLANE, SPIKE)),
-    "Rarely switching OFUL": Claim("rarely-switching-oful", above, "f below the index held", 0.1, (PLANE,)),
+    "Rarely switching OFUL": Claim(
+        "rarely-switching-oful", above, "f below the index held", 0.1, (PLANE,)
+    ),
     "LinTS": Claim("lin-ts", linear_sampled, within("v_t / 3 + D"), 0.1, (PLANE,)),
     "confidence_band, whitehouse": band_claim("whitehouse", SELF_NORMALISED, 1.0),
     "confidence_band, amm": band_claim("amm", MIXTURE, 1.0),
-    "confidence_band, cmm": band_claim("cmm", "f in the band, as its regrets and candidates say", 0.3),
+    "confidence_band, cmm": band_claim(
+        "cmm", "f in the band, as its regrets and candidates say", 0.3
+    ),
 }
 
 NO_BAND: Mapping[str, str] = {

@@ -44,7 +44,9 @@ SLOWEST = ("coverage", "regret", "optimism", "lower-bound", "E10", "engine", "ma
 USUAL = Effort()
 
 
-def hear(names: Iterable[str] | str | None = None, effort: Effort = USUAL, mapper: Mapper = map) -> Iterator[Finding]:
+def hear(
+    names: Iterable[str] | str | None = None, effort: Effort = USUAL, mapper: Mapper = map
+) -> Iterator[Finding]:
     """What the named judges find, in their order; all of them without names. One name may stand alone."""
     for findings in mapper(partial(heard, effort), named(names)):
         yield from findings
@@ -80,4 +82,11 @@ def breakdown(name: str, error: Exception) -> Finding:
     last = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(last.filename).name}, line {last.lineno}"
     seen = f"{type(error).__name__}: {error}"
-    return Finding(name, "the engine answers all questions", "no error", seen, FAILS, detail=f"raised in {where}")
+    return Finding(
+        name,
+        "the engine answers all questions",
+        "no error",
+        seen,
+        FAILS,
+        detail=f"raised in {where}",
+    )

@@ -43,8 +43,12 @@ def covered(name: str, claim: Claim, effort: Effort) -> Finding:
     """f leaves the band in a share of at most delta of the runs, in every world of the claim."""
     counts = [(world, *failures(claim, world, effort)) for world in claim.worlds]
     limits = [allowed(claim.delta, runs) for _, _, runs in counts]
-    chance = dict.fromkeys(f"{limit} of {runs}" for limit, (_, _, runs) in zip(limits, counts, strict=True))
-    never = "" if any(lost for _, lost, _ in counts) else "; never left: a loose band, or a mild test"
+    chance = dict.fromkeys(
+        f"{limit} of {runs}" for limit, (_, _, runs) in zip(limits, counts, strict=True)
+    )
+    never = (
+        "" if any(lost for _, lost, _ in counts) else "; never left: a loose band, or a mild test"
+    )
     return Finding(
         "coverage",
         f"{name}: {claim.says}",
@@ -69,7 +73,10 @@ def seeds(effort: Effort, runs: int) -> range:
 def left(claim: Claim, world: World, seed: int) -> bool:
     """Whether f leaves the band in any round in which the claim is made."""
     game = played(claim, world, seed)
-    return any(claim.judged(policy, t, world) and not holds(claim, policy, t, world, f) for policy, t, f in game)
+    return any(
+        claim.judged(policy, t, world) and not holds(claim, policy, t, world, f)
+        for policy, t, f in game
+    )
 
 
 def played(claim: Claim, world: World, seed: int) -> Iterator[tuple[Any, int, Array]]:

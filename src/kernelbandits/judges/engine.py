@@ -59,7 +59,13 @@ def seen(case: Case, where: Stage, horizon: int) -> Seen:
         if now.t + 1 in (*LOOKED_AT, horizon):
             indices[now.t + 1] = [policy.index(now.t + 1, weight) for weight in TRIED]
     rewards, notes = np.array([now.reward for now in played]), [now.choice.note for now in played]
-    return Seen([int(now.choice.arm or 0) for now in played], rewards, notes, indices, policy.width_at(horizon + 1))
+    return Seen(
+        [int(now.choice.arm or 0) for now in played],
+        rewards,
+        notes,
+        indices,
+        policy.width_at(horizon + 1),
+    )
 
 
 def index_findings(case: Case, where: Stage, horizon: int) -> Iterator[Finding]:
@@ -77,13 +83,22 @@ def index_findings(case: Case, where: Stage, horizon: int) -> Iterator[Finding]:
 
 
 def off_index(moment: Moment, indices: Sequence[Array]) -> float:
-    return float(np.max([np.abs(index - moment.index(w)).max() for w, index in zip(TRIED, indices, strict=True)]))
+    return float(
+        np.max(
+            [np.abs(index - moment.index(w)).max() for w, index in zip(TRIED, indices, strict=True)]
+        )
+    )
 
 
 def off_note(moment: Moment, note: Mapping[str, float], arm: int) -> float:
     """Weight, width, mean and sd of the choice."""
     known = moment.estimate
-    right = {"weight": moment.weight, "width": moment.width, "mean": known.mean[arm], "sd": known.sd[arm]}
+    right = {
+        "weight": moment.weight,
+        "width": moment.width,
+        "mean": known.mean[arm],
+        "sd": known.sd[arm],
+    }
     return float(np.max([abs(note[name] - value) for name, value in right.items()]))
 
 
@@ -100,27 +115,42 @@ def width_finding(case: Case, where: Stage, found: Seen) -> Finding:
 def run_findings(case: Case, where: Stage, horizon: int) -> Iterator[Finding]:
     """Every arm is the one the definition plays after the same history, hence the whole run is the definition's."""
     alike = {engine: agreement(case, where, horizon, engine) for engine in engines()}
-    statement, detail = f"{case.title}: each round plays the maximiser", f"exact; ties {case.ties}, within 1e-12"
+    statement, detail = (
+        f"{case.title}: each round plays the maximiser",
+        f"exact; ties {case.ties}, within 1e-12",
+    )
     all_right = {name: int(same.sum()) for name, (same, _) in alike.items()}
     yield counted(NAME, statement, dict.fromkeys(alike, horizon), all_right, detail)
     below = {name: int((weights < 0).sum()) for name, (_, weights) in alike.items()}
     if any(below.values()):
         right = {name: int(same[weights < 0].sum()) for name, (same, weights) in alike.items()}
-        yield counted(NAME, f"{case.title}: w < 0 plays the greatest lower bound", below, right, detail)
+        yield counted(
+            NAME, f"{case.title}: w < 0 plays the greatest lower bound", below, right, detail
+        )
 
 
 def table_finding(played: Sequence[Case], effort: Effort, horizon: int) -> Finding:
     """a_t + sqrt(b_t + c_t L), as the compiled loop is given the three numbers, at L = 0, 2 and 20."""
     apart = [off_table(case, stage(effort.seed, case.kernel), horizon) for case in played]
     statement = f"the table of widths for the compiled loop, rounds 1 to {horizon}"
-    return identity(NAME, statement, apart, 1e-12, f"relative, rounding; {len(played)} policies, L = 0, 2 and 20")
+    return identity(
+        NAME,
+        statement,
+        apart,
+        1e-12,
+        f"relative, rounding; {len(played)} policies, L = 0, 2 and 20",
+    )
 
 
 def off_table(case: Case, where: Stage, horizon: int) -> float:
     a, b, c = case.policy(where).tables(horizon, where.streams).widths.T
     given = {log_det: a + np.sqrt(b + c * log_det) for log_det in (0.0, 2.0, 20.0)}
-    rights = {log_det: [case.rule.width(t, log_det) for t in range(1, horizon + 1)] for log_det in given}
-    return float(np.max([np.abs(widths / rights[log_det] - 1).max() for log_det, widths in given.items()]))
+    rights = {
+        log_det: [case.rule.width(t, log_det) for t in range(1, horizon + 1)] for log_det in given
+    }
+    return float(
+        np.max([np.abs(widths / rights[log_det] - 1).max() for log_det, widths in given.items()])
+    )
 
 
 def recommendation_finding(where: Stage, horizon: int) -> Finding:
@@ -130,13 +160,17 @@ def recommendation_finding(where: Stage, horizon: int) -> Finding:
         played = play(case.policy(where), where.instance, horizon, where.streams, name)
         arms, rewards = played.arms.tolist(), where.rewards(played.arms)
         known = [
-            oracle.collapsed(where.gram, arms[:t], rewards[:t], case.rule.ridge).mean for t in range(1, horizon + 1)
+            oracle.collapsed(where.gram, arms[:t], rewards[:t], case.rule.ridge).mean
+            for t in range(1, horizon + 1)
         ]
         right[name] = sum(
-            oracle.best(mean) == arm for mean, arm in zip(known, played.recommended.tolist(), strict=True)
+            oracle.best(mean) == arm
+            for mean, arm in zip(known, played.recommended.tolist(), strict=True)
         )
     statement = f"{case.title}: recommends the arm of the greatest estimate"
-    return counted(NAME, statement, dict.fromkeys(right, horizon), right, "exact; ties to the lowest arm")
+    return counted(
+        NAME, statement, dict.fromkeys(right, horizon), right, "exact; ties to the lowest arm"
+    )
 
 
 def agreement(case: Case, where: Stage, horizon: int, engine: str) -> tuple[Array, Array]:
@@ -145,5 +179,8 @@ def agreement(case: Case, where: Stage, horizon: int, engine: str) -> tuple[Arra
     uniforms, ties = (where.streams.uniforms(purpose, horizon) for purpose in ("weight", "tie"))
     moments = oracle.replay(case.rule, where.gram, arms, where.rewards(arms), uniforms)
     settled = ties if case.ties == "random" else [None] * horizon
-    chosen = [(oracle.best(moment.index(), u), moment.weight) for moment, u in zip(moments, settled, strict=True)]
+    chosen = [
+        (oracle.best(moment.index(), u), moment.weight)
+        for moment, u in zip(moments, settled, strict=True)
+    ]
     return np.equal([arm for arm, _ in chosen], arms), np.array([weight for _, weight in chosen])

@@ -48,16 +48,22 @@ def verdict(holds: bool) -> str:
     return HOLDS if holds else FAILS
 
 
-def identity(judge: str, statement: str, differences: Any, tolerance: float, detail: str = "") -> Finding:
+def identity(
+    judge: str, statement: str, differences: Any, tolerance: float, detail: str = ""
+) -> Finding:
     """Two ways to the same numbers: the greatest difference is rounding, and none is NaN."""
     difference = float(np.max(differences))
     seen, allowed = f"difference {difference:.1e}", f"difference <= {tolerance:.0e}"
     return Finding(judge, statement, allowed, seen, verdict(difference <= tolerance), detail=detail)
 
 
-def counted(judge: str, statement: str, wanted: Mapping[str, int], right: Mapping[str, int], detail: str) -> Finding:
+def counted(
+    judge: str, statement: str, wanted: Mapping[str, int], right: Mapping[str, int], detail: str
+) -> Finding:
     """Rounds that must be right, and those that are, by engine."""
-    predicted, seen = (", ".join(f"{name} {count}" for name, count in counts.items()) for counts in (wanted, right))
+    predicted, seen = (
+        ", ".join(f"{name} {count}" for name, count in counts.items()) for counts in (wanted, right)
+    )
     return Finding(judge, statement, predicted, seen, verdict(wanted == right), detail=detail)
 
 

@@ -43,14 +43,24 @@ def chances(title: str, law: Any, right: Weights) -> Finding:
     upto, before, within = right.at_most(x), right.below(x), right.at_most(u) - right.below(-u)
     asked = ((law.cdf, x, upto), (law.tail, x, 1 - upto), (law.below, x, before))
     sizes = ((law.cdf_abs, u, within), (law.tail_abs, u, 1 - within))
-    numbers = [law.optimism - right.optimism, law.mean_abs - right.mean_abs, law.expectation - right.mean]
+    numbers = [
+        law.optimism - right.optimism,
+        law.mean_abs - right.mean_abs,
+        law.expectation - right.mean,
+    ]
     apart = [
         of(float(place)) - chance
         for of, where, chances in (*asked, *sizes)
         for place, chance in zip(where, chances, strict=True)
     ]
     statement = f"P(w <= x), P(w < x), P(|w| <= u), C1, E|w|, E w of {title}"
-    return identity(NAME, statement, np.abs([*apart, *numbers]), 1e-10, f"rounding and quadrature, at {len(x)} places")
+    return identity(
+        NAME,
+        statement,
+        np.abs([*apart, *numbers]),
+        1e-10,
+        f"rounding and quadrature, at {len(x)} places",
+    )
 
 
 def tried_all(title: str, law: Any, right: Weights) -> Finding:
@@ -59,11 +69,15 @@ def tried_all(title: str, law: Any, right: Weights) -> Finding:
     plays = [np.array(play) for play in product(values, repeat=ROUNDS)]
     odds = [math.prod(play) for play in product(shares, repeat=ROUNDS)]
     size = sum(p * np.abs(play).max() for p, play in zip(odds, plays, strict=True))
-    excess = sum(p * np.maximum(play - right.mean, 0).max() for p, play in zip(odds, plays, strict=True))
+    excess = sum(
+        p * np.maximum(play - right.mean, 0).max() for p, play in zip(odds, plays, strict=True)
+    )
     c1 = right.optimism
     wanted = c1, float(size), float(size + right.mean_abs) / c1, float(excess) / c1
     return against(
-        f"C1, C2, C3, C3' of {title} over {ROUNDS} rounds, all outcomes tried", wanted, constants(law, ROUNDS)
+        f"C1, C2, C3, C3' of {title} over {ROUNDS} rounds, all outcomes tried",
+        wanted,
+        constants(law, ROUNDS),
     )
 
 
@@ -75,7 +89,9 @@ def decaying() -> Finding:
     excess = sum((1 - p) * none for p, none in zip(chances, later, strict=True))
     found = constants(Decay(FIRST, 0.5, FLOOR), 100)
     return against(
-        "C1, C2, C3, C3' of Ber(max(0.1, 0.8/sqrt(t))) over 100 rounds", (FLOOR, c2, 1 + raised, excess), found
+        "C1, C2, C3, C3' of Ber(max(0.1, 0.8/sqrt(t))) over 100 rounds",
+        (FLOOR, c2, 1 + raised, excess),
+        found,
     )
 
 
@@ -84,7 +100,9 @@ def certain() -> Finding:
     ever = 1 - (1 - FLOOR) ** 30
     wanted = FLOOR, 1 - (1 - FIRST) ** 30, 1 + ever / FLOOR, (1 / FLOOR - 1) * ever
     return against(
-        "C1, C2, C3, C3' of Certainty(0.8, 0.1) over 30 rounds", wanted, constants(Certainty(FIRST, FLOOR), 30)
+        "C1, C2, C3, C3' of Certainty(0.8, 0.1) over 30 rounds",
+        wanted,
+        constants(Certainty(FIRST, FLOOR), 30),
     )
 
 
@@ -96,7 +114,9 @@ def against(statement: str, wanted: tuple[float, ...], found: Constants) -> Find
 def asked(effort: Effort, rounds: int = 60) -> Finding:
     """Certainty: w_t = 1 where u_t >= 1 - p_t, p_t = floor + (first - floor) max sd / max sqrt(k)."""
     where = stage(effort.seed)
-    policy = GenericGP(where.instance.domain, where.kernel, Certainty(FIRST, FLOOR), ties="lowest", **TOLD)
+    policy = GenericGP(
+        where.instance.domain, where.kernel, Certainty(FIRST, FLOOR), ties="lowest", **TOLD
+    )
     arms: list[int] = []
     apart = []
     for t in range(1, rounds + 1):

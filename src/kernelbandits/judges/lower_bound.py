@@ -60,7 +60,9 @@ def counts(name: str, d: int, horizon: int, seed: int, engine: str = "auto") -> 
     """How often the engine plays each arm."""
     problem, streams = LowerBound(d=d, horizon=horizon), Streams(seed)
     instance, law = problem.instance(streams), PLAYERS[name].exploration(horizon)
-    policy = GenericGP(instance.domain, Linear(), law, noise_scale=1.0, norm_bound=1.0, ties="lowest")
+    policy = GenericGP(
+        instance.domain, Linear(), law, noise_scale=1.0, norm_bound=1.0, ties="lowest"
+    )
     return np.bincount(play(policy, instance, horizon, streams, engine).arms, minlength=d)
 
 
@@ -78,7 +80,9 @@ def stated() -> Finding:
     problem = LowerBound(d=DIMENSION, horizon=HORIZON)
     pairs = [(LowerBound(d=d, horizon=HORIZON).gap, gap(d, HORIZON)) for d in DIMENSIONS]
     laws = ("w = 1", *RANDOM)
-    pairs += [(problem.regret_bound(law_of(name)), proved(3, HORIZON, optimism_of(name))) for name in laws]
+    pairs += [
+        (problem.regret_bound(law_of(name)), proved(3, HORIZON, optimism_of(name))) for name in laws
+    ]
     worst = max(abs(one / other - 1) for one, other in pairs)
     return Finding(
         "lower-bound",
@@ -145,7 +149,8 @@ def closed_form(engine: str, effort: Effort) -> Finding:
     better = gap(DIMENSION, HORIZON)
     same = [
         np.array_equal(
-            closed_counts(drawn(name, HORIZON, seed), DIMENSION, better), counts(name, DIMENSION, HORIZON, seed, engine)
+            closed_counts(drawn(name, HORIZON, seed), DIMENSION, better),
+            counts(name, DIMENSION, HORIZON, seed, engine),
         )
         for name, seed in runs
     ]
@@ -175,7 +180,9 @@ def late_rounds(engine: str, effort: Effort) -> Finding:
 
 def spared(name: str, seed: int, engine: str) -> int:
     """Suboptimal pulls less the late rounds with w_t >= 1, which the proof says is never below 0."""
-    return int(counts(name, DIMENSION, HORIZON, seed, engine)[1:].sum()) - late(drawn(name, HORIZON, seed))
+    return int(counts(name, DIMENSION, HORIZON, seed, engine)[1:].sum()) - late(
+        drawn(name, HORIZON, seed)
+    )
 
 
 def growth() -> Finding:

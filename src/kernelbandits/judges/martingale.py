@@ -11,7 +11,15 @@ import numpy as np
 
 from kernelbandits.checks import Array
 from kernelbandits.judges import oracle
-from kernelbandits.judges.finding import FALSE_ALARM, Effort, Finding, allowed, identity, share, verdict
+from kernelbandits.judges.finding import (
+    FALSE_ALARM,
+    Effort,
+    Finding,
+    allowed,
+    identity,
+    share,
+    verdict,
+)
 from kernelbandits.kernels import Linear
 from kernelbandits.policies import IndexPolicy, WhitehouseUCB
 from kernelbandits.streams import Streams
@@ -50,7 +58,11 @@ def chased(noise: str, runs: int, rng: np.random.Generator) -> Chase:
     """Each round plays the arm of greatest |x' (V + ridge I)^-1 S|, where the noise so far deceives most."""
     points = rng.standard_normal((ARMS, DIMENSION))
     points /= np.linalg.norm(points, axis=1)[:, None]
-    drawn = rng.standard_normal((HORIZON, runs)) if noise == "Gaussian" else rng.choice((-1.0, 1.0), (HORIZON, runs))
+    drawn = (
+        rng.standard_normal((HORIZON, runs))
+        if noise == "Gaussian"
+        else rng.choice((-1.0, 1.0), (HORIZON, runs))
+    )
     design, sums = np.tile(RIDGE * np.eye(DIMENSION), (runs, 1, 1)), np.zeros((runs, DIMENSION))
     arms, squares, log_dets = [], [], []
     for errors in NOISE_SCALE * drawn:
@@ -80,7 +92,9 @@ def form_finding(noise: str, chase: Chase) -> Finding:
             float(errors @ policy.posterior.mean[arms]),
         )
         apart.append(np.ptp(forms) / max(1.0, forms[0]))
-    statement = f"||(V + ridge I)^-1/2 S||^2: primal = kernel form = e' mean of the engine, {noise} noise"
+    statement = (
+        f"||(V + ridge I)^-1/2 S||^2: primal = kernel form = e' mean of the engine, {noise} noise"
+    )
     return identity(NAME, statement, apart, 1e-9, f"rounding, after {HORIZON} rounds")
 
 
@@ -103,7 +117,10 @@ def rate_findings(noise: str, chase: Chase, delta: float) -> Iterator[Finding]:
     left, right = (np.any(chase.squares > bound**2, axis=0) for bound in (radii, formula))
     apart, differ = float(np.abs(radii - formula).max()), int((left != right).sum())
     statement = f"radius of the engine = R sqrt(2 ln(1/delta) + L), delta {delta:g}, {noise} noise"
-    seen, detail = f"difference {apart:.1e}, {differ} runs differ", "rounding; the same runs leave either ball"
+    seen, detail = (
+        f"difference {apart:.1e}, {differ} runs differ",
+        "rounding; the same runs leave either ball",
+    )
     same = verdict(apart <= 1e-9 and not differ)
     yield Finding(NAME, statement, "difference <= 1e-09, 0 runs differ", seen, same, detail=detail)
     yield rate_finding(noise, delta, left)
@@ -114,16 +131,27 @@ def rate_finding(noise: str, delta: float, left: Any) -> Finding:
     count, runs = int(left.sum()), len(left)
     most, wide = allowed(delta, runs), delta == 0.5 and count == 0
     statement = f"P(S_t ever beyond that radius), delta {delta:g}, {noise} noise, {runs} runs"
-    predicted = f"{'in (0, 0.5]' if delta == 0.5 else f'<= {delta:g}'} (chance allows {most} of {runs})"
+    predicted = (
+        f"{'in (0, 0.5]' if delta == 0.5 else f'<= {delta:g}'} (chance allows {most} of {runs})"
+    )
     above = f"chance allows the least k with P(Bin({runs}, {delta:g}) > k) <= {FALSE_ALARM:g}"
     detail = f"{above}; none at all at delta 1/2 would mean a bound too wide"
-    return Finding(NAME, statement, predicted, share(count, runs), verdict(count <= most and not wide), detail=detail)
+    return Finding(
+        NAME,
+        statement,
+        predicted,
+        share(count, runs),
+        verdict(count <= most and not wide),
+        detail=detail,
+    )
 
 
 def engine_radii(chase: Chase, run: int, delta: float) -> list[float]:
     """sqrt(ridge) (width - D) after each round of one run."""
     policy, radii = engine_policy(chase.points, delta), []
-    for t, (arm, reward) in enumerate(zip(chase.arms[:, run].tolist(), chase.noise[:, run].tolist(), strict=True)):
+    for t, (arm, reward) in enumerate(
+        zip(chase.arms[:, run].tolist(), chase.noise[:, run].tolist(), strict=True)
+    ):
         policy.tell(policy.choice(arm), reward)
         radii.append(math.sqrt(RIDGE) * (policy.width_at(t + 2) - NORM_BOUND))
     return radii

@@ -49,8 +49,14 @@ class Smooth(World):
     """Twelve arms in the plane, f random."""
 
     def drawn(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        points, centres, alike = rng.random((12, 2)), rng.random((6, 2)), oracle.rbf(self.lengthscale)
-        return points, oracle.function_of_norm(NORM_BOUND, alike, points, centres, rng.standard_normal(6))
+        points, centres, alike = (
+            rng.random((12, 2)),
+            rng.random((6, 2)),
+            oracle.rbf(self.lengthscale),
+        )
+        return points, oracle.function_of_norm(
+            NORM_BOUND, alike, points, centres, rng.standard_normal(6)
+        )
 
 
 class Hidden(World):
@@ -61,7 +67,10 @@ class Hidden(World):
     """
 
     def drawn(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        apart, alike = self.lengthscale * math.sqrt(-2 * math.log(0.95)), oracle.rbf(self.lengthscale)
+        apart, alike = (
+            self.lengthscale * math.sqrt(-2 * math.log(0.95)),
+            oracle.rbf(self.lengthscale),
+        )
         points = np.array([[0.0], [apart]])
         coefficients = np.array([-alike(points, points)[0, 1], 1.0])
         return points, oracle.function_of_norm(NORM_BOUND, alike, points, points, coefficients)
@@ -74,7 +83,9 @@ def optimism(effort: Effort) -> Iterator[Finding]:
     """P(max_x f~_t(x) >= f(x*)) >= C1 / 2, and >= C1 where the self-normalised bound holds."""
     yield tail_finding()
     for number, (title, (law, right)) in enumerate(LAWS.items()):
-        yield chance_finding(title, law, right, Streams(effort.seed).generator(10, number).random(4000))
+        yield chance_finding(
+            title, law, right, Streams(effort.seed).generator(10, number).random(4000)
+        )
     for title in PLAYED:
         yield from lemma_findings(title, effort)
 
@@ -86,7 +97,9 @@ def tail_finding() -> Finding:
     holds = verdict(all(bounds[z][0] <= chance <= bounds[z][1] for z, chance in chances.items()))
     statement = f"z phi(z)/(z^2+1) <= P(Z > z) <= exp(-z^2/2)/2 at {len(TAILS)} z from {TAILS[0]} to {TAILS[-1]:g}"
     predicted = f"z = 1: between {bounds[1.0][0]:.6f} and {bounds[1.0][1]:.6f}"
-    return Finding(NAME, statement, predicted, f"{chances[1.0]:.6f}", holds, detail="proved, no tolerance")
+    return Finding(
+        NAME, statement, predicted, f"{chances[1.0]:.6f}", holds, detail="proved, no tolerance"
+    )
 
 
 def bell(z: float) -> float:
@@ -98,10 +111,15 @@ def chance_finding(title: str, law: Any, right: Weights, uniforms: Array) -> Fin
     """C1 as the law states it, against the definition and against its own draws."""
     drawn = float(np.mean([law.draw(float(u)) >= 1 for u in uniforms]))
     allowed = ERRORS * standard_error(right.optimism, len(uniforms))
-    holds = verdict(abs(law.optimism - right.optimism) <= 1e-12 and abs(drawn - right.optimism) <= allowed + 1e-12)
+    holds = verdict(
+        abs(law.optimism - right.optimism) <= 1e-12
+        and abs(drawn - right.optimism) <= allowed + 1e-12
+    )
     seen = f"stated {law.optimism:.6f}, drawn {drawn:.4f}"
     detail = f"1e-12; the draws 4 s.e. = {allowed:.4f}, n = {len(uniforms)}"
-    return Finding(NAME, f"C1 = P(w >= 1), {title}", f"{right.optimism:.6f}", seen, holds, detail=detail)
+    return Finding(
+        NAME, f"C1 = P(w >= 1), {title}", f"{right.optimism:.6f}", seen, holds, detail=detail
+    )
 
 
 @dataclass(frozen=True)
@@ -124,15 +142,28 @@ def lemma_findings(title: str, effort: Effort) -> Iterator[Finding]:
     runs, optimism = effort.runs(300, least=80), LAWS[title][1].optimism
     looks: dict[Place, list[Look]] = {}
     for number, (world, noise) in enumerate(product(WORLDS, NOISES)):
-        seen = looked(world, noise(world.noise_scale), LAWS[title][0], runs, Streams(effort.seed).generator(9, number))
-        looks |= {(type(world).__name__, noise.__name__.removesuffix("Noise"), t): found for t, found in seen.items()}
+        seen = looked(
+            world,
+            noise(world.noise_scale),
+            LAWS[title][0],
+            runs,
+            Streams(effort.seed).generator(9, number),
+        )
+        looks |= {
+            (type(world).__name__, noise.__name__.removesuffix("Noise"), t): found
+            for t, found in seen.items()
+        }
     yield least_share(f"{title}: P(max f~_t >= f(x*)) >= C1/2 in every round", optimism / 2, looks)
     sound = {place: [look for look in seen if look.bound_holds] for place, seen in looks.items()}
-    yield least_share(f"{title}: the same >= C1 where the self-normalised bound holds", optimism, sound)
+    yield least_share(
+        f"{title}: the same >= C1 where the self-normalised bound holds", optimism, sound
+    )
     yield never_below(f"{title}: there, max f~_t >= f(x*) with w = 1", [*chain(*sound.values())])
 
 
-def looked(world: World, noise: Noise, exploration: Any, runs: int, rng: np.random.Generator) -> dict[int, list[Look]]:
+def looked(
+    world: World, noise: Noise, exploration: Any, runs: int, rng: np.random.Generator
+) -> dict[int, list[Look]]:
     found: dict[int, list[Look]] = {t: [] for t in world.looked_at}
     for seed in rng.integers(2**40, size=runs).tolist():
         for t, look in run_looks(world, noise, exploration, Streams(seed)):
@@ -140,7 +171,9 @@ def looked(world: World, noise: Noise, exploration: Any, runs: int, rng: np.rand
     return found
 
 
-def run_looks(world: World, noise: Noise, exploration: Any, streams: Streams) -> Iterator[tuple[int, Look]]:
+def run_looks(
+    world: World, noise: Noise, exploration: Any, streams: Streams
+) -> Iterator[tuple[int, Look]]:
     points, values = world.drawn(streams.generator(7))
     told = {"noise_scale": world.noise_scale, "norm_bound": NORM_BOUND, "ridge": world.ridge}
     policy = GenericGP(points, RBF(world.lengthscale), exploration, ties="lowest", **told)
@@ -152,7 +185,9 @@ def run_looks(world: World, noise: Noise, exploration: Any, streams: Streams) ->
         arm = int(choice.arm or 0)
         if t in world.looked_at:
             holds = bound_holds(world, points, arms, np.array(errors))
-            reached, upper = (policy.index(t, w).max() >= values.max() for w in (choice.note["weight"], 1.0))
+            reached, upper = (
+                policy.index(t, w).max() >= values.max() for w in (choice.note["weight"], 1.0)
+            )
             yield t, Look(bool(reached), holds, bool(upper))
         reward = instance.pull(arm, streams.uniform("noise", t), t)
         policy.tell(choice, reward)
@@ -169,8 +204,12 @@ def bound_holds(world: World, points: Array, arms: list[int], errors: Array) -> 
 
 def least_share(statement: str, chance: float, looks: Mapping[Place, list[Look]]) -> Finding:
     """In every place the share of runs that reached f(x*) is at least the chance, up to four standard errors."""
-    shares = {place: float(np.mean([look.reached for look in seen])) for place, seen in looks.items()}
-    allowed = {place: ERRORS * standard_error(chance, max(1, len(seen))) for place, seen in looks.items()}
+    shares = {
+        place: float(np.mean([look.reached for look in seen])) for place, seen in looks.items()
+    }
+    allowed = {
+        place: ERRORS * standard_error(chance, max(1, len(seen))) for place, seen in looks.items()
+    }
     holds = verdict(all(share >= chance - allowed[place] for place, share in shares.items()))
     world, noise, t = min(shares, key=shares.__getitem__)
     observed = f"least {min(shares.values()):.3f} ({world.lower()} f, {noise}, t = {t})"
@@ -182,4 +221,6 @@ def least_share(statement: str, chance: float, looks: Mapping[Place, list[Look]]
 def never_below(statement: str, looks: list[Look]) -> Finding:
     below = sum(not look.upper for look in looks)
     seen, detail = f"{below} of {len(looks)} below", "a consequence of the bound, no tolerance"
-    return Finding(NAME, statement, "0 below", seen, verdict(bool(looks) and not below), detail=detail)
+    return Finding(
+        NAME, statement, "0 below", seen, verdict(bool(looks) and not below), detail=detail
+    )

@@ -42,7 +42,9 @@ def linear(x: Array, z: Array) -> Array:
     return x @ z.T
 
 
-def function_of_norm(norm: float, alike: Alike, points: Array, centres: Array, coefficients: Array) -> Array:
+def function_of_norm(
+    norm: float, alike: Alike, points: Array, centres: Array, coefficients: Array
+) -> Array:
     """D f / ||f|| at the points, f = sum_i a_i k(., z_i), ||f||^2 = a' K a."""
     size = math.sqrt(coefficients @ alike(centres, centres) @ coefficients)
     return alike(points, centres) @ coefficients * (norm / size)
@@ -115,7 +117,9 @@ def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: 
 
 def improved(noise_scale: float, norm_bound: float, delta: float) -> Width:
     """D + R sqrt(2 (L/2 + 1 + ln(1/delta)))."""
-    return lambda log_det: norm_bound + noise_scale * math.sqrt(2 * (log_det / 2 + 1 + math.log(1 / delta)))
+    return lambda log_det: (
+        norm_bound + noise_scale * math.sqrt(2 * (log_det / 2 + 1 + math.log(1 / delta)))
+    )
 
 
 def mixed(noise_scale: float, norm_bound: float, ridge: float, delta: float) -> Width:
@@ -130,10 +134,14 @@ def finite(arms: int, delta: float) -> TimedWidth:
 
 def agnostic(norm_bound: float, delta: float, gains: Sequence[float], scale: float) -> TimedWidth:
     """sqrt(scale (2 D^2 + 300 gamma_t ln^3(t/delta))), gains = gamma_0, gamma_1, ..."""
-    return lambda t, log_det: math.sqrt(scale * (2 * norm_bound**2 + 300 * gains[t] * math.log(t / delta) ** 3))
+    return lambda t, log_det: math.sqrt(
+        scale * (2 * norm_bound**2 + 300 * gains[t] * math.log(t / delta) ** 3)
+    )
 
 
-def improved_by(noise_scale: float, norm_bound: float, delta: float, gains: Sequence[float]) -> TimedWidth:
+def improved_by(
+    noise_scale: float, norm_bound: float, delta: float, gains: Sequence[float]
+) -> TimedWidth:
     """D + R sqrt(2 (gamma_{t-1} + 1 + ln(1/delta)))."""
     inverse = 1 + math.log(1 / delta)
     return lambda t, log_det: norm_bound + noise_scale * math.sqrt(2 * (gains[t - 1] + inverse))
@@ -171,11 +179,15 @@ class Weights:
 
     def at_most(self, x: Array) -> Array:
         """P(w <= x)."""
-        return np.asarray(sum(p * (normal_cdf((x - m) / s) if s else x >= m) for p, m, s in self.parts))
+        return np.asarray(
+            sum(p * (normal_cdf((x - m) / s) if s else x >= m) for p, m, s in self.parts)
+        )
 
     def below(self, x: Array) -> Array:
         """P(w < x)."""
-        return np.asarray(sum(p * (normal_cdf((x - m) / s) if s else x > m) for p, m, s in self.parts))
+        return np.asarray(
+            sum(p * (normal_cdf((x - m) / s) if s else x > m) for p, m, s in self.parts)
+        )
 
     @property
     def optimism(self) -> float:
@@ -252,10 +264,15 @@ class Moment:
 
     def index(self, weight: float | None = None) -> Array:
         """mean + w width sd, for the weight drawn or another one."""
-        return self.estimate.mean + (self.weight if weight is None else weight) * self.width * self.estimate.sd
+        return (
+            self.estimate.mean
+            + (self.weight if weight is None else weight) * self.width * self.estimate.sd
+        )
 
 
-def replay(rule: Rule, gram: Array, arms: Arms, rewards: Array, uniforms: Array) -> Iterator[Moment]:
+def replay(
+    rule: Rule, gram: Array, arms: Arms, rewards: Array, uniforms: Array
+) -> Iterator[Moment]:
     """Rounds 1..T by the definition, each after the history that was played."""
     for t, u in enumerate(uniforms, start=1):
         known = collapsed(gram, arms[: t - 1], rewards[: t - 1], rule.ridge)

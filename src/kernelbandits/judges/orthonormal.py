@@ -36,12 +36,17 @@ def form(ridge: Callable[[World], float], width: Callable[[World, int], oracle.W
 
 
 def self_normalised(delta: float) -> Form:
-    return form(lambda w: 1.0, lambda w, t: oracle.self_normalised(w.noise_scale, w.norm_bound, 1.0, delta))
+    return form(
+        lambda w: 1.0, lambda w, t: oracle.self_normalised(w.noise_scale, w.norm_bound, 1.0, delta)
+    )
 
 
 def improved(delta: float) -> Form:
     """At ridge 1 + 2/T."""
-    return form(lambda w: 1 + 2 / w.horizon, lambda w, t: oracle.improved(w.noise_scale, w.norm_bound, delta))
+    return form(
+        lambda w: 1 + 2 / w.horizon,
+        lambda w, t: oracle.improved(w.noise_scale, w.norm_bound, delta),
+    )
 
 
 def fixed_design(ridge: float, claims: int) -> Form:
@@ -74,7 +79,9 @@ def truncated(world: World, t: int) -> oracle.Width:
 def faded(world: World, arms: Sequence[int]) -> Array:
     """Weights eta^(t-1-s) in the variance, their squares in Lbar."""
     ages = len(arms) - 1 - np.arange(len(arms))
-    once, twice = (np.bincount(arms, power**ages, len(BASIS)) for power in (FORGETTING, FORGETTING**2))
+    once, twice = (
+        np.bincount(arms, power**ages, len(BASIS)) for power in (FORGETTING, FORGETTING**2)
+    )
     width = oracle.self_normalised(world.noise_scale, world.norm_bound, 1.0, 0.1)
     return width(float(np.log1p(twice).sum())) * np.sqrt(1 / (1 + once))
 
@@ -87,7 +94,9 @@ FORMS: Mapping[str, Form] = {
     "OFUL": self_normalised(0.1),
     "IGP-UCB": improved(0.1),
     "GP-TS": improved(0.05),
-    "AMM-UCB": form(lambda w: 1.0, lambda w, t: oracle.mixed(w.noise_scale, w.norm_bound, 1.0, 0.1)),
+    "AMM-UCB": form(
+        lambda w: 1.0, lambda w, t: oracle.mixed(w.noise_scale, w.norm_bound, 1.0, 0.1)
+    ),
     "GP-UCB finite": form(lambda w: w.noise_scale**2, finite),
     "GP-UCB rkhs": form(lambda w: w.noise_scale**2, agnostic),
     "BPE": fixed_design(0.1, 3 * len(BASIS)),

@@ -13,7 +13,15 @@ from kernelbandits.checks import Array
 from kernelbandits.experiment.engines import play
 from kernelbandits.judges import oracle
 from kernelbandits.judges.finding import Effort, Finding, verdict
-from kernelbandits.judges.players import BANDITS, NOISE_SCALE, NORM_BOUND, PLAYERS, Bandit, delta, drawn
+from kernelbandits.judges.players import (
+    BANDITS,
+    NOISE_SCALE,
+    NORM_BOUND,
+    PLAYERS,
+    Bandit,
+    delta,
+    drawn,
+)
 from kernelbandits.policies import GenericGP
 from kernelbandits.streams import Streams
 
@@ -69,7 +77,9 @@ def path(name: str, bandit: Bandit, seed: int, engine: str) -> Path:
     mean, sd, log_dets = estimates(bandit.gram, arms, rewards)
     width = oracle.self_normalised(noise, NORM_BOUND, 1.0, chance)
     widths = np.array([width(one) for one in log_dets])
-    return Path(instance.values, arms, mean, widths[:-1, None] * sd, float(widths[-1]), float(log_dets[-1]))
+    return Path(
+        instance.values, arms, mean, widths[:-1, None] * sd, float(widths[-1]), float(log_dets[-1])
+    )
 
 
 def estimates(gram: Array, arms: Any, rewards: Array) -> tuple[Array, Array, Array]:
@@ -79,7 +89,8 @@ def estimates(gram: Array, arms: Any, rewards: Array) -> tuple[Array, Array, Arr
     """
     steps = np.eye(len(gram))[arms]
     counts, sums = (
-        np.vstack([np.zeros(len(gram)), np.cumsum(some, axis=0)]) for some in (steps, steps * rewards[:, None])
+        np.vstack([np.zeros(len(gram)), np.cumsum(some, axis=0)])
+        for some in (steps, steps * rewards[:, None])
     )
     root = np.sqrt(counts)
     matrix = np.eye(len(gram)) + root[:, :, None] * gram * root[:, None, :]
@@ -121,7 +132,10 @@ def maximised(engine: str, effort: Effort) -> Finding:
     """The link between law and regret: x_t maximises mean + w_t width_t sd, w_t, mean, width and sd by definition."""
     seeds = range(effort.seed * 10**6, effort.seed * 10**6 + effort.runs(2, least=1))
     games = [(name, bandit, seed) for name in PLAYERS for bandit in BANDITS for seed in seeds]
-    right = sum(rounds_maximised(name, seed, path(name, bandit, seed, engine)) for name, bandit, seed in games)
+    right = sum(
+        rounds_maximised(name, seed, path(name, bandit, seed, engine))
+        for name, bandit, seed in games
+    )
     return Finding(
         "regret",
         f"{engine}, {len(PLAYERS)} laws: x_t maximises mean + w_t width_t sd_t",

@@ -46,7 +46,9 @@ class Bandit:
             return NORM_BOUND * np.array(self.fixed) / math.hypot(*self.fixed)
         rng = Streams(seed).generator(*map(ord, self.name))
         centres = rng.random((6, self.points.shape[1])) / math.sqrt(2)
-        return oracle.function_of_norm(NORM_BOUND, self.alike, self.points, centres, rng.standard_normal(6))
+        return oracle.function_of_norm(
+            NORM_BOUND, self.alike, self.points, centres, rng.standard_normal(6)
+        )
 
     @cached_property
     def gram(self) -> Array:
@@ -97,11 +99,15 @@ PLAYERS: Mapping[str, Player] = {
     "w = 1": alone(PointMass(1.0), oracle.atoms((1.0,), (1.0,))),
     "Ber(1/2)": alone(Bernoulli(0.5), coin(0.5)),
     "Ber(1/2), then Ber(1/4)": Player(
-        lambda horizon: Step(Bernoulli(0.5), Bernoulli(0.25), horizon // 2), ((0.5, coin(0.5)), (0.5, coin(0.25)))
+        lambda horizon: Step(Bernoulli(0.5), Bernoulli(0.25), horizon // 2),
+        ((0.5, coin(0.5)), (0.5, coin(0.25))),
     ),
-    "i/4, i = 1..4": alone(Categorical((0.25,) * 4), oracle.atoms((0.25,) * 4, (0.25, 0.5, 0.75, 1.0))),
+    "i/4, i = 1..4": alone(
+        Categorical((0.25,) * 4), oracle.atoms((0.25,) * 4, (0.25, 0.5, 0.75, 1.0))
+    ),
     "1 or N(0, 1)": alone(
-        Mixture((0.5, 0.5), (PointMass(1.0), Gaussian(0.0, 1.0))), Weights(((0.5, 1.0, 0.0), (0.5, 0.0, 1.0)))
+        Mixture((0.5, 0.5), (PointMass(1.0), Gaussian(0.0, 1.0))),
+        Weights(((0.5, 1.0, 0.0), (0.5, 0.0, 1.0))),
     ),
     "N(0, 1)": alone(Gaussian(0.0, 1.0), oracle.normal()),
 }
@@ -126,7 +132,9 @@ def bounds(name: str, bandit: Bandit) -> tuple[float, float]:
     width = NORM_BOUND + NOISE_SCALE * math.sqrt(2 * gain + 2 * math.log(1 / chance))
     leftover = 2 * NORM_BOUND * horizon * chance
     repaired = (1 + c2 + c3) * width * math.sqrt(4 * horizon * gain) + leftover
-    return repaired, (1 + c2 + c3_tight) * width * math.sqrt(2 * horizon * gain / math.log(2)) + leftover
+    return repaired, (1 + c2 + c3_tight) * width * math.sqrt(
+        2 * horizon * gain / math.log(2)
+    ) + leftover
 
 
 @cache
@@ -136,7 +144,11 @@ def constants(name: str, horizon: int) -> tuple[float, float, float]:
     c2 = expected_maximum([(count, size(law, 1.0)) for count, law in groups])
     scaled = expected_maximum([(count, size(law, law.optimism)) for count, law in groups])
     middle = max(expected_maximum([(1, size(law, law.optimism))]) for _, law in groups)
-    return c2, scaled + middle, expected_maximum([(count, excess(law, law.optimism)) for count, law in groups])
+    return (
+        c2,
+        scaled + middle,
+        expected_maximum([(count, excess(law, law.optimism)) for count, law in groups]),
+    )
 
 
 Tail = tuple[Callable[[Array], Array], tuple[float, ...]]
@@ -151,7 +163,9 @@ def size(law: Weights, scale: float) -> Tail:
 
 def excess(law: Weights, scale: float) -> Tail:
     """Z = (w - E w)^+ / scale."""
-    jumps = tuple(max(middle - law.mean, 0.0) / scale for _, middle, spread in law.parts if not spread)
+    jumps = tuple(
+        max(middle - law.mean, 0.0) / scale for _, middle, spread in law.parts if not spread
+    )
     return lambda u: 1 - law.at_most(law.mean + scale * u), jumps
 
 
@@ -161,6 +175,9 @@ def expected_maximum(groups: list[tuple[int, Tail]]) -> float:
     total = 0.0
     for low, high in pairwise(breaks):
         u = low + (high - low) * (np.arange(NODES) + 0.5) / NODES
-        below = np.sum([count * np.log1p(-np.minimum(tail(u), 1 - 1e-15)) for count, (tail, _) in groups], axis=0)
+        below = np.sum(
+            [count * np.log1p(-np.minimum(tail(u), 1 - 1e-15)) for count, (tail, _) in groups],
+            axis=0,
+        )
         total += float(-np.expm1(below).mean() * (high - low))
     return total

@@ -48,7 +48,10 @@ class Path:
 
 def walked(policy: IndexPolicy, choose: Chooser, rewards: Iterable[float]) -> Path:
     """Play the arms chosen, and sum what the policy says of each before its reward."""
-    ridge, largest = policy.posterior.ridge, float(policy.posterior.prior.max()) / policy.posterior.ridge
+    ridge, largest = (
+        policy.posterior.ridge,
+        float(policy.posterior.prior.max()) / policy.posterior.ridge,
+    )
     sds, widths = [], []
     for t, reward in enumerate(rewards, start=1):
         arm = choose(policy, t)
@@ -56,7 +59,14 @@ def walked(policy: IndexPolicy, choose: Chooser, rewards: Iterable[float]) -> Pa
         widths.append(policy.width_at(t))
         policy.tell(policy.choice(arm), float(reward))
     ratios, bonuses = np.square(sds) / ridge, np.square(np.multiply(widths, sds))
-    return Path(ridge, largest, policy.posterior.log_det, ratios.sum(), np.log1p(ratios).sum(), bonuses.sum())
+    return Path(
+        ridge,
+        largest,
+        policy.posterior.log_det,
+        ratios.sum(),
+        np.log1p(ratios).sum(),
+        bonuses.sum(),
+    )
 
 
 def most_unknown(policy: IndexPolicy, t: int) -> int:
@@ -72,7 +82,9 @@ def walks(where: Stage, ridge: float, horizon: int) -> Iterator[Path]:
 
     for rule in (SimpleUCB, SimpleBernoulli, SimpleGaussian):
         yield walked(rule(where.instance.domain, where.kernel, ridge=ridge, **TOLD), asked, rewards)
-    yield walked(SimpleUCB(where.instance.domain, where.kernel, ridge=ridge, **TOLD), most_unknown, rewards)
+    yield walked(
+        SimpleUCB(where.instance.domain, where.kernel, ridge=ridge, **TOLD), most_unknown, rewards
+    )
 
 
 def orthogonal(ridge: float, arms: int = 8) -> Path:
@@ -84,15 +96,43 @@ def orthogonal(ridge: float, arms: int = 8) -> Path:
 def potential(effort: Effort) -> Iterator[Finding]:
     """sum sd^2 / ridge <= factor L, with the factor that holds, where it is sharp, and where 2 is too small."""
     horizon = effort.runs(150, least=60)
-    paths = [path for name in KERNELS for r in RIDGES for path in walks(stage(effort.seed, name), r, horizon)]
+    paths = [
+        path
+        for name in KERNELS
+        for r in RIDGES
+        for path in walks(stage(effort.seed, name), r, horizon)
+    ]
     plays = f"{len(paths)} plays of {horizon} rounds"
     apart = [abs(path.logarithms - path.log_det) / path.log_det for path in paths]
-    yield identity(NAME, f"sum ln(1 + sd^2/ridge) = L, {plays}", apart, 1e-9, "relative, in the engine's own numbers")
-    yield below("sum sd^2/ridge <= M/ln(1+M) L, M = sup k/ridge", ((p.squares, p.factor * p.log_det) for p in paths))
-    yield bounded("k/ridge <= 1: factor 1/ln 2", SHARP, [path for path in paths if path.largest <= 1 + 1e-12])
-    yield attained("k/ridge = 1, orthogonal arms once each: the factor 1/ln 2 is attained", SHARP, orthogonal(1.0))
-    yield bounded("k/ridge <= 2.5128: factor 2", 2.0, [path for path in paths if path.largest <= BREAK_EVEN + 1e-12])
-    yield attained("k/ridge = 2.5128, orthogonal arms: the factor 2 is attained", 2.0, orthogonal(1 / BREAK_EVEN))
+    yield identity(
+        NAME,
+        f"sum ln(1 + sd^2/ridge) = L, {plays}",
+        apart,
+        1e-9,
+        "relative, in the engine's own numbers",
+    )
+    yield below(
+        "sum sd^2/ridge <= M/ln(1+M) L, M = sup k/ridge",
+        ((p.squares, p.factor * p.log_det) for p in paths),
+    )
+    yield bounded(
+        "k/ridge <= 1: factor 1/ln 2", SHARP, [path for path in paths if path.largest <= 1 + 1e-12]
+    )
+    yield attained(
+        "k/ridge = 1, orthogonal arms once each: the factor 1/ln 2 is attained",
+        SHARP,
+        orthogonal(1.0),
+    )
+    yield bounded(
+        "k/ridge <= 2.5128: factor 2",
+        2.0,
+        [path for path in paths if path.largest <= BREAK_EVEN + 1e-12],
+    )
+    yield attained(
+        "k/ridge = 2.5128, orthogonal arms: the factor 2 is attained",
+        2.0,
+        orthogonal(1 / BREAK_EVEN),
+    )
     yield too_small(orthogonal(0.1))
     yield below(
         "sum g^2 <= (R sqrt(2 ln 2 + L) + D)^2 2 L at ridge 1",
@@ -113,24 +153,39 @@ def below(statement: str, pairs: Iterable[tuple[float, float]]) -> Finding:
 
 def bounded(statement: str, factor: float, paths: list[Path]) -> Finding:
     """sum sd^2 / ridge <= factor L."""
-    return limited(statement, f"sum / L <= {factor:.4f}", [path.squares / path.log_det for path in paths], factor)
+    return limited(
+        statement,
+        f"sum / L <= {factor:.4f}",
+        [path.squares / path.log_det for path in paths],
+        factor,
+    )
 
 
 def limited(statement: str, predicted: str, ratios: list[float], limit: float) -> Finding:
     greatest = float(np.max(ratios))
-    seen, holds = f"at most {greatest:.4f}, {len(ratios)} plays", verdict(greatest <= limit * (1 + 1e-9))
+    seen, holds = (
+        f"at most {greatest:.4f}, {len(ratios)} plays",
+        verdict(greatest <= limit * (1 + 1e-9)),
+    )
     return Finding(NAME, statement, predicted, seen, holds, detail="proved; 1e-9 for rounding")
 
 
 def attained(statement: str, factor: float, path: Path) -> Finding:
     ratio = path.squares / path.log_det
     holds = verdict(abs(ratio - factor) <= 1e-9)
-    return Finding(NAME, statement, f"sum / L = {factor:.9f}", f"{ratio:.9f}", holds, detail="1e-9, rounding")
+    return Finding(
+        NAME, statement, f"sum / L = {factor:.9f}", f"{ratio:.9f}", holds, detail="1e-9, rounding"
+    )
 
 
 def too_small(path: Path) -> Finding:
     """10 > 2 ln 11 for every arm: a checker that agrees here agrees with everything."""
     statement = "the factor 2 at ridge 0.1, 8 orthogonal arms once each: sum sd^2/ridge <= 2 L"
-    predicted, seen = f"80 > {16 * math.log(11):.2f}", f"{path.squares:.2f}, 2 L = {2 * path.log_det:.2f}"
+    predicted, seen = (
+        f"80 > {16 * math.log(11):.2f}",
+        f"{path.squares:.2f}, 2 L = {2 * path.log_det:.2f}",
+    )
     detail = "must fail: 10 > 2 ln 11 = 4.80 for each arm"
-    return Finding(NAME, statement, predicted, seen, verdict(path.squares <= 2 * path.log_det), FAILS, detail)
+    return Finding(
+        NAME, statement, predicted, seen, verdict(path.squares <= 2 * path.log_det), FAILS, detail
+    )

@@ -33,8 +33,14 @@ def randomness(effort: Effort) -> Iterator[Finding]:
     streams, other = Streams(effort.seed), Streams(effort.seed + 1)
     columns = {purpose: streams.uniforms(purpose, ROUNDS) for purpose in PURPOSES}
     normals = streams.normals("sample", 1, ROUNDS, NORMALS)
-    yield distinct("uniforms", np.concatenate([*columns.values(), *(other.uniforms(p, ROUNDS) for p in PURPOSES)]))
-    yield distinct("normals", np.concatenate([normals.ravel(), other.normals("sample", 1, ROUNDS, NORMALS).ravel()]))
+    yield distinct(
+        "uniforms",
+        np.concatenate([*columns.values(), *(other.uniforms(p, ROUNDS) for p in PURPOSES)]),
+    )
+    yield distinct(
+        "normals",
+        np.concatenate([normals.ravel(), other.normals("sample", 1, ROUNDS, NORMALS).ravel()]),
+    )
     yield uncorrelated([*columns.values(), *normals.T])
     yield fair([*columns.values(), *(oracle.normal_cdf(column) for column in normals.T)])
     yield looked_up(streams, columns, normals)
@@ -47,14 +53,21 @@ def distinct(what: str, numbers: Array) -> Finding:
     detail = f"by chance two are equal in {len(numbers) ** 2 / 2**54:.0e} of all tables"
     seen = {"different": len(np.unique(numbers))}
     return counted(
-        NAME, f"no two {what} alike: all purposes, rounds, two seeds", {"different": len(numbers)}, seen, detail
+        NAME,
+        f"no two {what} alike: all purposes, rounds, two seeds",
+        {"different": len(numbers)},
+        seen,
+        detail,
     )
 
 
 def uncorrelated(columns: list[Array]) -> Finding:
     """Between any two columns in the same round, and in a column between rounds that follow each other."""
     pairs = [*combinations(columns, 2), *((column[1:], column[:-1]) for column in columns)]
-    greatest, limit = float(np.max([abs(correlation(*pair)) for pair in pairs])), ERRORS / math.sqrt(ROUNDS - 1)
+    greatest, limit = (
+        float(np.max([abs(correlation(*pair)) for pair in pairs])),
+        ERRORS / math.sqrt(ROUNDS - 1),
+    )
     return Finding(
         NAME,
         "correlation of purposes within a round, and of rounds within a purpose",
@@ -73,25 +86,44 @@ def fair(columns: list[Array]) -> Finding:
     """sup |F_n(u) - u| <= sqrt(ln(2 / chance) / (2 n)), of uniforms and of Phi of normals."""
     limit = math.sqrt(math.log(2 / CHANCE) / (2 * ROUNDS))
     steps = np.arange(ROUNDS + 1) / ROUNDS
-    far = max(float(np.abs([np.sort(u) - steps[1:], np.sort(u) - steps[:-1]]).max()) for u in columns)
+    far = max(
+        float(np.abs([np.sort(u) - steps[1:], np.sort(u) - steps[:-1]]).max()) for u in columns
+    )
     detail = f"passed with a chance of {CHANCE:g} by a sound column (Massart); {len(columns)} columns, n = {ROUNDS}"
     statement = "uniforms are uniform and normals normal: sup |F_n - F| of each column"
-    return Finding(NAME, statement, f"<= {limit:.4f}", f"{far:.4f}", verdict(far <= limit), detail=detail)
+    return Finding(
+        NAME, statement, f"<= {limit:.4f}", f"{far:.4f}", verdict(far <= limit), detail=detail
+    )
 
 
 def looked_up(streams: Streams, columns: dict[str, Array], normals: Array) -> Finding:
     """One number at a time, in any order, is the number of the table."""
     order = streams.generator(21).permutation(ROUNDS)[:300].tolist()
-    apart = [streams.uniform(purpose, t + 1) - column[t] for purpose, column in columns.items() for t in order]
+    apart = [
+        streams.uniform(purpose, t + 1) - column[t]
+        for purpose, column in columns.items()
+        for t in order
+    ]
     drawn = [np.abs(streams.normal("sample", t + 1, NORMALS) - normals[t]).max() for t in order]
-    return identity(NAME, "a number asked for alone is that of the table, in any order", np.abs([*apart, *drawn]), 0.0)
+    return identity(
+        NAME,
+        "a number asked for alone is that of the table, in any order",
+        np.abs([*apart, *drawn]),
+        0.0,
+    )
 
 
 def weighed(effort: Effort) -> Finding:
     """With a numpy Generator: w_t is the quantile of its next uniform, and the uniform after settles ties."""
-    where, right, width = stage(effort.seed), 0, oracle.self_normalised(NOISE_SCALE, NORM_BOUND, RIDGE, 0.5)
+    where, right, width = (
+        stage(effort.seed),
+        0,
+        oracle.self_normalised(NOISE_SCALE, NORM_BOUND, RIDGE, 0.5),
+    )
     for rng, same in generators(where, 20):
-        policy = SimpleMixture(where.instance.domain, where.kernel, rho=0.4, ridge=RIDGE, ties="random", **TOLD)
+        policy = SimpleMixture(
+            where.instance.domain, where.kernel, rho=0.4, ridge=RIDGE, ties="random", **TOLD
+        )
         for arms, choice in game(policy, where, rng):
             known = oracle.collapsed(where.gram, arms, where.instance.values[arms], RIDGE)
             weight, tie = SHARED.quantile(same.random()), same.random()
@@ -105,7 +137,9 @@ def sampled(effort: Effort) -> Finding:
     where, right, ridge = stage(effort.seed), 0, 1 + 2 / SHORT
     scale_at, n = oracle.improved(NOISE_SCALE, NORM_BOUND, delta=0.1 / 2), len(where.gram)
     for rng, same in generators(where, 22):
-        policy = GPTS(where.instance.domain, where.kernel, horizon=SHORT, delta=0.1, ties="random", **TOLD)
+        policy = GPTS(
+            where.instance.domain, where.kernel, horizon=SHORT, delta=0.1, ties="random", **TOLD
+        )
         for arms, choice in game(policy, where, rng):
             known = oracle.collapsed(where.gram, arms, where.instance.values[arms], ridge)
             tie, normals = same.random(), same.standard_normal(2 * n)

@@ -36,9 +36,13 @@ ROUNDING = 1e-9
 
 def below_bound(effort: Effort) -> Iterator[Finding]:
     """Expected regret below the bound for every law, and the links of its proof."""
-    runs = {(name, bandit): outcomes(name, bandit, effort) for name in PLAYERS for bandit in BANDITS}
+    runs = {
+        (name, bandit): outcomes(name, bandit, effort) for name in PLAYERS for bandit in BANDITS
+    }
     for name in PLAYERS:
-        yield expected_regret(name, {bandit: found for (law, bandit), found in runs.items() if law == name})
+        yield expected_regret(
+            name, {bandit: found for (law, bandit), found in runs.items() if law == name}
+        )
     yield no_exploration()
     yield same_bounds()
     yield from realised_gain(runs)
@@ -58,7 +62,9 @@ class Outcome:
 
 
 def outcomes(name: str, bandit: Bandit, effort: Effort) -> list[Outcome]:
-    return [outcome(name, bandit, effort.seed * 10**6 + run) for run in range(effort.runs(6, least=3))]
+    return [
+        outcome(name, bandit, effort.seed * 10**6 + run) for run in range(effort.runs(6, least=3))
+    ]
 
 
 def outcome(name: str, bandit: Bandit, seed: int) -> Outcome:
@@ -75,7 +81,9 @@ def outcome(name: str, bandit: Bandit, seed: int) -> Outcome:
     )
     arms = play(policy, instance, bandit.horizon, Streams(seed)).arms
     counts = np.bincount(arms, minlength=len(bandit.points))
-    return Outcome(lost(instance.values, counts), log_det(bandit.gram, counts), policy.played_log_det)
+    return Outcome(
+        lost(instance.values, counts), log_det(bandit.gram, counts), policy.played_log_det
+    )
 
 
 def lost(values: Array, counts: Any) -> float:
@@ -93,7 +101,9 @@ def expected_regret(name: str, found: dict[Bandit, list[Outcome]]) -> Finding:
     """mean + 3 standard errors <= (1 + C2 + C3') g sqrt(2 T gamma / ln 2) + 2 D T delta, on each bandit."""
     limits = {bandit: bounds(name, bandit)[1] for bandit in found}
     seen = {bandit: [one.regret for one in many] for bandit, many in found.items()}
-    names = ", ".join(f"{bandit.name} (2DT = {2 * NORM_BOUND * bandit.horizon:.0f})" for bandit in found)
+    names = ", ".join(
+        f"{bandit.name} (2DT = {2 * NORM_BOUND * bandit.horizon:.0f})" for bandit in found
+    )
     return Finding(
         "regret",
         f"{name}: E regret <= (1 + C2 + C3') g sqrt(2 T gamma/ln 2) + 1 on {len(found)} bandits",
@@ -113,7 +123,9 @@ def no_exploration() -> Finding:
     """A rule that never explores loses more than the bound of w = 1 allows: the bound is no empty one."""
     trap = TRAPS[0]
     instance, limit = trap.instance(0), bounds("w = 1", trap)[1]
-    arms = play(Greedy(instance.domain, trap.kernel, ties="lowest"), instance, trap.horizon, Streams(0)).arms
+    arms = play(
+        Greedy(instance.domain, trap.kernel, ties="lowest"), instance, trap.horizon, Streams(0)
+    ).arms
     regret = lost(instance.values, np.bincount(arms, minlength=len(trap.points)))
     return Finding(
         "regret",
@@ -132,7 +144,9 @@ def same_bounds() -> Finding:
     errors = {}
     for name, player in PLAYERS.items():
         for bandit in BANDITS:
-            found = regret_bound(player.exploration(bandit.horizon), bandit.horizon, bandit.gain, **told)
+            found = regret_bound(
+                player.exploration(bandit.horizon), bandit.horizon, bandit.gain, **told
+            )
             pairs = zip((found.repaired, found.tight), bounds(name, bandit), strict=True)
             errors[f"{name}, {bandit.name}"] = max(abs(one / other - 1) for one, other in pairs)
     worst = max(errors, key=errors.__getitem__)

@@ -157,19 +157,30 @@ class Case:
         return self.constructor(stage.instance.domain, stage.kernel, **told, **self.settings)
 
 
-def member(title: str, constructor: Any, law: Weights | Callable[[int], Weights], **settings: Any) -> Case:
+def member(
+    title: str, constructor: Any, law: Weights | Callable[[int], Weights], **settings: Any
+) -> Case:
     """Of the paper's family, at a ridge that is not the paper's."""
     width = oracle.self_normalised(NOISE_SCALE, NORM_BOUND, RIDGE, delta=0.5)
     schedule = (lambda t: law) if isinstance(law, Weights) else law
-    return Case(title, constructor, Rule(RIDGE, oracle.steady(width), schedule), {"ridge": RIDGE, **settings})
+    return Case(
+        title,
+        constructor,
+        Rule(RIDGE, oracle.steady(width), schedule),
+        {"ridge": RIDGE, **settings},
+    )
 
 
-def optimist(title: str, constructor: Any, ridge: float, width: oracle.Width, /, **settings: Any) -> Case:
+def optimist(
+    title: str, constructor: Any, ridge: float, width: oracle.Width, /, **settings: Any
+) -> Case:
     """A rule with w = 1."""
     return timed(title, constructor, ridge, oracle.steady(width), **settings)
 
 
-def timed(title: str, constructor: Any, ridge: float, width: oracle.TimedWidth, /, **settings: Any) -> Case:
+def timed(
+    title: str, constructor: Any, ridge: float, width: oracle.TimedWidth, /, **settings: Any
+) -> Case:
     """A rule with w = 1 whose width looks at the round."""
     return Case(title, constructor, Rule(ridge, width, lambda t: LAWS["w = 1"][1]), settings)
 
@@ -186,11 +197,29 @@ def cases(horizon: int) -> tuple[Case, ...]:
         member("Simple-Gaussian", SimpleGaussian, LAWS["N(0, 1)"][1]),
         member("Simple-Categorical", SimpleCategorical, LAWS["i/4, i = 1..4"][1]),
         member("Simple-Mixture", SimpleMixture, SHARED, rho=0.4),
-        member("Generic-GP, Ber(1/2) then Ber(1/4)", GenericGP, schedule[1], exploration=schedule[0]),
+        member(
+            "Generic-GP, Ber(1/2) then Ber(1/4)", GenericGP, schedule[1], exploration=schedule[0]
+        ),
         member("Generic-GP, w = -1, 1/2 or 2", GenericGP, signed[1], exploration=signed[0]),
-        member("Generic-GP, N(0.2, 0.8^2) by its ppf", GenericGP, foreign[1], exploration=foreign[0]),
-        optimist("Whitehouse", WhitehouseUCB, RIDGE, oracle.self_normalised(*told, RIDGE, 0.1), ridge=RIDGE, delta=0.1),
-        optimist("IGP-UCB", IGPUCB, 1 + 2 / horizon, oracle.improved(*told, 0.1), horizon=horizon, delta=0.1),
+        member(
+            "Generic-GP, N(0.2, 0.8^2) by its ppf", GenericGP, foreign[1], exploration=foreign[0]
+        ),
+        optimist(
+            "Whitehouse",
+            WhitehouseUCB,
+            RIDGE,
+            oracle.self_normalised(*told, RIDGE, 0.1),
+            ridge=RIDGE,
+            delta=0.1,
+        ),
+        optimist(
+            "IGP-UCB",
+            IGPUCB,
+            1 + 2 / horizon,
+            oracle.improved(*told, 0.1),
+            horizon=horizon,
+            delta=0.1,
+        ),
         optimist("AMM-UCB", AMMUCB, RIDGE, oracle.mixed(*told, RIDGE, 0.1), ridge=RIDGE, delta=0.1),
     )
 
@@ -201,13 +230,28 @@ def defaults(horizon: int) -> tuple[Case, ...]:
     half = oracle.steady(oracle.self_normalised(*told, 1.0, 0.5))
     coin, mixed = oracle.atoms((0.5, 0.5), (0.0, 1.0)), Weights(((0.5, 1.0, 0.0), (0.5, 0.0, 1.0)))
     eigen = oracle.steady(oracle.self_normalised(*told, matern, 0.1))
-    tuned = timed("Whitehouse, ridge T^(d/(2 nu + 2 d))", WhitehouseUCB, matern, eigen, ridge="matern", horizon=horizon)
+    tuned = timed(
+        "Whitehouse, ridge T^(d/(2 nu + 2 d))",
+        WhitehouseUCB,
+        matern,
+        eigen,
+        ridge="matern",
+        horizon=horizon,
+    )
     return (
         Case("Simple-Bernoulli as it comes", SimpleBernoulli, Rule(1.0, half, lambda t: coin)),
         Case("Simple-Mixture as it comes", SimpleMixture, Rule(1.0, half, lambda t: mixed)),
-        optimist("Whitehouse as it comes", WhitehouseUCB, 1.0, oracle.self_normalised(*told, 1.0, 0.1)),
+        optimist(
+            "Whitehouse as it comes", WhitehouseUCB, 1.0, oracle.self_normalised(*told, 1.0, 0.1)
+        ),
         replace(tuned, kernel="Matern(0.3)"),
-        optimist("IGP-UCB as it comes", IGPUCB, 1 + 2 / horizon, oracle.improved(*told, 0.1), horizon=horizon),
+        optimist(
+            "IGP-UCB as it comes",
+            IGPUCB,
+            1 + 2 / horizon,
+            oracle.improved(*told, 0.1),
+            horizon=horizon,
+        ),
         optimist("AMM-UCB as it comes", AMMUCB, 1.0, oracle.mixed(*told, 1.0, 0.1)),
     )
 
@@ -215,10 +259,20 @@ def defaults(horizon: int) -> tuple[Case, ...]:
 def paced(where: Stage, horizon: int) -> tuple[Case, ...]:
     """Widths that look at the round; 1/1000 of Srinivas et al.'s beta_t, lest it drown all else."""
     told, own, square = (NOISE_SCALE, NORM_BOUND), 1 + 2 / horizon, NOISE_SCALE**2
-    agnostic = oracle.agnostic(NORM_BOUND, 0.1, oracle.greedy_gains(where.gram, square, horizon + 1), 1e-3)
+    agnostic = oracle.agnostic(
+        NORM_BOUND, 0.1, oracle.greedy_gains(where.gram, square, horizon + 1), 1e-3
+    )
     improved = oracle.improved_by(*told, 0.1, oracle.greedy_gains(where.gram, own, horizon))
     return (
         timed("GP-UCB, finite", GPUCB, square, oracle.finite(len(where.gram), 0.1)),
-        timed("GP-UCB, rkhs, greedy gain", GPUCB, square, agnostic, schedule="rkhs", gain="greedy", beta_scale=1e-3),
+        timed(
+            "GP-UCB, rkhs, greedy gain",
+            GPUCB,
+            square,
+            agnostic,
+            schedule="rkhs",
+            gain="greedy",
+            beta_scale=1e-3,
+        ),
         timed("IGP-UCB, greedy gain", IGPUCB, own, improved, horizon=horizon, gain="greedy"),
     )

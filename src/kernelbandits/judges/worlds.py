@@ -89,7 +89,9 @@ def moving(world: World, streams: Streams, renewed: Callable[[int], float]) -> M
     def path() -> Iterator[Array]:
         f = first
         for t in range(2, world.horizon + 1):
-            f = math.sqrt(1 - renewed(t)) * f + math.sqrt(renewed(t)) * rng.standard_normal(len(BASIS))
+            f = math.sqrt(1 - renewed(t)) * f + math.sqrt(renewed(t)) * rng.standard_normal(
+                len(BASIS)
+            )
             yield f
 
     return MovingInstance(world.name, BASIS, first, world.noise(streams.seed), path=path())
@@ -120,6 +122,16 @@ SILENT = World("no noise", smooth, 40, 40, noise_scale=0.0, norm_bound=1.0, kern
 PRIOR = World("f ~ GP", drawn, 60, 300, law=GaussianNoise)
 DRIFTING = World("f_t a Markov chain of GPs", drifting, 60, 200, law=GaussianNoise)
 JUMPING = World(f"f ~ GP anew every {PERIOD} rounds", jumping, 60, 200, law=GaussianNoise)
-HEAVY = World("tails of index 1.8", sphere, 60, 100, chased=True, law=lambda scale: ParetoNoise(scale, 1.8))
+HEAVY = World(
+    "tails of index 1.8", sphere, 60, 100, chased=True, law=lambda scale: ParetoNoise(scale, 1.8)
+)
 KNOWN = World("sigma = R", plane, 60, 120, norm_bound=0.2, chased=True, law=GaussianNoise)
-UNKNOWN = World("sigma = R/2", plane, 150, 20, norm_bound=0.2, chased=True, law=lambda scale: GaussianNoise(scale / 2))
+UNKNOWN = World(
+    "sigma = R/2",
+    plane,
+    150,
+    20,
+    norm_bound=0.2,
+    chased=True,
+    law=lambda scale: GaussianNoise(scale / 2),
+)

@@ -26,11 +26,16 @@ class Kernel:
 
     def gradient(self, x: Array, z: Array) -> Array:
         """The (n, m, d) array of d k(x_i, z_j) / d x_i; by central differences where nothing better is known."""
-        return np.stack([(self(up, z) - self(down, z)) / size[:, None] for up, down, size in steps(x)], axis=-1)
+        return np.stack(
+            [(self(up, z) - self(down, z)) / size[:, None] for up, down, size in steps(x)], axis=-1
+        )
 
     def diagonal_gradient(self, x: Array) -> Array:
         """The (n, d) array of d k(x_i, x_i) / d x_i."""
-        return np.stack([(self.diagonal(up) - self.diagonal(down)) / size for up, down, size in steps(x)], axis=-1)
+        return np.stack(
+            [(self.diagonal(up) - self.diagonal(down)) / size for up, down, size in steps(x)],
+            axis=-1,
+        )
 
     def __add__(self, other: Any) -> Sum:
         return Sum(self, as_kernel(other))
@@ -131,7 +136,12 @@ class Adapted(Kernel):
     def __call__(self, x: Array, z: Array) -> Array:
         gram = np.asarray(self.function(x, z))
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        checks.needs(gram.shape == (len(x), len(z)), name, f"an array of shape {(len(x), len(z))}", gram.shape)
+        checks.needs(
+            gram.shape == (len(x), len(z)),
+            name,
+            f"an array of shape {(len(x), len(z))}",
+            gram.shape,
+        )
         checks.needs(gram.dtype == np.float64, name, "float64 values", str(gram.dtype))
         return gram
 

@@ -24,7 +24,12 @@ class Normalised(Kernel):
 
     def norms(self, x: Array) -> Array:
         squares = self.kernel.diagonal(x)
-        checks.needs(bool((squares > 0).all()), "Normalised", "k(x, x) > 0 at every point", float(squares.min()))
+        checks.needs(
+            bool((squares > 0).all()),
+            "Normalised",
+            "k(x, x) > 0 at every point",
+            float(squares.min()),
+        )
         return squares
 
     def diagonal(self, x: Array) -> Array:
@@ -33,7 +38,10 @@ class Normalised(Kernel):
     def gradient(self, x: Array, z: Array) -> Array:
         """(k' - k a' / (2 a)) / sqrt(a b), with a = k(x, x), b = k(z, z)."""
         a, b = self.norms(x), self.norms(z)
-        inner = self.kernel(x, z)[..., None] * (self.kernel.diagonal_gradient(x) / (2 * a[:, None]))[:, None]
+        inner = (
+            self.kernel(x, z)[..., None]
+            * (self.kernel.diagonal_gradient(x) / (2 * a[:, None]))[:, None]
+        )
         return (self.kernel.gradient(x, z) - inner) / np.sqrt(np.outer(a, b))[..., None]
 
     def diagonal_gradient(self, x: Array) -> Array:
@@ -73,12 +81,16 @@ class On(Kernel):
 
     def _parts(self, x: Array, z: Array) -> tuple[Array, Array]:
         if x.shape[1] != z.shape[1]:
-            raise ValueError(f"On needs points of {x.shape[1]} dimensions, got {x.shape[1]} and {z.shape[1]}")
+            raise ValueError(
+                f"On needs points of {x.shape[1]} dimensions, got {x.shape[1]} and {z.shape[1]}"
+            )
         return self._part(x), self._part(z)
 
     def _part(self, x: Array) -> Array:
         least = max(self.columns) + 1
-        checks.needs(x.shape[1] >= least, "On", f"points of at least {least} dimensions", x.shape[1])
+        checks.needs(
+            x.shape[1] >= least, "On", f"points of at least {least} dimensions", x.shape[1]
+        )
         return x[:, self.columns]
 
 
@@ -90,7 +102,12 @@ def column_numbers(columns: Any) -> tuple[int, ...]:
     listed = isinstance(items, Iterable) and not isinstance(items, str)
     checks.needs(listed, "On", "columns, a tuple of column numbers or a slice", columns)
     numbers = tuple(checks.whole("On", "in every column", item, least=0) for item in items)
-    checks.needs(len(numbers) == len(set(numbers)) > 0, "On", "at least one column, none of them twice", columns)
+    checks.needs(
+        len(numbers) == len(set(numbers)) > 0,
+        "On",
+        "at least one column, none of them twice",
+        columns,
+    )
     return numbers
 
 

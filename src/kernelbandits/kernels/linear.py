@@ -14,7 +14,9 @@ from kernelbandits.kernels.base import Kernel
 def inner_products(owner: str, x: Array, z: Array) -> Array:
     """x_i . z_j."""
     if x.shape[1] != z.shape[1]:
-        raise ValueError(f"{owner} needs points of {x.shape[1]} dimensions, got {x.shape[1]} and {z.shape[1]}")
+        raise ValueError(
+            f"{owner} needs points of {x.shape[1]} dimensions, got {x.shape[1]} and {z.shape[1]}"
+        )
     return x @ z.T
 
 

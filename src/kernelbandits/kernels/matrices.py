@@ -23,7 +23,9 @@ def gram(kernel: Kernel, points: Array) -> Array:
     matrix = kernel(points, points)
     if not np.isfinite(matrix).all():
         row, column = np.argwhere(~np.isfinite(matrix))[0]
-        raise ValueError(f"{kernel} needs finite values, got {matrix[row, column]} for points {row} and {column}")
+        raise ValueError(
+            f"{kernel} needs finite values, got {matrix[row, column]} for points {row} and {column}"
+        )
     if has_adapted(kernel):
         check_symmetric(matrix)
         check_semidefinite(matrix)
@@ -44,4 +46,6 @@ def check_semidefinite(matrix: Array) -> None:
     if values[0] < -len(matrix) * np.finfo(float).eps * max(values[-1], 0.0) * 8:
         first, second = sorted(np.abs(vectors[:, 0]).argsort()[-2:]) if len(matrix) > 1 else (0, 0)
         where = f"points {first} and {second} carry most of it"
-        raise ValueError(f"a kernel needs no negative eigenvalue on the arms, got {values[0]:.3g}; {where}")
+        raise ValueError(
+            f"a kernel needs no negative eigenvalue on the arms, got {values[0]:.3g}; {where}"
+        )

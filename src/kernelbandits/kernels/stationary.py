@@ -21,7 +21,9 @@ class Stationary(Kernel):
     lengthscale: float | tuple[float, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lengthscale", checks.lengthscales(type(self).__name__, self.lengthscale))
+        object.__setattr__(
+            self, "lengthscale", checks.lengthscales(type(self).__name__, self.lengthscale)
+        )
 
     def __call__(self, x: Array, z: Array) -> Array:
         return self.profile(squared_distance(type(self).__name__, x, z, self.lengthscale))
@@ -52,9 +54,13 @@ class Stationary(Kernel):
 
 def scales(owner: str, x: Array, z: Array, lengthscale: float | tuple[float, ...]) -> Array:
     """The length of each dimension."""
-    lengths = np.broadcast_to(np.asarray(lengthscale), (np.size(lengthscale) if np.ndim(lengthscale) else x.shape[1],))
+    lengths = np.broadcast_to(
+        np.asarray(lengthscale), (np.size(lengthscale) if np.ndim(lengthscale) else x.shape[1],)
+    )
     if not len(lengths) == x.shape[1] == z.shape[1]:
-        raise ValueError(f"{owner} needs points of {len(lengths)} dimensions, got {x.shape[1]} and {z.shape[1]}")
+        raise ValueError(
+            f"{owner} needs points of {len(lengths)} dimensions, got {x.shape[1]} and {z.shape[1]}"
+        )
     return lengths
 
 
@@ -63,11 +69,15 @@ def columns(x: Array) -> Array:
     return np.ascontiguousarray(x.T)
 
 
-def squared_distance(owner: str, x: Array, z: Array, lengthscale: float | tuple[float, ...]) -> Array:
+def squared_distance(
+    owner: str, x: Array, z: Array, lengthscale: float | tuple[float, ...]
+) -> Array:
     """r^2 = sum_j ((x_j - z_j) / l_j)^2, added up a dimension at a time so that only (n, m) numbers are held."""
     squares, apart = np.zeros((len(x), len(z))), np.empty((len(x), len(z)))
     with np.errstate(over="ignore"):
-        for length, left, right in zip(scales(owner, x, z, lengthscale), columns(x), columns(z), strict=True):
+        for length, left, right in zip(
+            scales(owner, x, z, lengthscale), columns(x), columns(z), strict=True
+        ):
             np.subtract(left[:, None], right, out=apart)
             np.divide(apart, length, out=apart)
             squares += np.multiply(apart, apart, out=apart)

@@ -62,7 +62,12 @@ class Auto(Calibrated):
         ties: str = "random",
     ) -> None:
         table = not isinstance(domain, (list, tuple))
-        checks.needs(table, "Auto", "a kb.Box(lower, upper), a MixedBox, kb.Arms(table) or an (n, d) array", domain)
+        checks.needs(
+            table,
+            "Auto",
+            "a kb.Box(lower, upper), a MixedBox, kb.Arms(table) or an (n, d) array",
+            domain,
+        )
         self.prior, self.shared, self.nu = Prior() if prior is None else prior, shared, nu
         checks.needs(isinstance(self.prior, Prior), "Auto", "a kb.calibration.Prior", prior)
         self.refits = Refits(first=1) if refits is None else refits
@@ -102,8 +107,13 @@ class Auto(Calibrated):
         field = field_of(self.domain, given.context, given.arms)
         if not self.finite:
             checked_size(field.context, given.arms)
-        if not self.rewards.events or self.rewards.events + len(checked_choices(given.pending)) < self.first:
-            return self._first(t, randomness, field, given.pending, self._offer(given.arms, given.costs))
+        if (
+            not self.rewards.events
+            or self.rewards.events + len(checked_choices(given.pending)) < self.first
+        ):
+            return self._first(
+                t, randomness, field, given.pending, self._offer(given.arms, given.costs)
+            )
         choice = super()._ask(t, randomness, given)
         return replace(choice, note=self._own_units(choice.note))
 
@@ -136,7 +146,9 @@ class Auto(Calibrated):
         """The choices of rounds t..t + n - 1, without arguments those of the next n, each with those before pending."""
         turn = self.turn + len(checked_choices(pending)) if t is None else t
         streams = self.streams if rng is None else rng
-        return super().batch(n, turn, streams, pending=pending, context=context, arms=arms, costs=costs)
+        return super().batch(
+            n, turn, streams, pending=pending, context=context, arms=arms, costs=costs
+        )
 
     @property
     def turn(self) -> int:
@@ -144,13 +156,23 @@ class Auto(Calibrated):
         return 1 + self.rewards.events + len(self.failed)
 
     def _first(
-        self, t: int, randomness: Randomness, field: Field, pending: Sequence[Choice], offer: Offer | None
+        self,
+        t: int,
+        randomness: Randomness,
+        field: Field,
+        pending: Sequence[Choice],
+        offer: Offer | None,
     ) -> Choice:
         """Before anything is known: about the middle, then far from what was tried; of what costs little."""
         field = among(self.domain, offer.cheaper) if offer else field
         places = [*self.failed, *(self._place_of(choice) for choice in pending)]
-        tried = [*self.rewards.points, *(self.domain.points[place] if self.finite else place for place in places)]
-        sides = self._spans()[: field.survey.shape[1] - (0 if field.context is None else len(field.context))]
+        tried = [
+            *self.rewards.points,
+            *(self.domain.points[place] if self.finite else place for place in places),
+        ]
+        sides = self._spans()[
+            : field.survey.shape[1] - (0 if field.context is None else len(field.context))
+        ]
         spot = opening(field, np.array(tried), sides, t, randomness, self.opening)
         cost = offer.cost(spot.arm) if offer else {}
         note = self._choice(spot, field, self._ahead(pending).posterior, cost).note
@@ -166,7 +188,9 @@ class Auto(Calibrated):
 
     def estimates(self) -> tuple[Array, Array]:
         """Mean and sd of f on all arms, in the rewards' own units."""
-        checks.needs(self.finite, "estimates", "arms (posterior.at(rows) and units elsewhere)", self.domain)
+        checks.needs(
+            self.finite, "estimates", "arms (posterior.at(rows) and units elsewhere)", self.domain
+        )
         return self.units.original(self.posterior.mean), self.units.spread * self.posterior.sd
 
     def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
@@ -175,8 +199,15 @@ class Auto(Calibrated):
 
     def _own_units(self, note: Mapping[str, float]) -> dict[str, float]:
         """Estimates in the rewards' units, and the noise the fit sees."""
-        told = {name: self.units.original(value) if name in OWN_UNITS else value for name, value in note.items()}
-        return {**told, "sd": self.units.spread * note["sd"], "noise_scale": self.calibration.noise_scale}
+        told = {
+            name: self.units.original(value) if name in OWN_UNITS else value
+            for name, value in note.items()
+        }
+        return {
+            **told,
+            "sd": self.units.spread * note["sd"],
+            "noise_scale": self.calibration.noise_scale,
+        }
 
     def _ahead(self, pending: Sequence[Choice]) -> Ahead:
         """A practical width claims nothing that pending rewards could break: it is not inflated."""
@@ -217,4 +248,8 @@ def checked_width(width: Any) -> Width | str:
         return width
     if checks.is_number(width):
         return widths.constant(checks.nonnegative("Auto", "width", width))
-    return widths.falling() if checks.one_of("Auto", "width", width, WIDTHS) == "practical" else "theory"
+    return (
+        widths.falling()
+        if checks.one_of("Auto", "width", width, WIDTHS) == "practical"
+        else "theory"
+    )

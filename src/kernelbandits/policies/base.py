@@ -69,7 +69,11 @@ class Policy:
         self.ties = checks.one_of(name, "ties", ties, TIES)
         self.horizon = None if horizon is None else checks.whole(name, "horizon", horizon)
         self.posterior = form(kernel, self.domain, ridge)
-        self.settings: dict[str, Any] = {"ridge": self.posterior.ridge, "ties": ties, "horizon": horizon}
+        self.settings: dict[str, Any] = {
+            "ridge": self.posterior.ridge,
+            "ties": ties,
+            "horizon": horizon,
+        }
         if not self.finite:
             self.settings |= {"domain": repr(self.domain), "argmax": SEARCH}
         elif self.domain.origin:
@@ -103,9 +107,13 @@ class Policy:
 
     def _told(self, choice: Choice) -> Any:
         """Where the reward of a choice belongs, if it is one with a note."""
-        checks.needs(isinstance(choice, Choice), "tell", "a kb.Choice (policy.choice(arm) makes one)", choice)
+        checks.needs(
+            isinstance(choice, Choice), "tell", "a kb.Choice (policy.choice(arm) makes one)", choice
+        )
         if type(choice.note) is not dict:
-            checks.needs(isinstance(choice.note, Mapping), "tell", "a note of names and numbers", choice.note)
+            checks.needs(
+                isinstance(choice.note, Mapping), "tell", "a note of names and numbers", choice.note
+            )
         return self._place_of(choice)
 
     def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:
@@ -132,7 +140,9 @@ class Policy:
 
     def _place_of(self, choice: Choice) -> Any:
         """Where the reward belongs: an arm's number, or the row of a point."""
-        return self._arm_of(choice) if self.finite else row_of(self.domain, choice.x, choice.context)
+        return (
+            self._arm_of(choice) if self.finite else row_of(self.domain, choice.x, choice.context)
+        )
 
     def _arm_of(self, choice: Choice) -> int:
         if type(choice.arm) is int and 0 <= choice.arm < len(self.domain):
@@ -140,7 +150,9 @@ class Policy:
         if choice.arm is not None:
             return int(self.choice(choice.arm).arm or 0)
         point = checks.points("tell", [choice.x])[0]
-        checks.needs(len(point) == self.domain.dimension, "tell", "a choice among the arms", choice.x)
+        checks.needs(
+            len(point) == self.domain.dimension, "tell", "a choice among the arms", choice.x
+        )
         matches = (self.domain.points == point).all(1).nonzero()[0]
         checks.needs(len(matches) > 0, "tell", "a choice among the arms", choice.x)
         return int(matches[0])
@@ -152,7 +164,10 @@ class Policy:
 
     def _why(self, arm: int) -> dict[str, float]:
         """The estimate of the arm chosen and its uncertainty, for the note."""
-        return {"mean": float(self.posterior.mean[arm]), "sd": math.sqrt(max(float(self.posterior.variance[arm]), 0.0))}
+        return {
+            "mean": float(self.posterior.mean[arm]),
+            "sd": math.sqrt(max(float(self.posterior.variance[arm]), 0.0)),
+        }
 
     def _say_once(self, text: str, subject: str | None = None) -> None:
         """Warn once of a subject, which is the text itself unless the text changes from round to round."""
@@ -164,7 +179,9 @@ class Policy:
         if type(t) is not int or t < 1:
             checks.needs(checks.is_whole(t) and t >= 1, "ask", "a round t >= 1", t)
         if self.horizon is not None and t > self.horizon:
-            self._say_once(f"asked beyond its horizon {self.horizon}; it goes on, its guarantee does not")
+            self._say_once(
+                f"asked beyond its horizon {self.horizon}; it goes on, its guarantee does not"
+            )
 
     def _bounded(self, noise_scale: float, norm_bound: float, delta: float) -> float:
         """For R-sub-Gaussian noise, |f| <= D and confidence 1 - delta: checked, and written in the settings; delta."""
@@ -175,7 +192,10 @@ class Policy:
     def _check_theory(self, noise_scale: float, norm_bound: float) -> None:
         """R, D >= 0 and k(x, x) <= 1; the policy runs without them, its guarantee does not."""
         name = type(self).__name__
-        for symbol, label, value in (("R", "noise_scale", noise_scale), ("D", "norm_bound", norm_bound)):
+        for symbol, label, value in (
+            ("R", "noise_scale", noise_scale),
+            ("D", "norm_bound", norm_bound),
+        ):
             if checks.scale(name, label, value) == 0:
                 self._say_once(f"{label} {symbol} = 0 makes its width degenerate")
         self._check_kernel()
@@ -194,9 +214,13 @@ class Policy:
 
 def checked_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
     """The pairs one by one, each checked in its turn."""
-    checks.needs(isinstance(pairs, Sequence), "learn_all", "a list of pairs (choice, reward)", pairs)
+    checks.needs(
+        isinstance(pairs, Sequence), "learn_all", "a list of pairs (choice, reward)", pairs
+    )
     for pair in pairs:
-        checks.needs(isinstance(pair, tuple) and len(pair) == 2, "learn_all", "pairs (choice, reward)", pair)
+        checks.needs(
+            isinstance(pair, tuple) and len(pair) == 2, "learn_all", "pairs (choice, reward)", pair
+        )
         yield pair
 
 

@@ -114,7 +114,11 @@ class Calibrated(IndexPolicy):
 
     def _same_point(self, choice: Choice, arm: int) -> int:
         """The arm, if the choice has its point or none."""
-        same = choice.x is None or choice.arm is None or equal_points(choice.x, self.domain.points[arm])
+        same = (
+            choice.x is None
+            or choice.arm is None
+            or equal_points(choice.x, self.domain.points[arm])
+        )
         if not same:
             checks.needs(same, "tell", f"the point of arm {choice.arm} with its number", choice.x)
         return arm
@@ -188,7 +192,14 @@ class Calibrated(IndexPolicy):
         last, origin = self.calibration, self.rewards.origin
         data = (self._scaled_points(), self.rewards.counts, self.rewards.sums, self.rewards.squares)
         start = last.shifted(-origin) if last.fitted else None
-        fit = calibrate(*data, prior=self.prior, shared=self.shared, nu=self.nu, start=start, evaluations=EVALUATIONS)
+        fit = calibrate(
+            *data,
+            prior=self.prior,
+            shared=self.shared,
+            nu=self.nu,
+            start=start,
+            evaluations=EVALUATIONS,
+        )
         self.calibration = fit.shifted(origin)
         if last.ok and not self.calibration.ok:
             warnings.warn(f"Auto: {self.calibration.message}", NumericsWarning, stacklevel=4)
@@ -198,7 +209,11 @@ class Calibrated(IndexPolicy):
 
     def _state(self) -> None:
         """What is played, in words."""
-        told = {"width": self.width.rule, "ridge": self.posterior.ridge, "calibration": self.calibration.sentence()}
+        told = {
+            "width": self.width.rule,
+            "ridge": self.posterior.ridge,
+            "calibration": self.calibration.sentence(),
+        }
         self.settings |= told
 
     def _relearn(self, kernel: Kernel | None = None) -> None:
@@ -235,7 +250,9 @@ class Calibrated(IndexPolicy):
     def _signal_sums(self) -> Array:
         """sum_i (y - centre) / spread at each point."""
         counts, units = self.rewards.counts, self.units
-        return np.asarray((self.rewards.sums + counts * (self.rewards.origin - units.centre)) / units.spread)
+        return np.asarray(
+            (self.rewards.sums + counts * (self.rewards.origin - units.centre)) / units.spread
+        )
 
     def _worst(self) -> float:
         """The least mean reward of a point, in signal units."""
@@ -255,7 +272,11 @@ class Calibrated(IndexPolicy):
         """The sides of the domain, which calibration takes for 1; of a context and of changing arms as far as seen."""
         inner = self.domain.domain if isinstance(self.domain, Contextual) else self.domain
         known = np.empty(0) if checks.is_whole(inner) else sides(inner)
-        seen = np.ptp(self.rewards.points[:, len(known) :], axis=0) if self.rewards.events else np.ones(0)
+        seen = (
+            np.ptp(self.rewards.points[:, len(known) :], axis=0)
+            if self.rewards.events
+            else np.ones(0)
+        )
         unseen = np.ones(self.domain.dimension - len(known) - len(seen))
         spans = np.concatenate([known, seen, unseen])
         return np.where(spans > 0, spans, 1.0)
@@ -263,15 +284,28 @@ class Calibrated(IndexPolicy):
 
 def equal_points(x: Any, point: Array) -> bool:
     """Whether all numbers are equal; the same bytes are."""
-    if type(x) is np.ndarray and x.dtype == point.dtype and x.shape == point.shape and x.tobytes() == point.tobytes():
+    if (
+        type(x) is np.ndarray
+        and x.dtype == point.dtype
+        and x.shape == point.shape
+        and x.tobytes() == point.tobytes()
+    ):
         return True
     return np.array_equal(x, point)
 
 
 def checked_size(*places: Any) -> Any:
     """The first of some rows, all of numbers of which distances can be taken."""
-    largest = max((float(np.abs(place).max(initial=0.0)) for place in places if place is not None), default=0.0)
-    checks.needs(largest <= LARGEST_COORDINATE, "Auto", f"coordinates of size at most {LARGEST_COORDINATE:g}", largest)
+    largest = max(
+        (float(np.abs(place).max(initial=0.0)) for place in places if place is not None),
+        default=0.0,
+    )
+    checks.needs(
+        largest <= LARGEST_COORDINATE,
+        "Auto",
+        f"coordinates of size at most {LARGEST_COORDINATE:g}",
+        largest,
+    )
     return places[0]
 
 

@@ -28,7 +28,10 @@ class Cube:
             unit[self.arms] >= self.lower + half, axis=0, return_inverse=True, return_counts=True
         )
         groups = np.split(self.arms[which.ravel().argsort(kind="stable")], counts.cumsum()[:-1])
-        return [Cube(self.lower + half * corner, half, arms) for corner, arms in zip(corners, groups, strict=True)]
+        return [
+            Cube(self.lower + half * corner, half, arms)
+            for corner, arms in zip(corners, groups, strict=True)
+        ]
 
     def divides(self, unit: Array) -> bool:
         """Whether it holds two different points: arms at one point of the unit cube are one arm."""

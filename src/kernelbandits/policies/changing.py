@@ -76,7 +76,11 @@ class RGPUCB(IndexPolicy):
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
         self._check_kernel()
         drift = checks.chance("RGPUCB", "rate", rate)
-        self.period = block_length(horizon, drift) if period is None else checks.whole("RGPUCB", "period", period)
+        self.period = (
+            block_length(horizon, drift)
+            if period is None
+            else checks.whole("RGPUCB", "period", period)
+        )
         self.latest, self._forgotten = self.posterior, 0.0
         width = bayesian_width("RGPUCB", schedule, len(self.domain), delta)
         stated = {"noise_scale": noise_scale, "delta": delta, "gain": "none", "schedule": schedule}
@@ -124,7 +128,9 @@ def drifting_at(rate: float) -> Form:
     def form(kernel: Any, arms: Arms, ridge: float) -> Posterior:
         n = len(arms)
         memory = f"{n} arms, a covariance of {8e-9 * n**2:.1f} GB"
-        checks.needs(n <= LARGEST_COVARIANCE, "TVGPUCB", f"at most {LARGEST_COVARIANCE} arms", memory)
+        checks.needs(
+            n <= LARGEST_COVARIANCE, "TVGPUCB", f"at most {LARGEST_COVARIANCE} arms", memory
+        )
         return DriftingPosterior(kernel, arms, ridge, checks.chance("TVGPUCB", "rate", rate))
 
     return form

@@ -70,17 +70,26 @@ class GPUCB(IndexPolicy):
             self._check_kernel()
             name, width = "none", widths.srinivas_finite(self._arms(), confidence, scale)
         else:
-            checks.needs(norm_bound is not None, "GPUCB", "norm_bound for the rkhs schedule", norm_bound)
+            checks.needs(
+                norm_bound is not None, "GPUCB", "norm_bound for the rkhs schedule", norm_bound
+            )
             self._check_theory(noise_scale, norm_bound or 0.0)
             term, name = self._gain(gain)
             width = widths.srinivas_rkhs(norm_bound or 0.0, confidence, term, scale)
-        stated = {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta, "gain": name}
+        stated = {
+            "noise_scale": noise_scale,
+            "norm_bound": norm_bound,
+            "delta": delta,
+            "gain": name,
+        }
         self._set(width, PointMass(1.0), schedule=schedule, beta_scale=beta_scale, **stated)
 
     def _arms(self) -> int:
         """|X|"""
         other = 'domain.cover(n) has one, schedule="rkhs" needs none'
-        checks.needs(self.finite, "GPUCB", f"a finite set for its finite schedule ({other})", self.domain)
+        checks.needs(
+            self.finite, "GPUCB", f"a finite set for its finite schedule ({other})", self.domain
+        )
         return len(self.domain)
 
 
@@ -108,12 +117,18 @@ class WhitehouseUCB(IndexPolicy):
         value = ridge
         super().__init__(domain, kernel, ridge=value, ties=ties, horizon=horizon)
         chance = self._bounded(noise_scale, norm_bound, delta)
-        self._set(widths.self_normalised(noise_scale, norm_bound, value, chance), PointMass(1.0), gain="realised")
+        self._set(
+            widths.self_normalised(noise_scale, norm_bound, value, chance),
+            PointMass(1.0),
+            gain="realised",
+        )
 
 
 def matern_ridge(kernel: Any, domain: Any, horizon: int | None) -> float:
     """ridge = T^(d / (2 nu + 2 d)), which balances a Matern kernel's eigendecay; the constant 1 before it is ours."""
-    checks.needs(isinstance(kernel, Matern), "the ridge of a Matern eigendecay", "a Matern kernel", kernel)
+    checks.needs(
+        isinstance(kernel, Matern), "the ridge of a Matern eigendecay", "a Matern kernel", kernel
+    )
     d = domain.dimension if hasattr(domain, "dimension") else Arms(domain).dimension
     rounds = checks.whole("WhitehouseUCB", "horizon", horizon)
     return float(rounds ** (d / (2 * kernel.nu + 2 * d)))

@@ -41,10 +41,14 @@ class Elimination(Policy):
 
     reuse_data: bool = False
 
-    def _set(self, lengths: tuple[int, ...], noise_scale: float, norm_bound: float, delta: float) -> None:
+    def _set(
+        self, lengths: tuple[int, ...], noise_scale: float, norm_bound: float, delta: float
+    ) -> None:
         chance, arms = self._bounded(noise_scale, norm_bound, delta), len(self.domain)
         claims = arms * len(lengths)
-        self.width = widths.fixed_design(noise_scale, norm_bound, self.posterior.ridge, chance, claims)
+        self.width = widths.fixed_design(
+            noise_scale, norm_bound, self.posterior.ridge, chance, claims
+        )
         self._scale = checks.number(type(self).__name__, "width", self.width(1, 0.0))
         self.lengths, self._ends = lengths, tuple(accumulate(lengths[:-1]))
         self.survivors, self.batch = np.arange(arms), self.posterior
@@ -63,7 +67,9 @@ class Elimination(Policy):
     def plan(self, t: int, rng: Any) -> list[Choice]:
         """The choices of round t and all later ones of the batch: no reward of the batch enters them."""
         left = self.batch_end - self.posterior.events
-        checks.needs(left > 0, "plan", "rounds left in the batch", f"{self.posterior.events} rewards")
+        checks.needs(
+            left > 0, "plan", "rounds left in the batch", f"{self.posterior.events} rewards"
+        )
         ghost, chosen = copy.deepcopy(self), []
         for number in range(t, t + left):
             choice = ghost.ask(number, rng)
@@ -129,15 +135,25 @@ class BPE(Elimination):
         ties: str = "random",
     ) -> None:
         rounds = checks.whole("BPE", "horizon", horizon)
-        super().__init__(domain, kernel, ridge=noise_ridge("BPE", ridge, noise_scale), ties=ties, horizon=horizon)
+        super().__init__(
+            domain, kernel, ridge=noise_ridge("BPE", ridge, noise_scale), ties=ties, horizon=horizon
+        )
         checks.needs(isinstance(reuse_data, bool), "BPE", "reuse_data True or False", reuse_data)
         self.reuse_data = reuse_data
-        rate = eigendecay(self.posterior.kernel, self.domain) if decay is None else checks.inside("BPE", "decay", decay)
+        rate = (
+            eigendecay(self.posterior.kernel, self.domain)
+            if decay is None
+            else checks.inside("BPE", "decay", decay)
+        )
         wanted = square_roots(rounds)
         if batches is not None:
             wanted = powers(rounds, checks.whole("BPE", "batches", batches), rate)
         self._set(truncated(wanted, rounds), noise_scale, norm_bound, delta)
-        self.settings |= {"batches": batches, "decay": rate if batches else None, "reuse_data": reuse_data}
+        self.settings |= {
+            "batches": batches,
+            "decay": rate if batches else None,
+            "reuse_data": reuse_data,
+        }
         self.settings["exploration"] = "the greatest sd among the survivors"
 
     def _pick(self, u: float) -> int:
@@ -165,8 +181,18 @@ class REDS(Elimination):
         ties: str = "random",
     ) -> None:
         rounds = checks.whole("REDS", "horizon", horizon)
-        super().__init__(domain, kernel, ridge=noise_ridge("REDS", ridge, noise_scale), ties=ties, horizon=horizon)
-        first = ceil_root(rounds) if first_epoch is None else checks.whole("REDS", "first_epoch", first_epoch)
+        super().__init__(
+            domain,
+            kernel,
+            ridge=noise_ridge("REDS", ridge, noise_scale),
+            ties=ties,
+            horizon=horizon,
+        )
+        first = (
+            ceil_root(rounds)
+            if first_epoch is None
+            else checks.whole("REDS", "first_epoch", first_epoch)
+        )
         self._set(truncated(doublings(first), rounds), noise_scale, norm_bound, delta)
         self.settings |= {"first_epoch": first, "exploration": "uniform over the survivors"}
 
@@ -177,7 +203,9 @@ class REDS(Elimination):
 class MVR(Searching):
     """Vakili et al. (2021), maximum variance reduction: always the arm of the greatest sd, whatever the rewards."""
 
-    def __init__(self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random") -> None:
+    def __init__(
+        self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random"
+    ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         self._check_kernel()
         self.settings |= {"exploration": "the greatest sd", "gain": "none"}
@@ -195,7 +223,11 @@ class MVR(Searching):
         if self.finite:
             sd = posterior.sd
             arm = offer.best(sd, sd, self.ties, tie) if offer else argmax(sd, self.ties, tie)
-            note = {"index": float(sd[arm]), "mean": float(self.posterior.mean[arm]), "sd": float(sd[arm])}
+            note = {
+                "index": float(sd[arm]),
+                "mean": float(self.posterior.mean[arm]),
+                "sd": float(sd[arm]),
+            }
             return Choice(self.domain.points[arm], arm, note | ahead.note)
         spot = self._best(Spread(posterior), field, self.ties, tie)
         return self._choice(spot, field, posterior, ahead.note)
@@ -203,7 +235,11 @@ class MVR(Searching):
 
 def noise_ridge(owner: str, ridge: float | None, noise_scale: float) -> float:
     """The ridge given, or R^2, the noise's variance as a Gaussian process has it; no less than 1e-8."""
-    return max(checks.scale(owner, "noise_scale", noise_scale) ** 2, LEAST_RIDGE) if ridge is None else ridge
+    return (
+        max(checks.scale(owner, "noise_scale", noise_scale) ** 2, LEAST_RIDGE)
+        if ridge is None
+        else ridge
+    )
 
 
 def truncated(wanted: Iterable[int], horizon: int) -> tuple[int, ...]:

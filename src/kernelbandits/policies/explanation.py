@@ -70,8 +70,14 @@ class Explanation:
         if self.weight is None or self.width is None or self.bonus is None:
             return ""
         index = f"{self.mean + self.bonus:.4g}"
-        sd = "sd" if self.pending_sd is None else f"sd {self.pending_sd:.2g} with {self.pending} pending"
-        return f", index {index} = estimate + weight {self.weight:.3g} x width {self.width:.3g} x {sd}"
+        sd = (
+            "sd"
+            if self.pending_sd is None
+            else f"sd {self.pending_sd:.2g} with {self.pending} pending"
+        )
+        return (
+            f", index {index} = estimate + weight {self.weight:.3g} x width {self.width:.3g} x {sd}"
+        )
 
     def _rival(self) -> str:
         """What greed would have done."""
@@ -82,7 +88,9 @@ class Explanation:
 
 
 def same(x: Any, z: Any) -> bool:
-    return bool(x == z) if isinstance(x, dict) else bool(np.array_equal(np.asarray(x), np.asarray(z)))
+    return (
+        bool(x == z) if isinstance(x, dict) else bool(np.array_equal(np.asarray(x), np.asarray(z)))
+    )
 
 
 def show(x: Any) -> str:
@@ -109,7 +117,9 @@ def simulated(mean: Array, covariance: Array) -> Array:
     Those of a row do not depend on the rows after it.
     """
     n = len(mean)
-    root = lower_root(covariance + np.eye(n) * 1e-10 * max(float(covariance.diagonal().max()), 1e-300), least=0.0)
+    root = lower_root(
+        covariance + np.eye(n) * 1e-10 * max(float(covariance.diagonal().max()), 1e-300), least=0.0
+    )
     draws: Array = mean + (root @ Streams(0).generator(0, 0, 0).standard_normal((n, DRAWS))).T
     return draws
 

@@ -164,8 +164,15 @@ class Region:
         shift = u if ties == "random" else MIDDLE
         lengths = None if scale is None else within(scale[:d], self.box)
         found = maximise(slopes, self.box, near=near[:, :d], scale=lengths, u=shift, values=values)
-        search = {"starts": found.starts, "reached": found.reached, "evaluations": found.evaluations}
-        return self.spot(found.row, {"index": found.value, **{name: float(number) for name, number in search.items()}})
+        search = {
+            "starts": found.starts,
+            "reached": found.reached,
+            "evaluations": found.evaluations,
+        }
+        return self.spot(
+            found.row,
+            {"index": found.value, **{name: float(number) for name, number in search.items()}},
+        )
 
     def drawn(self, randomness: Randomness, t: int) -> Spot:
         """Every point with the same chance."""
@@ -196,16 +203,31 @@ def within(lengths: Array, box: Box | MixedBox) -> Array:
 def field_of(domain: Any, context: Any, arms: Any) -> Field:
     """Where the round is played: in all of the domain, among those of its arms, or among arms that came with it."""
     if not isinstance(domain, Contextual):
-        checks.needs(context is None, "ask", f"no context on {domain}; kb.Contextual(domain, size) has one", context)
+        checks.needs(
+            context is None,
+            "ask",
+            f"no context on {domain}; kb.Contextual(domain, size) has one",
+            context,
+        )
         if isinstance(domain, Arms):
-            return Listed(domain.points, None) if arms is None else among(domain, numbers_of(arms, len(domain)))
-        checks.needs(arms is None, "ask", f"no arms on {domain}; they come to kb.Contextual(d, size)", arms)
+            return (
+                Listed(domain.points, None)
+                if arms is None
+                else among(domain, numbers_of(arms, len(domain)))
+            )
+        checks.needs(
+            arms is None, "ask", f"no arms on {domain}; they come to kb.Contextual(d, size)", arms
+        )
         return Region(domain, None)
     given = domain.context(context)
     if checks.is_whole(domain.domain):
-        checks.needs(arms is not None, "ask", f"the arms of the round, an (n, {domain.domain}) array", arms)
+        checks.needs(
+            arms is not None, "ask", f"the arms of the round, an (n, {domain.domain}) array", arms
+        )
         return Listed(domain.arms(arms), given)
-    checks.needs(arms is None, "ask", f"no arms on {domain}; they come to kb.Contextual(d, size)", arms)
+    checks.needs(
+        arms is None, "ask", f"no arms on {domain}; they come to kb.Contextual(d, size)", arms
+    )
     inner = domain.domain
     return Listed(inner.points, given) if isinstance(inner, Arms) else Region(inner, given)
 

@@ -16,7 +16,9 @@ from kernelbandits.streams import Randomness
 class Greedy(IndexPolicy):
     """w = 0 in every round: play the greatest estimate, never explore. No guarantee, and none expected."""
 
-    def __init__(self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random") -> None:
+    def __init__(
+        self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random"
+    ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         self._set(widths.self_normalised(0.0, 1.0, ridge, 0.5), PointMass(0.0), gain="none")
 
@@ -27,9 +29,14 @@ class Greedy(IndexPolicy):
 class UniformRandom(Searching):
     """Every arm with the same chance in every round; the tie's uniform chooses it, the sample's normals a point."""
 
-    def __init__(self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random") -> None:
+    def __init__(
+        self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random"
+    ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        self.settings |= {"exploration": f"uniform over the {'arms' if self.finite else 'domain'}", "gain": "none"}
+        self.settings |= {
+            "exploration": f"uniform over the {'arms' if self.finite else 'domain'}",
+            "gain": "none",
+        }
 
     def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
         """What is pending does not matter, but it must be choices."""

@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
 
 from kernelbandits import checks, widths
-from kernelbandits.exploration import Bernoulli, Categorical, Gaussian, Law, Mixture, PointMass, as_law
+from kernelbandits.exploration import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Law,
+    Mixture,
+    PointMass,
+    as_law,
+)
 from kernelbandits.policies.index import IndexPolicy
 
 
@@ -38,7 +46,11 @@ class GenericGP(IndexPolicy):
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         chance = self._bounded(noise_scale, norm_bound, delta)
-        self._set(widths.self_normalised(noise_scale, norm_bound, ridge, chance), exploration, gain="realised")
+        self._set(
+            widths.self_normalised(noise_scale, norm_bound, ridge, chance),
+            exploration,
+            gain="realised",
+        )
 
 
 class SimpleUCB(GenericGP):
@@ -51,7 +63,9 @@ class SimpleUCB(GenericGP):
 class SimpleBernoulli(GenericGP):
     """w ~ Ber(p_t): a step of Simple-UCB with chance p_t, pure exploitation otherwise; p may be a schedule of laws."""
 
-    def __init__(self, domain: Any, kernel: Any, *, p: Any = 0.5, **settings: Unpack[GenericSettings]) -> None:
+    def __init__(
+        self, domain: Any, kernel: Any, *, p: Any = 0.5, **settings: Unpack[GenericSettings]
+    ) -> None:
         law = Bernoulli(p) if checks.is_number(p) else p
         right = isinstance(law, Bernoulli) or (callable(law) and not isinstance(law, Law))
         checks.needs(right, "SimpleBernoulli", "a chance p or a schedule", p)
@@ -61,7 +75,9 @@ class SimpleBernoulli(GenericGP):
 class SimpleGaussian(GenericGP):
     """w ~ N(0, scale^2): one normal a round where Thompson sampling draws a whole function."""
 
-    def __init__(self, domain: Any, kernel: Any, *, scale: float = 1.0, **settings: Unpack[GenericSettings]) -> None:
+    def __init__(
+        self, domain: Any, kernel: Any, *, scale: float = 1.0, **settings: Unpack[GenericSettings]
+    ) -> None:
         super().__init__(domain, kernel, Gaussian(0.0, scale), **settings)
 
 

@@ -36,9 +36,15 @@ class TGPUCB(IndexPolicy):
         ridge = 1 + 2 / checks.whole("TGPUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
         chance = self._bounded(noise_scale, norm_bound, delta)
-        checks.needs(checks.is_number(excess) and 0 < excess <= 1, "TGPUCB", "excess in (0, 1]", excess)
-        bound = second_moment(noise_scale, norm_bound, excess) if moment_bound is None else moment_bound
-        self.level = widths.truncation_level(checks.positive("TGPUCB", "moment_bound", bound), excess)
+        checks.needs(
+            checks.is_number(excess) and 0 < excess <= 1, "TGPUCB", "excess in (0, 1]", excess
+        )
+        bound = (
+            second_moment(noise_scale, norm_bound, excess) if moment_bound is None else moment_bound
+        )
+        self.level = widths.truncation_level(
+            checks.positive("TGPUCB", "moment_bound", bound), excess
+        )
         checks.scale("TGPUCB", "moment_bound^(1 / (1 + excess))", self.level(1))
         self.truncated = 0
         """Rewards learnt as zero so far."""

@@ -36,7 +36,11 @@ class IndependentArms(Policy):
         self.noise_scale = checks.scale(type(self).__name__, "noise_scale", noise_scale)
         if self.noise_scale == 0:
             self._say_once("noise_scale R = 0 makes its width degenerate")
-        self.settings |= {"noise_scale": noise_scale, "kernel": "for the recommendation only", "gain": "none"}
+        self.settings |= {
+            "noise_scale": noise_scale,
+            "kernel": "for the recommendation only",
+            "gain": "none",
+        }
 
 
 class UCB1(IndependentArms, Maximiser):
@@ -46,17 +50,28 @@ class UCB1(IndependentArms, Maximiser):
     """
 
     def __init__(
-        self, domain: Any, kernel: Any, *, noise_scale: float, ridge: float = 1.0, ties: str = "random"
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        ridge: float = 1.0,
+        ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, noise_scale=noise_scale, ridge=ridge, ties=ties)
-        self.settings |= {"width": "R sqrt(8 ln(n) / n_i)", "exploration": "upper confidence, arm by arm"}
+        self.settings |= {
+            "width": "R sqrt(8 ln(n) / n_i)",
+            "exploration": "upper confidence, arm by arm",
+        }
 
     def _index(self) -> Array:
         """The upper confidence bounds; while arms are unplayed, 0 for those and minus infinity for the others."""
         counts, n = self.posterior.counts, self.posterior.events
         if not counts.all():
             return np.where(counts == 0, 0.0, -math.inf)
-        return self.posterior.tally.sums / counts + self.noise_scale * np.sqrt(8 * math.log(n) / counts)
+        return self.posterior.tally.sums / counts + self.noise_scale * np.sqrt(
+            8 * math.log(n) / counts
+        )
 
 
 class GaussianTS(IndependentArms):
@@ -66,10 +81,19 @@ class GaussianTS(IndependentArms):
     """
 
     def __init__(
-        self, domain: Any, kernel: Any, *, noise_scale: float, ridge: float = 1.0, ties: str = "random"
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        ridge: float = 1.0,
+        ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, noise_scale=noise_scale, ridge=ridge, ties=ties)
-        self.settings |= {"width": "R / sqrt(n_i + 1)", "exploration": "an independent draw for each arm"}
+        self.settings |= {
+            "width": "R / sqrt(n_i + 1)",
+            "exploration": "an independent draw for each arm",
+        }
 
     def sample(self, z: Array) -> Array:
         """theta over all arms, from n standard normals."""
@@ -79,10 +103,15 @@ class GaussianTS(IndependentArms):
     def ask(self, t: int, rng: Any) -> Choice:
         self._check_round(t)
         randomness = as_randomness(rng)
-        tie, normals = randomness.uniform("tie", t), randomness.normal("sample", t, len(self.domain))
+        tie, normals = (
+            randomness.uniform("tie", t),
+            randomness.normal("sample", t, len(self.domain)),
+        )
         sample = self.sample(normals)
         arm = argmax(sample, self.ties, tie)
-        return Choice(self.domain.points[arm], arm, {"sample": float(sample[arm]), **self._why(arm)})
+        return Choice(
+            self.domain.points[arm], arm, {"sample": float(sample[arm]), **self._why(arm)}
+        )
 
 
 class UCBRevisited(IndependentArms, Maximiser):
@@ -104,13 +133,18 @@ class UCBRevisited(IndependentArms, Maximiser):
         ties: str = "random",
     ) -> None:
         rounds = checks.whole("UCBRevisited", "horizon", horizon)
-        super().__init__(domain, kernel, noise_scale=noise_scale, ridge=ridge, ties=ties, horizon=rounds)
+        super().__init__(
+            domain, kernel, noise_scale=noise_scale, ridge=ridge, ties=ties, horizon=rounds
+        )
         self.log_horizon = math.log(rounds)
         self.stages = 1 + math.floor((self.log_horizon - 1) / math.log(4))
         self.stage = 0
         self.left: Indices = np.arange(len(self.domain))
         """The arms not dropped, in order."""
-        self.settings |= {"width": "R sqrt(2 ln(T g^2) / n_m)", "exploration": "every arm left, evenly"}
+        self.settings |= {
+            "width": "R sqrt(2 ln(T g^2) / n_m)",
+            "exploration": "every arm left, evenly",
+        }
 
     def plays(self, stage: int) -> int:
         """n_m, at least 1."""

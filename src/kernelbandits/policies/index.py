@@ -37,7 +37,11 @@ class IndexPolicy(Searching):
     def _set(self, width: Width, exploration: Any, **settings: Any) -> None:
         self.width = width
         self.exploration = Exploration.of(exploration)
-        self.settings |= {"width": width.rule, "exploration": repr(self.exploration.source), **settings}
+        self.settings |= {
+            "width": width.rule,
+            "exploration": repr(self.exploration.source),
+            **settings,
+        }
         if self.exploration.arguments == 0:
             self._check_optimism(self.exploration.source)
 
@@ -61,15 +65,26 @@ class IndexPolicy(Searching):
         ahead = None if type(pending) is tuple and not pending else self._ahead(pending)
         offer = None if arms is None and costs is None else self._offer(arms, costs)
         if not self.finite or context is not None:
-            return self._search(t, randomness, ahead or self._ahead(()), field_of(self.domain, context, arms))
+            return self._search(
+                t, randomness, ahead or self._ahead(()), field_of(self.domain, context, arms)
+            )
         weight = self._weight(t, randomness, ahead.posterior if ahead else posterior)
         tie = randomness.uniform("tie", t)
         width, sd = self.width_at(t), (ahead.posterior if ahead else posterior).sd
         if ahead:
             width *= ahead.inflation
         index = posterior.mean + (weight * width) * sd
-        arm = offer.best(index, posterior.mean, self.ties, tie) if offer else argmax(index, self.ties, tie)
-        note = {"weight": weight, "width": width, "mean": posterior.mean.item(arm), "sd": sd.item(arm)}
+        arm = (
+            offer.best(index, posterior.mean, self.ties, tie)
+            if offer
+            else argmax(index, self.ties, tie)
+        )
+        note = {
+            "weight": weight,
+            "width": width,
+            "mean": posterior.mean.item(arm),
+            "sd": sd.item(arm),
+        }
         if offer:
             note |= offer.cost(arm)
         return Choice(self.domain.points[arm], arm, note | ahead.note if ahead else note)
@@ -77,10 +92,14 @@ class IndexPolicy(Searching):
     def _search(self, t: int, randomness: Randomness, ahead: Ahead, field: Field) -> Choice:
         """The same in a field without a list of arms that lasts."""
         history = self.exploration.uses_history
-        weight = self._weight(t, randomness, Surveyed(ahead.posterior, field.survey) if history else None)
+        weight = self._weight(
+            t, randomness, Surveyed(ahead.posterior, field.survey) if history else None
+        )
         tie, width = randomness.uniform("tie", t), self.width_at(t) * ahead.inflation
         spot = self._best(index_of(ahead.posterior, weight * width), field, self.ties, tie)
-        return self._choice(spot, field, ahead.posterior, {"weight": weight, "width": width} | ahead.note)
+        return self._choice(
+            spot, field, ahead.posterior, {"weight": weight, "width": width} | ahead.note
+        )
 
     def _weight(self, t: int, randomness: Randomness, posterior: Any) -> float:
         """w_t from its law, which may look at the posterior."""
@@ -95,12 +114,16 @@ class IndexPolicy(Searching):
     def tables(self, horizon: int, streams: Streams) -> Tables:
         """The numbers `ask` would use in rounds 1..horizon."""
         weights = self.exploration.weights(streams.uniforms("weight", horizon))
-        checks.needs(bool(abs(weights).max(initial=0.0) < math.inf), "exploration", "finite weights", weights)
+        checks.needs(
+            bool(abs(weights).max(initial=0.0) < math.inf), "exploration", "finite weights", weights
+        )
         for law, _, _ in self.exploration.runs(horizon):
             self._check_optimism(law)
         return Tables(self.width.table(horizon), weights, streams.uniforms("tie", horizon))
 
     def _check_optimism(self, law: Law) -> None:
         if law.optimism <= 0:
-            text = f"the optimism condition P(w >= 1) > 0 fails for {law}: no regret guarantee holds"
+            text = (
+                f"the optimism condition P(w >= 1) > 0 fails for {law}: no regret guarantee holds"
+            )
             self._say_once(text, "optimism")

@@ -38,7 +38,9 @@ class KernelUCB(IndexPolicy):
         rounds = checks.whole("KernelUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
         chance = checks.inside("KernelUCB", "delta", delta)
-        factor = math.sqrt(2 * math.log(2 * rounds * len(self.domain) / chance)) if eta is None else eta
+        factor = (
+            math.sqrt(2 * math.log(2 * rounds * len(self.domain) / chance)) if eta is None else eta
+        )
         width = widths.kernel_ucb(checks.scale("KernelUCB", "eta", factor), self.posterior.ridge)
         self._set(width, PointMass(1.0), delta=delta, eta=factor, gain="none")
 
@@ -94,9 +96,13 @@ class SupKernelUCB(Policy):
         self.top = max(1, math.ceil(math.log(rounds)))
         claims = len(self.domain) * rounds * self.top
         if eta is None:
-            self.width = widths.fixed_design(noise_scale, norm_bound, self.posterior.ridge, chance, claims)
+            self.width = widths.fixed_design(
+                noise_scale, norm_bound, self.posterior.ridge, chance, claims
+            )
         else:
-            self.width = widths.kernel_ucb(checks.scale("SupKernelUCB", "eta", eta), self.posterior.ridge)
+            self.width = widths.kernel_ucb(
+                checks.scale("SupKernelUCB", "eta", eta), self.posterior.ridge
+            )
         self._scale = checks.number("SupKernelUCB", "width", self.width(1, 0.0))
         self.finest = 1 / math.sqrt(rounds)
         self.levels: dict[int, Posterior] = {}
@@ -132,7 +138,10 @@ class SupKernelUCB(Policy):
         place = argmax(rung.index, self.ties, tie)
         arm = int(rung.alive[place])
         note = {"mean": float(rung.mean[place]), "sd": float(rung.sd[place]), "width": self._scale}
-        note |= {"level": float(rung.level if rung.explores else 0), "alive": float(len(rung.alive))}
+        note |= {
+            "level": float(rung.level if rung.explores else 0),
+            "alive": float(len(rung.alive)),
+        }
         return Choice(self.domain.points[arm], arm, note)
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:

@@ -23,8 +23,12 @@ class LinearRule(Policy):
 
     posterior: LinearPosterior
 
-    def __init__(self, domain: Any, kernel: Any, *, ridge: float, ties: str, horizon: int | None = None) -> None:
-        super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon, form=LinearPosterior)
+    def __init__(
+        self, domain: Any, kernel: Any, *, ridge: float, ties: str, horizon: int | None = None
+    ) -> None:
+        super().__init__(
+            domain, kernel, ridge=ridge, ties=ties, horizon=horizon, form=LinearPosterior
+        )
         self.settings |= {"kernel": repr(self.posterior.kernel)}
         if not isinstance(kernel, Linear):
             self._say_once("takes rewards as linear in x; the kernel is not used")
@@ -58,7 +62,11 @@ class OFUL(LinearRule, IndexPolicy):
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         chance = self._bounded(noise_scale, norm_bound, delta)
-        self._set(widths.self_normalised(noise_scale, norm_bound, ridge, chance), PointMass(1.0), gain="realised")
+        self._set(
+            widths.self_normalised(noise_scale, norm_bound, ridge, chance),
+            PointMass(1.0),
+            gain="realised",
+        )
 
 
 class RarelySwitchingOFUL(LinearRule, Maximiser):
@@ -140,14 +148,21 @@ class LinTS(LinearRule):
         self._check_theory(noise_scale, 1.0)
         self.noise_scale, self.delta = float(noise_scale), checks.inside("LinTS", "delta", delta)
         self.schedule = schedule
-        self.settings |= {"width": WIDTHS[schedule], "noise_scale": noise_scale, "delta": delta, "schedule": schedule}
+        self.settings |= {
+            "width": WIDTHS[schedule],
+            "noise_scale": noise_scale,
+            "delta": delta,
+            "schedule": schedule,
+        }
         self.settings |= {"exploration": "a posterior draw of the parameter", "gain": "none"}
 
     def width_at(self, t: int) -> float:
         """v_t"""
         d = self.domain.dimension
         if self.schedule == "icml":
-            return self.noise_scale * math.sqrt(24 * math.log(self.horizon or 0) * d * math.log(1 / self.delta))
+            return self.noise_scale * math.sqrt(
+                24 * math.log(self.horizon or 0) * d * math.log(1 / self.delta)
+            )
         return self.noise_scale * math.sqrt(9 * d * math.log(t / self.delta))
 
     def parameter(self, t: int, z: Array) -> Array:
@@ -162,7 +177,10 @@ class LinTS(LinearRule):
     def ask(self, t: int, rng: Any) -> Choice:
         self._check_round(t)
         randomness = as_randomness(rng)
-        tie, normals = randomness.uniform("tie", t), randomness.normal("sample", t, self.domain.dimension)
+        tie, normals = (
+            randomness.uniform("tie", t),
+            randomness.normal("sample", t, self.domain.dimension),
+        )
         sample = self.sample(t, normals)
         arm = argmax(sample, self.ties, tie)
         note = {"sample": float(sample[arm]), "width": self.width_at(t), **self._why(arm)}

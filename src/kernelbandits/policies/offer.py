@@ -35,7 +35,9 @@ class Offer:
 
     def cost(self, arm: Any) -> dict[str, float]:
         """What an arm of the offer costs, for the note."""
-        return {} if self.costs is None else {"cost": float(self.costs[self.arms.searchsorted(arm)])}
+        return (
+            {} if self.costs is None else {"cost": float(self.costs[self.arms.searchsorted(arm)])}
+        )
 
     @property
     def cheaper(self) -> Indices:
@@ -61,7 +63,9 @@ def numbers_of(arms: Any, n: int) -> Indices:
     checks.needs(not len(bad), "ask", f"arms in 0..{n - 1}", next(iter(bad.tolist()), None))
     numbers = np.sort(given.astype(np.int64))
     twice = numbers[1:][numbers[1:] == numbers[:-1]]
-    checks.needs(not len(twice), "ask", "arms that differ", f"{next(iter(twice.tolist()), None)} twice")
+    checks.needs(
+        not len(twice), "ask", "arms that differ", f"{next(iter(twice.tolist()), None)} twice"
+    )
     return numbers
 
 
@@ -72,7 +76,9 @@ def whole_numbers(arms: Any) -> Any:
     else:
         listed = isinstance(arms, Sequence) and not isinstance(arms, (str, bytes))
         whole = listed and all(type(arm) is int or checks.is_whole(arm) for arm in arms)
-    checks.needs(whole and len(arms) > 0, "ask", "a list of arms by their whole numbers, at least one", arms)
+    checks.needs(
+        whole and len(arms) > 0, "ask", "a list of arms by their whole numbers, at least one", arms
+    )
     return np.asarray(arms)
 
 

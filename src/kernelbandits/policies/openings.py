@@ -14,7 +14,9 @@ OFFERED = 10
 OPENINGS = ("middle", "random")
 
 
-def opening(field: Field, tried: Array, spans: Array, t: int, randomness: Randomness, first: str) -> Spot:
+def opening(
+    field: Field, tried: Array, spans: Array, t: int, randomness: Randomness, first: str
+) -> Spot:
     """A place about the middle, or anywhere; then of ten at random the one farthest from those tried, sides being 1."""
     if not len(tried) and first == "middle":
         return middle(field, spans, t, randomness)
@@ -36,7 +38,9 @@ def middle(field: Field, spans: Array, t: int, randomness: Randomness) -> Spot:
         unit = fifth(randomness.normal("sample", t, field.rows.shape[1]))
         target = field.rows.min(0) + unit * np.ptp(field.rows, axis=0)
         return field.spot(int((((field.rows - target) / spans) ** 2).sum(1).argmin()))
-    return field.spot(field.box.place(fifth(randomness.normal("sample", t, field.box.sides))[None])[0])
+    return field.spot(
+        field.box.place(fifth(randomness.normal("sample", t, field.box.sides))[None])[0]
+    )
 
 
 def fifth(normals: Array) -> Array:

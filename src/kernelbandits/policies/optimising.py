@@ -36,8 +36,18 @@ class Trial:
 
     def record(self) -> dict[str, Any]:
         """One row of a table."""
-        point = self.x if isinstance(self.x, dict) else {f"x{j + 1}": value for j, value in enumerate(self.x)}
-        return {"t": self.t, "arm": self.choice.arm, **point, "reward": self.reward, "failure": self.failure}
+        point = (
+            self.x
+            if isinstance(self.x, dict)
+            else {f"x{j + 1}": value for j, value in enumerate(self.x)}
+        )
+        return {
+            "t": self.t,
+            "arm": self.choice.arm,
+            **point,
+            "reward": self.reward,
+            "failure": self.failure,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +73,9 @@ class Outcome:
         return [trial.record() for trial in self.trials]
 
     def __str__(self) -> str:
-        estimate = f"estimate {self.mean:.4g} with sd {self.sd:.2g}, best with chance {self.chance:.2g}"
+        estimate = (
+            f"estimate {self.mean:.4g} with sd {self.sd:.2g}, best with chance {self.chance:.2g}"
+        )
         return f"{show(self.x)}: {estimate}; {len(self.trials)} rounds, {self.failures} failed"
 
 
@@ -87,7 +99,9 @@ def optimize(
     """
     checks.needs(callable(objective), "optimize", "an objective to call", objective)
     checks.needs(callable(mapper), "optimize", "a mapper to call", mapper)
-    checks.needs(policy is None or isinstance(policy, Auto), "optimize", "a kb.Auto as policy", policy)
+    checks.needs(
+        policy is None or isinstance(policy, Auto), "optimize", "a kb.Auto as policy", policy
+    )
     fits = policy is None or same_domain(policy.domain, domain)
     checks.needs(fits, "optimize", "a policy of the same domain", getattr(policy, "domain", None))
     player = Auto(domain, seed=seed) if policy is None else policy
@@ -108,13 +122,17 @@ def same_domain(one: Any, other: Any) -> bool:
     return bool(one == given)
 
 
-def played(objective: Callable[[Any], Any], policy: Auto, rounds: int, batch: int, mapper: Mapper) -> Iterator[Trial]:
+def played(
+    objective: Callable[[Any], Any], policy: Auto, rounds: int, batch: int, mapper: Mapper
+) -> Iterator[Trial]:
     """The trials of the next rounds, those of a batch told before the next one is asked for."""
     left = rounds
     while left:
         start = policy.turn
         choices = policy.batch(min(batch, left))
-        for t, (choice, (reward, failure)) in enumerate(measured(Attempt(objective), choices, mapper), start):
+        for t, (choice, (reward, failure)) in enumerate(
+            measured(Attempt(objective), choices, mapper), start
+        ):
             yield told(policy, Trial(t, choice, reward, failure))
         left -= len(choices)
 

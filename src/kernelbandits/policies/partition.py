@@ -34,7 +34,11 @@ def never(n: int, side: float, nu: float, dimension: int) -> bool:
     return False
 
 
-SPLITS: Mapping[str, Callable[[int, float, float, int], bool]] = {"thesis": thesis, "aistats": aistats, "never": never}
+SPLITS: Mapping[str, Callable[[int, float, float, int], bool]] = {
+    "thesis": thesis,
+    "aistats": aistats,
+    "never": never,
+}
 """Whether a cell with n rewards has had its share."""
 
 
@@ -76,8 +80,14 @@ class PiGPUCB(Maximiser):
         if ridge < 1:
             self._say_once(f"its guarantee needs a ridge of at least 1, got {ridge:g}")
         self.split = SPLITS[checks.one_of("PiGPUCB", "split", split, SPLITS)]
-        checks.needs(isinstance(inherit_data, bool), "PiGPUCB", "inherit_data True or False", inherit_data)
-        self.nu = smoothness(self.posterior.kernel) if nu is None else checks.positive("PiGPUCB", "nu", nu)
+        checks.needs(
+            isinstance(inherit_data, bool), "PiGPUCB", "inherit_data True or False", inherit_data
+        )
+        self.nu = (
+            smoothness(self.posterior.kernel)
+            if nu is None
+            else checks.positive("PiGPUCB", "nu", nu)
+        )
         self.noise_scale, self.norm_bound, self.inherit_data = noise_scale, norm_bound, inherit_data
         claims = log_cells(rounds, self.domain.dimension, self.nu)
         self.paid = 1 + claims - math.log(chance)
@@ -93,7 +103,10 @@ class PiGPUCB(Maximiser):
             "cells": geometry,
             "gain": "realised",
         }
-        self.settings |= {"width": "D + R sqrt(2 (L_A/2 + 1 + ln(F/delta)))", "exploration": "PointMass(c=1.0)"}
+        self.settings |= {
+            "width": "D + R sqrt(2 (L_A/2 + 1 + ln(F/delta)))",
+            "exploration": "PointMass(c=1.0)",
+        }
 
     def width(self, log_det: float) -> float:
         """beta_A = D + R sqrt(2 (L_A / 2 + 1 + ln(F/delta)))."""
@@ -151,7 +164,11 @@ class PiGPUCB(Maximiser):
 
     def _why(self, arm: int) -> dict[str, float]:
         """What the cell of the arm knows of it, and the side of the cell."""
-        known = {"mean": float(self._mean[arm]), "sd": float(self._sd[arm]), "width": float(self._width[arm])}
+        known = {
+            "mean": float(self._mean[arm]),
+            "sd": float(self._sd[arm]),
+            "width": float(self._width[arm]),
+        }
         return known | {"side": self.cell_of(arm).cube.side}
 
 

@@ -66,7 +66,9 @@ class Path:
 
 def normals_needed(terms: Sequence[Term], features: int) -> int:
     """Of every frequency: one normal for each coordinate and one for its size, factor by factor, and two weights."""
-    return features * sum(2 + sum(1 + len(factor.columns) for factor in term.factors) for term in terms)
+    return features * sum(
+        2 + sum(1 + len(factor.columns) for factor in term.factors) for term in terms
+    )
 
 
 def waves(terms: Sequence[Term], dimension: int, features: int, normals: Array) -> Waves:
@@ -74,7 +76,9 @@ def waves(terms: Sequence[Term], dimension: int, features: int, normals: Array) 
     supply = iter(normals[: normals_needed(terms, features)].reshape(-1, features))
     frequencies, weights = [], []
     for term in terms:
-        frequencies.append(sum(frequencies_of(factor, dimension, supply) for factor in term.factors))
+        frequencies.append(
+            sum(frequencies_of(factor, dimension, supply) for factor in term.factors)
+        )
         weights.append(np.sqrt(term.variance / features) * np.array([next(supply), next(supply)]))
     cosines, sines = np.concatenate(weights, axis=1)
     return Waves(np.concatenate(frequencies), cosines, sines)

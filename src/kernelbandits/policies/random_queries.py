@@ -27,7 +27,9 @@ class EverySecondRandom(IndexPolicy):
         scale = checks.scale(type(self).__name__, "noise_scale", noise_scale)
         super().__init__(domain, kernel, ridge=max(scale**2, LEAST_RIDGE), ties=ties)
         if scale:
-            self._say_once(f"its guarantee is for rewards without noise; with R = {scale:g} it is a heuristic")
+            self._say_once(
+                f"its guarantee is for rewards without noise; with R = {scale:g} it is a heuristic"
+            )
 
     def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
         """mean + weight width sd in odd rounds; in even rounds all arms are alike."""
@@ -51,21 +53,36 @@ class GPUCBPlus(EverySecondRandom):
     """
 
     def __init__(
-        self, domain: Any, kernel: Any, *, norm_bound: float, noise_scale: float = 0.0, ties: str = "random"
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        norm_bound: float,
+        noise_scale: float = 0.0,
+        ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, noise_scale=noise_scale, ties=ties)
         if checks.scale("GPUCBPlus", "norm_bound", norm_bound) == 0:
             self._say_once("norm_bound D = 0 makes its width degenerate")
         width = Width("D", lambda t: (norm_bound, 0.0, 0.0))
-        self._set(width, PointMass(1.0), noise_scale=noise_scale, norm_bound=norm_bound, gain="none")
+        self._set(
+            width, PointMass(1.0), noise_scale=noise_scale, norm_bound=norm_bound, gain="none"
+        )
 
 
 class ExploitPlus(EverySecondRandom):
     """Kim & Sanz-Alonso (2024), EXPLOIT+: odd rounds play argmax mean, even rounds a random arm."""
 
-    def __init__(self, domain: Any, kernel: Any, *, noise_scale: float = 0.0, ties: str = "random") -> None:
+    def __init__(
+        self, domain: Any, kernel: Any, *, noise_scale: float = 0.0, ties: str = "random"
+    ) -> None:
         super().__init__(domain, kernel, noise_scale=noise_scale, ties=ties)
-        self._set(Width("none", lambda t: (1.0, 0.0, 0.0)), PointMass(0.0), noise_scale=noise_scale, gain="none")
+        self._set(
+            Width("none", lambda t: (1.0, 0.0, 0.0)),
+            PointMass(0.0),
+            noise_scale=noise_scale,
+            gain="none",
+        )
 
     def _check_optimism(self, law: Law) -> None:
         """Its exploration is the random rounds, not the weight."""

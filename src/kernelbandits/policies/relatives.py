@@ -35,7 +35,12 @@ class RandUCB(GenericGP):
         ties: str = "random",
     ) -> None:
         law = DiscretisedGaussian(points, scale, upper, top)
-        theory = {"noise_scale": noise_scale, "norm_bound": norm_bound, "ridge": ridge, "delta": delta}
+        theory = {
+            "noise_scale": noise_scale,
+            "norm_bound": norm_bound,
+            "ridge": ridge,
+            "delta": delta,
+        }
         super().__init__(domain, kernel, law, ties=ties, **theory)
 
 
@@ -47,7 +52,9 @@ class IRGPUCB(IndexPolicy):
 
     searches = False
 
-    def __init__(self, domain: Any, kernel: Any, *, noise_scale: float, ties: str = "random") -> None:
+    def __init__(
+        self, domain: Any, kernel: Any, *, noise_scale: float, ties: str = "random"
+    ) -> None:
         checks.positive("IRGPUCB", "noise_scale", noise_scale)
         ridge = checks.scale("IRGPUCB", "noise_scale", noise_scale) ** 2
         super().__init__(domain, kernel, ridge=ridge, ties=ties)

@@ -14,7 +14,17 @@ from kernelbandits.checks import Array
 from kernelbandits.domains import Box, Contextual, MixedBox
 from kernelbandits.policies.base import Choice, Policy
 from kernelbandits.policies.explanation import Explanation, chances, contenders
-from kernelbandits.policies.fields import MIDDLE, Field, Listed, Region, Spot, Surface, field_of, index_of, picked
+from kernelbandits.policies.fields import (
+    MIDDLE,
+    Field,
+    Listed,
+    Region,
+    Spot,
+    Surface,
+    field_of,
+    index_of,
+    picked,
+)
 from kernelbandits.policies.offer import Offer
 from kernelbandits.policies.stationary import lengthscales_of
 from kernelbandits.streams import Randomness, as_randomness
@@ -129,7 +139,9 @@ class Searching(Policy):
         size = checks.whole("batch", "n", n)
         chosen = [*checked_choices(pending)]
         for number in range(size):
-            chosen.append(self.ask(t + number, rng, pending=chosen, context=context, arms=arms, costs=costs))
+            chosen.append(
+                self.ask(t + number, rng, pending=chosen, context=context, arms=arms, costs=costs)
+            )
         return tuple(chosen[-size:])
 
     def choice(self, arm: Any, *, context: Any = None) -> Choice:
@@ -163,7 +175,9 @@ class Searching(Policy):
         was played, as that would be in its context.
         """
         checks.needs(isinstance(choice, Choice), "explain", "a kb.Choice", choice)
-        place = self.domain.points[self._place_of(choice)] if self.finite else self._place_of(choice)
+        place = (
+            self.domain.points[self._place_of(choice)] if self.finite else self._place_of(choice)
+        )
         field = self._field_of(choice, arms)
         rows = self._compared(place, field)
         mean, sd = self.posterior.at(rows)
@@ -172,13 +186,23 @@ class Searching(Policy):
         margin = MARGIN * self._noise_scale() if isinstance(field, Region) else 0.0
         shares = chances(mean[kept], self.posterior.covariance(rows[kept]), margin)
         share = dict(zip(kept.tolist(), shares.tolist(), strict=True))
-        estimates = zip(self.units.original(mean[[here, best]]), self.units.spread * sd[[here, best]], strict=True)
+        estimates = zip(
+            self.units.original(mean[[here, best]]),
+            self.units.spread * sd[[here, best]],
+            strict=True,
+        )
         (mean_here, sd_here), (mean_best, sd_best) = ((float(m), float(s)) for m, s in estimates)
         note = choice.note
         told = mean_here, sd_here, note.get("weight"), note.get("width")
-        then = bool(note.get("first")), int(note.get("pending", 0)), note.get("sd") if note.get("pending") else None
+        then = (
+            bool(note.get("first")),
+            int(note.get("pending", 0)),
+            note.get("sd") if note.get("pending") else None,
+        )
         greedy = self._shown(rows[best])
-        return Explanation(choice.x, *told, greedy, mean_best, sd_best, share[here], share[best], len(kept), *then)
+        return Explanation(
+            choice.x, *told, greedy, mean_best, sd_best, share[here], share[best], len(kept), *then
+        )
 
     def _noise_scale(self) -> float:
         """R in the units of the posterior, as the policy was given it; without it sqrt(ridge)."""
@@ -190,7 +214,9 @@ class Searching(Policy):
         changing = isinstance(self.domain, Contextual) and checks.is_whole(self.domain.domain)
         if not changing or arms is not None:
             return field_of(self.domain, choice.context, arms)
-        return Listed(self.posterior.points[:, : self.domain.coordinates], self.domain.context(choice.context))
+        return Listed(
+            self.posterior.points[:, : self.domain.coordinates], self.domain.context(choice.context)
+        )
 
     def _compared(self, here: Array, field: Field) -> Array:
         """The choice and what may be better: arms, or the greedy point, a cover and the points played; sorted."""
@@ -213,7 +239,12 @@ class Searching(Policy):
         """The pending choices imagined."""
         if not checked_choices(pending):
             return Ahead(self.posterior, 1.0, {})
-        checks.needs(self.foresees, "ask", f"nothing pending for {type(self).__name__}, which forgets", len(pending))
+        checks.needs(
+            self.foresees,
+            "ask",
+            f"nothing pending for {type(self).__name__}, which forgets",
+            len(pending),
+        )
         imagined = self.posterior.imagined([self._place_of(choice) for choice in pending])
         information = (imagined.log_det - self.posterior.log_det) / 2
         bound = f"pending points of information at most {MOST_INFORMATION}"
@@ -231,7 +262,9 @@ class Searching(Policy):
     def _check_costs(self, costs: Any) -> None:
         if costs is not None:
             taken = self.weighs_costs and self.finite
-            checks.needs(taken, "ask", f"no costs for {type(self).__name__} on {self.domain}", costs)
+            checks.needs(
+                taken, "ask", f"no costs for {type(self).__name__} on {self.domain}", costs
+            )
 
     @single_threaded
     def _best(self, surface: Surface, field: Field, ties: str, u: float) -> Spot:
@@ -250,7 +283,10 @@ class Searching(Policy):
     def _choice(self, spot: Spot, field: Field, posterior: Any, note: dict[str, float]) -> Choice:
         """The choice of a place, with the estimate there in its note."""
         if self.finite:
-            told = {"mean": float(self.posterior.mean[spot.arm]), "sd": float(posterior.sd[spot.arm])}
+            told = {
+                "mean": float(self.posterior.mean[spot.arm]),
+                "sd": float(posterior.sd[spot.arm]),
+            }
         else:
             mean, sd = posterior.at(spot.row[None])
             told = {"mean": float(mean[0]), "sd": float(sd[0])}
@@ -265,12 +301,16 @@ class Searching(Policy):
         known = not isinstance(self.domain, Contextual)
         checks.needs(known, owner, 'gain "realised" or a function of t beside a context', gain)
         cover = self.domain.cover()
-        return gain_term(gain, self.posterior.kernel, cover, self.posterior.ridge), f"{name} on {cover.origin}"
+        return gain_term(
+            gain, self.posterior.kernel, cover, self.posterior.ridge
+        ), f"{name} on {cover.origin}"
 
 
 def checked_choices(pending: Any) -> Sequence[Choice]:
     """A list or tuple of choices."""
-    given = isinstance(pending, (list, tuple)) and all(isinstance(choice, Choice) for choice in pending)
+    given = isinstance(pending, (list, tuple)) and all(
+        isinstance(choice, Choice) for choice in pending
+    )
     checks.needs(given, "ask", "a list of the choices pending", pending)
     choices: Sequence[Choice] = pending
     return choices

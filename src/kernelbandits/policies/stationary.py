@@ -22,7 +22,9 @@ class Factor:
     @property
     def lengths(self) -> Array:
         """One lengthscale for each of its coordinates."""
-        return np.broadcast_to(np.asarray(self.kernel.lengthscale, dtype=np.float64), (len(self.columns),))
+        return np.broadcast_to(
+            np.asarray(self.kernel.lengthscale, dtype=np.float64), (len(self.columns),)
+        )
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ def scaled(terms: Iterable[Term], factor: float) -> tuple[Term, ...]:
     return tuple(replace(term, variance=factor * term.variance) for term in terms)
 
 
-def joined(kernel: Sum | Product, left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...]:
+def joined(
+    kernel: Sum | Product, left: tuple[Term, ...], right: tuple[Term, ...]
+) -> tuple[Term, ...]:
     """Of a sum the terms of both, of a product each times each."""
     if isinstance(kernel, Product):
         return tuple(one.times(other) for one, other in product(left, right))

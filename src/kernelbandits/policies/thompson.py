@@ -58,11 +58,17 @@ class GPTS(Searching):
         features: int = 256,
     ) -> None:
         ridge = 1 + 2 / checks.whole("GPTS", "horizon", horizon)
-        super().__init__(gridded(domain, grid), kernel, ridge=ridge, ties=ties, horizon=horizon, form=drawn_from)
+        super().__init__(
+            gridded(domain, grid), kernel, ridge=ridge, ties=ties, horizon=horizon, form=drawn_from
+        )
         confidence = self._bounded(noise_scale, norm_bound, delta)
         term, name = self._gain(gain)
         self.width = widths.improved(noise_scale, norm_bound, confidence, term, chance=2)
-        self.settings |= {"width": self.width.rule, "gain": name, "exploration": "a joint posterior draw"}
+        self.settings |= {
+            "width": self.width.rule,
+            "gain": name,
+            "exploration": "a joint posterior draw",
+        }
         if self.finite:
             self.root = self.posterior.root()
         else:
@@ -73,7 +79,9 @@ class GPTS(Searching):
         self.terms = terms_of(self.posterior.kernel, range(self.domain.dimension))
         parts = "a kernel of RBF, Matern and RationalQuadratic parts for a path (grid=n draws exactly on a cover)"
         checks.needs(len(self.terms) > 0, "GPTS", parts, self.posterior.kernel)
-        self.settings["exploration"] = f"a posterior path by {features} random features (approximate)"
+        self.settings["exploration"] = (
+            f"a posterior path by {features} random features (approximate)"
+        )
 
     def sample(self, t: int, z: Array, e: Array) -> Array:
         """f_t over all arms, from 2 n standard normals."""
@@ -90,11 +98,17 @@ class GPTS(Searching):
     def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
         ahead, offer = self._ahead(given.pending), self._offer(given.arms, given.costs)
         if not self.finite or given.context is not None:
-            return self._search(t, randomness, ahead, field_of(self.domain, given.context, given.arms))
+            return self._search(
+                t, randomness, ahead, field_of(self.domain, given.context, given.arms)
+            )
         tie, n, posterior = randomness.uniform("tie", t), len(self.domain), ahead.posterior
         normals = randomness.normal("sample", t, 2 * n)
         sample = self._sample(t, normals[:n], normals[n:], ahead)
-        arm = offer.best(sample, self.posterior.mean, self.ties, tie) if offer else argmax(sample, self.ties, tie)
+        arm = (
+            offer.best(sample, self.posterior.mean, self.ties, tie)
+            if offer
+            else argmax(sample, self.ties, tie)
+        )
         note = {
             "sample": float(sample[arm]),
             "width": self._scale(t, ahead),
@@ -121,7 +135,10 @@ class GPTS(Searching):
 
     def _path(self, t: int, randomness: Randomness, ahead: Ahead) -> Path:
         """From normals for the waves and the noise of the points, for which room is made in powers of two."""
-        needed, room = normals_needed(self.terms, self.features), room_for(len(ahead.posterior.points))
+        needed, room = (
+            normals_needed(self.terms, self.features),
+            room_for(len(ahead.posterior.points)),
+        )
         normals = randomness.normal("sample", t, needed + room)
         prior = waves(self.terms, self.domain.dimension, self.features, normals[:needed])
         return path(ahead.posterior, prior, self._scale(t, ahead), normals[needed:])
@@ -132,7 +149,10 @@ class GPTS(Searching):
         normals = streams.normals("sample", first, last, 2 * n)
         table = self.width.table(last)[first - 1 :]
         return SampleTables(
-            table, streams.uniforms("tie", last)[first - 1 :], normals[:, :n] @ self.root.T, normals[:, n:]
+            table,
+            streams.uniforms("tie", last)[first - 1 :],
+            normals[:, :n] @ self.root.T,
+            normals[:, n:],
         )
 
 

@@ -38,7 +38,9 @@ class AMMUCB(IndexPolicy):
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         chance = self._bounded(noise_scale, norm_bound, delta)
-        self._set(widths.mixture(noise_scale, norm_bound, ridge, chance), PointMass(1.0), gain="realised")
+        self._set(
+            widths.mixture(noise_scale, norm_bound, ridge, chance), PointMass(1.0), gain="realised"
+        )
 
     def band(self, t: int, points: Any = None) -> tuple[Array, Array]:
         """Lower and upper bounds of f on all arms, or at points, in all rounds at once with chance 1 - delta."""
@@ -81,7 +83,9 @@ class ResidualBall(Maximiser):
         return noise_radius(self.posterior.log_det, self.noise_scale, self.delta)
 
     def _say_empty(self) -> None:
-        self._say_once("its confidence set is empty: noise_scale or norm_bound is too small for these rewards")
+        self._say_once(
+            "its confidence set is empty: noise_scale or norm_bound is too small for these rewards"
+        )
 
 
 class DMMUCB(ResidualBall):
@@ -104,7 +108,9 @@ class DMMUCB(ResidualBall):
         ridge = self.posterior.ridge
         self.alphas: Array = np.array(sorted({*ridges(alphas, ridge), ridge}))
         self.levels = tuple(
-            self.posterior if a == ridge else posterior_on(self.posterior.kernel, self.domain, float(a))
+            self.posterior
+            if a == ridge
+            else posterior_on(self.posterior.kernel, self.domain, float(a))
             for a in self.alphas
         )
         self.losses = np.zeros(len(self.alphas))

@@ -45,7 +45,9 @@ class AdaptiveTree(Maximiser):
         self.norm_bound = norm_bound
         self.unit, root, geometry = unit_cube(self.domain.points)
         everyone = np.arange(len(self.domain))
-        self._metric = self._distances(everyone, everyone) if len(everyone) <= LARGEST_MEDOID else None
+        self._metric = (
+            self._distances(everyone, everyone) if len(everyone) <= LARGEST_MEDOID else None
+        )
         self.leaves: dict[int, Cube] = {}
         """centre -> cell"""
         n = len(self.domain)
@@ -53,7 +55,11 @@ class AdaptiveTree(Maximiser):
         self._parent = np.zeros(n, dtype=np.int64)
         self._grow(root, 0, math.inf)
         self._settle()
-        self.settings |= {"width": self.width.rule, "exploration": "PointMass(c=1.0)", "gain": "realised"}
+        self.settings |= {
+            "width": self.width.rule,
+            "exploration": "PointMass(c=1.0)",
+            "gain": "realised",
+        }
         self.settings["cells"] = geometry
 
     _metric: Array | None = None
@@ -82,7 +88,11 @@ class AdaptiveTree(Maximiser):
         """Those with width sd(c) <= V and more than one arm."""
         best = tied(self._index())
         band = self._width() * np.sqrt(np.maximum(self.posterior.variance[best], 0.0))
-        return [int(c) for c in best[band <= self._spread[best]] if self.leaves[int(c)].divides(self.unit)]
+        return [
+            int(c)
+            for c in best[band <= self._spread[best]]
+            if self.leaves[int(c)].divides(self.unit)
+        ]
 
     def _divide(self, centre: int) -> None:
         cell, spread = self.leaves.pop(centre), float(self._spread[centre])
@@ -119,6 +129,10 @@ class AdaptiveTree(Maximiser):
         if self._metric is not None:
             return self._metric[np.ix_(arms, others)]
         points, prior = self.domain.points, self.posterior.prior
-        squares = prior[arms, None] + prior[others] - 2 * self.posterior.kernel(points[arms], points[others])
+        squares = (
+            prior[arms, None]
+            + prior[others]
+            - 2 * self.posterior.kernel(points[arms], points[others])
+        )
         distances: Array = np.sqrt(np.maximum(squares, 0.0))
         return distances

@@ -46,11 +46,17 @@ class StreamingUCB(IndexPolicy):
     ) -> None:
         for name, value in (("noise_scale", noise_scale), ("norm_bound", norm_bound)):
             checks.positive("StreamingUCB", name, checks.scale("StreamingUCB", name, value))
-        least = noise_scale / 100 if least_noise is None else checks.number("StreamingUCB", "least_noise", least_noise)
+        least = (
+            noise_scale / 100
+            if least_noise is None
+            else checks.number("StreamingUCB", "least_noise", least_noise)
+        )
         bounds = f"0 < least_noise <= noise_scale {noise_scale}"
         sound = 0 < least <= noise_scale and ridge_of(least, norm_bound) >= LEAST_RIDGE
         checks.needs(sound, "StreamingUCB", bounds, least)
-        super().__init__(domain, kernel, ridge=ridge_of(noise_scale, norm_bound), ties=ties, form=RefitPosterior)
+        super().__init__(
+            domain, kernel, ridge=ridge_of(noise_scale, norm_bound), ties=ties, form=RefitPosterior
+        )
         chance = self._bounded(noise_scale, norm_bound, delta)
         self.norm_bound, self.noise_bounds = float(norm_bound), (float(least), float(noise_scale))
         self.delta = chance / (1 if least == noise_scale else SHARES)
@@ -69,7 +75,9 @@ class StreamingUCB(IndexPolicy):
         self._centre(arm, reward)
         (least, most), spread = self.noise_bounds, self.residual_spread
         lower = max(least, min(most, self._lower(spread))) if least < most else least
-        self.least_log_det = self.posterior.log_det_of(self.posterior.weights, ridge_of(lower, self.norm_bound))
+        self.least_log_det = self.posterior.log_det_of(
+            self.posterior.weights, ridge_of(lower, self.norm_bound)
+        )
         upper = min(most, max(lower, self._upper(spread))) if least < most else most
         self.noise_bounds = (lower, upper)
         if upper < most:
@@ -126,7 +134,9 @@ def deviation_at(t: int, delta: float) -> float:
     """c_t = ln(e/delta) (1 + ln(pi^2 ln(t) / 6) / ln(1/delta)); infinite before t = 3, when nothing is known yet."""
     if t < 3:
         return math.inf
-    return math.log(math.e / delta) * (1 + math.log(math.pi**2 * math.log(t) / 6) / math.log(1 / delta))
+    return math.log(math.e / delta) * (
+        1 + math.log(math.pi**2 * math.log(t) / 6) / math.log(1 / delta)
+    )
 
 
 def slope_at(t: int, deviation: float, price: float) -> float:

@@ -64,4 +64,6 @@ class WGPUCB(IndexPolicy):
         """A fit depends on the weights and sums alone."""
         if self.posterior.events:
             self.posterior.settle()
-            self.double_log_det = self.posterior.log_det_of(self.double_weights, self.posterior.ridge)
+            self.double_log_det = self.posterior.log_det_of(
+                self.double_weights, self.posterior.ridge
+            )

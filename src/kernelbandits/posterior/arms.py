@@ -51,7 +51,10 @@ class ArmPosterior(Posterior):
         mean, cov = exact.mean(prior[:, played]), np.asfortranarray(prior - explained.T @ explained)
         cov[played, played] = exact.played_variance(self.prior[played], cov[played, played])
         variance = np.maximum(cov.diagonal(), 0.0)
-        tolerance, sd = self._tolerance(variance), np.sqrt(np.maximum(variance, EPS * variance.max()))
+        tolerance, sd = (
+            self._tolerance(variance),
+            np.sqrt(np.maximum(variance, EPS * variance.max())),
+        )
         same = bool((np.abs(self.cov - cov) <= tolerance * np.outer(sd, sd)).all())
         if same and not self._mean_differs(mean, tolerance):
             return False

@@ -41,7 +41,9 @@ class Posterior:
 
     def __init__(self, kernel: Any, points: Any, ridge: float = 1.0) -> None:
         self.kernel: Kernel = as_kernel(kernel)
-        self.points: Array = points.points if isinstance(points, Arms) else checks.points("a posterior", points)
+        self.points: Array = (
+            points.points if isinstance(points, Arms) else checks.points("a posterior", points)
+        )
         self.ridge = checks.positive("a posterior", "ridge", ridge)
         n = len(self.points)
         self.prior: Array = self._prior()
@@ -118,14 +120,18 @@ class Posterior:
     def _copy(self) -> Self:
         """Another in the same state, which shares what never changes; lists and dictionaries hold numbers only."""
         parts: dict[int, Any] = {id(part): part for part in (self.kernel, self.points, self.prior)}
-        parts |= {id(part): part.copy() for part in vars(self).values() if isinstance(part, (list, dict))}
+        parts |= {
+            id(part): part.copy() for part in vars(self).values() if isinstance(part, (list, dict))
+        }
         return copy.deepcopy(self, parts)
 
     def learn(self, counts: Any, sums: Any) -> None:
         """Everything at once, in place of what was learnt: how often each arm was played and the sum of its rewards."""
         self.tally = Tally.of(*told(counts, sums, len(self.points), least=0))
         played = self.support
-        self._ceiling = (ROUNDING * np.minimum(self.prior, self.ridge / np.maximum(self.counts, 1e-300))).tolist()
+        self._ceiling = (
+            ROUNDING * np.minimum(self.prior, self.ridge / np.maximum(self.counts, 1e-300))
+        ).tolist()
         self._audited_at = self.tally.events
         exact = self._factorisation(played)
         self.log_det = self._log_det(exact, played)
@@ -196,7 +202,11 @@ class Posterior:
         repaired = self._reconcile(exact, played) or damaged
         if repaired:
             self._repairs += 1
-            warnings.warn(f"posterior repaired from counts after {self.events} rewards", NumericsWarning, stacklevel=3)
+            warnings.warn(
+                f"posterior repaired from counts after {self.events} rewards",
+                NumericsWarning,
+                stacklevel=3,
+            )
         return repaired
 
     def _log_det(self, exact: Factorisation, played: Indices) -> float:

@@ -66,12 +66,18 @@ class DriftingPosterior(ArmPosterior):
     @property
     def audit_interval(self) -> int:
         """A replay takes all rewards, so each audit waits for as many as the last one replayed."""
-        return super().audit_interval if self.rate == 0 else max(super().audit_interval, self._audited_at)
+        return (
+            super().audit_interval
+            if self.rate == 0
+            else max(super().audit_interval, self._audited_at)
+        )
 
     @property
     def conditioning(self) -> float:
         """No variance falls below rate k(x, x), however often its arm is played."""
-        return super().conditioning if self.rate == 0 else min(super().conditioning, EPS / self.rate)
+        return (
+            super().conditioning if self.rate == 0 else min(super().conditioning, EPS / self.rate)
+        )
 
     def audit(self) -> bool:
         """Compare the state with a replay of all rewards and replace it beyond rounding: was it replaced?"""
@@ -85,7 +91,11 @@ class DriftingPosterior(ArmPosterior):
         self.mean[:], self.cov, self.log_det = exact.mean, exact.cov, exact.log_det
         self.variance = self._diagonal()
         self._repairs += 1
-        warnings.warn(f"posterior repaired by replay after {self.events} rewards", NumericsWarning, stacklevel=3)
+        warnings.warn(
+            f"posterior repaired by replay after {self.events} rewards",
+            NumericsWarning,
+            stacklevel=3,
+        )
         return True
 
     def at(self, points: Any) -> tuple[Array, Array]:

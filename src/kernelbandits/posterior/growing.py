@@ -31,7 +31,9 @@ class GrowingFactor:
         """L^-1 right, or L'^-1 right."""
         if not self.size:
             return np.zeros_like(right)
-        solution: Array = dtrtrs(self._buffer[:, : self.size], right, lower=1, trans=int(transposed))[0]
+        solution: Array = dtrtrs(
+            self._buffer[:, : self.size], right, lower=1, trans=int(transposed)
+        )[0]
         return solution
 
     def append(self, row: Array, pivot: float) -> None:

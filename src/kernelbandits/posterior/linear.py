@@ -30,7 +30,12 @@ class LinearPosterior(Posterior):
         self.kernel = Linear()
         with np.errstate(over="ignore"):
             self.variance = squared_norms(self.points)
-        checks.needs(bool(np.isfinite(self.variance).all()), "a linear posterior", "finite |x|^2", self.variance.max())
+        checks.needs(
+            bool(np.isfinite(self.variance).all()),
+            "a linear posterior",
+            "finite |x|^2",
+            self.variance.max(),
+        )
         self.root: Array = np.eye(self.points.shape[1], order="F")
         self._distinct = 0
         return self.variance.copy()
@@ -65,7 +70,9 @@ class LinearPosterior(Posterior):
     def _precision_root(self, played: Indices) -> Array:
         """L with L L' = Vbar / ridge, lower triangular, from the counts."""
         x = self.points[played]
-        return lower_root(np.eye(x.shape[1]) + (x.T * self.counts[played]) @ x / self.ridge, least=1.0)
+        return lower_root(
+            np.eye(x.shape[1]) + (x.T * self.counts[played]) @ x / self.ridge, least=1.0
+        )
 
     def at(self, points: Any) -> tuple[Array, Array]:
         """x . thetahat and |S' x| at any points, from the counts."""
@@ -75,7 +82,9 @@ class LinearPosterior(Posterior):
 
     def _exact_root(self, played: Indices) -> Array:
         """S from the counts."""
-        return np.asarray(solve_triangular(self._precision_root(played), np.eye(len(self.root)), lower=True).T)
+        return np.asarray(
+            solve_triangular(self._precision_root(played), np.eye(len(self.root)), lower=True).T
+        )
 
     def _log_det(self, exact: Factorisation, played: Indices) -> float:
         """ln det(Vbar / ridge)."""
@@ -85,7 +94,9 @@ class LinearPosterior(Posterior):
         root = self._exact_root(played)
         mean, variance = self.points @ self.theta, squared_norms(self.points @ root)
         tolerance, size = self._tolerance(variance), np.maximum(variance, EPS * variance.max())
-        same = bool((np.abs(self.variance - variance) <= tolerance * size).all()) and self._same(root, tolerance)
+        same = bool((np.abs(self.variance - variance) <= tolerance * size).all()) and self._same(
+            root, tolerance
+        )
         repaired = not same or self._mean_differs(mean, tolerance)
         self.mean[:], self.variance, self.root = mean, variance, np.asfortranarray(root)
         return repaired

@@ -101,10 +101,17 @@ class PointPosterior:
         rows = self._places("learn", points)
         number, total = told(counts, sums, len(rows), least=1)
         slot = {row.tobytes(): place for place, row in enumerate(rows)}
-        checks.needs(len(slot) == len(rows), "learn", "points that are all different", f"{len(rows) - len(slot)} twice")
+        checks.needs(
+            len(slot) == len(rows),
+            "learn",
+            "points that are all different",
+            f"{len(rows) - len(slot)} twice",
+        )
         matrix, variances = self.kernel(rows, rows), self.kernel.diagonal(rows)
         finite = bool(np.isfinite(matrix).all() and np.isfinite(variances).all())
-        checks.needs(finite, str(self.kernel), "finite values", matrix[~np.isfinite(matrix)][:1].tolist())
+        checks.needs(
+            finite, str(self.kernel), "finite values", matrix[~np.isfinite(matrix)][:1].tolist()
+        )
         exact = Factorisation.of(matrix, number, total, self.ridge)
         self.points, self._variances, self._slot = rows, variances, slot
         self.tally, self._audited_at = Tally.of(number, total), int(number.sum())
@@ -150,12 +157,16 @@ class PointPosterior:
         """s (1 - s [A^-1]_ii) with s = ridge / n, or where that cancels k - v'v, v = L' e_i - s L^-1 e_i."""
         direct, prior = share * (1 - share * float(white @ white)), float(self._variances[slot])
         explained = self._factor.lower[slot] - share * white
-        return self._plausible(direct if direct < prior / 2 else prior - float(explained @ explained))
+        return self._plausible(
+            direct if direct < prior / 2 else prior - float(explained @ explained)
+        )
 
     def _plausible(self, variance: float) -> float:
         """Zero for a variance that rounding left below it; a kernel from outside may have no other."""
         sound = not (self._foreign and variance < -1e-6 * float(self.prior.max()))
-        checks.needs(sound, str(self.kernel), "no negative eigenvalue", f"a variance of {variance:.3g}")
+        checks.needs(
+            sound, str(self.kernel), "no negative eigenvalue", f"a variance of {variance:.3g}"
+        )
         self._clamps += variance < 0
         return max(variance, 0.0)
 
@@ -185,7 +196,9 @@ class PointPosterior:
         if not len(self.points):
             return np.zeros_like(where), over(rises, sd)
         slopes = np.moveaxis(self.kernel.gradient(where, self.points), -1, 0)
-        return (slopes @ self.coefficients).T, over(rises - np.einsum("kij,ij->ik", slopes, weights), sd)
+        return (slopes @ self.coefficients).T, over(
+            rises - np.einsum("kij,ij->ik", slopes, weights), sd
+        )
 
     def _cross(self, where: Array) -> Array:
         """k(x, z) with the points played."""
@@ -200,19 +213,30 @@ class PointPosterior:
         """The same estimate, with the variances as if these points had been played: each is told its own mean."""
         other = self._copy()
         if np.size(points):
-            for point, mean in zip(self._places("imagined", points), self.at(points)[0].tolist(), strict=True):
+            for point, mean in zip(
+                self._places("imagined", points), self.at(points)[0].tolist(), strict=True
+            ):
                 other.update(point, mean)
         return other
 
     def _copy(self) -> PointPosterior:
         other = copy.copy(self)
-        other.tally, other._slot, other._factor = copy.deepcopy(self.tally), dict(self._slot), self._factor.copy()
+        other.tally, other._slot, other._factor = (
+            copy.deepcopy(self.tally),
+            dict(self._slot),
+            self._factor.copy(),
+        )
         return other
 
     def _places(self, owner: str, points: Any) -> Array:
         """Checked points, -0.0 as 0.0."""
         where = checks.points(owner, points) + 0.0
-        checks.needs(where.shape[1] == self.dimension, owner, f"points of {self.dimension} dimensions", where.shape[1])
+        checks.needs(
+            where.shape[1] == self.dimension,
+            owner,
+            f"points of {self.dimension} dimensions",
+            where.shape[1],
+        )
         return where
 
     def audit(self) -> bool:
@@ -227,14 +251,22 @@ class PointPosterior:
         self._restart(exact)
         if repaired:
             self._repairs += 1
-            warnings.warn(f"posterior repaired from counts after {self.events} rewards", NumericsWarning, stacklevel=3)
+            warnings.warn(
+                f"posterior repaired from counts after {self.events} rewards",
+                NumericsWarning,
+                stacklevel=3,
+            )
         return repaired
 
     def _differs(self, matrix: Array, log_det: float) -> bool:
         """L L' from A by more than 1e4 eps max A, or log_det by more than the conditioning explains."""
         lower, tolerance = self._factor.lower, 1e4 * EPS * float(matrix.max())
         same = bool((np.abs(lower @ lower.T - matrix) <= tolerance).all())
-        return not (same and abs(self.log_det - log_det) <= max(1e-6, 1e3 * self.conditioning) * max(1.0, log_det))
+        return not (
+            same
+            and abs(self.log_det - log_det)
+            <= max(1e-6, 1e3 * self.conditioning) * max(1.0, log_det)
+        )
 
     @property
     def audit_interval(self) -> int:
@@ -274,5 +306,7 @@ def prior_on(kernel: Kernel, domain: Any, dimension: int) -> Array:
     if has_adapted(kernel) and hasattr(domain, "cover"):
         gram(kernel, domain.cover(PROVED).points)
     sphere = np.full(dimension, dimension**-0.5)
-    corners = np.array([getattr(domain, "lower", sphere), getattr(domain, "upper", sphere)], dtype=np.float64)
+    corners = np.array(
+        [getattr(domain, "lower", sphere), getattr(domain, "upper", sphere)], dtype=np.float64
+    )
     return gram(kernel, corners).diagonal().copy()

@@ -52,7 +52,12 @@ class PoolPosterior(Posterior):
     def _prior(self) -> Array:
         gram(self.kernel, self.points[:PROVED])
         self.variance = self.kernel.diagonal(self.points)
-        checks.needs(bool(np.isfinite(self.variance).all()), str(self.kernel), "finite k(x, x)", self.variance)
+        checks.needs(
+            bool(np.isfinite(self.variance).all()),
+            str(self.kernel),
+            "finite k(x, x)",
+            self.variance,
+        )
         self._rows: Array = np.empty((0, len(self.points)))
         self._factor: Array = np.empty((0, 0))
         self._core: Array = np.empty((0, 0))
@@ -69,7 +74,9 @@ class PoolPosterior(Posterior):
         if arm not in self._slot:
             self._append([arm])
         m = len(self._slot)
-        self._coordinates = self._factor[self._slot[arm], :m] - self._core[:m, :m] @ self._rows[:m, arm]
+        self._coordinates = (
+            self._factor[self._slot[arm], :m] - self._core[:m, :m] @ self._rows[:m, arm]
+        )
         return self._coordinates @ self._rows[:m]
 
     def _downdate(self, arm: int, scaled: Array, evidence: float) -> None:

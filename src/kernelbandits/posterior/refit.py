@@ -27,7 +27,9 @@ class RefitPosterior(Posterior):
     eta = 1 the weights are the counts. No n x n matrix is held.
     """
 
-    def __init__(self, kernel: Any, points: Any, ridge: float = 1.0, forgetting: float = 1.0) -> None:
+    def __init__(
+        self, kernel: Any, points: Any, ridge: float = 1.0, forgetting: float = 1.0
+    ) -> None:
         inside = checks.is_number(forgetting) and 0 < forgetting <= 1
         checks.needs(inside, "a posterior", "forgetting in (0, 1]", forgetting)
         super().__init__(kernel, points, ridge)
@@ -39,7 +41,12 @@ class RefitPosterior(Posterior):
     def _prior(self) -> Array:
         gram(self.kernel, self.points[:PROVED])
         self.variance = self.kernel.diagonal(self.points)
-        checks.needs(bool(np.isfinite(self.variance).all()), str(self.kernel), "finite k(x, x)", self.variance)
+        checks.needs(
+            bool(np.isfinite(self.variance).all()),
+            str(self.kernel),
+            "finite k(x, x)",
+            self.variance,
+        )
         return self.variance.copy()
 
     @property
@@ -101,7 +108,9 @@ class RefitPosterior(Posterior):
         return self.columns.matrix[np.ix_(weighs, weighs)], self.columns.cross[weighs]
 
     def _factorisation(self, played: Indices) -> Factorisation:
-        return Factorisation.of(self._parts()[0], self.weights[played], self.sums[played], self.ridge)
+        return Factorisation.of(
+            self._parts()[0], self.weights[played], self.sums[played], self.ridge
+        )
 
     def _fitted(self, exact: Factorisation) -> tuple[Array, Array]:
         """Mean and variance of all arms."""

@@ -34,13 +34,19 @@ class Tally:
         tally = cls(len(counts))
         tally.counts[:] = counts
         tally.take_back(np.asarray(sums, dtype=np.float64), np.zeros(len(counts)))
-        tally.largest = float(np.abs(np.asarray(sums) / np.maximum(tally.counts, 1)).max(initial=0.0))
+        tally.largest = float(
+            np.abs(np.asarray(sums) / np.maximum(tally.counts, 1)).max(initial=0.0)
+        )
         return tally
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Lists and arrays are copied; all they hold are numbers."""
         other = copy.copy(self)
-        held = {name: part.copy() for name, part in vars(self).items() if isinstance(part, (list, np.ndarray))}
+        held = {
+            name: part.copy()
+            for name, part in vars(self).items()
+            if isinstance(part, (list, np.ndarray))
+        }
         vars(other).update(held)
         return other
 
@@ -48,7 +54,9 @@ class Tally:
         """Record one reward; the arm's count."""
         before = self._sums[arm]
         after = self._sums[arm] = before + reward
-        self._lost[arm] += (before - after) + reward if abs(before) >= abs(reward) else (reward - after) + before
+        self._lost[arm] += (
+            (before - after) + reward if abs(before) >= abs(reward) else (reward - after) + before
+        )
         self.events += 1
         self.largest = max(self.largest, abs(reward))
         self.counts[arm] += 1
@@ -86,7 +94,12 @@ def told(counts: Any, sums: Any, n: int, least: int) -> tuple[Indices, Array]:
     checks.needs(whole, "learn", f"whole counts >= {least}", counts)
     checks.needs(bool(number.any()), "learn", "at least one reward", counts)
     sound = bool((np.abs(total) <= checks.LARGEST_REWARD * number).all())
-    checks.needs(sound, "learn", f"finite sums of size at most {checks.LARGEST_REWARD:g} for each reward", sums)
+    checks.needs(
+        sound,
+        "learn",
+        f"finite sums of size at most {checks.LARGEST_REWARD:g} for each reward",
+        sums,
+    )
     return number.astype(np.int64), total
 
 
@@ -96,7 +109,12 @@ def column(name: str, values: Any, n: int) -> Array:
         given = np.asarray(values)
     except ValueError:
         given = np.empty(0, dtype=object)
-    checks.needs(given.shape == (n,) and given.dtype.kind in "fiu", "learn", f"{n} {name}, all numbers", values)
+    checks.needs(
+        given.shape == (n,) and given.dtype.kind in "fiu",
+        "learn",
+        f"{n} {name}, all numbers",
+        values,
+    )
     return given.astype(np.float64)
 
 
@@ -134,7 +152,9 @@ class Factorisation:
 
     def explained(self, cross: Array) -> Array:
         """V with prior covariance - V' V = posterior covariance."""
-        return solve_triangular(self.factor, (cross * self.root).T, lower=True) / math.sqrt(self.ridge)
+        return solve_triangular(self.factor, (cross * self.root).T, lower=True) / math.sqrt(
+            self.ridge
+        )
 
     def played_variance(self, prior: Array, left: Array) -> Array:
         """Of the arms played: k - V' V (given as `left`), or where that cancels (ridge / n_i) (1 - [B^-1]_ii)."""

@@ -109,10 +109,14 @@ def span(values: Array) -> tuple[float, float]:
 def rewards(owner: str, values: Any) -> Array:
     """A copy of n >= 1 mean rewards, each finite and of size at most 1e150."""
     array = np.array(values, dtype=np.float64)
-    checks.needs(array.ndim == 1 and array.size > 0, owner, "an array of n >= 1 values", array.shape)
+    checks.needs(
+        array.ndim == 1 and array.size > 0, owner, "an array of n >= 1 values", array.shape
+    )
     bad = np.flatnonzero(~(np.abs(array) <= LARGEST_REWARD))
     if len(bad):
-        raise ValueError(f"{owner} needs finite values up to {LARGEST_REWARD:g}, got {array[bad[0]]} at arm {bad[0]}")
+        raise ValueError(
+            f"{owner} needs finite values up to {LARGEST_REWARD:g}, got {array[bad[0]]} at arm {bad[0]}"
+        )
     return array
 
 
@@ -125,8 +129,18 @@ def frozen_values(values: Any, n: int) -> Array:
 
 def checked_replicates(replicates: tuple[tuple[float, ...], ...], values: Array) -> None:
     """Each arm has replicates, and their mean is its value to nine digits of the largest one."""
-    checks.needs(len(replicates) == len(values), "Instance", f"replicates of {len(values)} arms", len(replicates))
+    checks.needs(
+        len(replicates) == len(values),
+        "Instance",
+        f"replicates of {len(values)} arms",
+        len(replicates),
+    )
     for arm, (measured, value) in enumerate(zip(replicates, values, strict=True)):
         largest = float(np.abs(rewards(f"Instance, arm {arm},", measured)).max())
         mean = math.fsum(measured) / len(measured)
-        checks.needs(abs(mean - value) <= 1e-9 * largest, "Instance", f"mean {value} of arm {arm}'s replicates", mean)
+        checks.needs(
+            abs(mean - value) <= 1e-9 * largest,
+            "Instance",
+            f"mean {value} of arm {arm}'s replicates",
+            mean,
+        )

@@ -40,7 +40,12 @@ class MovingInstance(Instance):
         checks.whole("MovingInstance", "round", t)
         while len(self._met) < t:
             following = next(self.path, None)
-            checks.needs(following is not None, "MovingInstance", f"f_t up to round {t}", f"{len(self._met)} rounds")
+            checks.needs(
+                following is not None,
+                "MovingInstance",
+                f"f_t up to round {t}",
+                f"{len(self._met)} rounds",
+            )
             self._met.append(frozen_values(following, len(self.values)))
         return self._met[t - 1]
 
@@ -50,7 +55,9 @@ class MovingInstance(Instance):
 
     def regrets(self, arms: Any) -> Array:
         """max_x f_t(x) - f_t(x_t) for the arms of rounds t = 1, 2, ..."""
-        return np.array([float(f.max() - f[arm]) for f, arm in zip(self.rounds(len(arms)), arms, strict=True)])
+        return np.array(
+            [float(f.max() - f[arm]) for f, arm in zip(self.rounds(len(arms)), arms, strict=True)]
+        )
 
     def rounds(self, horizon: int) -> list[Array]:
         """f_1..f_T."""
@@ -58,7 +65,9 @@ class MovingInstance(Instance):
 
     def variation(self, horizon: int) -> float:
         """sum_{t < T} max_x |f_{t+1}(x) - f_t(x)|, the budget of changes up to round T."""
-        return math.fsum(float(np.abs(after - before).max()) for before, after in pairwise(self.rounds(horizon)))
+        return math.fsum(
+            float(np.abs(after - before).max()) for before, after in pairwise(self.rounds(horizon))
+        )
 
 
 class Motion(Protocol):
@@ -213,7 +222,9 @@ class Drifting:
         still = self.problem.instance(streams)
         centre, spread = self._units(still)
         path = self.motion.path(still.values, centre, self._fresh(still, spread, streams))
-        return MovingInstance(self.name, still.domain, still.values, still.noise, still.replicates, path=path)
+        return MovingInstance(
+            self.name, still.domain, still.values, still.noise, still.replicates, path=path
+        )
 
     def _units(self, still: Instance) -> tuple[float, float]:
         """c and s."""
@@ -223,6 +234,8 @@ class Drifting:
 
     def _fresh(self, still: Instance, spread: float, streams: Streams) -> Fresh:
         n = len(still.domain)
-        checks.needs(n <= LARGEST_COVARIANCE, "Drifting", f"at most {LARGEST_COVARIANCE} arms", f"{n} arms")
+        checks.needs(
+            n <= LARGEST_COVARIANCE, "Drifting", f"at most {LARGEST_COVARIANCE} arms", f"{n} arms"
+        )
         root = spread * prior_root(self.motion.kernel, still.domain)
         return lambda t: root @ streams.normal("problem", t, n)

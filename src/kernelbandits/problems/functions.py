@@ -39,13 +39,23 @@ class TestFunction:
 
     def __post_init__(self) -> None:
         sides = len(self.lower) == len(self.upper) and bool(np.less(self.lower, self.upper).all())
-        checks.needs(sides and self.dimension > 0, "TestFunction", "lower < upper", (self.lower, self.upper))
+        checks.needs(
+            sides and self.dimension > 0, "TestFunction", "lower < upper", (self.lower, self.upper)
+        )
         points = checks.points("TestFunction", self.minimisers)
-        in_box = points.shape[1] == self.dimension and ((self.lower <= points) & (points <= self.upper)).all()
+        in_box = (
+            points.shape[1] == self.dimension
+            and ((self.lower <= points) & (points <= self.upper)).all()
+        )
         checks.needs(bool(in_box), "TestFunction", "minimisers in the box", self.minimisers)
         error = float(np.abs(self.formula(points) - self.minimum).max())
         known = error <= 1e-9 * max(1.0, abs(self.minimum))
-        checks.needs(known, "TestFunction", f"the minimum {self.minimum} at every minimiser", f"an error of {error}")
+        checks.needs(
+            known,
+            "TestFunction",
+            f"the minimum {self.minimum} at every minimiser",
+            f"an error of {error}",
+        )
 
     def __call__(self, x: Any) -> Array:
         """f(x) for n points in natural coordinates."""
@@ -85,7 +95,9 @@ class TestFunction:
 
     def _points(self, x: Any) -> Array:
         array = checks.points(self.title, x)
-        checks.needs(array.shape[1] == self.dimension, self.title, f"{self.dimension} columns", array.shape)
+        checks.needs(
+            array.shape[1] == self.dimension, self.title, f"{self.dimension} columns", array.shape
+        )
         return array
 
 
@@ -103,7 +115,12 @@ class SampledFunction:
     noise: Noise = PAPER_NOISE
 
     def __post_init__(self) -> None:
-        checks.needs(isinstance(self.function, TestFunction), "SampledFunction", "a TestFunction", self.function)
+        checks.needs(
+            isinstance(self.function, TestFunction),
+            "SampledFunction",
+            "a TestFunction",
+            self.function,
+        )
         checks.whole("SampledFunction", "candidates", self.candidates)
         checks.needs(isinstance(self.noise, Noise), "SampledFunction", "a noise law", self.noise)
 
@@ -127,7 +144,9 @@ class SampledFunction:
     @property
     def maximisers(self) -> tuple[Point, ...]:
         """Where on the unit cube the raw reward is greatest."""
-        return tuple(tuple(float(z) for z in row) for row in self.function.unit(self.function.maximisers))
+        return tuple(
+            tuple(float(z) for z in row) for row in self.function.unit(self.function.maximisers)
+        )
 
     @property
     def description(self) -> str:
@@ -141,17 +160,23 @@ class SampledFunction:
     def instance(self, streams: Streams) -> Instance:
         points = problem_generator(streams).random((self.candidates, self.dimension))
         rewards = self.reward(points)
-        return Instance(self.name, Arms(points), scaled(rewards) if self.scale else rewards, self.noise)
+        return Instance(
+            self.name, Arms(points), scaled(rewards) if self.scale else rewards, self.noise
+        )
 
 
 def holder_table() -> TestFunction:
     corners = mirrored(8.055023475736563, 9.664590019241272)
-    return in_cube("holder-table", "Holder Table", formulas.holder_table, 10.0, corners, -19.208502567886732)
+    return in_cube(
+        "holder-table", "Holder Table", formulas.holder_table, 10.0, corners, -19.208502567886732
+    )
 
 
 def cross_in_tray() -> TestFunction:
     corners = mirrored(1.3494066171539107, 1.3494066171539107)
-    return in_cube("cross-in-tray", "Cross-in-Tray", formulas.cross_in_tray, 10.0, corners, -2.062611870822738)
+    return in_cube(
+        "cross-in-tray", "Cross-in-Tray", formulas.cross_in_tray, 10.0, corners, -2.062611870822738
+    )
 
 
 def ackley(dimension: int = 4) -> TestFunction:
@@ -168,7 +193,9 @@ def hartmann3() -> TestFunction:
     peak = (0.11458887665506896, 0.5556488946169301, 0.8525469846866774)
     lower, upper = (0.0,) * 3, (1.0,) * 3
     title = "Hartmann (d = 3)"
-    return TestFunction("hartmann3", title, formulas.hartmann3, lower, upper, (peak,), -3.862779787332663)
+    return TestFunction(
+        "hartmann3", title, formulas.hartmann3, lower, upper, (peak,), -3.862779787332663
+    )
 
 
 def hartmann6() -> TestFunction:
@@ -176,7 +203,9 @@ def hartmann6() -> TestFunction:
     last = (0.2753324304940561, 0.31165161660011326, 0.6573005340656204)
     lower, upper = (0.0,) * 6, (1.0,) * 6
     title = "Hartmann (d = 6)"
-    return TestFunction("hartmann6", title, formulas.hartmann6, lower, upper, (first + last,), -3.322368011415515)
+    return TestFunction(
+        "hartmann6", title, formulas.hartmann6, lower, upper, (first + last,), -3.322368011415515
+    )
 
 
 def branin() -> TestFunction:
@@ -189,7 +218,9 @@ def six_hump_camel() -> TestFunction:
     humps = (0.08984201310031807, -0.7126564030207396), (-0.08984201310031807, 0.7126564030207396)
     lower, upper, minimum = (-3.0, -2.0), (3.0, 2.0), -1.0316284534898774
     title = "Six-Hump Camel (d = 2)"
-    return TestFunction("six-hump-camel", title, formulas.six_hump_camel, lower, upper, humps, minimum)
+    return TestFunction(
+        "six-hump-camel", title, formulas.six_hump_camel, lower, upper, humps, minimum
+    )
 
 
 def levy(dimension: int = 2) -> TestFunction:
@@ -200,7 +231,9 @@ def levy(dimension: int = 2) -> TestFunction:
 def rosenbrock(dimension: int = 2) -> TestFunction:
     d = checks.whole("rosenbrock", "dimension", dimension, least=2)
     lower, upper, title = (-5.0,) * d, (10.0,) * d, f"Rosenbrock (d = {d})"
-    return TestFunction(f"rosenbrock{d}", title, formulas.rosenbrock, lower, upper, ((1.0,) * d,), 0.0)
+    return TestFunction(
+        f"rosenbrock{d}", title, formulas.rosenbrock, lower, upper, ((1.0,) * d,), 0.0
+    )
 
 
 def in_cube(

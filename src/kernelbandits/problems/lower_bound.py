@@ -43,8 +43,12 @@ class LowerBound:
         checks.scale(name, "noise_scale", self.noise_scale)
         checks.positive(name, "norm_bound", checks.scale(name, "norm_bound", self.norm_bound))
         longest = math.exp(min(self.d, 700)) / (ALPHA - BETA)
-        checks.needs(self.horizon > longest, name, f"horizon > 1.4634 e^d = {longest:.6g}", self.horizon)
-        checks.needs(self.gap <= self.norm_bound, name, f"a gap Delta <= D = {self.norm_bound:g}", self.gap)
+        checks.needs(
+            self.horizon > longest, name, f"horizon > 1.4634 e^d = {longest:.6g}", self.horizon
+        )
+        checks.needs(
+            self.gap <= self.norm_bound, name, f"a gap Delta <= D = {self.norm_bound:g}", self.gap
+        )
 
     @property
     def size(self) -> float:
@@ -63,8 +67,17 @@ class LowerBound:
         while arms 2..d have fewer than beta T pulls, each such round plays one of them; and beta T pulls are as many as
         all rounds t > floor(alpha T), or more. Take expectations.
         """
-        optimism = exploration if checks.is_number(exploration) else least_optimism(exploration, self.horizon)
-        return (1 - ALPHA) * self.horizon * self.gap * checks.chance("regret_bound", "optimism", optimism)
+        optimism = (
+            exploration
+            if checks.is_number(exploration)
+            else least_optimism(exploration, self.horizon)
+        )
+        return (
+            (1 - ALPHA)
+            * self.horizon
+            * self.gap
+            * checks.chance("regret_bound", "optimism", optimism)
+        )
 
     @property
     def name(self) -> str:

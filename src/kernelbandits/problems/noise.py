@@ -33,7 +33,9 @@ class Noise:
             return float(self.quantile(max(u, LEAST_UNIFORM)))
         uniforms = np.asarray(u, dtype=np.float64)
         valid = (uniforms >= 0) & (uniforms < 1)
-        checks.needs(bool(valid.all()), type(self).__name__, "uniforms u in [0, 1)", uniforms[~valid][:1])
+        checks.needs(
+            bool(valid.all()), type(self).__name__, "uniforms u in [0, 1)", uniforms[~valid][:1]
+        )
         return np.asarray(self.quantile(np.maximum(uniforms, LEAST_UNIFORM)), dtype=np.float64)
 
     def quantile(self, u: Any) -> Any:
@@ -78,7 +80,9 @@ class GaussianNoise(Noise):
 
     def _moment(self, order: float) -> float:
         """(R sqrt(2))^p Gamma((p + 1) / 2) / sqrt(pi)."""
-        return power_times(self.scale * math.sqrt(2), order, gammaln((order + 1) / 2) - math.log(math.pi) / 2)
+        return power_times(
+            self.scale * math.sqrt(2), order, gammaln((order + 1) / 2) - math.log(math.pi) / 2
+        )
 
 
 PAPER_NOISE = GaussianNoise(0.01)
@@ -171,7 +175,9 @@ class ParetoNoise(Noise):
 
     def __post_init__(self) -> None:
         checks.nonnegative("ParetoNoise", "scale", self.scale)
-        checks.needs(checks.is_number(self.tail) and self.tail > 1, "ParetoNoise", "tail > 1", self.tail)
+        checks.needs(
+            checks.is_number(self.tail) and self.tail > 1, "ParetoNoise", "tail > 1", self.tail
+        )
 
     def quantile(self, u: Any) -> Any:
         """-+ scale ((2 min(u, 1 - u))^(-1 / tail) - 1)."""
@@ -186,7 +192,9 @@ class ParetoNoise(Noise):
         """scale^p tail B(p + 1, tail - p), p < tail."""
         if order >= self.tail:
             return self.sub_gaussian
-        return power_times(self.scale, order, math.log(self.tail) + betaln(order + 1, self.tail - order))
+        return power_times(
+            self.scale, order, math.log(self.tail) + betaln(order + 1, self.tail - order)
+        )
 
 
 @dataclass(frozen=True)
@@ -197,7 +205,9 @@ class EmpiricalNoise(Noise):
     """Measured minus mean, in any order; their own mean is zero."""
 
     def __post_init__(self) -> None:
-        checks.needs(len(self.residuals) > 0, "EmpiricalNoise", "at least one residual", self.residuals)
+        checks.needs(
+            len(self.residuals) > 0, "EmpiricalNoise", "at least one residual", self.residuals
+        )
         for residual in self.residuals:
             checks.number("EmpiricalNoise", "in every residual", residual)
         mean, size = math.fsum(self.residuals) / len(self.residuals), max(map(abs, self.residuals))
@@ -212,7 +222,9 @@ class EmpiricalNoise(Noise):
         return (self.residuals[-1] - self.residuals[0]) / 2
 
     def _moment(self, order: float) -> float:
-        return math.fsum(abs(residual) ** order for residual in self.residuals) / len(self.residuals)
+        return math.fsum(abs(residual) ** order for residual in self.residuals) / len(
+            self.residuals
+        )
 
 
 class Quantiles(Protocol):
@@ -231,23 +243,49 @@ class CustomNoise(Noise):
 
     def __post_init__(self) -> None:
         known = self.sub_gaussian == math.inf or checks.is_number(self.sub_gaussian)
-        checks.needs(known and self.sub_gaussian >= 0, "CustomNoise", "sub_gaussian >= 0", self.sub_gaussian)
-        checks.needs(callable(getattr(self.law, "ppf", None)), "CustomNoise", "a law with ppf", self.law)
+        checks.needs(
+            known and self.sub_gaussian >= 0, "CustomNoise", "sub_gaussian >= 0", self.sub_gaussian
+        )
+        checks.needs(
+            callable(getattr(self.law, "ppf", None)), "CustomNoise", "a law with ppf", self.law
+        )
         u, chances = smooth_nodes()
         quantiles = self.quantile(u)
-        checks.needs(bool((quantiles == self.quantile(u)).all()), "CustomNoise", "a reproducible ppf", self.law)
+        checks.needs(
+            bool((quantiles == self.quantile(u)).all()),
+            "CustomNoise",
+            "a reproducible ppf",
+            self.law,
+        )
         mean, size = float(chances @ quantiles), float(chances @ np.abs(quantiles))
         checks.needs(abs(mean) <= MEAN_TOLERANCE * size, "CustomNoise", "a law of mean zero", mean)
         sd, most = math.sqrt(chances @ quantiles**2), self.sub_gaussian * (1 + MEAN_TOLERANCE)
-        checks.needs(sd <= most, "CustomNoise", f"sub_gaussian >= the standard deviation {sd:.6g}", self.sub_gaussian)
+        checks.needs(
+            sd <= most,
+            "CustomNoise",
+            f"sub_gaussian >= the standard deviation {sd:.6g}",
+            self.sub_gaussian,
+        )
 
     def quantile(self, u: Any) -> Any:
         try:
             quantiles = np.asarray(self.law.ppf(u), dtype=np.float64)
         except TypeError:
-            raise ValueError(f"CustomNoise needs a ppf that takes an array, got {self.law!r}") from None
-        checks.needs(quantiles.shape == np.shape(u), "CustomNoise", f"ppf of shape {np.shape(u)}", quantiles.shape)
-        checks.needs(bool(np.isfinite(quantiles).all()), "CustomNoise", "a finite ppf inside (0, 1)", self.law)
+            raise ValueError(
+                f"CustomNoise needs a ppf that takes an array, got {self.law!r}"
+            ) from None
+        checks.needs(
+            quantiles.shape == np.shape(u),
+            "CustomNoise",
+            f"ppf of shape {np.shape(u)}",
+            quantiles.shape,
+        )
+        checks.needs(
+            bool(np.isfinite(quantiles).all()),
+            "CustomNoise",
+            "a finite ppf inside (0, 1)",
+            self.law,
+        )
         return quantiles
 
 

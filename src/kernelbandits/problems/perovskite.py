@@ -83,10 +83,16 @@ def downloaded(folder: Path) -> Path:
         import pooch
     except ImportError:
         advice = f'pip install "kernelbandits[experiments]", or {hint()}'
-        raise DataUnavailable(f"the perovskite data need pooch to be downloaded: {advice}") from None
+        raise DataUnavailable(
+            f"the perovskite data need pooch to be downloaded: {advice}"
+        ) from None
     pooch.get_logger().setLevel("ERROR")
     patient = pooch.HTTPDownloader(progressbar=False, timeout=PATIENCE)
     try:
-        return Path(pooch.retrieve(URL, f"sha256:{SHA256}", FILE_NAMES[0], folder, downloader=patient))
+        return Path(
+            pooch.retrieve(URL, f"sha256:{SHA256}", FILE_NAMES[0], folder, downloader=patient)
+        )
     except (OSError, ValueError) as error:
-        raise DataUnavailable(f"the perovskite data need {URL}, got {type(error).__name__}; {hint()}") from error
+        raise DataUnavailable(
+            f"the perovskite data need {URL}, got {type(error).__name__}; {hint()}"
+        ) from error

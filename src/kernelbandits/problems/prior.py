@@ -34,7 +34,9 @@ class GPFunction:
         as_kernel(self.kernel)
         checks.whole("GPFunction", "dimension", self.dimension)
         most = checks.whole("GPFunction", "candidates", self.candidates) <= LARGEST_COVARIANCE
-        checks.needs(most, "GPFunction", f"at most {LARGEST_COVARIANCE} candidates", self.candidates)
+        checks.needs(
+            most, "GPFunction", f"at most {LARGEST_COVARIANCE} candidates", self.candidates
+        )
         checks.needs(isinstance(self.noise, Noise), "GPFunction", "a noise law", self.noise)
 
     @property

@@ -33,7 +33,9 @@ class KernelSum:
     @property
     def norm(self) -> float:
         """||f||_H = sqrt(alpha' K_zz alpha)."""
-        square = float(self.coefficients @ gram(as_kernel(self.kernel), self.centres) @ self.coefficients)
+        square = float(
+            self.coefficients @ gram(as_kernel(self.kernel), self.centres) @ self.coefficients
+        )
         return math.sqrt(max(square, 0.0))
 
 
@@ -83,13 +85,17 @@ class RKHSFunction:
         rng = problem_generator(streams)
         arms = Arms(rng.random((self.candidates, self.dimension)))
         centres = rng.random((self.centres, self.dimension))
-        return arms, of_norm(self.norm_bound, self.kernel, centres, rng.standard_normal(self.centres))
+        return arms, of_norm(
+            self.norm_bound, self.kernel, centres, rng.standard_normal(self.centres)
+        )
 
 
 def of_norm(norm: float, kernel: Kernel, centres: Array, coefficients: Array) -> KernelSum:
     """D f / ||f||_H."""
     raw = KernelSum(kernel, centres, coefficients).norm
-    checks.needs(raw > 0, "RKHSFunction", "a kernel under which the drawn function is not zero", kernel)
+    checks.needs(
+        raw > 0, "RKHSFunction", "a kernel under which the drawn function is not zero", kernel
+    )
     return KernelSum(kernel, centres, coefficients * (norm / raw))
 
 
@@ -104,7 +110,12 @@ def least_norm(kernel: Kernel, points: Any, values: Any) -> float:
     checks.needs(len(x) == len(y), "least_norm", f"one value for each of {len(x)} points", len(y))
     spectrum, axes = np.linalg.eigh(gram(as_kernel(kernel), x))
     eta = len(y) * EPSILON * max(float(spectrum[-1]), 0.0)
-    checks.needs(float(spectrum[0]) >= -eta, "least_norm", "a positive semi-definite kernel", float(spectrum[0]))
+    checks.needs(
+        float(spectrum[0]) >= -eta,
+        "least_norm",
+        "a positive semi-definite kernel",
+        float(spectrum[0]),
+    )
     if eta == 0:
         return math.inf if y.any() else 0.0
     return math.sqrt(float(((axes.T @ y) ** 2 / (np.maximum(spectrum, 0.0) + eta)).sum()))

@@ -79,7 +79,9 @@ class Sheet:
         if value is not None:
             return value
         if cell.casefold() in MISSING:
-            raise ValueError(f"{self.file} needs a value {self.place(i, name)}, got a missing one ({cell!r})")
+            raise ValueError(
+                f"{self.file} needs a value {self.place(i, name)}, got a missing one ({cell!r})"
+            )
         form = f"ASCII digits, decimal {'comma' if self.decimal == ',' else 'point'}, at most {largest:g}"
         raise ValueError(f"{self.file} needs a number ({form}) {self.place(i, name)}, got {cell!r}")
 
@@ -107,17 +109,30 @@ def read_sheet(path: str | PathLike[str], nameless: str = "") -> Sheet:
     names = named(file, header, rows, nameless)
     columns = {name: tuple(cells[i] for _, cells in rows) for i, name in names.items()}
     labels = (names[0],) if 0 in names and not header[1][0] else ()
-    return Sheet(file, columns, tuple(line for line, _ in rows), decimal_mark(delimiter, columns), labels=labels)
+    return Sheet(
+        file,
+        columns,
+        tuple(line for line, _ in rows),
+        decimal_mark(delimiter, columns),
+        labels=labels,
+    )
 
 
 def content(path: str | PathLike[str]) -> bytes:
     """The bytes of a file that can be read and is not too large to be a table."""
     checks.needs(Path(path).is_file(), "a table", "a file that can be read", str(path))
     try:
-        checks.needs(Path(path).stat().st_size <= MOST_BYTES, "a table", f"at most {MOST_BYTES} bytes", str(path))
+        checks.needs(
+            Path(path).stat().st_size <= MOST_BYTES,
+            "a table",
+            f"at most {MOST_BYTES} bytes",
+            str(path),
+        )
         return Path(path).read_bytes()
     except OSError as error:
-        raise ValueError(f"a table needs a file that can be read, got {str(path)!r}: {error.strerror}") from None
+        raise ValueError(
+            f"a table needs a file that can be read, got {str(path)!r}: {error.strerror}"
+        ) from None
 
 
 def decoded(file: str, raw: bytes) -> str:
@@ -125,10 +140,14 @@ def decoded(file: str, raw: bytes) -> str:
     if raw.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise ValueError(f"{file} needs to be text, got a workbook; save the sheet as CSV")
     text = next(decodings(raw), None)
-    checks.needs(text is not None, file, "text in the encoding that its byte-order mark names", "other bytes")
+    checks.needs(
+        text is not None, file, "text in the encoding that its byte-order mark names", "other bytes"
+    )
     before, nul, _ = str(text).partition("\0")
     if nul:
-        raise ValueError(f"{file} needs text, got a NUL character in line {len(LINE.findall(before + '.'))}")
+        raise ValueError(
+            f"{file} needs text, got a NUL character in line {len(LINE.findall(before + '.'))}"
+        )
     return before
 
 
@@ -149,7 +168,9 @@ def sniffed(file: str, text: str) -> str:
     """The delimiter that cuts all lines into equally many cells, and finds most numbers."""
     first = next((line for line in lines(text) if line.strip()), "")
     few = max(first.count(mark) for mark in DELIMITERS) < MOST_COLUMNS
-    checks.needs(few, file, f"at most {MOST_COLUMNS} columns", f"a header of {len(first)} characters")
+    checks.needs(
+        few, file, f"at most {MOST_COLUMNS} columns", f"a header of {len(first)} characters"
+    )
     return max(DELIMITERS, key=partial(fitness, text))
 
 
@@ -186,7 +207,9 @@ def split(file: str, text: str, delimiter: str) -> tuple[Record, list[Record]]:
     while found and not any(found[-1][1]):
         found.pop()
     if len(found) < 2:
-        raise ValueError(f"{file} needs a header and at least one row, got {len(found)} lines of cells")
+        raise ValueError(
+            f"{file} needs a header and at least one row, got {len(found)} lines of cells"
+        )
     return found[0], found[1:]
 
 
@@ -216,14 +239,24 @@ def named(file: str, header: Record, rows: list[Record], nameless: str = "") -> 
     names = [name or (nameless if i == 0 else "") for i, name in enumerate(header[1])]
     for line, cells in rows:
         if len(cells) != len(names):
-            raise ValueError(f"{file} needs {len(names)} cells in line {line}, as in its header, got {len(cells)}")
-    kept = {i: name for i, name in enumerate(names) if header[1][i] or any(cells[i] for _, cells in rows)}
+            raise ValueError(
+                f"{file} needs {len(names)} cells in line {line}, as in its header, got {len(cells)}"
+            )
+    kept = {
+        i: name
+        for i, name in enumerate(names)
+        if header[1][i] or any(cells[i] for _, cells in rows)
+    }
     counts = Counter(kept.values())
     for i, name in kept.items():
         if not name:
-            raise ValueError(f"{file} needs a name for every column, got none for column number {i + 1}")
+            raise ValueError(
+                f"{file} needs a name for every column, got none for column number {i + 1}"
+            )
         if counts[name] > 1:
-            raise ValueError(f"{file} needs distinct column names, got {name!r} {counts[name]} times")
+            raise ValueError(
+                f"{file} needs distinct column names, got {name!r} {counts[name]} times"
+            )
     return kept
 
 

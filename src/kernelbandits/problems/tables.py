@@ -39,7 +39,9 @@ class TableProblem:
 
     def __post_init__(self) -> None:
         given, needed = len(self.columns), self.table.domain.dimension
-        checks.needs(given == needed, "TableProblem", f"one name for each of {needed} columns", self.columns)
+        checks.needs(
+            given == needed, "TableProblem", f"one name for each of {needed} columns", self.columns
+        )
 
     @property
     def dimension(self) -> int:
@@ -47,7 +49,9 @@ class TableProblem:
 
     @property
     def description(self) -> str:
-        measured = "each pull one of its replicates" if self.table.replicates else "repeats averaged"
+        measured = (
+            "each pull one of its replicates" if self.table.replicates else "repeats averaged"
+        )
         return f"{len(self.table.domain)} arms by {', '.join(self.columns)}; reward from {self.target}, {measured}"
 
     @property
@@ -107,8 +111,15 @@ def chosen_columns(sheet: Sheet, columns: Sequence[str] | None, target: str) -> 
         sequence = isinstance(columns, Sequence) and not isinstance(columns, str)
         checks.needs(sequence, "read_table", "a sequence of column names", columns)
         names = [known(sheet, "columns", column) for column in columns]
-    checks.needs(target not in names, "read_table", "a target that is not among the columns", target)
-    checks.needs(len(names) > 0, "read_table", f"a numeric column besides the target {target!r}", list(sheet.columns))
+    checks.needs(
+        target not in names, "read_table", "a target that is not among the columns", target
+    )
+    checks.needs(
+        len(names) > 0,
+        "read_table",
+        f"a numeric column besides the target {target!r}",
+        list(sheet.columns),
+    )
     checks.needs(len(set(names)) == len(names), "read_table", "distinct columns", columns)
     return names
 
@@ -118,14 +129,20 @@ def numeric_columns(sheet: Sheet, target: str) -> list[str]:
     numeric = [name for name in others if sheet.is_numeric(name)]
     for name in others:
         if name not in numeric:
-            warnings.warn(f"{sheet.file}: column {name!r} holds no number and is left out", DataNotice, stacklevel=4)
+            warnings.warn(
+                f"{sheet.file}: column {name!r} holds no number and is left out",
+                DataNotice,
+                stacklevel=4,
+            )
     return numeric
 
 
 def known(sheet: Sheet, argument: str, name: str) -> str:
     """The name in NFC, if the file has such a column."""
     wanted = unicodedata.normalize("NFC", str(name)).strip()
-    checks.needs(wanted in sheet.columns, "read_table", f"{argument} among {tuple(sheet.columns)}", name)
+    checks.needs(
+        wanted in sheet.columns, "read_table", f"{argument} among {tuple(sheet.columns)}", name
+    )
     return wanted
 
 
@@ -140,9 +157,15 @@ def grouped(sheet: Sheet, names: list[str], target: Array) -> tuple[Array, Repli
 
 def varying(sheet: Sheet, names: list[str], points: Array) -> list[int]:
     """The columns that tell arms apart; all of them if there is one arm only."""
-    kept = [i for i, column in enumerate(points.T) if len(points) == 1 or (column != column[0]).any()]
+    kept = [
+        i for i, column in enumerate(points.T) if len(points) == 1 or (column != column[0]).any()
+    ]
     for i in set(range(len(names))) - set(kept):
-        warnings.warn(f"{sheet.file}: column {names[i]!r} is constant and is dropped", DataNotice, stacklevel=3)
+        warnings.warn(
+            f"{sheet.file}: column {names[i]!r} is constant and is dropped",
+            DataNotice,
+            stacklevel=3,
+        )
     return kept
 
 
@@ -151,7 +174,9 @@ def unit_columns_of(points: Array) -> Array:
     return np.column_stack([scaled(column) for column in points.T])
 
 
-def tabled(name: str, arms: Arms, measured: Replicates, repeats: str, scale: bool, noise: Noise | None) -> Instance:
+def tabled(
+    name: str, arms: Arms, measured: Replicates, repeats: str, scale: bool, noise: Noise | None
+) -> Instance:
     """The instance of averaged rows, with noise, or of replicates, with none besides."""
     replicates = unit_scaled(measured) if scale else measured
     values = scaled(means(replicates)) if scale else means(replicates)

@@ -12,7 +12,13 @@ from typing import Any, TypeVar
 from kernelbandits import checks
 from kernelbandits.domains import Arms, Box
 from kernelbandits.experiment.cells import Cell, Contender
-from kernelbandits.experiment.premises import differences, misled, of_lower_bound, of_noise, on_problem
+from kernelbandits.experiment.premises import (
+    differences,
+    misled,
+    of_lower_bound,
+    of_noise,
+    on_problem,
+)
 from kernelbandits.exploration import Certainty, Exploration, Law, Step
 from kernelbandits.kernels import Linear, as_kernel
 from kernelbandits.problems import LowerBound, Problem
@@ -67,7 +73,9 @@ class Calculation:
     seed: int = 0
     spelled: str | None = None
     """The law as a command line spells it."""
-    _gains: dict[int, InformationGain] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _gains: dict[int, InformationGain] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _refusals: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
@@ -88,13 +96,17 @@ class Calculation:
     def gains(self, horizons: Sequence[int]) -> list[InformationGain]:
         """gamma on the domain, each horizon computed once."""
         missing = [horizon for horizon in horizons if horizon not in self._gains]
-        self._gains.update(zip(missing, growth(self.kernel, self.domain, missing, self.ridge), strict=True))
+        self._gains.update(
+            zip(missing, growth(self.kernel, self.domain, missing, self.ridge), strict=True)
+        )
         return [self._gains[horizon] for horizon in horizons]
 
     @property
     def told(self) -> dict[str, Any]:
         """What the bounds take besides law and gain."""
-        settings = {name: getattr(self, name) for name in ("noise_scale", "norm_bound", "ridge", "delta")}
+        settings = {
+            name: getattr(self, name) for name in ("noise_scale", "norm_bound", "ridge", "delta")
+        }
         return settings | {"largest": self.largest}
 
     @cached_property
@@ -120,18 +132,28 @@ class Calculation:
         return {"policy": POLICY, "exploration": self.exploration, "delta": self.bound.delta} | told
 
     def asked(self, problem: Problem) -> Cell:
-        return Asked(problem, Contender("", POLICY, self.rule), as_kernel(self.kernel), self.horizon, (self.seed,))
+        return Asked(
+            problem,
+            Contender("", POLICY, self.rule),
+            as_kernel(self.kernel),
+            self.horizon,
+            (self.seed,),
+        )
 
     @cached_property
     def premises(self) -> tuple[str, ...]:
         """What a run on the problem would say of R, D, T, kernel and ridge: what is false there, or too generous."""
-        return () if self.problem is None else tuple(on_problem(self.asked(self.problem), [self.rule]))
+        return (
+            () if self.problem is None else tuple(on_problem(self.asked(self.problem), [self.rule]))
+        )
 
     @property
     def broken(self) -> tuple[str, ...]:
         """Those of the premises without which the upper bounds do not hold: not R too generous, nor the lower bound."""
         spared: list[str] = []
-        if self.problem is not None and self.problem.noise.sub_gaussian <= self.noise_scale * (1 + 1e-9):
+        if self.problem is not None and self.problem.noise.sub_gaussian <= self.noise_scale * (
+            1 + 1e-9
+        ):
             true = self.problem.noise.sub_gaussian
             spared += of_noise(self.problem.name, true, self.noise_scale, self.noise_scale)
         if isinstance(self.problem, LowerBound):
@@ -159,7 +181,10 @@ class Calculation:
         """Those of the paper that apply, with their bounds; the linear one where the kernel is linear."""
         linear = isinstance(as_kernel(self.kernel), Linear)
         found = theorems(self.exploration, self.horizon, self.domain.dimension if linear else None)
-        return [(theorem, theorem.bound(self.horizon, self.information_gain, **self.told)) for theorem in found]
+        return [
+            (theorem, theorem.bound(self.horizon, self.information_gain, **self.told))
+            for theorem in found
+        ]
 
     @cached_property
     def sublinear(self) -> Sublinear | None:
@@ -227,26 +252,42 @@ class Calculation:
     @cached_property
     def against_horizon(self) -> list[tuple[InformationGain, RegretBound]]:
         """gamma and the bounds at some horizons up to T or 10^6, T among them."""
-        checks.needs(self.gain is None, "a plot against T", "a domain rather than one gain", self.gain)
+        checks.needs(
+            self.gain is None, "a plot against T", "a domain rather than one gain", self.gain
+        )
         horizons = drawn_horizons(self.horizon, LATE if isinstance(self.domain, Box) else LONGEST)
         known = self.known_constants(horizons)
         checks.needs(len(known) > 1, "a plot against T", "a law for more than one round", self.law)
         gains = self.gains([each.horizon for each in known])
         return [
-            (gain, regret_bound(each, gain.horizon, gain, **self.told)) for each, gain in zip(known, gains, strict=True)
+            (gain, regret_bound(each, gain.horizon, gain, **self.told))
+            for each, gain in zip(known, gains, strict=True)
         ]
 
     def known_constants(self, horizons: Sequence[int]) -> list[Constants]:
         """The constants at these horizons, up to the first at which the law is refused."""
-        asked = (self.unless_refused(partial(constants, self.exploration, horizon)) for horizon in horizons)
+        asked = (
+            self.unless_refused(partial(constants, self.exploration, horizon))
+            for horizon in horizons
+        )
         return list(takewhile(lambda found: found is not None, asked))  # type: ignore[arg-type]
 
 
 def drawn_horizons(asked: int, late: int) -> list[int]:
     """From 10 (or 1 if T is less) to T or 10^6, T among them: three a decade, and one a decade beyond `late`."""
     last, first = max(asked, LONGEST), 10 if asked >= 10 else 1
-    thirds = {round(10 ** (step / 3)): step % 3 == 0 for step in range(3, math.ceil(3 * math.log10(last)) + 1)}
-    return sorted({first, asked, last, *(t for t, decade in thirds.items() if t <= late or (decade and t <= last))})
+    thirds = {
+        round(10 ** (step / 3)): step % 3 == 0
+        for step in range(3, math.ceil(3 * math.log10(last)) + 1)
+    }
+    return sorted(
+        {
+            first,
+            asked,
+            last,
+            *(t for t, decade in thirds.items() if t <= late or (decade and t <= last)),
+        }
+    )
 
 
 def plain(found: Calculation) -> dict[str, Any]:
@@ -273,7 +314,9 @@ def plain(found: Calculation) -> dict[str, Any]:
 
 
 def plain_bound(bound: RegretBound) -> dict[str, Any]:
-    numbers = {name: getattr(bound, name) for name in ("printed", "repaired", "tight", "trivial", "delta")}
+    numbers = {
+        name: getattr(bound, name) for name in ("printed", "repaired", "tight", "trivial", "delta")
+    }
     return numbers | {"least": bound.value, "vacuous": bound.vacuous, "sentence": bound.sentence}
 
 
@@ -283,7 +326,11 @@ def plain_useful(bound: RegretBound) -> dict[str, Any]:
 
 def plain_theorem(theorem: Theorem, bound: RegretBound) -> dict[str, Any]:
     about = {"name": theorem.name, "statement": theorem.statement, "holds": theorem.holds}
-    return about | {"constants": asdict(theorem.constants), "repaired": bound.repaired, "printed": bound.printed}
+    return about | {
+        "constants": asdict(theorem.constants),
+        "repaired": bound.repaired,
+        "printed": bound.printed,
+    }
 
 
 def plain_sublinear(found: Sublinear) -> dict[str, Any]:

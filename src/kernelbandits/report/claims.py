@@ -154,7 +154,9 @@ def efficiency_claims(problem: str) -> tuple[Claim, ...]:
     )
 
 
-def lower(problems: Iterable[str], firsts: Sequence[str], seconds: Sequence[str]) -> tuple[Comparison, ...]:
+def lower(
+    problems: Iterable[str], firsts: Sequence[str], seconds: Sequence[str]
+) -> tuple[Comparison, ...]:
     return tuple(Comparison(p, a, b, "lower") for p in problems for a in firsts for b in seconds)
 
 
@@ -191,7 +193,9 @@ class Paired:
     def difference(self, level: float) -> Difference:
         half = self.error * float(stdtrit(self.n - 1, 1 - level / 2)) if self.n > 1 else math.inf
         low, high = self.mean - half, self.mean + half
-        return Difference(self.comparison, self.mean, low, high, self.wanted, verdict_of(low, high, self.wanted))
+        return Difference(
+            self.comparison, self.mean, low, high, self.wanted, verdict_of(low, high, self.wanted)
+        )
 
 
 def verdict_of(low: float, high: float, wanted: tuple[float, float]) -> str:
@@ -206,7 +210,9 @@ def paired(comparison: Comparison, samples: tuple[Array, Array, float]) -> Paire
     first, second, reference = samples
     gaps = first - second
     error = float(gaps.std(ddof=1) / math.sqrt(len(gaps))) if len(gaps) > 1 else math.inf
-    return Paired(comparison, float(gaps.mean()), error, len(gaps), wanted_values(comparison.kind, reference))
+    return Paired(
+        comparison, float(gaps.mean()), error, len(gaps), wanted_values(comparison.kind, reference)
+    )
 
 
 def holm_levels(p_values: Sequence[float], level: float = FAMILY_LEVEL) -> list[float]:
@@ -226,7 +232,9 @@ def judge(claims: Sequence[Claim], samples: Samples) -> tuple[Verdict, ...]:
     found = {c: samples(c) for claim in claims for c in claim.comparisons}
     tests = {c: paired(c, data) for c, data in found.items() if data is not None}
     levels = holm_levels([test.p_value() for test in tests.values()])
-    differences = {c: test.difference(level) for (c, test), level in zip(tests.items(), levels, strict=True)}
+    differences = {
+        c: test.difference(level) for (c, test), level in zip(tests.items(), levels, strict=True)
+    }
     return tuple(judged(claim, differences) for claim in claims)
 
 

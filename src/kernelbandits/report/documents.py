@@ -23,7 +23,13 @@ from kernelbandits.report.sections import (
 )
 from kernelbandits.report.sensitivity import map_sections
 from kernelbandits.report.theory import constants_section, theory_section
-from kernelbandits.report.verdicts import claims_section, claims_text, details_section, norms_section, times_section
+from kernelbandits.report.verdicts import (
+    claims_section,
+    claims_text,
+    details_section,
+    norms_section,
+    times_section,
+)
 from kernelbandits.report.wording import played_line, versions
 
 if TYPE_CHECKING:
@@ -123,10 +129,15 @@ def write_reproduction(found: Reproduction, folder: Path) -> pd.DataFrame:
     return table
 
 
-def draw_curves(results: Results, labels: Sequence[str], folder: Path, others: Sequence[str] = ()) -> dict[str, str]:
+def draw_curves(
+    results: Results, labels: Sequence[str], folder: Path, others: Sequence[str] = ()
+) -> dict[str, str]:
     """The drawings by kind of curve, the others in grey; none without matplotlib."""
     names = {"regret": "regret", "simple": "simple-regret"} if figures.available() else {}
-    return {kind: figures.regret_figure(results, labels, folder / name, kind, others) for kind, name in names.items()}
+    return {
+        kind: figures.regret_figure(results, labels, folder / name, kind, others)
+        for kind, name in names.items()
+    }
 
 
 def write_tables(results: Results, folder: Path, **more: Any) -> pd.DataFrame:
@@ -138,4 +149,6 @@ def write_tables(results: Results, folder: Path, **more: Any) -> pd.DataFrame:
 
 
 def write_page(folder: Path, title: str, results: Results, parts: Iterable[str]) -> None:
-    (folder / "report.html").write_text(html.page(title, played_line(results), parts), encoding="utf-8")
+    (folder / "report.html").write_text(
+        html.page(title, played_line(results), parts), encoding="utf-8"
+    )

@@ -17,13 +17,17 @@ class Look(NamedTuple):
 
 def family_of(policy: str) -> str:
     """The title of the family a name of the catalogue belongs to."""
-    return next(title for title, entries in FAMILIES.items() if policy in {entry.name for entry in entries})
+    return next(
+        title for title, entries in FAMILIES.items() if policy in {entry.name for entry in entries}
+    )
 
 
 def look_of(family: str) -> Look:
     """Colour and marker of a family, by its place in the catalogue; together they differ for a hundred of them."""
     place = list(FAMILIES).index(family)
-    return Look(PALETTE[place % len(PALETTE)], MARKERS[(place + place // len(PALETTE)) % len(MARKERS)])
+    return Look(
+        PALETTE[place % len(PALETTE)], MARKERS[(place + place // len(PALETTE)) % len(MARKERS)]
+    )
 
 
 def families(results: Results) -> dict[str, str]:
@@ -34,11 +38,18 @@ def families(results: Results) -> dict[str, str]:
 def played_families(results: Results) -> dict[str, list[PolicyEntry]]:
     """title -> those of its members that played, in the order of the catalogue"""
     played = {cell.contender.policy for cell in results.cells}
-    found = {title: [entry for entry in members if entry.name in played] for title, members in FAMILIES.items()}
+    found = {
+        title: [entry for entry in members if entry.name in played]
+        for title, members in FAMILIES.items()
+    }
     return {title: members for title, members in found.items() if members}
 
 
 def uniform_random(results: Results) -> str | None:
     """The label under which uniform random played, if it did."""
-    mine = [c.contender for c in results.cells if policy_entry(c.contender.policy).constructor is UniformRandom]
+    mine = [
+        c.contender
+        for c in results.cells
+        if policy_entry(c.contender.policy).constructor is UniformRandom
+    ]
     return mine[0].label if mine else None

@@ -26,7 +26,15 @@ from kernelbandits.policies import AMMUCB, IGPUCB, OFUL, GenericGP, Policy, Whit
 from kernelbandits.policies.tighter import ResidualBall
 from kernelbandits.problems import Drifting, Instance, LowerBound
 from kernelbandits.streams import Streams
-from kernelbandits.theory import GAINS, Constants, InformationGain, constants, growth, regret_bound, ucb_bound
+from kernelbandits.theory import (
+    GAINS,
+    Constants,
+    InformationGain,
+    constants,
+    growth,
+    regret_bound,
+    ucb_bound,
+)
 from kernelbandits.widths import Width
 
 HORIZONS, ROUNDS = 7, 40
@@ -98,7 +106,9 @@ def on_problem(results: Results, problem: str) -> list[Guarantee]:
     first = mine[0]
     instances = [first.problem.instance(Streams(seed)) for seed in first.seeds]
     played = [(cell, results.found[cell.key]) for cell in mine if ridge_of(results.found[cell.key])]
-    ceiling = ceiling_of(first.kernel, spread(first.horizon, HORIZONS), [ridge_of(result) for _, result in played])
+    ceiling = ceiling_of(
+        first.kernel, spread(first.horizon, HORIZONS), [ridge_of(result) for _, result in played]
+    )
     return [guarantee(cell, result, instances, ceiling) for cell, result in played]
 
 
@@ -130,12 +140,17 @@ def ceiling_of(kernel: Any, horizons: Indices, ridges: Sequence[float]) -> Ceili
 
     def ceiling(arms: Arms, ridge: float) -> Gains:
         least = min(other for other in ridges if ridge / ALIKE <= other <= ridge)
-        return [replace(gain, ridge=ridge) for gain in found(arms.points.tobytes(), arms.dimension, least)]
+        return [
+            replace(gain, ridge=ridge)
+            for gain in found(arms.points.tobytes(), arms.dimension, least)
+        ]
 
     return ceiling
 
 
-def guarantee(cell: Cell, result: CellResult, instances: Sequence[Instance], ceiling: Ceiling) -> Guarantee:
+def guarantee(
+    cell: Cell, result: CellResult, instances: Sequence[Instance], ceiling: Ceiling
+) -> Guarantee:
     rounds, ridge = spread(cell.horizon, ROUNDS), ridge_of(result)
     gains = [ceiling(instance.domain, ridge) for instance in instances]
     played = zip(instances, result.arms, strict=True)
@@ -143,7 +158,9 @@ def guarantee(cell: Cell, result: CellResult, instances: Sequence[Instance], cei
         cell.contender.label,
         rounds,
         result.regret.mean(0)[rounds - 1],
-        np.mean([log_dets(cell.kernel, one.domain, arms, rounds, ridge) for one, arms in played], axis=0),
+        np.mean(
+            [log_dets(cell.kernel, one.domain, arms, rounds, ridge) for one, arms in played], axis=0
+        ),
         np.array([gain.horizon for gain in gains[0]]),
         np.mean([[gain.upper for gain in row] for row in gains], axis=0),
         ridge,
@@ -168,7 +185,9 @@ def log_dets(kernel: Any, domain: Arms, arms: Any, rounds: Iterable[int], ridge:
     """L_t = log det(I + N^1/2 K N^1/2 / ridge), K of the distinct arms played in rounds 1..t, N their counts."""
     distinct, order = np.unique(np.asarray(arms), return_inverse=True)
     matrix = as_kernel(kernel)(domain.points[distinct], domain.points[distinct])
-    return np.array([log_det(matrix, np.bincount(order[:t], minlength=len(distinct)), ridge) for t in rounds])
+    return np.array(
+        [log_det(matrix, np.bincount(order[:t], minlength=len(distinct)), ridge) for t in rounds]
+    )
 
 
 def log_det(matrix: Array, counts: Indices, ridge: float) -> float:
@@ -203,10 +222,16 @@ def check_kernel(rule: Policy, kernel: Kernel) -> None:
 
 def constants_of(rule: Policy, gains: Gains) -> list[Constants]:
     """C1, C2, C3 at each horizon; none for a rule without a law."""
-    return [constants(rule.exploration, gain.horizon) for gain in gains] if isinstance(rule, GenericGP) else []
+    return (
+        [constants(rule.exploration, gain.horizon) for gain in gains]
+        if isinstance(rule, GenericGP)
+        else []
+    )
 
 
-def bounds(rule: Policy, gains: Gains, laws: Sequence[Constants]) -> Iterator[tuple[float, float, float]]:
+def bounds(
+    rule: Policy, gains: Gains, laws: Sequence[Constants]
+) -> Iterator[tuple[float, float, float]]:
     """At each horizon: the least bound proved at the policy's own delta, 2 D T, and the bound as printed."""
     told = {name: rule.settings[name] for name in ("norm_bound", "ridge", "delta")}
     told["largest"] = float(rule.posterior.prior.max())

@@ -70,7 +70,11 @@ def dot(colour: str, text: str) -> Markup:
 
 def details(title: str, *parts: str, shown: bool = False) -> str:
     """Parts that open at a click on their title."""
-    return f"<details{' open' if shown else ''}><summary>{escape(title)}</summary>\n" + "\n".join(parts) + "</details>"
+    return (
+        f"<details{' open' if shown else ''}><summary>{escape(title)}</summary>\n"
+        + "\n".join(parts)
+        + "</details>"
+    )
 
 
 def table(
@@ -83,7 +87,9 @@ def table(
 
     A row of one cell spans all columns.
     """
-    above = "".join(f'<th class="group" colspan="{size}">{escape(name)}</th>' for name, size in groups)
+    above = "".join(
+        f'<th class="group" colspan="{size}">{escape(name)}</th>' for name, size in groups
+    )
     head = "".join(f"<th{kind(i, text)}>{escape(name)}</th>" for i, name in enumerate(headings))
     body = "".join(f"<tr>{line(row, len(headings), text)}</tr>\n" for row in rows)
     top = f"<tr>{above}</tr><tr>{head}</tr>" if groups else f"<tr>{head}</tr>"

@@ -89,8 +89,14 @@ def ranking_of(results: Results) -> Ranking:
     lost = {name: uniform_losses(cell) for name, cell in cells.items()}
     samples = {kind: endings_of(results, kind) for kind in KINDS}
     return Ranking(
-        {kind: {name: standings(mine) for name, mine in by.items()} for kind, by in samples.items()},
-        {kind: overall(by, {name: loss[kind] for name, loss in lost.items()}) for kind, by in samples.items()},
+        {
+            kind: {name: standings(mine) for name, mine in by.items()}
+            for kind, by in samples.items()
+        },
+        {
+            kind: overall(by, {name: loss[kind] for name, loss in lost.items()})
+            for kind, by in samples.items()
+        },
     )
 
 
@@ -118,7 +124,13 @@ def mean_gaps(instance: Instance, horizon: int) -> Array:
 
 def standings(samples: Samples) -> tuple[Standing, ...]:
     """The policies of one problem, the least mean first."""
-    ranks = dict(zip(samples, mid_ranks(np.array([values.mean() for values in samples.values()])), strict=True))
+    ranks = dict(
+        zip(
+            samples,
+            mid_ranks(np.array([values.mean() for values in samples.values()])),
+            strict=True,
+        )
+    )
     best = min(ranks, key=lambda label: ranks[label])
     sure = [d for d in differences(samples) if d.low > 0 or d.high < 0]
     below = [(d.comparison.first, d.comparison.second)[:: 1 if d.high < 0 else -1] for d in sure]
@@ -168,11 +180,16 @@ def overall(samples: Mapping[str, Samples], lost: Mapping[str, Array]) -> tuple[
     policies = list(next(iter(samples.values())))
     weights = seed_weights(len(next(iter(lost.values()))))
     means = [weights @ np.array([mine[label] for label in policies]).T for mine in samples.values()]
-    shares = [share_of(mean, weights @ lost[name]) for name, mean in zip(samples, means, strict=True)]
+    shares = [
+        share_of(mean, weights @ lost[name]) for name, mean in zip(samples, means, strict=True)
+    ]
     ranks = np.mean([mid_ranks(mean) for mean in means], axis=0)
     found = zip(policies, ranks.T, geometric_mean(shares).T, strict=True)
     many = weights.shape[1] > 1
-    rows = [Overall(label, resampled(rank, many), resampled(share, many)) for label, rank, share in found]
+    rows = [
+        Overall(label, resampled(rank, many), resampled(share, many))
+        for label, rank, share in found
+    ]
     return tuple(sorted(rows, key=lambda row: row.share.value))
 
 
@@ -202,7 +219,11 @@ def ranking_frame(ranking: Ranking) -> pd.DataFrame:
     """ranking.csv: a row for each problem and policy, by cumulative regret."""
     import pandas as pd
 
-    simple = {(name, row.policy): row for name, rows in ranking.standings["simple"].items() for row in rows}
+    simple = {
+        (name, row.policy): row
+        for name, rows in ranking.standings["simple"].items()
+        for row in rows
+    }
     return pd.DataFrame(
         {"problem": name, "policy": row.policy}
         | standing_columns("regret", row)
@@ -214,7 +235,9 @@ def ranking_frame(ranking: Ranking) -> pd.DataFrame:
 
 def standing_columns(name: str, row: Standing) -> dict[str, str | float]:
     ranks = {"rank": row.rank, "rank_first": row.first, "rank_last": row.last}
-    estimates = columns(f"{name}_mean", name, row.mean) | columns(f"{name}_behind", f"{name}_behind", row.behind)
+    estimates = columns(f"{name}_mean", name, row.mean) | columns(
+        f"{name}_behind", f"{name}_behind", row.behind
+    )
     return {f"{name}_{key}": value for key, value in ranks.items()} | estimates
 
 
@@ -224,7 +247,9 @@ def overall_frame(ranking: Ranking) -> pd.DataFrame:
 
     simple = {row.policy: row for row in ranking.overall["simple"]}
     return pd.DataFrame(
-        {"policy": row.policy} | overall_columns("regret", row) | overall_columns("simple_regret", simple[row.policy])
+        {"policy": row.policy}
+        | overall_columns("regret", row)
+        | overall_columns("simple_regret", simple[row.policy])
         for row in ranking.overall["regret"]
     )
 

@@ -147,7 +147,9 @@ def measured_norms(chosen: Plan) -> tuple[Mapping[str, Array], Mapping[str, Arra
         return norms, width_ratios(chosen.problems, PRESET, rounds, seeds)
 
 
-def endings_of(cells: Sequence[Cell], ended: Mapping[str, CellResult]) -> dict[tuple[str, str], Array]:
+def endings_of(
+    cells: Sequence[Cell], ended: Mapping[str, CellResult]
+) -> dict[tuple[str, str], Array]:
     return {cell.name: ended[cell.key].regret[:, -1] for cell in cells}
 
 

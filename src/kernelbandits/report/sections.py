@@ -43,7 +43,9 @@ def ranking_section(results: Results, ranking: Ranking, svg: str) -> str:
         "Ranking",
         html.paragraph(RANKS),
         *([html.paragraph(OVERALL), overall_table(results, ranking)] if several else []),
-        html.figure(svg, "Mean cumulative regret and its 95 % interval, best first; at the right the ranks."),
+        html.figure(
+            svg, "Mean cumulative regret and its 95 % interval, best first; at the right the ranks."
+        ),
         *(standings_table(results, ranking, name) for name in ranking.standings["regret"]),
     )
 
@@ -51,7 +53,12 @@ def ranking_section(results: Results, ranking: Ranking, svg: str) -> str:
 def overall_table(results: Results, ranking: Ranking) -> str:
     simple = {row.policy: row for row in ranking.overall["simple"]}
     rows = [
-        [str(place), named(results, row.policy), *overall_cells(row), *overall_cells(simple[row.policy])]
+        [
+            str(place),
+            named(results, row.policy),
+            *overall_cells(row),
+            *overall_cells(simple[row.policy]),
+        ]
         for place, row in enumerate(ranking.overall["regret"], start=1)
     ]
     headings = ("", "policy", "share, %", "mean rank", "share, %", "mean rank")
@@ -67,10 +74,15 @@ def standings_table(results: Results, ranking: Ranking, problem: str) -> str:
     regret, simple = (ranking.standings[kind][problem] for kind in ("regret", "simple"))
     digits = [decimals([row.mean.value for row in rows]) for rows in (regret, simple)]
     beside = {row.policy: standing_cells(row, digits[1]) for row in simple}
-    rows = [[named(results, row.policy), *standing_cells(row, digits[0]), *beside[row.policy]] for row in regret]
+    rows = [
+        [named(results, row.policy), *standing_cells(row, digits[0]), *beside[row.policy]]
+        for row in regret
+    ]
     title = next(p.title for p in results.problems if p.name == problem)
     headings = ("policy", *("ranks", "mean", "behind the best") * 2)
-    shown = html.table(headings, rows, text=(0,), groups=(("", 1), ("cumulative regret", 3), ("simple regret", 3)))
+    shown = html.table(
+        headings, rows, text=(0,), groups=(("", 1), ("cumulative regret", 3), ("simple regret", 3))
+    )
     return html.details(title, shown, shown=len(rows) < LONG or len(results.problems) == 1)
 
 
@@ -87,10 +99,16 @@ def named(results: Results, label: str) -> html.Markup:
 def curve_sections(drawings: Mapping[str, str], others: int = 0) -> list[str]:
     """Regret and simple regret, so many policies in grey; nothing where nothing was drawn."""
     captions = {
-        "regret": ("Regret", f"Cumulative regret against the best candidate of each round. {PAIRED}{coloured(others)}"),
+        "regret": (
+            "Regret",
+            f"Cumulative regret against the best candidate of each round. {PAIRED}{coloured(others)}",
+        ),
         "simple": ("Simple regret", f"{SIMPLE_REGRET}{coloured(others)}"),
     }
-    return [html.section(captions[kind][0], html.figure(svg, captions[kind][1])) for kind, svg in drawings.items()]
+    return [
+        html.section(captions[kind][0], html.figure(svg, captions[kind][1]))
+        for kind, svg in drawings.items()
+    ]
 
 
 def coloured(others: int) -> str:
@@ -99,7 +117,16 @@ def coloured(others: int) -> str:
 
 
 def summary_section(table: pd.DataFrame) -> str:
-    headings = ("problem", "policy", "regret, 95 % interval", "5 %", "median", "95 %", "simple regret", "µs a round")
+    headings = (
+        "problem",
+        "policy",
+        "regret, 95 % interval",
+        "5 %",
+        "median",
+        "95 %",
+        "simple regret",
+        "µs a round",
+    )
     rows = [summary_row(row) for row in table.to_dict("records")]
     note = f"{SIMPLE_REGRET} 5 %, median and 95 % are quantiles of the regret over seeds."
     shown = html.table(headings, rows, text=(0, 1))
@@ -120,8 +147,13 @@ def policies_section(results: Results) -> str:
     for family, entries in played_families(results).items():
         colour = look_of(family).colour
         rows.append([html.dot(colour, family)])
-        rows += [[html.dot(colour, entry.title), entry.paper, entry.guarantee, entry.ours] for entry in entries]
-    return html.section("Policies", html.table(("policy", "paper", "guarantee", "ours"), rows, text=range(4)))
+        rows += [
+            [html.dot(colour, entry.title), entry.paper, entry.guarantee, entry.ours]
+            for entry in entries
+        ]
+    return html.section(
+        "Policies", html.table(("policy", "paper", "guarantee", "ours"), rows, text=range(4))
+    )
 
 
 def notes_section(results: Results, left_out: Mapping[str, str]) -> list[str]:
@@ -134,7 +166,9 @@ def notes_section(results: Results, left_out: Mapping[str, str]) -> list[str]:
     rows = [[sentence, "all"] for sentence in premises(results)]
     rows += [[text, ", ".join(labels)] for text, labels in said.items()]
     rows += [[f"left out: {sentence}", name] for name, sentence in left_out.items()]
-    return [html.section("Notes", html.table(("note", "policies"), rows, text=(0, 1)))] if rows else []
+    return (
+        [html.section("Notes", html.table(("note", "policies"), rows, text=(0, 1)))] if rows else []
+    )
 
 
 def settings_section(results: Results) -> str:
@@ -142,14 +176,27 @@ def settings_section(results: Results) -> str:
     mine = [cell for cell in results.cells if cell.problem.name == first]
     used = {cell.contender.label: results.found[cell.key].settings for cell in mine}
     alike = common(list(used.values()))
-    columns = [key for key in SETTINGS if key not in alike and any(key in own for own in used.values())]
-    rows = [[label, rule(own), *(number(own.get(key)) for key in columns), more(own)] for label, own in used.items()]
+    columns = [
+        key for key in SETTINGS if key not in alike and any(key in own for own in used.values())
+    ]
+    rows = [
+        [label, rule(own), *(number(own.get(key)) for key in columns), more(own)]
+        for label, own in used.items()
+    ]
     problems = [[p.title, p.name, p.description, str(p.noise)] for p in results.problems]
     return html.section(
         "Settings",
         *([html.paragraph(f"The same for all that have it: {spelled(alike)}.")] if alike else []),
-        html.table(("policy", "exploration and width", *columns, "its own"), rows, text=range(len(columns) + 3)),
-        html.table(("problem", "name", "arms and rewards", "noise of the rewards"), problems, text=(1, 2, 3)),
+        html.table(
+            ("policy", "exploration and width", *columns, "its own"),
+            rows,
+            text=range(len(columns) + 3),
+        ),
+        html.table(
+            ("problem", "name", "arms and rewards", "noise of the rewards"),
+            problems,
+            text=(1, 2, 3),
+        ),
     )
 
 
@@ -159,17 +206,28 @@ def rule(settings: Mapping[str, Any]) -> str:
 
 def common(used: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The settings of the table with one value only, if there is more than one policy to have them."""
-    values = {key: [settings[key] for settings in used if settings.get(key) is not None] for key in SETTINGS}
-    return {key: found[0] for key, found in values.items() if len(found) > 1 and all(v == found[0] for v in found)}
+    values = {
+        key: [settings[key] for settings in used if settings.get(key) is not None]
+        for key in SETTINGS
+    }
+    return {
+        key: found[0]
+        for key, found in values.items()
+        if len(found) > 1 and all(v == found[0] for v in found)
+    }
 
 
 def more(settings: Mapping[str, Any]) -> str:
     """The settings that have no column."""
-    return spelled({key: value for key, value in settings.items() if key not in (*RULE, *SETTINGS, *HIDDEN)})
+    return spelled(
+        {key: value for key, value in settings.items() if key not in (*RULE, *SETTINGS, *HIDDEN)}
+    )
 
 
 def spelled(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} = {short(value)}" for key, value in settings.items() if value is not None)
+    return ", ".join(
+        f"{key} = {short(value)}" for key, value in settings.items() if value is not None
+    )
 
 
 def short(value: Any) -> str:

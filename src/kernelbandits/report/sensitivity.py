@@ -39,13 +39,22 @@ def map_sections(found: Reproduction, folder: Path) -> list[str]:
         effects_svg = figures.effects_figure(effects, NOISE_SCALES, folder / "effects")
     ended = f"Mean regret and 95 % interval after {found.plan.horizon} rounds at lengthscale {PRESET.lengthscale:g}."
     return [
-        html.section("Where does each claim hold?", html.figure(map_svg, CAPTION), html.paragraph(RIDGES)),
-        html.section("The effect of R, and of the ridge", html.figure(effects_svg, ended), effects_table(effects)),
+        html.section(
+            "Where does each claim hold?", html.figure(map_svg, CAPTION), html.paragraph(RIDGES)
+        ),
+        html.section(
+            "The effect of R, and of the ridge",
+            html.figure(effects_svg, ended),
+            effects_table(effects),
+        ),
     ]
 
 
 def column_title(setting: Setting) -> tuple[str, str]:
-    return f"lengthscale {setting.lengthscale:g}", f"R {setting.noise_scale:g}, {ridge_name(setting)}"
+    return (
+        f"lengthscale {setting.lengthscale:g}",
+        f"R {setting.noise_scale:g}, {ridge_name(setting)}",
+    )
 
 
 def ridge_name(setting: Setting) -> str:
@@ -59,7 +68,9 @@ def map_rows(found: Reproduction) -> dict[str, list[str]]:
     for entry in found.map:
         for verdict in entry.verdicts:
             for name in {d.comparison.problem: None for d in verdict.differences}:
-                rows.setdefault(f"{SHORT[verdict.claim.key]} — {titles[name]}", []).append(verdict.on(name))
+                rows.setdefault(f"{SHORT[verdict.claim.key]} — {titles[name]}", []).append(
+                    verdict.on(name)
+                )
     return rows
 
 
@@ -67,7 +78,12 @@ def write_map(entries: Sequence[MapEntry], path: Path) -> None:
     import pandas as pd
 
     rows = [
-        {"problem": problem, "policy": policy, **told(entry, (problem, policy)), **regret_of(values)}
+        {
+            "problem": problem,
+            "policy": policy,
+            **told(entry, (problem, policy)),
+            **regret_of(values),
+        }
         for entry in entries
         for (problem, policy), values in entry.endings.items()
     ]
@@ -77,7 +93,11 @@ def write_map(entries: Sequence[MapEntry], path: Path) -> None:
 def told(entry: MapEntry, name: tuple[str, str]) -> dict[str, Any]:
     """The setting of the map, and what this policy made of it: a rival's ridge is its own."""
     used = entry.used[name]
-    where = {"R": entry.setting.noise_scale, "lengthscale": entry.setting.lengthscale, "map": ridge_name(entry.setting)}
+    where = {
+        "R": entry.setting.noise_scale,
+        "lengthscale": entry.setting.lengthscale,
+        "map": ridge_name(entry.setting),
+    }
     return where | {key: used.get(key) for key in ("ridge", "norm_bound", "delta", "gain")}
 
 
@@ -89,14 +109,24 @@ def regret_of(values: Array) -> dict[str, float]:
 def effects_of(found: Reproduction) -> figures.Effects:
     """Mean regret at each R and ridge, at the preset's lengthscale; at R = 1 the two ridges are one."""
     mine = [entry for entry in found.map if entry.setting.lengthscale == PRESET.lengthscale]
-    endings = {(entry.setting.noise_scale, ridge_name(entry.setting)): entry.endings for entry in mine}
+    endings = {
+        (entry.setting.noise_scale, ridge_name(entry.setting)): entry.endings for entry in mine
+    }
     endings[1.0, NOISE] = endings[1.0, ONE]
-    return {p.title: {label: means_of(endings, p.name, label) for label in COMPARED} for p in found.plan.problems}
+    return {
+        p.title: {label: means_of(endings, p.name, label) for label in COMPARED}
+        for p in found.plan.problems
+    }
 
 
-def means_of(endings: Mapping[tuple[float, str], Endings], problem: str, label: str) -> figures.ByRidge:
+def means_of(
+    endings: Mapping[tuple[float, str], Endings], problem: str, label: str
+) -> figures.ByRidge:
     ridges = (ONE, NOISE) if label in FAMILY else (ONE,)
-    return {ridge: [mean_and_half(endings[r, ridge][problem, label]) for r in NOISE_SCALES] for ridge in ridges}
+    return {
+        ridge: [mean_and_half(endings[r, ridge][problem, label]) for r in NOISE_SCALES]
+        for ridge in ridges
+    }
 
 
 def mean_and_half(values: Array) -> tuple[float, float]:
@@ -119,4 +149,6 @@ def effects_table(effects: figures.Effects) -> str:
         for label, ridges in policies.items()
     ]
     scales = [f"R = {r:g}, {ONE}" for r in reversed(NOISE_SCALES)]
-    return html.table(("problem", "policy", *scales, f"R = {NOISE_SCALES[0]:g}, {NOISE}"), rows, text=(1,))
+    return html.table(
+        ("problem", "policy", *scales, f"R = {NOISE_SCALES[0]:g}, {NOISE}"), rows, text=(1,)
+    )

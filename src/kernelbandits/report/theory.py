@@ -48,19 +48,27 @@ BOUNDS = ("bound", "2DT", "bound, % of 2DT", "as printed", "L/2", "γ at most", 
 
 def theory_section(results: Results, labels: Sequence[str], folder: Path) -> str:
     """A figure of the policies in colour, a table of all of them for each problem, and the premises that fail."""
-    found, titles = guarantees(results), {problem.name: problem.title for problem in results.problems}
+    found, titles = (
+        guarantees(results),
+        {problem.name: problem.title for problem in results.problems},
+    )
     failing = {name: failing_premises(results, name) for name in found}
     theory_frame(found, failing).to_csv(folder / "theory.csv", index=False)
     svg = draw_guarantees({titles[name]: rows for name, rows in found.items()}, labels, folder)
     tables = [
-        html.details(titles[name], *problem_parts(rows, failing[name]), shown=True) for name, rows in found.items()
+        html.details(titles[name], *problem_parts(rows, failing[name]), shown=True)
+        for name, rows in found.items()
     ]
     return html.section("Theory", html.paragraph(THEORY), html.figure(svg, CAPTION), *tables)
 
 
-def draw_guarantees(panels: Mapping[str, Sequence[Guarantee]], labels: Sequence[str], folder: Path) -> str:
+def draw_guarantees(
+    panels: Mapping[str, Sequence[Guarantee]], labels: Sequence[str], folder: Path
+) -> str:
     """The drawing; nothing without matplotlib."""
-    return figures.guarantee_figure(panels, labels, folder / "theory") if figures.available() else ""
+    return (
+        figures.guarantee_figure(panels, labels, folder / "theory") if figures.available() else ""
+    )
 
 
 def failing_premises(results: Results, problem: str) -> dict[str, list[str]]:
@@ -83,7 +91,11 @@ def theory_frame(
     """A row for each problem and policy, as in the tables but unrounded; empty where nothing is proved."""
     import pandas as pd
 
-    rows = [record(name, row, failing[name][row.policy]) for name, policies in found.items() for row in policies]
+    rows = [
+        record(name, row, failing[name][row.policy])
+        for name, policies in found.items()
+        for row in policies
+    ]
     return pd.DataFrame(rows)
 
 
@@ -108,7 +120,10 @@ def record(problem: str, row: Guarantee, failing: Sequence[str]) -> dict[str, An
 def problem_parts(rows: Sequence[Guarantee], failing: Mapping[str, Sequence[str]]) -> list[str]:
     """What fails of the premises, and the table; the lower bound only where there is one."""
     sentences = dict.fromkeys(
-        sentence for row in rows if isinstance(row.proved, Proved) for sentence in failing[row.policy]
+        sentence
+        for row in rows
+        if isinstance(row.proved, Proved)
+        for sentence in failing[row.policy]
     )
     notes = [html.note(f"{sentence}: there the bounds do not apply.") for sentence in sentences]
     lower = any(row.least is not None for row in rows)
@@ -122,7 +137,13 @@ def cells(row: Guarantee, broken: bool, lower: bool = False) -> list[str]:
     """The table's row, with a cell for the lower bound where the problem has one."""
     least = [number(row.least)] if lower else []
     gains = [number(float(row.log_det[-1]) / 2), number(float(row.gain[-1]))]
-    numbers = [number(row.delta), number(float(row.regret[-1])), *least, *bound_cells(row.proved), *gains]
+    numbers = [
+        number(row.delta),
+        number(float(row.regret[-1])),
+        *least,
+        *bound_cells(row.proved),
+        *gains,
+    ]
     return [row.policy, *numbers, verdict(row.proved, broken)]
 
 
@@ -130,7 +151,12 @@ def bound_cells(found: Proved | str) -> list[str]:
     if isinstance(found, str):
         return ["–"] * 4
     printed = "–" if found.printed is None else number(float(found.printed[-1]))
-    return [number(float(found.bound[-1])), number(float(found.trivial[-1])), f"{100 * found.share:,.0f}", printed]
+    return [
+        number(float(found.bound[-1])),
+        number(float(found.trivial[-1])),
+        f"{100 * found.share:,.0f}",
+        printed,
+    ]
 
 
 def verdict(found: Proved | str, broken: bool) -> str:
@@ -146,18 +172,23 @@ def constants_section(results: Results, labels: Sequence[str]) -> str:
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rows = [
-            [label, *law_cells([cell for cell in results.cells if cell.contender.label == label])] for label in labels
+            [label, *law_cells([cell for cell in results.cells if cell.contender.label == label])]
+            for label in labels
         ]
     columns = [f"{problem.title}, printed; repaired" for problem in results.problems]
     return html.section(
-        "Theory", html.paragraph(CONSTANTS), html.table(("policy", *LETTERS, *columns), rows, text=(0,))
+        "Theory",
+        html.paragraph(CONSTANTS),
+        html.table(("policy", *LETTERS, *columns), rows, text=(0,)),
     )
 
 
 def law_cells(cells: Sequence[Cell]) -> list[str]:
     """The constants of one policy, and its bounds on the first instance of each problem."""
     instances = [cell.problem.instance(Streams(cell.seeds[0])) for cell in cells]
-    rules: list[Any] = [cell.contender.build(one, cell.kernel) for cell, one in zip(cells, instances, strict=True)]
+    rules: list[Any] = [
+        cell.contender.build(one, cell.kernel) for cell, one in zip(cells, instances, strict=True)
+    ]
     horizon = cells[0].horizon
     law = constants(rules[0].exploration, horizon)
     bounds = [regret_bound(law, horizon, gain_of(rule, horizon), **told(rule)) for rule in rules]

@@ -28,19 +28,34 @@ NORMS = (
 
 
 def claims_section(found: Reproduction) -> str:
-    rows = [[html.verdict(v.verdict), v.claim.sentence, v.claim.criterion, by_problem(v)] for v in found.verdicts]
-    shown = html.table(("verdict", "the paper says", "judged as", "by problem"), rows, text=(0, 1, 2, 3))
-    return html.section("Do the paper's claims hold?", shown, html.paragraph(METHOD), html.note(open_settings(found)))
+    rows = [
+        [html.verdict(v.verdict), v.claim.sentence, v.claim.criterion, by_problem(v)]
+        for v in found.verdicts
+    ]
+    shown = html.table(
+        ("verdict", "the paper says", "judged as", "by problem"), rows, text=(0, 1, 2, 3)
+    )
+    return html.section(
+        "Do the paper's claims hold?",
+        shown,
+        html.paragraph(METHOD),
+        html.note(open_settings(found)),
+    )
 
 
 def open_settings(found: Reproduction) -> str:
-    shown = " Where other values change a verdict, the sensitivity map shows it." if found.map else ""
+    shown = (
+        " Where other values change a verdict, the sensitivity map shows it." if found.map else ""
+    )
     return OPEN_SETTINGS + shown
 
 
 def details_section(verdicts: Sequence[Verdict]) -> str:
     differences = [d for verdict in verdicts for d in verdict.differences]
-    rows = [[d.comparison.problem, statement(d), difference_text(d), html.verdict(d.verdict)] for d in differences]
+    rows = [
+        [d.comparison.problem, statement(d), difference_text(d), html.verdict(d.verdict)]
+        for d in differences
+    ]
     headings = ("problem", "comparison", "difference, corrected interval", "verdict")
     return html.section("Every comparison", html.table(headings, rows, text=(0, 1)))
 
@@ -56,8 +71,14 @@ def norms_section(found: Reproduction) -> str:
         "is D large enough?",
         "largest ratio",
     )
-    parts = html.paragraph(NORMS), html.table(headings, rows, text=(5,)), html.note(norm_verdict(found))
-    return html.section(f"Is D = {PRESET.norm_bound:g} true?", *parts, html.paragraph(ratio_text(found)))
+    parts = (
+        html.paragraph(NORMS),
+        html.table(headings, rows, text=(5,)),
+        html.note(norm_verdict(found)),
+    )
+    return html.section(
+        f"Is D = {PRESET.norm_bound:g} true?", *parts, html.paragraph(ratio_text(found))
+    )
 
 
 def norm_row(found: Reproduction, problem: Problem) -> list[str]:
@@ -65,12 +86,20 @@ def norm_row(found: Reproduction, problem: Problem) -> list[str]:
     share = float((norms <= PRESET.norm_bound).mean())
     answer = {0.0: "no", 1.0: "possibly"}.get(share, f"possibly, on {share:.0%} of the seeds")
     sizes = [number(float(value)) for value in (np.median(norms), norms.min(), norms.max())]
-    return [problem.title, *sizes, number(PRESET.norm_bound), answer, f"{found.ratios[problem.name].max():.2f}"]
+    return [
+        problem.title,
+        *sizes,
+        number(PRESET.norm_bound),
+        answer,
+        f"{found.ratios[problem.name].max():.2f}",
+    ]
 
 
 def norm_verdict(found: Reproduction) -> str:
     given = f"D = {PRESET.norm_bound:g}"
-    false = [p.title for p in found.plan.problems if np.median(found.norms[p.name]) > PRESET.norm_bound]
+    false = [
+        p.title for p in found.plan.problems if np.median(found.norms[p.name]) > PRESET.norm_bound
+    ]
     if not false:
         return f"{given} may be true on every problem."
     return f"{given} is false on {', '.join(false)}: the theorem does not apply there, whatever the curves show."
@@ -88,23 +117,51 @@ def ratio_text(found: Reproduction) -> str:
 
 
 def times_section(found: Reproduction) -> str:
-    rows = [[label, f"{1e6 * np.median(t):.2f}", f"{1e6 * t.min():.2f}"] for label, t in found.times.items()]
+    rows = [
+        [label, f"{1e6 * np.median(t):.2f}", f"{1e6 * t.min():.2f}"]
+        for label, t in found.times.items()
+    ]
     text = "Hartmann (d = 6), 50 arms; the policies taken in turn on each seed in one process, drawing included."
-    return html.section("Time per round", html.paragraph(text), html.table(("policy", "median, µs", "least, µs"), rows))
+    return html.section(
+        "Time per round",
+        html.paragraph(text),
+        html.table(("policy", "median, µs", "least, µs"), rows),
+    )
 
 
 def claims_text(found: Reproduction) -> str:
     """claims.md"""
-    lines = ["# The paper's claims, judged", "", played_line(found.results), "", METHOD, "", open_settings(found), ""]
+    lines = [
+        "# The paper's claims, judged",
+        "",
+        played_line(found.results),
+        "",
+        METHOD,
+        "",
+        open_settings(found),
+        "",
+    ]
     lines += ["| verdict | the paper says | judged as |", "|---|---|---|"]
-    lines += [f"| **{v.verdict}** | {v.claim.sentence} | {v.claim.criterion} |" for v in found.verdicts]
+    lines += [
+        f"| **{v.verdict}** | {v.claim.sentence} | {v.claim.criterion} |" for v in found.verdicts
+    ]
     lines += ["", f"Left out: {found.plan.missing}"] if found.plan.missing else []
     lines += norm_lines(found)
     return "\n".join(lines + [line for v in found.verdicts for line in claim_lines(v)]) + "\n"
 
 
 def norm_lines(found: Reproduction) -> list[str]:
-    head = ["", f"## Is D = {PRESET.norm_bound:g} true?", "", NORMS, "", norm_verdict(found), "", ratio_text(found), ""]
+    head = [
+        "",
+        f"## Is D = {PRESET.norm_bound:g} true?",
+        "",
+        NORMS,
+        "",
+        norm_verdict(found),
+        "",
+        ratio_text(found),
+        "",
+    ]
     table = [
         "| problem | least RKHS norm, median over seeds | smallest | largest | D | enough? | ratio |",
         "|---|--:|--:|--:|--:|---|--:|",
@@ -113,7 +170,19 @@ def norm_lines(found: Reproduction) -> list[str]:
 
 
 def claim_lines(verdict: Verdict) -> list[str]:
-    head = ["", f"## {verdict.claim.sentence}", "", f"**{verdict.verdict}**: {verdict.claim.criterion}.", ""]
-    table = ["| problem | comparison | difference, corrected interval | verdict |", "|---|---|--:|---|"]
-    shown = [(d.comparison.problem, statement(d), difference_text(d), d.verdict) for d in verdict.differences]
+    head = [
+        "",
+        f"## {verdict.claim.sentence}",
+        "",
+        f"**{verdict.verdict}**: {verdict.claim.criterion}.",
+        "",
+    ]
+    table = [
+        "| problem | comparison | difference, corrected interval | verdict |",
+        "|---|---|--:|---|",
+    ]
+    shown = [
+        (d.comparison.problem, statement(d), difference_text(d), d.verdict)
+        for d in verdict.differences
+    ]
     return head + table + [f"| {' | '.join(cells)} |" for cells in shown]

@@ -50,7 +50,10 @@ def number(value: Any) -> str:
 
 def interval(mean: float, low: float, high: float, digits: int | None = None) -> str:
     """In four significant digits, or with so many decimals."""
-    shown = [number(v) if digits is None or not math.isfinite(v) else f"{v:.{digits}f}" for v in (mean, low, high)]
+    shown = [
+        number(v) if digits is None or not math.isfinite(v) else f"{v:.{digits}f}"
+        for v in (mean, low, high)
+    ]
     return f"{shown[0]} [{shown[1]}, {shown[2]}]"
 
 
@@ -92,12 +95,19 @@ def merged(texts: Sequence[str]) -> str:
 
 def spread(numerals: Sequence[str]) -> str:
     ordered = sorted(numerals, key=float)
-    return ordered[0] if float(ordered[0]) == float(ordered[-1]) else f"{ordered[0]} to {ordered[-1]}"
+    return (
+        ordered[0] if float(ordered[0]) == float(ordered[-1]) else f"{ordered[0]} to {ordered[-1]}"
+    )
 
 
 def statement(difference: Difference) -> str:
     c = difference.comparison
-    words = {"lower": "below", "similar": "similar to", "faster": "faster than", "as fast": "as fast as"}
+    words = {
+        "lower": "below",
+        "similar": "similar to",
+        "faster": "faster than",
+        "as fast": "as fast as",
+    }
     return f"{c.first} {words[c.kind]} {c.second}"
 
 

@@ -21,7 +21,9 @@ KINDS: dict[int, type[StorageError]] = {errno.ENOSPC: StorageFull, errno.EDQUOT:
 KINDS |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), StorageReadOnly)
 
 
-def write_file(target: str | os.PathLike[str], header: Header, lines: Sequence[str], events: Sequence[Row]) -> None:
+def write_file(
+    target: str | os.PathLike[str], header: Header, lines: Sequence[str], events: Sequence[Row]
+) -> None:
     """A new file with these rows: it is there as a whole, on the disk, or not at all."""
     path = Path(target)
     refuse_existing(path)

@@ -17,8 +17,12 @@ from kernelbandits.storage.session import Session
 from kernelbandits.storage.tables import VERSION
 
 
-def create(session: Session, first: Draft, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    checks.needs(first.kind == "created", "a new study", 'a first event of kind "created"', first.kind)
+def create(
+    session: Session, first: Draft, columns: Sequence[str], cells: Sequence[Sequence[str]]
+) -> None:
+    checks.needs(
+        first.kind == "created", "a new study", 'a first event of kind "created"', first.kind
+    )
     lines = table_lines(columns, cells)
     header = Header.of(first, lines)
     try:
@@ -27,7 +31,9 @@ def create(session: Session, first: Draft, columns: Sequence[str], cells: Sequen
         session.close()
 
 
-def found(connection: sa.Connection, engine: Engine, header: Header, lines: Sequence[str], first: Draft) -> None:
+def found(
+    connection: sa.Connection, engine: Engine, header: Header, lines: Sequence[str], first: Draft
+) -> None:
     engine.lock_schema(connection)
     refuse_existing(connection, engine)
     engine.make_room(connection)
@@ -41,22 +47,33 @@ def refuse_existing(connection: sa.Connection, engine: Engine) -> None:
         engine.version(connection)
     except NoStudy:
         if sa.inspect(connection).get_table_names(schema=engine.tables.schema):
-            raise StorageError(f"{engine.name} holds tables of another program; they were left as they are") from None
+            raise StorageError(
+                f"{engine.name} holds tables of another program; they were left as they are"
+            ) from None
     else:
         raise StudyExists(f"there is a study at {engine.name} already")
 
 
 def fill(
-    connection: sa.Connection, engine: Engine, header: Header, lines: Sequence[str], events: Sequence[Row]
+    connection: sa.Connection,
+    engine: Engine,
+    header: Header,
+    lines: Sequence[str],
+    events: Sequence[Row],
 ) -> None:
     """All tables of a study, inside a transaction."""
     tables = engine.tables
     for table in tables.all:
         connection.execute(sa.schema.CreateTable(table))
     connection.execute(sa.insert(tables.study), header.values)
-    numbered = [{"row": row, "cells": cells, "check": check} for row, cells, check in map(sealed, enumerate(lines, -1))]
+    numbered = [
+        {"row": row, "cells": cells, "check": check}
+        for row, cells, check in map(sealed, enumerate(lines, -1))
+    ]
     connection.execute(sa.insert(tables.candidates), numbered)
     connection.execute(sa.insert(tables.spare), numbered)
     connection.execute(tables.add, [tables.named(row) for row in events])
-    connection.execute(sa.insert(tables.head), {"id": 1, "seq": events[-1][0], "check": events[-1][-1]})
+    connection.execute(
+        sa.insert(tables.head), {"id": 1, "seq": events[-1][0], "check": events[-1][-1]}
+    )
     engine.mark(connection, VERSION)

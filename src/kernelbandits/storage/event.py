@@ -8,7 +8,18 @@ from typing import Any
 
 from kernelbandits import checks
 
-KINDS = ("created", "asked", "told", "failed", "corrected", "withdrawn", "released", "settings", "undone", "noted")
+KINDS = (
+    "created",
+    "asked",
+    "told",
+    "failed",
+    "corrected",
+    "withdrawn",
+    "released",
+    "settings",
+    "undone",
+    "noted",
+)
 """`noted` changes nothing: a remark, or what stands in the place of an event that was lost."""
 
 LARGEST = 2**63 - 1
@@ -31,7 +42,13 @@ class Draft:
 
     def __post_init__(self) -> None:
         checks.one_of("an event", "kind", self.kind, KINDS)
-        for name, plain in (("trial", whole), ("row", whole), ("value", number), ("key", text), ("worker", text)):
+        for name, plain in (
+            ("trial", whole),
+            ("row", whole),
+            ("value", number),
+            ("key", text),
+            ("worker", text),
+        ):
             given = getattr(self, name)
             object.__setattr__(self, name, None if given is None else plain(name, given))
         checks.needs(isinstance(self.body, Mapping), "an event", "a mapping as body", self.body)
@@ -53,7 +70,12 @@ class Event(Draft):
 
 
 def whole(name: str, value: Any) -> int:
-    checks.needs(checks.is_whole(value) and 0 <= value <= LARGEST, "an event", f"a whole number {name} >= 0", value)
+    checks.needs(
+        checks.is_whole(value) and 0 <= value <= LARGEST,
+        "an event",
+        f"a whole number {name} >= 0",
+        value,
+    )
     return int(value)
 
 
@@ -62,10 +84,14 @@ def number(name: str, value: Any) -> float:
 
 
 def text(name: str, value: Any) -> str:
-    checks.needs(isinstance(value, str) and is_storable(value), "an event", f"plain text as {name}", value)
+    checks.needs(
+        isinstance(value, str) and is_storable(value), "an event", f"plain text as {name}", value
+    )
     return str(value)
 
 
 def is_storable(value: str) -> bool:
     """PostgreSQL has no NUL, and half a surrogate pair is no character."""
-    return "\0" not in value and (value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value))
+    return "\0" not in value and (
+        value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
+    )

@@ -37,7 +37,9 @@ class Header:
     @classmethod
     def of(cls, draft: Draft, lines: Sequence[str]) -> Header:
         """Of a study with this first event and these lines, header first, as its table of candidates."""
-        return cls(1, VERSION, len(lines) - 1, lines[0], fingerprint(lines), written(draft.body), release())
+        return cls(
+            1, VERSION, len(lines) - 1, lines[0], fingerprint(lines), written(draft.body), release()
+        )
 
     @classmethod
     def read(cls, connection: sa.Connection, engine: Engine) -> Header:
@@ -63,7 +65,12 @@ class Header:
 
 def table_lines(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
     """Header and rows as they are stored, checked."""
-    checks.needs(len(columns) > 0 and all(is_text(name) for name in columns), "a study", "names of columns", columns)
+    checks.needs(
+        len(columns) > 0 and all(is_text(name) for name in columns),
+        "a study",
+        "names of columns",
+        columns,
+    )
     for number, row in enumerate(cells):
         fits = len(row) == len(columns) and all(is_text(cell) for cell in row)
         checks.needs(fits, f"row {number}", f"{len(columns)} cells of plain text", row)

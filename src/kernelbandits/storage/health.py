@@ -32,7 +32,11 @@ Look = tuple[str, Callable[[], Sequence[Any]]]
 def examine(session: Session, contents: Sequence[Look]) -> list[Finding]:
     """Everything, also where the first look finds damage."""
     found = [content(what, look) for what, look in contents]
-    found.append(attempt("version", lambda: session.read(lambda connection: tables(connection, session.engine))))
+    found.append(
+        attempt(
+            "version", lambda: session.read(lambda connection: tables(connection, session.engine))
+        )
+    )
     if isinstance(session.engine, SqliteEngine):
         found += file(session, session.engine)
     else:
@@ -53,7 +57,9 @@ def content(what: str, look: Callable[[], Sequence[Any]]) -> Finding:
 
 def tables(connection: sa.Connection, engine: Engine) -> Finding:
     found = engine.version(connection)
-    return Finding(found == VERSION, "version", f"tables of version {found}, this release writes {VERSION}")
+    return Finding(
+        found == VERSION, "version", f"tables of version {found}, this release writes {VERSION}"
+    )
 
 
 def file(session: Session, engine: SqliteEngine) -> list[Finding]:
@@ -69,7 +75,9 @@ def integrity(connection: sa.Connection) -> Finding:
 
 def journal(connection: sa.Connection) -> Finding:
     mode, sync = str(pragma(connection, "journal_mode")), int(pragma(connection, "synchronous"))
-    advice = "; another program switched it, and the next who writes ends that" if mode == "wal" else ""
+    advice = (
+        "; another program switched it, and the next who writes ends that" if mode == "wal" else ""
+    )
     return Finding(mode != "wal", "journal", f"journal mode {mode}, synchronous {sync}{advice}")
 
 
@@ -96,5 +104,9 @@ def server(connection: sa.Connection) -> Finding:
     version = connection.exec_driver_sql("SHOW server_version").scalar_one()
     safe = connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() != "off"
     safe = safe and connection.exec_driver_sql("SHOW fsync").scalar_one() == "on"
-    told = "each commit is on its disk" if safe else "set not to wait for its disk: a power cut may lose results"
+    told = (
+        "each commit is on its disk"
+        if safe
+        else "set not to wait for its disk: a power cut may lose results"
+    )
     return Finding(safe, "server", f"PostgreSQL {version}, {told}")

@@ -35,7 +35,9 @@ class Log:
         self._header = header
 
     @classmethod
-    def create(cls, where: Where, header: Draft, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> Log:
+    def create(
+        cls, where: Where, header: Draft, columns: Sequence[str], cells: Sequence[Sequence[str]]
+    ) -> Log:
         """A new study; of several who create it at once one does, and the others are told that it exists."""
         creation.create(Session(engine_for(find(where), "create")), header, columns, cells)
         return cls.open(where)
@@ -48,7 +50,9 @@ class Log:
     def at(cls, place: Place, mode: str) -> Log:
         session = Session(engine_for(place, mode))
         migrations.bring_up(session)
-        return cls(session, session.read(lambda connection: Header.read(connection, session.engine)))
+        return cls(
+            session, session.read(lambda connection: Header.read(connection, session.engine))
+        )
 
     @property
     def place(self) -> str:
@@ -70,7 +74,11 @@ class Log:
 
     def events(self, after: Event | None = None) -> list[Event]:
         """All events later than `after`, verified."""
-        return events(self._session.read(lambda connection: self._later(connection, after, self._last(connection))))
+        return events(
+            self._session.read(
+                lambda connection: self._later(connection, after, self._last(connection))
+            )
+        )
 
     def write(self, work: Callable[[Turn], T]) -> T:
         """Run the work with the right to write; what it appends is there when this returns, or nothing is.
@@ -83,11 +91,15 @@ class Log:
 
     def now(self) -> float:
         """The database's clock."""
-        return self._session.read(lambda connection: connection.execute(sa.select(self._engine.time)).scalar_one())
+        return self._session.read(
+            lambda connection: connection.execute(sa.select(self._engine.time)).scalar_one()
+        )
 
     def backup(self, target: Where) -> None:
         """All of it, verified, in a new SQLite file."""
-        rows = self._session.read(lambda connection: self._later(connection, None, self._last(connection)))
+        rows = self._session.read(
+            lambda connection: self._later(connection, None, self._last(connection))
+        )
         backups.write_file(target, self._header, self._lines(), rows)
 
     def health(self) -> list[health.Finding]:
@@ -99,7 +111,11 @@ class Log:
         events = self._engine.tables.events.c
         first = sa.select(events.at).where(events.seq == 1)
         last, _ = self._session.read(self._last)
-        return self._header.rows, last, self._session.read(lambda connection: connection.execute(first).scalar_one())
+        return (
+            self._header.rows,
+            last,
+            self._session.read(lambda connection: connection.execute(first).scalar_one()),
+        )
 
     def close(self) -> None:
         self._session.close()
@@ -150,12 +166,20 @@ class Log:
         migrations.refuse_other(self._engine, version)
         return seq, check, *now
 
-    def _later(self, connection: sa.Connection, after: Event | None, last: tuple[int, str]) -> list[Row]:
+    def _later(
+        self, connection: sa.Connection, after: Event | None, last: tuple[int, str]
+    ) -> list[Row]:
         """The rows between `after` and the head, if they are a chain from the one to the other."""
         seen, check = (0, self.fingerprint[:DIGITS]) if after is None else (after.seq, after.check)
         if seen > last[0]:
-            raise self._engine.damaged(f"it ends with event {last[0]} but had {seen} before; was a backup put back?")
-        rows = fetch(connection, self._engine.tables.later, after=seen, last=last[0]) if seen < last[0] else []
+            raise self._engine.damaged(
+                f"it ends with event {last[0]} but had {seen} before; was a backup put back?"
+            )
+        rows = (
+            fetch(connection, self._engine.tables.later, after=seen, last=last[0])
+            if seen < last[0]
+            else []
+        )
         try:
             verified(rows, (seen, check), last)
         except Broken as broken:
@@ -197,7 +221,9 @@ def listed(place: ServerPlace) -> Listed:
 class Turn:
     """The right to write, for the time of one `log.write`."""
 
-    def __init__(self, later: Callable[[Event | None], list[Row]], seq: int, check: str, now: float) -> None:
+    def __init__(
+        self, later: Callable[[Event | None], list[Row]], seq: int, check: str, now: float
+    ) -> None:
         self._stored = later
         self._seq, self._check = seq, check
         self.now = now
@@ -211,6 +237,8 @@ class Turn:
         return events([*stored, *own])
 
     def append(self, draft: Draft) -> Event:
-        seq, before = (self.rows[-1][0], self.rows[-1][-1]) if self.rows else (self._seq, self._check)
+        seq, before = (
+            (self.rows[-1][0], self.rows[-1][-1]) if self.rows else (self._seq, self._check)
+        )
         self.rows.append(row_of(draft, seq + 1, self.now, before))
         return events(self.rows[-1:])[0]

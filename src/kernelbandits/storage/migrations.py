@@ -33,13 +33,21 @@ def refuse_unknown(engine: Engine, found: int, steps: Steps) -> None:
     if not all(version in steps for version in range(found, VERSION)) or found > VERSION:
         refuse_other(engine, found)
     if engine.mode == "read":
-        raise OtherVersion(f"{engine.name} has tables of version {found}; open it once for writing, to bring them up")
+        raise OtherVersion(
+            f"{engine.name} has tables of version {found}; open it once for writing, to bring them up"
+        )
 
 
 def refuse_other(engine: Engine, found: int) -> None:
     if found != VERSION:
-        newer = "was written by a newer release: it" if found > VERSION else "is not of this release: it"
-        raise OtherVersion(f"{engine.name} {newer} has tables of version {found}, and this release knows {VERSION}")
+        newer = (
+            "was written by a newer release: it"
+            if found > VERSION
+            else "is not of this release: it"
+        )
+        raise OtherVersion(
+            f"{engine.name} {newer} has tables of version {found}, and this release knows {VERSION}"
+        )
 
 
 def climb(connection: sa.Connection, engine: Engine, steps: Steps) -> None:

@@ -8,12 +8,25 @@ from pathlib import Path
 
 from kernelbandits.checks import DataNotice
 
-NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ceph", "fuse.sshfs", "fuse.glusterfs")
+NETWORK = (
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "afs",
+    "9p",
+    "ceph",
+    "fuse.sshfs",
+    "fuse.glusterfs",
+)
 
 
 def network_mount(path: Path, mounts: str | None = None) -> str | None:
     """The kind of network file system that holds the path, by a table of mounts as in /proc/mounts."""
-    holders = [entry for entry in entries(table() if mounts is None else mounts) if holds(entry[0], path)]
+    holders = [
+        entry for entry in entries(table() if mounts is None else mounts) if holds(entry[0], path)
+    ]
     kind = max(holders, key=lambda entry: len(entry[0].parts), default=(path, ""))[1]
     return kind if kind in NETWORK else None
 
@@ -22,7 +35,9 @@ def warn_of_network(path: Path, mounts: str | None = None) -> None:
     kind = network_mount(path, mounts)
     if kind is not None:
         told = "locks there are not safe with several writers; PostgreSQL is made for that"
-        warnings.warn(f"{path} is on a network file system ({kind}): {told}", DataNotice, stacklevel=4)
+        warnings.warn(
+            f"{path} is on a network file system ({kind}): {told}", DataNotice, stacklevel=4
+        )
 
 
 def entries(mounts: str) -> list[tuple[Path, str]]:

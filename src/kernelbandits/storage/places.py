@@ -44,7 +44,9 @@ Place = FilePlace | ServerPlace
 
 def find(where: str | os.PathLike[str]) -> Place:
     """The place that is meant by a path, an address, or env:NAME."""
-    checks.needs(isinstance(where, (str, os.PathLike)), "a study", "a file or a postgresql:// address", where)
+    checks.needs(
+        isinstance(where, (str, os.PathLike)), "a study", "a file or a postgresql:// address", where
+    )
     text = os.fspath(where)
     if text.startswith("env:"):
         return find(from_environment(text.removeprefix("env:")))
@@ -61,12 +63,16 @@ def find(where: str | os.PathLike[str]) -> Place:
 def from_environment(name: str) -> str:
     value = os.environ.get(name, "")
     checks.needs(bool(value), f"env:{name}", f"a place in the environment variable {name}", value)
-    checks.needs(not value.startswith("env:"), f"env:{name}", "a file or a postgresql:// address", value)
+    checks.needs(
+        not value.startswith("env:"), f"env:{name}", "a file or a postgresql:// address", value
+    )
     return value
 
 
 def file(text: str) -> FilePlace:
-    checks.needs(text not in ("", ":memory:") and "\0" not in text, "a study", "the name of a file", text)
+    checks.needs(
+        text not in ("", ":memory:") and "\0" not in text, "a study", "the name of a file", text
+    )
     return FilePlace(Path(text))
 
 
@@ -74,13 +80,19 @@ def server(text: str) -> ServerPlace:
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
-        raise ValueError(f"a study needs postgresql://user@host:port/database, got {masked(text)!r}") from None
+        raise ValueError(
+            f"a study needs postgresql://user@host:port/database, got {masked(text)!r}"
+        ) from None
     plain = "@" not in f"{url.host or ''}{url.database or ''}"
-    checks.needs(plain, "a study", "a password in which @ is written %40 and / is written %2F", masked(text))
+    checks.needs(
+        plain, "a study", "a password in which @ is written %40 and / is written %2F", masked(text)
+    )
     study = url.query.get("study", USUAL)
     fits = isinstance(study, str) and NAME.fullmatch(study) and not study.startswith("pg_")
     checks.needs(bool(fits), "a study", "a name of small letters, digits and _ (at most 63)", study)
-    return ServerPlace(with_password(url).difference_update_query(["study", "password"]), str(study))
+    return ServerPlace(
+        with_password(url).difference_update_query(["study", "password"]), str(study)
+    )
 
 
 def with_password(url: sa.URL) -> sa.URL:

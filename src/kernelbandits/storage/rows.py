@@ -35,14 +35,26 @@ def events(rows: Sequence[Row]) -> list[Event]:
 def fields(draft: Draft, seq: int, at: float) -> Row:
     """All of an event but its checksums."""
     text = written(draft.body)
-    return (seq, draft.kind, draft.trial, draft.row, draft.value, draft.key, draft.worker, float(at), text)
+    return (
+        seq,
+        draft.kind,
+        draft.trial,
+        draft.row,
+        draft.value,
+        draft.key,
+        draft.worker,
+        float(at),
+        text,
+    )
 
 
 def written(body: Mapping[str, Any]) -> str:
     try:
         return json.dumps(dict(body), allow_nan=False, separators=(",", ":"), default=plain)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"an event needs a body of finite numbers and text, as JSON has them, got {error}") from None
+        raise ValueError(
+            f"an event needs a body of finite numbers and text, as JSON has them, got {error}"
+        ) from None
 
 
 def plain(value: Any) -> Any:

@@ -61,7 +61,9 @@ class Remains:
 
     def take(self, found: Iterable[Found]) -> None:
         for rowid, values in found:
-            {11: self.event, 8: self.study, 3: self.short}.get(len(values), ignore)((rowid, *values[1:]))
+            {11: self.event, 8: self.study, 3: self.short}.get(len(values), ignore)(
+                (rowid, *values[1:])
+            )
 
     def event(self, row: Row) -> None:
         """SQLite stores a real number without fraction as a whole one."""
@@ -110,11 +112,17 @@ class Remains:
         """The event that created the study, or its second copy."""
         if 1 in self.events:
             return draft(self.events[1])
-        return None if self.header is None else Draft(kind="created", body=json.loads(self.header.header))
+        return (
+            None
+            if self.header is None
+            else Draft(kind="created", body=json.loads(self.header.header))
+        )
 
 
 def salvage(
-    where: str | os.PathLike[str], target: str | os.PathLike[str], table: Sequence[Sequence[str]] | None = None
+    where: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    table: Sequence[Sequence[str]] | None = None,
 ) -> Salvaged:
     """Write a new file with all that is intact; `table` (header and rows) puts back candidates that were lost."""
     place = find(where)
@@ -162,12 +170,21 @@ def server_remains(place: ServerPlace) -> Remains:
 def rebuild(remains: Remains, name: str, target: str | os.PathLike[str]) -> Salvaged:
     first, lines = remains.first, remains.table
     if first is None:
-        raise Damaged(f"{name} cannot be saved: the event that created it is lost, and so is its copy")
+        raise Damaged(
+            f"{name} cannot be saved: the event that created it is lost, and so is its copy"
+        )
     if lines is None:
-        raise Damaged(f"{name} needs its table of candidates again, which is lost or was given differently")
+        raise Damaged(
+            f"{name} needs its table of candidates again, which is lost or was given differently"
+        )
     lost = remains.lost
     sentence = told(name, len(remains.events), lost)
-    rows = chain(remains, first, fingerprint(lines)[:DIGITS], Draft(kind="noted", body={"salvaged": sentence}))
+    rows = chain(
+        remains,
+        first,
+        fingerprint(lines)[:DIGITS],
+        Draft(kind="noted", body={"salvaged": sentence}),
+    )
     backups.write_file(target, Header.of(first, lines), lines, rows)
     return Salvaged(len(remains.events), lost, sentence)
 
@@ -187,13 +204,25 @@ def chain(remains: Remains, first: Draft, check: str, note: Draft) -> list[Row]:
 
 
 def told(name: str, kept: int, lost: tuple[int, ...]) -> str:
-    missing = "none was lost" if not lost else f"lost: {', '.join(map(str, lost[:20]))}{', ...' if lost[20:] else ''}"
+    missing = (
+        "none was lost"
+        if not lost
+        else f"lost: {', '.join(map(str, lost[:20]))}{', ...' if lost[20:] else ''}"
+    )
     return f"{kept} events of {name} were kept, {missing}"
 
 
 def draft(row: Row) -> Draft:
     _, kind, trial, place, value, key, worker, _, body, _, _ = row
-    return Draft(kind=kind, trial=trial, row=place, value=value, key=key, worker=worker, body=json.loads(body))
+    return Draft(
+        kind=kind,
+        trial=trial,
+        row=place,
+        value=value,
+        key=key,
+        worker=worker,
+        body=json.loads(body),
+    )
 
 
 def real(value: Any) -> Any:

@@ -52,7 +52,12 @@ class Tables:
 
     @cached_property
     def events(self) -> sa.Table:
-        what = (whole("seq", primary_key=True), text("kind", nullable=False), whole("trial"), whole("row"))
+        what = (
+            whole("seq", primary_key=True),
+            text("kind", nullable=False),
+            whole("trial"),
+            whole("row"),
+        )
         who = (real("value"), text("key"), text("worker"), real("at", nullable=False))
         checks = (text(name, nullable=False) for name in ("body", "before", "check"))
         return self.table("events", *what, *who, *checks)
@@ -76,8 +81,15 @@ class Tables:
 
     @cached_property
     def study(self) -> sa.Table:
-        numbers = [whole("id", primary_key=True), whole("version", nullable=False), whole("rows", nullable=False)]
-        texts = [text(name, nullable=False) for name in ("columns", "fingerprint", "header", "release", "check")]
+        numbers = [
+            whole("id", primary_key=True),
+            whole("version", nullable=False),
+            whole("rows", nullable=False),
+        ]
+        texts = [
+            text(name, nullable=False)
+            for name in ("columns", "fingerprint", "header", "release", "check")
+        ]
         return self.table("study", *numbers, *texts)
 
     @cached_property
@@ -96,7 +108,11 @@ class Tables:
     def later(self) -> sa.Select[Any]:
         """Events above `after` up to `last`, in order."""
         seq = self.events.c.seq
-        return sa.select(self.events).where(seq > sa.bindparam("after"), seq <= sa.bindparam("last")).order_by(seq)
+        return (
+            sa.select(self.events)
+            .where(seq > sa.bindparam("after"), seq <= sa.bindparam("last"))
+            .order_by(seq)
+        )
 
     @cached_property
     def rows(self) -> sa.Select[Any]:
@@ -110,8 +126,12 @@ class Tables:
     def last(self) -> sa.Select[Any]:
         """Number and checksum in the head, the checksum of the event it points to, and the version of the tables."""
         head, events, study = self.head, self.events, self.study
-        joined = head.outerjoin(events, events.c.seq == head.c.seq).outerjoin(study, study.c.id == head.c.id)
-        return sa.select(head.c.seq, head.c.check, events.c.check, study.c.version).select_from(joined)
+        joined = head.outerjoin(events, events.c.seq == head.c.seq).outerjoin(
+            study, study.c.id == head.c.id
+        )
+        return sa.select(head.c.seq, head.c.check, events.c.check, study.c.version).select_from(
+            joined
+        )
 
     @cached_property
     def add(self) -> sa.Insert:
@@ -121,4 +141,8 @@ class Tables:
     def move(self) -> sa.Update:
         """The head goes on from where it was seen."""
         seen = self.head.c.seq == sa.bindparam("seen")
-        return sa.update(self.head).where(seen).values(seq=sa.bindparam("to"), check=sa.bindparam("sum"))
+        return (
+            sa.update(self.head)
+            .where(seen)
+            .values(seq=sa.bindparam("to"), check=sa.bindparam("sum"))
+        )

@@ -1,6 +1,25 @@
 """Durable ask and tell: events in storage, the policy rebuilt by replay."""
 
 from kernelbandits.study.study import Study
-from kernelbandits.study.values import AlreadyTold, Best, Explained, Replayed, Status, Stop, Suggestion, Told
+from kernelbandits.study.values import (
+    AlreadyTold,
+    Best,
+    Explained,
+    Replayed,
+    Status,
+    Stop,
+    Suggestion,
+    Told,
+)
 
-__all__ = ["AlreadyTold", "Best", "Explained", "Replayed", "Status", "Stop", "Study", "Suggestion", "Told"]
+__all__ = [
+    "AlreadyTold",
+    "Best",
+    "Explained",
+    "Replayed",
+    "Status",
+    "Stop",
+    "Study",
+    "Suggestion",
+    "Told",
+]

@@ -38,8 +38,14 @@ class Asker:
 def ask(pen: Pen, state: State, player: Player, asker: Asker) -> list[Event]:
     """The asks of the trials to measure: those that the worker has, rows that were abandoned, then new ones."""
     written = [state.keys[key] for key in asker.names() if key in state.keys]
-    held = [trial for trial in state.pending.values() if asker.worker and trial.worker == asker.worker]
-    kept = [trial.asked for trial in held if trial.asked and trial.asked not in written and trial.until >= pen.now]
+    held = [
+        trial for trial in state.pending.values() if asker.worker and trial.worker == asker.worker
+    ]
+    kept = [
+        trial.asked
+        for trial in held
+        if trial.asked and trial.asked not in written and trial.until >= pen.now
+    ]
     mine = [*kept, *written][: asker.n]
     if written:
         return mine
@@ -52,7 +58,9 @@ def ask(pen: Pen, state: State, player: Player, asker: Asker) -> list[Event]:
             if not mine:
                 raise
             needed = f"{asker.n} rows without a result and not pending"
-            raise Refusal(f"ask needs {needed}, got {len(mine)} (repeats are off); nothing was asked for") from None
+            raise Refusal(
+                f"ask needs {needed}, got {len(mine)} (repeats are off); nothing was asked for"
+            ) from None
         event = pen.append(draft)
         waiting.append(Trial(event.trial or 0, event.row or 0, "pending", asked=event))
         mine.append(event)
@@ -63,18 +71,32 @@ def released(pen: Pen, state: State) -> tuple[list[Trial], list[Trial]]:
     """Who still waits, and whose rows may be offered again; that a lease ran out is written."""
     overdue = [trial for trial in state.pending.values() if trial.until < pen.now]
     for trial in overdue:
-        pen.append(Draft(kind="released", trial=trial.number, row=trial.row, body={"overdue": True}))
+        pen.append(
+            Draft(kind="released", trial=trial.number, row=trial.row, body={"overdue": True})
+        )
     waiting = [trial for trial in state.pending.values() if trial not in overdue]
-    return waiting, [*state.abandoned.values(), *(trial for trial in overdue if trial.offers < OFFERS)]
+    return waiting, [
+        *state.abandoned.values(),
+        *(trial for trial in overdue if trial.offers < OFFERS),
+    ]
 
 
 def offered(
-    player: Player, state: State, waiting: list[Trial], abandoned: list[Trial], asker: Asker, key: str
+    player: Player,
+    state: State,
+    waiting: list[Trial],
+    abandoned: list[Trial],
+    asker: Asker,
+    key: str,
 ) -> Draft:
     """The next row: one that was abandoned, the asker's own first, or the policy's choice."""
     number = max(state.last_trial, *(trial.number for trial in waiting), 0) + 1
-    row, body = once_more(player, state, waiting, abandoned, asker) or chosen(player, state, waiting, number)
-    body |= {"lease": asker.lease or state.settings.lease} | ({"crowd": len(waiting)} if waiting else {})
+    row, body = once_more(player, state, waiting, abandoned, asker) or chosen(
+        player, state, waiting, number
+    )
+    body |= {"lease": asker.lease or state.settings.lease} | (
+        {"crowd": len(waiting)} if waiting else {}
+    )
     return Draft(kind="asked", trial=number, row=row, worker=asker.worker, key=key, body=body)
 
 
@@ -92,12 +114,24 @@ def once_more(
     return None
 
 
-def chosen(player: Player, state: State, waiting: list[Trial], number: int) -> tuple[int, dict[str, Any]]:
+def chosen(
+    player: Player, state: State, waiting: list[Trial], number: int
+) -> tuple[int, dict[str, Any]]:
     """The policy's choice, and why, in the units of now."""
     row, choice = player.choose(number, waiting, state)
-    reasons, note = Reasons(player, state), {name: float(value) for name, value in choice.note.items()}
-    body: dict[str, Any] = {"note": {name: plain(value) for name, value in note.items()}, "greedy": reasons.greedy}
-    return row, {**body, "scale": [state.scale.centre, state.scale.spread], "why": reasons.sentence(row, note)}
+    reasons, note = (
+        Reasons(player, state),
+        {name: float(value) for name, value in choice.note.items()},
+    )
+    body: dict[str, Any] = {
+        "note": {name: plain(value) for name, value in note.items()},
+        "greedy": reasons.greedy,
+    }
+    return row, {
+        **body,
+        "scale": [state.scale.centre, state.scale.spread],
+        "why": reasons.sentence(row, note),
+    }
 
 
 def suggestion(event: Event, candidates: Candidates, sign: float) -> Suggestion:

@@ -58,14 +58,25 @@ class Candidates:
     def __post_init__(self) -> None:
         checks.needs(len(self.cells) > 0, "candidates", "at least one row", len(self.cells))
         known = {*self.columns}
-        checks.needs(len(known) == len(self.columns), "candidates", "distinct columns", self.columns)
+        checks.needs(
+            len(known) == len(self.columns), "candidates", "distinct columns", self.columns
+        )
         for name in (*self.chosen, *self.categories, *self.labels, self.cost, self.allowed):
-            checks.needs(name is None or name in known, "candidates", f"columns among {self.columns}", name)
-        checks.needs({*map(len, self.cells)} == {len(known)}, "candidates", f"{len(known)} cells in each row", "others")
+            checks.needs(
+                name is None or name in known, "candidates", f"columns among {self.columns}", name
+            )
+        checks.needs(
+            {*map(len, self.cells)} == {len(known)},
+            "candidates",
+            f"{len(known)} cells in each row",
+            "others",
+        )
         checks.needs(len(self.chosen) > 0, "candidates", "at least one chosen column", self.chosen)
         enough = len(self) * self.width <= MOST_COORDINATES
         size = f"{len(self)} rows of {self.width}"
-        checks.needs(enough, "candidates", f"at most {MOST_COORDINATES} coordinates in memory", size)
+        checks.needs(
+            enough, "candidates", f"at most {MOST_COORDINATES} coordinates in memory", size
+        )
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -103,12 +114,20 @@ class Candidates:
     @property
     def width(self) -> int:
         """How many coordinates a candidate has."""
-        return sum(len(set(self.column(name))) if name in self.categories else 1 for name in self.varying) or 1
+        return (
+            sum(
+                len(set(self.column(name))) if name in self.categories else 1
+                for name in self.varying
+            )
+            or 1
+        )
 
     @cached_property
     def points(self) -> Array:
         """One row of coordinates for each candidate; constant columns have none."""
-        points = np.column_stack([self.coordinates(name) for name in self.varying] or [np.zeros(len(self))])
+        points = np.column_stack(
+            [self.coordinates(name) for name in self.varying] or [np.zeros(len(self))]
+        )
         points.setflags(write=False)
         return points
 
@@ -135,7 +154,10 @@ class Candidates:
     def x(self, row: int) -> dict[str, float | str]:
         """What describes the candidate in this row."""
         cells = self.by_name(row)
-        return {name: cells[name] if name in self.categories else float(cells[name]) for name in self.chosen}
+        return {
+            name: cells[name] if name in self.categories else float(cells[name])
+            for name in self.chosen
+        }
 
     def label(self, row: int) -> dict[str, str]:
         """What people call this row."""
@@ -143,7 +165,12 @@ class Candidates:
         return {name: cells[name] for name in self.labels}
 
     def by_name(self, row: int) -> dict[str, str]:
-        checks.needs(checks.is_whole(row) and 0 <= row < len(self), "candidates", f"a row in [0, {len(self)})", row)
+        checks.needs(
+            checks.is_whole(row) and 0 <= row < len(self),
+            "candidates",
+            f"a row in [0, {len(self)})",
+            row,
+        )
         return dict(zip(self.columns, self.cells[row], strict=True))
 
     def labelled(self, name: str, text: str) -> int | None:
@@ -157,7 +184,9 @@ class Candidates:
 
     def row_of(self, x: Mapping[str, float | str]) -> int:
         """The first row with these values of the chosen columns."""
-        given = {needed(self.chosen, name, "a candidate", "a column"): value for name, value in x.items()}
+        given = {
+            needed(self.chosen, name, "a candidate", "a column"): value for name, value in x.items()
+        }
         missing = [name for name in self.chosen if name not in given]
         checks.needs(not missing, "a candidate", f"values of {self.chosen}", tuple(x))
         row = self._rows.get(tuple(self.cell(name, given[name]) for name in self.chosen))
@@ -256,7 +285,9 @@ def sheet_of(source: Any, columns: Sequence[str] | None) -> Sheet:
     return frame_sheet(source) if is_frame(source) else array_sheet(source, columns)
 
 
-def stored_candidates(columns: Sequence[str], cells: Sequence[Sequence[str]], body: Mapping[str, Any]) -> Candidates:
+def stored_candidates(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], body: Mapping[str, Any]
+) -> Candidates:
     """The same value again, from what a log keeps."""
     return Candidates(
         tuple(columns),

@@ -25,7 +25,11 @@ LARGEST_INTEGER = 10**300
 
 def canonical(value: float) -> str:
     """The shortest text that is read as the same number; whole numbers without a point, -0.0 as 0."""
-    return str(int(value)) if abs(value) < LARGEST_EXACT and value == int(value) else repr(float(value))
+    return (
+        str(int(value))
+        if abs(value) < LARGEST_EXACT and value == int(value)
+        else repr(float(value))
+    )
 
 
 def text_of(value: Any) -> str:
@@ -38,7 +42,18 @@ def text_of(value: Any) -> str:
         return str(int(value)) if abs(int(value)) < LARGEST_INTEGER else "inf"
     if isinstance(value, Real):
         return canonical(checks.as_float(value)) if checks.is_number(value) else str(float(value))
-    refused = (bytes, bytearray, complex, np.complexfloating, np.ndarray, list, tuple, dict, set, frozenset)
+    refused = (
+        bytes,
+        bytearray,
+        complex,
+        np.complexfloating,
+        np.ndarray,
+        list,
+        tuple,
+        dict,
+        set,
+        frozenset,
+    )
     if isinstance(value, refused):
         raise ValueError(f"a cell needs a number or text, got {type(value).__name__}")
     return storable(plain(str(value)))
@@ -46,13 +61,20 @@ def text_of(value: Any) -> str:
 
 def storable(text: str) -> str:
     """Text that every store and every file can hold."""
-    checks.needs("\0" not in text and not re.search("[\ud800-\udfff]", text), "a cell", "text without NUL", text)
+    checks.needs(
+        "\0" not in text and not re.search("[\ud800-\udfff]", text),
+        "a cell",
+        "text without NUL",
+        text,
+    )
     return text
 
 
 def looks_numeric(cell: str) -> bool:
     """Whether somebody may have meant a number: 1_000, 0x10, inf, 1,5 or 12 %, in any digits."""
-    return bool(NUMBERLIKE.fullmatch(cell)) or _is(float, cell) or _is(lambda text: int(text, 0), cell)
+    return (
+        bool(NUMBERLIKE.fullmatch(cell)) or _is(float, cell) or _is(lambda text: int(text, 0), cell)
+    )
 
 
 def whole(cell: str) -> str:

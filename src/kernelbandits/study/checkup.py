@@ -25,7 +25,9 @@ def folded(state: State) -> Finding:
     same = summary(fresh) == summary(state)
     there = "are" if same else "are not"
     return Finding(
-        same, "state", f"{len(fresh.results)} told or failed and {len(fresh.pending)} pending {there} as the events say"
+        same,
+        "state",
+        f"{len(fresh.results)} told or failed and {len(fresh.pending)} pending {there} as the events say",
     )
 
 
@@ -34,15 +36,28 @@ def summary(state: State) -> list[Any]:
     trials = [(one.number, one.row, one.state, one.value) for one in state.trials.values()]
     order = [one.number for one in state.results]
     waiting = [sorted(state.pending), sorted(state.abandoned)]
-    return [trials, order, waiting, state.counts, state.failures, state.keys, state.settings, state.scaled]
+    return [
+        trials,
+        order,
+        waiting,
+        state.counts,
+        state.failures,
+        state.keys,
+        state.settings,
+        state.scaled,
+    ]
 
 
 def taught(player: Player, state: State) -> Finding:
     fresh = Player(player.candidates, state.settings)
     fresh.follow(state)
-    same = all(np.array_equal(*pair) for pair in zip(fresh.estimates(), player.estimates(), strict=True))
+    same = all(
+        np.array_equal(*pair) for pair in zip(fresh.estimates(), player.estimates(), strict=True)
+    )
     return Finding(
-        same, "replay", f"a policy taught anew has {'the same' if same else 'other'} estimates to the last digit"
+        same,
+        "replay",
+        f"a policy taught anew has {'the same' if same else 'other'} estimates to the last digit",
     )
 
 
@@ -51,4 +66,6 @@ def audited(player: Player) -> Finding:
     repaired, health = posterior.audit(), posterior.health
     sure = not repaired and health.conditioning <= UNCERTAIN
     found = f"estimates and a refactorisation from counts {'differ beyond rounding' if repaired else 'agree'}"
-    return Finding(sure, "posterior", f"{found}; relative error of variances about {health.conditioning:.1g}")
+    return Finding(
+        sure, "posterior", f"{found}; relative error of variances about {health.conditioning:.1g}"
+    )

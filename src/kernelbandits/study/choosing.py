@@ -10,7 +10,16 @@ from kernelbandits import checks
 from kernelbandits.problems.sheet import COMMA_NUMBER, LARGEST, MISSING, NUMBER, Sheet
 from kernelbandits.study.cells import ABSENT, canonical, looks_numeric, truth
 from kernelbandits.study.frames import ARRAY
-from kernelbandits.study.headers import distinct, find, is_nameless, loose, needed, numbers_rows, other_case, resembles
+from kernelbandits.study.headers import (
+    distinct,
+    find,
+    is_nameless,
+    loose,
+    needed,
+    numbers_rows,
+    other_case,
+    resembles,
+)
 
 MANY_LEVELS = 50
 OWN = frozenset({"trial", "row", "value", "failed", "key"})
@@ -55,7 +64,13 @@ def tasks(
         notice_no_target(sheet, target, chosen, notices)
     categories = tuple(name for name in chosen if kind_of(sheet, name) == "category")
     free = [name for name in sheet.columns if name not in {*chosen, price, permit, result}]
-    return Tasks(tuple(chosen), categories, price, permit, tuple(name for name in free if identifies(sheet, name)))
+    return Tasks(
+        tuple(chosen),
+        categories,
+        price,
+        permit,
+        tuple(name for name in free if identifies(sheet, name)),
+    )
 
 
 def cells(sheet: Sheet, name: str, tasks: Tasks) -> tuple[str, ...]:
@@ -78,16 +93,22 @@ def role(sheet: Sheet, wanted: str | None, what: str, notices: Notices) -> str |
     return found
 
 
-def target_column(sheet: Sheet, target: str | None, taken: Sequence[str | None], notices: Notices) -> str | None:
+def target_column(
+    sheet: Sheet, target: str | None, taken: Sequence[str | None], notices: Notices
+) -> str | None:
     """The column of results, if the table has one already; a column chosen by another case of letters is not it."""
     found = None if target is None else find(sheet.columns, target)
     if found is None or (found in taken and other_case(found, str(target))):
         return None
-    checks.needs(found not in taken, sheet.file, "a target that is not chosen as a column besides", found)
+    checks.needs(
+        found not in taken, sheet.file, "a target that is not chosen as a column besides", found
+    )
     notices.case(found, str(target))
     told = sum(cell.casefold() not in MISSING for cell in sheet.columns[found])
     if told:
-        notices.append(f"column {found!r} holds {told} results; they count once they are told (tell --csv)")
+        notices.append(
+            f"column {found!r} holds {told} results; they count once they are told (tell --csv)"
+        )
     return found
 
 
@@ -100,14 +121,20 @@ def notice_no_target(sheet: Sheet, target: str, chosen: Sequence[str], notices: 
     for name, cells in sheet.columns.items():
         if (name in chosen or not any(cells)) and resembles(name, target):
             how = "name the target in full, or name the columns that describe a candidate"
-            raise ValueError(f"{sheet.file} needs a column {str(target)!r} or none like it, got {name!r}; {how}")
+            raise ValueError(
+                f"{sheet.file} needs a column {str(target)!r} or none like it, got {name!r}; {how}"
+            )
     if target != UNNAMED:
-        notices.append(f"the table has no column {str(target)!r}; {how_many(sheet, chosen)} describe candidates")
+        notices.append(
+            f"the table has no column {str(target)!r}; {how_many(sheet, chosen)} describe candidates"
+        )
 
 
 def how_many(sheet: Sheet, chosen: Sequence[str]) -> str:
     count = len(sheet.columns)
-    return f"all {count} columns" if len(chosen) == count else f"{len(chosen)} of its {count} columns"
+    return (
+        f"all {count} columns" if len(chosen) == count else f"{len(chosen)} of its {count} columns"
+    )
 
 
 def named_columns(sheet: Sheet, columns: Iterable[str], notices: Notices) -> list[str]:
@@ -116,7 +143,9 @@ def named_columns(sheet: Sheet, columns: Iterable[str], notices: Notices) -> lis
     found = [needed(sheet.columns, name, sheet.file, "columns") for name in wanted]
     for name, given in zip(found, wanted, strict=True):
         notices.case(name, given)
-    checks.needs(len(found) > 0, sheet.file, "at least one column that describes a candidate", wanted)
+    checks.needs(
+        len(found) > 0, sheet.file, "at least one column that describes a candidate", wanted
+    )
     return distinct(sheet.file, found)
 
 
@@ -129,8 +158,15 @@ def default_columns(sheet: Sheet, taken: Iterable[str | None], notices: Notices)
     for name in free:
         if name not in chosen:
             why = "only names the rows" if name in labels else "is empty"
-            notices.append(f"column {name!r} {why} and is left out; name it among the columns if it counts")
-    checks.needs(len(chosen) > 0, sheet.file, "at least one column that describes a candidate", tuple(sheet.columns))
+            notices.append(
+                f"column {name!r} {why} and is left out; name it among the columns if it counts"
+            )
+    checks.needs(
+        len(chosen) > 0,
+        sheet.file,
+        "at least one column that describes a candidate",
+        tuple(sheet.columns),
+    )
     return chosen
 
 
@@ -152,7 +188,9 @@ def identifies(sheet: Sheet, name: str) -> bool:
 
 def text_labels(sheet: Sheet, labels: list[str]) -> list[str]:
     """Where there is nothing but names, the names are the candidates."""
-    return [name for name in labels if not numbers_rows(name) and kind_of(sheet, name) == "category"][:1]
+    return [
+        name for name in labels if not numbers_rows(name) and kind_of(sheet, name) == "category"
+    ][:1]
 
 
 def kind_of(sheet: Sheet, name: str) -> str:
@@ -168,7 +206,9 @@ def described(sheet: Sheet, name: str, kind: str) -> tuple[str, ...]:
     try:
         return number_cells(sheet, name) if kind == "number" else text_cells(sheet, name)
     except ValueError as error:
-        raise ValueError(f"{error}; correct it, leave the row out, or name only the columns that count") from None
+        raise ValueError(
+            f"{error}; correct it, leave the row out, or name only the columns that count"
+        ) from None
 
 
 def number_cells(sheet: Sheet, name: str) -> tuple[str, ...]:
@@ -179,7 +219,9 @@ def text_cells(sheet: Sheet, name: str) -> tuple[str, ...]:
     cells = sheet.columns[name]
     for i, cell in enumerate(cells):
         if cell in ABSENT:
-            raise ValueError(f"{sheet.file} needs a value {sheet.place(i, name)}, got a missing one ({cell!r})")
+            raise ValueError(
+                f"{sheet.file} needs a value {sheet.place(i, name)}, got a missing one ({cell!r})"
+            )
     return cells
 
 
@@ -187,7 +229,9 @@ def check_cost(sheet: Sheet, name: str) -> None:
     for i, value in enumerate(sheet.numbers(name, LARGEST).tolist()):
         if not LEAST_COST <= value <= LARGEST_COST:
             limits = f"between {LEAST_COST:g} and {LARGEST_COST:g}"
-            raise ValueError(f"{sheet.file} needs a cost > 0, {limits}, {sheet.place(i, name)}, got {value!r}")
+            raise ValueError(
+                f"{sheet.file} needs a cost > 0, {limits}, {sheet.place(i, name)}, got {value!r}"
+            )
 
 
 def check_allowed(sheet: Sheet, name: str) -> None:
@@ -195,7 +239,9 @@ def check_allowed(sheet: Sheet, name: str) -> None:
     for i, word in enumerate(words):
         if truth(word) is None:
             raise ValueError(f"{sheet.file} needs yes or no {sheet.place(i, name)}, got {word!r}")
-    checks.needs(any(map(truth, words)), sheet.file, f"at least one allowed row in column {name!r}", "none")
+    checks.needs(
+        any(map(truth, words)), sheet.file, f"at least one allowed row in column {name!r}", "none"
+    )
 
 
 def other_cells(sheet: Sheet, name: str) -> tuple[str, ...]:
@@ -226,6 +272,11 @@ def header_remarks(sheet: Sheet) -> Iterator[str]:
 def decimal_remarks(sheet: Sheet) -> Iterator[str]:
     """Commas that might as well separate thousands."""
     if sheet.decimal == ",":
-        found = [cell for cells in sheet.columns.values() for cell in cells if COMMA_NUMBER.fullmatch(cell)]
+        found = [
+            cell
+            for cells in sheet.columns.values()
+            for cell in cells
+            if COMMA_NUMBER.fullmatch(cell)
+        ]
         if all(map(THOUSANDS.fullmatch, found)):
             yield f"commas are read as decimal marks: {found[0]!r} is {found[0].replace(',', '.')}"

@@ -17,7 +17,20 @@ if TYPE_CHECKING:
 
 TIMES = ("asked_at", "told_at")
 NOTED = ("weight", "width", "mean", "sd")
-OWN = {"trial", "row", "state", "value", *TIMES, "worker", *NOTED, "allowed", "results", "average", "low", "high"}
+OWN = {
+    "trial",
+    "row",
+    "state",
+    "value",
+    *TIMES,
+    "worker",
+    *NOTED,
+    "allowed",
+    "results",
+    "average",
+    "low",
+    "high",
+}
 
 
 def trials_frame(state: State, candidates: Candidates) -> pd.DataFrame:
@@ -25,7 +38,10 @@ def trials_frame(state: State, candidates: Candidates) -> pd.DataFrame:
     import pandas as pd
 
     sign, names = state.settings.sign, columns_of(candidates)
-    rows = [trial_row(trial, candidates, names, trial.scale(sign)) for _, trial in sorted(state.trials.items())]
+    rows = [
+        trial_row(trial, candidates, names, trial.scale(sign))
+        for _, trial in sorted(state.trials.items())
+    ]
     labels = [beside_ours(name) for name in candidates.labels]
     header = ["trial", "row", *labels, *names.values(), "state", "value", *TIMES, "worker", *NOTED]
     frame = pd.DataFrame(rows, columns=header).astype(dict.fromkeys(("value", *NOTED), float))
@@ -43,7 +59,9 @@ def beside_ours(name: str) -> str:
     return f"{name} (candidate)" if name in OWN else name
 
 
-def trial_row(trial: Trial, candidates: Candidates, names: dict[str, str], scale: Scale) -> list[Any]:
+def trial_row(
+    trial: Trial, candidates: Candidates, names: dict[str, str], scale: Scale
+) -> list[Any]:
     x, note = candidates.x(trial.row), trial.note
     times = [event.at if event else None for event in (trial.asked, trial.told)]
     mean = scale.outward(note["mean"]) if "mean" in note else None
@@ -70,8 +88,14 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
     xs = [candidates.x(row) for row in range(n)]
     mean, sd = known(answers)
     counts = [answers.state.counts.get(row, 0) for row in range(n)]
-    told: dict[str, Any] = {shown: [x[name] for x in xs] for name, shown in columns_of(candidates).items()}
-    told |= {"allowed": candidates.allowed_rows, "results": counts, "average": averages(answers.state, n)}
+    told: dict[str, Any] = {
+        shown: [x[name] for x in xs] for name, shown in columns_of(candidates).items()
+    }
+    told |= {
+        "allowed": candidates.allowed_rows,
+        "results": counts,
+        "average": averages(answers.state, n),
+    }
     told |= {"mean": mean, "sd": sd, "low": mean - INTERVAL * sd, "high": mean + INTERVAL * sd}
     return pd.DataFrame({"row": np.arange(n), **told})
 
@@ -80,7 +104,10 @@ def known(answers: Answers) -> Array:
     """Mean and sd of every row in the target's units; none of rows on which the policy does not play."""
     found = np.full((2, len(answers.candidates)), np.nan)
     belief = answers.belief
-    found[:, answers.player.rows] = answers.scale.outward(belief.mean), answers.scale.length(belief.sd)
+    found[:, answers.player.rows] = (
+        answers.scale.outward(belief.mean),
+        answers.scale.length(belief.sd),
+    )
     return found
 
 

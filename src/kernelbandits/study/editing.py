@@ -27,7 +27,9 @@ class Editor:
         """Another value, or that there is none."""
         known = self._with_result("correct", trial or 0)
         body = {"was": known.value, "reason": reason}
-        return self._write(kind="corrected", trial=known.number, row=known.row, value=value, body=body)
+        return self._write(
+            kind="corrected", trial=known.number, row=known.row, value=value, body=body
+        )
 
     def withdraw(self, trial: int, reason: str) -> Event:
         known = self._with_result("withdraw", trial)
@@ -53,7 +55,9 @@ class Editor:
             if event.kind != "asked" or event.trial in self.state.pending:
                 body = {"of": event.seq, "kind": event.kind, "value": event.value}
                 return self._write(kind="undone", trial=event.trial, row=event.row, body=body)
-        raise Refusal("undo needs something that can be undone, got a study of which nothing stands")
+        raise Refusal(
+            "undo needs something that can be undone, got a study of which nothing stands"
+        )
 
     def change(self, settings: Mapping[str, Any]) -> Event:
         changed = self.state.settings.changed(settings)

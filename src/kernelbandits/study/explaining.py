@@ -38,9 +38,16 @@ class Reasons:
         weight, width = note.get("weight"), note.get("width")
         if weight is None or width is None or "mean" not in note:
             value = note.get("index")
-            return Index(weight, width, None, None if value is None else float(self.scale.outward(value)))
+            return Index(
+                weight, width, None, None if value is None else float(self.scale.outward(value))
+            )
         reach = weight * width * note["sd"]
-        return Index(weight, width, float(self.scale.length(reach)), float(self.scale.outward(note["mean"] + reach)))
+        return Index(
+            weight,
+            width,
+            float(self.scale.length(reach)),
+            float(self.scale.outward(note["mean"] + reach)),
+        )
 
     def sentence(self, row: int, note: Mapping[str, float]) -> str:
         """The choice in words, with what greed would have done."""
@@ -82,11 +89,18 @@ class Reasons:
         if kinds[rival] == kinds[row]:
             return "It is the greedy choice as well."
         estimate = f"estimate {self.answers.mean(arm):.4g}, sd {self.answers.sd(arm):.2g}"
-        return f"Greed would take row {rival} ({shown(self.answers.candidates.x(rival))}; {estimate})."
+        return (
+            f"Greed would take row {rival} ({shown(self.answers.candidates.x(rival))}; {estimate})."
+        )
 
     def explained(self, trial: Trial, pending: int) -> Explained:
         """All of it; the chances are those at the noise that the policy was told of."""
-        answers, note, arm, best = self.answers, trial.note, self.player.arm(trial.row), self.answers.greedy
+        answers, note, arm, best = (
+            self.answers,
+            trial.note,
+            self.player.arm(trial.row),
+            self.answers.greedy,
+        )
         row, rival, index = trial.row, answers.row(best), self.index(note)
         chance, rival_chance = Answers(self.player, self.state).chances(arm, best)
         beside = self._beside(row, chance, rival, rival_chance)

@@ -31,7 +31,9 @@ def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[A
     """The table in UTF-8; what is missing is blank, and text that looks like a formula gets an apostrophe in front."""
     table = [list(cells) for cells in (header, *rows)]
     for cells in table:
-        checks.needs(len(cells) == len(header), "an export", f"{len(header)} cells in each row", cells)
+        checks.needs(
+            len(cells) == len(header), "an export", f"{len(header)} cells in each row", cells
+        )
     replace_file(Path(path), "".join(map(line, table)).encode())
 
 
@@ -63,7 +65,9 @@ def replace_file(path: Path, content: bytes) -> None:
     """The file has the new content, or, whatever happens in between, still the old one."""
     target = Path(os.path.realpath(path))
     checks.needs(target.parent.is_dir(), "an export", "a folder that exists", str(path))
-    checks.needs(target.is_file() or not target.exists(), "an export", "a path of a file", str(path))
+    checks.needs(
+        target.is_file() or not target.exists(), "an export", "a path of a file", str(path)
+    )
     try:
         _replace(target, content)
     except OSError as error:
@@ -120,4 +124,6 @@ def storage_error(error: OSError, path: Path) -> StorageError:
         return StorageFull(f"an export needs space, got none left for {str(path)!r}")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return StorageReadOnly(f"an export needs a place that can be written, got {str(path)!r}")
-    return StorageError(f"an export needs a place that can be written, got {str(path)!r}: {error.strerror}")
+    return StorageError(
+        f"an export needs a place that can be written, got {str(path)!r}: {error.strerror}"
+    )

@@ -31,7 +31,9 @@ def frame_sheet(frame: pd.DataFrame) -> Sheet:
     labels = index_labels(frame, names)
     columns = {name: frame_column(name, values) for name, values in labels.items()}
     columns |= {name: frame_column(name, frame.iloc[:, i]) for i, name in enumerate(names)}
-    return Sheet("the DataFrame", columns, tuple(range(len(frame))), unit="row", labels=tuple(labels))
+    return Sheet(
+        "the DataFrame", columns, tuple(range(len(frame))), unit="row", labels=tuple(labels)
+    )
 
 
 def index_labels(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
@@ -39,13 +41,20 @@ def index_labels(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     if frame.index.nlevels == 1 and list(frame.index) == list(range(len(frame))):
         return {}
     levels = {label(name): i for i, name in enumerate(frame.index.names) if name is not None}
-    return {name: frame.index.get_level_values(i).to_series() for name, i in levels.items() if name not in names}
+    return {
+        name: frame.index.get_level_values(i).to_series()
+        for name, i in levels.items()
+        if name not in names
+    }
 
 
 def frame_column(name: str, values: Any) -> tuple[str, ...]:
     missing = values.isna().to_numpy()
     items = enumerate(zip(values, missing, strict=True))
-    return tuple("" if absent else cell(f"row {row}, column {name!r}", value) for row, (value, absent) in items)
+    return tuple(
+        "" if absent else cell(f"row {row}, column {name!r}", value)
+        for row, (value, absent) in items
+    )
 
 
 def cell(place: str, value: Any) -> str:
@@ -58,12 +67,21 @@ def cell(place: str, value: Any) -> str:
 def array_sheet(values: Any, names: Sequence[str] | None) -> Sheet:
     """The columns of an (n, d) array, called x1 ... xd unless they are named."""
     checks.needs(
-        not hasattr(values, "columns"), "candidates", "a pandas DataFrame (to_pandas())", type(values).__name__
+        not hasattr(values, "columns"),
+        "candidates",
+        "a pandas DataFrame (to_pandas())",
+        type(values).__name__,
     )
     array = checks.points("candidates", values)
     checks.needs(len(array) <= MOST_ROWS, ARRAY, f"at most {MOST_ROWS} rows", len(array))
-    given = [f"x{i + 1}" for i in range(array.shape[1])] if names is None else [label(name) for name in names]
-    checks.needs(len(given) == array.shape[1], "candidates", f"{array.shape[1]} names of columns", given)
+    given = (
+        [f"x{i + 1}" for i in range(array.shape[1])]
+        if names is None
+        else [label(name) for name in names]
+    )
+    checks.needs(
+        len(given) == array.shape[1], "candidates", f"{array.shape[1]} names of columns", given
+    )
     distinct("candidates", given)
     columns = {name: tuple(map(canonical, array[:, i].tolist())) for i, name in enumerate(given)}
     return Sheet(ARRAY, columns, tuple(range(len(array))), unit="row")
@@ -72,7 +90,9 @@ def array_sheet(values: Any, names: Sequence[str] | None) -> Sheet:
 def mapping_sheet(items: Iterable[Mapping[str, Any]]) -> Sheet:
     """One row for each mapping; what it does not have is blank."""
     rows = list(items) if isinstance(items, Iterable) else [items]
-    checks.needs(all(isinstance(row, Mapping) for row in rows), "results", "a list of mappings", items)
+    checks.needs(
+        all(isinstance(row, Mapping) for row in rows), "results", "a list of mappings", items
+    )
     names = {name: label(name) for row in rows for name in row}
     distinct("results", list(names.values()))
     columns = {

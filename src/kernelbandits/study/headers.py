@@ -43,7 +43,11 @@ def is_nameless(name: str) -> bool:
 def resembles(name: str, wanted: str) -> bool:
     """Whether one is a part of the other; a short name, or one in what is wanted, only as whole words."""
     there, meant = loose(name), loose(plain(str(wanted)))
-    return (len(meant) >= LETTERS and meant in there) or has_words(there, meant) or has_words(meant, there)
+    return (
+        (len(meant) >= LETTERS and meant in there)
+        or has_words(there, meant)
+        or has_words(meant, there)
+    )
 
 
 def has_words(text: str, words: str) -> bool:
@@ -62,7 +66,9 @@ def find_strictly(names: Iterable[str], wanted: str) -> str | None:
     return only(tuple(names), ((str, name), (bare, name)))
 
 
-def only(names: tuple[str, ...], readings: Iterable[tuple[Callable[[str], str], str]]) -> str | None:
+def only(
+    names: tuple[str, ...], readings: Iterable[tuple[Callable[[str], str], str]]
+) -> str | None:
     """The name that fits the first reading that any name fits, if it is the only one."""
     for form, meant in readings:
         found = [name for name in names if form(name) == meant]

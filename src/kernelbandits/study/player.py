@@ -75,7 +75,10 @@ class Player:
         if state.version != self.version:
             return bool(state.results)
         fresh = len(state.results) - self.learnt
-        return isinstance(self.policy, Auto) and self.policy.rewards.events + fresh >= self.policy.next_fit
+        return (
+            isinstance(self.policy, Auto)
+            and self.policy.rewards.events + fresh >= self.policy.next_fit
+        )
 
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
         with self._listening():
@@ -110,7 +113,9 @@ class Player:
         free = self._free(pending, state)
         waiting = [self.choice(trial) for trial in pending if trial.row in self._arm]
         with self._listening():
-            choice = self._among(t, waiting, free) if self.chooses else self._elsewhere(t, waiting, free)
+            choice = (
+                self._among(t, waiting, free) if self.chooses else self._elsewhere(t, waiting, free)
+            )
         assert choice.arm is not None
         return int(self.rows[choice.arm]), choice
 
@@ -119,7 +124,9 @@ class Player:
         open_, busy = self._open(state), self._alike([trial.row for trial in pending])
         idle = open_ & ~busy
         if not idle.any() and not self.settings.repeats:
-            raise Refusal("ask needs a row without a result and not pending, got none left (repeats are off)")
+            raise Refusal(
+                "ask needs a row without a result and not pending, got none left (repeats are off)"
+            )
         sound = idle if isinstance(self.policy, Auto) else idle & ~self._failing(state)
         return np.flatnonzero(next((mask for mask in (sound, idle) if mask.any()), open_))
 
@@ -131,9 +138,14 @@ class Player:
     def _failing(self, state: State) -> Mask:
         """Which arms are of candidates that failed more often than they gave values."""
         balance = dict[int, int]()
-        for row, count in (*state.failures.items(), *((row, -count) for row, count in state.counts.items())):
+        for row, count in (
+            *state.failures.items(),
+            *((row, -count) for row, count in state.counts.items()),
+        ):
             balance[int(self.kinds[row])] = balance.get(int(self.kinds[row]), 0) + count
-        return np.isin(self.kinds[self.rows], [kind for kind, surplus in balance.items() if surplus > 0])
+        return np.isin(
+            self.kinds[self.rows], [kind for kind, surplus in balance.items() if surplus > 0]
+        )
 
     def _alike(self, rows: list[int]) -> Mask:
         """Which arms are the same candidate as one of these rows."""
@@ -144,7 +156,9 @@ class Player:
     def may_offer(self, trial: Trial, pending: Sequence[Trial], state: State) -> bool:
         """Whether the row of a trial that was abandoned may be suggested again."""
         arm = self._arm.get(trial.row)
-        return arm is not None and bool(self._open(state)[arm] and not self._alike([one.row for one in pending])[arm])
+        return arm is not None and bool(
+            self._open(state)[arm] and not self._alike([one.row for one in pending])[arm]
+        )
 
     def _among(self, t: int, waiting: list[Choice], free: Indices) -> Choice:
         """By a rule that takes pending choices and the arms that are free."""

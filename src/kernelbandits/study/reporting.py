@@ -44,7 +44,9 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
 
 def waits(trial: Trial, candidates: Candidates, now: float) -> Waiting:
     since = max(0.0, now - trial.asked.at) if trial.asked else 0.0
-    return Waiting(trial.number, trial.row, candidates.x(trial.row), trial.worker, since, trial.until < now)
+    return Waiting(
+        trial.number, trial.row, candidates.x(trial.row), trial.worker, since, trial.until < now
+    )
 
 
 def units_sentence(answers: Answers) -> str:
@@ -55,7 +57,11 @@ def units_sentence(answers: Answers) -> str:
     if settings.centre is not None:
         return f"{formula}, constants given beforehand"
     known = len(answers.state.first_values)
-    return f"{formula}, mean and sd of the first {known} results" if known else f"{formula} until results come"
+    return (
+        f"{formula}, mean and sd of the first {known} results"
+        if known
+        else f"{formula} until results come"
+    )
 
 
 def policy_sentence(answers: Answers) -> str:
@@ -88,7 +94,9 @@ def replayed(state: State, candidates: Candidates, number: int, owner: str) -> R
     row = trial.row if trial.again is not None else player.choose(number, waiting, before)[0]
     explained = Reasons(player, before).explained(trial, len(waiting))
     same = (
-        "the same row" if row == trial.row else f"row {row} this time (another release or machine may round otherwise)"
+        "the same row"
+        if row == trial.row
+        else f"row {row} this time (another release or machine may round otherwise)"
     )
     text = f"Trial {number} was row {trial.row}; recomputed from the {len(before.events)} events before it: {same}."
     return Replayed(number, trial.row, row, row == trial.row, explained, text)

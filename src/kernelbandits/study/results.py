@@ -64,7 +64,9 @@ class Layout:
         return own | {*self.described.values(), *self.labels.values()}
 
 
-def read_results(source: Source | pd.DataFrame, candidates: Candidates, target: str) -> list[Result]:
+def read_results(
+    source: Source | pd.DataFrame, candidates: Candidates, target: str
+) -> list[Result]:
     """The results of a table, all of them checked; rows that were not measured yet are left out."""
     sheet = sheet_of(source)
     if not sheet.lines:
@@ -104,10 +106,14 @@ def layout_of(sheet: Sheet, candidates: Candidates, target: str) -> Layout:
         labels=labels,
     )
     given = tuple(sheet.columns)
-    checks.needs(bool(layout.value or layout.failed), sheet.file, f"a column {target!r} or 'value'", given)
+    checks.needs(
+        bool(layout.value or layout.failed), sheet.file, f"a column {target!r} or 'value'", given
+    )
     known = "".join(f", a column {name!r}" for name in candidates.labels)
     who = f"a column 'trial', a column 'row'{known} or all of {candidates.chosen}"
-    checks.needs(bool(layout.trial or layout.row or labels or layout.complete), sheet.file, who, given)
+    checks.needs(
+        bool(layout.trial or layout.row or labels or layout.complete), sheet.file, who, given
+    )
     return layout
 
 
@@ -119,14 +125,20 @@ def described_by(sheet: Sheet, wanted: Iterable[str], taken: set[str | None]) ->
 
 
 def notice_others(sheet: Sheet, layout: Layout, candidates: Candidates) -> None:
-    others = [name for name in sheet.columns if name not in layout.used and name not in candidates.columns]
+    others = [
+        name for name in sheet.columns if name not in layout.used and name not in candidates.columns
+    ]
     if others:
         warnings.warn(f"{sheet.file}: columns {others} are ignored", DataNotice, stacklevel=3)
 
 
 def notice_skipped(sheet: Sheet, skipped: int) -> None:
     if skipped:
-        warnings.warn(f"{sheet.file}: {skipped} rows have no value yet and are left out", DataNotice, stacklevel=3)
+        warnings.warn(
+            f"{sheet.file}: {skipped} rows have no value yet and are left out",
+            DataNotice,
+            stacklevel=3,
+        )
 
 
 def is_measured(sheet: Sheet, layout: Layout, i: int) -> bool:
@@ -141,21 +153,31 @@ def has_failed(sheet: Sheet, layout: Layout, i: int) -> bool:
     word = cell(sheet, layout.failed, i)
     failed = truth(word)
     if failed is None:
-        raise ValueError(f"{sheet.file} needs yes or no {sheet.place(i, str(layout.failed))}, got {word!r}")
+        raise ValueError(
+            f"{sheet.file} needs yes or no {sheet.place(i, str(layout.failed))}, got {word!r}"
+        )
     return failed
 
 
 def result(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> Result:
     failed = has_failed(sheet, layout, i)
     trial = whole_number(sheet, layout.trial, i, 1)
-    row = row_of(sheet, layout, candidates, i) if trial is None or says_row(sheet, layout, i) else None
+    row = (
+        row_of(sheet, layout, candidates, i)
+        if trial is None or says_row(sheet, layout, i)
+        else None
+    )
     value = None if failed else value_of(sheet, str(layout.value), i)
     if failed and cell(sheet, layout.value, i):
         place = sheet.place(i, str(layout.value))
-        raise ValueError(f"{sheet.file} needs no value {place}, where the measurement failed, got one")
+        raise ValueError(
+            f"{sheet.file} needs no value {place}, where the measurement failed, got one"
+        )
     key = cell(sheet, layout.key, i) or None
     place = f"{sheet.file}, {sheet.unit} {sheet.lines[i]}"
-    return Result(trial=trial, row=row, value=value, failed=failed, key=key, line=sheet.lines[i], place=place)
+    return Result(
+        trial=trial, row=row, value=value, failed=failed, key=key, line=sheet.lines[i], place=place
+    )
 
 
 def says_row(sheet: Sheet, layout: Layout, i: int) -> bool:
@@ -169,7 +191,9 @@ def value_of(sheet: Sheet, name: str, i: int) -> float:
     try:
         return sheet.number(i, name) + 0.0
     except ValueError as error:
-        raise ValueError(f"{error}; blank is not measured yet, and a column 'failed' tells failures") from None
+        raise ValueError(
+            f"{error}; blank is not measured yet, and a column 'failed' tells failures"
+        ) from None
 
 
 def whole_number(sheet: Sheet, name: str | None, i: int, least: int) -> int | None:
@@ -178,7 +202,9 @@ def whole_number(sheet: Sheet, name: str | None, i: int, least: int) -> int | No
         return None
     number = sheet.number(i, name)
     if number != int(number) or number < least:
-        raise ValueError(f"{sheet.file} needs a whole number >= {least} {sheet.place(i, name)}, got {number}")
+        raise ValueError(
+            f"{sheet.file} needs a whole number >= {least} {sheet.place(i, name)}, got {number}"
+        )
     return int(number)
 
 
@@ -192,9 +218,13 @@ def row_of(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> int:
     cells = [sheet.columns[column][i] for column in layout.described.values()]
     if not layout.complete or not any(cells):
         who = ", ".join(["a trial", *(f"{name!r}" for name in layout.labels)])
-        raise ValueError(f"{sheet.file} needs {who} or a row in {sheet.unit} {sheet.lines[i]}, got neither")
+        raise ValueError(
+            f"{sheet.file} needs {who} or a row in {sheet.unit} {sheet.lines[i]}, got neither"
+        )
     try:
-        return candidates.row_of({name: part(sheet, layout, candidates, name, i) for name in candidates.chosen})
+        return candidates.row_of(
+            {name: part(sheet, layout, candidates, name, i) for name in candidates.chosen}
+        )
     except Refusal as refusal:
         raise Refusal(f"{sheet.file}, {sheet.unit} {sheet.lines[i]}: {refusal}") from None
 
@@ -235,7 +265,11 @@ def check_labels(sheet: Sheet, layout: Layout, candidates: Candidates, i: int, r
 def part(sheet: Sheet, layout: Layout, candidates: Candidates, name: str, i: int) -> float | str:
     """What a line says about one column of the candidates."""
     column = layout.described[name]
-    return sheet.columns[column][i] if name in candidates.categories else sheet.number(i, column, LARGEST)
+    return (
+        sheet.columns[column][i]
+        if name in candidates.categories
+        else sheet.number(i, column, LARGEST)
+    )
 
 
 def check_keys(sheet: Sheet, results: list[Result]) -> None:
@@ -255,7 +289,11 @@ def keyed(file: str, results: list[Result]) -> list[Result]:
     seen: Counter[str] = Counter()
     keys = []
     for one in results:
-        said = json.dumps([file, one.trial, one.row, None if one.value is None else canonical(one.value)])
-        keys.append(one.key or f"csv:{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}")
+        said = json.dumps(
+            [file, one.trial, one.row, None if one.value is None else canonical(one.value)]
+        )
+        keys.append(
+            one.key or f"csv:{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}"
+        )
         seen[said] += 1
     return [replace(one, key=key) for one, key in zip(results, keys, strict=True)]

@@ -64,17 +64,31 @@ class Settings:
         self._check_policy()
 
     def _check_policy(self) -> None:
-        checks.needs(isinstance(self.settings, Mapping), "Study", "settings as a mapping of names", self.settings)
+        checks.needs(
+            isinstance(self.settings, Mapping),
+            "Study",
+            "settings as a mapping of names",
+            self.settings,
+        )
         if self.policy == AUTO:
-            checks.needs(self.kernel is None, "Study", "no kernel for auto, which fits its own", self.kernel)
+            checks.needs(
+                self.kernel is None, "Study", "no kernel for auto, which fits its own", self.kernel
+            )
         else:
             policy_entry(self.policy)
         kernel = self.kernel is None or isinstance(self.kernel, Kernel)
-        checks.needs(kernel, "Study", "a kernel such as kb.RBF(0.2), on columns scaled to [0, 1]", self.kernel)
+        checks.needs(
+            kernel,
+            "Study",
+            "a kernel such as kb.RBF(0.2), on columns scaled to [0, 1]",
+            self.kernel,
+        )
 
     def claims_as(self, other: Settings) -> bool:
         """Whether the theory says the same of both."""
-        return self == replace(other, lease=self.lease, repeats=self.repeats, tolerance=self.tolerance)
+        return self == replace(
+            other, lease=self.lease, repeats=self.repeats, tolerance=self.tolerance
+        )
 
     @property
     def sign(self) -> float:
@@ -116,7 +130,9 @@ def made(**settings: Any) -> Settings:
     unknown = [name for name in settings if name not in Settings.__dataclass_fields__]
     known = ", ".join(Settings.__dataclass_fields__)
     checks.needs(not unknown, "Study", f"settings among {known}", unknown[0] if unknown else None)
-    return Settings(**spelled_out({name: value for name, value in settings.items() if value is not None}))
+    return Settings(
+        **spelled_out({name: value for name, value in settings.items() if value is not None})
+    )
 
 
 def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +141,11 @@ def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(text, str) or not {":", "("} & set(text):
         return dict(given)
     name, items = split(text)
-    return {**given, "policy": name, "settings": keywords(items) | dict(given.get("settings") or {})}
+    return {
+        **given,
+        "policy": name,
+        "settings": keywords(items) | dict(given.get("settings") or {}),
+    }
 
 
 def taken(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,5 +180,7 @@ def restored(plain: Any) -> Any:
 
 def checked_lease(lease: Any) -> float:
     seconds = checks.positive("Study", "lease", lease)
-    checks.needs(seconds <= LONGEST_LEASE, "Study", "a lease of at most a hundred years, in seconds", lease)
+    checks.needs(
+        seconds <= LONGEST_LEASE, "Study", "a lease of at most a hundred years, in seconds", lease
+    )
     return seconds

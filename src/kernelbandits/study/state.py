@@ -125,7 +125,9 @@ class State:
     def undoable(self) -> int:
         """How many events can be undone one after the other: all that stand, but no ask that was released."""
         asks = (event for event in self.standing if event.kind == "asked")
-        return len(self.standing) - sum(self.trials[event.trial or 0].state == "released" for event in asks)
+        return len(self.standing) - sum(
+            self.trials[event.trial or 0].state == "released" for event in asks
+        )
 
     def extend(self, events: Iterable[Event]) -> None:
         """Apply later events; one that was undone makes a new fold of all the others."""

@@ -38,7 +38,9 @@ def proved(answers: Answers) -> Band | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TheoryWarning)
-            return confidence_band(answers.player.policy.posterior, given[0], given[1], answers.state.settings.delta)
+            return confidence_band(
+                answers.player.policy.posterior, given[0], given[1], answers.state.settings.delta
+            )
     except ValueError:
         return None
 
@@ -49,7 +51,9 @@ def bounded(answers: Answers, band: Band) -> Stop:
         return Stop("theory", f"No: {band.sentence()[0].lower()}{band.sentence()[1:]}", False, None)
     loss = float(answers.scale.length(band.simple_regret(answers.greedy)))
     most = f"row {answers.row(answers.greedy)} loses at most {rounded_up(loss)} of {answers.state.settings.target}"
-    text = f"with chance at least {1 - band.delta:.6g} the best is {among(answers, band)}, and {most}."
+    text = (
+        f"with chance at least {1 - band.delta:.6g} the best is {among(answers, band)}, and {most}."
+    )
     return judged(answers, "theory", text, loss)
 
 
@@ -65,14 +69,24 @@ def expected(answers: Answers) -> Stop:
     """What the likely best loses on average."""
     left, row = answers.improvement(), answers.row(answers.greedy)
     loss = f"{left:.3g} of {answers.state.settings.target} on average{answers.comparison}"
-    return judged(answers, "improvement", f"stopping with row {row} loses {loss}, by the model (no guarantee).", left)
+    return judged(
+        answers,
+        "improvement",
+        f"stopping with row {row} loses {loss}, by the model (no guarantee).",
+        left,
+    )
 
 
 def judged(answers: Answers, kind: str, text: str, left: float) -> Stop:
     """Yes or no by the tolerance; without one it is for the reader to say."""
     tolerance = answers.state.settings.tolerance
     if tolerance is None:
-        return Stop(kind, f"{text[0].upper()}{text[1:]} A tolerance would make this a yes or no.", None, left)
+        return Stop(
+            kind,
+            f"{text[0].upper()}{text[1:]} A tolerance would make this a yes or no.",
+            None,
+            left,
+        )
     verdict = "Yes, within" if left <= tolerance else "Not yet, beyond"
     return Stop(kind, f"{verdict} the tolerance {tolerance:g}: {text}", left <= tolerance, left)
 

@@ -70,7 +70,9 @@ class Study:
         catalogue, kernel, settings (the policy's own), seed, lease (seconds), repeats, centre and spread, tolerance,
         delta.
         """
-        table = read_candidates(candidates, columns=columns, target=target, cost=cost, allowed=allowed)
+        table = read_candidates(
+            candidates, columns=columns, target=target, cost=cost, allowed=allowed
+        )
         chosen = made(target=target, direction=direction, **settings)
         Player(table, chosen).choose(1, (), State())
         body = {"settings": chosen.body, "candidates": table.body, "fingerprint": table.fingerprint}
@@ -95,12 +97,18 @@ class Study:
     def _if_created(self, body: Mapping[str, Any]) -> Study:
         """Itself, unless it was created with another table or other settings."""
         there = self._book.state.events[0].body
-        other = [name for name in body["settings"] if body["settings"][name] != there["settings"].get(name)]
+        other = [
+            name
+            for name in body["settings"]
+            if body["settings"][name] != there["settings"].get(name)
+        ]
         other += ["candidates"] if body["fingerprint"] != there["fingerprint"] else []
         other += ["columns"] if body["candidates"] != there["candidates"] else []
         if other:
             self.close()
-            raise Refusal(f"or_open needs the study it would create, got one with other {' and '.join(other)}")
+            raise Refusal(
+                f"or_open needs the study it would create, got one with other {' and '.join(other)}"
+            )
         return self
 
     def __repr__(self) -> str:
@@ -137,7 +145,9 @@ class Study:
     def settings(self) -> Mapping[str, Any]:
         return self._book.state.settings.body
 
-    def ask(self, n: int = 1, *, worker: str | None = None, lease: float | None = None) -> list[Suggestion]:
+    def ask(
+        self, n: int = 1, *, worker: str | None = None, lease: float | None = None
+    ) -> list[Suggestion]:
         """The rows to measure next, n of them, each pending until it is told or its lease has run out.
 
         A worker that comes back under its name gets the rows that it has not told yet.
@@ -148,7 +158,10 @@ class Study:
         asker, book = asking.Asker(size, name, seconds, uuid.uuid4().hex), self._book
         with book.lock:
             events = book.decide(lambda pen, player: asking.ask(pen, book.state, player, asker))
-            return [asking.suggestion(event, self.candidates, book.state.settings.sign) for event in events]
+            return [
+                asking.suggestion(event, self.candidates, book.state.settings.sign)
+                for event in events
+            ]
 
     def tell(
         self,
@@ -167,9 +180,13 @@ class Study:
         """
         result = telling.checked(trial, value, row, failed, len(self.candidates))
         name, again = checked_name("worker", worker), checked_name("key", key)
-        return self._tell([telling.Keyed(result, again or uuid.uuid4().hex, again is not None)], name)[0]
+        return self._tell(
+            [telling.Keyed(result, again or uuid.uuid4().hex, again is not None)], name
+        )[0]
 
-    def tell_all(self, source: Any, *, key: str | None = None, worker: str | None = None) -> list[Told]:
+    def tell_all(
+        self, source: Any, *, key: str | None = None, worker: str | None = None
+    ) -> list[Told]:
         """All results of a CSV file, a DataFrame or a list of mappings, or none if one is refused.
 
         A line says its trial, its row or the values of all columns, and the value of the target (or failed). Lines of a
@@ -178,21 +195,29 @@ class Study:
         name, prefix = checked_name("worker", worker), checked_name("key", key)
         results = read_results(source, self.candidates, self.target)
         fresh = uuid.uuid4().hex
-        return self._tell([telling.keyed(one, prefix, number, fresh) for number, one in enumerate(results)], name)
+        return self._tell(
+            [telling.keyed(one, prefix, number, fresh) for number, one in enumerate(results)], name
+        )
 
     def _tell(self, results: Sequence[telling.Keyed], worker: str | None) -> list[Told]:
         book = self._book
         with book.lock:
             notices = telling.unusual(book.state, results)
-            told = book.write(lambda pen: telling.tell(pen, book.state, book.player.kinds, results, worker))
+            told = book.write(
+                lambda pen: telling.tell(pen, book.state, book.player.kinds, results, worker)
+            )
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         return told
 
-    def correct(self, trial: int, value: float | None = None, *, failed: bool = False, reason: str = "") -> Event:
+    def correct(
+        self, trial: int, value: float | None = None, *, failed: bool = False, reason: str = ""
+    ) -> Event:
         """Another value for a trial, or that it failed; what was told stays in the history."""
         given = telling.checked(trial, value, None, failed, len(self.candidates))
-        return self._change(lambda turn: turn.correct(given.trial, given.value, checked_reason(reason)))
+        return self._change(
+            lambda turn: turn.correct(given.trial, given.value, checked_reason(reason))
+        )
 
     def withdraw(self, trial: int, *, reason: str = "") -> Event:
         """The result of a trial no longer counts; it stays in the history."""
@@ -215,7 +240,9 @@ class Study:
             self._book.refresh()
             there = self._book.state.undoable
             if 0 < there < size:
-                raise Refusal(f"undo needs at most {there} events, as many as can be undone, got {size}")
+                raise Refusal(
+                    f"undo needs at most {there} events, as many as can be undone, got {size}"
+                )
             return [self.undo() for _ in range(size)]
 
     def change(self, **settings: Any) -> Event:
@@ -258,7 +285,9 @@ class Study:
     def _replayed(self, owner: str, trial: int) -> Replayed:
         with self._book.lock:
             self._book.refresh()
-            return replayed(self._book.state, self.candidates, checks.whole(owner, "trial", trial), owner)
+            return replayed(
+                self._book.state, self.candidates, checks.whole(owner, "trial", trial), owner
+            )
 
     def history(self) -> list[Event]:
         """All events, in their order."""

@@ -39,7 +39,9 @@ class Keyed:
 
 def checked(trial: Any, value: Any, row: Any, failed: Any, rows: int) -> Result:
     """One result: a trial or a row, and a value or that it failed."""
-    checks.needs((trial is None) != (row is None), "tell", "a trial or row=, one of them", (trial, row))
+    checks.needs(
+        (trial is None) != (row is None), "tell", "a trial or row=, one of them", (trial, row)
+    )
     checks.needs(isinstance(failed, bool), "tell", "failed true or false", failed)
     if failed:
         checks.needs(value is None, "tell", "no value of a measurement that failed", value)
@@ -66,7 +68,9 @@ def keyed(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
     return Keyed(result, f"{fresh}/{number}", False, fresh)
 
 
-def tell(pen: Pen, state: State, kinds: Indices, results: Sequence[Keyed], worker: str | None) -> list[Told]:
+def tell(
+    pen: Pen, state: State, kinds: Indices, results: Sequence[Keyed], worker: str | None
+) -> list[Told]:
     """All of them, or a refusal of the first that cannot be."""
     teller = Teller(pen, state, kinds, worker)
     told = [teller.tell(one) for one in results]
@@ -94,8 +98,16 @@ class Teller:
         if stored is not None:
             return self._known(one, stored)
         kind, value = ("failed", None) if one.result.failed else ("told", one.result.value)
-        said: dict[str, Any] = {"kind": kind, "trial": trial, "row": row, "value": value, "key": one.key}
-        event = self.pen.append(Draft(**said, worker=self.worker, body={"table": one.table} if one.table else {}))
+        said: dict[str, Any] = {
+            "kind": kind,
+            "trial": trial,
+            "row": row,
+            "value": value,
+            "key": one.key,
+        }
+        event = self.pen.append(
+            Draft(**said, worker=self.worker, body={"table": one.table} if one.table else {})
+        )
         self.keys[one.key] = self.trials[trial] = event
         return Told(trial, row, value, True, one.key if one.given else None, event.seq)
 
@@ -110,9 +122,13 @@ class Teller:
                 f"tell needs a trial that was asked for (a row has --row), got trial {result.trial}{where(result)}"
             )
         if result.row is not None and self.kinds[result.row] != self.kinds[known.row]:
-            raise Refusal(f"tell needs row {known.row} for trial {known.number}, got row {result.row}{where(result)}")
+            raise Refusal(
+                f"tell needs row {known.row} for trial {known.number}, got row {result.row}{where(result)}"
+            )
         if known.state == "withdrawn":
-            raise Refusal(f"tell needs a trial that was not withdrawn (its row may be told), got trial {known.number}")
+            raise Refusal(
+                f"tell needs a trial that was not withdrawn (its row may be told), got trial {known.number}"
+            )
         return known.number, known.row
 
     def _open(self, row: int) -> tuple[int, int] | None:
@@ -130,7 +146,9 @@ class Teller:
     def _stored(self, trial: int) -> Event | None:
         """The result that a trial has."""
         known = self.state.trials.get(trial)
-        return self.trials.get(trial) or (known.told if known and known.state in ("told", "failed") else None)
+        return self.trials.get(trial) or (
+            known.told if known and known.state in ("told", "failed") else None
+        )
 
     def _known(self, one: Keyed, stored: Event) -> Told:
         """A second result: no news if it is the same and came with a table, else refused."""
@@ -143,8 +161,14 @@ class Teller:
     def _again(self, event: Event, one: Keyed) -> Told:
         """The same call again counts once; the same key for something else is refused."""
         result = one.result
-        same = event.kind in ("told", "failed") and event.value == result.value and result.trial in (None, event.trial)
-        if not same or not (result.row is None or self.kinds[result.row] == self.kinds[event.row or 0]):
+        same = (
+            event.kind in ("told", "failed")
+            and event.value == result.value
+            and result.trial in (None, event.trial)
+        )
+        if not same or not (
+            result.row is None or self.kinds[result.row] == self.kinds[event.row or 0]
+        ):
             raise Refusal(
                 f"tell needs a new key for a new result, got {one.key!r}, the key of {shown(event)}{where(result)}"
             )

@@ -177,7 +177,8 @@ class Replayed:
 def shown(x: X) -> str:
     """Cs = 0.25, FA = 0.75"""
     return ", ".join(
-        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}" for name, value in x.items()
+        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in x.items()
     )
 
 

@@ -74,7 +74,9 @@ class Band:
     def simple_regret(self, arm: int) -> float:
         """An upper bound of max f - f(arm)."""
         number = checks.whole("simple_regret", "arm", arm, least=0)
-        checks.needs(number < len(self.regrets), "simple_regret", f"an arm below {len(self.regrets)}", arm)
+        checks.needs(
+            number < len(self.regrets), "simple_regret", f"an arm below {len(self.regrets)}", arm
+        )
         return float(self.regrets[number])
 
     def may_stop(self, tolerance: float) -> bool:
@@ -85,7 +87,9 @@ class Band:
     def covers(self, values: Any) -> bool:
         """Whether these values of f lie between the bounds on all arms."""
         given = checks.points("covers", [values])[0]
-        checks.needs(len(given) == len(self.lower), "covers", f"{len(self.lower)} values", len(given))
+        checks.needs(
+            len(given) == len(self.lower), "covers", f"{len(self.lower)} values", len(given)
+        )
         slack = ROUNDING * np.abs((self.lower, self.upper)).max()
         return bool(((self.lower - slack <= given) & (given <= self.upper + slack)).all())
 
@@ -132,7 +136,11 @@ def rounded_up(value: float) -> str:
 
 
 def confidence_band(
-    posterior: Posterior, noise_scale: float, norm_bound: float, delta: float = 0.1, method: str = "auto"
+    posterior: Posterior,
+    noise_scale: float,
+    norm_bound: float,
+    delta: float = 0.1,
+    method: str = "auto",
 ) -> Band:
     """The band after the rewards that a posterior has learnt, whoever chose the arms (`policy.posterior`).
 
@@ -146,15 +154,31 @@ def confidence_band(
     Its ridge may be any number fixed beforehand; R^2 / D^2 to 10 R^2 / D^2 gave narrow bands where it was tried.
     """
     owner = "confidence_band"
-    noise, norm = checks.scale(owner, "noise_scale", noise_scale), checks.scale(owner, "norm_bound", norm_bound)
-    chance, chosen = checks.inside(owner, "delta", delta), checks.one_of(owner, "method", method, METHODS)
+    noise, norm = (
+        checks.scale(owner, "noise_scale", noise_scale),
+        checks.scale(owner, "norm_bound", norm_bound),
+    )
+    chance, chosen = (
+        checks.inside(owner, "delta", delta),
+        checks.one_of(owner, "method", method, METHODS),
+    )
     check_posterior(posterior)
     if chosen == "auto":
         chosen = "cmm" if len(posterior.mean) * len(posterior.support) <= LARGEST_EXACT else "amm"
-    known, sure = ConfidenceSet.of(posterior, noise, norm, chance, chosen), norm * np.sqrt(posterior.prior)
+    known, sure = (
+        ConfidenceSet.of(posterior, noise, norm, chance, chosen),
+        norm * np.sqrt(posterior.prior),
+    )
     found = concluded(known, sure)
-    lower, upper, regrets, candidates = found or (-sure, sure, sure + sure.max(), np.arange(len(sure)))
-    band = Band(lower, upper, regrets, candidates, chosen, chance, noise, norm, contradiction=found is None)
+    lower, upper, regrets, candidates = found or (
+        -sure,
+        sure,
+        sure + sure.max(),
+        np.arange(len(sure)),
+    )
+    band = Band(
+        lower, upper, regrets, candidates, chosen, chance, noise, norm, contradiction=found is None
+    )
     if band.contradiction:
         warnings.warn(band.sentence(), TheoryWarning, stacklevel=2)
     return band
@@ -163,14 +187,20 @@ def confidence_band(
 def concluded(known: ConfidenceSet, sure: Array) -> Bounds | None:
     """lower, upper, regrets and candidates; nothing where no f is left, for each of these bounds holds of every f."""
     low, high = known.band()
-    lower, upper, slack = np.maximum(low, -sure), np.minimum(high, sure), ROUNDING * float(sure.max())
+    lower, upper, slack = (
+        np.maximum(low, -sure),
+        np.minimum(high, sure),
+        ROUNDING * float(sure.max()),
+    )
     if (lower > upper + slack).any():
         return None
     regrets, candidates = compared(known, lower, upper, slack)
     return (np.minimum(lower, upper), upper, regrets, candidates) if len(candidates) else None
 
 
-def compared(known: ConfidenceSet, lower: Array, upper: Array, slack: float) -> tuple[Array, Indices]:
+def compared(
+    known: ConfidenceSet, lower: Array, upper: Array, slack: float
+) -> tuple[Array, Indices]:
     """What each arm loses at most, and the arms that may be best: none of them is beaten by another for certain.
 
     The best arm is one of those, so that only they count for what an arm loses.
@@ -190,7 +220,11 @@ def compared(known: ConfidenceSet, lower: Array, upper: Array, slack: float) -> 
 def check_posterior(posterior: Any) -> None:
     """The set S_t is proved for rewards of weight one, a fixed f and a ridge that does not look at the rewards."""
     still = not isinstance(posterior, DriftingPosterior) or posterior.rate == 0
-    proved = isinstance(posterior, (ArmPosterior, PoolPosterior, LinearPosterior)) and still and posterior.complete
+    proved = (
+        isinstance(posterior, (ArmPosterior, PoolPosterior, LinearPosterior))
+        and still
+        and posterior.complete
+    )
     needed = "a posterior of all rewards, none faded, of an f that does not drift, at a fixed ridge (policy.posterior)"
     checks.needs(proved, "confidence_band", needed, type(posterior).__name__)
 
@@ -214,7 +248,11 @@ class ConfidenceSet:
         radius = noise_radius(posterior.log_det, noise_scale, delta)
         share = radius / math.sqrt(posterior.ridge)
         width = norm_bound + share if method == "whitehouse" else math.hypot(norm_bound, share)
-        exact = Dual.of(Spectrum.fitted(posterior), posterior, radius, norm_bound) if method == "cmm" else None
+        exact = (
+            Dual.of(Spectrum.fitted(posterior), posterior, radius, norm_bound)
+            if method == "cmm"
+            else None
+        )
         return cls(posterior, width, exact)
 
     def band(self) -> tuple[Array, Array]:
@@ -227,8 +265,12 @@ class ConfidenceSet:
     def gaps(self, arms: Indices, rivals: Indices) -> Array:
         """(arms, rivals): f(j) - f(i) <= mean_j - mean_i + width sqrt(var_i + var_j - 2 cov_ij)."""
         mean, variance = self.posterior.mean, self.posterior.variance
-        square = variance[arms, None] + variance[rivals] - 2 * covariance(self.posterior, arms, rivals)
-        gaps: Array = mean[rivals] - mean[arms, None] + self.width * np.sqrt(np.maximum(square, 0.0))
+        square = (
+            variance[arms, None] + variance[rivals] - 2 * covariance(self.posterior, arms, rivals)
+        )
+        gaps: Array = (
+            mean[rivals] - mean[arms, None] + self.width * np.sqrt(np.maximum(square, 0.0))
+        )
         return gaps
 
     def exact_gaps(self, arm: int, rivals: Indices) -> Array:
@@ -247,7 +289,10 @@ def covariance(posterior: Posterior, arms: Indices, others: Indices) -> Array:
     if not len(played):
         return kernel(points[arms], points[others])
     exact = Factorisation.of(
-        kernel(known, known), posterior.counts[played], posterior.tally.sums[played], posterior.ridge
+        kernel(known, known),
+        posterior.counts[played],
+        posterior.tally.sums[played],
+        posterior.ridge,
     )
     left, right = (exact.explained(kernel(points[some], known)) for some in (arms, others))
     return kernel(points[arms], points[others]) - left.T @ right

@@ -71,7 +71,10 @@ class RegretBound:
     @property
     def sentence(self) -> str:
         """What is proved, and that it is nothing where it is nothing."""
-        rounds, limit = self.constants.horizon, f"the trivial {self.trivial_name} = {self.trivial:.4g}"
+        rounds, limit = (
+            self.constants.horizon,
+            f"the trivial {self.trivial_name} = {self.trivial:.4g}",
+        )
         if self.vacuous:
             least = f"the repaired bound, {self.repaired:.4g} (tightened {self.tight:.4g}),"
             return f"Vacuous at T = {rounds}: {least} says no more than {limit}{self.caveat}."
@@ -112,7 +115,12 @@ class Setting:
         checks.positive(owner, "ridge", self.ridge)
         checks.positive(owner, "largest", self.largest)
         if self.given_delta is not None:
-            checks.needs(checks.chance(owner, "delta", self.given_delta) > 0, owner, "delta > 0", self.given_delta)
+            checks.needs(
+                checks.chance(owner, "delta", self.given_delta) > 0,
+                owner,
+                "delta > 0",
+                self.given_delta,
+            )
 
     @property
     def trivial(self) -> float:
@@ -131,16 +139,22 @@ class Setting:
         """ln(1 / delta), added up in logarithms, which neither overflow nor fall below 0."""
         if self.given_delta is not None:
             return -math.log(self.given_delta)
-        return max(0.0, math.log(2 * self.horizon) + math.log(self.norm_bound) + math.log(self.largest) / 2)
+        return max(
+            0.0, math.log(2 * self.horizon) + math.log(self.norm_bound) + math.log(self.largest) / 2
+        )
 
     @property
     def leftover(self) -> float:
         """2 D sqrt(sup k) T delta, which is min(1, 2 D sqrt(sup k) T) unless delta is given: it grows with D and T."""
-        return min(1.0, self.trivial) if self.given_delta is None else self.trivial * self.given_delta
+        return (
+            min(1.0, self.trivial) if self.given_delta is None else self.trivial * self.given_delta
+        )
 
     def width(self, logarithm: float) -> float:
         """D + (R / sqrt(ridge)) sqrt(2 gamma + 2 c)"""
-        spread = times(self.noise_scale / math.sqrt(self.ridge), math.sqrt(2 * self.gain + 2 * logarithm))
+        spread = times(
+            self.noise_scale / math.sqrt(self.ridge), math.sqrt(2 * self.gain + 2 * logarithm)
+        )
         return self.norm_bound + spread
 
     @property
@@ -173,7 +187,11 @@ def regret_bound(
     gain = gain_at(information_gain, rounds, ridge)
     setting = Setting(rounds, gain, noise_scale, norm_bound, ridge, largest, delta)
     found = constants_at(exploration, rounds)
-    bounds = printed_bound(found, setting), repaired_bound(found, setting), tight_bound(found, setting)
+    bounds = (
+        printed_bound(found, setting),
+        repaired_bound(found, setting),
+        tight_bound(found, setting),
+    )
     return RegretBound(*bounds, setting.trivial, setting.delta, found, gain, largest)
 
 
@@ -182,7 +200,12 @@ def gain_at(information_gain: float | InformationGain, horizon: int, ridge: floa
     if not isinstance(information_gain, InformationGain):
         return checks.nonnegative("regret_bound", "information_gain", information_gain)
     known = information_gain.horizon, information_gain.ridge
-    checks.needs(known == (horizon, ridge), "regret_bound", f"a gain at T = {horizon} and ridge {ridge}", known)
+    checks.needs(
+        known == (horizon, ridge),
+        "regret_bound",
+        f"a gain at T = {horizon} and ridge {ridge}",
+        known,
+    )
     return information_gain.upper
 
 
@@ -190,9 +213,19 @@ def constants_at(exploration: Any, horizon: int) -> Constants:
     """The constants of these T rounds."""
     if not isinstance(exploration, Constants):
         return constants(exploration, horizon)
-    checks.needs(exploration.horizon == horizon, "regret_bound", f"constants at T = {horizon}", exploration.horizon)
+    checks.needs(
+        exploration.horizon == horizon,
+        "regret_bound",
+        f"constants at T = {horizon}",
+        exploration.horizon,
+    )
     numbers = exploration.c2, exploration.c3, exploration.c3_tight
-    checks.needs(all(number >= 0 for number in numbers), "regret_bound", "constants C2, C3, C3' >= 0", numbers)
+    checks.needs(
+        all(number >= 0 for number in numbers),
+        "regret_bound",
+        "constants C2, C3, C3' >= 0",
+        numbers,
+    )
     return exploration
 
 
@@ -206,7 +239,10 @@ def printed_bound(found: Constants, setting: Setting) -> float:
 def repaired_bound(found: Constants, setting: Setting) -> float:
     """(1 + C2 + C3) g(1/delta) sqrt(2 max(2, M / ln(1 + M))) sqrt(T gamma ridge) + 2 D T delta"""
     factor = math.sqrt(2 * max(2.0, setting.potential))
-    return times(1 + found.c2 + found.c3, setting.width(setting.log_inverse), factor, setting.reach) + setting.leftover
+    return (
+        times(1 + found.c2 + found.c3, setting.width(setting.log_inverse), factor, setting.reach)
+        + setting.leftover
+    )
 
 
 def tight_bound(found: Constants, setting: Setting) -> float:

@@ -56,14 +56,20 @@ def path(kernel: Kernel, box: Box, dimension: int, width: float) -> Path:
 @path.register(RBF)
 @path.register(Matern)
 @path.register(RationalQuadratic)
-def stationary_path(kernel: RBF | Matern | RationalQuadratic, box: Box, dimension: int, width: float) -> Path:
+def stationary_path(
+    kernel: RBF | Matern | RationalQuadratic, box: Box, dimension: int, width: float
+) -> Path:
     """|.|^2 = 1 + (1 - t)^2 + t^2 + 2 t (1 - t) k(a) - 2 (1 - t) k(t a) - 2 t k((1 - t) a), on a grid of t."""
-    cell = min(width / float(np.broadcast_to(kernel.lengthscale, box.dimension)[dimension]), FARTHEST)
+    cell = min(
+        width / float(np.broadcast_to(kernel.lengthscale, box.dimension)[dimension]), FARTHEST
+    )
     t = np.linspace(0, 1, FRACTIONS + 1)
     k = kernel.profile((t * cell) ** 2)
     squares = 1 + (1 - t) ** 2 + t**2 + 2 * t * (1 - t) * k[-1] - 2 * (1 - t) * k - 2 * t * k[::-1]
     whole, part = distance(kernel, cell), distance(kernel, cell / FRACTIONS / 2)
-    return Path(whole, math.sqrt(max(float(squares.max()), 0.0) + 16 * EPS) + part + whole / FRACTIONS / 2)
+    return Path(
+        whole, math.sqrt(max(float(squares.max()), 0.0) + 16 * EPS) + part + whole / FRACTIONS / 2
+    )
 
 
 def distance(kernel: RBF | Matern | RationalQuadratic, cell: float) -> float:
@@ -92,15 +98,24 @@ def scaled_path(kernel: Scaled, box: Box, dimension: int, width: float) -> Path:
 @path.register
 def added_path(kernel: Sum, box: Box, dimension: int, width: float) -> Path:
     """phi = (phi_1, phi_2)"""
-    left, right = path(kernel.left, box, dimension, width), path(kernel.right, box, dimension, width)
+    left, right = (
+        path(kernel.left, box, dimension, width),
+        path(kernel.right, box, dimension, width),
+    )
     return Path(math.hypot(left.step, right.step), math.hypot(left.bend, right.bend))
 
 
 @path.register
 def multiplied_path(kernel: Product, box: Box, dimension: int, width: float) -> Path:
     """phi = phi_1 x phi_2: the product of the interpolations is off by t (1 - t) step_1 step_2 on its own."""
-    left, right = path(kernel.left, box, dimension, width), path(kernel.right, box, dimension, width)
-    high, wide = math.sqrt(largest_value(kernel.left, box)), math.sqrt(largest_value(kernel.right, box))
+    left, right = (
+        path(kernel.left, box, dimension, width),
+        path(kernel.right, box, dimension, width),
+    )
+    high, wide = (
+        math.sqrt(largest_value(kernel.left, box)),
+        math.sqrt(largest_value(kernel.right, box)),
+    )
     step = left.step * wide + high * right.step
     return Path(step, left.bend * wide + high * right.bend + left.step * right.step / 4)
 
@@ -132,12 +147,19 @@ def cells_for(kernel: Kernel, box: Box, goal: float, limit: float) -> Array:
 
 def grid(box: Box, cells: Array) -> Array:
     """The corners of all cells."""
-    sides = [np.linspace(low, high, int(n) + 1) for low, high, n in zip(box.lower, box.upper, cells, strict=True)]
+    sides = [
+        np.linspace(low, high, int(n) + 1)
+        for low, high, n in zip(box.lower, box.upper, cells, strict=True)
+    ]
     return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, box.dimension)
 
 
 def peak_on(design: Design, box: Box, cells: Array) -> float:
     """sup v over the box: (max sqrt(v) on the grid + sum of bends / sqrt(ridge))^2."""
     points, kernel = grid(box, cells), design.places.kernel
-    highest = max(float(design.relative(points[i : i + ROWS]).max()) for i in range(0, len(points), ROWS))
-    return (math.sqrt(highest) + float(bends(kernel, box, cells).sum()) / math.sqrt(design.ridge)) ** 2
+    highest = max(
+        float(design.relative(points[i : i + ROWS]).max()) for i in range(0, len(points), ROWS)
+    )
+    return (
+        math.sqrt(highest) + float(bends(kernel, box, cells).sum()) / math.sqrt(design.ridge)
+    ) ** 2

@@ -23,7 +23,17 @@ from scipy.special import binom, gammaln, pdtrc
 
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms, Box
-from kernelbandits.kernels import RBF, Kernel, Linear, Normalised, Polynomial, Product, Scaled, Stationary, Sum
+from kernelbandits.kernels import (
+    RBF,
+    Kernel,
+    Linear,
+    Normalised,
+    Polynomial,
+    Product,
+    Scaled,
+    Stationary,
+    Sum,
+)
 
 LONGEST_SERIES = 1e4
 """A domain of so many squared lengthscales has no useful Taylor series."""
@@ -52,7 +62,11 @@ def cap_name(kernel: Kernel) -> str:
     """What the bound is called."""
     if isinstance(kernel, Linear):
         return "(d/2) ln(1 + T max|x|^2/(d ridge))"
-    return "Taylor series of the kernel" if isinstance(kernel, RBF) else "ranks and traces of the parts of the kernel"
+    return (
+        "Taylor series of the kernel"
+        if isinstance(kernel, RBF)
+        else "ranks and traces of the parts of the kernel"
+    )
 
 
 def filling_level(ranks: Array, most: Array, total: float) -> float:
@@ -68,7 +82,10 @@ def filling_level(ranks: Array, most: Array, total: float) -> float:
 def largest_norm(domain: Domain) -> float:
     """max |x|^2"""
     if isinstance(domain, Box):
-        return math.fsum(max(low * low, high * high) for low, high in zip(domain.lower, domain.upper, strict=True))
+        return math.fsum(
+            max(low * low, high * high)
+            for low, high in zip(domain.lower, domain.upper, strict=True)
+        )
     return float(np.einsum("ij,ij->i", domain.points, domain.points).max())
 
 

@@ -51,7 +51,9 @@ class Constants:
     """exact | quadrature | simulated | over all histories"""
 
     def __post_init__(self) -> None:
-        checks.needs(checks.is_number(self.c1) and 0 < self.c1 <= 1, "Constants", "c1 in (0, 1]", self.c1)
+        checks.needs(
+            checks.is_number(self.c1) and 0 < self.c1 <= 1, "Constants", "c1 in (0, 1]", self.c1
+        )
         for name in ("c2", "c3", "c3_tight", "error"):
             value = getattr(self, name)
             sized = value == math.inf or (checks.is_number(value) and value >= 0)
@@ -60,7 +62,12 @@ class Constants:
 
 
 def constants(
-    exploration: Any, horizon: int, *, method: str = "auto", samples: int | None = None, seed: int = 0
+    exploration: Any,
+    horizon: int,
+    *,
+    method: str = "auto",
+    samples: int | None = None,
+    seed: int = 0,
 ) -> Constants:
     """C1, C2, C3 and C3' of a law, of a schedule t -> law, or of `Certainty`, over T rounds.
 
@@ -71,7 +78,9 @@ def constants(
     checks.one_of("constants", "method", method, METHODS)
     chosen = Exploration.of(exploration)
     if isinstance(chosen.source, Certainty):
-        checks.needs(method == "auto", "Certainty", "method 'auto', for its laws follow the history", method)
+        checks.needs(
+            method == "auto", "Certainty", "method 'auto', for its laws follow the history", method
+        )
         return over_all_histories(chosen.source, rounds)
     laws = laws_of(chosen, rounds)
     least = optimism(chosen, laws, rounds)
@@ -89,8 +98,12 @@ def computed(laws: Laws, horizon: int, least: float) -> Constants | None:
     if sum(isinstance(law, Single) for law in laws) > MOST_LAWS:
         return None
     scales = [least / law.optimism for law in laws]
-    size = expected_maximum([law.absolute(np.ones_like(scale)) for law, scale in zip(laws, scales, strict=True)])
-    raised = expected_maximum([law.absolute(scale) for law, scale in zip(laws, scales, strict=True)])
+    size = expected_maximum(
+        [law.absolute(np.ones_like(scale)) for law, scale in zip(laws, scales, strict=True)]
+    )
+    raised = expected_maximum(
+        [law.absolute(scale) for law, scale in zip(laws, scales, strict=True)]
+    )
     excess = expected_maximum([law.excess(scale) for law, scale in zip(laws, scales, strict=True)])
     if not (size.usable and raised.usable and excess.error <= USABLE * raised.value):
         return None
@@ -100,12 +113,19 @@ def computed(laws: Laws, horizon: int, least: float) -> Constants | None:
     return Constants(least, size.value, c3, excess.value / least, horizon, error, method)
 
 
-def simulated(laws: Laws, counts: Counter[Law], least: float, samples: int | None, seed: int) -> Constants:
+def simulated(
+    laws: Laws, counts: Counter[Law], least: float, samples: int | None, seed: int
+) -> Constants:
     """By many schedules of weights, drawn as a policy draws them; C1 and the means are those of the laws."""
     horizon = counts.total()
     usual = min(max(DRAWS // horizon, 100), 10_000)
     many = usual if samples is None else checks.whole("constants", "samples", samples, least=2)
-    checks.needs(many * horizon <= MOST_DRAWS, "a simulation", f"samples * horizon <= {MOST_DRAWS:g}", many * horizon)
+    checks.needs(
+        many * horizon <= MOST_DRAWS,
+        "a simulation",
+        f"samples * horizon <= {MOST_DRAWS:g}",
+        many * horizon,
+    )
     found = simulated_maxima(counts, least, many, Streams(seed).generator(len(PURPOSES)))
     size, raised, excess = found.mean(axis=1).tolist()
     errors = found.std(axis=1, ddof=1) / math.sqrt(many) / [1.0, least, least]
@@ -122,7 +142,9 @@ def over_all_histories(schedule: Certainty, horizon: int) -> Constants:
     """
     checks.needs(schedule.floor > 0, "a regret bound", NEEDED, schedule)
     seldom = constants(Bernoulli(schedule.floor), horizon)
-    return replace(seldom, c2=constants(Bernoulli(schedule.first), horizon).c2, method="over all histories")
+    return replace(
+        seldom, c2=constants(Bernoulli(schedule.first), horizon).c2, method="over all histories"
+    )
 
 
 def laws_of(chosen: Exploration, horizon: int) -> Laws:
@@ -144,13 +166,22 @@ def counted_laws(exploration: Any, horizon: int) -> Counter[Law]:
     try:
         return chosen.counts(horizon)
     except TypeError as wrong:
-        checks.needs("unhashable" not in str(wrong), "constants", "laws that can be hashed", str(wrong))
-        raise ValueError(f"constants needs a schedule t -> law, got {chosen.source!r}: {wrong}") from wrong
+        checks.needs(
+            "unhashable" not in str(wrong), "constants", "laws that can be hashed", str(wrong)
+        )
+        raise ValueError(
+            f"constants needs a schedule t -> law, got {chosen.source!r}: {wrong}"
+        ) from wrong
 
 
 def asked(rounds: int) -> int:
     """A number of rounds that a schedule may be asked about one by one."""
-    checks.needs(rounds <= MOST_ROUNDS, "a schedule of ever new laws", f"a horizon <= {MOST_ROUNDS:g}", rounds)
+    checks.needs(
+        rounds <= MOST_ROUNDS,
+        "a schedule of ever new laws",
+        f"a horizon <= {MOST_ROUNDS:g}",
+        rounds,
+    )
     return rounds
 
 
@@ -164,7 +195,9 @@ def optimism(chosen: Exploration, laws: Laws, horizon: int) -> float:
 
 def pessimist(chosen: Exploration, horizon: int) -> str:
     """The first law that never reaches one, and its round if it is a schedule's."""
-    law, start = next((law, start) for law, start, _ in chosen.runs(horizon) if not law.optimism > 0)
+    law, start = next(
+        (law, start) for law, start, _ in chosen.runs(horizon) if not law.optimism > 0
+    )
     return f"{law!r} in round {start + 1}" if chosen.arguments else repr(law)
 
 
@@ -181,5 +214,7 @@ def widest(laws: Laws, least: float) -> float:
 
 
 def finite(c3: float, least: float) -> float:
-    checks.needs(math.isfinite(c3), "a regret bound", "C1 = P(w >= 1) so large that C3 is a number", least)
+    checks.needs(
+        math.isfinite(c3), "a regret bound", "C1 = P(w >= 1) so large that C3 is a number", least
+    )
     return c3

@@ -20,7 +20,15 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from kernelbandits import checks
-from kernelbandits.exploration import Bernoulli, Categorical, Exploration, Gaussian, Mixture, PointMass, Step
+from kernelbandits.exploration import (
+    Bernoulli,
+    Categorical,
+    Exploration,
+    Gaussian,
+    Mixture,
+    PointMass,
+    Step,
+)
 from kernelbandits.theory.constants import Constants, constants
 
 OBJECTIVES: Mapping[str, Callable[[Constants], float]] = {
@@ -84,7 +92,11 @@ class DesignedLaw:
     @property
     def rated(self) -> RatedLaw:
         mine = RatedLaw(f"best {self.family}", self.law, self.factor, self.mean_abs)
-        return replace(mine, name=f"{mine.name} (UCB)") if mine.plays_like(self.alternatives[0]) else mine
+        return (
+            replace(mine, name=f"{mine.name} (UCB)")
+            if mine.plays_like(self.alternatives[0])
+            else mine
+        )
 
     @property
     def rivals(self) -> tuple[RatedLaw, ...]:
@@ -111,12 +123,21 @@ class DesignedLaw:
         if self.budget is None or self.budget >= 1:
             return f"UCB has {ucb:.4g}, and no law has less."
         best = self.alternatives[-1]
-        here = f"this is {best.name}" if self.rated.plays_like(best) else f"{best.name} has {best.factor:.4g}"
-        return f"{here}, the best of all laws with this budget; UCB, beyond the budget, has {ucb:.4g}."
+        here = (
+            f"this is {best.name}"
+            if self.rated.plays_like(best)
+            else f"{best.name} has {best.factor:.4g}"
+        )
+        return (
+            f"{here}, the best of all laws with this budget; UCB, beyond the budget, has {ucb:.4g}."
+        )
 
     def explain(self) -> str:
         """The sentence, and a line for each law: factor, E|w|, name."""
-        rows = [f"{row.factor:10.4f}  {row.mean_abs:6.4f}  {row.name}" for row in (self.rated, *self.alternatives)]
+        rows = [
+            f"{row.factor:10.4f}  {row.mean_abs:6.4f}  {row.name}"
+            for row in (self.rated, *self.alternatives)
+        ]
         return "\n".join((self.sentence, "    factor    E|w|  law", *rows))
 
 
@@ -131,7 +152,12 @@ class Path:
 
 
 def best_law(
-    family: str, horizon: int, *, objective: str = "repaired", budget: float | None = None, **options: Any
+    family: str,
+    horizon: int,
+    *,
+    objective: str = "repaired",
+    budget: float | None = None,
+    **options: Any,
 ) -> DesignedLaw:
     """The law of the family with the least factor over T >= 3 rounds, among those with E|w| <= budget.
 
@@ -142,13 +168,18 @@ def best_law(
     rounds = checks.whole("best_law", "horizon", horizon, least=FEWEST)
     checks.one_of("best_law", "objective", objective, OBJECTIVES)
     path = family_path(family, rounds, budget=budget, **options)
-    curve = tuple((x, factor(path.law(x), rounds, objective)) for x in np.linspace(path.low, path.high, GRID).tolist())
+    curve = tuple(
+        (x, factor(path.law(x), rounds, objective))
+        for x in np.linspace(path.low, path.high, GRID).tolist()
+    )
     needed = f"a budget that leaves the family C1 = P(w >= 1) above {HOPELESS:g}"
     checks.needs(min(height for _, height in curve) < math.inf, "best_law", needed, budget)
     value = refined(curve, lambda x: factor(path.law(x), rounds, objective))
     law = path.law(value)
     mine = rate("", law, rounds, objective)
-    others = tuple(rate(name, other, rounds, objective) for name, other in known_laws(rounds, budget).items())
+    others = tuple(
+        rate(name, other, rounds, objective) for name, other in known_laws(rounds, budget).items()
+    )
     return DesignedLaw(
         law,
         family,
@@ -189,7 +220,9 @@ def known_laws(horizon: int, budget: float | None = None) -> dict[str, Any]:
         "paper: N(0, 1)": Gaussian(0.0, 1.0),
         "paper: uniform on 1/4, ..., 1": Categorical((0.25,) * 4),
     }
-    return known | ({f"Ber({budget:g})": Bernoulli(budget)} if budget is not None and budget < 1 else {})
+    return known | (
+        {f"Ber({budget:g})": Bernoulli(budget)} if budget is not None and budget < 1 else {}
+    )
 
 
 def refined(curve: Sequence[tuple[float, float]], function: Callable[[float], float]) -> float:
@@ -197,7 +230,10 @@ def refined(curve: Sequence[tuple[float, float]], function: Callable[[float], fl
     best = min(range(len(curve)), key=lambda place: curve[place][1])
     ends = curve[max(best - 1, 0)][0], curve[min(best + 1, len(curve) - 1)][0]
     inner = minimize_scalar(
-        lambda x: min(math.log(function(x)), FARTHEST), bounds=ends, method="bounded", options={"xatol": 1e-10}
+        lambda x: min(math.log(function(x)), FARTHEST),
+        bounds=ends,
+        method="bounded",
+        options={"xatol": 1e-10},
     )
     return float(inner.x) if function(inner.x) < curve[best][1] else curve[best][0]
 
@@ -205,9 +241,15 @@ def refined(curve: Sequence[tuple[float, float]], function: Callable[[float], fl
 def family_path(family: str, horizon: int, *, budget: float | None = None, **options: Any) -> Path:
     """The laws among which `best_law` looks."""
     checks.one_of("best_law", "family", family, FAMILIES)
-    known = [name for name in inspect.signature(FAMILIES[family]).parameters if name not in ("horizon", "budget")]
+    known = [
+        name
+        for name in inspect.signature(FAMILIES[family]).parameters
+        if name not in ("horizon", "budget")
+    ]
     for name in options:
-        checks.needs(name in known, f"the family {family}", f"options among ({', '.join(known)})", name)
+        checks.needs(
+            name in known, f"the family {family}", f"options among ({', '.join(known)})", name
+        )
     limit = math.inf if budget is None else checks.positive("best_law", "budget", budget)
     return FAMILIES[family](horizon, limit, **options)
 
@@ -225,7 +267,9 @@ def gaussian(horizon: int, budget: float) -> Path:
 def shifted_gaussian(horizon: int, budget: float) -> Path:
     """N(mean, scale^2) with the greatest mean that E|w| <= budget leaves; the limit scale = 0, mean = 1 is UCB."""
     most = min(budget, 1.0)
-    return Path("scale", 0.0, most / FOLD, lambda scale: Gaussian(greatest_mean(scale, most), scale))
+    return Path(
+        "scale", 0.0, most / FOLD, lambda scale: Gaussian(greatest_mean(scale, most), scale)
+    )
 
 
 def greatest_mean(scale: float, budget: float) -> float:
@@ -239,7 +283,9 @@ def categorical(horizon: int, budget: float, values: int = 4) -> Path:
     """Values i/K: all that is not on 1 is on 1/K, which leaves the budget to C1, and the factor falls with C1."""
     count = checks.whole("categorical", "values", values, least=2)
     checks.needs(count <= MOST_VALUES, "categorical", f"values <= {MOST_VALUES}", values)
-    checks.needs(budget > 1 / count, "categorical", f"a budget > 1/{count}, its least weight", budget)
+    checks.needs(
+        budget > 1 / count, "categorical", f"a budget > 1/{count}, its least weight", budget
+    )
     top = min((budget - 1 / count) / (1 - 1 / count), 1.0)
     return Path("P(w = 1)", 0.0, top, lambda c: Categorical((1 - c, *(0.0,) * (count - 2), c)))
 
@@ -253,9 +299,19 @@ def mixture(horizon: int, budget: float, scale: float | None = None) -> Path:
         return Path("scale", 0.0, budget / FOLD, lambda s: mixed(share_of_one(s, budget), s))
     width = checks.nonnegative("mixture", "scale", 1.0 if scale is None else scale)
     mean = width * FOLD
-    checks.needs(min(mean, 1.0) <= budget, "mixture", f"a budget >= {min(mean, 1.0):.4g} at scale {width:g}", budget)
+    checks.needs(
+        min(mean, 1.0) <= budget,
+        "mixture",
+        f"a budget >= {min(mean, 1.0):.4g} at scale {width:g}",
+        budget,
+    )
     least = (mean - budget) / (mean - 1) if mean > budget else 0.0
-    return Path("rho", least, 1.0 if budget >= 1 else share_of_one(width, budget), lambda rho: mixed(rho, width))
+    return Path(
+        "rho",
+        least,
+        1.0 if budget >= 1 else share_of_one(width, budget),
+        lambda rho: mixed(rho, width),
+    )
 
 
 def share_of_one(scale: float, budget: float) -> float:
@@ -275,7 +331,9 @@ def step(horizon: int, budget: float, last: int | None = None) -> Path:
     total, second = min(budget, 1.0) * horizon, horizon - first
 
     def law(p: float) -> Step:
-        return Step(Bernoulli(p), Bernoulli(min(max((total - first * p) / second, 0.0), 1.0)), first)
+        return Step(
+            Bernoulli(p), Bernoulli(min(max((total - first * p) / second, 0.0), 1.0)), first
+        )
 
     return Path("first p", max((total - second) / first, 0.0), min(total / first, 1.0), law)
 

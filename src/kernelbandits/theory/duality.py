@@ -49,7 +49,9 @@ class Dual:
     """In which rewards, noise and norm are measured here, so that their squares stay numbers."""
 
     @classmethod
-    def of(cls, spectrum: Spectrum, posterior: Posterior, noise_radius: float, norm_bound: float) -> Dual:
+    def of(
+        cls, spectrum: Spectrum, posterior: Posterior, noise_radius: float, norm_bound: float
+    ) -> Dual:
         unit = power_of_two(max(posterior.tally.largest, noise_radius, norm_bound))
         scaled, ridge = spectrum.scaled(1 / unit), posterior.ridge
         return cls(scaled, posterior.prior, ridge, noise_radius / unit, norm_bound / unit, unit)
@@ -176,7 +178,9 @@ class Dual:
         low = np.clip(least - (slopes[least, columns] > 0), 0, len(GRID) - 2)
         rows = np.stack((low, low + 1))
         inside = (slopes[low, columns] < 0) & (slopes[low + 1, columns] > 0)
-        ends = np.stack((np.log(self._ridges)[rows], bounds[rows, columns], slopes[rows, columns]), axis=2)
+        ends = np.stack(
+            (np.log(self._ridges)[rows], bounds[rows, columns], slopes[rows, columns]), axis=2
+        )
         return inside, ends[:, inside]
 
 

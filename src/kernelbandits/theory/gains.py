@@ -54,22 +54,35 @@ class GreedyGain:
 
 def analytic_gain(kernel: Any, points: Array, ridge: float, t: Rounds) -> Rounds:
     """gamma_t <= (d / 2) ln(1 + t / (d ridge)), linear kernel, |x| <= 1."""
-    checks.needs(isinstance(kernel, Linear), "the analytic gain", "the Linear kernel (others have rates only)", kernel)
+    checks.needs(
+        isinstance(kernel, Linear),
+        "the analytic gain",
+        "the Linear kernel (others have rates only)",
+        kernel,
+    )
     longest = float(kernel.diagonal(points).max())
-    checks.needs(longest <= 1 + 1e-9, "the analytic gain", "points in the unit ball", math.sqrt(longest))
+    checks.needs(
+        longest <= 1 + 1e-9, "the analytic gain", "points in the unit ball", math.sqrt(longest)
+    )
     d = points.shape[1]
     return d / 2 * np.log1p(t / (d * ridge))
 
 
 def gain_name(gain: str | Callable[[int], float]) -> str:
     """What a result file says of the gain."""
-    return gain if isinstance(gain, str) else f"given by {getattr(gain, '__name__', type(gain).__name__)}"
+    return (
+        gain
+        if isinstance(gain, str)
+        else f"given by {getattr(gain, '__name__', type(gain).__name__)}"
+    )
 
 
 def gain_term(gain: str | Callable[[int], float], kernel: Any, arms: Arms, ridge: float) -> Term:
     """gamma_t as fixed + share * L, by name or from a function t -> gamma_t."""
     if callable(gain):
-        given = np.vectorize(lambda t: checks.nonnegative("a gain function", "gamma_t", gain(t)), otypes=[float])
+        given = np.vectorize(
+            lambda t: checks.nonnegative("a gain function", "gamma_t", gain(t)), otypes=[float]
+        )
         return lambda t: (given(t), 0.0)
     checks.one_of("information gain", "gain", gain, GAINS)
     if gain == "realised":

@@ -61,7 +61,12 @@ class InformationGain:
     """What both bounds speak of: arms, a whole box, or no more than a cover of it."""
 
     def __post_init__(self) -> None:
-        checks.needs(0 <= self.lower <= self.upper, "InformationGain", "0 <= lower <= upper", (self.lower, self.upper))
+        checks.needs(
+            0 <= self.lower <= self.upper,
+            "InformationGain",
+            "0 <= lower <= upper",
+            (self.lower, self.upper),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +91,9 @@ def information_gain(kernel: Any, domain: Any, horizon: int, ridge: float = 1.0)
     return growth(kernel, domain, (horizon,), ridge)[0]
 
 
-def growth(kernel: Any, domain: Any, horizons: Iterable[int], ridge: float = 1.0) -> tuple[InformationGain, ...]:
+def growth(
+    kernel: Any, domain: Any, horizons: Iterable[int], ridge: float = 1.0
+) -> tuple[InformationGain, ...]:
     """gamma_T at several horizons, in the order given; each design is begun from the one before."""
     owner = "information_gain"
     checks.needs(isinstance(horizons, Iterable), owner, "a sequence of horizons", horizons)
@@ -95,7 +102,9 @@ def growth(kernel: Any, domain: Any, horizons: Iterable[int], ridge: float = 1.0
     checks.needs(known, owner, "a kernel or a callable k(x, z)", kernel)
     share, ground = checks.positive(owner, "ridge", ridge), grounded(as_kernel(kernel), domain)
     size = max(wanted, default=0) * max(ground.largest, ground.largest / share)
-    checks.needs(size <= LARGEST_SIZE, owner, f"T sup k and T sup k / ridge <= {LARGEST_SIZE:g}", size)
+    checks.needs(
+        size <= LARGEST_SIZE, owner, f"T sup k and T sup k / ridge <= {LARGEST_SIZE:g}", size
+    )
     found: dict[int, InformationGain] = {}
     near: Design | None = None
     for rounds in sorted(set(wanted)):
@@ -112,7 +121,11 @@ def grounded(kernel: Kernel, domain: Any) -> Ground:
         ground = domain if certified(kernel, domain) else domain.cover()
     else:
         ground = domain if isinstance(domain, Arms) else Arms(domain)
-    points = candidates(kernel, ground) if isinstance(ground, Box) else np.unique(ground.points + 0.0, axis=0)
+    points = (
+        candidates(kernel, ground)
+        if isinstance(ground, Box)
+        else np.unique(ground.points + 0.0, axis=0)
+    )
     largest = largest_value(kernel, ground)
     checks.needs(math.isfinite(largest), str(kernel), "finite k(x, x)", largest)
     return Ground(kernel, ground, Places(kernel, points), largest)
@@ -130,7 +143,9 @@ def designed(ground: Ground, rounds: int, ridge: float, near: Design | None) -> 
     if rounds == 0 or ground.largest == 0:
         return None
     fewer = min(rounds, LARGEST_HORIZON)
-    return optimal_design(ground.places, fewer, max(ridge, fewer * ground.largest / LARGEST_RATIO), near)
+    return optimal_design(
+        ground.places, fewer, max(ridge, fewer * ground.largest / LARGEST_RATIO), near
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,18 +163,29 @@ class Enclosure:
         lower, witness = max(self.witnesses())
         upper, certificate = min(self.certificates())
         checks.needs(
-            lower <= upper + CROSSED * upper, "information_gain", f"lower <= upper ({certificate})", (lower, upper)
+            lower <= upper + CROSSED * upper,
+            "information_gain",
+            f"lower <= upper ({certificate})",
+            (lower, upper),
         )
         domain = self.ground.domain
         where = f", on {domain.origin} only" if isinstance(domain, Arms) and domain.origin else ""
         name = self.ground.name
-        return InformationGain(lower, max(lower, upper), certificate + where, self.rounds, self.ridge, witness, name)
+        return InformationGain(
+            lower, max(lower, upper), certificate + where, self.rounds, self.ridge, witness, name
+        )
 
     def witnesses(self) -> Iterator[tuple[float, str]]:
         """Gains that T points reach; fewer points, or a larger ridge, have less."""
-        yield SHORT * float(np.log1p(self.rounds * self.ground.places.prior.max() / self.ridge)) / 2, "one point"
+        yield (
+            SHORT * float(np.log1p(self.rounds * self.ground.places.prior.max() / self.ridge)) / 2,
+            "one point",
+        )
         if self.design is not None:
-            yield self.reached(whole_rounds(self.design), self.design), "the optimal design in whole rounds"
+            yield (
+                self.reached(whole_rounds(self.design), self.design),
+                "the optimal design in whole rounds",
+            )
         if self.greedy is not None:
             yield self.greedy, "greedy points"
 
@@ -186,22 +212,33 @@ class Enclosure:
         """Upper bounds, each with its name."""
         largest = self.ground.largest
         yield self.cap(Block(math.inf, largest)), "(T/2) ln(1 + sup k/ridge)"
-        yield self.cap(*blocks_of(self.ground.kernel, self.ground.domain)), cap_name(self.ground.kernel)
+        yield (
+            self.cap(*blocks_of(self.ground.kernel, self.ground.domain)),
+            cap_name(self.ground.kernel),
+        )
         if isinstance(self.ground.domain, Box):
             yield from self.on_box(self.ground.domain)
         else:
-            yield self.cap(Block(len(self.ground.places), largest)), "(n/2) ln(1 + T sup k/(n ridge)), n arms"
+            yield (
+                self.cap(Block(len(self.ground.places), largest)),
+                "(n/2) ln(1 + T sup k/(n ridge)), n arms",
+            )
             yield from self.on_arms()
 
     def cap(self, *blocks: Block) -> float:
         """From ranks and traces; no rounds, no gain."""
-        return cap(blocks, self.ground.largest, float(self.rounds), self.ridge) if self.rounds else 0.0
+        return (
+            cap(blocks, self.ground.largest, float(self.rounds), self.ridge) if self.rounds else 0.0
+        )
 
     def on_arms(self) -> Iterator[tuple[float, str]]:
         """The relaxation, and the guarantee of greedy points."""
         if self.fitting is not None:
             bound = self.fitting.bound(float(self.fitting.variances.max()), self.ground.largest)
-            yield bound, f"D-optimal relaxation, duality gap {rounded_up(bound - self.fitting.gain)}"
+            yield (
+                bound,
+                f"D-optimal relaxation, duality gap {rounded_up(bound - self.fitting.gain)}",
+            )
         if self.fitting is not None and self.greedy is not None:
             value = self.greedy + 2 * self.fitting.rounding(self.ground.largest)
             yield value / (1 - math.exp(-1)), "greedy / (1 - 1/e)"
@@ -213,11 +250,16 @@ class Enclosure:
         kernel, limit = self.ground.kernel, min(GRID, LOOK / len(self.fitting.support) ** 2)
         sd = math.sqrt(self.ridge * float(self.fitting.used.sum()) / self.rounds)
         cells = cells_for(kernel, box, FINENESS * sd, limit)
-        if (cells + 1).prod() <= limit and bends(kernel, box, cells).sum() ** 2 <= self.ground.largest:
+        if (cells + 1).prod() <= limit and bends(
+            kernel, box, cells
+        ).sum() ** 2 <= self.ground.largest:
             bound = self.fitting.bound(peak_on(self.fitting, box, cells), self.ground.largest)
             shape = " x ".join(f"{int(count) + 1}" for count in cells)
             gap = rounded_up(bound - self.fitting.gain)
-            yield bound, f"D-optimal relaxation on the whole box by a grid of {shape}, duality gap {gap}"
+            yield (
+                bound,
+                f"D-optimal relaxation on the whole box by a grid of {shape}, duality gap {gap}",
+            )
 
 
 def rounded_up(value: float) -> str:
@@ -229,7 +271,9 @@ def whole_rounds(design: Design) -> Array:
     """Masses rounded down, and what is left greedily; by the largest remainders where it is much."""
     counts = np.floor(design.masses * SHORT)
     rest = int(design.rounds - counts.sum())
-    if (rest + np.count_nonzero(counts)) * len(counts) <= MEMORY and rest * rest * len(counts) <= TIME:
+    if (rest + np.count_nonzero(counts)) * len(counts) <= MEMORY and rest * rest * len(
+        counts
+    ) <= TIME:
         return greedy_counts(replace(design, masses=counts), rest)
     counts[(counts - design.masses).argsort()[:rest]] += 1
     return counts

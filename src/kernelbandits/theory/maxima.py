@@ -83,16 +83,23 @@ class Steps:
 def drops(values: Array, chances: Array, counts: Array) -> tuple[Array, Array]:
     """The positive values, and n [ln P(Z < v) - ln P(Z <= v)], by which ln P falls where the maximum passes v."""
     order = np.argsort(-values, axis=1)
-    falling, shares = np.take_along_axis(values, order, axis=1), np.take_along_axis(chances, order, axis=1)
+    falling, shares = (
+        np.take_along_axis(values, order, axis=1),
+        np.take_along_axis(chances, order, axis=1),
+    )
     reached = np.minimum(np.cumsum(shares, axis=1), 1.0)
     before = np.hstack([np.zeros((len(values), 1)), reached[:, :-1]])
     with np.errstate(divide="ignore", invalid="ignore"):
-        changes = counts[:, None] * np.where(before < 1, np.log1p(-reached) - np.log1p(-before), 0.0)
+        changes = counts[:, None] * np.where(
+            before < 1, np.log1p(-reached) - np.log1p(-before), 0.0
+        )
     live = (falling > 0) & (shares > 0)
     return falling[live], changes[live]
 
 
-def simulated_maxima(laws: Mapping[Law, int], least: float, samples: int, rng: np.random.Generator) -> Array:
+def simulated_maxima(
+    laws: Mapping[Law, int], least: float, samples: int, rng: np.random.Generator
+) -> Array:
     """max |w_t|, max a_t |w_t| and max a_t (w_t - E w_t)^+, a_t = least / C1_t, in so many simulated schedules."""
     greatest = np.zeros((3, samples))
     for law, count in laws.items():

@@ -55,7 +55,9 @@ def written(number: Fraction) -> str:
 
 def gain_rate(kernel: Any, dimension: int) -> Rate:
     """The known rate of gamma_T for a kernel on a bounded domain of d dimensions."""
-    return rate_of(as_kernel(kernel), checks.whole("the rate of the information gain", "dimension", dimension))
+    return rate_of(
+        as_kernel(kernel), checks.whole("the rate of the information gain", "dimension", dimension)
+    )
 
 
 @singledispatch

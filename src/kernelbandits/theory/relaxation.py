@@ -90,7 +90,9 @@ class Design:
     def factor(self) -> Array:
         """The Cholesky factor of B = I + M^1/2 K M^1/2 / ridge."""
         matrix = self.places.matrix(self.support, self.support)
-        return lower_root(np.eye(len(matrix)) + self.root[:, None] * matrix * self.root / self.ridge, least=1.0)
+        return lower_root(
+            np.eye(len(matrix)) + self.root[:, None] * matrix * self.root / self.ridge, least=1.0
+        )
 
     @cached_property
     def gain(self) -> float:
@@ -105,7 +107,10 @@ class Design:
 
     def explained(self, cross: Array) -> Array:
         """W with cov(x, z) / ridge = k(x, z) / ridge - W(x)' W(z), for cross = k(support, .)."""
-        return np.asarray(solve_triangular(self.factor, self.root[:, None] * cross, lower=True)) / self.ridge
+        return (
+            np.asarray(solve_triangular(self.factor, self.root[:, None] * cross, lower=True))
+            / self.ridge
+        )
 
     def explained_at(self, chosen: Indices) -> Array:
         """W of some of the places."""
@@ -120,13 +125,18 @@ class Design:
         """v(x) = var(x) / ridge at any points."""
         carried = self.places.points[self.support]
         rows = self.explained(self.places.kernel(carried, points))
-        return np.asarray(np.maximum(self.places.kernel.diagonal(points) / self.ridge - (rows**2).sum(0), 0.0))
+        return np.asarray(
+            np.maximum(self.places.kernel.diagonal(points) / self.ridge - (rows**2).sum(0), 0.0)
+        )
 
     @cached_property
     def variances(self) -> Array:
         """v at all places."""
         some = np.array_split(np.arange(len(self.places)), 1 + len(self.places) // ROWS)
-        left = [self.places.prior[part] / self.ridge - (self.explained_at(part) ** 2).sum(0) for part in some]
+        left = [
+            self.places.prior[part] / self.ridge - (self.explained_at(part) ** 2).sum(0)
+            for part in some
+        ]
         return np.asarray(np.maximum(np.concatenate(left), 0.0))
 
     @cached_property
@@ -140,14 +150,22 @@ class Design:
 
     def bound(self, peak: float, largest: float) -> float:
         """No T points have more gain, where peak = sup v and largest = sup k."""
-        return self.gain + max(self.rounds * peak - float(self.used.sum()), 0.0) / 2 + self.rounding(largest)
+        return (
+            self.gain
+            + max(self.rounds * peak - float(self.used.sum()), 0.0) / 2
+            + self.rounding(largest)
+        )
 
     def scaled(self, rounds: float, ridge: float) -> Design:
         """The same shares of another number of rounds, at another ridge."""
-        return replace(self, masses=self.masses * (rounds / self.rounds), rounds=rounds, ridge=ridge)
+        return replace(
+            self, masses=self.masses * (rounds / self.rounds), rounds=rounds, ridge=ridge
+        )
 
 
-def optimal_design(places: Places, rounds: float, ridge: float, near: Design | None = None) -> Design:
+def optimal_design(
+    places: Places, rounds: float, ridge: float, near: Design | None = None
+) -> Design:
     """The best design found on the places: sweeps of exchanges, beginning from a greedy design or one found before."""
     design = started(places, rounds, ridge)
     if near is not None:
@@ -164,10 +182,16 @@ def optimal_design(places: Places, rounds: float, ridge: float, near: Design | N
 def started(places: Places, rounds: float, ridge: float) -> Design:
     """Greedy steps of T / 300 rounds each; where nearly every step finds a place of its own, masses on all of them."""
     steps = max(1, min(STARTS, LARGEST_ROWS // len(places)))
-    counts = greedy_counts(Design(places, np.zeros(len(places)), 0.0, ridge * steps / rounds), steps)
+    counts = greedy_counts(
+        Design(places, np.zeros(len(places)), 0.0, ridge * steps / rounds), steps
+    )
     greedy = Design(places, counts * (rounds / steps), rounds, ridge)
     crowded = len(greedy.support) < 0.9 * steps or len(places) > DENSE
-    return greedy if crowded else spread(replace(greedy, masses=np.full(len(places), rounds / len(places))))
+    return (
+        greedy
+        if crowded
+        else spread(replace(greedy, masses=np.full(len(places), rounds / len(places))))
+    )
 
 
 def greedy_counts(begun: Design, steps: int) -> Array:
@@ -189,7 +213,10 @@ def spread(design: Design) -> Design:
     """m_i <- T m_i v_i / sum_j m_j v_j, which never lowers F: all masses at once, where exchanges go one by one."""
     for _ in range(3 if len(design.places) > DENSE // 2 else 10):
         used = design.used
-        if not used.sum() > 0 or (used / design.masses[design.support]).max() * design.rounds <= 1.01 * used.sum():
+        if (
+            not used.sum() > 0
+            or (used / design.masses[design.support]).max() * design.rounds <= 1.01 * used.sum()
+        ):
             break
         masses = np.zeros(len(design.masses))
         masses[design.support] = used * (design.rounds / used.sum())
@@ -202,7 +229,9 @@ def swept(design: Design, work: float) -> tuple[Design, float]:
     taking = np.concatenate([design.support, entering(design)])
     cov, masses = design.covariance(taking), design.masses[taking]
     steps = int(min(STEPS, max(1.0, work / len(taking) ** 2)))
-    exchange(cov, masses, design.rounds, max(0.3 * TOLERANCE * design.gain, 0.2 * design.gap), steps)
+    exchange(
+        cov, masses, design.rounds, max(0.3 * TOLERANCE * design.gain, 0.2 * design.gap), steps
+    )
     moved = np.zeros(len(design.masses))
     moved[taking] = masses
     looked = len(design.masses) * len(taking) ** 2 / 10
@@ -211,7 +240,10 @@ def swept(design: Design, work: float) -> tuple[Design, float]:
 
 def entering(design: Design) -> Indices:
     """Places without mass and of greatest variance, each chosen as if the ones before had been given T / s rounds."""
-    count, level = max(10, len(design.support) // 5), float(design.masses @ design.variances) / design.rounds
+    count, level = (
+        max(10, len(design.support) // 5),
+        float(design.masses @ design.variances) / design.rounds,
+    )
     outside = np.setdiff1d((-design.variances).argsort()[: 4 * count], design.support)
     cov, chosen = design.covariance(outside), set[int]()
     for _ in range(min(count, len(outside))):
@@ -236,7 +268,9 @@ def exchange(cov: Array, masses: Array, rounds: float, goal: float, steps: int) 
         if not high > low or (rounds * high - masses @ relative) / 2 <= goal:
             break
         curvature = high * low - float(cov[best, worst]) ** 2
-        moved = min((high - low) / (2 * curvature) if curvature > 0 else np.inf, float(masses[worst]))
+        moved = min(
+            (high - low) / (2 * curvature) if curvature > 0 else np.inf, float(masses[worst])
+        )
         condition(cov, best, moved)
         if not 1 - moved * relative[worst] > 1e-9:
             break

@@ -73,13 +73,17 @@ class Single:
         """scale |w|"""
         factor = float(scale[0])
         atoms = tuple(factor * abs(value) for value in self.law.atoms)
-        return Part(float(self.count), lambda u: self.law.tail_abs(u / factor), atoms, self.believed)
+        return Part(
+            float(self.count), lambda u: self.law.tail_abs(u / factor), atoms, self.believed
+        )
 
     def excess(self, scale: Array) -> Part:
         """scale (w - E w)^+"""
         factor, middle = float(scale[0]), self.law.expectation
         atoms = tuple(factor * (value - middle) for value in self.law.atoms)
-        return Part(float(self.count), lambda u: self.law.tail(middle + u / factor), atoms, self.believed)
+        return Part(
+            float(self.count), lambda u: self.law.tail(middle + u / factor), atoms, self.believed
+        )
 
 
 Laws = list[Table | Single]
@@ -97,7 +101,10 @@ def tabled(counts: Mapping[Law, int]) -> Laws:
         elif not isinstance(law, Bernoulli):
             rows[len(masses[0])].append((*masses, count))
     columns = (zip(*group, strict=True) for group in rows.values())
-    return [*found, *(Table(*(np.array(column, dtype=float) for column in table)) for table in columns)]
+    return [
+        *found,
+        *(Table(*(np.array(column, dtype=float) for column in table)) for table in columns),
+    ]
 
 
 def bernoullis(p: Array, counts: Array | float = 1.0) -> Table:

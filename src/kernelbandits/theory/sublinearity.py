@@ -66,7 +66,11 @@ class Sublinear:
         needed = f"{self.kernel} in dimension {self.dimension} needs C2 + C3 = o(T^{0.5 - self.gain_exponent:.3g})"
         if not self.proved:
             return self._guess(needed)
-        size = f"T^{self.law_exponent:.3g} up to logarithms" if self.law_exponent else "a power of log T at most"
+        size = (
+            f"T^{self.law_exponent:.3g} up to logarithms"
+            if self.law_exponent
+            else "a power of log T at most"
+        )
         found = f"C2 + C3 grows like {size} ({self.source})"
         start = "Sublinear" if self.holds else "Not sublinear"
         return f"{start}: {needed}, and here {found}; the bound grows like T^{1 - self.room:.3g}, up to logarithms."
@@ -81,7 +85,9 @@ class Sublinear:
         """Why there is no room."""
         if isinstance(self.kernel, Matern):
             return f"at a fixed ridge nu > d/2 = {self.dimension / 2:g} is needed, got nu = {self.kernel.nu:g} (E8)"
-        return f"at a fixed ridge gamma_T = o(T^(1/2)) is needed, got T^{self.gain_exponent:.3g} (E8)"
+        return (
+            f"at a fixed ridge gamma_T = o(T^(1/2)) is needed, got T^{self.gain_exponent:.3g} (E8)"
+        )
 
 
 def sublinear(kernel: Any, dimension: int, exploration: Any) -> Sublinear:
@@ -117,7 +123,9 @@ def fixed_laws(source: Any) -> list[Law]:
 def light(law: Law) -> bool:
     """Whether E max_t |w_t| is known to grow no faster than a power of log T."""
     if isinstance(law, Mixture):
-        return all(light(part) for chance, part in zip(law.weights, law.laws, strict=True) if chance > 0)
+        return all(
+            light(part) for chance, part in zip(law.weights, law.laws, strict=True) if chance > 0
+        )
     return isinstance(law, (Discrete, Gaussian, RootExponential))
 
 
@@ -130,5 +138,7 @@ def measured_exponent(exploration: Any, last: int) -> float:
 def growing(exploration: Any, horizon: int) -> float:
     """C2 + C3"""
     found = constants(exploration, horizon)
-    checks.needs(math.isfinite(found.c2 + found.c3), "sublinear", "a law with E|w| < inf", exploration)
+    checks.needs(
+        math.isfinite(found.c2 + found.c3), "sublinear", "a law with E|w| < inf", exploration
+    )
     return found.c2 + found.c3

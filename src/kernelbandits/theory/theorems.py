@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kernelbandits import checks
-from kernelbandits.exploration import Bernoulli, Categorical, Discrete, Exploration, Gaussian, Law, Mixture, PointMass
+from kernelbandits.exploration import (
+    Bernoulli,
+    Categorical,
+    Discrete,
+    Exploration,
+    Gaussian,
+    Law,
+    Mixture,
+    PointMass,
+)
 from kernelbandits.theory.bounds import RegretBound, regret_bound
 from kernelbandits.theory.constants import Constants, constants, counted_laws
 from kernelbandits.theory.information import InformationGain
@@ -54,7 +63,11 @@ class Theorem:
         delta: float | None = None,
     ) -> RegretBound:
         """Theorem 1 with the constants of this one; the linear theorem puts its own gain in the place of that given."""
-        gain = information_gain if self.dimension is None else linear_gain(self.dimension, horizon, ridge, largest)
+        gain = (
+            information_gain
+            if self.dimension is None
+            else linear_gain(self.dimension, horizon, ridge, largest)
+        )
         checks.needs(gain is not None, f"theorem {self.name}", "an information gain", gain)
         return regret_bound(
             self.constants,
@@ -77,7 +90,11 @@ def theorems(exploration: Any, horizon: int, dimension: int | None = None) -> tu
     exact = constants(exploration, rounds)
     found = [Theorem("generic", GENERIC, exact)]
     if dimension is not None:
-        found.append(Theorem("linear", LINEAR, exact, dimension=checks.whole("theorems", "dimension", dimension)))
+        found.append(
+            Theorem(
+                "linear", LINEAR, exact, dimension=checks.whole("theorems", "dimension", dimension)
+            )
+        )
     if Exploration.of(exploration).uses_history:
         return tuple(found)
     return (*found, *special(counted_laws(exploration, rounds).keys(), rounds))
@@ -95,8 +112,13 @@ def special(laws: Collection[Law], horizon: int) -> Iterator[Theorem]:
 
 def linear_gain(dimension: int, horizon: int, ridge: float = 1.0, largest: float = 1.0) -> float:
     """gamma_T <= (d / 2) ln(1 + T sup k / (d ridge)), for the determinant is greatest with equal eigenvalues."""
-    d, rounds = checks.whole("linear_gain", "dimension", dimension), checks.whole("linear_gain", "horizon", horizon)
-    ratio = checks.positive("linear_gain", "largest", largest) / checks.positive("linear_gain", "ridge", ridge)
+    d, rounds = (
+        checks.whole("linear_gain", "dimension", dimension),
+        checks.whole("linear_gain", "horizon", horizon),
+    )
+    ratio = checks.positive("linear_gain", "largest", largest) / checks.positive(
+        "linear_gain", "ridge", ridge
+    )
     return d / 2 * math.log1p(rounds / d * ratio)
 
 
@@ -117,7 +139,9 @@ def sub_gaussian_scale(law: Law) -> float | None:
 
 def parts(law: Mixture) -> list[tuple[float, Law]]:
     """The laws that are drawn at all, each with its chance."""
-    return [(chance, part) for chance, part in zip(law.weights, law.laws, strict=True) if chance > 0]
+    return [
+        (chance, part) for chance, part in zip(law.weights, law.laws, strict=True) if chance > 0
+    ]
 
 
 def every(rule: Callable[[Law], Found | None], laws: Iterable[Law]) -> list[Found] | None:
@@ -146,7 +170,9 @@ def shares(law: Law) -> tuple[float, float] | None:
     return None if scale is None else (0.0, scale)
 
 
-def averaged(chances: Sequence[float], pairs: list[tuple[float, float]] | None) -> tuple[float, float] | None:
+def averaged(
+    chances: Sequence[float], pairs: list[tuple[float, float]] | None
+) -> tuple[float, float] | None:
     """Of a mixture of such laws: the mean of their rho, the greatest sigma."""
     if pairs is None:
         return None
@@ -194,8 +220,15 @@ def mixture(laws: Collection[Law], horizon: int) -> Bounded | None:
     pairs = mixture_parts(laws)
     if pairs is None:
         return None
-    least, most = min(rho for rho, _ in pairs), 1 + maximal(max(sigma for _, sigma in pairs), horizon)
-    return least, most, most / least + max(1 + (1 - rho) / rho * sigma * ROOT for rho, sigma in pairs)
+    least, most = (
+        min(rho for rho, _ in pairs),
+        1 + maximal(max(sigma for _, sigma in pairs), horizon),
+    )
+    return (
+        least,
+        most,
+        most / least + max(1 + (1 - rho) / rho * sigma * ROOT for rho, sigma in pairs),
+    )
 
 
 def simple_ucb(laws: Collection[Law], horizon: int) -> Bounded | None:
@@ -214,7 +247,9 @@ def simple_bernoulli(laws: Collection[Law], horizon: int) -> Bounded | None:
 
 def simple_gaussian(laws: Collection[Law], horizon: int) -> Bounded | None:
     """C1 >= z / (z^2 + 1) exp(-z^2 / 2) / sqrt(2 pi), z = 1 / sigma: 0.120985 for N(0, 1), where C1 = 0.158655."""
-    scales = every(lambda law: law.scale if isinstance(law, Gaussian) and law.mean == 0 else None, laws)
+    scales = every(
+        lambda law: law.scale if isinstance(law, Gaussian) and law.mean == 0 else None, laws
+    )
     least = lower_tail(1 / min(scales)) if scales else 0.0
     return from_scale(max(scales), least, horizon) if scales and least > 0 else None
 
@@ -256,8 +291,18 @@ BY_LEAST = "O(1 / {} sqrt(T gamma) (R sqrt(gamma) + D + R sqrt(ln TD)))"
 Rule = Callable[[Collection[Law], int], Bounded | None]
 SPECIAL: tuple[tuple[str, str, bool, Rule], ...] = (
     ("sub-Gaussian", SUB_GAUSSIAN, True, sub_gaussian),
-    ("mixture, as printed", f"{MIXTURE}; the bound of C3 in its proof is false (E5)", False, mixture_printed),
-    ("mixture", f"{MIXTURE}; C3 bounded with the part of E|w| that the proof forgets (E5)", True, mixture),
+    (
+        "mixture, as printed",
+        f"{MIXTURE}; the bound of C3 in its proof is false (E5)",
+        False,
+        mixture_printed,
+    ),
+    (
+        "mixture",
+        f"{MIXTURE}; C3 bounded with the part of E|w| that the proof forgets (E5)",
+        True,
+        mixture,
+    ),
     ("Simple-UCB", "O(sqrt(T gamma) (R sqrt(gamma) + D + R sqrt(ln TD)))", True, simple_ucb),
     ("Simple-Bernoulli", BY_LEAST.format("min p"), True, simple_bernoulli),
     ("Simple-Gaussian", SIMPLE_GAUSSIAN, True, simple_gaussian),

@@ -53,9 +53,20 @@ def ucb_bound(
     `width` is the greatest of the rounds, at L = 2 gamma_T; gamma_T an upper bound at this ridge; `largest` is sup k.
     """
     owner = "ucb_bound"
-    rounds, size = checks.whole(owner, "horizon", horizon), checks.nonnegative(owner, "width", width)
-    norm, chance = checks.positive(owner, "norm_bound", norm_bound), checks.inside(owner, "delta", delta)
+    rounds, size = (
+        checks.whole(owner, "horizon", horizon),
+        checks.nonnegative(owner, "width", width),
+    )
+    norm, chance = (
+        checks.positive(owner, "norm_bound", norm_bound),
+        checks.inside(owner, "delta", delta),
+    )
     share, top = checks.positive(owner, "ridge", ridge), checks.positive(owner, "largest", largest)
     gain, trivial = gain_at(information_gain, rounds, share), 2 * norm * math.sqrt(top) * rounds
-    reach = math.sqrt(2 * rounds) * math.sqrt(share) * math.sqrt(gain) * math.sqrt(potential_factor(top / share))
+    reach = (
+        math.sqrt(2 * rounds)
+        * math.sqrt(share)
+        * math.sqrt(gain)
+        * math.sqrt(potential_factor(top / share))
+    )
     return UCBBound(2 * size * reach + trivial * chance, trivial, chance, size, gain)

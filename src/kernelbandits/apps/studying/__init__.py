@@ -28,7 +28,11 @@ Examples:
 """
 
 app = typer.Typer(
-    cls=Commands, help=HELP, rich_markup_mode="markdown", no_args_is_help=True, pretty_exceptions_enable=False
+    cls=Commands,
+    help=HELP,
+    rich_markup_mode="markdown",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
 )
 
 app.command("create", help=making.CREATE)(making.create)

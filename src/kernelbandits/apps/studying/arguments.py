@@ -14,21 +14,46 @@ from kernelbandits.problems.sheet import NUMBER
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
-Trial = Annotated[str, typer.Argument(metavar="TRIAL", help="The number that ask printed, from 1 on.")]
+Trial = Annotated[
+    str, typer.Argument(metavar="TRIAL", help="The number that ask printed, from 1 on.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes on standard error.")]
 Reason = Annotated[str, typer.Option(help="Kept in the history.")]
-Policy = Annotated[str | None, typer.Option(help="auto, or a policy as `run` takes it: simple-bernoulli:p=0.25.")]
-Kernel = Annotated[str | None, typer.Option(help="On columns scaled to [0, 1], e.g. rbf:0.2; auto fits its own.")]
-NoiseScale = Annotated[float | None, typer.Option(help="R, what the policy is told of the noise, in scaled units.")]
-NormBound = Annotated[float | None, typer.Option(help="D, what it is told of the target's RKHS norm, scaled.")]
-Horizon = Annotated[int | None, typer.Option(help="Measurements planned, for policies that must know.")]
-Ridge = Annotated[float | None, typer.Option(help="Ridge of the posterior, for policies that take one.")]
-Delta = Annotated[float | None, typer.Option(help="Chance that a confidence statement may be wrong.")]
+Policy = Annotated[
+    str | None, typer.Option(help="auto, or a policy as `run` takes it: simple-bernoulli:p=0.25.")
+]
+Kernel = Annotated[
+    str | None, typer.Option(help="On columns scaled to [0, 1], e.g. rbf:0.2; auto fits its own.")
+]
+NoiseScale = Annotated[
+    float | None, typer.Option(help="R, what the policy is told of the noise, in scaled units.")
+]
+NormBound = Annotated[
+    float | None, typer.Option(help="D, what it is told of the target's RKHS norm, scaled.")
+]
+Horizon = Annotated[
+    int | None, typer.Option(help="Measurements planned, for policies that must know.")
+]
+Ridge = Annotated[
+    float | None, typer.Option(help="Ridge of the posterior, for policies that take one.")
+]
+Delta = Annotated[
+    float | None, typer.Option(help="Chance that a confidence statement may be wrong.")
+]
 Seed = Annotated[int | None, typer.Option(help="All randomness comes from it.")]
-Lease = Annotated[str | None, typer.Option(metavar="DURATION", help="How long an asker may keep a row: 90s, 2h, 7d.")]
-Centre = Annotated[float | None, typer.Option(help="Centre of the target's scale, given with --spread.")]
-Spread = Annotated[float | None, typer.Option(help="Spread of the target's scale, given with --centre.")]
-Tolerance = Annotated[float | None, typer.Option(help="What the likely best may lose for `status` to say: stop.")]
+Lease = Annotated[
+    str | None,
+    typer.Option(metavar="DURATION", help="How long an asker may keep a row: 90s, 2h, 7d."),
+]
+Centre = Annotated[
+    float | None, typer.Option(help="Centre of the target's scale, given with --spread.")
+]
+Spread = Annotated[
+    float | None, typer.Option(help="Spread of the target's scale, given with --centre.")
+]
+Tolerance = Annotated[
+    float | None, typer.Option(help="What the likely best may lose for `status` to say: stop.")
+]
 
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]*)?) ?([smhd]?)")
@@ -80,7 +105,9 @@ def names(option: str, text: str | None) -> list[str] | None:
     if text is None:
         return None
     found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
-    checks.needs(bool(found) and all(found), option, "names of columns with commas between them", text)
+    checks.needs(
+        bool(found) and all(found), option, "names of columns with commas between them", text
+    )
     return found
 
 
@@ -93,7 +120,12 @@ def policy_settings(policy: str | None, **given: Any) -> dict[str, Any]:
     if policy is None:
         return {"settings": settings} if settings else {}
     name, own = split(policy)
-    checks.needs(name == "auto" or name in POLICIES, "--policy", f"auto or one of {', '.join(POLICIES)}", name)
+    checks.needs(
+        name == "auto" or name in POLICIES,
+        "--policy",
+        f"auto or one of {', '.join(POLICIES)}",
+        name,
+    )
     return {"policy": name, "settings": settings | keywords(own)}
 
 

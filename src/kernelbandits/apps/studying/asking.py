@@ -55,7 +55,9 @@ Examples:
 def ask(
     place: Place,
     n: Annotated[int, typer.Option("--n", "-n", help="How many rows.")] = 1,
-    worker: Annotated[str | None, typer.Option(help="Who asks; the same name gets its pending rows back.")] = None,
+    worker: Annotated[
+        str | None, typer.Option(help="Who asks; the same name gets its pending rows back.")
+    ] = None,
     lease: Lease = None,
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -71,7 +73,11 @@ def repeated(found: Sequence[Suggestion]) -> list[str]:
     """A note if there were not enough free candidates."""
     kinds = len({tuple(one.x.items()) for one in found})
     free = f"only {many(kinds, 'different candidate')} could be offered"
-    return [f"{len(found)} rows were asked for and {free}, so that rows come twice"] if kinds < len(found) else []
+    return (
+        [f"{len(found)} rows were asked for and {free}, so that rows come twice"]
+        if kinds < len(found)
+        else []
+    )
 
 
 def explain(place: Place, trial: Trial, form: Form = Format.text, quiet: Quiet = False) -> None:

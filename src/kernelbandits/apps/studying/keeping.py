@@ -63,7 +63,9 @@ Examples:
 
 def export(
     place: Place,
-    path: Annotated[str, typer.Argument(metavar="OUT", help="A CSV file, or - for standard output.")],
+    path: Annotated[
+        str, typer.Argument(metavar="OUT", help="A CSV file, or - for standard output.")
+    ],
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -104,7 +106,9 @@ def doctor(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None
     answer(form, found, lambda console: show(console, found))
     wrong = [one for one in found if not one.ok]
     if wrong:
-        raise typer.Exit(screen.failed(f"{len(wrong)} of {many(len(found), 'finding')} need care", 74))
+        raise typer.Exit(
+            screen.failed(f"{len(wrong)} of {many(len(found), 'finding')} need care", 74)
+        )
 
 
 def examined(place: str) -> Sequence[Finding]:
@@ -131,7 +135,9 @@ def stored(place: str) -> Sequence[Finding]:
 def show(console: Console, found: Sequence[Finding]) -> None:
     for one in found:
         mark = "[green]ok   [/]" if one.ok else "[red]wrong[/]"
-        console.print(f"{mark} {escape(one.what)}: {escape(one.sentence)}", soft_wrap=True, highlight=False)
+        console.print(
+            f"{mark} {escape(one.what)}: {escape(one.sentence)}", soft_wrap=True, highlight=False
+        )
 
 
 def backup(
@@ -143,7 +149,11 @@ def backup(
     with opened(place, quiet, writable=False) as study:
         study.backup(target)
         shown = study.place
-    said(form, {"place": shown, "target": str(target)}, f"Copied {shown} to {target}, read back and checked.")
+    said(
+        form,
+        {"place": shown, "target": str(target)},
+        f"Copied {shown} to {target}, read back and checked.",
+    )
 
 
 def salvage(

@@ -91,7 +91,9 @@ def list_(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
 
 def history(
     place: Place,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, the last. Default: all.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only so many, the last. Default: all.")
+    ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -103,7 +105,9 @@ def history(
 
 def estimates(
     place: Place,
-    top: Annotated[int | None, typer.Option(min=1, help=f"So many. Default: {TOP}, and all in JSON.")] = None,
+    top: Annotated[
+        int | None, typer.Option(min=1, help=f"So many. Default: {TOP}, and all in JSON.")
+    ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -130,7 +134,9 @@ def plot(
     place: Place,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="OUT.png, OUT.svg or OUT.html.")],
     what: Annotated[str, typer.Option(help=WHAT)] = "all",
-    truth: Annotated[Path | None, typer.Option(help="CSV with the true value of each row, for the regret.")] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="CSV with the true value of each row, for the regret.")
+    ] = None,
     trial: Annotated[int | None, typer.Option(min=1, help="A trial to mark and explain.")] = None,
     form: Form = Format.text,
     quiet: Quiet = False,

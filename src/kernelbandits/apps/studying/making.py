@@ -39,9 +39,7 @@ Examples:
 
     kernelbandits study create "postgresql://ann@lab/studies?study=films" --candidates films.csv --or-open
 """
-COST = (
-    "Column with the cost of a measurement, above 0; chosen is the most value per cost: (index - best estimate) / cost."
-)
+COST = "Column with the cost of a measurement, above 0; chosen is the most value per cost: (index - best estimate) / cost."
 CHANGE = """Change the policy or other settings of a study from now on.
 
 Results stay, and the policy learns all of them anew. The change is an event of the history, and `undo` takes it back.
@@ -57,12 +55,18 @@ Examples:
 
 def create(
     place: arguments.Place,
-    candidates: Annotated[Path, typer.Option(help="CSV file with a header and one row for each candidate.")],
-    columns: Annotated[str | None, typer.Option(help="Columns that describe a candidate. Default: all.")] = None,
+    candidates: Annotated[
+        Path, typer.Option(help="CSV file with a header and one row for each candidate.")
+    ],
+    columns: Annotated[
+        str | None, typer.Option(help="Columns that describe a candidate. Default: all.")
+    ] = None,
     target: Annotated[str, typer.Option(help="What is measured.")] = "value",
     direction: Annotated[str, typer.Option(help="maximize or minimize.")] = "maximize",
     cost: Annotated[str | None, typer.Option(help=COST)] = None,
-    allowed: Annotated[str | None, typer.Option(help="Column that says which rows may be measured.")] = None,
+    allowed: Annotated[
+        str | None, typer.Option(help="Column that says which rows may be measured.")
+    ] = None,
     policy: arguments.Policy = "auto",
     kernel: arguments.Kernel = None,
     noise_scale: arguments.NoiseScale = None,
@@ -72,22 +76,44 @@ def create(
     delta: arguments.Delta = None,
     seed: arguments.Seed = None,
     lease: arguments.Lease = None,
-    no_repeats: Annotated[bool, typer.Option("--no-repeats", help="Never suggest a row that has a result.")] = False,
+    no_repeats: Annotated[
+        bool, typer.Option("--no-repeats", help="Never suggest a row that has a result.")
+    ] = False,
     centre: arguments.Centre = None,
     spread: arguments.Spread = None,
     tolerance: arguments.Tolerance = None,
-    or_open: Annotated[bool, typer.Option("--or-open", help="Take the study that is there if it is the same.")] = False,
+    or_open: Annotated[
+        bool, typer.Option("--or-open", help="Take the study that is there if it is the same.")
+    ] = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits.study import Study
 
     screen.listen(quiet)
-    given = {"columns": names("--columns", columns), "cost": cost, "allowed": allowed, "delta": delta, "seed": seed}
-    scale = {"centre": centre, "spread": spread, "tolerance": tolerance, "lease": duration("--lease", lease)}
-    own = policy_settings(policy, noise_scale=noise_scale, norm_bound=norm_bound, horizon=horizon, ridge=ridge)
+    given = {
+        "columns": names("--columns", columns),
+        "cost": cost,
+        "allowed": allowed,
+        "delta": delta,
+        "seed": seed,
+    }
+    scale = {
+        "centre": centre,
+        "spread": spread,
+        "tolerance": tolerance,
+        "lease": duration("--lease", lease),
+    }
+    own = policy_settings(
+        policy, noise_scale=noise_scale, norm_bound=norm_bound, horizon=horizon, ridge=ridge
+    )
     rest = present(given | scale) | own | spelled(kernel)
-    aim: dict[str, Any] = {"target": target, "direction": direction, "repeats": not no_repeats, "or_open": or_open}
+    aim: dict[str, Any] = {
+        "target": target,
+        "direction": direction,
+        "repeats": not no_repeats,
+        "or_open": or_open,
+    }
     with Study.create(place, candidates, **aim, **rest) as study:
         found = about(study)
     answer(form, found, lambda console: show(console, found, typed(place)))
@@ -104,20 +130,34 @@ def change(
     delta: arguments.Delta = None,
     seed: arguments.Seed = None,
     lease: arguments.Lease = None,
-    repeats: Annotated[bool | None, typer.Option(help="Whether a row with a result may be suggested again.")] = None,
+    repeats: Annotated[
+        bool | None, typer.Option(help="Whether a row with a result may be suggested again.")
+    ] = None,
     centre: arguments.Centre = None,
     spread: arguments.Spread = None,
     tolerance: arguments.Tolerance = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    own = policy_settings(policy, noise_scale=noise_scale, norm_bound=norm_bound, horizon=horizon, ridge=ridge)
+    own = policy_settings(
+        policy, noise_scale=noise_scale, norm_bound=norm_bound, horizon=horizon, ridge=ridge
+    )
     given = {"delta": delta, "seed": seed, "lease": duration("--lease", lease), "repeats": repeats}
-    wanted = present(given | {"centre": centre, "spread": spread, "tolerance": tolerance}) | own | spelled(kernel)
-    checks.needs(bool(wanted), "change", "at least one setting, such as --policy or --lease", "none")
+    wanted = (
+        present(given | {"centre": centre, "spread": spread, "tolerance": tolerance})
+        | own
+        | spelled(kernel)
+    )
+    checks.needs(
+        bool(wanted), "change", "at least one setting, such as --policy or --lease", "none"
+    )
     with opened(place, quiet) as study:
         event = study.change(**wanted)
-    said(form, event, f"Changed {', '.join(wanted)} from now on (event {event.seq}); undo takes it back.")
+    said(
+        form,
+        event,
+        f"Changed {', '.join(wanted)} from now on (event {event.seq}); undo takes it back.",
+    )
 
 
 def spelled(kernel: str | None) -> dict[str, Any]:
@@ -143,7 +183,12 @@ def about(study: Study) -> dict[str, Any]:
 
 def show(console: Console, found: Mapping[str, Any], place: str) -> None:
     size = f"{many(found['rows'], 'candidate')} of {many(len(found['columns']), 'column')}"
-    line(console, f"Study {title(found['place'])}: {size} ({', '.join(map(cell, found['columns']))})")
+    line(
+        console, f"Study {title(found['place'])}: {size} ({', '.join(map(cell, found['columns']))})"
+    )
     aim = f"{found['direction']} {cell(found['target'])}"
-    line(console, f"It is to {aim} with the policy {found['policy']}; a row is held for {length(found['lease'])}.")
+    line(
+        console,
+        f"It is to {aim} with the policy {found['policy']}; a row is held for {length(found['lease'])}.",
+    )
     line(console, f"Which row to measure first:  {command('ask', place)}")

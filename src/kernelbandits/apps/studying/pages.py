@@ -60,7 +60,9 @@ def narrow(x: Mapping[str, Any]) -> dict[str, str]:
     return shown | ({f"… {more} more": "…"} if more > 0 else {})
 
 
-def suggestions(console: Console, found: Sequence[Suggestion], candidates: Candidates, place: str) -> None:
+def suggestions(
+    console: Console, found: Sequence[Suggestion], candidates: Candidates, place: str
+) -> None:
     """The rows, why these, and what to type next."""
     described = [described_row(one, candidates) for one in found]
     shown = table(["trial", "row", *described[0]])
@@ -72,12 +74,19 @@ def suggestions(console: Console, found: Sequence[Suggestion], candidates: Candi
         line(console, f"Why{which}: {why}")
     held = f" for {cell(found[0].worker)}" if found[0].worker else ""
     line(console, f"Held{held} until {moment(min(one.until for one in found))}. {ROWS}")
-    line(console, f"When the result is there:  {command('tell', place, found[0].trial)} VALUE   (or --failed)")
+    line(
+        console,
+        f"When the result is there:  {command('tell', place, found[0].trial)} VALUE   (or --failed)",
+    )
 
 
 def described_row(one: Suggestion, candidates: Candidates) -> dict[str, str]:
     """What the row is called, what describes it, and what it costs."""
-    price = {} if candidates.costs is None else {cell(candidates.cost): number(candidates.costs[one.row])}
+    price = (
+        {}
+        if candidates.costs is None
+        else {cell(candidates.cost): number(candidates.costs[one.row])}
+    )
     return narrow(one.label) | narrow(one.x) | price
 
 
@@ -115,8 +124,14 @@ def different(found: Status) -> str:
 def progress(found: Status) -> str:
     failures = f" and {many(found.failed, 'failure')}" if found.failed else ""
     done = f"{many(found.told, 'result')}{failures} on {found.measured} of {different(found)}"
-    others = {"pending": found.pending, "withdrawn": found.withdrawn, "not allowed": found.rows - found.allowed}
-    return ", ".join([done, *(f"{count} {name}" for name, count in others.items() if count or name == "pending")])
+    others = {
+        "pending": found.pending,
+        "withdrawn": found.withdrawn,
+        "not allowed": found.rows - found.allowed,
+    }
+    return ", ".join(
+        [done, *(f"{count} {name}" for name, count in others.items() if count or name == "pending")]
+    )
 
 
 def likely(best: Best) -> str:
@@ -131,7 +146,9 @@ def waiting(found: Sequence[Waiting], label: Label) -> dict[str, str]:
     longest = sorted(found, key=lambda one: -one.since)
     lines = [waiting_line(one, label(one.row)) for one in longest[:MOST_WAITING]]
     more = len(found) - MOST_WAITING
-    return {"waiting": "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])} if found else {}
+    return (
+        {"waiting": "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])} if found else {}
+    )
 
 
 def waiting_line(one: Waiting, label: Mapping[str, str]) -> str:
@@ -151,7 +168,9 @@ def studies(console: Console, found: Sequence[Listed]) -> None:
     shown = table(["study", "rows", "events", "since"], left=("study", "since"))
     for one in found:
         numbers = ["–" if count is None else str(count) for count in (one.rows, one.events)]
-        shown.add_row(escape(one.name), *numbers, "damaged" if one.since is None else moment(one.since))
+        shown.add_row(
+            escape(one.name), *numbers, "damaged" if one.since is None else moment(one.since)
+        )
     console.print(shown)
 
 
@@ -162,7 +181,15 @@ def history(console: Console, events: Sequence[Event], earlier: int) -> None:
     for one in events:
         numbers = [("" if item is None else str(item)) for item in (one.trial, one.row)]
         value = "" if one.value is None else number(one.value)
-        texts = (str(one.seq), moment(one.at), one.kind, *numbers, value, cell(one.worker or ""), more(one))
+        texts = (
+            str(one.seq),
+            moment(one.at),
+            one.kind,
+            *numbers,
+            value,
+            cell(one.worker or ""),
+            more(one),
+        )
         shown.add_row(*map(escape, texts))
     console.print(shown)
     if earlier:
@@ -215,8 +242,15 @@ def explained(console: Console, found: Explained) -> None:
         last = number(found.greedy_mean), number(found.greedy_sd), percent(found.greedy_chance)
         shown.add_row("greedy", *map(escape, rival.values()), *last)
     console.print(shown)
-    drawn = {"weight": found.weight, "width": found.width, "bonus": found.bonus, "index": found.index}
-    console.print(facts({name: number(value) for name, value in drawn.items() if value is not None}))
+    drawn = {
+        "weight": found.weight,
+        "width": found.width,
+        "bonus": found.bonus,
+        "index": found.index,
+    }
+    console.print(
+        facts({name: number(value) for name, value in drawn.items() if value is not None})
+    )
     known = f"{many(found.results, 'result')} known, {found.pending} pending"
     line(console, f"As it was known then: {known}.")
 

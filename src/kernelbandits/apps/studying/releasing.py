@@ -41,14 +41,18 @@ Examples:
 
     kernelbandits study undo films.db --n 3
 """
-Trials = Annotated[list[str] | None, typer.Argument(metavar="TRIAL...", help="Trials, or ranges such as 14-213.")]
+Trials = Annotated[
+    list[str] | None, typer.Argument(metavar="TRIAL...", help="Trials, or ranges such as 14-213.")
+]
 
 
 def release(
     place: Place,
     trials: Trials = None,
     every: Annotated[bool, typer.Option("--all", help="All that are pending.")] = False,
-    worker: Annotated[str | None, typer.Option(help="With --all: only those that this worker asked for.")] = None,
+    worker: Annotated[
+        str | None, typer.Option(help="With --all: only those that this worker asked for.")
+    ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -83,7 +87,9 @@ def pending(study: Study, spans: Sequence[range], every: bool, worker: str | Non
         return sorted(trial for trial, who in waiting.items() if worker in (None, who))
     missing = [named[0] for named in spans if not any(trial in named for trial in waiting)]
     if missing:
-        raise Refusal(f"release needs trials that are pending, got trial {missing[0]}; nothing was released")
+        raise Refusal(
+            f"release needs trials that are pending, got trial {missing[0]}; nothing was released"
+        )
     return sorted(trial for trial in waiting if any(trial in named for named in spans))
 
 
@@ -97,7 +103,9 @@ def released(numbers: Sequence[int]) -> str:
 
 def undo(
     place: Place,
-    n: Annotated[int | None, typer.Option("--n", "-n", min=1, help="So many events, the last first.")] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", "-n", min=1, help="So many events, the last first.")
+    ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:

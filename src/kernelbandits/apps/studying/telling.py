@@ -57,12 +57,22 @@ FORMS = "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed or --c
 
 def tell(
     place: Place,
-    trial: Annotated[str | None, typer.Argument(metavar="TRIAL", help="As ask printed it; not with --row.")] = None,
-    value: Annotated[str | None, typer.Argument(metavar="VALUE", help="With a decimal point; -0.5 is fine.")] = None,
+    trial: Annotated[
+        str | None, typer.Argument(metavar="TRIAL", help="As ask printed it; not with --row.")
+    ] = None,
+    value: Annotated[
+        str | None, typer.Argument(metavar="VALUE", help="With a decimal point; -0.5 is fine.")
+    ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="It could not be measured.")] = False,
-    row: Annotated[str | None, typer.Option(metavar="ROW", help="A row, from 0 on, in place of a trial.")] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="Results from a file, all or none.")] = None,
-    key: Annotated[str | None, typer.Option(help="Idempotency key: the same result told twice counts once.")] = None,
+    row: Annotated[
+        str | None, typer.Option(metavar="ROW", help="A row, from 0 on, in place of a trial.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", help="Results from a file, all or none.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency key: the same result told twice counts once.")
+    ] = None,
     worker: Annotated[str | None, typer.Option(help="Who measured it.")] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -75,7 +85,11 @@ def tell(
     single = {} if csv else result(given, row, failed)
     with opened(place, quiet) as study:
         try:
-            told = study.tell_all(csv, key=key, worker=worker) if csv else study.tell(**single, key=key, worker=worker)
+            told = (
+                study.tell_all(csv, key=key, worker=worker)
+                if csv
+                else study.tell(**single, key=key, worker=worker)
+            )
         except AlreadyTold as late:
             refused(form, late)
             raise
@@ -86,9 +100,19 @@ def result(given: Sequence[str], row: str | None, failed: bool) -> dict[str, Any
     """Which trial or row, and its value."""
     wanted = (row is None) + (not failed)
     if len(given) != wanted:
-        beside = " ".join([*given, *(["--row", row] if row is not None else []), *(["--failed"] if failed else [])])
+        beside = " ".join(
+            [
+                *given,
+                *(["--row", row] if row is not None else []),
+                *(["--failed"] if failed else []),
+            ]
+        )
         raise ValueError(f"tell needs one of {FORMS}, got {beside or 'nothing'}")
-    which = {"trial": counted("TRIAL", given[0], 1)} if row is None else {"row": counted("--row", row, 0)}
+    which = (
+        {"trial": counted("TRIAL", given[0], 1)}
+        if row is None
+        else {"row": counted("--row", row, 0)}
+    )
     return which | ({"failed": True} if failed else {"value": measured("tell", given[-1])})
 
 
@@ -127,11 +151,19 @@ def correct(
     with opened(place, quiet) as study:
         event = study.correct(number, right, failed=failed, reason=reason)
     shown = "failed" if right is None else repr(right)
-    said(form, event, f"Trial {number}: {shown} from now on (event {event.seq}); undo takes it back.")
+    said(
+        form, event, f"Trial {number}: {shown} from now on (event {event.seq}); undo takes it back."
+    )
 
 
-def withdraw(place: Place, trial: Trial, reason: Reason = "", form: Form = Format.text, quiet: Quiet = False) -> None:
+def withdraw(
+    place: Place, trial: Trial, reason: Reason = "", form: Form = Format.text, quiet: Quiet = False
+) -> None:
     number = counted("TRIAL", trial, 1)
     with opened(place, quiet) as study:
         event = study.withdraw(number, reason=reason)
-    said(form, event, f"Trial {number} is withdrawn and counts no more (event {event.seq}); undo takes it back.")
+    said(
+        form,
+        event,
+        f"Trial {number} is withdrawn and counts no more (event {event.seq}); undo takes it back.",
+    )

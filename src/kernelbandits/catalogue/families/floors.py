@@ -6,6 +6,10 @@ from kernelbandits import policies as rules
 from kernelbandits.catalogue.entry import PolicyEntry
 
 ENTRIES = (
-    PolicyEntry("greedy", "Greedy", rules.Greedy, "floor", "none", "a floor: always the greatest estimate"),
-    PolicyEntry("random", "Uniform random", rules.UniformRandom, "floor", "none", "a floor: every arm alike"),
+    PolicyEntry(
+        "greedy", "Greedy", rules.Greedy, "floor", "none", "a floor: always the greatest estimate"
+    ),
+    PolicyEntry(
+        "random", "Uniform random", rules.UniformRandom, "floor", "none", "a floor: every arm alike"
+    ),
 )

@@ -22,9 +22,14 @@ from kernelbandits.theory.bounds import regret_bound
 def logarithm(effort: Effort) -> Iterator[Finding]:
     """E4: C3 of sub-Gaussian laws grows like sqrt(ln T), the appendix prints ln T."""
     horizons = (10**4, 10**8)
-    small, large = (constants(Gaussian(), horizon).c3 - constants(Gaussian(), 1).c3 / 2 for horizon in horizons)
+    small, large = (
+        constants(Gaussian(), horizon).c3 - constants(Gaussian(), 1).c3 / 2 for horizon in horizons
+    )
     slope = math.log(large / small) / math.log(math.log(horizons[1]) / math.log(horizons[0]))
-    for where, power, expected in (("as printed in the appendix", 1.0, FAILS), ("as in the main text", 0.5, HOLDS)):
+    for where, power, expected in (
+        ("as printed in the appendix", 1.0, FAILS),
+        ("as in the main text", 0.5, HOLDS),
+    ):
         yield Finding(
             "E4",
             f"{where}: C3 of N(0, 1) grows like (ln T)^{power:g}",
@@ -71,7 +76,9 @@ def conditional(effort: Effort) -> Iterator[Finding]:
     Two arms; the rule explores for ever or never, by the first reward: P(w_t >= 1) = 1/2 from round 2 on.
     """
     horizon, noise, norm = 14_000, 0.01, math.hypot(LOW, HIGH)
-    bound = regret_bound(Bernoulli(0.5), horizon, math.log1p(horizon / 2), noise_scale=noise, norm_bound=norm)
+    bound = regret_bound(
+        Bernoulli(0.5), horizon, math.log1p(horizon / 2), noise_scale=noise, norm_bound=norm
+    )
     seeds = range(effort.seed, effort.seed + effort.runs(10, least=8))
     first = np.array([Streams(seed).normal("noise", 1, 1)[0] for seed in seeds])
     regrets = np.array([regret_of_run(seed, horizon, noise, norm) for seed in seeds])
@@ -92,10 +99,14 @@ def regret_of_run(seed: int, horizon: int, noise: float, norm: float) -> float:
     streams, values = Streams(seed), np.array([LOW, HIGH])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TheoryWarning)
-        rule = GenericGP(np.eye(2), Linear(), by_first_reward, noise_scale=noise, norm_bound=norm, ties="lowest")
+        rule = GenericGP(
+            np.eye(2), Linear(), by_first_reward, noise_scale=noise, norm_bound=norm, ties="lowest"
+        )
         pulls = 0
         for t in range(1, horizon + 1):
             choice = rule.ask(t, streams)
-            rule.tell(choice, float(values[choice.arm or 0] + noise * streams.normal("noise", t, 1)[0]))
+            rule.tell(
+                choice, float(values[choice.arm or 0] + noise * streams.normal("noise", t, 1)[0])
+            )
             pulls += choice.arm == 0
     return (HIGH - LOW) * pulls

@@ -18,7 +18,11 @@ def lost_factor(effort: Effort) -> Iterator[Finding]:
     pulls = 99
     half = np.array([1 / math.sqrt(1 + pulls), 1.0])
     h, f = np.eye(2)
-    left, right, meant = np.linalg.norm(half * f), np.linalg.norm(half * h) * np.linalg.norm(f), abs(h @ (half**2 * f))
+    left, right, meant = (
+        np.linalg.norm(half * f),
+        np.linalg.norm(half * h) * np.linalg.norm(f),
+        abs(h @ (half**2 * f)),
+    )
     play = f"h = e1 played {pulls} times, f = e2"
     yield Finding(
         "E7",

@@ -90,7 +90,9 @@ def drawing(
         FigureCanvasAgg(figure)
         yield (
             figure,
-            figure.subplots(rows, columns, squeeze=False, gridspec_kw=margins.shares(size, rows, columns)),
+            figure.subplots(
+                rows, columns, squeeze=False, gridspec_kw=margins.shares(size, rows, columns)
+            ),
         )
 
 

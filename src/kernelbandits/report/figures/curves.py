@@ -11,7 +11,14 @@ import numpy as np
 from kernelbandits.checks import Array, Indices
 from kernelbandits.experiment import Results
 from kernelbandits.experiment.summary import half_width
-from kernelbandits.report.figures.canvas import draw_legend, drawing, grid_of, marker_of, save, style_of
+from kernelbandits.report.figures.canvas import (
+    draw_legend,
+    drawing,
+    grid_of,
+    marker_of,
+    save,
+    style_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +29,11 @@ GREY = "#C4C4C4"
 
 
 def regret_figure(
-    results: Results, labels: Sequence[str], path: Path, kind: str = "regret", others: Sequence[str] = ()
+    results: Results,
+    labels: Sequence[str],
+    path: Path,
+    kind: str = "regret",
+    others: Sequence[str] = (),
 ) -> str:
     """A panel for each problem: mean curves with their 95 % intervals over the seeds, the others' means in grey.
 
@@ -33,7 +44,9 @@ def regret_figure(
     with drawing(rows, columns, (4.2 * columns, 3.3 * rows)) as (figure, grid):
         axes = list(grid.flat)
         for axis, problem in zip(axes, problems, strict=False):
-            curves = {label: getattr(results[problem.name, label], kind) for label in (*labels, *others)}
+            curves = {
+                label: getattr(results[problem.name, label], kind) for label in (*labels, *others)
+            }
             draw_curves(axis, {label: curves[label] for label in labels}, labels, banded)
             draw_others(axis, [curves[label] for label in others])
             name_axes(axis, problem.title, kind)
@@ -44,7 +57,9 @@ def regret_figure(
         return save(figure, path)
 
 
-def draw_curves(axis: Axes, curves: Mapping[str, Array], labels: Sequence[str], banded: bool = True) -> None:
+def draw_curves(
+    axis: Axes, curves: Mapping[str, Array], labels: Sequence[str], banded: bool = True
+) -> None:
     for label, curve in curves.items():
         horizon = curve.shape[1]
         kept = drawn_rounds(horizon)
@@ -61,7 +76,9 @@ def draw_curves(axis: Axes, curves: Mapping[str, Array], labels: Sequence[str], 
             **style,
         )
         if banded and np.isfinite(half).all():
-            axis.fill_between(kept + 1, mean - half, mean + half, color=style["color"], alpha=0.18, lw=0)
+            axis.fill_between(
+                kept + 1, mean - half, mean + half, color=style["color"], alpha=0.18, lw=0
+            )
 
 
 def draw_others(axis: Axes, curves: Sequence[Array]) -> None:
@@ -87,4 +104,7 @@ def name_axes(axis: Axes, title: str, kind: str) -> None:
 
 def drawn_rounds(horizon: int) -> Indices:
     """Evenly spaced rounds, and the first ones, which a logarithmic axis shows."""
-    return np.union1d(np.arange(min(20, horizon)), np.linspace(0, horizon - 1, min(POINTS, horizon)).astype(np.int64))
+    return np.union1d(
+        np.arange(min(20, horizon)),
+        np.linspace(0, horizon - 1, min(POINTS, horizon)).astype(np.int64),
+    )

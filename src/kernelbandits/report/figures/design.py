@@ -45,7 +45,10 @@ def design_figure(design: DesignedLaw, comparisons: Sequence[Comparison], path: 
     """The factor along the family; then for each problem played a panel of regret against factor, and a legend."""
     panels = 1 + (len(comparisons) + 1 if comparisons else 0)
     rows, columns = grid_of(panels)
-    with drawing(rows, columns, (4.8 * columns, 3.9 * rows), Margins(left=0.75, below=0.6)) as (figure, grid):
+    with drawing(rows, columns, (4.8 * columns, 3.9 * rows), Margins(left=0.75, below=0.6)) as (
+        figure,
+        grid,
+    ):
         axes = list(grid.flat)
         draw_family(axes[0], design)
         for axis, comparison in zip(axes[1:], comparisons, strict=False):
@@ -62,12 +65,26 @@ def draw_family(axis: Axes, design: DesignedLaw) -> None:
     ucb, paper = design.alternatives[0].factor, papers_choice(design)
     marked = [design.factor, *([paper[1]] if paper else [])]
     top = max(HIGHEST * min(marked), 1.3 * max(marked))
-    axis.plot(*zip(*(point for point in design.curve if point[1] <= top), strict=True), color=PALETTE[0], lw=1.8)
+    axis.plot(
+        *zip(*(point for point in design.curve if point[1] <= top), strict=True),
+        color=PALETTE[0],
+        lw=1.8,
+    )
     axis.axhline(ucb, label=f"UCB: {ucb:.4g}", **UCB)
     if paper:
         axis.plot(*paper[:2], "D", color=PALETTE[1], ms=6.5, ls="none", label=paper[2], zorder=3)
     least = f"least: {design.factor:.4g} at {design.parameter} = {design.value:.4g}"
-    axis.plot(design.value, design.factor, "o", color=PALETTE[2], ms=8, ls="none", label=least, zorder=4, clip_on=False)
+    axis.plot(
+        design.value,
+        design.factor,
+        "o",
+        color=PALETTE[2],
+        ms=8,
+        ls="none",
+        label=least,
+        zorder=4,
+        clip_on=False,
+    )
     axis.set_ylim(0, HEAD * top)
     axis.set_xlabel(design.parameter)
     axis.set_ylabel(f"factor {FORMULAS[design.objective]}")
@@ -82,7 +99,9 @@ def papers_choice(design: DesignedLaw) -> tuple[float, float, str] | None:
         return None
     name, place, note = PAPERS[design.family]
     (row,) = (row for row in design.alternatives if row.name == name)
-    beyond = ", beyond the budget" if design.budget is not None and row.mean_abs > design.budget else ""
+    beyond = (
+        ", beyond the budget" if design.budget is not None and row.mean_abs > design.budget else ""
+    )
     return place, row.factor, f"{name}{note}: {row.factor:.4g}{beyond}"
 
 
@@ -91,7 +110,10 @@ def draw_comparison(axis: Axes, comparison: Comparison) -> None:
     names = [law.rated.name for law in comparison.laws]
     for law in comparison.laws:
         spread = law.regret.high - law.regret.mean
-        style = {"color": style_of(names, law.rated.name)["color"], "marker": marker_of(names, law.rated.name)}
+        style = {
+            "color": style_of(names, law.rated.name)["color"],
+            "marker": marker_of(names, law.rated.name),
+        }
         bar = [spread] if math.isfinite(spread) else None
         place = [law.rated.factor], [law.regret.mean]
         axis.errorbar(*place, yerr=bar, ls="none", ms=7, capsize=3, label=law.rated.name, **style)
@@ -106,4 +128,6 @@ def draw_comparison(axis: Axes, comparison: Comparison) -> None:
     axis.set_ylim(0, None)
     axis.set_xlabel("factor of the bound")
     axis.set_ylabel("cumulative regret")
-    axis.set_title(f"{comparison.title}: rank correlation {comparison.correlation:+.2f}", fontsize=10.5)
+    axis.set_title(
+        f"{comparison.title}: rank correlation {comparison.correlation:+.2f}", fontsize=10.5
+    )

@@ -22,11 +22,18 @@ from kernelbandits.report.figures.canvas import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-VERDICT_COLOURS = {"holds": "#4CAF7D", "fails": "#D9604C", "not resolved": "#E8C664", "not judged": "#DDDDDD"}
+VERDICT_COLOURS = {
+    "holds": "#4CAF7D",
+    "fails": "#D9604C",
+    "not resolved": "#E8C664",
+    "not judged": "#DDDDDD",
+}
 VERDICT_SIGNS = {"holds": "✓", "fails": "✗", "not resolved": "?", "not judged": "–"}
 
 
-def map_figure(rows: Mapping[str, Sequence[str]], columns: Sequence[tuple[str, str]], path: Path) -> str:
+def map_figure(
+    rows: Mapping[str, Sequence[str]], columns: Sequence[tuple[str, str]], path: Path
+) -> str:
     """A row for each claim and problem, a column for each setting (group and name), a verdict in each field."""
     from matplotlib.patches import Patch
 
@@ -37,7 +44,15 @@ def map_figure(rows: Mapping[str, Sequence[str]], columns: Sequence[tuple[str, s
         for y, verdicts in enumerate(rows.values()):
             for x, verdict in enumerate(verdicts):
                 axis.add_patch(field_of(x, y, verdict))
-                axis.text(x, y, VERDICT_SIGNS[verdict], ha="center", va="center", color="#222222", fontsize=10)
+                axis.text(
+                    x,
+                    y,
+                    VERDICT_SIGNS[verdict],
+                    ha="center",
+                    va="center",
+                    color="#222222",
+                    fontsize=10,
+                )
         draw_groups(axis, [group for group, _ in columns])
         axis.set_xlim(-0.5, len(columns) - 0.5)
         axis.set_ylim(len(rows) - 0.5, -0.5)
@@ -82,13 +97,19 @@ def effects_figure(effects: Effects, noise_scales: Sequence[float], path: Path) 
             axis.set_title(title)
             axis.set_xlabel("noise scale R given to the policies")
             axis.set_ylabel("mean regret at T")
-        draw_legend(axes[len(effects)], axes[0], "solid: ridge 1, dotted: ridge R²\n(IGP-UCB, GP-TS: 1 + 2/T)")
+        draw_legend(
+            axes[len(effects)],
+            axes[0],
+            "solid: ridge 1, dotted: ridge R²\n(IGP-UCB, GP-TS: 1 + 2/T)",
+        )
         for axis in axes[len(effects) + 1 :]:
             axis.set_axis_off()
         return save(figure, path)
 
 
-def draw_effects(axis: Axes, policies: Mapping[str, ByRidge], noise_scales: Sequence[float]) -> None:
+def draw_effects(
+    axis: Axes, policies: Mapping[str, ByRidge], noise_scales: Sequence[float]
+) -> None:
     labels = list(policies)
     for label, by_ridge in policies.items():
         for ridge, pairs in by_ridge.items():

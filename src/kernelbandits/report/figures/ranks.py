@@ -52,7 +52,9 @@ def ranking_figure(
             axis.set_title(fill(title, TITLE), fontsize=11)
         for axis in axes[len(standings) :]:
             axis.set_axis_off()
-        figure.legend(handles=handles, loc="upper center", ncols=columns + 1, frameon=False, fontsize=FONT)
+        figure.legend(
+            handles=handles, loc="upper center", ncols=columns + 1, frameon=False, fontsize=FONT
+        )
         return save(figure, path)
 
 
@@ -63,7 +65,14 @@ def draw_panel(axis: Axes, panel: Sequence[Standing], looks: Looks, level: str |
         _, look = looks[row.policy]
         ends = max(row.mean.low, low), min(row.mean.high, high)
         axis.plot(ends, (place, place), color=look.colour, lw=1.4, solid_capstyle="butt")
-        axis.plot(max(row.mean.value, low), place, color=look.colour, marker=look.marker, ms=5, clip_on=False)
+        axis.plot(
+            max(row.mean.value, low),
+            place,
+            color=look.colour,
+            marker=look.marker,
+            ms=5,
+            clip_on=False,
+        )
         beside(axis, place, places(row.first, row.last))
         if row.policy == level:
             axis.axvline(row.mean.value, **LEVEL, zorder=1)

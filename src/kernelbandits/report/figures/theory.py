@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits.checks import Array
-from kernelbandits.report.figures.canvas import PALETTE, Margins, drawing, marker_of, plain_ticks, save, shown, style_of
+from kernelbandits.report.figures.canvas import (
+    PALETTE,
+    Margins,
+    drawing,
+    marker_of,
+    plain_ticks,
+    save,
+    shown,
+    style_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +30,13 @@ if TYPE_CHECKING:
 FAR = 20.0
 """Bounds so many times above the least regret are drawn on a logarithmic axis."""
 TRIVIAL: dict[str, Any] = {"color": "#999999", "lw": 1.0}
-CEILING: dict[str, Any] = {"color": "#222222", "lw": 1.2, "ls": (0, (6, 2, 1, 2)), "marker": ".", "ms": 5}
+CEILING: dict[str, Any] = {
+    "color": "#222222",
+    "lw": 1.2,
+    "ls": (0, (6, 2, 1, 2)),
+    "marker": ".",
+    "ms": 5,
+}
 DOTTED = (0, (1, 1.5))
 DASHED: dict[str, Any] = {"color": "#222222", "lw": 1.2, "ls": (0, (4, 3))}
 DASH, LINE = 4.0, 0.21
@@ -39,13 +54,20 @@ BOUNDS: Mapping[str, dict[str, Any]] = {
 """How each bound is drawn."""
 
 
-def guarantee_figure(panels: Mapping[str, Sequence[Guarantee]], labels: Sequence[str], path: Path) -> str:
+def guarantee_figure(
+    panels: Mapping[str, Sequence[Guarantee]], labels: Sequence[str], path: Path
+) -> str:
     """Problem title -> its guarantees: above the regrets with their bounds, below the log-determinants."""
     columns = min(3, len(panels))
     blocks, across = -(-len(panels) // columns), names_across(labels, 4.4 * columns)
     lower = any(item.least is not None for found in panels.values() for item in found)
     policies, lines = policy_handles(labels), line_handles(lower)
-    margins = Margins(left=0.75, below=0.55, above=0.4, head=0.05 + LINE * (-(-len(policies) // across) + len(lines)))
+    margins = Margins(
+        left=0.75,
+        below=0.55,
+        above=0.4,
+        head=0.05 + LINE * (-(-len(policies) // across) + len(lines)),
+    )
     size = 4.4 * columns, 6.2 * blocks + margins.head
     with drawing(2 * blocks, columns, size, margins) as (figure, grid):
         for axis in grid.flat:
@@ -82,12 +104,16 @@ def draw_regrets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) 
         axis.plot(item.rounds, item.regret, **solid(labels, item.policy))
         if item.least is not None:
             draw_least(axis, item, item.least, style_of(labels, item.policy)["color"])
-    bounded = {item.policy: (item, item.proved) for item in found if not isinstance(item.proved, str)}
+    bounded = {
+        item.policy: (item, item.proved) for item in found if not isinstance(item.proved, str)
+    }
     vacuous = [label for label, (_, proved) in bounded.items() if proved.share >= 1]
     for label, (item, proved) in bounded.items():
         dashes = alternating(vacuous, label) if label in vacuous else DASHED["ls"]
         axis.plot(item.horizons, proved.trivial, **TRIVIAL, zorder=1)
-        axis.plot(item.horizons, proved.value, color=style_of(labels, label)["color"], lw=1.6, ls=dashes)
+        axis.plot(
+            item.horizons, proved.value, color=style_of(labels, label)["color"], lw=1.6, ls=dashes
+        )
     if len(vacuous) == len(bounded) > 0:
         text = how_vacuous([proved.share for _, proved in bounded.values()])
         axis.text(0.04, 0.86, text, transform=axis.transAxes, fontsize=9, color="#555555")
@@ -100,7 +126,13 @@ def draw_regrets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) 
 def draw_least(axis: Axes, item: Guarantee, least: float, colour: str) -> None:
     """The lower bound of the regret at T, from where the regret has passed it."""
     passed = item.rounds[item.regret >= least]
-    axis.plot([passed[0] if len(passed) else 1, item.rounds[-1]], [least] * 2, color=colour, lw=1.6, ls=DOTTED)
+    axis.plot(
+        [passed[0] if len(passed) else 1, item.rounds[-1]],
+        [least] * 2,
+        color=colour,
+        lw=1.6,
+        ls=DOTTED,
+    )
 
 
 def alternating(labels: Sequence[str], label: str) -> tuple[float, tuple[float, float]]:
@@ -119,7 +151,9 @@ def scale_regrets(axis: Axes, regrets: Sequence[Array], top: float) -> None:
     if top > FAR * least > 0:
         axis.set_xscale("log")
         axis.set_yscale("log")
-        axis.set_ylim(min(float(regret[regret > 0].min(initial=top)) for regret in regrets) / 1.5, 1.5 * top)
+        axis.set_ylim(
+            min(float(regret[regret > 0].min(initial=top)) for regret in regrets) / 1.5, 1.5 * top
+        )
     else:
         axis.set_xlim(0, None)
         axis.set_ylim(0, None)
@@ -140,7 +174,10 @@ def draw_log_dets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str])
 def policy_handles(labels: Sequence[str]) -> list[Any]:
     from matplotlib.lines import Line2D
 
-    return [Line2D([], [], label=shown(label), **solid(labels, label) | {"markevery": None}) for label in labels]
+    return [
+        Line2D([], [], label=shown(label), **solid(labels, label) | {"markevery": None})
+        for label in labels
+    ]
 
 
 def line_handles(lower: bool) -> list[Any]:
@@ -148,7 +185,14 @@ def line_handles(lower: bool) -> list[Any]:
 
     bound = Line2D([], [], **DASHED, label="above: min(bound, 2DT), in the policy's colour")
     trivial = Line2D([], [], **TRIVIAL, label="above: 2DT, of which any policy is sure")
-    least = Line2D([], [], color=DASHED["color"], lw=1.6, ls=DOTTED, label="above: at least lost at T, if it is proved")
+    least = Line2D(
+        [],
+        [],
+        color=DASHED["color"],
+        lw=1.6,
+        ls=DOTTED,
+        label="above: at least lost at T, if it is proved",
+    )
     ceiling = Line2D([], [], **CEILING, label="below: 2γ, which no policy exceeds")
     return [bound, trivial, *([least] if lower else []), ceiling]
 
@@ -172,11 +216,18 @@ def calculation_figure(found: Calculation, path: Path) -> str:
         return save(figure, path)
 
 
-def draw_bounds(axis: Axes, horizons: Array, bounds: Sequence[RegretBound], labels: Mapping[str, str]) -> None:
+def draw_bounds(
+    axis: Axes, horizons: Array, bounds: Sequence[RegretBound], labels: Mapping[str, str]
+) -> None:
     """The bounds with 2 D T; shaded where none of those proved is below it."""
     values = {name: np.array([getattr(bound, name) for bound in bounds]) for name in BOUNDS}
     for name, look in BOUNDS.items():
-        axis.plot(horizons, values[name], label=labels[name].replace(" from ridge", "\nfrom ridge"), **look)
+        axis.plot(
+            horizons,
+            values[name],
+            label=labels[name].replace(" from ridge", "\nfrom ridge"),
+            **look,
+        )
     shade_vacuous(axis, horizons, np.log([min(b.tight, b.repaired) / b.trivial for b in bounds]))
     axis.set_yscale("log")
     axis.set_title("bounds of the expected regret")
@@ -203,16 +254,33 @@ def shade_vacuous(axis: Axes, horizons: Array, shares: Array) -> None:
     """Grey where the logarithm of the share of 2 D T, drawn as a line, is not below zero."""
     fine = np.geomspace(horizons[0], horizons[-1], 1000)
     where = np.interp(np.log(fine), np.log(horizons), shares) >= 0
-    axis.fill_between(fine, 0, 1, where=where, transform=axis.get_xaxis_transform(), color="#EEEEEE", lw=0, zorder=0)
+    axis.fill_between(
+        fine,
+        0,
+        1,
+        where=where,
+        transform=axis.get_xaxis_transform(),
+        color="#EEEEEE",
+        lw=0,
+        zorder=0,
+    )
     if where.any():
-        axis.text(0.03, 0.94, "vacuous where grey", transform=axis.transAxes, fontsize=9, color="#555555")
+        axis.text(
+            0.03, 0.94, "vacuous where grey", transform=axis.transAxes, fontsize=9, color="#555555"
+        )
 
 
 def draw_gain(axis: Axes, horizons: Array, gains: Sequence[InformationGain]) -> None:
-    lower, upper = (np.array([getattr(gain, name) for gain in gains]) for name in ("lower", "upper"))
-    axis.fill_between(horizons, lower, upper, color=PALETTE[0], alpha=0.25, lw=0, label="between the certificates")
+    lower, upper = (
+        np.array([getattr(gain, name) for gain in gains]) for name in ("lower", "upper")
+    )
+    axis.fill_between(
+        horizons, lower, upper, color=PALETTE[0], alpha=0.25, lw=0, label="between the certificates"
+    )
     axis.plot(horizons, upper, color=PALETTE[0], lw=1.6, label="upper bound (certified)")
-    axis.plot(horizons, lower, color=PALETTE[0], lw=1.2, ls=(0, (4, 3)), label="lower bound (reached)")
+    axis.plot(
+        horizons, lower, color=PALETTE[0], lw=1.2, ls=(0, (4, 3)), label="lower bound (reached)"
+    )
     if lower.min() > 0:
         ticks = plain_ticks(float(lower.min()) / 1.5, 1.5 * float(upper.max()))
         axis.set_yscale("log")

@@ -25,7 +25,11 @@ GREY = "#9AA5B1"
 
 def by_column(view: View) -> Drawing:
     columns = view.columns[:SEVERAL]
-    more = f" Of {len(view.columns)} columns the first {SEVERAL} are drawn." if len(view.columns) > SEVERAL else ""
+    more = (
+        f" Of {len(view.columns)} columns the first {SEVERAL} are drawn."
+        if len(view.columns) > SEVERAL
+        else ""
+    )
     sliced = any(len(slice_of(view, name)) > 1 for name in columns)
     blue = f" In blue those that differ from the likely best in this column only, with {INTERVAL}."
     caption = (
@@ -38,7 +42,9 @@ def by_column(view: View) -> Drawing:
     margins = Margins(left=0.85, below=below, above=0.2, right=0.12, head=0.35)
     height = rows * (2.0 + margins.above + margins.below) + margins.head
     draw = partial(draw_columns, view, columns)
-    return Drawing("Posterior by column", caption, height, draw, rows=rows, columns=across, margins=margins)
+    return Drawing(
+        "Posterior by column", caption, height, draw, rows=rows, columns=across, margins=margins
+    )
 
 
 def draw_columns(view: View, columns: tuple[str, ...], part: Any, grid: Any) -> None:
@@ -61,7 +67,9 @@ def draw_column(axis: Axes, view: View, column: str) -> None:
     if len(along) > 1:
         order = along[np.argsort(x[along])]
         look: Any = {"ms": 4, "lw": 1, "color": BLUE, "elinewidth": 1.4}
-        axis.errorbar(x[order], held.mean[order], yerr=held.bars(order), fmt="o-", label=THROUGH, **look)
+        axis.errorbar(
+            x[order], held.mean[order], yerr=held.bars(order), fmt="o-", label=THROUGH, **look
+        )
     for marks, style in markers(view):
         axis.plot(x[marks], held.mean[marks], ls="none", **{**style, "ms": 0.8 * style["ms"]})
 
@@ -72,7 +80,12 @@ def draw_all(axis: Axes, view: View, x: Array) -> None:
     look: Any = {"s": 10 if len(held) > CROWD else 18, "color": GREY, "alpha": 0.6, "linewidths": 0}
     axis.scatter(x, held.mean, rasterized=len(held) > MANY, label="estimate", **look)
     if len(measured):
-        crosses: Any = {"color": BLACK, "ms": 4, "label": "average of results", "rasterized": len(measured) > MANY}
+        crosses: Any = {
+            "color": BLACK,
+            "ms": 4,
+            "label": "average of results",
+            "rasterized": len(measured) > MANY,
+        }
         axis.plot(x[measured], held.average[measured], "x", **crosses)
 
 

@@ -31,7 +31,11 @@ KINDS = (*ONE, "all")
 
 
 def draw_study(
-    study: Study, path: str | os.PathLike[str], what: str = "all", truth: Any = None, trial: int | None = None
+    study: Study,
+    path: str | os.PathLike[str],
+    what: str = "all",
+    truth: Any = None,
+    trial: int | None = None,
 ) -> Path:
     """Draw `what` of a study ("progress", "regret", "posterior", "weights" or all that apply) into one file.
 
@@ -41,13 +45,24 @@ def draw_study(
     """
     target = checked_path(path)
     checks.one_of("draw_study", "what", what, KINDS)
-    checks.needs(what != "regret" or truth is not None, "draw_study", 'the true values (truth=...) for "regret"', truth)
+    checks.needs(
+        what != "regret" or truth is not None,
+        "draw_study",
+        'the true values (truth=...) for "regret"',
+        truth,
+    )
     if not available():
-        raise ValueError('draw_study needs matplotlib, got none: pip install "kernelbandits[experiments]"')
+        raise ValueError(
+            'draw_study needs matplotlib, got none: pip install "kernelbandits[experiments]"'
+        )
     view = view_of(study, truth, trial)
     drawings = chosen(view, what)
     kind = target.suffix.lower().removeprefix(".")
-    data = study_page(view, drawings).encode() if kind == "html" else sheet(question(view), drawings, kind)
+    data = (
+        study_page(view, drawings).encode()
+        if kind == "html"
+        else sheet(question(view), drawings, kind)
+    )
     replace_file(target, data)
     return target
 
@@ -60,7 +75,11 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
 
 
 def chosen(view: View, what: str) -> list[Drawing]:
-    return list(ONE[what](view)) if what != "all" else [one for kind in ONE for one in applicable(view, kind)]
+    return (
+        list(ONE[what](view))
+        if what != "all"
+        else [one for kind in ONE for one in applicable(view, kind)]
+    )
 
 
 def applicable(view: View, kind: str) -> list[Drawing]:

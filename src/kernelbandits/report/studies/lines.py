@@ -27,7 +27,9 @@ LINES = Margins(left=0.95, below=0.55, above=0.25, right=0.2, head=0.45)
 def groups(view: View) -> dict[str, Indices]:
     """Places of the candidates that share all their categories."""
     names = [name for name in view.columns if view.candidates.kinds[name] == "category"]
-    cells = list(zip(*(view.texts(name) for name in names), strict=True)) or [()] * len(view.beliefs)
+    cells = list(zip(*(view.texts(name) for name in names), strict=True)) or [()] * len(
+        view.beliefs
+    )
     found: dict[str, list[int]] = {}
     for place, one in enumerate(cells):
         found.setdefault(", ".join(one), []).append(place)
@@ -50,7 +52,11 @@ def draw_line(view: View, column: str, part: Any, grid: Any) -> None:
         colour = BLUE if len(parted) == 1 else PALETTE[number]
         order = known[np.argsort(x[known])]
         draw_band(axis, view, x, order, colour, brief(name, 20) or "estimate, 95 % interval")
-        look = {"color": BLACK, "label": "result"} if len(parted) == 1 else {"color": colour, "label": None}
+        look = (
+            {"color": BLACK, "label": "result"}
+            if len(parted) == 1
+            else {"color": colour, "label": None}
+        )
         draw_told(axis, view, x, places, **look)
     for marks, style in markers(view):
         axis.plot(x[marks], view.beliefs.mean[marks], ls="none", **style)
@@ -59,7 +65,9 @@ def draw_line(view: View, column: str, part: Any, grid: Any) -> None:
     legend_above(part, [axis], 5)
 
 
-def draw_told(axis: Axes, view: View, x: Array, places: Indices, color: str, label: str | None) -> None:
+def draw_told(
+    axis: Axes, view: View, x: Array, places: Indices, color: str, label: str | None
+) -> None:
     """The single results of some candidates."""
     results = view.beliefs.member[view.trials.row]
     told = view.trials.stand & np.isin(results, places)
@@ -71,8 +79,17 @@ def draw_band(axis: Axes, view: View, x: Array, order: Indices, colour: str, lab
     """Bars at few candidates, a band over many."""
     held = view.beliefs
     if len(order) <= FEW:
-        look: Any = {"ms": 5, "lw": 1, "elinewidth": 2, "capsize": 4, "color": colour, "label": label}
+        look: Any = {
+            "ms": 5,
+            "lw": 1,
+            "elinewidth": 2,
+            "capsize": 4,
+            "color": colour,
+            "label": label,
+        }
         axis.errorbar(x[order], held.mean[order], yerr=held.bars(order), fmt="o-", **look)
     else:
         axis.plot(x[order], held.mean[order], color=colour, lw=1.8, label=label)
-        axis.fill_between(x[order], held.low[order], held.high[order], color=colour, alpha=0.18, lw=0)
+        axis.fill_between(
+            x[order], held.low[order], held.high[order], color=colour, alpha=0.18, lw=0
+        )

@@ -39,12 +39,13 @@ def slice_map(view: View, across: str, up: str) -> Drawing:
     """Two numbers, the categories as the likely best has them."""
     centre = int(view.ranked[0]) if view.best is None else view.best
     others = {name: view.texts(name) for name in view.columns if name not in (across, up)}
-    same = [all(texts[place] == texts[centre] for texts in others.values()) for place in range(len(view.beliefs))]
+    same = [
+        all(texts[place] == texts[centre] for texts in others.values())
+        for place in range(len(view.beliefs))
+    ]
     where = ", ".join(f"{name} = {texts[centre]}" for name, texts in others.items())
     whose = "the first candidate" if view.best is None else "the likely best"
-    caption = (
-        f"{about(view)} over {across} and {up}, at the candidates with the categories of {whose}: {where}. {RINGS}"
-    )
+    caption = f"{about(view)} over {across} and {up}, at the candidates with the categories of {whose}: {where}. {RINGS}"
     return map_of(view, "Posterior at fixed categories", caption, across, up, np.flatnonzero(same))
 
 
@@ -60,12 +61,17 @@ def map_of(view: View, title: str, caption: str, across: str, up: str, places: I
 
     left = 1.6 if view.candidates.kinds[up] == "category" else MAPS.left
     below = 1.15 if is_long(view, across) else MAPS.below
-    return Drawing(title, caption, 4.3, draw, columns=2, margins=replace(MAPS, left=left, below=below))
+    return Drawing(
+        title, caption, 4.3, draw, columns=2, margins=replace(MAPS, left=left, below=below)
+    )
 
 
 def principal_map(view: View) -> Drawing:
     flat, shares, loadings = principal(view.candidates.points[view.beliefs.row])
-    names = [f"component {number + 1} ({100 * share:.0f} % of the variance)" for number, share in enumerate(shares)]
+    names = [
+        f"component {number + 1} ({100 * share:.0f} % of the variance)"
+        for number, share in enumerate(shares)
+    ]
     made = "; ".join(f"component {i + 1} = {in_words(view, one)}" for i, one in enumerate(loadings))
     caption = (
         f"{about(view)} at every candidate, over the first two principal components of the columns as the "
@@ -96,7 +102,9 @@ def in_words(view: View, loading: Array) -> str:
     names = coordinates(view)
     order = np.argsort(-np.abs(loading), kind="stable")[:LOADINGS]
     terms = [
-        f"{'-' if loading[i] < 0 else '+'} {abs(loading[i]):.2f} {names[i]}" for i in order if abs(loading[i]) >= 0.005
+        f"{'-' if loading[i] < 0 else '+'} {abs(loading[i]):.2f} {names[i]}"
+        for i in order
+        if abs(loading[i]) >= 0.005
     ]
     return " ".join(terms).removeprefix("+ ") + (" + …" if len(names) > LOADINGS else "")
 
@@ -108,11 +116,15 @@ def coordinates(view: View) -> list[str]:
         if view.candidates.kinds[column] == "number":
             names.append(printable(column))
         else:
-            names += [printable(f"[{column} = {value}]") for value in dict.fromkeys(view.texts(column))]
+            names += [
+                printable(f"[{column} = {value}]") for value in dict.fromkeys(view.texts(column))
+            ]
     return names
 
 
-def draw_maps(view: View, flat: Array, names: tuple[str, str], places: Indices, part: Any, grid: Any) -> None:
+def draw_maps(
+    view: View, flat: Array, names: tuple[str, str], places: Indices, part: Any, grid: Any
+) -> None:
     """Mean and sd of the candidates at these places."""
     from matplotlib.ticker import MaxNLocator
 
@@ -121,7 +133,9 @@ def draw_maps(view: View, flat: Array, names: tuple[str, str], places: Indices, 
         (axes[0], held.mean, f"{brief(view.target, 18)}, estimate", "viridis"),
         (axes[1], held.sd, "its standard deviation", "cividis"),
     ):
-        bar = part.colorbar(draw_map(axis, flat[places], values[places], colours), ax=axis, fraction=0.05, pad=0.02)
+        bar = part.colorbar(
+            draw_map(axis, flat[places], values[places], colours), ax=axis, fraction=0.05, pad=0.02
+        )
         bar.outline.set_visible(False)
         bar.locator = MaxNLocator(5)
         bar.formatter.set_powerlimits((-3, 4))
@@ -136,7 +150,13 @@ def draw_maps(view: View, flat: Array, names: tuple[str, str], places: Indices, 
 def draw_map(axis: Axes, flat: Array, values: Array, colours: str) -> Any:
     size = float(np.clip(60_000 / len(flat), 5, 70))
     axis.margins(0.06)
-    look: Any = {"s": size, "cmap": colours, "linewidths": 0, "rasterized": len(flat) > MANY, "zorder": 2}
+    look: Any = {
+        "s": size,
+        "cmap": colours,
+        "linewidths": 0,
+        "rasterized": len(flat) > MANY,
+        "zorder": 2,
+    }
     return axis.scatter(flat[:, 0], flat[:, 1], c=values, **look)
 
 
@@ -144,7 +164,14 @@ def mark_candidates(axis: Axes, view: View, flat: Array, places: Indices) -> Non
     measured = np.intersect1d(np.flatnonzero(view.beliefs.results), places)
     if len(measured):
         size = 9 if len(measured) <= CROWD else 4
-        look: Any = {"ms": size, "mfc": "none", "mec": "black", "mew": 1.1, "label": "measured", "zorder": 4}
+        look: Any = {
+            "ms": size,
+            "mfc": "none",
+            "mec": "black",
+            "mew": 1.1,
+            "label": "measured",
+            "zorder": 4,
+        }
         axis.plot(*flat[measured].T, "o", rasterized=len(measured) > MANY, **look)
     for marks, style in markers(view):
         axis.plot(*flat[np.intersect1d(marks, places)].T, ls="none", **style)

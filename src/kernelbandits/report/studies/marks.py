@@ -58,7 +58,11 @@ def name_across(axis: Axes, view: View, column: str) -> None:
     """The categories below an axis, turned where they are long."""
     if view.candidates.kinds[column] == "category":
         names = named(view, column)
-        turned: Any = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if is_long(view, column) else {}
+        turned: Any = (
+            {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+            if is_long(view, column)
+            else {}
+        )
         axis.set_xticks(range(len(names)), names, fontsize=8.5, **turned)
         axis.set_xlim(-0.5, len(values(view, column)) - 0.5)
 

@@ -37,7 +37,11 @@ def sought(view: View) -> str:
 def study_page(view: View, drawings: Sequence[Drawing]) -> str:
     parts = [
         status_section(view),
-        *([html.section(f"Trial {view.marked.trial}", html.paragraph(view.marked.sentence))] if view.marked else []),
+        *(
+            [html.section(f"Trial {view.marked.trial}", html.paragraph(view.marked.sentence))]
+            if view.marked
+            else []
+        ),
         *(html.section(one.title, html.figure(alone(one), one.caption)) for one in drawings),
         candidates_section(view),
         trials_section(view),
@@ -60,11 +64,17 @@ def asked(view: View) -> str:
 
 def status_section(view: View) -> str:
     status = view.status
-    rows = [["results", progress_line(view)], ["likely best", best_line(view)], ["may I stop?", status.stop.sentence]]
+    rows = [
+        ["results", progress_line(view)],
+        ["likely best", best_line(view)],
+        ["may I stop?", status.stop.sentence],
+    ]
     if status.waiting:
         rows.append(["pending", pending_line(view)])
     notes = [html.note(text) for text in status.notices]
-    return html.section("Where it stands", html.table(("sought", sought(view)), rows, text=(0, 1)), *notes)
+    return html.section(
+        "Where it stands", html.table(("sought", sought(view)), rows, text=(0, 1)), *notes
+    )
 
 
 def progress_line(view: View) -> str:
@@ -108,12 +118,22 @@ def pending_line(view: View) -> str:
 
 def waiting_line(view: View, one: Waiting) -> str:
     who = f" with {one.worker}" if one.worker else ""
-    return f"trial {one.trial}, {named_row(view, one.row)}{who}{' (overdue)' if one.overdue else ''}"
+    return (
+        f"trial {one.trial}, {named_row(view, one.row)}{who}{' (overdue)' if one.overdue else ''}"
+    )
 
 
 def candidates_section(view: View) -> str:
     known = f"{view.target}: estimate, 95 % interval"
-    headings = ("row", *view.candidates.labels, *view.candidates.chosen, known, "sd", "results", "their average")
+    headings = (
+        "row",
+        *view.candidates.labels,
+        *view.candidates.chosen,
+        known,
+        "sd",
+        "results",
+        "their average",
+    )
     rows = [candidate_row(view, int(place)) for place in view.ranked[:TOP]]
     said = f"Rows that are alike count once. The interval is {INTERVAL}."
     shown = html.table(headings, rows, text=text_columns(view, 1))
@@ -123,7 +143,13 @@ def candidates_section(view: View) -> str:
 def candidate_row(view: View, i: int) -> list[str]:
     held = view.beliefs
     known = [estimate(held.mean[i], held.low[i], held.high[i]), brief_number(held.sd[i])]
-    return [str(held.row[i]), *cells(view, int(held.row[i])), *known, str(held.results[i]), exact(held.average[i])]
+    return [
+        str(held.row[i]),
+        *cells(view, int(held.row[i])),
+        *known,
+        str(held.results[i]),
+        exact(held.average[i]),
+    ]
 
 
 def cells(view: View, row: int) -> list[str]:
@@ -153,7 +179,9 @@ def estimate(mean: float, low: float, high: float) -> str:
 def text_columns(view: View, before: int) -> list[int]:
     labels, kinds = view.candidates.labels, view.candidates.kinds
     names = (*labels, *view.candidates.chosen)
-    return [before + i for i, name in enumerate(names) if name in labels or kinds[name] == "category"]
+    return [
+        before + i for i, name in enumerate(names) if name in labels or kinds[name] == "category"
+    ]
 
 
 def trials_section(view: View) -> str:
@@ -167,25 +195,43 @@ def trials_section(view: View) -> str:
     text = [*text_columns(view, 2), 2 + len(known), len(headings) - 1]
     some = f"The last {LISTED} of {count} trials (study export writes all)"
     title = f"All {count} trials" if count <= LISTED else some
-    return html.section("Trials", html.details(title, html.table(headings, rows, text=text), shown=count <= OPEN))
+    return html.section(
+        "Trials", html.details(title, html.table(headings, rows, text=text), shown=count <= OPEN)
+    )
 
 
 def trial_row(view: View, i: int) -> list[str]:
     trials = view.trials
     row = int(trials.row[i])
-    numbers = [exact(trials.value[i]), *(brief_number(one[i]) for one in (trials.mean, trials.sd, trials.weight))]
+    numbers = [
+        exact(trials.value[i]),
+        *(brief_number(one[i]) for one in (trials.mean, trials.sd, trials.weight)),
+    ]
     when = [moment(trials.asked_at[i]), moment(trials.told_at[i])]
-    return [str(trials.number[i]), str(row), *cells(view, row), str(trials.state[i]), *numbers, *when, trials.worker[i]]
+    return [
+        str(trials.number[i]),
+        str(row),
+        *cells(view, row),
+        str(trials.state[i]),
+        *numbers,
+        *when,
+        trials.worker[i],
+    ]
 
 
 def moment(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}" if np.isfinite(seconds) else "–"
+    return (
+        f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}" if np.isfinite(seconds) else "–"
+    )
 
 
 def settings_section(view: View) -> str:
     status = view.status
     said = [("policy", status.policy), ("what is claimed", status.claim), ("units", status.units)]
-    rows = [*said, *((name, plain(value)) for name, value in view.settings.items() if value is not None)]
+    rows = [
+        *said,
+        *((name, plain(value)) for name, value in view.settings.items() if value is not None),
+    ]
     rows.append(("table", f"sha256 {view.candidates.fingerprint}"))
     return html.section("Settings", html.table(("setting", "value"), rows, text=(0, 1)))
 

@@ -11,7 +11,14 @@ from kernelbandits.checks import Indices
 from kernelbandits.report.figures.canvas import Margins
 from kernelbandits.report.studies.marks import markers
 from kernelbandits.report.studies.rounds import BLACK, BLUE, INTERVAL
-from kernelbandits.report.studies.sheets import QUIET, Drawing, brief, legend_above, nothing, printable
+from kernelbandits.report.studies.sheets import (
+    QUIET,
+    Drawing,
+    brief,
+    legend_above,
+    nothing,
+    printable,
+)
 from kernelbandits.report.studies.view import View
 
 if TYPE_CHECKING:
@@ -31,7 +38,11 @@ def ranking(view: View) -> Drawing:
     places = view.ranked[:TOP]
     names = ", ".join(printable(name) for name in view.columns) or "no column that differs"
     how = "highest" if view.sign > 0 else "lowest"
-    unknown = "" if view.beliefs.results.any() else " Nothing is known yet: these are the model's before any result."
+    unknown = (
+        ""
+        if view.beliefs.results.any()
+        else " Nothing is known yet: these are the model's before any result."
+    )
     caption = (
         f"The {how} estimates of {view.target}, {len(places)} of {len(view.ranked)} candidates (rows that are alike "
         f"count once), with {INTERVAL}; crosses are the averages of their results, at the right how many. "
@@ -64,7 +75,15 @@ def draw_ranking(view: View, places: Indices, labels: list[str], part: Any, grid
     heights = np.arange(len(places))
     look: Any = {"ms": 5, "color": BLUE, "elinewidth": 1.6, "label": "estimate, 95 % interval"}
     axis.errorbar(held.mean[places], heights, xerr=held.bars(places), fmt="o", **look)
-    axis.plot(held.average[places], heights, "x", color=BLACK, ms=6, label="average of its results", zorder=4)
+    axis.plot(
+        held.average[places],
+        heights,
+        "x",
+        color=BLACK,
+        ms=6,
+        label="average of its results",
+        zorder=4,
+    )
     for marks, style in markers(view):
         shown = np.flatnonzero(np.isin(places, marks))
         axis.plot(held.mean[places[shown]], shown, ls="none", **{**style, "ms": 0.8 * style["ms"]})

@@ -53,23 +53,42 @@ def draw_results(view: View, axis: Axes) -> None:
     if told.any():
         x = view.trials.number[told]
         dots(axis, x, view.trials.value[told], "result", color=BLUE)
-        axis.step(x, best_average(view), where="post", color=ORANGE, lw=1.6, label="best average so far")
+        axis.step(
+            x, best_average(view), where="post", color=ORANGE, lw=1.6, label="best average so far"
+        )
 
 
 def draw_pending(view: View, axis: Axes) -> None:
     waiting, held = view.trials.are("pending"), view.beliefs
     if waiting.any():
         places = held.member[view.trials.row[waiting]]
-        look: Any = {"ms": 5, "mfc": "white", "color": GREEN, "elinewidth": 1, "label": "pending, as estimated"}
-        axis.errorbar(view.trials.number[waiting], held.mean[places], yerr=held.bars(places), fmt="D", **look)
+        look: Any = {
+            "ms": 5,
+            "mfc": "white",
+            "color": GREEN,
+            "elinewidth": 1,
+            "label": "pending, as estimated",
+        }
+        axis.errorbar(
+            view.trials.number[waiting], held.mean[places], yerr=held.bars(places), fmt="D", **look
+        )
 
 
 def draw_failed(view: View, axis: Axes) -> None:
     """On the lower edge, whatever the scale; without any scale where nothing else is known."""
     failed = view.trials.number[view.trials.are("failed")]
-    look: Any = {"color": PINK, "ms": 7, "mew": 2, "zorder": 3, "label": "failed", "rasterized": len(failed) > MANY}
+    look: Any = {
+        "color": PINK,
+        "ms": 7,
+        "mew": 2,
+        "zorder": 3,
+        "label": "failed",
+        "rasterized": len(failed) > MANY,
+    }
     if len(failed):
-        axis.plot(failed, np.full(len(failed), 0.025), "x", transform=axis.get_xaxis_transform(), **look)
+        axis.plot(
+            failed, np.full(len(failed), 0.025), "x", transform=axis.get_xaxis_transform(), **look
+        )
     if not (view.trials.stand | view.trials.are("pending")).any():
         axis.set_yticks([])
 
@@ -79,7 +98,13 @@ def draw_best(view: View, axis: Axes) -> None:
     best = view.status.best
     if best is not None:
         bars = [[best.mean - best.low], [best.high - best.mean]]
-        look: Any = {"ms": 13, "color": BLACK, "elinewidth": 2, "capsize": 4, "label": "likely best now, 95 % interval"}
+        look: Any = {
+            "ms": 13,
+            "color": BLACK,
+            "elinewidth": 2,
+            "capsize": 4,
+            "label": "likely best now, 95 % interval",
+        }
         axis.errorbar([after(view)], [best.mean], yerr=bars, fmt="*", **look)
 
 
@@ -92,7 +117,14 @@ def after(view: View) -> float:
 def mark(axis: Axes, view: View) -> None:
     """The trial that somebody asked about."""
     if view.marked is not None:
-        axis.axvline(view.marked.trial, color=QUIET, lw=1, ls=(0, (4, 3)), label=f"trial {view.marked.trial}", zorder=1)
+        axis.axvline(
+            view.marked.trial,
+            color=QUIET,
+            lw=1,
+            ls=(0, (4, 3)),
+            label=f"trial {view.marked.trial}",
+            zorder=1,
+        )
 
 
 def over_trials(view: View, axis: Axes) -> None:
@@ -107,7 +139,9 @@ def over_trials(view: View, axis: Axes) -> None:
 
 def dots(axis: Axes, x: Any, y: Any, label: str | None, color: str) -> None:
     size = 26 if len(x) <= CROWD else 8
-    axis.scatter(x, y, s=size, color=color, label=label, rasterized=len(x) > MANY, zorder=3, linewidths=0)
+    axis.scatter(
+        x, y, s=size, color=color, label=label, rasterized=len(x) > MANY, zorder=3, linewidths=0
+    )
 
 
 def best_average(view: View) -> Array:
@@ -115,9 +149,13 @@ def best_average(view: View) -> Array:
     trials, member = view.trials, view.beliefs.member
     count, average = np.zeros(len(view.beliefs)), np.full(len(view.beliefs), -np.inf)
     best = []
-    for place, value in zip(member[trials.row[trials.stand]], view.sign * trials.value[trials.stand], strict=True):
+    for place, value in zip(
+        member[trials.row[trials.stand]], view.sign * trials.value[trials.stand], strict=True
+    ):
         count[place] += 1
-        average[place] = value if count[place] == 1 else average[place] + (value - average[place]) / count[place]
+        average[place] = (
+            value if count[place] == 1 else average[place] + (value - average[place]) / count[place]
+        )
         best.append(average.max())
     return view.sign * np.array(best)
 
@@ -130,7 +168,9 @@ def regret(view: View) -> Drawing:
         "best one allowed, summed over trials. Right: what the candidate of the best estimate loses, as known when "
         "each trial was asked, and the likely best now."
     )
-    return Drawing("Regret", caption, 3.5, partial(draw_regret, view), columns=2, margins=OVER_TRIALS)
+    return Drawing(
+        "Regret", caption, 3.5, partial(draw_regret, view), columns=2, margins=OVER_TRIALS
+    )
 
 
 def gaps(view: View) -> Array:
@@ -161,7 +201,13 @@ def draw_simple(view: View, axis: Axes, lost: Array) -> None:
         steps(axis, x, y, color=ORANGE, label="best estimate when asked")
     if view.status.best is not None:
         axis.plot(
-            after(view), lost[view.status.best.row], "*", color=BLACK, ms=13, label="likely best now", clip_on=False
+            after(view),
+            lost[view.status.best.row],
+            "*",
+            color=BLACK,
+            ms=13,
+            label="likely best now",
+            clip_on=False,
         )
 
 
@@ -180,7 +226,14 @@ def weights(view: View) -> Drawing:
         "optimistic. Right: how far that moved the estimate to the better, weight × width × sd, in units of "
         f"{view.target}."
     )
-    return Drawing("Exploration weights", caption, 3.5, partial(draw_weights, view), columns=2, margins=OVER_TRIALS)
+    return Drawing(
+        "Exploration weights",
+        caption,
+        3.5,
+        partial(draw_weights, view),
+        columns=2,
+        margins=OVER_TRIALS,
+    )
 
 
 def draw_weights(view: View, part: Any, grid: Any) -> None:

@@ -80,7 +80,11 @@ def blank(height: float) -> Iterator[Figure]:
     """A sheet without axes; letters that no font here has are boxes, and no reason to complain."""
     import matplotlib as mpl
 
-    with warnings.catch_warnings(), drawing(1, 1, (WIDTH, height), BARE) as (figure, grid), mpl.rc_context(PLAIN):
+    with (
+        warnings.catch_warnings(),
+        drawing(1, 1, (WIDTH, height), BARE) as (figure, grid),
+        mpl.rc_context(PLAIN),
+    ):
         warnings.filterwarnings("ignore", message="Glyph")
         grid[0, 0].remove()
         yield figure
@@ -88,7 +92,12 @@ def blank(height: float) -> Iterator[Figure]:
 
 def rendered(figure: Figure, kind: str) -> bytes:
     file = io.BytesIO()
-    figure.savefig(file, format=kind, dpi=DPI, metadata={"Date": None, "Creator": None} if kind == "svg" else None)
+    figure.savefig(
+        file,
+        format=kind,
+        dpi=DPI,
+        metadata={"Date": None, "Creator": None} if kind == "svg" else None,
+    )
     return file.getvalue()
 
 
@@ -103,8 +112,14 @@ def legend_above(part: Any, axes: Sequence[Axes], columns: int = 4) -> None:
         handles, labels = axis.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
     if found:
-        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.1 / WIDTH, 1.0), "frameon": False}
-        part.legend(found.values(), found.keys(), ncols=min(columns, len(found)), fontsize=9, **place)
+        place: dict[str, Any] = {
+            "loc": "upper left",
+            "bbox_to_anchor": (0.1 / WIDTH, 1.0),
+            "frameon": False,
+        }
+        part.legend(
+            found.values(), found.keys(), ncols=min(columns, len(found)), fontsize=9, **place
+        )
 
 
 def printable(text: str) -> str:
@@ -120,7 +135,13 @@ def brief(text: str, letters: int = LONGEST) -> str:
 
 def nothing(title: str, sentence: str) -> Drawing:
     """In place of a drawing."""
-    return Drawing(title, "", 0.9, lambda part, grid: say(grid[0, 0], sentence), margins=Margins(0.1, 0.1, 0.1, 0.1))
+    return Drawing(
+        title,
+        "",
+        0.9,
+        lambda part, grid: say(grid[0, 0], sentence),
+        margins=Margins(0.1, 0.1, 0.1, 0.1),
+    )
 
 
 def say(axis: Axes, sentence: str) -> None:

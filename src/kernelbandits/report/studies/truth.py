@@ -23,11 +23,17 @@ def truth_of(study: Study, truth: Any, measured: Indices) -> Array:
     rows = len(study.candidates)
     values = np.full(rows, np.nan)
     for row, value in by_row(study, truth).items():
-        checks.needs(checks.is_whole(row) and 0 <= row < rows, "truth", f"rows from 0 to {rows - 1}", row)
-        values[int(row)] = np.nan if is_missing(value) else checks.number("truth", f"for row {row}", value)
+        checks.needs(
+            checks.is_whole(row) and 0 <= row < rows, "truth", f"rows from 0 to {rows - 1}", row
+        )
+        values[int(row)] = (
+            np.nan if is_missing(value) else checks.number("truth", f"for row {row}", value)
+        )
     needed = np.union1d(np.flatnonzero(study.candidates.allowed_rows), measured)
     for row in needed[np.isnan(values[needed])][:1]:
-        raise ValueError(f"truth needs a value for every row that is allowed or measured, got none for row {row}")
+        raise ValueError(
+            f"truth needs a value for every row that is allowed or measured, got none for row {row}"
+        )
     return values
 
 
@@ -41,7 +47,9 @@ def by_row(study: Study, truth: Any) -> Mapping[Any, Any]:
     if isinstance(truth, (str, Path)):
         return of_name(study, truth)
     if hasattr(truth, "columns"):
-        return of_columns(study, {str(name): list(truth.iloc[:, i]) for i, name in enumerate(truth.columns)})
+        return of_columns(
+            study, {str(name): list(truth.iloc[:, i]) for i, name in enumerate(truth.columns)}
+        )
     checks.needs(np.ndim(truth) == 1, "truth", NEEDED, type(truth).__name__)
     return counted(study, list(truth))
 
@@ -54,12 +62,19 @@ def of_name(study: Study, name: str | Path) -> Mapping[int, Any]:
         return counted(study, numbers(study.candidates, str(name)))
     checks.needs(Path(name).is_file(), "truth", NEEDED, str(name))
     table = read_candidates(name)
-    return of_columns(study, {one: numbers(table, one) for one in table.columns if one in ("row", study.target)})
+    return of_columns(
+        study, {one: numbers(table, one) for one in table.columns if one in ("row", study.target)}
+    )
 
 
 def of_columns(study: Study, columns: Mapping[str, list[Any]]) -> Mapping[int, Any]:
     """The column of the target, in the order of the table or beside a column `row`."""
-    checks.needs(study.target in columns, "truth", f"a column {study.target!r}", ", ".join(columns) or "others")
+    checks.needs(
+        study.target in columns,
+        "truth",
+        f"a column {study.target!r}",
+        ", ".join(columns) or "others",
+    )
     values = columns[study.target]
     if "row" not in columns:
         return counted(study, values)
@@ -68,7 +83,12 @@ def of_columns(study: Study, columns: Mapping[str, list[Any]]) -> Mapping[int, A
 
 def counted(study: Study, values: Sequence[Any]) -> dict[int, Any]:
     rows = len(study.candidates)
-    checks.needs(len(values) == rows, "truth", f"one value for each of the {rows} rows", f"{len(values)} values")
+    checks.needs(
+        len(values) == rows,
+        "truth",
+        f"one value for each of the {rows} rows",
+        f"{len(values)} values",
+    )
     return dict(enumerate(values))
 
 

@@ -84,7 +84,9 @@ class Beliefs:
     @property
     def known(self) -> bool:
         """Whether every candidate allowed has an estimate."""
-        return bool(np.isfinite(self.mean[self.allowed]).all() and np.isfinite(self.sd[self.allowed]).all())
+        return bool(
+            np.isfinite(self.mean[self.allowed]).all() and np.isfinite(self.sd[self.allowed]).all()
+        )
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,9 @@ class View:
     def called(self, row: int) -> str:
         """The labels of a row; blank without any."""
         labels = self.candidates.label(row).items()
-        return ", ".join(f"{name} {text}" if NUMBER.fullmatch(text) else text for name, text in labels)
+        return ", ".join(
+            f"{name} {text}" if NUMBER.fullmatch(text) else text for name, text in labels
+        )
 
     def texts(self, column: str) -> list[str]:
         """The cells of the different candidates."""
@@ -188,7 +192,9 @@ def trials_of(study: Study, events: Iterable[Event]) -> Trials:
 
 
 def beliefs_of(frame: pd.DataFrame, candidates: Candidates, trials: Trials) -> Beliefs:
-    first, member = alike(list(zip(*(candidates.column(name) for name in candidates.chosen), strict=True)))
+    first, member = alike(
+        list(zip(*(candidates.column(name) for name in candidates.chosen), strict=True))
+    )
     rows = allowed_first(first, member, candidates.allowed_rows)
     told, values = member[trials.row[trials.stand]], trials.value[trials.stand]
     count = np.bincount(told, minlength=len(rows))
@@ -220,7 +226,9 @@ def allowed_first(first: Indices, member: Indices, allowed: Flags) -> Indices:
 
 def real(values: Iterable[Any]) -> Array:
     """nan for what is not known."""
-    return np.array([np.nan if one is None or one != one else one for one in values], dtype=np.float64)
+    return np.array(
+        [np.nan if one is None or one != one else one for one in values], dtype=np.float64
+    )
 
 
 def seconds(times: Iterable[Any]) -> Array:

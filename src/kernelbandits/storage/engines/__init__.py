@@ -12,4 +12,8 @@ __all__ = ["Engine", "PostgresEngine", "SqliteEngine", "engine_for"]
 
 def engine_for(place: Place, mode: str) -> Engine:
     """mode: "read", "write", or "create"."""
-    return SqliteEngine(place.path, mode) if isinstance(place, FilePlace) else PostgresEngine(place, mode)
+    return (
+        SqliteEngine(place.path, mode)
+        if isinstance(place, FilePlace)
+        else PostgresEngine(place, mode)
+    )

@@ -118,4 +118,6 @@ class Engine(ABC):
         return Damaged(f"{self.name} is damaged: {what}; {advice}")
 
     def full(self) -> StorageFull:
-        return StorageFull(f"no space is left for {self.name}; nothing was written, and what was there is safe")
+        return StorageFull(
+            f"no space is left for {self.name}; nothing was written, and what was there is safe"
+        )

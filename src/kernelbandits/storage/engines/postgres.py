@@ -16,7 +16,11 @@ from kernelbandits.storage.places import NAME, ServerPlace
 from kernelbandits.storage.tables import NAMES, Tables
 
 CONNECT_SECONDS = 10
-TIMEOUTS = {"lock_timeout": 60, "statement_timeout": 120, "idle_in_transaction_session_timeout": 120}
+TIMEOUTS = {
+    "lock_timeout": 60,
+    "statement_timeout": 120,
+    "idle_in_transaction_session_timeout": 120,
+}
 """Seconds; a client that hangs inside a transaction is cut off, and frees the lock."""
 KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
@@ -26,7 +30,9 @@ BUSY = ("55P03", "57014")
 FORBIDDEN = ("25006", "42501")
 FULL = "53100"
 DAMAGE = ("42P01", "42703", "XX", "23", "3F000")
-CROWDED = re.compile("too many|connection slots|starting up|shutting down|recovery mode", re.IGNORECASE)
+CROWDED = re.compile(
+    "too many|connection slots|starting up|shutting down|recovery mode", re.IGNORECASE
+)
 """While connecting, the driver hands on no code."""
 MOST_NAMED = 10
 STUDIES = sa.text(
@@ -43,7 +49,9 @@ class PostgresEngine(Engine):
         self.place, self.mode, self.name = place, mode, str(place)
         self.reached = False
         if find_spec("psycopg") is None:
-            raise ValueError('a study in PostgreSQL needs psycopg: pip install "kernelbandits[postgres]"')
+            raise ValueError(
+                'a study in PostgreSQL needs psycopg: pip install "kernelbandits[postgres]"'
+            )
 
     @cached_property
     def tables(self) -> Tables:
@@ -51,13 +59,25 @@ class PostgresEngine(Engine):
 
     @cached_property
     def core(self) -> sa.Engine:
-        settings = {"connect_timeout": CONNECT_SECONDS, "prepare_threshold": None, "application_name": "kernelbandits"}
-        given = {name: value for name, value in (settings | KEEPALIVE).items() if name not in self.place.url.query}
-        return sa.create_engine(self.place.url, connect_args=given, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        settings = {
+            "connect_timeout": CONNECT_SECONDS,
+            "prepare_threshold": None,
+            "application_name": "kernelbandits",
+        }
+        given = {
+            name: value
+            for name, value in (settings | KEEPALIVE).items()
+            if name not in self.place.url.query
+        }
+        return sa.create_engine(
+            self.place.url, connect_args=given, poolclass=NullPool, isolation_level="AUTOCOMMIT"
+        )
 
     def connect(self) -> sa.Connection:
         connection = self.core.connect()
-        connection.exec_driver_sql("; ".join(f"SET {name} = '{seconds}s'" for name, seconds in TIMEOUTS.items()))
+        connection.exec_driver_sql(
+            "; ".join(f"SET {name} = '{seconds}s'" for name, seconds in TIMEOUTS.items())
+        )
         connection.exec_driver_sql("SET synchronous_commit = on")
         if self.mode == "read":
             connection.exec_driver_sql("SET default_transaction_read_only = on")
@@ -84,17 +104,25 @@ class PostgresEngine(Engine):
     def studies(self, connection: sa.Connection) -> list[str]:
         """The schemas with tables of ours, copies from before a migration left out; by name."""
         found = connection.execute(STUDIES).scalars()
-        return [name for name in found if NAME.fullmatch(name) and not re.search("_v[0-9]+_backup$", name)]
+        return [
+            name
+            for name in found
+            if NAME.fullmatch(name) and not re.search("_v[0-9]+_backup$", name)
+        ]
 
     def keep(self, connection: sa.Connection, version: int) -> str:
         """A copy of the schema beside it, in the same transaction."""
         study, copy = self.place.study, f"{self.place.study[:46]}_v{version}_backup"
         inspector = sa.inspect(connection)
         if inspector.has_schema(copy):
-            raise StorageError(f"{self.name} needs a backup before it changes, and the schema {copy} is there already")
+            raise StorageError(
+                f"{self.name} needs a backup before it changes, and the schema {copy} is there already"
+            )
         connection.execute(sa.schema.CreateSchema(copy))
         for name in inspector.get_table_names(schema=study):
-            connection.exec_driver_sql(f'CREATE TABLE "{copy}"."{name}" AS TABLE "{study}"."{name}"')
+            connection.exec_driver_sql(
+                f'CREATE TABLE "{copy}"."{name}" AS TABLE "{study}"."{name}"'
+            )
         connection.exec_driver_sql(f'SET LOCAL search_path TO "{study}"')
         return copy
 
@@ -126,7 +154,11 @@ class PostgresEngine(Engine):
     def said(self, error: Exception) -> str:
         """The first line of what the server or the driver said, without the password."""
         found = cause(error)
-        text = getattr(getattr(found, "diag", None), "message_primary", None) or str(found) or type(found).__name__
+        text = (
+            getattr(getattr(found, "diag", None), "message_primary", None)
+            or str(found)
+            or type(found).__name__
+        )
         password = self.place.url.password
         return (text.replace(str(password), "***") if password else text).strip().splitlines()[0]
 

@@ -20,7 +20,13 @@ from sqlalchemy.pool import NullPool
 
 from kernelbandits import checks
 from kernelbandits.storage.engines.base import Engine
-from kernelbandits.storage.errors import Damaged, NoStudy, StorageBusy, StorageError, StorageReadOnly
+from kernelbandits.storage.errors import (
+    Damaged,
+    NoStudy,
+    StorageBusy,
+    StorageError,
+    StorageReadOnly,
+)
 from kernelbandits.storage.mounts import warn_of_network
 from kernelbandits.storage.tables import MARK, NAMES, VERSION, Tables
 
@@ -33,7 +39,12 @@ MISUSE = (sa.exc.PendingRollbackError, sa.exc.ResourceClosedError, sqlite3.Progr
 """Of a connection that is closed, or was interrupted: nothing is known of the file."""
 UNDER_WAY = 8
 """More statements than are ever begun before the first of them is read to its end."""
-DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH}
+DAMAGE = {
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_ERROR,
+    sqlite3.SQLITE_MISMATCH,
+}
 DAMAGE |= {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_FORMAT}
 
 
@@ -62,7 +73,12 @@ class SqliteEngine(Engine):
     def __init__(self, path: Path, mode: str) -> None:
         self.path, self.mode, self.name = path, mode, str(path)
         needed = "SQLite {}.{}.{} or newer".format(*OLDEST)
-        checks.needs(sqlite3.sqlite_version_info >= OLDEST, "a study in a file", needed, sqlite3.sqlite_version)
+        checks.needs(
+            sqlite3.sqlite_version_info >= OLDEST,
+            "a study in a file",
+            needed,
+            sqlite3.sqlite_version,
+        )
 
     @cached_property
     def tables(self) -> Tables:
@@ -73,10 +89,17 @@ class SqliteEngine(Engine):
         return sa.create_engine("sqlite://", creator=self.driver, poolclass=NullPool)
 
     def driver(self) -> sqlite3.Connection:
-        wanted = {"read": "rw" if self.writable() else "ro", "write": "rw", "create": "rwc"}[self.mode]
+        wanted = {"read": "rw" if self.writable() else "ro", "write": "rw", "create": "rwc"}[
+            self.mode
+        ]
         uri = f"file:{quote(str(self.path.absolute()))}?mode={wanted}"
         return sqlite3.connect(
-            uri, uri=True, timeout=NAP, isolation_level=None, check_same_thread=False, factory=Connection
+            uri,
+            uri=True,
+            timeout=NAP,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=Connection,
         )
 
     def writable(self) -> bool:
@@ -102,7 +125,9 @@ class SqliteEngine(Engine):
         if self.mode == "read":
             connection.exec_driver_sql("PRAGMA query_only = ON")
         try:
-            set_journal(connection, owner == MARK, self.mode != "read" and os.access(self.path, os.W_OK))
+            set_journal(
+                connection, owner == MARK, self.mode != "read" and os.access(self.path, os.W_OK)
+            )
         except sa.exc.OperationalError:
             if pragma(connection, "journal_mode") == "wal":
                 raise StorageBusy(self.switched()) from None
@@ -122,7 +147,9 @@ class SqliteEngine(Engine):
             raise NoStudy(f"there is no study {self.name}")
 
     def taken(self) -> StorageError:
-        return StorageError(f"{self.name} is there already and is not a study; it was left as it is")
+        return StorageError(
+            f"{self.name} is there already and is not a study; it was left as it is"
+        )
 
     def lock_schema(self, connection: sa.Connection) -> None:
         """BEGIN IMMEDIATE did."""
@@ -154,7 +181,10 @@ class SqliteEngine(Engine):
         """A copy of the file beside it; others may read meanwhile, but not write."""
         copy = self.path.with_name(f"{self.path.name}.v{version}-backup")
         draft = self.path.with_name(f".{copy.name}.{os.getpid()}")
-        with closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(draft)) as target:
+        with (
+            closing(sqlite3.connect(self.path)) as source,
+            closing(sqlite3.connect(draft)) as target,
+        ):
             target.execute("PRAGMA synchronous = EXTRA")
             source.backup(target)
         os.replace(draft, copy)
@@ -188,7 +218,9 @@ class SqliteEngine(Engine):
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return self.forbidden(str(cause))
         if self.passes(error):
-            return StorageBusy(f"{self.name} was held by others for {BUSY_SECONDS:g} s; nothing was written")
+            return StorageBusy(
+                f"{self.name} was held by others for {BUSY_SECONDS:g} s; nothing was written"
+            )
         if code == sqlite3.SQLITE_FULL:
             return self.full()
         if code == sqlite3.SQLITE_NOTADB and beginning(self.path).strip(b"\0"):
@@ -201,7 +233,9 @@ class SqliteEngine(Engine):
         """Text was never a study; other bytes may have been one before they were overwritten."""
         text = b"\0" not in beginning(self.path)
         advice = (
-            "" if text else f"; if it was one, `kernelbandits study salvage {self.name} <new file>` saves its events"
+            ""
+            if text
+            else f"; if it was one, `kernelbandits study salvage {self.name} <new file>` saves its events"
         )
         return Damaged(f"{self.name} is not a study and not an SQLite file at all{advice}")
 
@@ -215,8 +249,14 @@ class SqliteEngine(Engine):
 def code_of(error: Exception) -> int:
     """SQLite's primary result code; text that is none has no code, and neither has a misused connection."""
     cause = getattr(error, "orig", None) or error
-    misused = isinstance(cause, MISUSE) or str(cause).endswith(("within a transaction", "no transaction is active"))
-    return sqlite3.SQLITE_MISUSE if misused else int(getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
+    misused = isinstance(cause, MISUSE) or str(cause).endswith(
+        ("within a transaction", "no transaction is active")
+    )
+    return (
+        sqlite3.SQLITE_MISUSE
+        if misused
+        else int(getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
+    )
 
 
 def set_journal(connection: sa.Connection, ours: bool, writable: bool) -> None:
