@@ -93,7 +93,7 @@ def optional(entry: PolicyEntry) -> dict[str, Any]:
 
 
 def starred(entry: PolicyEntry, name: str) -> str:
-    return f"{name}*" if name in entry.own or name not in SHARED else name
+    return f"{name}*" if name in entry.by_name_only or name not in SHARED else name
 
 
 def plain_policies() -> dict[str, Any]:

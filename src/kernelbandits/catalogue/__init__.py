@@ -1,9 +1,15 @@
 """The only registry: names <-> constructors, values <-> plain dictionaries, values <-> text of a command line."""
 
 from kernelbandits.catalogue.entry import PolicyEntry
-from kernelbandits.catalogue.families import FAMILIES, NOT_IMPLEMENTED
 from kernelbandits.catalogue.plain import fingerprint, from_plain, to_plain
-from kernelbandits.catalogue.policies import POLICIES, policy, policy_entry, shared_settings
+from kernelbandits.catalogue.policies import (
+    FAMILIES,
+    NOT_IMPLEMENTED,
+    POLICIES,
+    policy,
+    policy_entry,
+    shared_settings,
+)
 from kernelbandits.catalogue.problems import PROBLEMS, ProblemEntry, problem
 from kernelbandits.catalogue.spelling import (
     spelled_kernel,

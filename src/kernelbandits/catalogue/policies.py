@@ -1,18 +1,52 @@
-"""The policies by name."""
+"""The policies by name, read off the classes in `kernelbandits.policies`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from kernelbandits import policies
 from kernelbandits.catalogue.entry import PolicyEntry
-from kernelbandits.catalogue.families import FAMILIES
 from kernelbandits.catalogue.lookup import check_settings, looked_up
 from kernelbandits.policies import Policy
+from kernelbandits.policies.about import FAMILIES as FAMILY_TITLES
+
+
+def collect_families() -> dict[str, tuple[PolicyEntry, ...]]:
+    """Title of the family -> its members, in the order in which the modules define them."""
+    rules = [rule for rule in vars(policies).values() if is_named_policy(rule)]
+    rules.sort(key=lambda rule: (rule.__module__, line_of(rule)))
+    entries = [PolicyEntry(rule, rule.about) for rule in rules]
+    return {
+        title: tuple(entry for entry in entries if entry.about.family == title)
+        for title in FAMILY_TITLES
+    }
+
+
+def is_named_policy(value: Any) -> bool:
+    """Whether a value is a policy that has a name in the catalogue."""
+    return isinstance(value, type) and issubclass(value, Policy) and value.about is not None
+
+
+def line_of(rule: type[Policy]) -> int:
+    """The line of the constructor, by which the members of a module are ordered."""
+    return rule.__init__.__code__.co_firstlineno
+
+
+FAMILIES: Mapping[str, tuple[PolicyEntry, ...]] = collect_families()
 
 POLICIES: Mapping[str, PolicyEntry] = {
     entry.name: entry for family in FAMILIES.values() for entry in family
 }
+
+NOT_IMPLEMENTED: Mapping[str, str] = {
+    "LP-GP-UCB": "Lee, Shekhar & Javidi, "
+    "multi-scale zero-order optimization of smooth functions in an RKHS, 2022",
+    "ATA-GP-UCB": "Ray Chowdhury & Gopalan, Bayesian optimization under heavy-tailed payoffs, 2019",
+    "RIPS": "Camilleri, Jamieson & Katz-Samuels, "
+    "high-dimensional experimental design and kernel bandits, 2021",
+}
+"""Named in the literature and left out rather than approximated -> their paper."""
 
 
 def policy_entry(name: str) -> PolicyEntry:
@@ -21,13 +55,40 @@ def policy_entry(name: str) -> PolicyEntry:
 
 def shared_settings(entry: PolicyEntry, shared: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the settings shared by all policies that this one takes."""
-    taken = [name for name in entry.settings if name not in entry.own]
+    taken = [name for name in entry.settings if name not in entry.by_name_only]
     return {name: shared[name] for name in taken if shared.get(name) is not None}
 
 
-def policy(name: str, domain: Any, kernel: Any, /, *exploration: Any, **settings: Any) -> Policy:
-    """A policy by its name: kb.policy("simple-bernoulli", arms, kernel, p=0.25, noise_scale=1, norm_bound=1)."""
+def policy(
+    name: str, domain: Any, kernel: Any = None, exploration: Any = None, **settings: Any
+) -> Policy:
+    """Build a policy by its name.
+
+    Parameters
+    ----------
+    name
+        As `kernelbandits list policies` shows it: "simple-ucb", "gp-ts", "auto", ...
+    domain
+        What may be played: `kb.Arms`, an (n, d) array, a `kb.Box`, ...
+    kernel
+        For instance `kb.RBF(0.2)`; not for a policy that fits its own, such as "auto".
+    settings
+        Those of the policy: noise_scale, norm_bound, ...
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> kb.policy("simple-bernoulli", arms, kb.RBF(0.2), p=0.25, noise_scale=1, norm_bound=1)
+    SimpleBernoulli(Arms(3 points in 1 dimensions), 0 rewards)
+    """
     entry = policy_entry(name)
-    settings |= dict(zip(("exploration",), exploration, strict=True)) if exploration else {}
-    check_settings(name, entry.parameters, settings)
-    return entry.constructor(domain, kernel, **settings)
+    given = dict(settings)
+    if exploration is not None:
+        given["exploration"] = exploration
+    check_settings(name, entry.parameters, given)
+    if not entry.takes_kernel:
+        return entry.constructor(domain, **given)
+    if kernel is None:
+        raise ValueError(f"{name} needs a kernel, such as kb.RBF(0.2), got none")
+    return entry.constructor(domain, kernel, **given)

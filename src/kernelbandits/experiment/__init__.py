@@ -1,7 +1,7 @@
 """Problems x policies x seeds: played, stored cell by cell, and handed out as curves."""
 
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell
-from kernelbandits.experiment.engines import Played, Round, play, rounds
+from kernelbandits.experiment.engines import Played, PlayedRound, play, rounds
 from kernelbandits.experiment.runner import (
     Results,
     cells_of,
@@ -18,8 +18,8 @@ __all__ = [
     "CellResult",
     "Contender",
     "Played",
+    "PlayedRound",
     "Results",
-    "Round",
     "cells_of",
     "contender",
     "forget_cells",

@@ -89,9 +89,9 @@ class Cell:
             "seeds": self.seeds,
         }
         rule = {"policy": self.contender.policy, "settings": self.contender.settings}
-        return to_plain(
-            parts | rule | {"engine": chosen_engine(self.engine), "code": code_fingerprint()}
-        )  # type: ignore[no-any-return]
+        engine = {"engine": chosen_engine(self.engine), "code": code_fingerprint()}
+        plain: dict[str, Any] = to_plain(parts | rule | engine)
+        return plain
 
     @cached_property
     def key(self) -> str:

@@ -24,7 +24,7 @@ SAMPLE_ROUNDS = 4096
 """Thompson sampling holds 2 n normals a round: the compiled loop takes at most so many rounds at once."""
 
 
-class Round(NamedTuple):
+class PlayedRound(NamedTuple):
     t: int
     choice: Choice
     reward: float
@@ -40,14 +40,16 @@ class Played:
     engine: str
 
 
-def rounds(policy: Policy, instance: Instance, horizon: int, streams: Streams) -> Iterator[Round]:
+def rounds(
+    policy: Policy, instance: Instance, horizon: int, streams: Streams
+) -> Iterator[PlayedRound]:
     """Yield (t, choice, reward) for each round; the caller stores, plots or stops."""
     check_game(policy, instance, horizon, streams)
     for t in range(1, horizon + 1):
         choice = policy.ask(t, streams)
         reward = instance.pull(int(choice.arm or 0), streams.uniform("noise", t), t)
         policy.tell(choice, reward)
-        yield Round(t, choice, reward)
+        yield PlayedRound(t, choice, reward)
 
 
 def play(
@@ -95,25 +97,20 @@ Loop = Callable[[Any, Instance, int, Streams, tuple[Numbers, Numbers]], None]
 
 
 def compiled_loop(policy: Policy, instance: Instance) -> Loop | None:
-    """The loop for this policy; None where rule, history, replicates, a moving world or a large pool need Python."""
-    rule = type(policy)
-    plain = type(policy.posterior) is ArmPosterior and rule._learn is Policy._learn
-    if instance.replicates is not None or isinstance(instance, MovingInstance) or not plain:
+    """The compiled loop that plays the policy on the instance, or None where Python has to.
+
+    A policy declares its loop (`Policy.compiled_loop`). The loop works on an n x n covariance and
+    a table of weights, so large pools, other posteriors, schedules that look at the history,
+    replicates and moving instances are played in Python.
+    """
+    if not policy.posterior.lends or instance.replicates is not None:
         return None
-    if isinstance(policy, GPTS):
+    if isinstance(instance, MovingInstance) or policy.compiled_loop is None:
+        return None
+    if policy.compiled_loop == "samples":
         return play_samples
-    if (
-        isinstance(policy, IndexPolicy)
-        and asks_as_printed(type(policy))
-        and not policy.exploration.uses_history
-    ):
-        return play_index
-    return None
-
-
-def asks_as_printed(rule: type[IndexPolicy]) -> bool:
-    """Whether the rule leaves the asking of an index policy as it is."""
-    return rule.ask is IndexPolicy.ask and rule._ask is IndexPolicy._ask
+    rule: Any = policy
+    return None if rule.exploration.uses_history else play_index
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A policy that knows its own scale: kernel, noise, R and D are fitted to the rewards as they come."""
+"""Auto: a policy that fits kernel, noise and units to the rewards as they come."""
 
 from __future__ import annotations
 
@@ -9,40 +9,80 @@ from typing import Any
 import numpy as np
 
 from kernelbandits import checks, widths
-from kernelbandits.calibration import Prior, Refits, Rewards
+from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard
 from kernelbandits.checks import Array
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Matern
-from kernelbandits.policies.base import Choice
-from kernelbandits.policies.calibrated import Calibrated, checked_size, unfitted, unlearnt
-from kernelbandits.policies.fields import Field, Listed, among, field_of
-from kernelbandits.policies.offer import Offer
-from kernelbandits.policies.openings import OPENINGS, opening
-from kernelbandits.policies.searching import Ahead, Circumstances, checked_choices
-from kernelbandits.streams import Randomness, Streams
+from kernelbandits.policies.about import CALIBRATED, About
+from kernelbandits.policies.base import check_pairs
+from kernelbandits.policies.calibrator import Calibrator, check_coordinates, empty_posterior
+from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.policies.initial_design import OPENINGS, design_location
+from kernelbandits.policies.place import ArmList, Place, Region, list_arms, place_of
+from kernelbandits.policies.round import PendingView, Round, check_pending, view_pending
+from kernelbandits.streams import Streams
+from kernelbandits.threads import single_threaded
 from kernelbandits.widths import Width
 
 WIDTHS = ("practical", "theory")
 NEAR = 0.05
-"""Of a lengthscale: a point of a box no farther from one played is the same."""
-OWN_UNITS = ("mean", "index")
+"""Of a lengthscale: a point of a box no farther than this from one played counts as the same."""
+IN_REWARD_UNITS = ("mean", "index")
+"""Numbers of a note that are shifted and scaled back to the units of the rewards."""
 
 
-class Auto(Calibrated):
-    """mean + w_t width_t sd with a Matern kernel, all of whose scales are fitted to the rewards: nothing to be given.
+class Auto(IndexPolicy):
+    """Play mean + w_t width_t sd with all scales fitted to the rewards: nothing has to be given.
 
-    The first choices are about the middle (with `opening="random"` anywhere) and far from those tried. Then
-    lengthscales, signal and noise are the most probable ones given the rewards (`calibration`), fitted again at
-    geometrically spaced numbers of rewards, by `tell` only. Inside, rewards are in signal units, (y - centre) / spread
-    with k(x, x) = 1 and ridge R^2; notes are in the rewards' own units.
+    The first choices are an initial design: one about the middle (with `opening="random"`
+    anywhere), the others far from those tried. Then lengthscales, signal and noise of a Matern
+    kernel are the most probable ones given the rewards. They are fitted again at geometrically
+    spaced numbers of rewards, by `tell` only (`calibrator`). Notes are in the units of the rewards.
 
-    width "practical": 5 t^-1/3 (`widths.falling`), chosen by benchmark; nothing is claimed of it. Nor is anything of a
-    number, which multiplies the sd in every round, or of a `Width` of one's own.
-    width "theory": D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L), Whitehouse's, at the ridge that is the fitted noise
-    variance; R and D are `safety` times the fitted ones, so R / sqrt(ridge) = safety. That f lies within the width in
-    all rounds with chance 1 - delta would hold had kernel, centre, R and D been fixed beforehand, with |f| <= D and
-    R-sub-Gaussian noise. They are not: they are fitted to the same rewards.
+    Parameters
+    ----------
+    domain
+        A `kb.Box`, a `kb.MixedBox`, `kb.Arms` or an (n, d) array of candidates, or a
+        `kb.Contextual`.
+    width
+        "practical": 5 t^-1/3 (`widths.falling`), chosen by benchmark; nothing is claimed of it, nor
+        of a number, which multiplies the sd in every round, nor of a `Width` of your own.
+        "theory": D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L), Whitehouse's, at the ridge that is
+        the fitted noise variance; R and D are `safety` times the fitted ones. That f lies within
+        the width in all rounds with chance 1 - delta would hold had kernel, centre, R and D been
+        fixed beforehand, with |f| <= D and R-sub-Gaussian noise. They are not: they are fitted to
+        the same rewards.
+    exploration
+        The law of the weight w_t, or a schedule of laws.
+    first
+        How many choices the initial design has.
+    seed
+        Of the randomness that is used when `ask` is not given any.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> auto = kb.Auto(kb.Box((0.0,), (1.0,)), seed=1)
+    >>> for _ in range(12):
+    ...     choice = auto.ask()
+    ...     auto.tell(choice, -((choice.x[0] - 0.3) ** 2))
+    >>> bool(abs(auto.recommend()[0] - 0.3) < 0.05)
+    True
     """
+
+    about = About(
+        name="auto",
+        title="Auto",
+        family=CALIBRATED,
+        paper="this package; the rule is Generic-GP's with fitted scales",
+        guarantee="none with the practical width; with width theory what Whitehouse et al. prove, "
+        "had kernel, centre, R and D been fixed beforehand",
+        ours="everything: the prior of the fit, the width 5 t^-1/3, the initial design",
+        by_name_only=("delta",),
+    )
+    takes_kernel = False
+    learns_failures = True
 
     def __init__(
         self,
@@ -62,28 +102,25 @@ class Auto(Calibrated):
         ties: str = "random",
     ) -> None:
         table = not isinstance(domain, (list, tuple))
-        checks.needs(
-            table,
-            "Auto",
-            "a kb.Box(lower, upper), a MixedBox, kb.Arms(table) or an (n, d) array",
-            domain,
-        )
-        self.prior, self.shared, self.nu = Prior() if prior is None else prior, shared, nu
-        checks.needs(isinstance(self.prior, Prior), "Auto", "a kb.calibration.Prior", prior)
-        self.refits = Refits(first=1) if refits is None else refits
-        checks.needs(isinstance(self.refits, Refits), "Auto", "a kb.calibration.Refits", refits)
+        needed = "a kb.Box(lower, upper), a MixedBox, kb.Arms(table) or an (n, d) array"
+        checks.needs(table, "Auto", needed, domain)
+        prior = Prior() if prior is None else prior
+        checks.needs(isinstance(prior, Prior), "Auto", "a kb.calibration.Prior", prior)
+        refits = Refits(first=1) if refits is None else refits
+        checks.needs(isinstance(refits, Refits), "Auto", "a kb.calibration.Refits", refits)
         self.first = checks.whole("Auto", "first", first)
         self.opening = checks.one_of("Auto", "opening", opening, OPENINGS)
         self.safety = checks.positive("Auto", "safety", safety)
-        self.mode = checked_width(width)
+        self.mode = check_width(width)
         self.delta = checks.inside("Auto", "delta", delta)
         self.streams = Streams(seed)
-        self.rewards, self.failed = Rewards(), list[Any]()
-        super().__init__(domain, Matern(1.0, 2.5), ridge=1.0, ties=ties, form=unlearnt)
-        self.calibration = unfitted(self.prior, self.domain.dimension, shared, nu)
-        self._set(self._width(), exploration)
-        self._relearn(self._kernel())
-        self._state()
+        super().__init__(domain, Matern(1.0, 2.5), ridge=1.0, ties=ties, form=empty_posterior)
+        self.calibrator = Calibrator(self.domain, prior=prior, shared=shared, nu=nu, refits=refits)
+        self.failed = self.calibrator.failed
+        self._set_rule(self._fitted_width(), exploration)
+        self._follow_fit()
+
+    # ------------------------------------------------------------------ asking
 
     def ask(
         self,
@@ -95,42 +132,17 @@ class Auto(Calibrated):
         arms: Any = None,
         costs: Any = None,
     ) -> Choice:
-        """The choice of round t; without arguments that of the next round, with the randomness of the policy's seed.
+        """Return the choice of round t; without t that of the next round.
 
-        With `costs` the first choices are among the arms that cost no more than the median of those allowed.
+        Without `rng` the randomness is that of the policy's seed. With `costs` the initial design
+        takes only arms that cost no more than the median of those allowed. All else is as for
+        every policy (`Policy.ask`).
         """
-        turn = self.turn + len(checked_choices(pending)) if t is None else t
-        streams = self.streams if rng is None else rng
-        return super().ask(turn, streams, pending=pending, context=context, arms=arms, costs=costs)
-
-    def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
-        field = field_of(self.domain, given.context, given.arms)
-        if not self.finite:
-            checked_size(field.context, given.arms)
-        if (
-            not self.rewards.events
-            or self.rewards.events + len(checked_choices(given.pending)) < self.first
-        ):
-            return self._first(
-                t, randomness, field, given.pending, self._offer(given.arms, given.costs)
-            )
-        choice = super()._ask(t, randomness, given)
-        return replace(choice, note=self._own_units(choice.note))
-
-    def _search(self, t: int, randomness: Randomness, ahead: Ahead, field: Field) -> Choice:
-        """The maximiser; where it all but is a point played before, that point: repeats tell noise from roughness."""
-        choice = super()._search(t, randomness, ahead, field)
-        if isinstance(field, Listed) or ahead.note:
-            return choice
-        played, here = self._played(field), self._place_of(choice)
-        squares = (((played - here) / self.posterior.kernel.lengthscale) ** 2).sum(1)
-        nearest = int(squares.argmin())
-        if not 0 < squares[nearest] < NEAR**2:
-            return choice
-        spot = field.spot(played[nearest, : field.box.dimension])
-        note = self._choice(spot, field, ahead.posterior, {**choice.note, "repeats": 1.0}).note
-        index = note["mean"] + note["weight"] * note["width"] * note["sd"]
-        return Choice(spot.x, spot.arm, {**note, "index": index}, field.context)
+        turn = self._next_round(pending) if t is None else t
+        randomness = self.streams if rng is None else rng
+        return super().ask(
+            turn, randomness, pending=pending, context=context, arms=arms, costs=costs
+        )
 
     def batch(
         self,
@@ -143,113 +155,270 @@ class Auto(Calibrated):
         arms: Any = None,
         costs: Any = None,
     ) -> tuple[Choice, ...]:
-        """The choices of rounds t..t + n - 1, without arguments those of the next n, each with those before pending."""
-        turn = self.turn + len(checked_choices(pending)) if t is None else t
-        streams = self.streams if rng is None else rng
+        """Return the choices of rounds t, ..., t + n - 1; without t those of the next n rounds."""
+        turn = self._next_round(pending) if t is None else t
+        randomness = self.streams if rng is None else rng
         return super().batch(
-            n, turn, streams, pending=pending, context=context, arms=arms, costs=costs
+            n, turn, randomness, pending=pending, context=context, arms=arms, costs=costs
         )
+
+    def _next_round(self, pending: Sequence[Choice]) -> int:
+        return self.turn + len(check_pending(pending))
 
     @property
     def turn(self) -> int:
         """The next round: every reward and every failure was one."""
         return 1 + self.rewards.events + len(self.failed)
 
-    def _first(
-        self,
-        t: int,
-        randomness: Randomness,
-        field: Field,
-        pending: Sequence[Choice],
-        offer: Offer | None,
-    ) -> Choice:
-        """Before anything is known: about the middle, then far from what was tried; of what costs little."""
-        field = among(self.domain, offer.cheaper) if offer else field
-        places = [*self.failed, *(self._place_of(choice) for choice in pending)]
-        tried = [
-            *self.rewards.points,
-            *(self.domain.points[place] if self.finite else place for place in places),
-        ]
-        sides = self._spans()[
-            : field.survey.shape[1] - (0 if field.context is None else len(field.context))
-        ]
-        spot = opening(field, np.array(tried), sides, t, randomness, self.opening)
-        cost = offer.cost(spot.arm) if offer else {}
-        note = self._choice(spot, field, self._ahead(pending).posterior, cost).note
-        return Choice(spot.x, spot.arm, self._own_units({**note, "first": 1.0}), field.context)
+    def _round(self, t: int, randomness: Any, options: Any) -> Round:
+        now = super()._round(t, randomness, options)
+        if not self.finite:
+            check_coordinates(now.place.context, options.arms)
+        return now
 
-    def recommended(self, *, context: Any = None, arms: Any = None) -> Choice:
-        """The choice of the greatest estimate, which its note has."""
-        best = self.recommend(context=context, arms=arms)
-        choice = self.choice(best if self.finite or arms is None else arms[best], context=context)
-        place = self._place_of(choice)
-        mean, sd = self.posterior.at((self.domain.points[place] if self.finite else place)[None])
-        return replace(choice, note=self._own_units({"mean": float(mean[0]), "sd": float(sd[0])}))
+    def choose(self, now: Round) -> Choice:
+        """A choice of the initial design, or the maximiser of the index."""
+        known = self.rewards.events + len(now.pending_places)
+        if not self.rewards.events or known < self.first:
+            return self._choose_initial(now)
+        choice = super().choose(now)
+        if isinstance(now.place, Region) and now.view is None:
+            choice = self._repeat_nearby(choice, now)
+        return replace(choice, note=self._in_reward_units(choice.note))
 
-    def estimates(self) -> tuple[Array, Array]:
-        """Mean and sd of f on all arms, in the rewards' own units."""
-        checks.needs(
-            self.finite, "estimates", "arms (posterior.at(rows) and units elsewhere)", self.domain
-        )
-        return self.units.original(self.posterior.mean), self.units.spread * self.posterior.sd
+    def _repeat_nearby(self, choice: Choice, now: Round) -> Choice:
+        """The choice, or the point played that it all but is."""
+        # A repeat tells noise from roughness, which a point a hair away does not.
+        played, here = self._played_points(now.place), self._place_of(choice)
+        squares = (((played - here) / self.posterior.kernel.lengthscale) ** 2).sum(1)
+        nearest = int(squares.argmin())
+        if not 0 < squares[nearest] < NEAR**2:
+            return choice
+        region: Any = now.place
+        location = region.location(played[nearest, : region.box.dimension])
+        note = dict(self._choice_at(location, now, {**choice.note, "repeats": 1.0}).note)
+        note["index"] = note["mean"] + note["weight"] * note["width"] * note["sd"]
+        return Choice(location.x, location.arm, note, now.place.context)
 
-    def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
-        """mean + weight * width_t * sd, in the rewards' own units."""
-        return np.asarray(self.units.original(super().index(t, weight, points)))
+    def _choose_initial(self, now: Round) -> Choice:
+        """A choice of the initial design; where costs count, one that costs little."""
+        place = now.place if now.costs is None else self._cheap_arms(now.place, now.costs)
+        tried, sides = self._tried_points(now), self._own_sides(place)
+        location = design_location(place, tried, sides, now.t, now.randomness, self.opening)
+        note = {**self._note_location(location, now), "first": 1.0}
+        if now.costs is not None:
+            note["cost"] = float(now.costs[location.arm])
+        return Choice(location.x, location.arm, self._in_reward_units(note), place.context)
 
-    def _own_units(self, note: Mapping[str, float]) -> dict[str, float]:
-        """Estimates in the rewards' units, and the noise the fit sees."""
-        told = {
-            name: self.units.original(value) if name in OWN_UNITS else value
-            for name, value in note.items()
-        }
-        return {
-            **told,
-            "sd": self.units.spread * note["sd"],
-            "noise_scale": self.calibration.noise_scale,
-        }
+    def _cheap_arms(self, place: Place, costs: Array) -> Place:
+        """The allowed arms that cost no more than their median."""
+        numbers = place.numbers if isinstance(place, ArmList) else None
+        allowed = np.arange(len(costs)) if numbers is None else numbers
+        cheap = costs[allowed] <= np.median(costs[allowed])
+        return list_arms(self.domain, allowed[cheap])
 
-    def _ahead(self, pending: Sequence[Choice]) -> Ahead:
+    def _tried_points(self, now: Round) -> Array:
+        """The points with rewards, those that failed and those pending."""
+        points = self.domain.points if self.finite else None
+        places = [*self.failed, *now.pending_places]
+        tried = [place if points is None else points[place] for place in places]
+        return np.array([*self.rewards.points, *tried])
+
+    def _own_sides(self, place: Place) -> Array:
+        """The sides of what is chosen, without those of the context."""
+        context = 0 if place.context is None else len(place.context)
+        return self.calibrator.sides()[: place.survey.shape[1] - context]
+
+    def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
         """A practical width claims nothing that pending rewards could break: it is not inflated."""
-        if self.mode == "theory" or not checked_choices(pending):
-            return super()._ahead(pending)
-        imagined = self.posterior.imagined([self._place_of(choice) for choice in pending])
-        return Ahead(imagined, 1.0, {"pending": float(len(pending))})
+        places = [self._place_of(choice) for choice in pending]
+        return view_pending(self.posterior, places, inflate=self.mode == "theory")
 
-    def _width(self) -> Width:
+    # ------------------------------------------------------------------ learning
+
+    @single_threaded
+    def _learn(self, place: Any, reward: float, note: Mapping[str, float]) -> None:
+        """A reward counts at once, or is refused and changes nothing."""
+        before = self.calibrator.count_reward(place, reward)
+        width, settings = self.width, dict(self.settings)
+        try:
+            if self.calibrator.learn_counted(place, reward):
+                self.width = self._fitted_width()
+                self._follow_fit()
+            self.posterior = self.calibrator.posterior
+        except BaseException:
+            self.calibrator.restore(before)
+            self.width, self.settings = width, settings
+            self.posterior = self.calibrator.posterior
+            raise
+
+    @single_threaded
+    def tell_all(self, pairs: Sequence[tuple[Choice, float]]) -> None:
+        """Learn many rewards: the state is that of telling them one by one, bit by bit.
+
+        A fit builds the posterior from all rewards so far, so only the rewards after the last fit
+        are learnt one by one. With failures among the choices, all of them are, since a failure may
+        count as another reward after each of them.
+        """
+        if self.failed:
+            super().tell_all(pairs)
+            return
+        waiting: list[tuple[Any, float]] = []
+        until_fit = self.next_fit - self.rewards.events
+        try:
+            for choice, reward in check_pairs(pairs):
+                waiting.append((self._check_choice("tell", choice), checks.reward(reward)))
+                due = len(waiting) >= until_fit
+                if due or self.calibrator.exceeds_units(waiting[-1][1]):
+                    place, last = waiting.pop()
+                    self.calibrator.count_rewards(waiting)
+                    waiting.clear()
+                    self._learn(place, last, {})
+                    until_fit = self.next_fit - self.rewards.events
+        finally:
+            self.calibrator.count_rewards(waiting)
+            try:
+                self.calibrator.update_posterior(waiting)
+            finally:
+                self.posterior = self.calibrator.posterior
+
+    @single_threaded
+    def fail(self, choice: Choice) -> None:
+        """The choice gave no reward. It is no observation, and nothing is fitted to it.
+
+        Where failures outnumber rewards, each one beyond them counts as the least mean reward so
+        far; elsewhere they were bad luck and count as nothing. On arms "where" is the arm. Off the
+        arms it is all within 0.15 fitted lengthscales of the point, and there failures must
+        outnumber the rewards by more than two, so that a place gets a third chance.
+        """
+        self.calibrator.fail(self._check_choice("fail", choice))
+        self.width = self._fitted_width()
+
+    def _follow_fit(self) -> None:
+        """Choose by the posterior of the calibrator, and record what is played."""
+        self.posterior = self.calibrator.posterior
+        self.settings |= {
+            "width": self.width.rule,
+            "ridge": self.posterior.ridge,
+            "calibration": self.calibration.sentence(),
+        }
+
+    def _fitted_width(self) -> Width:
+        """The width that belongs to the fit; what is claimed of it goes to the settings."""
         if isinstance(self.mode, Width):
-            self.settings["claim"] = "none: a practical width"
+            self.settings["claim"] = "none: the width was chosen by benchmark"
             return self.mode
-        bound, noise = self._norm_bound(), self.safety * self.calibration.noise_scale
+        bound = self.calibrator.norm_bound(self.safety)
+        noise = self.safety * self.calibration.noise_scale
         constants = f"R = {noise:.3g} (units of the rewards) and D = {bound:.3g} (signal sd)"
         failed = f" and {len(self.failed)} choices not failed" if self.failed else ""
-        text = f"conditional: it would hold had kernel, centre, {constants} been fixed beforehand{failed}"
-        self.settings |= {"claim": text, "norm_bound": bound, "noise_scale": noise}
-        self.settings |= {"delta": self.delta, "safety": self.safety}
+        self.settings |= {
+            "claim": "conditional: it would hold had kernel, centre, "
+            f"{constants} been fixed beforehand{failed}",
+            "norm_bound": bound,
+            "noise_scale": noise,
+            "delta": self.delta,
+            "safety": self.safety,
+        }
         radius = self.safety * self.calibration.signal_noise_scale
         return widths.self_normalised(radius, bound, self.calibration.signal_ridge, self.delta)
+
+    # ------------------------------------------------------------------ answers
+
+    @property
+    def calibration(self) -> Calibration:
+        """The last fit: lengthscales, signal, noise, and the units of the posterior."""
+        return self.calibrator.calibration
+
+    @property
+    def rewards(self) -> Rewards:
+        """All rewards so far, by distinct point, in their own units."""
+        return self.calibrator.rewards
+
+    @property
+    def n_rewards(self) -> int:
+        return self.rewards.events
+
+    @property
+    def next_fit(self) -> float:
+        """After how many rewards the scales are fitted again."""
+        return self.calibrator.next_fit
+
+    @property
+    def units(self) -> Standard:
+        """From the rewards' own units to those of the posterior."""
+        return self.calibrator.units
+
+    def noise_posterior(self) -> Any:
+        """The posterior at the fitted noise, by the rewards alone: no failure counts as one."""
+        return self.calibrator.observed_posterior()
+
+    def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
+        """The arm with the highest estimate among those with rewards, or the best point of a box.
+
+        An arm that was never played is not recommended, however promising it looks: nobody has seen
+        it work. Before the first reward, and where no arm allowed has one, all arms count.
+        """
+        if not self.finite:
+            return super().recommend(context=context, arms=arms)
+        place: Any = place_of(self.domain, context, arms)
+        mean = self.posterior.mean
+        allowed = np.arange(len(mean)) if place.numbers is None else place.numbers
+        measured = allowed[self.calibrator.arm_counts()[allowed] > 0]
+        return int(measured[mean[measured].argmax()]) if len(measured) else place.greatest(mean)
+
+    def recommended(self, *, context: Any = None, arms: Any = None) -> Choice:
+        """The recommended choice; its note has the estimate."""
+        best = self.recommend(context=context, arms=arms)
+        chosen = best if self.finite or arms is None else arms[best]
+        choice = self.choice(chosen, context=context)
+        place = self._place_of(choice)
+        mean, sd = self.posterior.at((self.domain.points[place] if self.finite else place)[None])
+        estimate = {"mean": float(mean[0]), "sd": float(sd[0])}
+        return replace(choice, note=self._in_reward_units(estimate))
+
+    def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
+        """mean + weight * width_t * sd, in the units of the rewards."""
+        return np.asarray(self.units.original(super().index(t, weight, points)))
+
+    def _place_of(self, choice: Choice) -> Any:
+        """An arm's number, whose point is that of the choice, or the row of a point."""
+        place = super()._place_of(choice)
+        if not self.finite:
+            return check_coordinates(place)
+        known = choice.x is None or choice.arm is None
+        if not known and not equal_points(choice.x, self.domain.points[place]):
+            needed = f"the point of arm {choice.arm} with its number"
+            checks.needs(False, "tell", needed, choice.x)
+        return place
+
+    def _in_reward_units(self, note: Mapping[str, float]) -> dict[str, float]:
+        """A note with its estimates in the units of the rewards, and the fitted noise."""
+        told = {
+            name: self.units.original(value) if name in IN_REWARD_UNITS else value
+            for name, value in note.items()
+        }
+        noise = self.calibration.noise_scale
+        return {**told, "sd": self.units.spread * note["sd"], "noise_scale": noise}
 
     def _noise_scale(self) -> float:
         """R as fitted, in signal units."""
         return self.calibration.signal_noise_scale
 
-    def _norm_bound(self) -> float:
-        """D in signal units; before any reward the safety factor times the prior sd of f."""
-        if not self.rewards.events:
-            return self.safety
-        counts = self.rewards.counts
-        sums = self.rewards.sums + counts * self.rewards.origin
-        return self.calibration.norm_bound(self._scaled_points(), counts, sums, self.safety)
 
-
-def checked_width(width: Any) -> Width | str:
+def check_width(width: Any) -> Width | str:
     """A width of which nothing is claimed, or the word for that of the theory."""
     if isinstance(width, Width):
         return width
     if checks.is_number(width):
         return widths.constant(checks.nonnegative("Auto", "width", width))
-    return (
-        widths.falling()
-        if checks.one_of("Auto", "width", width, WIDTHS) == "practical"
-        else "theory"
-    )
+    named = checks.one_of("Auto", "width", width, WIDTHS)
+    return widths.falling() if named == "practical" else "theory"
+
+
+def equal_points(x: Any, point: Array) -> bool:
+    """Whether all numbers are equal; the same bytes are."""
+    same_form = type(x) is np.ndarray and x.dtype == point.dtype and x.shape == point.shape
+    if same_form and x.tobytes() == point.tobytes():
+        return True
+    return np.array_equal(x, point)

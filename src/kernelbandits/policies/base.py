@@ -1,57 +1,133 @@
-"""What every policy is: a domain, a posterior, a pure `ask` and a `tell`."""
+"""What every policy is: a domain, a posterior, a pure `ask`, and `tell` and `fail`, which learn."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array, TheoryWarning
-from kernelbandits.domains import TIES, Arms, argmax, as_arms
-from kernelbandits.policies.fields import is_open, row_of
-from kernelbandits.posterior import Posterior, posterior_on, proved
+from kernelbandits.domains import TIES, Arms, Box, Contextual, MixedBox, as_arms
+from kernelbandits.policies.about import About
+from kernelbandits.policies.acquisition import Acquisition, ArmScores, Surface, posterior_mean
+from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.explanation import Explanation, explain_choice
+from kernelbandits.policies.place import (
+    MIDDLE,
+    ArmList,
+    Location,
+    Place,
+    Region,
+    encode_choice,
+    pick_point,
+    place_of,
+    plays_anywhere,
+)
+from kernelbandits.policies.round import (
+    AskOptions,
+    PendingView,
+    Round,
+    ask_copy,
+    check_costs,
+    check_pending,
+    view_pending,
+)
+from kernelbandits.policies.spectral import lengthscales_of
+from kernelbandits.posterior import PoolPosterior, Posterior, posterior_on, proved
 from kernelbandits.streams import as_randomness
+from kernelbandits.theory.gains import Term, gain_name, gain_term
+from kernelbandits.threads import single_threaded
 
 LEAST_RIDGE = 1e-8
 """Stands for the interpolation of rewards without noise."""
 SEARCH = "by search; the theory takes it for exact, as it is on a finite cover"
+FINITE_GAINS = ("greedy", "analytic")
+"""Information gains that are computed on a finite set."""
+INCUMBENTS = 500
+"""A search on a box starts from at most this many of the points played."""
 
 Form = Callable[[Any, Arms, float], Posterior]
 """(kernel, arms, ridge) -> the posterior a policy learns with."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Choice:
-    """What to play: the point, its number among the arms, and why."""
-
-    x: Any
-    arm: int | None = None
-    note: Mapping[str, float] = field(default_factory=dict)
-    """What `tell` and the reader will want to know, e.g. the weight drawn; an empty note is valid."""
-    context: Any = None
-    """What was given in the round beside the choice."""
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Choice):
-            return NotImplemented
-        same = self.arm == other.arm and self.note == other.note and np.array_equal(self.x, other.x)
-        return same and np.array_equal(self.context, other.context)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 class Policy:
-    """A rule that plays one arm a round. `ask` is pure; only `tell` changes anything."""
+    """A rule that chooses what to play next. `ask` is pure; only `tell` and `fail` change anything.
 
-    searches = False
-    """Whether it plays anywhere in a box; a rule that does not plays on a declared cover."""
+    A policy of your own is a subclass with one method. Override the first of these that fits:
+
+    - `acquisition(now)` returns a score of posterior mean and sd, for instance
+      `UpperConfidence(weight, width)`. The rule then plays on arms, boxes, contexts, with pending
+      choices, restricted arms and costs.
+    - `score_arms(t)` returns one score for each arm, for rules on finitely many arms.
+    - `choose(now)` returns the `Choice` itself, for rules of any other form.
+
+    Override `_learn` as well if a reward changes more than the posterior.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> from kernelbandits.policies import Policy, UpperConfidence
+    >>> class TwoSigma(Policy):
+    ...     '''Play the greatest mean + 2 sd.'''
+    ...     plays_boxes = restricts_arms = imagines_pending = weighs_costs = True
+    ...
+    ...     def __init__(self, domain, kernel, *, ridge=0.01, ties="random"):
+    ...         super().__init__(domain, kernel, ridge=ridge, ties=ties)
+    ...
+    ...     def acquisition(self, now):
+    ...         return UpperConfidence(weight=1.0, width=2.0)
+    >>> policy = TwoSigma(kb.Arms([[0.0], [0.5], [1.0]]), kb.RBF(0.3), ties="lowest")
+    >>> choice = policy.ask(1, kb.Streams(0))
+    >>> policy.tell(choice, 0.7)
+    >>> choice.arm, policy.recommend()
+    (0, 0)
+    """
+
+    about: ClassVar[About | None] = None
+    """What the catalogue says of the policy; None for a policy that is not in it."""
+    revision: ClassVar[int] = 1
+    """Raised when the rule would choose differently from the same data.
+
+    Every ask of a study records it.
+    """
+    takes_kernel: ClassVar[bool] = True
+    """Whether the constructor takes a kernel after the domain; False for a policy that fits one."""
+    plays_boxes: ClassVar[bool] = False
+    """Whether it plays anywhere in a box; other rules play on a finite cover of the box."""
+    restricts_arms: ClassVar[bool] = False
+    """Whether it can choose among some of the arms; for other rules `ask` tries copies."""
+    imagines_pending: ClassVar[bool] = False
+    """Whether it takes pending choices into account by itself; for other rules `ask` tells the
+    estimates of the pending choices to a copy."""
+    weighs_costs: ClassVar[bool] = False
+    """Whether it takes what arms cost."""
+    learns_failures: ClassVar[bool] = False
+    """Whether `fail` changes what is chosen next; other rules only count failures."""
+    compiled_loop: ClassVar[str | None] = None
+    """The compiled loop that plays whole runs of it, "index" or "samples", or None.
+
+    The loop knows nothing of methods. So a subclass that defines a method (other than the
+    constructor) is played round by round in Python, unless it declares its loop again.
+    """
+
     domain: Any
-    """Arms; for a rule that searches also a Box, a MixedBox or a Contextual."""
+    """Arms; for a rule that plays boxes also a Box, a MixedBox or a Contextual."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = vars(cls)
+        redefines = any(
+            callable(value) or isinstance(value, property)
+            for name, value in own.items()
+            if name != "__init__"
+        )
+        if redefines and "compiled_loop" not in own:
+            cls.compiled_loop = None
 
     def __init__(
         self,
@@ -64,11 +140,14 @@ class Policy:
         form: Form = posterior_on,
     ) -> None:
         name = type(self).__name__
-        self.domain = domain if is_open(name, domain, self.searches) else as_arms(domain)
+        anywhere = plays_anywhere(name, domain, self.plays_boxes)
+        self.domain = domain if anywhere else as_arms(domain)
         self.finite = isinstance(self.domain, Arms)
         self.ties = checks.one_of(name, "ties", ties, TIES)
         self.horizon = None if horizon is None else checks.whole(name, "horizon", horizon)
-        self.posterior = form(kernel, self.domain, ridge)
+        self.posterior: Any = form(kernel, self.domain, ridge)
+        self.failed: list[Any] = []
+        """Where choices gave no reward."""
         self.settings: dict[str, Any] = {
             "ridge": self.posterior.ridge,
             "ties": ties,
@@ -78,71 +157,211 @@ class Policy:
             self.settings |= {"domain": repr(self.domain), "argmax": SEARCH}
         elif self.domain.origin:
             self.settings["cover"] = self.domain.origin
-        self._said: set[str] = set()
+        self._all_arms = ArmList(self.domain.points, None) if self.finite else None
+        self._warned: set[str] = set()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, {self.posterior.events} rewards)"
 
-    def ask(self, t: int, rng: Any) -> Choice:
-        """The choice of round t (rounds count from 1), drawn from a `Streams` or a numpy Generator."""
-        raise NotImplementedError
+    # ------------------------------------------------------------------ asking
+
+    def ask(
+        self,
+        t: int,
+        rng: Any,
+        *,
+        pending: Sequence[Choice] = (),
+        context: Any = None,
+        arms: Any = None,
+        costs: Any = None,
+    ) -> Choice:
+        """Return the choice of round t. Asking changes nothing: ask twice and get the same.
+
+        Parameters
+        ----------
+        t
+            The round, counted from 1.
+        rng
+            A `kb.Streams`, whose numbers belong to the round, or a numpy Generator.
+        pending
+            Choices whose rewards are still to come. Rules with an index lower the uncertainty there
+            and keep the estimate (GP-BUCB, Desautels et al. 2014); a width that claims a guarantee
+            is multiplied by exp(I), I the information of the pending points, so that it holds as
+            before. Any other rule is asked as a copy that was told its own estimates.
+        context
+            What is given in the round, on a `kb.Contextual` domain.
+        arms
+            On a finite domain the numbers of the arms that may be played in this round; on a
+            contextual domain without arms of its own, the points that may be. Where a confidence
+            band holds on all arms at once and the rule plays its upper end, its regret bound holds
+            against the best allowed arm of each round. Nothing is claimed of other rules here.
+        costs
+            One cost > 0 for each arm: what an arm may gain over the highest estimate is divided by
+            its cost (`per_cost`; no guarantee). Rules without an index refuse costs.
+        """
+        self._check_round(t)
+        options = AskOptions(pending, context, arms, costs)
+        randomness = as_randomness(rng)
+        if options.needs_copy(self):
+            return ask_copy(self, t, randomness, options)
+        return self.choose(self._round(t, randomness, options))
+
+    def batch(
+        self,
+        n: int,
+        t: int,
+        rng: Any,
+        *,
+        pending: Sequence[Choice] = (),
+        context: Any = None,
+        arms: Any = None,
+        costs: Any = None,
+    ) -> tuple[Choice, ...]:
+        """Return the choices of rounds t, ..., t + n - 1, each with those before it pending.
+
+        All have the same context, arms and costs. A batch may contain an arm more than once: under
+        noise a repeat is a measurement like any other.
+        """
+        self._check_round(t)
+        size = checks.whole("batch", "n", n)
+        chosen = [*check_pending(pending)]
+        for number in range(size):
+            chosen.append(
+                self.ask(t + number, rng, pending=chosen, context=context, arms=arms, costs=costs)
+            )
+        return tuple(chosen[-size:])
+
+    def choose(self, now: Round) -> Choice:
+        """Play the maximiser of the round's acquisition; a rule of another form overrides this."""
+        acquisition = self.acquisition(now)
+        if not self.finite:
+            return self._best_point(now, acquisition)
+        sd = now.sd
+        scores = acquisition.score(self.posterior.mean, sd)
+        arm = now.best_arm(scores, self.posterior.mean, now.draw_tie())
+        return self._choice_of_arm(arm, sd, now, acquisition.note(scores, arm))
+
+    def _choice_of_arm(self, arm: int, sd: Array, now: Round, note: dict[str, float]) -> Choice:
+        """The choice of an arm, with the estimate there in its note."""
+        told = note | self._note_arm(arm, sd) | now.note(arm)
+        return Choice(self.domain.points[arm], arm, told)
+
+    def acquisition(self, now: Round) -> Acquisition:
+        """The score that the round maximises; by default that of each arm by `score_arms`."""
+        return ArmScores(self.score_arms(now.t))
+
+    def score_arms(self, t: int) -> Array:
+        """One score for each arm in round t; minus infinity for an arm that must not be played."""
+        needed = "a method acquisition(now), score_arms(t) or choose(now)"
+        raise NotImplementedError(f"{type(self).__name__} needs {needed}")
+
+    def index(self, t: int) -> Array:
+        """What round t maximises over the arms, for a rule that scores each of them."""
+        self._check_round(t)
+        return self.score_arms(t)
+
+    def _note_arm(self, arm: int, sd: Array) -> dict[str, float]:
+        """The estimate of the arm chosen and its uncertainty, for the note."""
+        return {"mean": self.posterior.mean.item(arm), "sd": sd.item(arm)}
+
+    def _round(self, t: int, randomness: Any, options: AskOptions) -> Round:
+        """All that the rule sees in this ask."""
+        pending, context, arms, costs = options
+        view = None
+        if pending or not isinstance(pending, (tuple, list)):
+            view = self._view_pending(check_pending(pending))
+        if self._all_arms is not None and arms is None and context is None:
+            place: Place = self._all_arms
+        else:
+            place = place_of(self.domain, context, arms)
+        if costs is not None:
+            costs = check_costs(self, costs)
+        return Round(t, randomness, self.ties, self.posterior, place, view, costs)
+
+    def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
+        """What is known with the pending rewards imagined."""
+        places = [self._place_of(choice) for choice in pending]
+        return view_pending(self.posterior, places, inflate=True)
+
+    def _best_point(self, now: Round, acquisition: Acquisition) -> Choice:
+        """The maximiser of the acquisition off a fixed list of arms: a box, or beside a context."""
+        tie = now.draw_tie()
+        location = self._search(acquisition.surface(now.posterior), now.place, self.ties, tie)
+        return self._choice_at(location, now, acquisition.round_note)
+
+    def _choice_at(self, location: Location, now: Round, note: Mapping[str, float]) -> Choice:
+        """The choice of a location, with the estimate there in its note."""
+        estimate = self._note_location(location, now)
+        told = {**note, **now.note(location.arm), **estimate, **location.search}
+        return Choice(location.x, location.arm, told, now.place.context)
+
+    def _note_location(self, location: Location, now: Round) -> dict[str, float]:
+        """The estimate at a location and its uncertainty, for the note."""
+        if self.finite:
+            return self._note_arm(int(location.arm or 0), now.sd)
+        mean, sd = now.posterior.at(location.row[None])
+        return {"mean": float(mean[0]), "sd": float(sd[0])}
+
+    @single_threaded
+    def _search(self, surface: Surface, place: Place, ties: str, u: float) -> Location:
+        """The maximiser; a search starts from the points played too, the best estimates first."""
+        scale = lengthscales_of(self.posterior.kernel, self.domain.dimension)
+        return place.best(surface, ties, u, self._played_points(place), scale)
+
+    def _played_points(self, place: Place) -> Array:
+        """The points played as they would be in the context of the round, best estimates first."""
+        here: Array = self.posterior.points.copy()
+        if place.context is not None:
+            here[:, here.shape[1] - len(place.context) :] = place.context
+        mean = posterior_mean(self.posterior).values(here)
+        return here[np.argsort(-mean, kind="stable")][:INCUMBENTS]
+
+    # ------------------------------------------------------------------ learning
 
     def tell(self, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice; a refused one changes nothing."""
-        place = self._told(choice)
+        place = self._check_choice("tell", choice)
         self._learn(place, checks.reward(reward), choice.note)
         self._settle()
 
-    def learn_all(self, pairs: Sequence[tuple[Choice, float]]) -> None:
-        """Learn many rewards: the state is that of telling them one after the other, bit by bit.
+    def tell_all(self, pairs: Sequence[tuple[Choice, float]]) -> None:
+        """Learn many rewards: the state is that of telling them one by one, bit by bit.
 
-        A pair that `tell` would refuse is refused in its place, in the same words; those before it are learnt.
+        A pair that `tell` would refuse is refused in its place, in the same words; those before it
+        are learnt.
         """
         try:
-            for choice, reward in checked_pairs(pairs):
-                place = self._told(choice)
+            for choice, reward in check_pairs(pairs):
+                place = self._check_choice("tell", choice)
                 self._learn(place, checks.reward(reward), choice.note)
         finally:
             self._settle()
 
-    def _told(self, choice: Choice) -> Any:
-        """Where the reward of a choice belongs, if it is one with a note."""
-        checks.needs(
-            isinstance(choice, Choice), "tell", "a kb.Choice (policy.choice(arm) makes one)", choice
-        )
-        if type(choice.note) is not dict:
-            checks.needs(
-                isinstance(choice.note, Mapping), "tell", "a note of names and numbers", choice.note
-            )
-        return self._place_of(choice)
+    def fail(self, choice: Choice) -> None:
+        """The choice gave no reward. It is counted; the estimates do not change."""
+        self.failed.append(self._check_choice("fail", choice))
 
-    def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:
-        """What a checked reward changes; an arm is its number, a point of a box the row that kernels see."""
-        self.posterior.update(arm, reward)
+    def _learn(self, place: Any, reward: float, note: Mapping[str, float]) -> None:
+        """What a checked reward changes; `place` is the number of an arm, or the row of a point."""
+        self.posterior.update(place, reward)
 
     def _settle(self) -> None:
         """What follows from all that was learnt and need not be known in between."""
 
-    def choice(self, arm: Any) -> Choice:
-        """The choice of an arm nobody asked for, by its number."""
-        number = checks.whole("choice", "arm", arm, least=0)
-        checks.needs(number < len(self.domain), "choice", f"an arm below {len(self.domain)}", arm)
-        return Choice(self.domain.points[number], number)
-
-    @property
-    def played_log_det(self) -> float:
-        """log det(I + K / ridge) of all that was played: twice the realised information gain."""
-        return self.posterior.log_det
-
-    def recommend(self) -> Any:
-        """The arm of the greatest estimate, the lowest on ties: the answer if the game ended now."""
-        return int(self.posterior.mean.argmax())
+    def _check_choice(self, owner: str, choice: Choice) -> Any:
+        """Where the reward of a choice belongs, if it is one with a note."""
+        needed = "a kb.Choice (policy.choice(arm) makes one)"
+        checks.needs(isinstance(choice, Choice), owner, needed, choice)
+        if type(choice.note) is not dict:
+            named = isinstance(choice.note, Mapping)
+            checks.needs(named, owner, "a note of names and numbers", choice.note)
+        return self._place_of(choice)
 
     def _place_of(self, choice: Choice) -> Any:
         """Where the reward belongs: an arm's number, or the row of a point."""
-        return (
-            self._arm_of(choice) if self.finite else row_of(self.domain, choice.x, choice.context)
-        )
+        if self.finite:
+            return self._arm_of(choice)
+        return encode_choice(self.domain, choice.x, choice.context)
 
     def _arm_of(self, choice: Choice) -> int:
         if type(choice.arm) is int and 0 <= choice.arm < len(self.domain):
@@ -150,41 +369,112 @@ class Policy:
         if choice.arm is not None:
             return int(self.choice(choice.arm).arm or 0)
         point = checks.points("tell", [choice.x])[0]
-        checks.needs(
-            len(point) == self.domain.dimension, "tell", "a choice among the arms", choice.x
-        )
+        known = len(point) == self.domain.dimension
+        checks.needs(known, "tell", "a choice among the arms", choice.x)
         matches = (self.domain.points == point).all(1).nonzero()[0]
         checks.needs(len(matches) > 0, "tell", "a choice among the arms", choice.x)
         return int(matches[0])
 
-    def _fresh(self, points: Array | None = None) -> Posterior:
-        """Another posterior of the same kernel and ridge, without data, on all arms or on these points."""
+    # ------------------------------------------------------------------ answers
+
+    def choice(self, arm: Any, *, context: Any = None) -> Choice:
+        """The choice of an arm nobody asked for, by its number, or of a point x of a box."""
+        if isinstance(self.domain, Contextual):
+            given = self.domain.context(context)
+            return Choice(*pick_point(self.domain.domain, arm), {}, given)
+        checks.needs(context is None, "choice", f"no context on {self.domain}", context)
+        return Choice(*pick_point(self.domain, arm))
+
+    def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
+        """The arm with the highest estimate, the lowest on ties, or the point of a box.
+
+        This is the answer if the game ended now. On a finite domain `arms` are the numbers of the
+        arms to choose among.
+        """
+        place = place_of(self.domain, context, arms)
+        if self.finite and isinstance(place, ArmList):
+            return place.greatest(self.posterior.mean)
+        location = self._search(posterior_mean(self.posterior), place, "lowest", MIDDLE)
+        return location.x if location.arm is None else location.arm
+
+    def estimates(self) -> tuple[Array, Array]:
+        """Posterior mean and sd of every arm, in the units of the rewards."""
+        hint = "arms (elsewhere policy.posterior.at(rows) gives mean and sd)"
+        checks.needs(self.finite, "estimates", hint, self.domain)
+        return self.units.original(self.posterior.mean), self.units.spread * self.posterior.sd
+
+    def covariance(self, arms: Any) -> Array:
+        """Posterior covariance of f at some arms, in squared units of the rewards."""
+        found: Array = self.posterior.covariance(self.domain.points[arms])
+        return found * self.units.spread**2
+
+    def noise_posterior(self) -> Any:
+        """The posterior of the rewards at the noise that the policy was told of: ridge R^2.
+
+        A rule may choose by another ridge than the variance of the noise. A rule that forgets,
+        weighs or truncates rewards, or that has no R, gives the posterior that it chooses by.
+        """
+        noise: Any = self.settings.get("noise_scale")
+        exact = self.posterior.is_plain and self.posterior.complete
+        if not exact or not checks.is_number(noise):
+            return self.posterior
+        ridge = max(float(noise) ** 2, LEAST_RIDGE)
+        posterior = PoolPosterior(self.posterior.kernel, self.domain, ridge)
+        if self.posterior.events:
+            posterior.learn(self.posterior.counts, self.posterior.tally.sums)
+        return posterior
+
+    @single_threaded
+    def explain(self, choice: Choice, *, arms: Any = None) -> Explanation:
+        """Why a choice: its estimate, the highest estimate, and the chance of either to be best.
+
+        Where arms come with every round, `arms` are those it was chosen among; without them it is
+        compared with the points played, as they would be in its context.
+        """
+        return explain_choice(self, choice, arms)
+
+    @property
+    def units(self) -> Standard:
+        """From the units of the rewards to those of the posterior; the same, unless it scales."""
+        return Standard()
+
+    @property
+    def n_rewards(self) -> int:
+        """How many rewards were told."""
+        return int(self.posterior.events)
+
+    @property
+    def next_fit(self) -> float:
+        """After how many rewards hyperparameters are fitted again; never, unless it fits any."""
+        return math.inf
+
+    @property
+    def played_log_det(self) -> float:
+        """log det(I + K / ridge) of all that was played: twice the realised information gain."""
+        return float(self.posterior.log_det)
+
+    # ------------------------------------------------------------------ what subclasses share
+
+    def _fresh_posterior(self, points: Array | None = None) -> Posterior:
+        """Another posterior of the same kernel and ridge, without data, on all arms or on points."""
         where = self.domain if points is None else points
         return posterior_on(proved(self.posterior.kernel), where, self.posterior.ridge)
 
-    def _why(self, arm: int) -> dict[str, float]:
-        """The estimate of the arm chosen and its uncertainty, for the note."""
-        return {
-            "mean": float(self.posterior.mean[arm]),
-            "sd": math.sqrt(max(float(self.posterior.variance[arm]), 0.0)),
-        }
-
-    def _say_once(self, text: str, subject: str | None = None) -> None:
-        """Warn once of a subject, which is the text itself unless the text changes from round to round."""
-        if (subject or text) not in self._said:
-            self._said.add(subject or text)
+    def _warn_once(self, text: str, subject: str | None = None) -> None:
+        """Warn once of a subject: the text itself, unless the text changes from round to round."""
+        if (subject or text) not in self._warned:
+            self._warned.add(subject or text)
             warnings.warn(f"{type(self).__name__}: {text}", TheoryWarning, stacklevel=4)
 
     def _check_round(self, t: int) -> None:
         if type(t) is not int or t < 1:
             checks.needs(checks.is_whole(t) and t >= 1, "ask", "a round t >= 1", t)
         if self.horizon is not None and t > self.horizon:
-            self._say_once(
-                f"asked beyond its horizon {self.horizon}; it goes on, its guarantee does not"
-            )
+            horizon = f"asked beyond its horizon {self.horizon}"
+            self._warn_once(f"{horizon}; it goes on, its guarantee does not")
 
-    def _bounded(self, noise_scale: float, norm_bound: float, delta: float) -> float:
-        """For R-sub-Gaussian noise, |f| <= D and confidence 1 - delta: checked, and written in the settings; delta."""
+    def _check_bounds(self, noise_scale: float, norm_bound: float, delta: float) -> float:
+        """Check and record R, D and delta of R-sub-Gaussian noise, |f| <= D; returns delta."""
         self._check_theory(noise_scale, norm_bound)
         self.settings |= {"noise_scale": noise_scale, "norm_bound": norm_bound, "delta": delta}
         return checks.inside(type(self).__name__, "delta", delta)
@@ -192,53 +482,88 @@ class Policy:
     def _check_theory(self, noise_scale: float, norm_bound: float) -> None:
         """R, D >= 0 and k(x, x) <= 1; the policy runs without them, its guarantee does not."""
         name = type(self).__name__
-        for symbol, label, value in (
-            ("R", "noise_scale", noise_scale),
-            ("D", "norm_bound", norm_bound),
-        ):
+        given = (("R", "noise_scale", noise_scale), ("D", "norm_bound", norm_bound))
+        for symbol, label, value in given:
             if checks.scale(name, label, value) == 0:
-                self._say_once(f"{label} {symbol} = 0 makes its width degenerate")
+                self._warn_once(f"{label} {symbol} = 0 makes its width degenerate")
         self._check_kernel()
 
     def _check_kernel(self) -> None:
         largest = float(self._prior_variances().max())
         if largest > 1 + 1e-9:
-            hint = "scale the kernel or wrap it in kb.Normalised"
-            self._say_once(f"its guarantee needs k(x, x) <= 1, got {largest:g}; {hint}")
+            hint = "scale the kernel or wrap it in kb.kernels.Normalised"
+            self._warn_once(f"its guarantee needs k(x, x) <= 1, got {largest:g}; {hint}")
 
     def _prior_variances(self) -> Array:
-        """k(x, x) of all arms, of a box those of its cover, beside a context those known before it."""
+        """k(x, x) of all arms; on a box of its cover, beside a context what is known before it."""
         cover = getattr(self.domain, "cover", None)
-        return self.posterior.kernel.diagonal(cover().points) if cover else self.posterior.prior
-
-
-def checked_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
-    """The pairs one by one, each checked in its turn."""
-    checks.needs(
-        isinstance(pairs, Sequence), "learn_all", "a list of pairs (choice, reward)", pairs
-    )
-    for pair in pairs:
-        checks.needs(
-            isinstance(pair, tuple) and len(pair) == 2, "learn_all", "pairs (choice, reward)", pair
+        prior: Array = (
+            self.posterior.kernel.diagonal(cover().points) if cover else self.posterior.prior
         )
+        return prior
+
+    def _gain(self, gain: Any) -> tuple[Term, str]:
+        """The information gain and its name.
+
+        Kinds that are computed on a finite set take the cover of a box, and say so.
+        """
+        name = gain_name(gain)
+        kernel, ridge = self.posterior.kernel, self.posterior.ridge
+        if self.finite or gain not in FINITE_GAINS:
+            return gain_term(gain, kernel, self.domain, ridge), name
+        known = not isinstance(self.domain, Contextual)
+        needed = 'gain "realised" or a function of t beside a context'
+        checks.needs(known, type(self).__name__, needed, gain)
+        cover = self.domain.cover()
+        return gain_term(gain, kernel, cover, ridge), f"{name} on {cover.origin}"
+
+    def _noise_scale(self) -> float:
+        """R in the units of the posterior, as the policy was given it; without it sqrt(ridge)."""
+        given: Any = self.settings.get("noise_scale")
+        return float(given) if checks.is_number(given) else math.sqrt(self.posterior.ridge)
+
+    def _place_of_choice(self, choice: Choice, arms: Any) -> Place:
+        """Where a choice was made; of arms that came with the round, those played."""
+        changing = isinstance(self.domain, Contextual) and checks.is_whole(self.domain.domain)
+        if not changing or arms is not None:
+            return place_of(self.domain, choice.context, arms)
+        points = self.posterior.points[:, : self.domain.coordinates]
+        return ArmList(points, self.domain.context(choice.context))
+
+    def _compared_rows(self, here: Array, place: Place) -> Array:
+        """The choice and what may be better, sorted.
+
+        Among arms these are all arms; on a box the point of the highest estimate, a cover and the
+        points played.
+        """
+        others = place.survey
+        if isinstance(place, Region):
+            location = self._search(posterior_mean(self.posterior), place, "lowest", MIDDLE)
+            others = np.vstack([location.row[None], others, self._played_points(place)])
+        return np.unique(np.vstack([here[None], others]), axis=0)
+
+    def _decode_row(self, row: Array) -> Any:
+        """The point of a row that kernels see."""
+        if self.finite:
+            return row
+        if not isinstance(self.domain, Contextual):
+            return self.domain.decode(row)
+        inner, chosen = self.domain.domain, row[: self.domain.coordinates]
+        return inner.decode(chosen) if isinstance(inner, (Box, MixedBox)) else chosen
+
+
+def check_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
+    """The pairs one by one, each checked in its turn."""
+    listed = isinstance(pairs, Sequence)
+    checks.needs(listed, "tell_all", "a list of pairs (choice, reward)", pairs)
+    for pair in pairs:
+        paired = isinstance(pair, tuple) and len(pair) == 2
+        checks.needs(paired, "tell_all", "pairs (choice, reward)", pair)
         yield pair
 
 
-class Maximiser(Policy):
-    """Play the arm of the greatest index, whatever its form; ties by the declared rule."""
-
-    def index(self, t: int) -> Array:
-        """The index of every arm in round t; minus infinity for an arm that must not be played."""
-        self._check_round(t)
-        return self._index()
-
-    def _index(self) -> Array:
-        """By the rewards so far, whatever the round."""
-        raise NotImplementedError
-
-    def ask(self, t: int, rng: Any) -> Choice:
-        self._check_round(t)
-        tie = as_randomness(rng).uniform("tie", t)
-        index = self._index()
-        arm = argmax(index, self.ties, tie)
-        return Choice(self.domain.points[arm], arm, {"index": float(index[arm]), **self._why(arm)})
+def noise_ridge(owner: str, noise_scale: float, ridge: float | None = None) -> float:
+    """The ridge given, or R^2, the variance of the noise, and no less than 1e-8."""
+    if ridge is not None:
+        return ridge
+    return max(checks.scale(owner, "noise_scale", noise_scale) ** 2, LEAST_RIDGE)

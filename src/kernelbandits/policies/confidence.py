@@ -9,6 +9,7 @@ from kernelbandits import checks, widths
 from kernelbandits.domains import Arms
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Matern, as_kernel
+from kernelbandits.policies.about import CONFIDENCE, About
 from kernelbandits.policies.index import IndexPolicy
 
 
@@ -17,6 +18,15 @@ class IGPUCB(IndexPolicy):
 
     beta_t = D + R sqrt(2 (gamma_{t-1} + 1 + ln(1/delta))).
     """
+
+    about = About(
+        name="igp-ucb",
+        title="IGP-UCB",
+        family=CONFIDENCE,
+        paper="Chowdhury & Gopalan, On kernelized multi-armed bandits, 2017",
+        guarantee="regret O(sqrt(T) (D sqrt(gamma_T) + gamma_T)) with chance 1 - delta",
+        ours="gain: realised L/2 by default, which the underlying inequality allows",
+    )
 
     def __init__(
         self,
@@ -32,9 +42,11 @@ class IGPUCB(IndexPolicy):
     ) -> None:
         ridge = 1 + 2 / checks.whole("IGPUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
-        chance = self._bounded(noise_scale, norm_bound, delta)
+        chance = self._check_bounds(noise_scale, norm_bound, delta)
         term, name = self._gain(gain)
-        self._set(widths.improved(noise_scale, norm_bound, chance, term), PointMass(1.0), gain=name)
+        self._set_rule(
+            widths.improved(noise_scale, norm_bound, chance, term), PointMass(1.0), gain=name
+        )
 
 
 class GPUCB(IndexPolicy):
@@ -43,6 +55,18 @@ class GPUCB(IndexPolicy):
     schedule "finite": beta_t = 2 ln(|X| t^2 pi^2 / (6 delta)), for f ~ GP(0, k);
     schedule "rkhs": beta_t = 2 D^2 + 300 gamma_t ln^3(t / delta), for |f| <= D and noise bounded by R.
     """
+
+    about = About(
+        name="gp-ucb",
+        title="GP-UCB (Srinivas)",
+        family=CONFIDENCE,
+        paper="Srinivas, Krause, Kakade & Seeger, Gaussian process optimization in the bandit "
+        "setting: no regret and experimental design, 2010",
+        guarantee="regret O~(sqrt(T gamma_T)) for f ~ GP (finite), O~(gamma_T sqrt(T)) for |f| <= D "
+        "(rkhs)",
+        ours="beta_scale (1; the authors' experiments use 1/5); gain realised is ours for the rkhs"
+        " schedule",
+    )
 
     def __init__(
         self,
@@ -68,7 +92,10 @@ class GPUCB(IndexPolicy):
         if schedule == "finite":
             checks.scale("GPUCB", "norm_bound", norm_bound or 0.0)
             self._check_kernel()
-            name, width = "none", widths.srinivas_finite(self._arms(), confidence, scale)
+            other = 'domain.cover(n) has one, schedule="rkhs" needs none'
+            needed = f"a finite set for its finite schedule ({other})"
+            checks.needs(self.finite, "GPUCB", needed, self.domain)
+            name, width = "none", widths.srinivas_finite(len(self.domain), confidence, scale)
         else:
             checks.needs(
                 norm_bound is not None, "GPUCB", "norm_bound for the rkhs schedule", norm_bound
@@ -82,15 +109,7 @@ class GPUCB(IndexPolicy):
             "delta": delta,
             "gain": name,
         }
-        self._set(width, PointMass(1.0), schedule=schedule, beta_scale=beta_scale, **stated)
-
-    def _arms(self) -> int:
-        """|X|"""
-        other = 'domain.cover(n) has one, schedule="rkhs" needs none'
-        checks.needs(
-            self.finite, "GPUCB", f"a finite set for its finite schedule ({other})", self.domain
-        )
-        return len(self.domain)
+        self._set_rule(width, PointMass(1.0), schedule=schedule, beta_scale=beta_scale, **stated)
 
 
 class WhitehouseUCB(IndexPolicy):
@@ -98,6 +117,16 @@ class WhitehouseUCB(IndexPolicy):
 
     ridge is a number, or "matern": T^(d / (2 nu + 2 d)) from the kernel's eigendecay and the horizon.
     """
+
+    about = About(
+        name="whitehouse-ucb",
+        title="GP-UCB (Whitehouse)",
+        family=CONFIDENCE,
+        paper="Whitehouse, Ramdas & Wu, On the sublinear regret of GP-UCB, 2023",
+        guarantee="regret O~(gamma_T(ridge) sqrt(T)) with chance 1 - delta, sublinear for Matern at the"
+        " tuned ridge",
+        ours="the constant 1 before T^(d / (2 nu + 2 d)) in the ridge 'matern'",
+    )
 
     def __init__(
         self,
@@ -114,14 +143,8 @@ class WhitehouseUCB(IndexPolicy):
         if isinstance(ridge, str):
             checks.one_of("WhitehouseUCB", "a ridge > 0 or", ridge, ("matern",))
             ridge = matern_ridge(as_kernel(kernel), domain, horizon)
-        value = ridge
-        super().__init__(domain, kernel, ridge=value, ties=ties, horizon=horizon)
-        chance = self._bounded(noise_scale, norm_bound, delta)
-        self._set(
-            widths.self_normalised(noise_scale, norm_bound, value, chance),
-            PointMass(1.0),
-            gain="realised",
-        )
+        super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
+        self._set_self_normalised(noise_scale, norm_bound, delta, PointMass(1.0))
 
 
 def matern_ridge(kernel: Any, domain: Any, horizon: int | None) -> float:

@@ -15,11 +15,12 @@ from kernelbandits import checks, widths
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms, argmax
 from kernelbandits.kernels import Kernel, Matern
-from kernelbandits.policies.base import LEAST_RIDGE, Choice, Policy
-from kernelbandits.policies.fields import Spread, field_of
-from kernelbandits.policies.searching import Circumstances, Searching
+from kernelbandits.policies.about import ELIMINATION, About
+from kernelbandits.policies.acquisition import StandardDeviation
+from kernelbandits.policies.base import Policy, noise_ridge
+from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.round import Round
 from kernelbandits.posterior import Posterior
-from kernelbandits.streams import Randomness, as_randomness
 from kernelbandits.widths import Width
 
 
@@ -36,22 +37,22 @@ class Elimination(Policy):
     width: Width
     survivors: Indices
     """The arms of the batch being played, in order."""
-    batch: Posterior
+    batch_posterior: Posterior
     """What the batch being played has taught; in the first one that is all there is."""
 
     reuse_data: bool = False
 
-    def _set(
+    def _set_batches(
         self, lengths: tuple[int, ...], noise_scale: float, norm_bound: float, delta: float
     ) -> None:
-        chance, arms = self._bounded(noise_scale, norm_bound, delta), len(self.domain)
+        chance, arms = self._check_bounds(noise_scale, norm_bound, delta), len(self.domain)
         claims = arms * len(lengths)
         self.width = widths.fixed_design(
             noise_scale, norm_bound, self.posterior.ridge, chance, claims
         )
         self._scale = checks.number(type(self).__name__, "width", self.width(1, 0.0))
         self.lengths, self._ends = lengths, tuple(accumulate(lengths[:-1]))
-        self.survivors, self.batch = np.arange(arms), self.posterior
+        self.survivors, self.batch_posterior = np.arange(arms), self.posterior
         self.settings |= {"width": self.width.rule, "lengths": list(lengths), "gain": "none"}
 
     @property
@@ -59,10 +60,9 @@ class Elimination(Policy):
         """Which batch is being played, from 1."""
         return 1 + bisect(self._ends, self.posterior.events)
 
-    def ask(self, t: int, rng: Any) -> Choice:
-        self._check_round(t)
-        arm = self._pick(as_randomness(rng).uniform("tie", t))
-        return Choice(self.domain.points[arm], arm, self._why(arm))
+    def choose(self, now: Round) -> Choice:
+        arm = self._pick_survivor(now.draw_tie())
+        return self._choice_of_arm(arm, self.batch_posterior.sd, now, {})
 
     def plan(self, t: int, rng: Any) -> list[Choice]:
         """The choices of round t and all later ones of the batch: no reward of the batch enters them."""
@@ -70,12 +70,12 @@ class Elimination(Policy):
         checks.needs(
             left > 0, "plan", "rounds left in the batch", f"{self.posterior.events} rewards"
         )
-        ghost, chosen = copy.deepcopy(self), []
+        twin, chosen = copy.deepcopy(self), []
         for number in range(t, t + left):
-            choice = ghost.ask(number, rng)
+            choice = twin.ask(number, rng)
             known = {name: value for name, value in choice.note.items() if name != "mean"}
             chosen.append(Choice(choice.x, choice.arm, known))
-            ghost.batch.update(int(choice.arm or 0), 0.0)
+            twin.batch_posterior.update(int(choice.arm or 0), 0.0)
         return chosen
 
     @property
@@ -83,30 +83,35 @@ class Elimination(Policy):
         """The number of rewards after which the batch being played ends."""
         return (*self._ends, sum(self.lengths))[self.number - 1]
 
-    def _pick(self, u: float) -> int:
+    def _pick_survivor(self, u: float) -> int:
         """The survivor to play, by the round's uniform."""
         raise NotImplementedError
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         ends = self.posterior.events + 1 in self._ends
-        following = self._fresh() if ends and not self.reuse_data else self.batch
+        following = (
+            self._fresh_posterior() if ends and not self.reuse_data else self.batch_posterior
+        )
         self.posterior.update(arm, reward)
-        if self.batch is not self.posterior:
-            self.batch.update(arm, reward)
+        if self.batch_posterior is not self.posterior:
+            self.batch_posterior.update(arm, reward)
         if ends:
-            self.survivors, self.batch = self._plausible(), following
+            self.survivors, self.batch_posterior = self._eliminate(), following
 
-    def _plausible(self) -> Indices:
+    def _eliminate(self) -> Indices:
         """The survivors with mean + width sd >= max (mean - width sd)."""
-        mean, reach = self.batch.mean[self.survivors], self._scale * self.batch.sd[self.survivors]
+        mean, reach = (
+            self.batch_posterior.mean[self.survivors],
+            self._scale * self.batch_posterior.sd[self.survivors],
+        )
         kept: Indices = self.survivors[mean + reach >= (mean - reach).max()]
         return kept
 
-    def _why(self, arm: int) -> dict[str, float]:
+    def _note_arm(self, arm: int, sd: Array) -> dict[str, float]:
         """The estimate of the batch, its number and how many arms survive."""
-        mean, variance = float(self.batch.mean[arm]), float(self.batch.variance[arm])
-        known = {"mean": mean, "sd": math.sqrt(max(variance, 0.0))}
-        return known | {"batch": float(self.number), "survivors": float(len(self.survivors))}
+        known = {"mean": float(self.batch_posterior.mean[arm]), "sd": float(sd[arm])}
+        counts = {"batch": float(self.number), "survivors": float(len(self.survivors))}
+        return known | counts
 
 
 class BPE(Elimination):
@@ -118,6 +123,17 @@ class BPE(Elimination):
     decay is 1/2, or nu / (2 nu + d) for a Matern kernel. `reuse_data` never restarts the posterior, without a proof.
     The ridge is R^2 unless given.
     """
+
+    about = About(
+        name="bpe",
+        title="BPE",
+        family=ELIMINATION,
+        paper="Li & Scarlett, Gaussian process bandit optimization with few batches, 2022",
+        guarantee="regret O~(sqrt(T gamma_T)) with chance 1 - delta, in O(log log T) batches; less is "
+        "proved for a fixed number",
+        ours="the two-sided 2 in the logarithm; ridge no less than 1e-8; with a fixed number of "
+        "batches each is cut at the rounds left; reuse_data has no proof",
+    )
 
     def __init__(
         self,
@@ -136,7 +152,7 @@ class BPE(Elimination):
     ) -> None:
         rounds = checks.whole("BPE", "horizon", horizon)
         super().__init__(
-            domain, kernel, ridge=noise_ridge("BPE", ridge, noise_scale), ties=ties, horizon=horizon
+            domain, kernel, ridge=noise_ridge("BPE", noise_scale, ridge), ties=ties, horizon=horizon
         )
         checks.needs(isinstance(reuse_data, bool), "BPE", "reuse_data True or False", reuse_data)
         self.reuse_data = reuse_data
@@ -148,7 +164,7 @@ class BPE(Elimination):
         wanted = square_roots(rounds)
         if batches is not None:
             wanted = powers(rounds, checks.whole("BPE", "batches", batches), rate)
-        self._set(truncated(wanted, rounds), noise_scale, norm_bound, delta)
+        self._set_batches(cut_lengths(wanted, rounds), noise_scale, norm_bound, delta)
         self.settings |= {
             "batches": batches,
             "decay": rate if batches else None,
@@ -156,8 +172,8 @@ class BPE(Elimination):
         }
         self.settings["exploration"] = "the greatest sd among the survivors"
 
-    def _pick(self, u: float) -> int:
-        return int(self.survivors[argmax(self.batch.sd[self.survivors], self.ties, u)])
+    def _pick_survivor(self, u: float) -> int:
+        return int(self.survivors[argmax(self.batch_posterior.sd[self.survivors], self.ties, u)])
 
 
 class REDS(Elimination):
@@ -166,6 +182,18 @@ class REDS(Elimination):
     N_{r+1} = 2 N_r, and width D + R sqrt((2 / ridge) ln(1 / delta')), delta' = delta / (2 |X| n_epochs).
     The ridge (their tau) is R^2 unless given.
     """
+
+    about = About(
+        name="reds",
+        title="REDS",
+        family=ELIMINATION,
+        paper="Salgia, Vakili & Zhao, Random exploration in Bayesian optimization: order-optimal "
+        "regret and computational efficiency, 2024",
+        guarantee="regret O~(sqrt(T gamma_T)) if level sets are smooth images of a cube and the first "
+        "epoch is long enough",
+        ours="first_epoch = ceil(sqrt(T)), ridge R^2, and delta' = delta / (2 |X| n_epochs) over a"
+        " finite set of arms",
+    )
 
     def __init__(
         self,
@@ -184,7 +212,7 @@ class REDS(Elimination):
         super().__init__(
             domain,
             kernel,
-            ridge=noise_ridge("REDS", ridge, noise_scale),
+            ridge=noise_ridge("REDS", noise_scale, ridge),
             ties=ties,
             horizon=horizon,
         )
@@ -193,15 +221,30 @@ class REDS(Elimination):
             if first_epoch is None
             else checks.whole("REDS", "first_epoch", first_epoch)
         )
-        self._set(truncated(doublings(first), rounds), noise_scale, norm_bound, delta)
+        self._set_batches(cut_lengths(doublings(first), rounds), noise_scale, norm_bound, delta)
         self.settings |= {"first_epoch": first, "exploration": "uniform over the survivors"}
 
-    def _pick(self, u: float) -> int:
+    def _pick_survivor(self, u: float) -> int:
         return int(self.survivors[int(u * len(self.survivors))])
 
 
-class MVR(Searching):
+class MVR(Policy):
     """Vakili et al. (2021), maximum variance reduction: always the arm of the greatest sd, whatever the rewards."""
+
+    about = About(
+        name="mvr",
+        title="MVR",
+        family=ELIMINATION,
+        paper="Vakili, Bouziani, Jalali, Bernacchia & Shiu, Optimal order simple regret for "
+        "Gaussian process bandits, 2021",
+        guarantee="simple regret O~(sqrt(gamma_T / T)) of the arm of the greatest estimate; none for "
+        "the regret of its plays",
+        ours="ridge 1, and an arm may be played again, as on any finite set",
+    )
+
+    plays_boxes = True
+    restricts_arms = True
+    imagines_pending = True
 
     def __init__(
         self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random"
@@ -210,39 +253,17 @@ class MVR(Searching):
         self._check_kernel()
         self.settings |= {"exploration": "the greatest sd", "gain": "none"}
 
-    def index(self, t: int) -> Array:
+    def acquisition(self, now: Round) -> StandardDeviation:
+        return StandardDeviation()
+
+    def score_arms(self, t: int) -> Array:
         """The sd of every arm."""
-        self._check_round(t)
         checks.needs(self.finite, "index", "a finite set of arms", self.domain)
-        return self.posterior.sd
-
-    def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
-        offer, ahead = self._offer(given.arms, given.costs), self._ahead(given.pending)
-        field = field_of(self.domain, given.context, given.arms)
-        tie, posterior = randomness.uniform("tie", t), ahead.posterior
-        if self.finite:
-            sd = posterior.sd
-            arm = offer.best(sd, sd, self.ties, tie) if offer else argmax(sd, self.ties, tie)
-            note = {
-                "index": float(sd[arm]),
-                "mean": float(self.posterior.mean[arm]),
-                "sd": float(sd[arm]),
-            }
-            return Choice(self.domain.points[arm], arm, note | ahead.note)
-        spot = self._best(Spread(posterior), field, self.ties, tie)
-        return self._choice(spot, field, posterior, ahead.note)
+        sd: Array = self.posterior.sd
+        return sd
 
 
-def noise_ridge(owner: str, ridge: float | None, noise_scale: float) -> float:
-    """The ridge given, or R^2, the noise's variance as a Gaussian process has it; no less than 1e-8."""
-    return (
-        max(checks.scale(owner, "noise_scale", noise_scale) ** 2, LEAST_RIDGE)
-        if ridge is None
-        else ridge
-    )
-
-
-def truncated(wanted: Iterable[int], horizon: int) -> tuple[int, ...]:
+def cut_lengths(wanted: Iterable[int], horizon: int) -> tuple[int, ...]:
     """The lengths wanted until the horizon is used up, none beyond the rounds left."""
     lengths, left = [], horizon
     for length in wanted:

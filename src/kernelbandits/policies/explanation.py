@@ -1,21 +1,30 @@
-"""Why this choice: the estimate there, what greed would do, and the chance that each is the best."""
+"""Why this choice: the estimate there, the highest estimate, and the chance that each is best."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
+from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.place import Region
 from kernelbandits.posterior.truth import lower_root
 from kernelbandits.streams import Streams
 
+if TYPE_CHECKING:
+    from kernelbandits.policies.base import Policy
+
 COMPARED = 200
-"""The chance of being the best is that among so many rows: the greedy one, those of the greatest mean + 2 sd, and the
-choice in place of the last of them if it is not there."""
+"""The chance of being the best is that among this many rows: the row of the highest estimate, those
+of the greatest mean + 2 sd, and the choice in place of the last of them if it is not there."""
 DRAWS = 2000
 OPTIMISM = 2.0
+MARGIN = 0.1
+"""On a box a point is best if none is better by more than this share of the noise scale: its
+neighbours are as good."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +38,17 @@ class Explanation:
     """w_t as drawn; None where none was."""
     width: float | None
     """What multiplied w_t sd when the choice was made."""
-    greedy: Any
+    highest: Any
     """The point of the greatest estimate."""
-    greedy_mean: float
-    greedy_sd: float
+    highest_mean: float
+    highest_sd: float
     chance: float
-    """That this choice is the best of those compared, under the posterior; on a box, to within a tenth of R.
+    """That this choice is the best of those compared, under the posterior.
 
-    R is the noise scale that a policy was given or has fitted, or sqrt(ridge) where it has none.
+    On a box it is best to within a tenth of R, where R is the noise scale that a policy
+    was given or has fitted, or sqrt(ridge) where it has none.
     """
-    greedy_chance: float
+    highest_chance: float
     compared: int
     """How many points were compared: those that may yet be the best."""
     first: bool = False
@@ -50,23 +60,25 @@ class Explanation:
 
     @property
     def bonus(self) -> float | None:
-        """w_t width_t sd: what was added to the estimate, with the sd that the choice was made by."""
+        """w_t width_t sd: what was added to the estimate, with the sd of the choice."""
         sd = self.sd if self.pending_sd is None else self.pending_sd
         return None if self.weight is None or self.width is None else self.weight * self.width * sd
 
     def sentence(self) -> str:
         """The same in words."""
         if self.first:
-            return f"{show(self.x)} is one of the first choices: too little is known for anything better."
-        return f"{show(self.x)}: {self._estimate()}{self._index()}. {self._rival()}"
+            reason = "is one of the initial design: too little is known for anything better"
+            return f"{show_point(self.x)} {reason}."
+        chosen = f"{show_point(self.x)}: {self._show_estimate()}{self._show_index()}."
+        return f"{chosen} {self._show_highest()}"
 
     __str__ = sentence
 
-    def _estimate(self) -> str:
+    def _show_estimate(self) -> str:
         best = f"best of the {self.compared} compared with chance {self.chance:.2g}"
         return f"estimate {self.mean:.4g} with sd {self.sd:.2g}, {best}"
 
-    def _index(self) -> str:
+    def _show_index(self) -> str:
         if self.weight is None or self.width is None or self.bonus is None:
             return ""
         index = f"{self.mean + self.bonus:.4g}"
@@ -79,39 +91,73 @@ class Explanation:
             f", index {index} = estimate + weight {self.weight:.3g} x width {self.width:.3g} x {sd}"
         )
 
-    def _rival(self) -> str:
-        """What greed would have done."""
-        if same(self.x, self.greedy):
-            return "It is the greedy choice as well."
-        told = f"estimate {self.greedy_mean:.4g}, sd {self.greedy_sd:.2g}, best with chance {self.greedy_chance:.2g}"
-        return f"Greed would take {show(self.greedy)} ({told})."
+    def _show_highest(self) -> str:
+        """The point with the highest estimate."""
+        if same_point(self.x, self.highest):
+            return "It has the highest estimate."
+        estimate = f"estimate {self.highest_mean:.4g}, sd {self.highest_sd:.2g}"
+        told = f"{estimate}, best with chance {self.highest_chance:.2g}"
+        return f"The highest estimate is that of {show_point(self.highest)} ({told})."
 
 
-def same(x: Any, z: Any) -> bool:
+def explain_choice(policy: Policy, choice: Choice, arms: Any) -> Explanation:
+    """Compare a choice with the highest estimate, by what the policy knows now."""
+    checks.needs(isinstance(choice, Choice), "explain", "a kb.Choice", choice)
+    where = policy._place_of(choice)
+    here_row = policy.domain.points[where] if policy.finite else where
+    place = policy._place_of_choice(choice, arms)
+    rows = policy._compared_rows(here_row, place)
+    mean, sd = policy.posterior.at(rows)
+    here, best = int((rows == here_row).all(1).argmax()), int(mean.argmax())
+    kept = select_contenders(mean, sd, here)
+    margin = MARGIN * policy._noise_scale() if isinstance(place, Region) else 0.0
+    shares = best_chances(mean[kept], policy.posterior.covariance(rows[kept]), margin)
+    chance_of = dict(zip(kept.tolist(), shares.tolist(), strict=True))
+    means, sds = policy.units.original(mean), policy.units.spread * sd
+    note = choice.note
+    return Explanation(
+        x=choice.x,
+        mean=float(means[here]),
+        sd=float(sds[here]),
+        weight=note.get("weight"),
+        width=note.get("width"),
+        highest=policy._decode_row(rows[best]),
+        highest_mean=float(means[best]),
+        highest_sd=float(sds[best]),
+        chance=chance_of[here],
+        highest_chance=chance_of[best],
+        compared=len(kept),
+        first=bool(note.get("first")),
+        pending=int(note.get("pending", 0)),
+        pending_sd=note.get("sd") if note.get("pending") else None,
+    )
+
+
+def same_point(x: Any, z: Any) -> bool:
     return (
         bool(x == z) if isinstance(x, dict) else bool(np.array_equal(np.asarray(x), np.asarray(z)))
     )
 
 
-def show(x: Any) -> str:
+def show_point(x: Any) -> str:
     """A point in few digits."""
     if isinstance(x, dict):
-        return ", ".join(f"{name} = {short(value)}" for name, value in x.items())
-    return "(" + ", ".join(short(value) for value in x) + ")"
+        return ", ".join(f"{name} = {show_value(value)}" for name, value in x.items())
+    return "(" + ", ".join(show_value(value) for value in x) + ")"
 
 
-def short(value: Any) -> str:
+def show_value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
-def chances(mean: Array, covariance: Array, margin: float) -> Array:
+def best_chances(mean: Array, covariance: Array, margin: float) -> Array:
     """P(f(x_i) >= max f - margin), f ~ N(mean, covariance), by simulation."""
-    draws = simulated(mean, covariance)
+    draws = draw_functions(mean, covariance)
     shares: Array = (draws >= draws.max(1, keepdims=True) - margin).mean(0)
     return shares
 
 
-def simulated(mean: Array, covariance: Array) -> Array:
+def draw_functions(mean: Array, covariance: Array) -> Array:
     """(DRAWS, n): f ~ N(mean, covariance), with numbers that are always the same.
 
     Those of a row do not depend on the rows after it.
@@ -124,8 +170,11 @@ def simulated(mean: Array, covariance: Array) -> Array:
     return draws
 
 
-def contenders(mean: Array, sd: Array, here: int) -> Indices:
-    """The greedy row and those of the greatest mean + 2 sd in their order, the last of them or else row `here` last."""
+def select_contenders(mean: Array, sd: Array, here: int) -> Indices:
+    """The row of the highest estimate and those of the greatest mean + 2 sd, in order.
+
+    The last of them is row `here`, if it is not among them anyway.
+    """
     hope = mean + OPTIMISM * sd
     hope[mean.argmax()] = np.inf
     ranked = np.argsort(-hope, kind="stable")[:COMPARED]

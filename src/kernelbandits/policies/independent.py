@@ -14,9 +14,10 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
-from kernelbandits.domains import argmax
-from kernelbandits.policies.base import Choice, Maximiser, Policy
-from kernelbandits.streams import as_randomness
+from kernelbandits.policies.about import INDEPENDENT, About
+from kernelbandits.policies.base import Policy
+from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.round import Round
 
 
 class IndependentArms(Policy):
@@ -35,7 +36,7 @@ class IndependentArms(Policy):
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
         self.noise_scale = checks.scale(type(self).__name__, "noise_scale", noise_scale)
         if self.noise_scale == 0:
-            self._say_once("noise_scale R = 0 makes its width degenerate")
+            self._warn_once("noise_scale R = 0 makes its width degenerate")
         self.settings |= {
             "noise_scale": noise_scale,
             "kernel": "for the recommendation only",
@@ -43,11 +44,22 @@ class IndependentArms(Policy):
         }
 
 
-class UCB1(IndependentArms, Maximiser):
+class UCB1(IndependentArms):
     """Auer, Cesa-Bianchi & Fischer (2002): every arm once, then the greatest ybar_i + R sqrt(8 ln(n) / n_i),
 
     n the number of rewards so far. R = 1/2, rewards in [0, 1], is the original sqrt(2 ln(n) / n_i).
     """
+
+    about = About(
+        name="ucb1",
+        title="UCB1",
+        family=INDEPENDENT,
+        paper="Auer, Cesa-Bianchi & Fischer, Finite-time analysis of the multiarmed bandit problem,"
+        " 2002",
+        guarantee="expected regret O(sum_i ln(T) / gap_i), for rewards in [0, 1]",
+        ours="R sqrt(8 ln(n) / n_i) for R-sub-Gaussian noise, the original's at R = 1/2; the "
+        "kernel serves the recommendation only",
+    )
 
     def __init__(
         self,
@@ -64,14 +76,13 @@ class UCB1(IndependentArms, Maximiser):
             "exploration": "upper confidence, arm by arm",
         }
 
-    def _index(self) -> Array:
+    def score_arms(self, t: int) -> Array:
         """The upper confidence bounds; while arms are unplayed, 0 for those and minus infinity for the others."""
         counts, n = self.posterior.counts, self.posterior.events
         if not counts.all():
             return np.where(counts == 0, 0.0, -math.inf)
-        return self.posterior.tally.sums / counts + self.noise_scale * np.sqrt(
-            8 * math.log(n) / counts
-        )
+        radius = self.noise_scale * np.sqrt(8 * math.log(n) / counts)
+        return np.asarray(self.posterior.tally.sums / counts + radius)
 
 
 class GaussianTS(IndependentArms):
@@ -79,6 +90,16 @@ class GaussianTS(IndependentArms):
 
     R = 1 is the original, for rewards in [0, 1].
     """
+
+    about = About(
+        name="gaussian-ts",
+        title="Gaussian TS",
+        family=INDEPENDENT,
+        paper="Agrawal & Goyal, Further optimal regret bounds for Thompson sampling, 2013",
+        guarantee="expected regret O(sqrt(n T ln n)) on n arms, for rewards in [0, 1]",
+        ours="the variance R^2 / (n_i + 1), the original's at R = 1: R must cover the size of the "
+        "rewards too; the kernel serves the recommendation only",
+    )
 
     def __init__(
         self,
@@ -98,29 +119,33 @@ class GaussianTS(IndependentArms):
     def sample(self, z: Array) -> Array:
         """theta over all arms, from n standard normals."""
         held = self.posterior.counts + 1
-        return self.posterior.tally.sums / held + self.noise_scale * z / np.sqrt(held)
+        return np.asarray(self.posterior.tally.sums / held + self.noise_scale * z / np.sqrt(held))
 
-    def ask(self, t: int, rng: Any) -> Choice:
-        self._check_round(t)
-        randomness = as_randomness(rng)
-        tie, normals = (
-            randomness.uniform("tie", t),
-            randomness.normal("sample", t, len(self.domain)),
-        )
+    def choose(self, now: Round) -> Choice:
+        tie, normals = now.draw_tie(), now.draw_normals(len(self.domain))
         sample = self.sample(normals)
-        arm = argmax(sample, self.ties, tie)
-        return Choice(
-            self.domain.points[arm], arm, {"sample": float(sample[arm]), **self._why(arm)}
-        )
+        arm = now.best_arm(sample, self.posterior.mean, tie)
+        return self._choice_of_arm(arm, now.sd, now, {"sample": float(sample[arm])})
 
 
-class UCBRevisited(IndependentArms, Maximiser):
+class UCBRevisited(IndependentArms):
     """Auer & Ortner (2010): stages m = 0, 1, ..., floor(log2(T / e) / 2) with the gap guessed as g = 2^-m.
 
     Every arm left is played until it has n_m = ceil(8 R^2 ln(T g^2) / g^2) rewards; then those are dropped with
     ybar + r < max (ybar - r), r = R sqrt(2 ln(T g^2) / n_m). Arms left after the last stage are played evenly.
     R = 1/2, rewards in [0, 1], is the original: n_m = ceil(2 ln(T g^2) / g^2), r = sqrt(ln(T g^2) / (2 n_m)).
     """
+
+    about = About(
+        name="ucb-revisited",
+        title="UCB revisited",
+        family=INDEPENDENT,
+        paper="Auer & Ortner, UCB revisited: improved regret bounds for the stochastic multi-armed "
+        "bandit problem, 2010",
+        guarantee="expected regret O(sum_i ln(T gap_i^2) / gap_i), for rewards in [0, 1]",
+        ours="8 R^2 for 2 in n_m, the original's at R = 1/2; arms left after the last stage are "
+        "played evenly; the kernel serves the recommendation only",
+    )
 
     def __init__(
         self,
@@ -158,7 +183,7 @@ class UCBRevisited(IndependentArms, Maximiser):
         """ln(T g^2)"""
         return self.log_horizon - stage * math.log(4)
 
-    def _index(self) -> Array:
+    def score_arms(self, t: int) -> Array:
         """Minus the count of an arm that is left, minus infinity for one that is not."""
         index = np.full(len(self.domain), -math.inf)
         index[self.left] = -self.posterior.counts[self.left]

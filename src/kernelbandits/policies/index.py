@@ -1,4 +1,4 @@
-"""The form of Generic-GP and most of its rivals: play the maximiser of mean + w_t width_t sd, w_t drawn each round."""
+"""Generic-GP and most of its rivals: play the maximiser of mean + w_t width_t sd."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from kernelbandits import checks
+from kernelbandits import checks, widths
 from kernelbandits.checks import Array
-from kernelbandits.domains import argmax
 from kernelbandits.exploration import Exploration, Law
-from kernelbandits.policies.base import Choice
-from kernelbandits.policies.fields import Field, Index, field_of, index_of
-from kernelbandits.policies.searching import Ahead, Circumstances, Searching, Surveyed
-from kernelbandits.streams import Randomness, Streams
+from kernelbandits.policies.acquisition import ScoreSurface, UpperConfidence
+from kernelbandits.policies.base import Policy
+from kernelbandits.policies.round import Round
+from kernelbandits.streams import Streams
 from kernelbandits.widths import Width
 
 
 @dataclass(frozen=True)
-class Tables:
+class IndexTables:
     """All that an index policy draws or looks up in rounds 1..T, as arrays for the compiled loop."""
 
     widths: Array
@@ -27,103 +26,102 @@ class Tables:
     ties: Array
 
 
-class IndexPolicy(Searching):
-    """index_t(x) = mean(x) + w_t (a_t + sqrt(b_t + c_t L)) sd(x): a value (ridge, width, exploration) plays it."""
+class LocalPosterior:
+    """A posterior seen only where a round may be played, for schedules that look at the history.
+
+    `mean`, `sd` and `prior` are those of the arms of the round, or of the cover of a box; all else
+    is the posterior's.
+    """
+
+    def __init__(self, posterior: Any, rows: Array) -> None:
+        self._posterior = posterior
+        self.mean, self.sd = posterior.at(rows)
+        self.prior = posterior.kernel.diagonal(rows)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        return getattr(self._posterior, name)
+
+
+class IndexPolicy(Policy):
+    """index_t(x) = mean(x) + w_t (a_t + sqrt(b_t + c_t L)) sd(x).
+
+    A rule of this form is three values: a ridge, a width (a_t, b_t, c_t) and an exploration law
+    from which the weight w_t is drawn. L = log det(I + K / ridge) of what was played.
+    """
+
+    plays_boxes = True
+    restricts_arms = True
+    imagines_pending = True
+    weighs_costs = True
+    compiled_loop = "index"
 
     width: Width
     exploration: Exploration
-    weighs_costs = True
 
-    def _set(self, width: Width, exploration: Any, **settings: Any) -> None:
+    def _set_rule(self, width: Width, exploration: Any, **settings: Any) -> None:
+        """Set what the rule plays by, and record it with further settings."""
         self.width = width
         self.exploration = Exploration.of(exploration)
-        self.settings |= {
-            "width": width.rule,
-            "exploration": repr(self.exploration.source),
-            **settings,
-        }
+        source = repr(self.exploration.source)
+        self.settings |= {"width": width.rule, "exploration": source, **settings}
         if self.exploration.arguments == 0:
             self._check_optimism(self.exploration.source)
 
+    def _set_self_normalised(
+        self, noise_scale: float, norm_bound: float, delta: float, exploration: Any
+    ) -> None:
+        """Play by the width D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L)."""
+        chance = self._check_bounds(noise_scale, norm_bound, delta)
+        ridge = self.posterior.ridge
+        width = widths.self_normalised(noise_scale, norm_bound, ridge, chance)
+        self._set_rule(width, exploration, gain="realised")
+
+    def acquisition(self, now: Round) -> UpperConfidence:
+        """Algorithm 1, lines 3-4: draw w_t; the index is mean + w_t width_t sd."""
+        weight = self._draw_weight(now)
+        return UpperConfidence(weight, self.width_at(now.t) * now.inflation)
+
     def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
-        """mean + weight * width_t * sd, over all arms; on a box at rows (x, context) that are given."""
+        """mean + weight * width_t * sd over all arms; on a box at the rows (x, context) given."""
         self._check_round(t)
-        reach = checks.number("index", "weight", weight) * self.width_at(t)
+        acquisition = UpperConfidence(checks.number("index", "weight", weight), self.width_at(t))
         if self.finite and points is None:
-            return self.posterior.mean + reach * self.posterior.sd
+            return acquisition.score(self.posterior.mean, self.posterior.sd)
         checks.needs(points is not None, "index", f"points=rows on {self.domain}", points)
-        return Index(self.posterior, reach).values(points)
+        return ScoreSurface(self.posterior, acquisition).values(points)
 
     def width_at(self, t: int) -> float:
         """a_t + sqrt(b_t + c_t L), L of what was learnt so far."""
         return self.width(t, self.posterior.log_det)
 
-    def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
-        """Algorithm 1, lines 3-5: draw w_t, play the maximiser of the index over the arms that the round offers."""
-        pending, context, arms, costs = given
-        posterior = self.posterior
-        ahead = None if type(pending) is tuple and not pending else self._ahead(pending)
-        offer = None if arms is None and costs is None else self._offer(arms, costs)
-        if not self.finite or context is not None:
-            return self._search(
-                t, randomness, ahead or self._ahead(()), field_of(self.domain, context, arms)
-            )
-        weight = self._weight(t, randomness, ahead.posterior if ahead else posterior)
-        tie = randomness.uniform("tie", t)
-        width, sd = self.width_at(t), (ahead.posterior if ahead else posterior).sd
-        if ahead:
-            width *= ahead.inflation
-        index = posterior.mean + (weight * width) * sd
-        arm = (
-            offer.best(index, posterior.mean, self.ties, tie)
-            if offer
-            else argmax(index, self.ties, tie)
-        )
-        note = {
-            "weight": weight,
-            "width": width,
-            "mean": posterior.mean.item(arm),
-            "sd": sd.item(arm),
-        }
-        if offer:
-            note |= offer.cost(arm)
-        return Choice(self.domain.points[arm], arm, note | ahead.note if ahead else note)
-
-    def _search(self, t: int, randomness: Randomness, ahead: Ahead, field: Field) -> Choice:
-        """The same in a field without a list of arms that lasts."""
-        history = self.exploration.uses_history
-        weight = self._weight(
-            t, randomness, Surveyed(ahead.posterior, field.survey) if history else None
-        )
-        tie, width = randomness.uniform("tie", t), self.width_at(t) * ahead.inflation
-        spot = self._best(index_of(ahead.posterior, weight * width), field, self.ties, tie)
-        return self._choice(
-            spot, field, ahead.posterior, {"weight": weight, "width": width} | ahead.note
-        )
-
-    def _weight(self, t: int, randomness: Randomness, posterior: Any) -> float:
-        """w_t from its law, which may look at the posterior."""
-        law = self.exploration.law(t, posterior)
-        if self.exploration.arguments:
+    def _draw_weight(self, now: Round) -> float:
+        """w_t from its law, which may look at the posterior where the round is played."""
+        exploration = self.exploration
+        seen = None
+        if exploration.uses_history:
+            here = now.posterior
+            seen = here if self.finite else LocalPosterior(here, now.place.survey)
+        law = exploration.law(now.t, seen)
+        if exploration.arguments:
             self._check_optimism(law)
-        weight = law.draw(randomness.uniform("weight", t))
+        weight = law.draw(now.draw_weight())
         if not math.isfinite(weight):
             raise ValueError(f"{law} needs a finite weight, got {weight!r}")
         return weight
 
-    def tables(self, horizon: int, streams: Streams) -> Tables:
+    def tables(self, horizon: int, streams: Streams) -> IndexTables:
         """The numbers `ask` would use in rounds 1..horizon."""
         weights = self.exploration.weights(streams.uniforms("weight", horizon))
-        checks.needs(
-            bool(abs(weights).max(initial=0.0) < math.inf), "exploration", "finite weights", weights
-        )
+        finite = bool(abs(weights).max(initial=0.0) < math.inf)
+        checks.needs(finite, "exploration", "finite weights", weights)
         for law, _, _ in self.exploration.runs(horizon):
             self._check_optimism(law)
-        return Tables(self.width.table(horizon), weights, streams.uniforms("tie", horizon))
+        ties = streams.uniforms("tie", horizon)
+        return IndexTables(self.width.table(horizon), weights, ties)
 
     def _check_optimism(self, law: Law) -> None:
         if law.optimism <= 0:
-            text = (
-                f"the optimism condition P(w >= 1) > 0 fails for {law}: no regret guarantee holds"
-            )
-            self._say_once(text, "optimism")
+            condition = f"the optimism condition P(w >= 1) > 0 fails for {law}"
+            self._warn_once(f"{condition}: no regret guarantee holds", "optimism")

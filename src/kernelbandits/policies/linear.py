@@ -11,10 +11,12 @@ from kernelbandits.checks import Array
 from kernelbandits.domains import argmax
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Linear
-from kernelbandits.policies.base import Choice, Maximiser, Policy
+from kernelbandits.policies.about import LINEAR, About
+from kernelbandits.policies.base import Policy
+from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.policies.round import Round
 from kernelbandits.posterior import LinearPosterior
-from kernelbandits.streams import as_randomness
 from kernelbandits.widths import Width
 
 
@@ -31,12 +33,12 @@ class LinearRule(Policy):
         )
         self.settings |= {"kernel": repr(self.posterior.kernel)}
         if not isinstance(kernel, Linear):
-            self._say_once("takes rewards as linear in x; the kernel is not used")
+            self._warn_once("takes rewards as linear in x; the kernel is not used")
 
     def _check_kernel(self) -> None:
         largest = float(self.posterior.prior.max())
         if largest > 1 + 1e-9:
-            self._say_once(f"its guarantee needs |x|^2 <= 1, got {largest:g}; scale the points")
+            self._warn_once(f"its guarantee needs |x|^2 <= 1, got {largest:g}; scale the points")
 
 
 class OFUL(LinearRule, IndexPolicy):
@@ -47,7 +49,18 @@ class OFUL(LinearRule, IndexPolicy):
     |x|_{Vbar^-1} = sd / sqrt(ridge), so it is the rule of Whitehouse et al. on the linear kernel; S is `norm_bound`.
     """
 
-    searches = False
+    about = About(
+        name="oful",
+        title="OFUL",
+        family=LINEAR,
+        paper="Abbasi-Yadkori, Pal & Szepesvari, Improved algorithms for linear stochastic bandits,"
+        " 2011",
+        guarantee="regret O~(d sqrt(T)) with chance 1 - delta, for f = x . theta, |theta| <= norm_bound",
+        ours="the maximum over the ellipsoid in closed form, arms only; the kernel is not used: x "
+        ". z whatever is given",
+    )
+
+    plays_boxes = False
 
     def __init__(
         self,
@@ -61,20 +74,27 @@ class OFUL(LinearRule, IndexPolicy):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        chance = self._bounded(noise_scale, norm_bound, delta)
-        self._set(
-            widths.self_normalised(noise_scale, norm_bound, ridge, chance),
-            PointMass(1.0),
-            gain="realised",
-        )
+        self._set_self_normalised(noise_scale, norm_bound, delta, PointMass(1.0))
 
 
-class RarelySwitchingOFUL(LinearRule, Maximiser):
+class RarelySwitchingOFUL(LinearRule):
     """OFUL that looks again only when det Vbar_t > (1 + C) det Vbar_tau, L > L_tau + ln(1 + C), tau its last look.
 
     In between it holds the index of round tau and plays the same arm; `switch` is C. After t rewards it has looked
     again at most L / ln(1 + C) times.
     """
+
+    about = About(
+        name="rarely-switching-oful",
+        title="Rarely switching OFUL",
+        family=LINEAR,
+        paper="Abbasi-Yadkori, Pal & Szepesvari, Improved algorithms for linear stochastic bandits,"
+        " 2011",
+        guarantee="OFUL's regret times sqrt(1 + C), with at most d log(1 + T / (ridge d)) / log(1 + C) "
+        "switches for |x| <= 1",
+        ours="C = 1 by default; a tie is settled alike until the next switch; the kernel is not "
+        "used: x . z whatever is given",
+    )
 
     width: Width
     held: Array
@@ -95,22 +115,23 @@ class RarelySwitchingOFUL(LinearRule, Maximiser):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        chance = self._bounded(noise_scale, norm_bound, delta)
+        chance = self._check_bounds(noise_scale, norm_bound, delta)
         self.growth = math.log1p(checks.positive(type(self).__name__, "switch", switch))
         self.width = widths.self_normalised(noise_scale, norm_bound, ridge, chance)
         self.settings |= {"width": self.width.rule, "switch": switch, "gain": "realised"}
         self.settings |= {"exploration": "held between switches"}
         self._switch()
 
-    def _index(self) -> Array:
+    def score_arms(self, t: int) -> Array:
         """mean + width sd as they were in round tau."""
         return self.held
 
-    def ask(self, t: int, rng: Any) -> Choice:
-        self._check_round(t)
-        arm = argmax(self.held, self.ties, as_randomness(rng).uniform("tie", self.tau))
-        note = {"index": float(self.held[arm]), "tau": float(self.tau), **self._why(arm)}
-        return Choice(self.domain.points[arm], arm, note)
+    def choose(self, now: Round) -> Choice:
+        # A tie is settled by the round of the last switch, so that the same arm is played until
+        # the next one.
+        arm = argmax(self.held, self.ties, now.randomness.uniform("tie", self.tau))
+        note = {"index": float(self.held[arm]), "tau": float(self.tau)}
+        return self._choice_of_arm(arm, now.sd, now, note)
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         super()._learn(arm, reward, note)
@@ -129,6 +150,17 @@ class LinTS(LinearRule):
     schedule "anytime": v_t = R sqrt(9 d ln(t / delta));
     schedule "icml": v = R sqrt((24 / eps) d ln(1 / delta)), eps = 1 / ln T.
     """
+
+    about = About(
+        name="lin-ts",
+        title="LinTS",
+        family=LINEAR,
+        paper="Agrawal & Goyal, Thompson sampling for contextual bandits with linear payoffs, 2013",
+        guarantee="regret O~(d^(3/2) sqrt(T)) with chance 1 - delta, for f = x . theta, |x|, |theta| <="
+        " 1 (anytime); d^2 (icml)",
+        ours="schedule anytime is the scale of the paper's later version, icml that of the first, "
+        "eps = 1/ln T; the kernel is not used: x . z whatever is given",
+    )
 
     def __init__(
         self,
@@ -174,17 +206,12 @@ class LinTS(LinearRule):
         points: Array = self.domain.points
         return self.posterior.mean + points @ (self.width_at(t) * (self.posterior.root @ z))
 
-    def ask(self, t: int, rng: Any) -> Choice:
-        self._check_round(t)
-        randomness = as_randomness(rng)
-        tie, normals = (
-            randomness.uniform("tie", t),
-            randomness.normal("sample", t, self.domain.dimension),
-        )
-        sample = self.sample(t, normals)
-        arm = argmax(sample, self.ties, tie)
-        note = {"sample": float(sample[arm]), "width": self.width_at(t), **self._why(arm)}
-        return Choice(self.domain.points[arm], arm, note)
+    def choose(self, now: Round) -> Choice:
+        tie, normals = now.draw_tie(), now.draw_normals(self.domain.dimension)
+        sample = self.sample(now.t, normals)
+        arm = now.best_arm(sample, self.posterior.mean, tie)
+        note = {"sample": float(sample[arm]), "width": self.width_at(now.t)}
+        return self._choice_of_arm(arm, now.sd, now, note)
 
 
 WIDTHS = {"anytime": "R sqrt(9 d ln(t/delta))", "icml": "R sqrt(24 ln(T) d ln(1/delta))"}

@@ -12,8 +12,9 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.kernels import Matern
-from kernelbandits.policies.base import Maximiser
-from kernelbandits.policies.cells import Cube, unit_cube
+from kernelbandits.policies.about import PARTITIONS, About
+from kernelbandits.policies.base import Policy
+from kernelbandits.policies.cubes import Cube, unit_cube
 from kernelbandits.posterior import Posterior
 
 USUAL_NU = 2.5
@@ -50,7 +51,7 @@ class Cell:
     posterior: Posterior | None = None
 
 
-class PiGPUCB(Maximiser):
+class PiGPUCB(Policy):
     """Janz, Burt & Gonzalez (2020): mean_A + beta_A sd_A, each of the data that fell in the arm's cell A, with
 
     beta_A = D + R sqrt(2 (gamma_A + 1 + ln(F/delta))), gamma_A = L_A / 2 and F = 4 (T + 1)^(d / (2 nu)).
@@ -58,6 +59,19 @@ class PiGPUCB(Maximiser):
     A cell of side s is halved in every coordinate once it has more than s^(-2 nu) rewards; its children start without
     data unless `inherit_data`. The cells are cubes of the unit cube.
     """
+
+    about = About(
+        name="pi-gp-ucb",
+        title="pi-GP-UCB",
+        family=PARTITIONS,
+        paper="Janz, Burt & Gonzalez, Bandit optimisation of functions in the Matern kernel RKHS, "
+        "2020",
+        guarantee="sublinear regret for every Matern kernel with nu > 1, with chance 1 - delta",
+        ours="cells hold arms, a cell of one point is never split, a border belongs to the upper "
+        "cell; ridge 1, the split and F = 4 (T + 1)^(d / (2 nu)) are those of the first "
+        "author's thesis code; nu = 5/2 for other kernels",
+        by_name_only=("ridge",),
+    )
 
     def __init__(
         self,
@@ -76,9 +90,9 @@ class PiGPUCB(Maximiser):
     ) -> None:
         rounds = checks.whole("PiGPUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=rounds)
-        chance = self._bounded(noise_scale, norm_bound, delta)
+        chance = self._check_bounds(noise_scale, norm_bound, delta)
         if ridge < 1:
-            self._say_once(f"its guarantee needs a ridge of at least 1, got {ridge:g}")
+            self._warn_once(f"its guarantee needs a ridge of at least 1, got {ridge:g}")
         self.split = SPLITS[checks.one_of("PiGPUCB", "split", split, SPLITS)]
         checks.needs(
             isinstance(inherit_data, bool), "PiGPUCB", "inherit_data True or False", inherit_data
@@ -112,7 +126,7 @@ class PiGPUCB(Maximiser):
         """beta_A = D + R sqrt(2 (L_A / 2 + 1 + ln(F/delta)))."""
         return self.norm_bound + self.noise_scale * math.sqrt(2 * (log_det / 2 + self.paid))
 
-    def _index(self) -> Array:
+    def score_arms(self, t: int) -> Array:
         return self._mean + self._width * self._sd
 
     def cell_of(self, arm: int) -> Cell:
@@ -131,7 +145,7 @@ class PiGPUCB(Maximiser):
     def _known(self, cell: Cell) -> Posterior:
         """The posterior of the cell, made when it is first wanted."""
         if cell.posterior is None:
-            cell.posterior = self._fresh(self.domain.points[cell.cube.arms])
+            cell.posterior = self._fresh_posterior(self.domain.points[cell.cube.arms])
         return cell.posterior
 
     def _show(self, cell: Cell) -> None:
@@ -162,7 +176,7 @@ class PiGPUCB(Maximiser):
             for _ in range(counts[row]):
                 self._known(child).update(place, float(sums[row] / counts[row]))
 
-    def _why(self, arm: int) -> dict[str, float]:
+    def _note_arm(self, arm: int, sd: Array) -> dict[str, float]:
         """What the cell of the arm knows of it, and the side of the cell."""
         known = {
             "mean": float(self._mean[arm]),

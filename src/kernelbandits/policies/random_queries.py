@@ -9,48 +9,42 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.exploration import Law, PointMass
-from kernelbandits.policies.base import LEAST_RIDGE, Choice
-from kernelbandits.policies.fields import field_of
+from kernelbandits.policies.about import RANDOM_QUERIES, About
+from kernelbandits.policies.base import noise_ridge
+from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.index import IndexPolicy
-from kernelbandits.policies.searching import Circumstances
-from kernelbandits.streams import Randomness
+from kernelbandits.policies.round import Round
 from kernelbandits.widths import Width
 
 
-class EverySecondRandom(IndexPolicy):
-    """Odd rounds play the greatest index, even rounds any arm with the same chance; both are rounds of the game.
-
-    What arms cost counts in odd rounds only.
-    """
-
-    def __init__(self, domain: Any, kernel: Any, *, noise_scale: float, ties: str) -> None:
-        scale = checks.scale(type(self).__name__, "noise_scale", noise_scale)
-        super().__init__(domain, kernel, ridge=max(scale**2, LEAST_RIDGE), ties=ties)
-        if scale:
-            self._say_once(
-                f"its guarantee is for rewards without noise; with R = {scale:g} it is a heuristic"
-            )
-
-    def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
-        """mean + weight width sd in odd rounds; in even rounds all arms are alike."""
-        index = super().index(t, weight, points)
-        return index if t % 2 else np.zeros_like(index)
-
-    def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
-        if t % 2:
-            return super()._ask(t, randomness, given)
-        offer, ahead = self._offer(None, given.costs), self._ahead(given.pending)
-        field = field_of(self.domain, given.context, given.arms)
-        spot, note = field.drawn(randomness, t), {"random": 1.0, "weight": 0.0} | ahead.note
-        cost = offer.cost(spot.arm) if offer else {}
-        return self._choice(spot, field, ahead.posterior, note | cost)
+def play_random(policy: IndexPolicy, now: Round) -> Choice:
+    """Any allowed arm or point with the same chance; what arms cost does not count."""
+    location = now.place.draw(now.randomness, now.t)
+    return policy._choice_at(location, now, {"random": 1.0, "weight": 0.0})
 
 
-class GPUCBPlus(EverySecondRandom):
+def warn_of_noise(policy: IndexPolicy, noise_scale: float) -> None:
+    if noise_scale:
+        guarantee = "its guarantee is for rewards without noise"
+        policy._warn_once(f"{guarantee}; with R = {noise_scale:g} it is a heuristic")
+
+
+class GPUCBPlus(IndexPolicy):
     """Kim & Sanz-Alonso (2024), GP-UCB+: odd rounds play argmax mean + D sd, even rounds a random arm.
 
     Without noise |f - mean| <= D sd always. The ridge is R^2 and no less than 1e-8.
     """
+
+    about = About(
+        name="gp-ucb-plus",
+        title="GP-UCB+",
+        family=RANDOM_QUERIES,
+        paper="Kim & Sanz-Alonso, Enhancing Gaussian process surrogates for optimization and "
+        "posterior approximation via random exploration, 2024",
+        guarantee="without noise nearly the optimal rate of convergence, |f - mean| <= D sd always; "
+        "none with noise, where it is a heuristic",
+        ours="ridge R^2, no less than 1e-8; both queries of an iteration count as rounds",
+    )
 
     def __init__(
         self,
@@ -61,23 +55,48 @@ class GPUCBPlus(EverySecondRandom):
         noise_scale: float = 0.0,
         ties: str = "random",
     ) -> None:
-        super().__init__(domain, kernel, noise_scale=noise_scale, ties=ties)
+        super().__init__(
+            domain, kernel, ridge=noise_ridge(type(self).__name__, noise_scale), ties=ties
+        )
+        warn_of_noise(self, noise_scale)
         if checks.scale("GPUCBPlus", "norm_bound", norm_bound) == 0:
-            self._say_once("norm_bound D = 0 makes its width degenerate")
+            self._warn_once("norm_bound D = 0 makes its width degenerate")
         width = Width("D", lambda t: (norm_bound, 0.0, 0.0))
-        self._set(
+        self._set_rule(
             width, PointMass(1.0), noise_scale=noise_scale, norm_bound=norm_bound, gain="none"
         )
 
+    def choose(self, now: Round) -> Choice:
+        return super().choose(now) if now.t % 2 else play_random(self, now)
 
-class ExploitPlus(EverySecondRandom):
+    def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
+        """mean + weight width sd in odd rounds; in even rounds all arms score zero."""
+        index = super().index(t, weight, points)
+        return index if t % 2 else np.zeros_like(index)
+
+
+class ExploitPlus(IndexPolicy):
     """Kim & Sanz-Alonso (2024), EXPLOIT+: odd rounds play argmax mean, even rounds a random arm."""
+
+    about = About(
+        name="exploit-plus",
+        title="EXPLOIT+",
+        family=RANDOM_QUERIES,
+        paper="Kim & Sanz-Alonso, Enhancing Gaussian process surrogates for optimization and "
+        "posterior approximation via random exploration, 2024",
+        guarantee="without noise nearly the optimal rate of convergence; none with noise, where it is a"
+        " heuristic",
+        ours="ridge R^2, no less than 1e-8; both queries of an iteration count as rounds",
+    )
 
     def __init__(
         self, domain: Any, kernel: Any, *, noise_scale: float = 0.0, ties: str = "random"
     ) -> None:
-        super().__init__(domain, kernel, noise_scale=noise_scale, ties=ties)
-        self._set(
+        super().__init__(
+            domain, kernel, ridge=noise_ridge(type(self).__name__, noise_scale), ties=ties
+        )
+        warn_of_noise(self, noise_scale)
+        self._set_rule(
             Width("none", lambda t: (1.0, 0.0, 0.0)),
             PointMass(0.0),
             noise_scale=noise_scale,
@@ -86,3 +105,11 @@ class ExploitPlus(EverySecondRandom):
 
     def _check_optimism(self, law: Law) -> None:
         """Its exploration is the random rounds, not the weight."""
+
+    def choose(self, now: Round) -> Choice:
+        return super().choose(now) if now.t % 2 else play_random(self, now)
+
+    def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
+        """mean + weight width sd in odd rounds; in even rounds all arms score zero."""
+        index = super().index(t, weight, points)
+        return index if t % 2 else np.zeros_like(index)

@@ -8,14 +8,16 @@ from typing import Any
 
 from kernelbandits import checks, widths
 from kernelbandits.checks import Array
-from kernelbandits.domains import Arms, Box, MixedBox, argmax
-from kernelbandits.policies.base import Choice
-from kernelbandits.policies.fields import Field, field_of
-from kernelbandits.policies.pathwise import Path, normals_needed, path, waves
-from kernelbandits.policies.searching import Ahead, Circumstances, Searching
-from kernelbandits.policies.stationary import terms_of
+from kernelbandits.domains import Arms, Box, MixedBox
+from kernelbandits.policies.about import CONFIDENCE, About
+from kernelbandits.policies.base import Policy
+from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.paths import Path, condition_path, draw_waves, normals_needed
+from kernelbandits.policies.place import Region
+from kernelbandits.policies.round import Round, check_pending
+from kernelbandits.policies.spectral import terms_of
 from kernelbandits.posterior import LARGEST_COVARIANCE, ArmPosterior, posterior_on
-from kernelbandits.streams import Randomness, Streams, as_randomness
+from kernelbandits.streams import Streams, as_randomness
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class SampleTables:
     """(rounds, n): e"""
 
 
-class GPTS(Searching):
+class GPTS(Policy):
     """Chowdhury & Gopalan (2017): play the maximiser of f_t ~ GP(mean, v_t^2 cov) at ridge 1 + 2/T,
 
     v_t = D + R sqrt(2 (gamma_{t-1} + 1 + ln(2/delta))).
@@ -40,8 +42,21 @@ class GPTS(Searching):
     which is approximate (Gaussian in the limit of many `features` only), and its maximiser is searched for.
     """
 
+    about = About(
+        name="gp-ts",
+        title="GP-TS",
+        family=CONFIDENCE,
+        paper="Chowdhury & Gopalan, On kernelized multi-armed bandits, 2017",
+        guarantee="regret O~(gamma_T sqrt(d T)) with chance 1 - delta",
+        ours="gain: realised L/2 by default; all arms are the discretisation, at most 2000",
+    )
+
     posterior: ArmPosterior
+    plays_boxes = True
+    restricts_arms = True
+    imagines_pending = True
     weighs_costs = True
+    compiled_loop = "samples"
 
     def __init__(
         self,
@@ -59,9 +74,14 @@ class GPTS(Searching):
     ) -> None:
         ridge = 1 + 2 / checks.whole("GPTS", "horizon", horizon)
         super().__init__(
-            gridded(domain, grid), kernel, ridge=ridge, ties=ties, horizon=horizon, form=drawn_from
+            grid_of(domain, grid),
+            kernel,
+            ridge=ridge,
+            ties=ties,
+            horizon=horizon,
+            form=joint_posterior,
         )
-        confidence = self._bounded(noise_scale, norm_bound, delta)
+        confidence = self._check_bounds(noise_scale, norm_bound, delta)
         term, name = self._gain(gain)
         self.width = widths.improved(noise_scale, norm_bound, confidence, term, chance=2)
         self.settings |= {
@@ -85,63 +105,45 @@ class GPTS(Searching):
 
     def sample(self, t: int, z: Array, e: Array) -> Array:
         """f_t over all arms, from 2 n standard normals."""
-        return self._sample(t, z, e, self._ahead(()))
+        deviation: Array = self.posterior.deviation(self.root @ z, e)
+        return self.posterior.mean + self._scale(t) * deviation
 
-    def _sample(self, t: int, z: Array, e: Array, ahead: Ahead) -> Array:
-        deviation: Array = ahead.posterior.deviation(self.root @ z, e)
-        return self.posterior.mean + self._scale(t, ahead) * deviation
-
-    def _scale(self, t: int, ahead: Ahead) -> float:
+    def _scale(self, t: int, inflation: float = 1.0) -> float:
         """v_t, times exp(I) of what is pending."""
-        return self.width(t, self.posterior.log_det) * ahead.inflation
+        return self.width(t, self.posterior.log_det) * inflation
 
-    def _ask(self, t: int, randomness: Randomness, given: Circumstances) -> Choice:
-        ahead, offer = self._ahead(given.pending), self._offer(given.arms, given.costs)
-        if not self.finite or given.context is not None:
-            return self._search(
-                t, randomness, ahead, field_of(self.domain, given.context, given.arms)
-            )
-        tie, n, posterior = randomness.uniform("tie", t), len(self.domain), ahead.posterior
-        normals = randomness.normal("sample", t, 2 * n)
-        sample = self._sample(t, normals[:n], normals[n:], ahead)
-        arm = (
-            offer.best(sample, self.posterior.mean, self.ties, tie)
-            if offer
-            else argmax(sample, self.ties, tie)
-        )
-        note = {
-            "sample": float(sample[arm]),
-            "width": self._scale(t, ahead),
-            "mean": float(self.posterior.mean[arm]),
-            "sd": float(posterior.sd[arm]),
-        }
-        if offer:
-            note |= offer.cost(arm)
-        return Choice(self.domain.points[arm], arm, note | ahead.note)
-
-    def _search(self, t: int, randomness: Randomness, ahead: Ahead, field: Field) -> Choice:
-        """The maximiser of a path."""
-        tie = randomness.uniform("tie", t)
-        drawn = self._path(t, randomness, ahead)
-        spot = self._best(drawn, field, self.ties, tie)
-        note = {"sample": spot.found["index"], "width": drawn.scale}
-        return self._choice(spot, field, ahead.posterior, note | ahead.note)
+    def choose(self, now: Round) -> Choice:
+        """The maximiser of a function drawn from the inflated posterior."""
+        tie = now.draw_tie()
+        if not self.finite:
+            path = self._draw_path(now)
+            location = self._search(path, now.place, self.ties, tie)
+            note = {"sample": location.search["index"], "width": path.scale}
+            return self._choice_at(location, now, note)
+        n, scale = len(self.domain), self._scale(now.t, now.inflation)
+        normals = now.draw_normals(2 * n)
+        deviation = now.posterior.deviation(self.root @ normals[:n], normals[n:])
+        sample = self.posterior.mean + scale * deviation
+        arm = now.best_arm(sample, self.posterior.mean, tie)
+        note = {"sample": float(sample[arm]), "width": scale}
+        return self._choice_of_arm(arm, now.sd, now, note)
 
     def path(self, t: int, rng: Any, *, pending: Sequence[Choice] = ()) -> Path:
         """f_t on a box: `values(rows)`, and `slopes(rows)` with the gradients."""
         self._check_round(t)
         checks.needs(not self.finite, "path", "a box (sample is the draw over arms)", self.domain)
-        return self._path(t, as_randomness(rng), self._ahead(pending))
+        view = self._view_pending(check_pending(pending)) if pending else None
+        everywhere = Region(self.domain, None)
+        now = Round(t, as_randomness(rng), self.ties, self.posterior, everywhere, view)
+        return self._draw_path(now)
 
-    def _path(self, t: int, randomness: Randomness, ahead: Ahead) -> Path:
-        """From normals for the waves and the noise of the points, for which room is made in powers of two."""
-        needed, room = (
-            normals_needed(self.terms, self.features),
-            room_for(len(ahead.posterior.points)),
-        )
-        normals = randomness.normal("sample", t, needed + room)
-        prior = waves(self.terms, self.domain.dimension, self.features, normals[:needed])
-        return path(ahead.posterior, prior, self._scale(t, ahead), normals[needed:])
+    def _draw_path(self, now: Round) -> Path:
+        """A path from normal numbers: first those of the waves, then one for each point played."""
+        needed = normals_needed(self.terms, self.features)
+        normals = now.draw_normals(needed + noise_numbers(len(now.posterior.points)))
+        prior = draw_waves(self.terms, self.domain.dimension, self.features, normals[:needed])
+        scale = self._scale(now.t, now.inflation)
+        return condition_path(now.posterior, prior, scale, normals[needed:])
 
     def sample_tables(self, first: int, last: int, streams: Streams) -> SampleTables:
         """The numbers `ask` would use in rounds first..last."""
@@ -156,7 +158,7 @@ class GPTS(Searching):
         )
 
 
-def gridded(domain: Any, grid: int | None) -> Any:
+def grid_of(domain: Any, grid: int | None) -> Any:
     """The cover of a box by so many points, where that is asked for."""
     if grid is None:
         return domain
@@ -164,7 +166,7 @@ def gridded(domain: Any, grid: int | None) -> Any:
     return domain.cover(checks.whole("GPTS", "grid", grid))
 
 
-def drawn_from(kernel: Any, domain: Any, ridge: float) -> Any:
+def joint_posterior(kernel: Any, domain: Any, ridge: float) -> Any:
     """The posterior of arms that are few enough for joint draws, or of points."""
     if isinstance(domain, Arms):
         arms, memory = len(domain), f"joint draws over at most {LARGEST_COVARIANCE} arms"
@@ -173,6 +175,9 @@ def drawn_from(kernel: Any, domain: Any, ridge: float) -> Any:
     return posterior_on(kernel, domain, ridge)
 
 
-def room_for(points: int) -> int:
-    """The power of two that holds them, at least 64: streams draw blocks of one size until it is outgrown."""
+def noise_numbers(points: int) -> int:
+    """A power of two that is enough for so many points, and at least 64.
+
+    Streams draw blocks of one size, so the size changes only when it is outgrown.
+    """
     return max(64, 1 << (points - 1).bit_length())

@@ -11,14 +11,15 @@ import numpy as np
 from kernelbandits import widths
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import tied
-from kernelbandits.policies.base import Maximiser
-from kernelbandits.policies.cells import Cube, unit_cube
+from kernelbandits.policies.about import PARTITIONS, About
+from kernelbandits.policies.base import Policy
+from kernelbandits.policies.cubes import Cube, unit_cube
 
 LARGEST_MEDOID = 2000
 """Cells of more arms are represented by the arm nearest to their mean point."""
 
 
-class AdaptiveTree(Maximiser):
+class AdaptiveTree(Policy):
     """Shekhar & Javidi (2018), for |f| <= D: a leaf is a cell of arms with a centre c, and is worth
 
     I = min(UCB(c), UCB(c') + V') + V,    UCB = mean + (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L)) sd,
@@ -27,6 +28,18 @@ class AdaptiveTree(Maximiser):
     c', V' are its parent's. The centre of the leaf of the greatest I is played, after every such leaf whose band
     width sd(c) is no wider than V was divided into its half-cubes.
     """
+
+    about = About(
+        name="adaptive-tree",
+        title="Adaptive discretisation",
+        family=PARTITIONS,
+        paper="Shekhar & Javidi, Gaussian process bandits with adaptive discretization, 2018",
+        guarantee="the value of a cell bounds f on it with chance 1 - delta; the original's regret is "
+        "for f ~ GP(0, k)",
+        ours="the RKHS form: V = D max d_k over the arms of a cell, Whitehouse's width, medoids "
+        "(above 2000 arms the arm nearest to the mean), no greatest depth; none of the "
+        "original's constants",
+    )
 
     def __init__(
         self,
@@ -40,7 +53,7 @@ class AdaptiveTree(Maximiser):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        chance = self._bounded(noise_scale, norm_bound, delta)
+        chance = self._check_bounds(noise_scale, norm_bound, delta)
         self.width = widths.self_normalised(noise_scale, norm_bound, ridge, chance)
         self.norm_bound = norm_bound
         self.unit, root, geometry = unit_cube(self.domain.points)
@@ -65,7 +78,10 @@ class AdaptiveTree(Maximiser):
     _metric: Array | None = None
     """d_k of all arms, where they are not too many; the kernel is then never asked again."""
 
-    def _index(self) -> Array:
+    def score_arms(self, t: int) -> Array:
+        return self._values()
+
+    def _values(self) -> Array:
         """I of the leaf an arm is the centre of, minus infinity for all other arms."""
         upper = self.posterior.mean + self._width() * self.posterior.sd
         values: Array = np.minimum(upper, upper[self._parent] + self._parent_spread) + self._spread
@@ -86,7 +102,7 @@ class AdaptiveTree(Maximiser):
 
     def _ripe(self) -> list[int]:
         """Those with width sd(c) <= V and more than one arm."""
-        best = tied(self._index())
+        best = tied(self._values())
         band = self._width() * np.sqrt(np.maximum(self.posterior.variance[best], 0.0))
         return [
             int(c)

@@ -19,6 +19,9 @@ State = tuple[Array, Array, Indices, Array, Array, Array, Array]
 class ArmPosterior(Posterior):
     """n arms, an n-vector and an n x n covariance; one reward costs O(n^2) whatever t."""
 
+    lends = True
+    is_plain = True
+
     def _prior(self) -> Array:
         self.cov: Array = np.asfortranarray(gram(self.kernel, self.points))
         self.variance = self._diagonal()

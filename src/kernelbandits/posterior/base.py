@@ -60,6 +60,10 @@ class Posterior:
 
     variance: Array
     """cov(x, x) as computed; rounding may leave it a hair below zero."""
+    lends = False
+    """Whether a compiled loop can work on its state (`lend`, `take_back`)."""
+    is_plain = False
+    """Whether the rewards count alike, so that counts and sums of the arms determine it."""
     complete = True
     """Whether it has learnt every reward as it came; a rule that forgets or truncates some says that it has not."""
 

@@ -44,6 +44,8 @@ class DriftingPosterior(ArmPosterior):
     differs from `ArmPosterior`.
     """
 
+    lends = False
+    is_plain = False
     tally: Chronicle
 
     def __init__(self, kernel: Any, points: Any, ridge: float = 1.0, rate: float = 0.01) -> None:

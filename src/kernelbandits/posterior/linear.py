@@ -25,6 +25,8 @@ class LinearPosterior(Posterior):
     The variances are a sum of their own, as on a pool, so every audit starts the state afresh from the truth.
     """
 
+    is_plain = True
+
     def _prior(self) -> Array:
         gram(self.kernel, self.points[:PROVED])
         self.kernel = Linear()

@@ -35,6 +35,8 @@ class PointPosterior:
     every audit starts the factor afresh.
     """
 
+    lends = False
+    is_plain = False
     complete = True
     """It has learnt every reward as it came."""
 

@@ -49,6 +49,8 @@ class PoolPosterior(Posterior):
     drifts (the variances are a sum of their own), so every audit starts it afresh from the truth.
     """
 
+    is_plain = True
+
     def _prior(self) -> Array:
         gram(self.kernel, self.points[:PROVED])
         self.variance = self.kernel.diagonal(self.points)

@@ -23,7 +23,7 @@ from kernelbandits.experiment import Cell, CellResult, Results
 from kernelbandits.experiment.premises import differences, misled
 from kernelbandits.kernels import Kernel, Linear, as_kernel
 from kernelbandits.policies import AMMUCB, IGPUCB, OFUL, GenericGP, Policy, WhitehouseUCB
-from kernelbandits.policies.tighter import ResidualBall
+from kernelbandits.policies.martingale_mixtures import ResidualBall
 from kernelbandits.problems import Drifting, Instance, LowerBound
 from kernelbandits.streams import Streams
 from kernelbandits.theory import (

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from kernelbandits.checks import Array, Indices
-from kernelbandits.policies.explanation import COMPARED, contenders, simulated
+from kernelbandits.policies.explanation import COMPARED, draw_functions, select_contenders
 from kernelbandits.study.belief import Belief, calibrated
 from kernelbandits.study.player import Player
 from kernelbandits.study.state import State
@@ -25,7 +25,7 @@ class Answers:
     def __init__(self, player: Player, state: State, belief: Belief | None = None) -> None:
         self.player, self.state, self.candidates = player, state, player.candidates
         self.scale = state.scale
-        self.belief = calibrated(player, state) if belief is None else belief
+        self.belief = calibrated(player) if belief is None else belief
 
     @cached_property
     def allowed(self) -> Indices:
@@ -64,8 +64,8 @@ class Answers:
         """The arms that may be best, different candidates all, with arm `here` among them; and draws of f at them."""
         others = self._different(here)
         place = int(np.flatnonzero(others == here)[0])
-        kept = others[contenders(self.belief.mean[others], self.belief.sd[others], place)]
-        return kept, simulated(self.belief.mean[kept], self.belief.covariance(kept))
+        kept = others[select_contenders(self.belief.mean[others], self.belief.sd[others], place)]
+        return kept, draw_functions(self.belief.mean[kept], self.belief.covariance(kept))
 
     def _different(self, here: int) -> Indices:
         """One arm for each candidate allowed, and `here` for its own."""

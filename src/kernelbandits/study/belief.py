@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
-from kernelbandits.policies import Auto
-from kernelbandits.policies.base import LEAST_RIDGE
-from kernelbandits.posterior import ArmPosterior, LinearPosterior, PoolPosterior
 from kernelbandits.study.player import Player
-from kernelbandits.study.state import State
 
 
 @dataclass(frozen=True)
@@ -39,40 +33,11 @@ def agreeing(covariance: Array, sd: Array) -> Array:
     return covariance * np.outer(ratio, ratio)
 
 
-def calibrated(player: Player, state: State) -> Belief:
-    """The posterior at the noise that the policy was told of: ridge R^2; a failure is no value.
-
-    That of auto is fitted; a rule that forgets, weighs or truncates results, or has no R, is believed as it is.
-    """
-    if isinstance(player.policy, Auto):
-        return observed(player, player.policy)
-    given: Any = player.policy.settings.get("noise_scale")
-    plain = type(player.policy.posterior) in (ArmPosterior, PoolPosterior, LinearPosterior)
-    plain = plain and player.policy.posterior.complete and checks.is_number(given)
-    if not plain:
-        return own(player)
-    ridge = max(float(given) ** 2, LEAST_RIDGE)
-    posterior = PoolPosterior(player.policy.posterior.kernel, player.policy.domain, ridge)
-    counts, sums = tallied(player, state)
-    if counts.any():
-        posterior.learn(counts, sums)
-    points = player.policy.domain.points
-    return Belief(posterior.mean, posterior.sd, lambda arms: posterior.covariance(points[arms]))
-
-
-def observed(player: Player, policy: Auto) -> Belief:
-    """By the values alone, where the policy takes failures for bad ones."""
-    posterior, units, points = policy.observed(), policy.units, policy.domain.points
+def calibrated(player: Player) -> Belief:
+    """The posterior at the noise that the policy was told of, or has fitted; a failure is no value."""
+    policy = player.policy
+    posterior, units, points = policy.noise_posterior(), policy.units, policy.domain.points
     if posterior is policy.posterior:
         return own(player)
     mean, sd = units.original(posterior.mean), units.spread * posterior.sd
     return Belief(mean, sd, lambda arms: posterior.covariance(points[arms]) * units.spread**2)
-
-
-def tallied(player: Player, state: State) -> tuple[Array, Array]:
-    """Count and sum of the values at each arm."""
-    counts, sums = np.zeros((2, len(player.rows)))
-    for choice, reward in player.pairs(state.results, state.scale):
-        counts[choice.arm] += 1
-        sums[choice.arm] += reward
-    return counts, sums

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,8 +11,7 @@ import numpy.typing as npt
 
 from kernelbandits.checks import Array, DataNotice, Indices, NumericsWarning, Refusal, TheoryWarning
 from kernelbandits.domains import Arms
-from kernelbandits.policies import Auto, Choice, Policy
-from kernelbandits.policies.searching import Searching
+from kernelbandits.policies import Choice, Policy
 from kernelbandits.streams import Streams
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.settings import Settings
@@ -24,8 +22,6 @@ Mask = npt.NDArray[np.bool_]
 
 INTERRUPTED = -1
 """The version of a policy that may have learnt a part of something only: it starts anew."""
-TRIES = 50
-"""Of a rule that cannot be told which rows are free."""
 
 
 class Player:
@@ -50,13 +46,13 @@ class Player:
         self.streams = Streams(settings.seed)
         with self._listening():
             self.policy = settings.built(Arms(self._points))
-            self.chooses = isinstance(self.policy, Searching)
+            self.chooses = self.policy.restricts_arms
             self.rows = np.arange(len(self.candidates))
             if not self.chooses and not self.candidates.allowed_rows.all():
                 self.rows = self.candidates.allowed_rows.nonzero()[0]
                 self.policy = settings.built(Arms(self._points[self.rows]))
         self._arm = {int(row): arm for arm, row in enumerate(self.rows)}
-        if self._costs is not None and not getattr(self.policy, "weighs_costs", False):
+        if self._costs is not None and not self.policy.weighs_costs:
             needed = "a policy that weighs costs (auto does, and all rules with an index)"
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
 
@@ -75,24 +71,22 @@ class Player:
         if state.version != self.version:
             return bool(state.results)
         fresh = len(state.results) - self.learnt
-        return (
-            isinstance(self.policy, Auto)
-            and self.policy.rewards.events + fresh >= self.policy.next_fit
-        )
+        return self.policy.n_rewards + fresh >= self.policy.next_fit
 
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
+        failures = any(trial.value is None for trial in fresh)
         with self._listening():
-            if isinstance(self.policy, Auto) and any(trial.value is None for trial in fresh):
+            if self.policy.learns_failures and failures:
                 for trial in fresh:
-                    self._hear(self.policy, trial, scale)
+                    self._tell(trial, scale)
             else:
-                self.policy.learn_all([*self.pairs(fresh, scale)])
+                self.policy.tell_all([*self.pairs(fresh, scale)])
 
-    def _hear(self, policy: Auto, trial: Trial, scale: Scale) -> None:
+    def _tell(self, trial: Trial, scale: Scale) -> None:
         if trial.value is None:
-            policy.fail(self.choice(trial))
+            self.policy.fail(self.choice(trial))
         else:
-            policy.tell(self.choice(trial), scale.inward(trial.value))
+            self.policy.tell(self.choice(trial), scale.inward(trial.value))
 
     def pairs(self, trials: Iterable[Trial], scale: Scale) -> Iterable[tuple[Choice, float]]:
         """The values among some results, as the policy learns them."""
@@ -113,9 +107,7 @@ class Player:
         free = self._free(pending, state)
         waiting = [self.choice(trial) for trial in pending if trial.row in self._arm]
         with self._listening():
-            choice = (
-                self._among(t, waiting, free) if self.chooses else self._elsewhere(t, waiting, free)
-            )
+            choice = self._ask(t, waiting, free)
         assert choice.arm is not None
         return int(self.rows[choice.arm]), choice
 
@@ -127,7 +119,7 @@ class Player:
             raise Refusal(
                 "ask needs a row without a result and not pending, got none left (repeats are off)"
             )
-        sound = idle if isinstance(self.policy, Auto) else idle & ~self._failing(state)
+        sound = idle if self.policy.learns_failures else idle & ~self._failing(state)
         return np.flatnonzero(next((mask for mask in (sound, idle) if mask.any()), open_))
 
     def _open(self, state: State) -> Mask:
@@ -160,55 +152,29 @@ class Player:
             self._open(state)[arm] and not self._alike([one.row for one in pending])[arm]
         )
 
-    def _among(self, t: int, waiting: list[Choice], free: Indices) -> Choice:
-        """By a rule that takes pending choices and the arms that are free."""
-        policy: Any = self.policy
-        given: dict[str, Any] = {"pending": waiting} if policy.foresees and waiting else {}
+    def _ask(self, t: int, waiting: list[Choice], free: Indices) -> Choice:
+        """Ask the policy for one of the free arms."""
+        policy, given = self.policy, dict[str, Any]()
+        # A rule that forgets would forget a real reward for each imagined one: it sees only which
+        # arms are free. A rule that can do neither is asked as a copy, by `Policy.ask` itself.
+        if waiting and (policy.imagines_pending or not policy.restricts_arms):
+            given["pending"] = waiting
         if len(free) < len(self.rows):
             given["arms"] = free
         if self._costs is not None:
             given["costs"] = self._costs
-        choice: Choice = policy.ask(t, self.streams, **given)
-        return choice
-
-    def _elsewhere(self, t: int, waiting: list[Choice], free: Indices) -> Choice:
-        """By a copy of any other rule, told the estimate in place of each result that is missing."""
-        if not waiting and len(free) == len(self.rows):
-            return self.policy.ask(t, self.streams)
-        imagined = copy.deepcopy(self.policy)
-        for choice in waiting:
-            imagined.tell(choice, estimate(imagined, choice))
-        for _ in range(TRIES):
-            choice = imagined.ask(t, self.streams)
-            if choice.arm in free:
-                return choice
-            imagined.tell(choice, estimate(imagined, choice))
-        return self._instead(free)
-
-    def _instead(self, free: Indices) -> Choice:
-        """Where a rule wants none of the arms that are free: that of the greatest mean + sd."""
-        mean, sd = self.estimates()
-        arm = int(free[(mean + sd)[free].argmax()])
-        note = {"mean": float(mean[arm]), "sd": float(sd[arm]), "instead": 1.0}
-        return Choice(self.policy.domain.points[arm], arm, note)
+        return policy.ask(t, self.streams, **given)
 
     def estimates(self) -> tuple[Array, Array]:
         """Mean and sd of every arm, in the policy's units."""
-        if isinstance(self.policy, Auto):
-            return self.policy.estimates()
-        return self.policy.posterior.mean, self.policy.posterior.sd
+        return self.policy.estimates()
 
     def covariance(self, arms: Indices) -> Array:
         """Of f at some arms, in the policy's units squared."""
-        found: Array = self.policy.posterior.covariance(self.policy.domain.points[arms])
-        return found * self.policy.units.spread**2 if isinstance(self.policy, Auto) else found
+        return self.policy.covariance(arms)
 
     def _listening(self) -> Any:
         return Listening(self.notices)
-
-
-def estimate(policy: Policy, choice: Choice) -> float:
-    return float(policy.posterior.mean[choice.arm])
 
 
 def kinds_of(candidates: Candidates, points: Array) -> Indices:

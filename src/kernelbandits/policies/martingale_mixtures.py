@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks, widths
 from kernelbandits.checks import Array
-from kernelbandits.domains import argmax
 from kernelbandits.exploration import PointMass
-from kernelbandits.policies.base import Choice, Maximiser
-from kernelbandits.policies.generic import GenericSettings
+from kernelbandits.policies.about import TIGHTER, About
+from kernelbandits.policies.acquisition import ArmScores
+from kernelbandits.policies.base import Policy
 from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.policies.round import Round
 from kernelbandits.posterior import Columns, Posterior, Spectrum, posterior_on
-from kernelbandits.streams import as_randomness
 from kernelbandits.theory.duality import Dual, noise_radius
 
 
@@ -24,6 +24,18 @@ class AMMUCB(IndexPolicy):
 
     The ridge fixes the scale of their Gaussian mixture: c = R^2 / ridge.
     """
+
+    about = About(
+        name="amm-ucb",
+        title="AMM-UCB",
+        family=TIGHTER,
+        paper="Flynn & Reeb, Tighter confidence bounds for sequential kernel regression, 2024",
+        guarantee="f in its band in all rounds with chance 1 - delta; regret O~(gamma_T sqrt(T)), never"
+        " wider than Whitehouse",
+        ours="the mixture scale is c = R^2 / ridge, ridge 1 by default",
+    )
+
+    compiled_loop = "index"
 
     def __init__(
         self,
@@ -37,8 +49,8 @@ class AMMUCB(IndexPolicy):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        chance = self._bounded(noise_scale, norm_bound, delta)
-        self._set(
+        chance = self._check_bounds(noise_scale, norm_bound, delta)
+        self._set_rule(
             widths.mixture(noise_scale, norm_bound, ridge, chance), PointMass(1.0), gain="realised"
         )
 
@@ -47,7 +59,7 @@ class AMMUCB(IndexPolicy):
         return self.index(t, -1.0, points), self.index(t, 1.0, points)
 
 
-class ResidualBall(Maximiser):
+class ResidualBall(Policy):
     """f lies in {f : |y - f(x)| <= R_t, ||f|| <= D} in all rounds at once with chance 1 - delta,
 
     R_t^2 = y' (I + K / ridge)^-1 y + R^2 (L + 2 ln(1/delta)).
@@ -69,7 +81,7 @@ class ResidualBall(Maximiser):
         ties: str = "random",
     ) -> None:
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        self.delta = self._bounded(noise_scale, norm_bound, delta)
+        self.delta = self._check_bounds(noise_scale, norm_bound, delta)
         self.noise_scale, self.norm_bound = float(noise_scale), float(norm_bound)
         self.settings |= {"gain": "realised", "exploration": "none"}
 
@@ -83,13 +95,23 @@ class ResidualBall(Maximiser):
         return noise_radius(self.posterior.log_det, self.noise_scale, self.delta)
 
     def _say_empty(self) -> None:
-        self._say_once(
+        self._warn_once(
             "its confidence set is empty: noise_scale or norm_bound is too small for these rewards"
         )
 
 
 class DMMUCB(ResidualBall):
     """Flynn & Reeb (2024), dual grid: the least of the bounds over finitely many a, the ridge itself among them."""
+
+    about = About(
+        name="dmm-ucb",
+        title="DMM-UCB",
+        family=TIGHTER,
+        paper="Flynn & Reeb, Tighter confidence bounds for sequential kernel regression, 2024",
+        guarantee="f in its band in all rounds with chance 1 - delta; never wider than AMM-UCB",
+        ours="the mixture scale is c = R^2 / ridge, ridge 1 by default; alphas: ridge 8^k, k = "
+        "-2..2",
+    )
 
     levels: tuple[Posterior, ...]
     """One posterior for each a."""
@@ -102,10 +124,21 @@ class DMMUCB(ResidualBall):
         kernel: Any,
         *,
         alphas: Iterable[float] | float | None = None,
-        **settings: Unpack[GenericSettings],
+        noise_scale: float,
+        norm_bound: float,
+        delta: float = 0.1,
+        ridge: float = 1.0,
+        ties: str = "random",
     ) -> None:
-        super().__init__(domain, kernel, **settings)
-        ridge = self.posterior.ridge
+        super().__init__(
+            domain,
+            kernel,
+            noise_scale=noise_scale,
+            norm_bound=norm_bound,
+            delta=delta,
+            ridge=ridge,
+            ties=ties,
+        )
         self.alphas: Array = np.array(sorted({*ridges(alphas, ridge), ridge}))
         self.levels = tuple(
             self.posterior
@@ -117,7 +150,7 @@ class DMMUCB(ResidualBall):
         self._own = int((self.alphas == ridge).argmax())
         self.settings |= {"alphas": tuple(self.alphas.tolist()), "width": "the least over alphas"}
 
-    def _index(self) -> Array:
+    def score_arms(self, t: int) -> Array:
         mean, reach = self._bounds()
         return np.asarray((mean + reach).min(0))
 
@@ -158,25 +191,51 @@ def ridges(alphas: Iterable[float] | float | None, ridge: float) -> list[float]:
 class CMMUCB(ResidualBall):
     """Flynn & Reeb (2024), exact: the greatest f(x) over the set, which is the least of the bounds over all a > 0."""
 
-    def __init__(self, domain: Any, kernel: Any, **settings: Unpack[GenericSettings]) -> None:
-        super().__init__(domain, kernel, **settings)
+    about = About(
+        name="cmm-ucb",
+        title="CMM-UCB",
+        family=TIGHTER,
+        paper="Flynn & Reeb, Tighter confidence bounds for sequential kernel regression, 2024",
+        guarantee="f in its band in all rounds with chance 1 - delta; no wider than DMM-UCB while some "
+        "f fits, or D sqrt(k)",
+        ours="the mixture scale is c = R^2 / ridge, ridge 1 by default; the exact maximum by its "
+        "dual in one number instead of a conic solver",
+    )
+
+    def __init__(
+        self,
+        domain: Any,
+        kernel: Any,
+        *,
+        noise_scale: float,
+        norm_bound: float,
+        delta: float = 0.1,
+        ridge: float = 1.0,
+        ties: str = "random",
+    ) -> None:
+        super().__init__(
+            domain,
+            kernel,
+            noise_scale=noise_scale,
+            norm_bound=norm_bound,
+            delta=delta,
+            ridge=ridge,
+            ties=ties,
+        )
         self.columns = Columns(self.posterior.kernel, self.domain.points)
         self._settle()
         self.settings |= {"width": "the least over all alpha > 0"}
 
-    def _index(self) -> Array:
+    def score_arms(self, t: int) -> Array:
         return self._dual().upper()
 
     def band(self, t: int) -> tuple[Array, Array]:
         self._check_round(t)
         return self._dual().band()
 
-    def ask(self, t: int, rng: Any) -> Choice:
-        self._check_round(t)
-        tie = as_randomness(rng).uniform("tie", t)
-        index = self._dual().contest()
-        arm = argmax(index, self.ties, tie)
-        return Choice(self.domain.points[arm], arm, {"index": float(index[arm]), **self._why(arm)})
+    def acquisition(self, now: Round) -> ArmScores:
+        # `contest` bounds only the arms that can be best exactly, which is all a maximum needs.
+        return ArmScores(self._dual().contest())
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         self.columns.add(arm)

@@ -46,20 +46,20 @@ def terms_of(kernel: Kernel, columns: Iterable[int]) -> tuple[Term, ...]:
     if isinstance(kernel, On):
         return terms_of(kernel.kernel, [where[column] for column in kernel.columns])
     if isinstance(kernel, Scaled):
-        return scaled(terms_of(kernel.kernel, where), kernel.factor)
+        return scale_terms(terms_of(kernel.kernel, where), kernel.factor)
     if isinstance(kernel, Normalised):
         inner = terms_of(kernel.kernel, where)
-        return scaled(inner, 1 / sum(term.variance for term in inner)) if inner else ()
+        return scale_terms(inner, 1 / sum(term.variance for term in inner)) if inner else ()
     if isinstance(kernel, (Sum, Product)):
-        return joined(kernel, terms_of(kernel.left, where), terms_of(kernel.right, where))
+        return combine_terms(kernel, terms_of(kernel.left, where), terms_of(kernel.right, where))
     return ()
 
 
-def scaled(terms: Iterable[Term], factor: float) -> tuple[Term, ...]:
+def scale_terms(terms: Iterable[Term], factor: float) -> tuple[Term, ...]:
     return tuple(replace(term, variance=factor * term.variance) for term in terms)
 
 
-def joined(
+def combine_terms(
     kernel: Sum | Product, left: tuple[Term, ...], right: tuple[Term, ...]
 ) -> tuple[Term, ...]:
     """Of a sum the terms of both, of a product each times each."""

@@ -13,14 +13,14 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms
 from kernelbandits.policies.auto import Auto
-from kernelbandits.policies.base import Choice
-from kernelbandits.policies.explanation import Explanation, show
+from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.explanation import Explanation, show_point
 
 Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class OptimizationTrial:
     """One round: what was tried, and what came of it."""
 
     t: int
@@ -61,7 +61,7 @@ class Outcome:
     sd: float
     chance: float
     """Of being the best of the points compared, under the posterior."""
-    trials: tuple[Trial, ...]
+    trials: tuple[OptimizationTrial, ...]
     policy: Auto
 
     @property
@@ -76,7 +76,9 @@ class Outcome:
         estimate = (
             f"estimate {self.mean:.4g} with sd {self.sd:.2g}, best with chance {self.chance:.2g}"
         )
-        return f"{show(self.x)}: {estimate}; {len(self.trials)} rounds, {self.failures} failed"
+        return (
+            f"{show_point(self.x)}: {estimate}; {len(self.trials)} rounds, {self.failures} failed"
+        )
 
 
 def optimize(
@@ -88,7 +90,7 @@ def optimize(
     policy: Auto | None = None,
     batch: int = 1,
     mapper: Mapper = map,
-    each: Callable[[Trial], object] | None = None,
+    each: Callable[[OptimizationTrial], object] | None = None,
 ) -> Outcome:
     """Maximise an objective measured with noise: kb.optimize(f, kb.Box((0, 0), (1, 1)), 50); return -y to minimise.
 
@@ -106,12 +108,12 @@ def optimize(
     checks.needs(fits, "optimize", "a policy of the same domain", getattr(policy, "domain", None))
     player = Auto(domain, seed=seed) if policy is None else policy
     sizes = checks.whole("optimize", "rounds", rounds), checks.whole("optimize", "batch", batch)
-    trials: list[Trial] = []
-    for trial in played(objective, player, *sizes, mapper):
+    trials: list[OptimizationTrial] = []
+    for trial in play_rounds(objective, player, *sizes, mapper):
         trials.append(trial)
         if each is not None:
             each(trial)
-    return outcome(player, trials)
+    return summarise(player, trials)
 
 
 def same_domain(one: Any, other: Any) -> bool:
@@ -122,22 +124,22 @@ def same_domain(one: Any, other: Any) -> bool:
     return bool(one == given)
 
 
-def played(
+def play_rounds(
     objective: Callable[[Any], Any], policy: Auto, rounds: int, batch: int, mapper: Mapper
-) -> Iterator[Trial]:
+) -> Iterator[OptimizationTrial]:
     """The trials of the next rounds, those of a batch told before the next one is asked for."""
     left = rounds
     while left:
         start = policy.turn
         choices = policy.batch(min(batch, left))
         for t, (choice, (reward, failure)) in enumerate(
-            measured(Attempt(objective), choices, mapper), start
+            measure(Attempt(objective), choices, mapper), start
         ):
-            yield told(policy, Trial(t, choice, reward, failure))
+            yield tell_trial(policy, OptimizationTrial(t, choice, reward, failure))
         left -= len(choices)
 
 
-def measured(
+def measure(
     attempt: Attempt, choices: Sequence[Choice], mapper: Mapper
 ) -> Iterator[tuple[Choice, tuple[float | None, str]]]:
     """Each choice with its result, as the results come."""
@@ -152,7 +154,7 @@ def measured(
     checks.needs(number == len(choices), "optimize", needed, number)
 
 
-def told(policy: Auto, trial: Trial) -> Trial:
+def tell_trial(policy: Auto, trial: OptimizationTrial) -> OptimizationTrial:
     """The trial, after the policy has heard of it."""
     if trial.reward is None:
         policy.fail(trial.choice)
@@ -171,14 +173,14 @@ class Attempt:
         try:
             value = self.objective(copy.copy(x))
         except Exception as error:
-            return None, reason(error)
+            return None, describe_error(error)
         try:
             return checks.reward(value), ""
         except ValueError:
             return None, f"no finite number: {reprlib.repr(value)}"
 
 
-def reason(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """What an error says, if it can say it."""
     try:
         return f"{type(error).__name__}: {error}"
@@ -186,7 +188,7 @@ def reason(error: Exception) -> str:
         return type(error).__name__
 
 
-def outcome(policy: Auto, trials: Sequence[Trial]) -> Outcome:
+def summarise(policy: Auto, trials: Sequence[OptimizationTrial]) -> Outcome:
     """The recommended point and what is believed of it; before any reward there is none."""
     if not policy.rewards.events:
         failed = f"{len(trials)} failures, the last of them {trials[-1].failure}"

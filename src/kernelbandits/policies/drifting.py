@@ -9,9 +9,10 @@ from typing import Any
 from kernelbandits import checks, widths
 from kernelbandits.domains import Arms
 from kernelbandits.exploration import PointMass
+from kernelbandits.policies.about import CHANGING, About
 from kernelbandits.policies.base import Form
-from kernelbandits.policies.fields import field_of
 from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.policies.place import place_of
 from kernelbandits.posterior import LARGEST_COVARIANCE, DriftingPosterior, Posterior
 from kernelbandits.widths import Width
 
@@ -25,8 +26,20 @@ class TVGPUCB(IndexPolicy):
     schedule "practical": beta_t = 0.8 ln(4 t), that of the authors' experiments. A round is a reward told.
     """
 
-    searches = False
-    foresees = False
+    about = About(
+        name="tv-gp-ucb",
+        title="TV-GP-UCB",
+        family=CHANGING,
+        paper="Bogunovic, Scarlett & Cevher, Time-varying Gaussian process bandit optimization, "
+        "2016",
+        guarantee="for f_t a Markov chain of GPs, regret against the best of each round: linear in T, "
+        "its slope falls with rate",
+        ours="rate (0.01); finite sets of at most 2000 arms; a round is a reward told; beta_t is "
+        "as remembered",
+    )
+
+    plays_boxes = False
+    imagines_pending = False
 
     posterior: DriftingPosterior
 
@@ -46,7 +59,7 @@ class TVGPUCB(IndexPolicy):
         self._check_kernel()
         width = bayesian_width("TVGPUCB", schedule, len(self.domain), delta)
         stated = {"noise_scale": noise_scale, "delta": delta, "gain": "none", "schedule": schedule}
-        self._set(width, PointMass(1.0), rate=self.posterior.rate, **stated)
+        self._set_rule(width, PointMass(1.0), rate=self.posterior.rate, **stated)
 
 
 class RGPUCB(IndexPolicy):
@@ -56,8 +69,20 @@ class RGPUCB(IndexPolicy):
     learnt the last reward: it answers which arm is best until the new block has a reward of its own.
     """
 
-    searches = False
-    foresees = False
+    about = About(
+        name="r-gp-ucb",
+        title="R-GP-UCB",
+        family=CHANGING,
+        paper="Bogunovic, Scarlett & Cevher, Time-varying Gaussian process bandit optimization, "
+        "2016",
+        guarantee="for f_t a Markov chain of GPs, regret against the best of each round: linear in T, "
+        "its slope falls with rate",
+        ours="rate (0.01); beta_t by the round, not by the block; period 12 rate^(-1/4) and beta_t"
+        " are as remembered",
+    )
+
+    plays_boxes = False
+    imagines_pending = False
 
     def __init__(
         self,
@@ -84,11 +109,11 @@ class RGPUCB(IndexPolicy):
         self.latest, self._forgotten = self.posterior, 0.0
         width = bayesian_width("RGPUCB", schedule, len(self.domain), delta)
         stated = {"noise_scale": noise_scale, "delta": delta, "gain": "none", "schedule": schedule}
-        self._set(width, PointMass(1.0), rate=drift, period=self.period, **stated)
+        self._set_rule(width, PointMass(1.0), rate=drift, period=self.period, **stated)
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         ends = self.posterior.events + 1 >= self.period
-        following = self._fresh() if ends else self.posterior
+        following = self._fresh_posterior() if ends else self.posterior
         self.posterior.update(arm, reward)
         self.latest = self.posterior
         if ends:
@@ -98,11 +123,12 @@ class RGPUCB(IndexPolicy):
     @property
     def played_log_det(self) -> float:
         """The sum over the blocks."""
-        return self._forgotten + self.posterior.log_det
+        return float(self._forgotten + self.posterior.log_det)
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
-        field: Any = field_of(self.domain, context, arms)
-        return field.greatest(self.latest.mean)
+        """The best arm by the block that learnt the last reward."""
+        place: Any = place_of(self.domain, context, arms)
+        return place.greatest(self.latest.mean)
 
 
 def noise_variance(owner: str, noise_scale: float) -> float:

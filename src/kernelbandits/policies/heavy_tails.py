@@ -7,6 +7,7 @@ from typing import Any
 
 from kernelbandits import checks, widths
 from kernelbandits.exploration import PointMass
+from kernelbandits.policies.about import HEAVY_TAILS, About
 from kernelbandits.policies.index import IndexPolicy
 
 
@@ -18,6 +19,17 @@ class TGPUCB(IndexPolicy):
     The n-th reward is learnt as 0 where |y| > b_n. a is `excess`, v `moment_bound`, by default
     (D^2 + R^2)^((1 + a) / 2), which holds for |f| <= D and noise of variance at most R^2.
     """
+
+    about = About(
+        name="tgp-ucb",
+        title="TGP-UCB",
+        family=HEAVY_TAILS,
+        paper="Ray Chowdhury & Gopalan, Bayesian optimization under heavy-tailed payoffs, 2019",
+        guarantee="regret O~(gamma_T T^((2 + a) / (2 (1 + a)))) with chance 1 - delta, if E|Y|^(1 + a) "
+        "<= v",
+        ours="the constant 3 is re-derived; moment_bound v = (D^2 + R^2)^((1 + a) / 2) unless "
+        "given, R the noise's standard deviation; gain: realised L/2 by default",
+    )
 
     def __init__(
         self,
@@ -35,7 +47,7 @@ class TGPUCB(IndexPolicy):
     ) -> None:
         ridge = 1 + 2 / checks.whole("TGPUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
-        chance = self._bounded(noise_scale, norm_bound, delta)
+        chance = self._check_bounds(noise_scale, norm_bound, delta)
         checks.needs(
             checks.is_number(excess) and 0 < excess <= 1, "TGPUCB", "excess in (0, 1]", excess
         )
@@ -51,7 +63,7 @@ class TGPUCB(IndexPolicy):
         self.posterior.complete = False
         term, name = self._gain(gain)
         width = widths.truncated(self.level, norm_bound, chance, term)
-        self._set(width, PointMass(1.0), excess=excess, moment_bound=bound, gain=name)
+        self._set_rule(width, PointMass(1.0), excess=excess, moment_bound=bound, gain=name)
 
     def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:
         beyond = abs(reward) > self.level(self.posterior.events + 1)

@@ -11,8 +11,8 @@ from scipy.special import gammaincinv, ndtr
 
 from kernelbandits.checks import Array
 from kernelbandits.kernels import Matern, RationalQuadratic, Stationary
-from kernelbandits.policies.fields import Expansion
-from kernelbandits.policies.stationary import Factor, Term
+from kernelbandits.policies.acquisition import Expansion
+from kernelbandits.policies.spectral import Factor, Term
 from kernelbandits.posterior import Factorisation
 
 
@@ -71,20 +71,20 @@ def normals_needed(terms: Sequence[Term], features: int) -> int:
     )
 
 
-def waves(terms: Sequence[Term], dimension: int, features: int, normals: Array) -> Waves:
+def draw_waves(terms: Sequence[Term], dimension: int, features: int, normals: Array) -> Waves:
     """m frequencies for each term; those of a product of kernels are the sums of the frequencies of its factors."""
     supply = iter(normals[: normals_needed(terms, features)].reshape(-1, features))
     frequencies, weights = [], []
     for term in terms:
         frequencies.append(
-            sum(frequencies_of(factor, dimension, supply) for factor in term.factors)
+            sum(draw_frequencies(factor, dimension, supply) for factor in term.factors)
         )
         weights.append(np.sqrt(term.variance / features) * np.array([next(supply), next(supply)]))
     cosines, sines = np.concatenate(weights, axis=1)
     return Waves(np.concatenate(frequencies), cosines, sines)
 
 
-def frequencies_of(factor: Factor, dimension: int, supply: Iterator[Array]) -> Array:
+def draw_frequencies(factor: Factor, dimension: int, supply: Iterator[Array]) -> Array:
     """w = size * z / lengthscale in the factor's coordinates, 0 in all others."""
     size = spectral_size(factor.kernel, next(supply))
     drawn = np.zeros((len(size), dimension))
@@ -111,15 +111,15 @@ def gamma_mean_one(shape: float, normal: Array) -> Array:
     return np.asarray(gammaincinv(shape, ndtr(normal)) / shape)
 
 
-def path(posterior: Any, prior: Waves, scale: float, noise: Array) -> Path:
+def condition_path(posterior: Any, prior: Waves, scale: float, noise: Array) -> Path:
     """The draw from the posterior on points, from one of its prior and standard normals for the noise."""
     points, counts = posterior.points, posterior.counts
     deviation = prior.values(points) + noise[: len(points)] * np.sqrt(posterior.ridge / counts)
-    bent = solved(posterior, posterior.sums - counts * scale * deviation)
+    bent = solve_sums(posterior, posterior.sums - counts * scale * deviation)
     return Path(prior, scale, Expansion(posterior.kernel, points, bent))
 
 
-def solved(posterior: Any, sums: Array) -> Array:
+def solve_sums(posterior: Any, sums: Array) -> Array:
     """(K + ridge N^-1)^-1 (sums / N), over the points played."""
     if not len(sums):
         return sums

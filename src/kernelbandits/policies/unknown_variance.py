@@ -10,6 +10,7 @@ import numpy as np
 
 from kernelbandits import checks, widths
 from kernelbandits.exploration import PointMass
+from kernelbandits.policies.about import TIGHTER, About
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.posterior import RefitPosterior
 
@@ -27,7 +28,20 @@ class StreamingUCB(IndexPolicy):
     It is the known-variance index at s_+ (where s_+ / sqrt(ridge) = D) with the log-determinant of s_-.
     """
 
-    searches = False
+    about = About(
+        name="streaming-ucb",
+        title="Streaming kernel UCB (Durand)",
+        family=TIGHTER,
+        paper="Durand, Maillard & Pineau, Streaming kernel regression with provably adaptive mean, "
+        "variance, and regularization, 2018",
+        guarantee="noise bounds and f's band hold in all rounds with chance 1 - delta, for Gaussian "
+        "noise of unknown variance",
+        ours="delta / 4 for each of four statements (the original's split may differ); least_noise"
+        " = noise_scale / 100; k(x, x) for the variances in e; with least_noise = noise_scale"
+        " the variance is known and delta is not split",
+    )
+
+    plays_boxes = False
 
     posterior: RefitPosterior
     noise_bounds: tuple[float, float]
@@ -57,13 +71,13 @@ class StreamingUCB(IndexPolicy):
         super().__init__(
             domain, kernel, ridge=ridge_of(noise_scale, norm_bound), ties=ties, form=RefitPosterior
         )
-        chance = self._bounded(noise_scale, norm_bound, delta)
+        chance = self._check_bounds(noise_scale, norm_bound, delta)
         self.norm_bound, self.noise_bounds = float(norm_bound), (float(least), float(noise_scale))
         self.delta = chance / (1 if least == noise_scale else SHARES)
         self.least_log_det = self._scatter = 0.0
         self._centres = np.zeros(len(self.domain))
         width = widths.unknown_variance(norm_bound, self.delta)
-        self._set(width, PointMass(1.0), least_noise=least, gain="realised")
+        self._set_rule(width, PointMass(1.0), least_noise=least, gain="realised")
 
     def width_at(self, t: int) -> float:
         """D (1 + sqrt(2 ln(1/delta') + L_-))."""
@@ -89,7 +103,7 @@ class StreamingUCB(IndexPolicy):
         bias = self.norm_bound * math.sqrt(ridge * self.leverage / t)
         lower = (spread - bias) / (1 + math.sqrt(2 * deviation_at(t, self.delta) / t))
         if lower > self.noise_bounds[1]:
-            self._say_once("the rewards vary more than noise_scale and norm_bound allow", "noise")
+            self._warn_once("the rewards vary more than noise_scale and norm_bound allow", "noise")
         return lower
 
     def _upper(self, spread: float) -> float:
@@ -101,7 +115,7 @@ class StreamingUCB(IndexPolicy):
         bias = self.norm_bound * math.sqrt(self.posterior.ridge * price) / (2 * t)
         upper = ((math.sqrt(bias) + math.sqrt(bias + slope * spread)) / slope) ** 2
         if upper < self.noise_bounds[0]:
-            self._say_once("the rewards vary less than least_noise allows", "noise")
+            self._warn_once("the rewards vary less than least_noise allows", "noise")
         return upper
 
     def _centre(self, arm: int, reward: float) -> None:

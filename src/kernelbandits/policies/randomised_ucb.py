@@ -7,17 +7,29 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.exploration import DiscretisedGaussian, RootExponential
-from kernelbandits.policies.generic import GenericGP
+from kernelbandits.policies.about import RANDOMISED, About
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.widths import Width
 
 
-class RandUCB(GenericGP):
+class RandUCB(IndexPolicy):
     """Vaswani, Mehrabian, Durand & Kveton (2020): mean + w_t (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L)) sd,
 
     w_t from a Gaussian of the given scale, truncated to [0, upper] and discretised to equally spaced points, the
     greatest with chance `top`. One weight serves all arms (the coupled rule).
     """
+
+    about = About(
+        name="rand-ucb",
+        title="RandUCB",
+        family=RANDOMISED,
+        paper="Vaswani, Mehrabian, Durand & Kveton, Old dog learns new tricks: randomized UCB for "
+        "bandit problems, 2020",
+        guarantee="regret O~(d sqrt(T)) for linear rewards; for a kernel that of Generic-GP, whose "
+        "constants grow like 1 / top",
+        ours="the kernel form, with Whitehouse's width; 20 points and scale 1/8 are the authors' "
+        "code's, whose top is 9e-8",
+    )
 
     def __init__(
         self,
@@ -35,13 +47,8 @@ class RandUCB(GenericGP):
         ties: str = "random",
     ) -> None:
         law = DiscretisedGaussian(points, scale, upper, top)
-        theory = {
-            "noise_scale": noise_scale,
-            "norm_bound": norm_bound,
-            "ridge": ridge,
-            "delta": delta,
-        }
-        super().__init__(domain, kernel, law, ties=ties, **theory)
+        super().__init__(domain, kernel, ridge=ridge, ties=ties)
+        self._set_self_normalised(noise_scale, norm_bound, delta, law)
 
 
 class IRGPUCB(IndexPolicy):
@@ -50,7 +57,18 @@ class IRGPUCB(IndexPolicy):
     zeta_t = 2 ln(|X| / 2) + an exponential number of mean 2; the shift is zero for one arm.
     """
 
-    searches = False
+    about = About(
+        name="irgp-ucb",
+        title="IRGP-UCB",
+        family=RANDOMISED,
+        paper="Takeno, Inatsu & Karasuyama, Randomized Gaussian process upper confidence bound with"
+        " tighter Bayesian regret bounds, 2023",
+        guarantee="expected regret O(sqrt(T gamma_T ln|X|)) for f ~ GP(0, k) and Gaussian noise of "
+        "variance R^2",
+        ours="shift zero where 2 ln(|X|/2) is negative (one arm)",
+    )
+
+    plays_boxes = False
 
     def __init__(
         self, domain: Any, kernel: Any, *, noise_scale: float, ties: str = "random"
@@ -60,4 +78,6 @@ class IRGPUCB(IndexPolicy):
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         self._check_kernel()
         law = RootExponential(shift=max(0.0, 2 * math.log(len(self.domain) / 2)), mean=2.0)
-        self._set(Width("1", lambda t: (1.0, 0.0, 0.0)), law, noise_scale=noise_scale, gain="none")
+        self._set_rule(
+            Width("1", lambda t: (1.0, 0.0, 0.0)), law, noise_scale=noise_scale, gain="none"
+        )

@@ -13,16 +13,30 @@ from kernelbandits import checks, widths
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import argmax
 from kernelbandits.exploration import PointMass
-from kernelbandits.policies.base import Choice, Policy
+from kernelbandits.policies.about import ELIMINATION, About
+from kernelbandits.policies.base import Policy
+from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.policies.round import Round
 from kernelbandits.posterior import Posterior
-from kernelbandits.streams import as_randomness
 
 
 class KernelUCB(IndexPolicy):
     """Valko et al. (2013): mean + (eta / sqrt(ridge)) sd, eta = sqrt(2 ln(2 T |X| / delta)) unless it is given."""
 
-    searches = False
+    about = About(
+        name="kernel-ucb",
+        title="KernelUCB",
+        family=ELIMINATION,
+        paper="Valko, Korda, Munos, Flaounas & Cristianini, Finite-time analysis of kernelised "
+        "contextual bandits, 2013",
+        guarantee="none for this rule: the theorem is for SupKernelUCB",
+        ours="eta = sqrt(2 ln(2 T |X| / delta)) unless given, which is SupKernelUCB's; in the "
+        "first round all arms tie and the declared rule settles it, where the original plays "
+        "the first arm",
+    )
+
+    plays_boxes = False
 
     def __init__(
         self,
@@ -42,11 +56,11 @@ class KernelUCB(IndexPolicy):
             math.sqrt(2 * math.log(2 * rounds * len(self.domain) / chance)) if eta is None else eta
         )
         width = widths.kernel_ucb(checks.scale("KernelUCB", "eta", factor), self.posterior.ridge)
-        self._set(width, PointMass(1.0), delta=delta, eta=factor, gain="none")
+        self._set_rule(width, PointMass(1.0), delta=delta, eta=factor, gain="none")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Rung:
+class LevelView:
     """Where the ladder stops in a round; mean, sd and width are those of the arms alive, by the data of the level."""
 
     level: int
@@ -77,6 +91,19 @@ class SupKernelUCB(Policy):
     width is D + (R / sqrt(ridge)) sqrt(2 ln(2 |X| T S / delta)), or eta / sqrt(ridge) where eta is given.
     """
 
+    about = About(
+        name="sup-kernel-ucb",
+        title="SupKernelUCB",
+        family=ELIMINATION,
+        paper="Valko, Korda, Munos, Flaounas & Cristianini, Finite-time analysis of kernelised "
+        "contextual bandits, 2013",
+        guarantee="regret O~(sqrt(d~ T)), d~ the effective dimension, with chance 1 - delta; stated for"
+        " rewards in [0, 1]",
+        ours="the width for R and D, derived for data chosen without their rewards (a number eta "
+        "gives the original's); an exploring round plays the widest arm where the original "
+        "plays any that is wide enough",
+    )
+
     def __init__(
         self,
         domain: Any,
@@ -92,7 +119,7 @@ class SupKernelUCB(Policy):
     ) -> None:
         rounds = checks.whole("SupKernelUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
-        chance = self._bounded(noise_scale, norm_bound, delta)
+        chance = self._check_bounds(noise_scale, norm_bound, delta)
         self.top = max(1, math.ceil(math.log(rounds)))
         claims = len(self.domain) * rounds * self.top
         if eta is None:
@@ -109,56 +136,57 @@ class SupKernelUCB(Policy):
         self.settings |= {"width": self.width.rule, "eta": eta, "levels": self.top, "gain": "none"}
         self.settings["exploration"] = "the greatest width of a level, or the greatest upper bound"
 
-    def ladder(self) -> Rung:
+    def climb_levels(self) -> LevelView:
         """The level at which the round stops, and the arms that reached it.
 
         It stops at level S at the latest: 2^-S <= T^(-ln 2) <= 1 / sqrt(T).
         """
         level, alive = 1, np.arange(len(self.domain))
         while True:
-            mean, sd = self._estimates(level, alive)
+            mean, sd = self._level_estimates(level, alive)
             width = self._scale * sd
             widest = float(width.max())
             if widest <= self.finest or widest > 2.0**-level:
-                return Rung(level, widest > self.finest, alive, mean, sd, width)
+                return LevelView(level, widest > self.finest, alive, mean, sd, width)
             upper = mean + width
             alive = alive[upper >= upper.max() - 2.0 ** (1 - level)]
             level += 1
 
-    def _estimates(self, level: int, alive: Indices) -> tuple[Array, Array]:
+    def _level_estimates(self, level: int, alive: Indices) -> tuple[Array, Array]:
         """Mean and sd of the arms alive by the data of one level; the prior's where it has none."""
         if level not in self.levels:
             return np.zeros(len(alive)), np.sqrt(self.posterior.prior[alive])
         posterior = self.levels[level]
         return posterior.mean[alive], posterior.sd[alive]
 
-    def ask(self, t: int, rng: Any) -> Choice:
-        self._check_round(t)
-        tie, rung = as_randomness(rng).uniform("tie", t), self.ladder()
-        place = argmax(rung.index, self.ties, tie)
-        arm = int(rung.alive[place])
-        note = {"mean": float(rung.mean[place]), "sd": float(rung.sd[place]), "width": self._scale}
-        note |= {
-            "level": float(rung.level if rung.explores else 0),
-            "alive": float(len(rung.alive)),
+    def choose(self, now: Round) -> Choice:
+        tie, view = now.draw_tie(), self.climb_levels()
+        place = argmax(view.index, self.ties, tie)
+        arm = int(view.alive[place])
+        note = {
+            "mean": float(view.mean[place]),
+            "sd": float(view.sd[place]),
+            "width": self._scale,
+            "level": float(view.level if view.explores else 0),
+            "alive": float(len(view.alive)),
         }
         return Choice(self.domain.points[arm], arm, note)
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
-        level = self._noted(note["level"]) if "level" in note else self._level_of(arm)
-        known = (self.levels.get(level) or self._fresh()) if level else None
+        level = self._check_level(note["level"]) if "level" in note else self._level_of(arm)
+        known = (self.levels.get(level) or self._fresh_posterior()) if level else None
         self.posterior.update(arm, reward)
         if known:
             known.update(arm, reward)
             self.levels[level] = known
 
-    def _noted(self, level: float) -> int:
+    def _check_level(self, level: float) -> int:
         known = checks.is_number(level) and level in range(self.top + 1)
         checks.needs(known, "tell", f"a note with a level in 0..{self.top}", level)
         return int(level)
 
     def _level_of(self, arm: int) -> int:
         """The level that the reward of an arm enters by the state alone: where the ladder may explore it now, or 0."""
-        rung = self.ladder()
-        explored = rung.alive[rung.index > -np.inf] if rung.explores else ()
-        return rung.level if arm in explored else 0
+        view = self.climb_levels()
+        explored = view.alive[view.index > -np.inf] if view.explores else ()
+        return view.level if arm in explored else 0

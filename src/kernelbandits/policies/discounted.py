@@ -10,6 +10,7 @@ import numpy as np
 
 from kernelbandits import widths
 from kernelbandits.exploration import PointMass
+from kernelbandits.policies.about import CHANGING, About
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.posterior import RefitPosterior
 
@@ -20,8 +21,20 @@ class WGPUCB(IndexPolicy):
     Lbar = log det(I + W^2 K W^2 / ridge), W^2 = diag(eta^(t-s)): the noise meets the weights twice.
     """
 
-    searches = False
-    foresees = False
+    about = About(
+        name="wgp-ucb",
+        title="WGP-UCB",
+        family=CHANGING,
+        paper="Deng, Zhou, Kim, Tewari, Gupta & Shroff, Weighted Gaussian process bandits for non-"
+        "stationary environments, 2022",
+        guarantee="sublinear dynamic regret at a forgetting tuned to the drift; a still f is in the "
+        "band of a round (1 - delta)",
+        ours="forgetting 0.99 by default (the original tunes it to drift and horizon); the width's"
+        " constants, derived here",
+    )
+
+    plays_boxes = False
+    imagines_pending = False
 
     posterior: RefitPosterior
 
@@ -41,14 +54,14 @@ class WGPUCB(IndexPolicy):
             return RefitPosterior(kernel, arms, ridge, forgetting)
 
         super().__init__(domain, kernel, ridge=ridge, ties=ties, form=form)
-        chance = self._bounded(noise_scale, norm_bound, delta)
+        chance = self._check_bounds(noise_scale, norm_bound, delta)
         self.double_weights = np.zeros(len(self.domain))
         self.double_log_det = 0.0
         width = replace(
             widths.self_normalised(noise_scale, norm_bound, ridge, chance),
             rule="D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + Lbar)",
         )
-        self._set(width, PointMass(1.0), forgetting=forgetting, gain="realised")
+        self._set_rule(width, PointMass(1.0), forgetting=forgetting, gain="realised")
 
     def width_at(self, t: int) -> float:
         """a + sqrt(b + c Lbar)."""

@@ -1,0 +1,215 @@
+"""Acquisitions: a score of posterior mean and sd, whose maximiser is played.
+
+An acquisition scores arms by vectors of means and standard deviations, and points of a box as a
+surface with gradients, by the chain rule. A new acquisition is a class with `score` and, to be
+played on boxes, `derivatives`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr
+
+from kernelbandits.checks import Array
+from kernelbandits.kernels import Kernel
+
+LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
+FAR = 700.0
+"""Beyond so many standard deviations below, the first terms of a series are more exact."""
+LEAST_SD = 1e-150
+"""Stands for an sd of zero in quotients."""
+
+
+class Surface(Protocol):
+    """A function of the rows that kernels see, with its gradient: what is maximised on a box."""
+
+    def values(self, rows: Array) -> Array: ...
+    def slopes(self, rows: Array) -> tuple[Array, Array]: ...
+
+
+class Acquisition:
+    """A score of posterior mean and sd; the arm or point with the greatest score is played."""
+
+    def score(self, mean: Array, sd: Array) -> Array:
+        """The score at points with these means and standard deviations."""
+        raise NotImplementedError
+
+    def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
+        """The score, and its derivatives by mean and by sd."""
+        raise NotImplementedError(f"{type(self).__name__} needs derivatives to be played on a box")
+
+    def surface(self, posterior: Any) -> Surface:
+        """The score as a function of the point."""
+        return ScoreSurface(posterior, self)
+
+    def note(self, scores: Array, arm: int) -> dict[str, float]:
+        """What the note of a choice says of the score."""
+        return {"index": float(scores[arm])}
+
+    @property
+    def round_note(self) -> dict[str, float]:
+        """What the note of a choice says of the round, whatever the point."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class UpperConfidence(Acquisition):
+    """mean + weight * width * sd"""
+
+    weight: float
+    """w_t as drawn from the exploration law."""
+    width: float
+
+    def score(self, mean: Array, sd: Array) -> Array:
+        return mean + (self.weight * self.width) * sd
+
+    def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
+        reach = self.weight * self.width
+        return mean + reach * sd, np.ones_like(mean), np.full_like(sd, reach)
+
+    def surface(self, posterior: Any) -> Surface:
+        # Where the sd does not count it need not be computed: a tenth of the time.
+        if self.weight * self.width == 0:
+            return posterior_mean(posterior)
+        return ScoreSurface(posterior, self)
+
+    def note(self, scores: Array, arm: int) -> dict[str, float]:
+        return {"weight": self.weight, "width": self.width}
+
+    @property
+    def round_note(self) -> dict[str, float]:
+        return {"weight": self.weight, "width": self.width}
+
+
+@dataclass(frozen=True)
+class StandardDeviation(Acquisition):
+    """sd"""
+
+    def score(self, mean: Array, sd: Array) -> Array:
+        return sd
+
+    def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
+        return sd, np.zeros_like(mean), np.ones_like(sd)
+
+
+@dataclass(frozen=True)
+class LogExpectedImprovement(Acquisition):
+    r"""ln E[max(f - best, 0)] = ln sd + ln h(z), z = (mean - best) / sd, h(z) = phi(z) + z Phi(z).
+
+    The logarithm has the maximiser of the expected improvement, and gradients that do not vanish
+    where the improvement is too small for a float (Ament et al., 2023).
+    """
+
+    best: float
+    """What is to be improved on, in the units of the posterior."""
+
+    def score(self, mean: Array, sd: Array) -> Array:
+        spread = np.maximum(sd, LEAST_SD)
+        return np.log(spread) + log_improvement((mean - self.best) / spread)
+
+    def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
+        spread = np.maximum(sd, LEAST_SD)
+        z = (mean - self.best) / spread
+        log_h = log_improvement(z)
+        by_mean = np.exp(log_ndtr(z) - log_h) / spread
+        by_sd = np.exp(-0.5 * z**2 - LOG_ROOT_TWO_PI - log_h) / spread
+        return np.log(spread) + log_h, by_mean, by_sd
+
+
+@dataclass(frozen=True)
+class LogProbabilityOfImprovement(Acquisition):
+    r"""ln P(f > best) = ln Phi(z), z = (mean - best) / sd."""
+
+    best: float
+    """What is to be improved on, in the units of the posterior."""
+
+    def score(self, mean: Array, sd: Array) -> Array:
+        return np.asarray(log_ndtr((mean - self.best) / np.maximum(sd, LEAST_SD)))
+
+    def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
+        spread = np.maximum(sd, LEAST_SD)
+        z = (mean - self.best) / spread
+        value = np.asarray(log_ndtr(z))
+        # phi(z) / Phi(z), the derivative of ln Phi.
+        ratio = np.exp(-0.5 * z**2 - LOG_ROOT_TWO_PI - value)
+        return value, ratio / spread, -ratio * z / spread
+
+
+@dataclass(frozen=True, eq=False)
+class ArmScores(Acquisition):
+    """A score for each arm, given as numbers: for rules whose index is no function of mean and sd."""
+
+    scores: Array
+
+    def score(self, mean: Array, sd: Array) -> Array:
+        return self.scores
+
+
+def log_improvement(z: Array) -> Array:
+    r"""ln h(z), h(z) = phi(z) + z Phi(z), to about ten digits for every z.
+
+    For z > -1 the sum is computed as it stands. Below, both terms cancel; with
+    r(z) = |z| Phi(z) / phi(z) = |z| sqrt(pi / 2) erfcx(|z| / sqrt(2)) < 1,
+
+        ln h(z) = ln phi(z) + ln(1 - r(z)).
+
+    Far below, r(z) rounds to 1, and 1 - r(z) = z^-2 (1 - 3 z^-2 + ...) takes its place.
+    """
+    z = np.asarray(z, dtype=np.float64)
+    log_density = -0.5 * z**2 - LOG_ROOT_TWO_PI
+    near = z > -1.0
+    sums = np.where(near, np.exp(log_density) + z * np.exp(log_ndtr(z)), 1.0)
+    size = np.where(near, 1.0, -z)
+    ratio = size * math.sqrt(math.pi / 2) * erfcx(size / math.sqrt(2))
+    gap = np.where(size < FAR, 1 - ratio, 0.5)
+    tail = np.log1p(-3 / np.maximum(size, FAR) ** 2) - 2 * np.log(size)
+    below = log_density + np.where(size < FAR, np.log(gap), tail)
+    return np.where(near, np.log(sums), below)
+
+
+@dataclass(frozen=True)
+class ScoreSurface:
+    """An acquisition as a function of the point, with its gradient by the chain rule."""
+
+    posterior: Any
+    acquisition: Acquisition
+
+    def values(self, rows: Array) -> Array:
+        return self.acquisition.score(*self.posterior.at(rows))
+
+    def slopes(self, rows: Array) -> tuple[Array, Array]:
+        """The score and its gradient."""
+        mean, sd, mean_slope, sd_slope = self.posterior.gradients(rows)
+        value, by_mean, by_sd = self.acquisition.derivatives(mean, sd)
+        return value, by_mean[:, None] * mean_slope + by_sd[:, None] * sd_slope
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """k(x)' c over some points: an estimate, or what data add to a draw from the prior."""
+
+    kernel: Kernel
+    points: Array
+    coefficients: Array
+    """c"""
+
+    def values(self, rows: Array) -> Array:
+        if not len(self.points):
+            return np.zeros(len(rows))
+        return self.kernel(rows, self.points) @ self.coefficients
+
+    def slopes(self, rows: Array) -> tuple[Array, Array]:
+        """k(x)' c and its gradient."""
+        if not len(self.points):
+            return np.zeros(len(rows)), np.zeros(rows.shape)
+        gradients = self.kernel.gradient(rows, self.points)
+        return self.values(rows), np.einsum("nmd,m->nd", gradients, self.coefficients)
+
+
+def posterior_mean(posterior: Any) -> Surface:
+    """The estimate as a function of the point, without its sd."""
+    return Expansion(posterior.kernel, posterior.points, posterior.coefficients)

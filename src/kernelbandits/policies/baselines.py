@@ -1,0 +1,71 @@
+"""Baselines: what any policy should beat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kernelbandits import widths
+from kernelbandits.exploration import Law, PointMass
+from kernelbandits.policies.about import BASELINES, About
+from kernelbandits.policies.base import Policy
+from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.index import IndexPolicy
+from kernelbandits.policies.round import PendingView, Round
+
+
+class Greedy(IndexPolicy):
+    """w = 0 in every round: play the highest estimate, never explore. It has no guarantee."""
+
+    about = About(
+        name="greedy",
+        title="Greedy",
+        family=BASELINES,
+        paper="baseline",
+        guarantee="none",
+        ours="a baseline: always the highest estimate",
+    )
+    compiled_loop = "index"
+
+    def __init__(
+        self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random"
+    ) -> None:
+        super().__init__(domain, kernel, ridge=ridge, ties=ties)
+        self._set_rule(widths.self_normalised(0.0, 1.0, ridge, 0.5), PointMass(0.0), gain="none")
+
+    def _check_optimism(self, law: Law) -> None:
+        """A baseline claims nothing, so it does not warn that nothing holds."""
+
+
+class UniformRandom(Policy):
+    """Every arm with the same chance in every round.
+
+    The tie's uniform number chooses the arm, the sample's normal numbers a point of a box.
+    """
+
+    about = About(
+        name="random",
+        title="Uniform random",
+        family=BASELINES,
+        paper="baseline",
+        guarantee="none",
+        ours="a baseline: every arm with the same chance",
+    )
+    plays_boxes = True
+    restricts_arms = True
+    imagines_pending = True
+
+    def __init__(
+        self, domain: Any, kernel: Any, *, ridge: float = 1.0, ties: str = "random"
+    ) -> None:
+        super().__init__(domain, kernel, ridge=ridge, ties=ties)
+        over = "arms" if self.finite else "domain"
+        self.settings |= {"exploration": f"uniform over the {over}", "gain": "none"}
+
+    def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
+        """What is pending does not matter."""
+        return PendingView(self.posterior, 1.0, {}, [])
+
+    def choose(self, now: Round) -> Choice:
+        location = now.place.draw(now.randomness, now.t)
+        return Choice(location.x, location.arm, {}, now.place.context)

@@ -1,0 +1,66 @@
+"""The initial design: the first choices, before anything is known.
+
+The first is about the middle, each of the others far from those tried.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr
+
+from kernelbandits.checks import Array
+from kernelbandits.policies.place import ArmList, Location, Place
+from kernelbandits.streams import Randomness
+
+OFFERED = 10
+"""A location far away is the farthest of this many random ones: not always a corner."""
+OPENINGS = ("middle", "random")
+
+
+def design_location(
+    place: Place, tried: Array, sides: Array, t: int, randomness: Randomness, opening: str
+) -> Location:
+    """The next location of the initial design.
+
+    The first is about the middle, or anywhere with `opening="random"`; each of the others is of ten
+    random locations the one farthest from those tried, in units of the sides of the domain.
+    """
+    if not len(tried) and opening == "middle":
+        return draw_middle(place, sides, t, randomness)
+    offers = draw_locations(place, t, randomness)
+    if not len(tried):
+        return offers[0]
+    d = len(sides)
+    rows = np.array([location.row[:d] for location in offers]) / sides
+    squares = ((rows[:, None] - (tried[:, :d] / sides)[None]) ** 2).sum(2)
+    return offers[int(squares.min(1).argmax())]
+
+
+def draw_middle(place: Place, sides: Array, t: int, randomness: Randomness) -> Location:
+    """A random location in the middle fifth of every side; among arms the nearest to such a point.
+
+    It is not the middle itself, since test functions tend to have their optimum there.
+    """
+    if isinstance(place, ArmList):
+        unit = middle_fifth(randomness.normal("sample", t, place.rows.shape[1]))
+        target = place.rows.min(0) + unit * np.ptp(place.rows, axis=0)
+        return place.location(int((((place.rows - target) / sides) ** 2).sum(1).argmin()))
+    unit = middle_fifth(randomness.normal("sample", t, place.box.sides))
+    return place.location(place.box.place(unit[None])[0])
+
+
+def middle_fifth(normals: Array) -> Array:
+    """Uniform numbers in [2/5, 3/5] from standard normal ones."""
+    inner: Array = (2 + ndtr(normals)) / 5
+    return inner
+
+
+def draw_locations(place: Place, t: int, randomness: Randomness) -> list[Location]:
+    """Ten random locations."""
+    if isinstance(place, ArmList):
+        normals = randomness.normal("sample", t, OFFERED)
+        arms = (ndtr(normals) * len(place.rows)).astype(int)
+        return [place.location(min(int(arm), len(place.rows) - 1)) for arm in arms]
+    normals = randomness.normal("sample", t, OFFERED * place.box.sides)
+    unit = np.minimum(ndtr(normals).reshape(OFFERED, -1), np.nextafter(1.0, 0.0))
+    return [place.location(row) for row in place.box.place(unit)]

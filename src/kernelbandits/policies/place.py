@@ -1,0 +1,209 @@
+"""Where a round may be played: a list of arms or all of a box, beside a context; and its best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, Indices
+from kernelbandits.domains import Arms, Box, Contextual, MixedBox, argmax, maximise
+from kernelbandits.domains.box import one_row
+from kernelbandits.policies.acquisition import Surface
+from kernelbandits.streams import Randomness
+
+MIDDLE = 0.5
+"""The shift of a search in which no chance enters."""
+
+
+@dataclass(frozen=True)
+class Location:
+    """One point that may be played."""
+
+    x: Any
+    arm: int | None
+    row: Array
+    """What kernels see: x encoded, and the context."""
+    search: dict[str, float] = field(default_factory=dict)
+    """How it was found, for the note of the choice."""
+
+
+@dataclass(frozen=True)
+class ArmList:
+    """Finitely many points to play among."""
+
+    rows: Array
+    context: Array | None
+    numbers: Indices | None = None
+    """Which arms of the domain they are, where they are not all of them."""
+
+    @property
+    def survey(self) -> Array:
+        """Rows by which the whole place is judged: all of them."""
+        return add_context(self.rows, self.context)
+
+    def best(
+        self, surface: Surface, ties: str, u: float, near: Array, scale: Array | None
+    ) -> Location:
+        """The exact maximiser, ties by the declared rule."""
+        values = surface.values(self.survey)
+        arm = argmax(values, ties, u)
+        return self.location(arm, {"index": float(values[arm])})
+
+    def greatest(self, values: Array) -> int:
+        """The number of the arm with the greatest value, the lowest on ties.
+
+        The values are those of all arms of the domain.
+        """
+        if self.numbers is None:
+            return int(values.argmax())
+        return int(self.numbers[values[self.numbers].argmax()])
+
+    def draw(self, randomness: Randomness, t: int) -> Location:
+        """Every arm with the same chance."""
+        return self.location(int(randomness.uniform("tie", t) * len(self.rows)))
+
+    def location(self, place: int, search: dict[str, float] | None = None) -> Location:
+        """The arm in this place of the list."""
+        arm = place if self.numbers is None else int(self.numbers[place])
+        return Location(self.rows[place], arm, self.survey[place], search or {})
+
+
+@dataclass(frozen=True)
+class Region:
+    """All of a box."""
+
+    box: Box | MixedBox
+    context: Array | None
+
+    @property
+    def survey(self) -> Array:
+        """Rows by which the whole place is judged: those of a finite cover."""
+        return add_context(self.box.cover().points, self.context)
+
+    def best(
+        self, surface: Surface, ties: str, u: float, near: Array, scale: Array | None
+    ) -> Location:
+        """The best that a search finds, shifted by u where ties are settled by chance."""
+        d = self.box.dimension
+
+        def values(rows: Array) -> Array:
+            return surface.values(add_context(rows, self.context))
+
+        def slopes(rows: Array) -> tuple[Array, Array]:
+            heights, gradients = surface.slopes(add_context(rows, self.context))
+            return heights, gradients[:, :d]
+
+        shift = u if ties == "random" else MIDDLE
+        sides = np.subtract(self.box.upper, self.box.lower)
+        lengths = None if scale is None else np.minimum(scale[:d], sides)
+        found = maximise(slopes, self.box, near=near[:, :d], scale=lengths, u=shift, values=values)
+        search = {
+            "index": found.value,
+            "starts": float(found.starts),
+            "reached": float(found.reached),
+            "evaluations": float(found.evaluations),
+        }
+        return self.location(found.row, search)
+
+    def draw(self, randomness: Randomness, t: int) -> Location:
+        """Every point with the same chance."""
+        unit = ndtr(randomness.normal("sample", t, self.box.sides))
+        return self.location(self.box.place(unit[None])[0])
+
+    def location(self, row: Array, search: dict[str, float] | None = None) -> Location:
+        """The point of this row."""
+        whole_row = add_context(row[None], self.context)[0]
+        return Location(self.box.decode(row), None, whole_row, search or {})
+
+
+Place = ArmList | Region
+
+
+def place_of(domain: Any, context: Any, arms: Any) -> Place:
+    """Where the round is played: in all of the domain, or among the arms given."""
+    if not isinstance(domain, Contextual):
+        hint = f"no context on {domain}; kb.Contextual(domain, size) has one"
+        checks.needs(context is None, "ask", hint, context)
+        if isinstance(domain, Arms):
+            if arms is None:
+                return ArmList(domain.points, None)
+            return list_arms(domain, arm_numbers(arms, len(domain)))
+        refuse_arms(domain, arms)
+        return Region(domain, None)
+    given = domain.context(context)
+    if checks.is_whole(domain.domain):
+        needed = f"the arms of the round, an (n, {domain.domain}) array"
+        checks.needs(arms is not None, "ask", needed, arms)
+        return ArmList(domain.arms(arms), given)
+    refuse_arms(domain, arms)
+    inner = domain.domain
+    return ArmList(inner.points, given) if isinstance(inner, Arms) else Region(inner, given)
+
+
+def refuse_arms(domain: Any, arms: Any) -> None:
+    hint = f"no arms on {domain}; they come to kb.Contextual(d, size)"
+    checks.needs(arms is None, "ask", hint, arms)
+
+
+def list_arms(domain: Arms, numbers: Indices) -> ArmList:
+    """Some of the arms."""
+    return ArmList(domain.points[numbers], None, numbers)
+
+
+def add_context(rows: Array, context: Array | None) -> Array:
+    """The rows (x, context)."""
+    if context is None:
+        return rows
+    joint: Array = np.hstack([rows, np.broadcast_to(context, (len(rows), len(context)))])
+    return joint
+
+
+def plays_anywhere(owner: str, domain: Any, plays_boxes: bool) -> bool:
+    """Whether a policy plays anywhere in the domain; one that does not needs finitely many arms."""
+    listed = not isinstance(domain, Contextual) or plays_boxes
+    checks.needs(listed, owner, "a finite set of arms or a box", domain)
+    return plays_boxes and isinstance(domain, (Box, MixedBox, Contextual))
+
+
+def pick_point(domain: Any, arm: Any) -> tuple[Any, int | None]:
+    """The point and the number of an arm, or a point of a box as it is, which has none."""
+    if isinstance(domain, Arms):
+        number = checks.whole("choice", "arm", arm, least=0)
+        checks.needs(number < len(domain), "choice", f"an arm below {len(domain)}", arm)
+        return domain.points[number], number
+    if checks.is_whole(domain):
+        return one_row("choice", arm, domain), None
+    return domain.decode(domain.encode(arm)), None
+
+
+def encode_choice(domain: Any, x: Any, context: Any) -> Array:
+    """What kernels see of a choice, if it may be made."""
+    if isinstance(domain, Contextual):
+        return domain.encode(x, context)
+    checks.needs(context is None, "tell", f"no context on {domain}", context)
+    row: Array = domain.encode(x)
+    return row
+
+
+def arm_numbers(arms: Any, n: int) -> Indices:
+    """Numbers of arms below n, at least one, none twice; in order."""
+    if isinstance(arms, np.ndarray):
+        whole = arms.dtype.kind in "iu" and arms.ndim == 1
+    else:
+        listed = isinstance(arms, Sequence) and not isinstance(arms, (str, bytes))
+        whole = listed and all(type(arm) is int or checks.is_whole(arm) for arm in arms)
+    needed = "a list of arms by their whole numbers, at least one"
+    checks.needs(whole and len(arms) > 0, "ask", needed, arms)
+    given = np.asarray(arms)
+    bad = given[(given < 0) | (given >= n)]
+    checks.needs(not len(bad), "ask", f"arms in 0..{n - 1}", next(iter(bad.tolist()), None))
+    numbers = np.sort(given.astype(np.int64))
+    twice = numbers[1:][numbers[1:] == numbers[:-1]]
+    repeated = f"{next(iter(twice.tolist()), None)} twice"
+    checks.needs(not len(twice), "ask", "arms that differ", repeated)
+    return numbers

@@ -1,0 +1,223 @@
+"""All that a rule sees in one ask: the round, its randomness, where it may play, what is pending."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, Indices
+from kernelbandits.domains import argmax
+from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.place import ArmList, Place, arm_numbers
+from kernelbandits.streams import Randomness
+
+if TYPE_CHECKING:
+    from kernelbandits.policies.base import Policy
+
+MOST_INFORMATION = 700
+"""exp(700) is still a number."""
+TRIES = 50
+"""How often a rule that cannot restrict itself to some arms is asked for another arm."""
+
+
+class AskOptions(NamedTuple):
+    """What `ask` was given beside the round and its randomness."""
+
+    pending: Sequence[Choice]
+    context: Any
+    arms: Any
+    costs: Any
+
+    def needs_copy(self, policy: Policy) -> bool:
+        """Whether the policy cannot take the pending choices or the restriction by itself."""
+        if self.arms is not None and not policy.restricts_arms:
+            return True
+        return not policy.imagines_pending and bool(check_pending(self.pending))
+
+
+class PendingView(NamedTuple):
+    """What is known while the rewards of some choices are pending."""
+
+    posterior: Any
+    """The same estimate, with the variances as if the pending rewards were there."""
+    inflation: float
+    """exp(I), I the information of the pending points given the rest: sd <= exp(I) (sd here)."""
+    note: dict[str, float]
+    places: list[Any]
+    """The arms or rows of the pending choices."""
+
+
+class Round:
+    """All that a rule sees in one ask."""
+
+    __slots__ = ("_posterior", "costs", "place", "randomness", "t", "ties", "view")
+
+    def __init__(
+        self,
+        t: int,
+        randomness: Randomness,
+        ties: str,
+        posterior: Any,
+        place: Place,
+        view: PendingView | None = None,
+        costs: Array | None = None,
+    ) -> None:
+        self.t = t
+        self.randomness = randomness
+        self.ties = ties
+        self._posterior = posterior
+        self.place = place
+        """Where may be played: a list of arms, or a region."""
+        self.view = view
+        """What is known with the pending rewards imagined; None where none is pending."""
+        self.costs = costs
+        """What each arm of the domain costs, where that counts."""
+
+    @property
+    def posterior(self) -> Any:
+        """The posterior, with the pending rewards imagined."""
+        return self._posterior if self.view is None else self.view.posterior
+
+    @property
+    def sd(self) -> Array:
+        """The sd of every arm, with the pending rewards imagined."""
+        sd: Array = self.posterior.sd
+        return sd
+
+    @property
+    def inflation(self) -> float:
+        """By which a width with a guarantee is multiplied while rewards are pending."""
+        return 1.0 if self.view is None else self.view.inflation
+
+    @property
+    def pending_places(self) -> list[Any]:
+        """The arms or rows of the pending choices."""
+        return [] if self.view is None else self.view.places
+
+    def draw_weight(self) -> float:
+        """The uniform number from which the weight of the round is drawn."""
+        return self.randomness.uniform("weight", self.t)
+
+    def draw_tie(self) -> float:
+        """The uniform number that settles a tie of the round."""
+        return self.randomness.uniform("tie", self.t)
+
+    def draw_normals(self, n: int) -> Array:
+        """The standard normal numbers of the round."""
+        return self.randomness.normal("sample", self.t, n)
+
+    def best_arm(self, scores: Array, mean: Array, tie: float) -> int:
+        """The allowed arm with the greatest score, or with the greatest gain for its cost."""
+        numbers = self.place.numbers if isinstance(self.place, ArmList) else None
+        if numbers is None and self.costs is None:
+            return argmax(scores, self.ties, tie)
+        allowed = np.arange(len(scores)) if numbers is None else numbers
+        values = scores[allowed]
+        if self.costs is not None:
+            values = per_cost(values, mean[allowed], self.costs[allowed])
+        return int(allowed[argmax(values, self.ties, tie)])
+
+    def note(self, arm: int | None) -> dict[str, float]:
+        """What the note of a choice says of costs and of pending rewards."""
+        if self.view is None and self.costs is None:
+            return {}
+        cost = {} if self.costs is None or arm is None else {"cost": float(self.costs[arm])}
+        return cost if self.view is None else cost | self.view.note
+
+
+def per_cost(scores: Array, mean: Array, costs: Array) -> Array:
+    """(score - max mean) / cost where that is positive for some arm, else the score.
+
+    It is what an arm may gain over the highest estimate, for its price; the cheapest arm costs 1.
+    Under a weight >= 0 no index is below its mean, so the arm of the highest estimate has a
+    numerator >= 0. If there is nothing to gain anywhere, and under a negative weight, the score
+    alone decides. This is no paper's rule, and nothing is claimed of it.
+    """
+    gain = scores - mean.max()
+    return gain * (costs.min() / costs) if gain.max() > 0 else scores
+
+
+def view_pending(posterior: Any, places: list[Any], *, inflate: bool) -> PendingView:
+    """Imagine the rewards of some places: each is told its own mean.
+
+    With `inflate` the view has the factor exp(I) by which a confidence width must grow to hold.
+    """
+    imagined = posterior.imagined(places)
+    note = {"pending": float(len(places))}
+    if not inflate:
+        return PendingView(imagined, 1.0, note, places)
+    information = (imagined.log_det - posterior.log_det) / 2
+    bound = f"pending points of information at most {MOST_INFORMATION}"
+    checks.needs(information <= MOST_INFORMATION, "ask", bound, information)
+    inflation = math.exp(information)
+    return PendingView(imagined, inflation, note | {"inflation": inflation}, places)
+
+
+def ask_copy(policy: Policy, t: int, randomness: Randomness, options: AskOptions) -> Choice:
+    """Ask a rule that cannot take pending choices or restricted arms by itself.
+
+    A copy of the policy is told its own estimate in place of each pending reward. While it wants
+    an arm that is not allowed, it is told its estimate of that arm too and asked again. If it wants
+    no allowed arm after 50 tries, the allowed arm with the greatest mean + sd is played.
+    """
+    twin = copy.deepcopy(policy)
+    for choice in check_pending(options.pending):
+        tell_estimate(twin, choice)
+    rest = options._replace(pending=())
+    if options.arms is None or policy.restricts_arms:
+        return twin.ask(t, randomness, context=rest.context, arms=rest.arms, costs=rest.costs)
+    if options.costs is not None:
+        check_costs(policy, options.costs)
+    allowed = arm_numbers(options.arms, len(policy.domain))
+    for _ in range(TRIES):
+        choice = twin.ask(t, randomness, context=rest.context)
+        if choice.arm in allowed:
+            return choice
+        tell_estimate(twin, choice)
+    return play_most_promising(policy, allowed)
+
+
+def tell_estimate(policy: Policy, choice: Choice) -> None:
+    """Tell a policy its own estimate of a choice."""
+    policy.tell(choice, float(policy.posterior.mean[choice.arm]))
+
+
+def play_most_promising(policy: Policy, allowed: Indices) -> Choice:
+    """Of the arms allowed that of the greatest mean + sd."""
+    mean, sd = policy.estimates()
+    arm = int(allowed[(mean + sd)[allowed].argmax()])
+    note = {"mean": float(mean[arm]), "sd": float(sd[arm]), "instead": 1.0}
+    return Choice(policy.domain.points[arm], arm, note)
+
+
+def check_pending(pending: Any) -> Sequence[Choice]:
+    """A list or tuple of choices."""
+    if type(pending) is tuple and not pending:
+        return ()
+    listed = isinstance(pending, (list, tuple))
+    given = listed and all(isinstance(choice, Choice) for choice in pending)
+    checks.needs(given, "ask", "a list of the choices pending", pending)
+    choices: Sequence[Choice] = pending
+    return choices
+
+
+def check_costs(policy: Policy, costs: Any) -> Array:
+    """One positive finite cost for each arm of a policy that weighs costs."""
+    taken = policy.weighs_costs and policy.finite
+    refused = f"no costs for {type(policy).__name__} on {policy.domain}"
+    checks.needs(taken, "ask", refused, costs)
+    n = len(policy.domain)
+    try:
+        given = np.asarray(costs)
+    except ValueError:
+        given = np.empty(0)
+    flat = given.shape == (n,) and given.dtype.kind in "fiu"
+    checks.needs(flat, "ask", f"one cost for each of {n} arms, all numbers", costs)
+    bad = given[~((given > 0) & np.isfinite(given))]
+    checks.needs(not len(bad), "ask", "costs > 0, all finite", next(iter(bad.tolist()), None))
+    return given.astype(np.float64)
