@@ -69,6 +69,12 @@ def quiet() -> Iterator[None]:
         yield
 
 
+def has_index(rule: type[kb.Policy]) -> bool:
+    """Whether a rule plays the greatest of one number for each arm."""
+    own = rule.index is not kb.Policy.index or rule.score_arms is not kb.Policy.score_arms
+    return own and rule.takes_kernel
+
+
 Build = Callable[..., kb.Policy]
 
 
@@ -84,6 +90,10 @@ def build() -> Build:
         chosen |= {
             key: value for key, value in given.items() if key in (*entry.settings, "exploration")
         }
+        if not entry.takes_kernel:
+            return kb.policy(
+                name, np.asarray(points) if isinstance(points, list) else points, **chosen
+            )
         usual = kb.Linear() if issubclass(entry.constructor, LinearRule) else kb.RBF(0.3)
         return kb.policy(name, points, usual if kernel is None else kernel, **chosen)
 

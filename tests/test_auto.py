@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import kernelbandits as kb
 from kernelbandits.calibration import Prior, Refits, Rewards, calibrate
 from kernelbandits.calibration import evidence as likelihood
-from kernelbandits.policies.calibrated import EVALUATIONS
+from kernelbandits.policies.calibrator import EVALUATIONS
 
 POINTS = np.random.default_rng(6).random((30, 2))
 ARMS = kb.Arms(POINTS)
@@ -229,7 +229,7 @@ def test_on_arms_it_agrees_with_fitting_and_solving_from_scratch_round_by_round(
         policy.tell(choice, reward)
         rows.append(choice.x)
         rewards.append(reward)
-        if policy.refits.due(t):
+        if policy.calibrator.refits.due(t):
             last = fit if fit is not None and fit.fitted else None
             fit = naive_fit(np.array(rows), np.array(rewards), spans, last)
 
@@ -422,7 +422,9 @@ def test_rewards_of_any_kind_leave_finite_numbers(domain, edge, width):
         assert finite(choice.note)
         policy.tell(choice, edge(t, choice.x))
     why = policy.explain(policy.ask())
-    assert finite({"mean": why.mean, "sd": why.sd, "chance": why.chance, "greedy": why.greedy_mean})
+    assert finite(
+        {"mean": why.mean, "sd": why.sd, "chance": why.chance, "greedy": why.highest_mean}
+    )
     assert policy.posterior.events == policy.rewards.events == 14
 
 
@@ -511,7 +513,9 @@ def test_a_fit_that_fails_keeps_the_last_good_one_and_is_reported_once(monkeypat
     assert good.ok
     with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        patch.setitem(likelihood.PROFILES, policy.nu, lambda squares: (2.0 + squares, squares))
+        patch.setitem(
+            likelihood.PROFILES, policy.calibrator.nu, lambda squares: (2.0 + squares, squares)
+        )
         played(policy, 22)
     told = [
         str(warning.message) for warning in said if issubclass(warning.category, kb.NumericsWarning)
@@ -581,7 +585,7 @@ def test_failures_where_rewards_came_are_bad_luck_and_change_no_estimate():
     assert policy.explain(policy.choice(3)).mean == before
     policy.fail(policy.choice(3))
     assert policy.explain(policy.choice(3)).mean < before
-    while not policy.refits.due(policy.rewards.events):
+    while not policy.calibrator.refits.due(policy.rewards.events):
         policy.tell(policy.choice(20), float(POINTS[20].sum()))
     assert policy.posterior.events == policy.rewards.events + 1
     assert policy.turn == 1 + policy.rewards.events + 4
@@ -598,10 +602,12 @@ def test_the_posterior_has_always_learnt_the_failures_that_count_and_no_others(d
                 policy.fail(choice)
             else:
                 policy.tell(choice, value(choice))
-        assert policy.posterior.events == policy.rewards.events + len(policy._hearing()[0])
+        assert policy.posterior.events == policy.rewards.events + len(
+            policy.calibrator.penalties.numbers
+        )
     rows = policy.domain.points if policy.finite else policy.rewards.points
     learnt, log_det = policy.posterior.at(rows), policy.posterior.log_det
-    policy._relearn()
+    policy.calibrator.relearn()
     np.testing.assert_allclose(policy.posterior.at(rows), learnt, atol=1e-6)
     assert policy.posterior.log_det == pytest.approx(log_det, rel=1e-6)
     assert policy.failed
@@ -618,7 +624,7 @@ def test_an_arm_that_failed_twice_and_gave_two_rewards_is_as_if_it_had_not_faile
     for _ in range(2):
         for each in (policy, other):
             each.tell(each.choice(1), 1.0)
-    assert (policy._counted_failures(), policy.posterior.events) == ([], 5)
+    assert (policy.calibrator.penalties.numbers, policy.posterior.events) == ([], 5)
     np.testing.assert_allclose(policy.posterior.mean, other.posterior.mean, atol=1e-9)
 
 
@@ -654,7 +660,7 @@ def test_failures_before_the_first_reward_move_on():
 def until_fitted(policy, rounds):
     """At least so many rewards, and the last of them fitted to."""
     played(policy, rounds)
-    while not policy.refits.due(policy.rewards.events):
+    while not policy.calibrator.refits.due(policy.rewards.events):
         played(policy, 1)
     return policy
 
@@ -683,7 +689,7 @@ def test_the_theory_width_is_the_paper_s_with_fitted_constants(nu):
 
 def test_the_settings_state_what_is_claimed():
     theory, practical = (played(kb.Auto(ARMS, width=width), 9) for width in ("theory", "practical"))
-    assert practical.settings["claim"] == "none: a practical width"
+    assert practical.settings["claim"] == "none: the width was chosen by benchmark"
     assert "nothing is claimed" in practical.settings["width"]
     told = theory.settings
     numbers = f"R = {told['noise_scale']:.3g} (units of the rewards) and D = {told['norm_bound']:.3g} (signal sd)"
@@ -944,12 +950,12 @@ def test_a_point_all_but_played_before_is_that_point():
 
 
 def test_sides_are_those_of_the_domain_a_category_s_two_and_a_context_s_as_far_as_seen():
-    assert kb.Auto(MIXED)._spans().tolist() == [1.0, 5.0, 2.0, 2.0, 2.0]
+    assert kb.Auto(MIXED).calibrator.sides().tolist() == [1.0, 5.0, 2.0, 2.0, 2.0]
     policy = kb.Auto(kb.Contextual(BOX, 2))
-    assert policy._spans().tolist() == [2.0, 2.0, 1.0, 1.0]
+    assert policy.calibrator.sides().tolist() == [2.0, 2.0, 1.0, 1.0]
     for context in ([3.0, 7.0], [13.0, 7.0], [5.0, 7.0]):
         policy.tell(policy.ask(context=context), context[0])
-    assert policy._spans().tolist() == [2.0, 2.0, 10.0, 1.0]
+    assert policy.calibrator.sides().tolist() == [2.0, 2.0, 10.0, 1.0]
     scales = np.array(policy.calibration.lengthscales) * [2.0, 2.0, 10.0, 1.0]
     np.testing.assert_allclose(policy.posterior.kernel.lengthscale, scales)
 
@@ -965,7 +971,7 @@ def test_a_failure_between_fits_leaves_the_kernel_of_the_last_fit():
     policy.tell(policy.choice(8, context=[50.0]), 1.0)
     policy.tell(policy.choice(8, context=[50.0]), 1.0)
     assert policy.posterior.kernel == kernel
-    assert policy.posterior.events == 5 + len(policy._counted_failures())
+    assert policy.posterior.events == 5 + len(policy.calibrator.penalties.numbers)
 
 
 # ---------------------------------------------------------------- what is refused
@@ -1013,7 +1019,7 @@ def test_a_tell_that_stops_half_way_changes_nothing(monkeypatch, domain, rounds,
         raise error("stopped")
 
     with monkeypatch.context() as patch:
-        patch.setattr("kernelbandits.policies.calibrated.Calibrated._state", stop)
+        patch.setattr("kernelbandits.policies.auto.Auto._follow_fit", stop)
         patch.setattr(type(policy.posterior), "update", stop)
         with pytest.raises(error):
             policy.tell(policy.ask(), 3.0)

@@ -36,8 +36,7 @@ from kernelbandits.problems import (
 
 
 def test_every_policy_of_the_package_has_a_name_in_the_catalogue():
-    """But Auto, which takes no kernel and so is no `kb.policy(name, domain, kernel)`."""
-    base = (policies.Policy, policies.IndexPolicy, policies.Maximiser, policies.Auto)
+    base = (policies.Policy, policies.IndexPolicy)
     rules = {
         item
         for item in vars(policies).values()
@@ -57,7 +56,7 @@ def test_an_entry_says_what_is_proved_and_what_is_ours(name):
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_settings_of_an_entry_are_those_its_constructor_takes(name, build):
     entry = POLICIES[name]
-    assert set(entry.own) <= set(entry.settings)
+    assert set(entry.by_name_only) <= set(entry.settings)
     assert "ties" in entry.settings
     assert isinstance(build(name, np.eye(2), kb.Linear()), entry.constructor)
 

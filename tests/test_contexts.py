@@ -9,7 +9,7 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits.domains import Contextual
-from kernelbandits.policies.fields import field_of
+from kernelbandits.policies.place import place_of
 
 BOX = kb.Box((0.0, 0.0), (1.0, 2.0))
 MIXED = kb.MixedBox({"heat": kb.Real(0.0, 1.0), "acid": kb.Category(("a", "b"))})
@@ -110,7 +110,7 @@ def test_the_choice_in_a_box_is_the_maximiser_over_the_box_at_the_context_given(
 
 def test_a_search_starts_from_the_points_played_as_they_would_be_in_the_context_given():
     policy = played(KINDS["ucb"](Contextual(BOX, 1)), 12)
-    starts = policy._played(field_of(policy.domain, [0.4], None))
+    starts = policy._played_points(place_of(policy.domain, [0.4], None))
     mean = dense(policy, starts)[0]
     np.testing.assert_array_equal(starts[:, 2], np.full(12, 0.4))
     assert (np.diff(mean) <= 1e-9).all()
@@ -200,7 +200,7 @@ def test_pending_choices_of_other_contexts_count_in_their_own():
     """A point pending in a context far away takes no variance here."""
     policy, x = KINDS["ucb"](Contextual(BOX, 1)), [0.5, 1.0]
     here, far = ([policy.choice(x, context=[c])] for c in (0.0, 1e6))
-    sd = [policy._ahead(pending).posterior.at([[*x, 0.0]])[1][0] for pending in (here, far)]
+    sd = [policy._view_pending(pending).posterior.at([[*x, 0.0]])[1][0] for pending in (here, far)]
     assert sd[0] == pytest.approx(math.sqrt(0.5), abs=1e-9)
     assert sd[1] == pytest.approx(1.0, abs=1e-9)
 

@@ -10,7 +10,13 @@ from scipy.special import chdtri
 
 import kernelbandits as kb
 from kernelbandits import widths
-from kernelbandits.policies.elimination import ceil_root, doublings, powers, square_roots, truncated
+from kernelbandits.policies.elimination import (
+    ceil_root,
+    cut_lengths,
+    doublings,
+    powers,
+    square_roots,
+)
 from kernelbandits.problems import GaussianNoise, Instance, RademacherNoise, RKHSFunction
 
 R, D, DELTA, T = 0.5, 2.0, 0.1, 100
@@ -70,7 +76,7 @@ def test_the_golden_lengths_of_bpe(horizon, lengths):
 def test_there_are_few_batches_and_they_sum_to_the_horizon():
     """n_batches <= ceil(log2 log2 T) + 1, and each N_i is the least number with N_i^2 >= T N_{i-1}."""
     for horizon in (*range(2, 2000), 10**6, 10**9):
-        lengths = truncated(square_roots(horizon), horizon)
+        lengths = cut_lengths(square_roots(horizon), horizon)
         assert sum(lengths) == horizon
         assert min(lengths) >= 1
         assert len(lengths) <= math.ceil(math.log2(math.log2(horizon))) + 1
@@ -152,8 +158,8 @@ def test_the_decay_of_a_fixed_number_of_batches_is_the_kernels():
 
 
 def test_doubling_goes_on_for_ever_and_a_cut_never_leaves_an_empty_batch():
-    assert truncated(doublings(3), 21) == (3, 6, 12)
-    assert truncated([5, 5, 5], 10) == (5, 5)
+    assert cut_lengths(doublings(3), 21) == (3, 6, 12)
+    assert cut_lengths([5, 5, 5], 10) == (5, 5)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "2", True])
@@ -187,7 +193,7 @@ def test_the_golden_width_and_bounds_of_bpe():
     assert policy.width(4, 0.0) == pytest.approx(5.310782, abs=5e-7)
     for arm, reward in ((0, 0.75), (1, -0.5), (0, 0.25)):
         policy.tell(policy.choice(arm), reward)
-    upper = policy.batch.mean + policy.width(4, 0.0) * policy.batch.sd
+    upper = policy.batch_posterior.mean + policy.width(4, 0.0) * policy.batch_posterior.sd
     np.testing.assert_allclose(upper, [2.214705, 1.975054, 5.310782], **EXACT)
 
 
@@ -306,7 +312,7 @@ def test_the_batch_is_the_posterior_of_its_own_rewards_alone(rule):
         policy.tell(choice, math.sin(t))
         since = sum(length for i, length in enumerate(policy.lengths) if i < policy.number - 1)
         own = events[since:]
-        assert policy.batch.events == len(own)
+        assert policy.batch_posterior.events == len(own)
         if own:
             mean, sd = solved(
                 LINE,
@@ -315,8 +321,8 @@ def test_the_batch_is_the_posterior_of_its_own_rewards_alone(rule):
                 np.array([y for _, y in own]),
                 policy.posterior.ridge,
             )
-            np.testing.assert_allclose(policy.batch.mean, mean, atol=1e-9)
-            np.testing.assert_allclose(policy.batch.sd, sd, atol=1e-7)
+            np.testing.assert_allclose(policy.batch_posterior.mean, mean, atol=1e-9)
+            np.testing.assert_allclose(policy.batch_posterior.sd, sd, atol=1e-7)
     assert policy.posterior.events == T
 
 
@@ -327,8 +333,8 @@ def test_the_note_says_the_estimate_the_batch_and_the_survivors():
         choice = policy.ask(51, kb.Streams(3))
         arm = choice.arm
         assert choice.note == {
-            "mean": policy.batch.mean[arm],
-            "sd": policy.batch.sd[arm],
+            "mean": policy.batch_posterior.mean[arm],
+            "sd": policy.batch_posterior.sd[arm],
             "batch": 3.0,
             "survivors": float(len(policy.survivors)),
         }
@@ -390,12 +396,16 @@ def test_a_reward_nobody_asked_for_counts_as_a_play_of_its_batch(rule):
     policy = line(rule)
     for arm in (0, 0, 0, 0, 0, 14, 14, 14, 14):
         policy.tell(policy.choice(arm), -1.0 if arm else 0.5)
-    assert (policy.number, policy.batch.events) == (1, 9)
+    assert (policy.number, policy.batch_posterior.events) == (1, 9)
     policy.tell(policy.choice(14), -1.0)
-    assert (policy.number, policy.batch.events) == (2, 0)
+    assert (policy.number, policy.batch_posterior.events) == (2, 0)
     assert 14 not in policy.survivors
     policy.tell(policy.choice(14), 5.0)
-    assert (policy.batch.events, policy.batch.counts[14], policy.posterior.counts[14]) == (1, 1, 6)
+    assert (
+        policy.batch_posterior.events,
+        policy.batch_posterior.counts[14],
+        policy.posterior.counts[14],
+    ) == (1, 1, 6)
 
 
 @both
@@ -403,14 +413,14 @@ def test_beyond_the_horizon_the_last_batch_goes_on(rule, quiet):
     policy = line(rule)
     arms_of(policy)
     last, number = policy.survivors.copy(), policy.number
-    assert policy.batch.events == policy.lengths[-1]
+    assert policy.batch_posterior.events == policy.lengths[-1]
     for t in range(101, 400):
         choice = policy.ask(t, kb.Streams(3))
         policy.tell(choice, 3.0 * choice.arm)
         assert choice.arm in last
     np.testing.assert_array_equal(policy.survivors, last)
     assert policy.number == number == len(policy.lengths)
-    assert policy.batch.events == policy.lengths[-1] + 299
+    assert policy.batch_posterior.events == policy.lengths[-1] + 299
 
 
 # ---------------------------------------------------------------- the best arm survives
@@ -568,7 +578,7 @@ def test_a_large_pool_is_played_without_a_covariance():
     for rule in (kb.BPE, kb.REDS):
         policy = rule(points, kb.RBF(0.5), noise_scale=0.01, norm_bound=1.0, horizon=60, ridge=0.01)
         kb.play(policy, instance, 60, kb.Streams(0))
-        assert isinstance(policy.batch, kb.PoolPosterior)
+        assert isinstance(policy.batch_posterior, kb.PoolPosterior)
         assert 0 < len(policy.survivors) < 5000
 
 
@@ -625,5 +635,5 @@ def test_reused_data_are_kept_even_when_one_arm_is_left():
         choice = policy.ask(t, kb.Streams(0))
         policy.tell(choice, float(choice.arm == 1))
     assert policy.survivors.tolist() == [1]
-    assert policy.batch is policy.posterior
-    assert policy.batch.events == 29
+    assert policy.batch_posterior is policy.posterior
+    assert policy.batch_posterior.events == 29

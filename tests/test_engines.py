@@ -14,7 +14,6 @@ import kernelbandits as kb
 from kernelbandits import compiled
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.domains import argmax
-from kernelbandits.policies import IndexPolicy
 from kernelbandits.problems import (
     GaussianNoise,
     Instance,
@@ -23,22 +22,12 @@ from kernelbandits.problems import (
     UniformNoise,
 )
 
-
-def has_a_loop(rule: type[kb.Policy]) -> bool:
-    """Index policies that ask and learn like all others, and GP-TS."""
-    return rule is kb.GPTS or (
-        issubclass(rule, IndexPolicy)
-        and rule._ask is IndexPolicy._ask
-        and rule._learn is kb.Policy._learn
-    )
-
-
-OWN_FORM: set[str] = {"oful", "tv-gp-ucb"}
+OWN_FORM: set[str] = {"tv-gp-ucb"}
 """Those whose posterior has a form of its own."""
 LOOPS = [
     name
     for name, entry in POLICIES.items()
-    if has_a_loop(entry.constructor) and name not in OWN_FORM
+    if entry.constructor.compiled_loop and name not in OWN_FORM
 ]
 every_loop = pytest.mark.parametrize("name", LOOPS)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from kernelbandits.policies.explanation import COMPARED, DRAWS, chances, same, show
+from kernelbandits.policies.explanation import COMPARED, DRAWS, best_chances, same_point, show_point
 
 POINTS = np.random.default_rng(6).random((12, 2))
 ARMS = kb.Arms(POINTS)
@@ -77,11 +77,11 @@ def test_on_arms_every_number_agrees_with_dense_algebra_and_brute_force():
     for arm in range(12):
         why = policy.explain(policy.choice(arm))
         assert (why.mean, why.sd) == pytest.approx((mean[arm], sd[arm]), rel=1e-6)
-        assert (why.greedy_mean, why.greedy_sd) == pytest.approx((mean[best], sd[best]), rel=1e-6)
-        np.testing.assert_array_equal(why.greedy, POINTS[best])
+        assert (why.highest_mean, why.highest_sd) == pytest.approx((mean[best], sd[best]), rel=1e-6)
+        np.testing.assert_array_equal(why.highest, POINTS[best])
         assert why.compared == 12
         assert within_four_errors(
-            np.array([why.chance, why.greedy_chance]), share[[arm, best]], 40_000
+            np.array([why.chance, why.highest_chance]), share[[arm, best]], 40_000
         )
 
 
@@ -90,9 +90,9 @@ def test_on_arms_the_chances_sum_to_one():
     told(policy)
     why = [policy.explain(policy.choice(arm)) for arm in range(12)]
     assert sum(each.chance for each in why) == pytest.approx(1.0, abs=1e-12)
-    assert len({each.greedy_chance for each in why}) == 1
+    assert len({each.highest_chance for each in why}) == 1
     mean = policy.posterior.mean
-    assert chances(mean, policy.posterior.covariance(POINTS), 0.0).sum() == pytest.approx(
+    assert best_chances(mean, policy.posterior.covariance(POINTS), 0.0).sum() == pytest.approx(
         1.0, abs=1e-12
     )
 
@@ -125,13 +125,13 @@ def test_on_a_box_the_numbers_agree_with_dense_algebra():
     rows, rewards = told(policy)
     choice = policy.ask()
     why = policy.explain(choice)
-    mean, covariance = dense(policy, [2.0, 1.0], rows, rewards, np.array([choice.x, why.greedy]))
-    assert [why.mean, why.greedy_mean] == pytest.approx(mean, rel=1e-6)
-    assert [why.sd, why.greedy_sd] == pytest.approx(
+    mean, covariance = dense(policy, [2.0, 1.0], rows, rewards, np.array([choice.x, why.highest]))
+    assert [why.mean, why.highest_mean] == pytest.approx(mean, rel=1e-6)
+    assert [why.sd, why.highest_sd] == pytest.approx(
         np.sqrt(np.diag(covariance)), rel=1e-4, abs=1e-6
     )
     anywhere = np.random.default_rng(2).uniform(BOX.lower, BOX.upper, (1000, 2))
-    assert why.greedy_mean >= dense(policy, [2.0, 1.0], rows, rewards, anywhere)[0].max() - 0.05
+    assert why.highest_mean >= dense(policy, [2.0, 1.0], rows, rewards, anywhere)[0].max() - 0.05
     assert 0 < why.compared <= COMPARED
 
 
@@ -140,17 +140,17 @@ def test_on_a_box_neighbours_do_not_take_each_other_s_chance():
     policy = kb.Auto(kb.Box((0.0,), (1.0,)))
     for x in np.repeat(np.linspace(0, 1, 12), 4).tolist():
         policy.tell(policy.choice([x]), -((x - 0.4) ** 2) + 0.003 * math.sin(1e4 * x + policy.turn))
-    assert policy.explain(policy.recommended()).greedy_chance > 0.5
+    assert policy.explain(policy.recommended()).highest_chance > 0.5
 
 
 def test_greed_is_the_argmax_of_the_estimate():
     policy = kb.Auto(ARMS)
     told(policy)
     why = policy.explain(policy.choice(0))
-    np.testing.assert_array_equal(why.greedy, POINTS[policy.recommend()])
+    np.testing.assert_array_equal(why.highest, POINTS[policy.recommend()])
     here = policy.explain(policy.recommended())
-    assert (here.chance, here.mean) == (here.greedy_chance, here.greedy_mean)
-    assert here.sentence().endswith("It is the greedy choice as well.")
+    assert (here.chance, here.mean) == (here.highest_chance, here.highest_mean)
+    assert here.sentence().endswith("It has the highest estimate.")
 
 
 def test_explaining_changes_nothing_and_is_always_the_same():
@@ -158,9 +158,9 @@ def test_explaining_changes_nothing_and_is_always_the_same():
     told(policy)
     choice = policy.ask()
     first, again = policy.explain(choice), policy.explain(choice)
-    assert (first.chance, first.greedy_chance, str(first)) == (
+    assert (first.chance, first.highest_chance, str(first)) == (
         again.chance,
-        again.greedy_chance,
+        again.highest_chance,
         str(again),
     )
     assert policy.ask() == choice
@@ -186,7 +186,7 @@ def test_among_many_arms_those_that_may_be_best_are_compared():
     assert why.compared == policy.explain(policy.recommended()).compared == COMPARED
     mean, covariance = dense(policy, np.ptp(points, axis=0), rows, rewards, points[[worst]])
     assert (why.mean, why.sd) == pytest.approx((mean[0], math.sqrt(covariance[0, 0])), rel=1e-6)
-    np.testing.assert_array_equal(why.greedy, points[policy.recommend()])
+    np.testing.assert_array_equal(why.highest, points[policy.posterior.mean.argmax()])
 
 
 def test_among_many_arms_the_greedy_one_is_compared_even_if_hope_is_elsewhere():
@@ -194,9 +194,9 @@ def test_among_many_arms_the_greedy_one_is_compared_even_if_hope_is_elsewhere():
     policy = kb.SimpleUCB(kb.Arms(np.arange(1000.0)[:, None]), kb.RBF(0.01), ridge=1e-4, **SHARED)
     policy.tell(policy.choice(500), 0.1)
     why = policy.explain(policy.choice(999))
-    assert (why.compared, why.greedy_mean) == (COMPARED, pytest.approx(0.1, rel=1e-3))
-    assert np.array_equal(why.greedy, [500.0])
-    assert 0 <= why.greedy_chance < 0.01
+    assert (why.compared, why.highest_mean) == (COMPARED, pytest.approx(0.1, rel=1e-3))
+    assert np.array_equal(why.highest, [500.0])
+    assert 0 <= why.highest_chance < 0.01
 
 
 def test_the_numbers_drawn_for_a_row_do_not_depend_on_those_after_it():
@@ -206,14 +206,18 @@ def test_the_numbers_drawn_for_a_row_do_not_depend_on_those_after_it():
     mean[5] = -1e6
     covariance = factor @ factor.T
     np.testing.assert_allclose(
-        chances(mean, covariance, 0.0)[:5], chances(mean[:5], covariance[:5, :5], 0.0)
+        best_chances(mean, covariance, 0.0)[:5], best_chances(mean[:5], covariance[:5, :5], 0.0)
     )
 
 
 def test_on_a_box_the_margin_is_a_tenth_of_the_noise_scale_given_and_not_of_the_ridge(monkeypatch):
     seen = []
-    keep = lambda mean, covariance, margin: seen.append(margin) or chances(mean, covariance, margin)  # noqa: E731
-    monkeypatch.setattr("kernelbandits.policies.searching.chances", keep)
+
+    def keep(mean, covariance, margin):
+        seen.append(margin)
+        return best_chances(mean, covariance, margin)
+
+    monkeypatch.setattr("kernelbandits.policies.explanation.best_chances", keep)
     given = kb.SimpleUCB(BOX, kb.Matern(0.4), noise_scale=0.3, norm_bound=1.0, ridge=4.0)
     none = kb.Greedy(BOX, kb.Matern(0.4), ridge=4.0)
     careful = kb.Auto(BOX, width="theory")
@@ -248,21 +252,21 @@ def test_chances_by_simulation_agree_with_brute_force(n):
     factor, mean = rng.normal(size=(n, n)), rng.normal(size=n)
     covariance = factor @ factor.T + 0.1 * np.eye(n)
     for margin in (0.0, 0.4):
-        share = chances(mean, covariance, margin)
+        share = best_chances(mean, covariance, margin)
         assert within_four_errors(share, brute(mean, covariance, margin), 40_000)
-    assert chances(mean, covariance, 0.0).sum() == pytest.approx(1.0, abs=1e-12)
+    assert best_chances(mean, covariance, 0.0).sum() == pytest.approx(1.0, abs=1e-12)
 
 
 def test_two_arms_have_the_chance_of_the_normal_law():
     """P(f_1 >= f_2) = Phi((m_1 - m_2) / sd(f_1 - f_2))."""
     covariance = np.array([[1.0, 0.6], [0.6, 2.0]])
     exact = 0.5 * (1 + math.erf(0.7 / math.sqrt(2 * (1.0 + 2.0 - 1.2))))
-    share = chances(np.array([0.7, 0.0]), covariance, 0.0)[0]
+    share = best_chances(np.array([0.7, 0.0]), covariance, 0.0)[0]
     assert abs(share - exact) <= 4 * math.sqrt(exact * (1 - exact) / DRAWS)
 
 
 def test_what_is_certain_has_chance_one():
-    assert chances(np.array([1.0, 0.0]), np.zeros((2, 2)), 0.0).tolist() == [1.0, 0.0]
+    assert best_chances(np.array([1.0, 0.0]), np.zeros((2, 2)), 0.0).tolist() == [1.0, 0.0]
 
 
 # ---------------------------------------------------------------- every policy that searches
@@ -291,7 +295,7 @@ def test_policies_that_search_explain_in_the_units_of_their_rewards(make, domain
     assert why.weight == choice.note.get("weight")
     assert 0 <= why.chance <= 1
     assert why.sentence().startswith(
-        f"{show(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}"
+        f"{show_point(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}"
     )
 
 
@@ -310,7 +314,7 @@ def test_beside_a_context_greed_is_that_of_the_context(domain):
         why = policy.explain(choice)
         best = policy.recommended(context=context)
         there = policy.explain(best)
-        assert there.mean - 1e-9 <= why.greedy_mean <= there.mean + there.sd
+        assert there.mean - 1e-9 <= why.highest_mean <= there.mean + there.sd
         mean, sd = policy.posterior.at([[*choice.x, *context]])
         assert why.mean == pytest.approx(policy.units.original(mean[0]), rel=1e-9)
         assert why.sd == pytest.approx(policy.units.spread * sd[0], rel=1e-6)
@@ -325,7 +329,7 @@ def test_arms_of_a_round_are_compared_with_each_other_if_given():
     choice = policy.ask(context=[0.3], arms=rows)
     why = policy.explain(choice, arms=rows)
     mean = policy.posterior.at(np.hstack([rows, np.full((6, 1), 0.3)]))[0]
-    np.testing.assert_array_equal(why.greedy, rows[mean.argmax()])
+    np.testing.assert_array_equal(why.highest, rows[mean.argmax()])
     assert why.compared == 6
     total = sum(policy.explain(policy.choice(row, context=[0.3]), arms=rows).chance for row in rows)
     assert total == pytest.approx(1.0, abs=1e-12)
@@ -340,7 +344,7 @@ def test_without_them_a_choice_is_compared_with_what_was_played_as_it_would_be_i
     rows = np.vstack([choice.x[None], policy.rewards.points[:, :2]])
     mean = policy.posterior.at(np.hstack([rows, np.full((9, 1), 0.3)]))[0]
     why = policy.explain(choice)
-    np.testing.assert_array_equal(why.greedy, rows[mean.argmax()])
+    np.testing.assert_array_equal(why.highest, rows[mean.argmax()])
     assert why.compared == 9
 
 
@@ -354,7 +358,7 @@ def test_a_first_choice_says_that_nothing_is_known():
     assert why.first
     assert (
         str(why)
-        == f"{show(choice.x)} is one of the first choices: too little is known for anything better."
+        == f"{show_point(choice.x)} is one of the initial design: too little is known for anything better."
     )
     assert (why.weight, why.width, why.bonus) == (None, None, None)
 
@@ -369,11 +373,11 @@ def test_a_sentence_has_all_the_numbers():
     assert text == str(why)
     best = f"best of the {why.compared} compared with chance {why.chance:.2g}"
     assert text.startswith(
-        f"{show(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}, {best}"
+        f"{show_point(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}, {best}"
     )
     assert (
-        f"Greed would take {show(why.greedy)} (estimate {why.greedy_mean:.4g}, sd {why.greedy_sd:.2g}, "
-        in text
+        f"The highest estimate is that of {show_point(why.highest)} "
+        f"(estimate {why.highest_mean:.4g}, sd {why.highest_sd:.2g}, " in text
     )
     assert ("= estimate + weight" in text) == (why.weight is not None)
     assert text.count("\n") == 0
@@ -381,16 +385,18 @@ def test_a_sentence_has_all_the_numbers():
 
 
 def test_points_are_shown_in_few_digits():
-    assert show(np.array([1 / 3, 2.0])) == "(0.3333, 2)"
-    assert show({"heat": 1 / 3, "acid": "b", "turns": 4}) == "heat = 0.3333, acid = b, turns = 4"
-    assert show((True, 0.25)) == "(True, 0.25)"
+    assert show_point(np.array([1 / 3, 2.0])) == "(0.3333, 2)"
+    assert (
+        show_point({"heat": 1 / 3, "acid": "b", "turns": 4}) == "heat = 0.3333, acid = b, turns = 4"
+    )
+    assert show_point((True, 0.25)) == "(True, 0.25)"
 
 
 def test_points_are_the_same_if_all_their_values_are():
-    assert same({"a": 1.0}, {"a": 1.0})
-    assert not same({"a": 1.0}, {"a": 2.0})
-    assert same(np.array([1.0, 2.0]), (1.0, 2.0))
-    assert not same((True, "a"), (True, "b"))
+    assert same_point({"a": 1.0}, {"a": 1.0})
+    assert not same_point({"a": 1.0}, {"a": 2.0})
+    assert same_point(np.array([1.0, 2.0]), (1.0, 2.0))
+    assert not same_point((True, "a"), (True, "b"))
 
 
 def test_a_mixed_point_is_explained_in_its_own_words():
@@ -400,5 +406,5 @@ def test_a_mixed_point_is_explained_in_its_own_words():
         policy.tell(choice, choice.x["heat"] + (choice.x["acid"] == "b"))
     why = policy.explain(policy.choice({"heat": 0.1, "acid": "a"}))
     assert why.sentence().startswith("heat = 0.1, acid = a: estimate ")
-    assert why.greedy["acid"] == "b"
-    assert "Greed would take heat = " in why.sentence()
+    assert why.highest["acid"] == "b"
+    assert "The highest estimate is that of heat = " in why.sentence()

@@ -25,7 +25,7 @@ from kernelbandits.policies import (
     SimpleMixture,
     WhitehouseUCB,
     confidence,
-    tighter,
+    martingale_mixtures,
 )
 from kernelbandits.posterior import LinearPosterior, PoolPosterior
 from kernelbandits.posterior.truth import lower_root
@@ -282,7 +282,9 @@ BREAKAGES = {
     ),
     "policies with a radius too wide": (
         "bands",
-        patched(tighter, "noise_radius", lambda sound: lambda *given: 1.1 * sound(*given)),
+        patched(
+            martingale_mixtures, "noise_radius", lambda sound: lambda *given: 1.1 * sound(*given)
+        ),
     ),
     "the covariance of a pair with the wrong sign": (
         "bands",

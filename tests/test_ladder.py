@@ -124,7 +124,7 @@ def test_a_ladder_with_every_level_just_narrow_enough_ends_below_the_last_level(
     for level in range(1, policy.top + 1):
         for _ in range(4**level + 1):
             policy.tell(kb.Choice([1.0], 0, {"level": float(level)}), 0.5)
-    rung = policy.ladder()
+    rung = policy.climb_levels()
     assert (policy.top, rung.level, rung.explores) == (7, 5, False)
 
 
@@ -185,7 +185,7 @@ def test_a_direct_solve_of_every_level_climbs_the_same_ladder(case):
     for t, choice in rounds(policy, noisy):
         u = kb.Streams(2).uniform("tie", t)
         arm, level, alive = chosen(points, kernel, psi, T, width, given["ridge"], u)
-        rung = policy.ladder()
+        rung = policy.climb_levels()
         assert (choice.arm, choice.note["level"], rung.alive.tolist()) == (arm, level, alive), (
             f"round {t}"
         )
@@ -225,7 +225,7 @@ def test_every_level_holds_the_rewards_of_its_own_rounds_and_exploiting_rounds_e
 def test_an_arm_explored_at_a_level_was_wider_than_the_level_and_the_widest_alive():
     explored = 0
     for _, choice in rounds(policy := fine(), noisy):
-        note, rung = choice.note, policy.ladder()
+        note, rung = choice.note, policy.climb_levels()
         assert choice.arm in rung.alive
         if note["level"]:
             explored += 1
@@ -240,7 +240,7 @@ def test_an_exploiting_round_plays_the_greatest_upper_bound_of_arms_all_narrow()
     for _, choice in rounds(policy := fine(), noisy):
         if choice.note["level"] == 0:
             exploited += 1
-            rung = policy.ladder()
+            rung = policy.climb_levels()
             assert (rung.width <= 1 / math.sqrt(T)).all()
             place = rung.alive.tolist().index(choice.arm)
             assert rung.mean[place] + rung.width[place] >= (rung.mean + rung.width).max() - 1e-12
@@ -308,7 +308,7 @@ def test_an_arm_that_the_ladder_would_not_explore_now_enters_no_level():
     policy = fine()
     narrow = dead = False
     for _, choice in rounds(policy, noisy, 60):
-        rung = policy.ladder()
+        rung = policy.climb_levels()
         held = {s: p.events for s, p in policy.levels.items()}
         for arm in range(8):
             wide = (
@@ -375,7 +375,7 @@ def filtered(noise, seeds: int, factor: float = 1.0) -> float:
         policy = kb.SupKernelUCB(instance.domain, KERNEL, horizon=10**6, **stated)
         best = instance.values.argmax()
         lost += any(
-            best not in policy.ladder().alive
+            best not in policy.climb_levels().alive
             for _ in kb.rounds(policy, instance, 80, kb.Streams(seed))
         )
     return lost / seeds

@@ -11,7 +11,6 @@ import pytest
 import kernelbandits as kb
 from kernelbandits.calibration import Refits
 from kernelbandits.catalogue import POLICIES
-from kernelbandits.policies.searching import Searching
 from kernelbandits.posterior import PoolPosterior
 
 POINTS = np.random.default_rng(5).random((20, 2))
@@ -28,7 +27,7 @@ def told(policy, pairs):
 
 def learnt(policy, *lots):
     for pairs in lots:
-        policy.learn_all(pairs)
+        policy.tell_all(pairs)
     return policy
 
 
@@ -170,14 +169,14 @@ def test_failures_before_and_between_count_as_they_did():
         policy.fail(policy.choice(1))
     same(one, other)
     assert fit(one) == fit(other)
-    assert one._heard == other._heard
+    assert one.calibrator.penalties == other.calibrator.penalties
 
 
 def test_a_reward_beyond_all_scales_is_fitted_at_once():
     """The units of the first rewards are tiny, so the next one calls for a fit out of turn."""
     one, other = kb.Auto(POINTS), kb.Auto(POINTS)
     pairs = [*pairs_of(one, 20, scale=1e-140), (one.choice(3), 1e60), (one.choice(4), 2e60)]
-    assert not any(one.refits.due(n) for n in (20, 21, 22))
+    assert not any(one.calibrator.refits.due(n) for n in (20, 21, 22))
     same(told(one, pairs), learnt(other, pairs))
     assert fit(one) == fit(other)
 
@@ -194,8 +193,8 @@ def test_arms_at_the_same_point_share_their_rewards():
 
 
 BAD = {
-    "no pair": ((1, 2, 3), "learn_all needs pairs (choice, reward), got (1, 2, 3)"),
-    "a list": ([1, 2.0], "learn_all needs pairs (choice, reward), got [1, 2.0]"),
+    "no pair": ((1, 2, 3), "tell_all needs pairs (choice, reward), got (1, 2, 3)"),
+    "a list": ([1, 2.0], "tell_all needs pairs (choice, reward), got [1, 2.0]"),
     "no choice": ((3, 1.0), "tell needs a kb.Choice (policy.choice(arm) makes one), got 3"),
     "no arm": ((kb.Choice(POINTS[0], 99), 1.0), "choice needs an arm below 20, got 99"),
     "nan": (
@@ -220,7 +219,7 @@ def test_a_bad_pair_is_refused_in_its_place_and_those_before_it_are_learnt(
     one, other = ((kb.Auto(POINTS) if name == "auto" else build(name, POINTS)) for _ in range(2))
     pairs = pairs_of(one, 40)
     with pytest.raises(ValueError) as refusal:
-        other.learn_all([*pairs[:place], bad, *pairs[place:]])
+        other.tell_all([*pairs[:place], bad, *pairs[place:]])
     assert str(refusal.value).startswith(sentence)
     same(told(one, pairs[:place]), other)
 
@@ -228,10 +227,10 @@ def test_a_bad_pair_is_refused_in_its_place_and_those_before_it_are_learnt(
 def test_a_point_that_is_not_that_of_its_number_is_refused_as_ever():
     policy = kb.Auto(POINTS)
     wrong = kb.Choice(POINTS[1], 0)
-    for learn in (lambda: policy.tell(wrong, 1.0), lambda: policy.learn_all([(wrong, 1.0)])):
+    for learn in (lambda: policy.tell(wrong, 1.0), lambda: policy.tell_all([(wrong, 1.0)])):
         with pytest.raises(ValueError, match="tell needs the point of arm 0 with its number"):
             learn()
-    policy.learn_all(
+    policy.tell_all(
         [
             (kb.Choice(None, 0), 1.0),
             (kb.Choice(tuple(POINTS[2].tolist()), 2), 1.0),
@@ -247,9 +246,9 @@ def test_a_point_that_is_not_that_of_its_number_is_refused_as_ever():
 def test_what_is_no_list_of_pairs_is_refused(pairs):
     for policy in (kb.Auto(POINTS), kb.Greedy(POINTS, kb.RBF(0.3))):
         with pytest.raises(
-            ValueError, match=r"learn_all needs a list of pairs \(choice, reward\), got"
+            ValueError, match=r"tell_all needs a list of pairs \(choice, reward\), got"
         ):
-            policy.learn_all(pairs)
+            policy.tell_all(pairs)
 
 
 def test_a_fit_that_breaks_leaves_out_its_own_reward_alone(monkeypatch):
@@ -257,8 +256,8 @@ def test_a_fit_that_breaks_leaves_out_its_own_reward_alone(monkeypatch):
     one, other = kb.Auto(POINTS), kb.Auto(POINTS)
     pairs = pairs_of(one, 30)
     for policy in (one, other):
-        policy.learn_all(pairs[:19])
-        monkeypatch.setattr(policy, "_refit", broken)
+        policy.tell_all(pairs[:19])
+        monkeypatch.setattr(policy.calibrator, "refit", broken)
     for learn in (lambda: told(one, pairs[19:]), lambda: learnt(other, pairs[19:])):
         with pytest.raises(MemoryError, match="no room"):
             learn()
@@ -274,10 +273,10 @@ def broken(*_):
 def test_an_update_that_breaks_leaves_counts_and_posterior_of_one_mind(monkeypatch):
     policy = kb.Auto(POINTS)
     pairs = pairs_of(policy, 22)
-    policy.learn_all(pairs[:19])
+    policy.tell_all(pairs[:19])
     monkeypatch.setattr(policy.posterior, "update", broken)
     with pytest.raises(MemoryError, match="no room"):
-        policy.learn_all(pairs[19:])
+        policy.tell_all(pairs[19:])
     assert policy.posterior.events == policy.rewards.events == 22
     mean, sd = policy.posterior.at(POINTS)
     np.testing.assert_allclose(policy.posterior.mean, mean, atol=1e-9)
@@ -290,8 +289,8 @@ def test_only_the_rewards_after_the_last_fit_are_learnt_one_by_one(monkeypatch):
     monkeypatch.setattr(
         PoolPosterior, "update", lambda self, *told: (updates.append(told), update(self, *told))
     )
-    policy.learn_all(pairs_of(policy, 1000))
-    last = max(n for n in range(1, 1001) if policy.refits.due(n))
+    policy.tell_all(pairs_of(policy, 1000))
+    last = max(n for n in range(1, 1001) if policy.calibrator.refits.due(n))
     assert len(updates) == 1000 - last
 
 
@@ -341,12 +340,12 @@ def ceiling(first, growth, k):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if issubclass(POLICIES[name].constructor, Searching)]
+    "name", [name for name in NAMES if POLICIES[name].constructor.restricts_arms]
 )
 def test_imagining_leaves_what_is_known_as_it_was_and_is_the_same_as_a_full_copy(build, name):
     policy = build(name, POINTS)
     told(policy, pairs_of(policy, 40))
-    if policy.foresees:
+    if policy.imagines_pending:
         before, full = copy.deepcopy(state(policy)), copy.deepcopy(policy.posterior)
         imagined = policy.posterior.imagined([3, 3, 8])
         for arm in (3, 3, 8):

@@ -59,7 +59,7 @@ def test_the_outcome_is_the_policy_s_own_recommendation():
     why = found.policy.explain(choice)
     np.testing.assert_array_equal(found.x, choice.x)
     assert (found.mean, found.sd, found.chance) == (why.mean, why.sd, why.chance)
-    assert found.mean - 1e-9 <= why.greedy_mean <= found.mean + found.sd
+    assert found.mean - 1e-9 <= why.highest_mean <= found.mean + found.sd
 
 
 def test_it_is_ask_and_tell_in_a_loop():

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 import kernelbandits as kb
 from kernelbandits.domains import tied
 from kernelbandits.policies import tree
-from kernelbandits.policies.cells import unit_cube
+from kernelbandits.policies.cubes import unit_cube
 from kernelbandits.problems import GaussianNoise, RKHSFunction
 
 CLOUD = np.random.default_rng(12).random((40, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -159,14 +160,14 @@ def test_inflation_pays_for_the_variance_that_pending_points_take(pending, told)
     policy = ucb(POINTS)
     for arm in told:
         policy.tell(policy.choice(arm), 0.3)
-    ahead = policy._ahead([policy.choice(arm) for arm in pending])
+    ahead = policy._view_pending([policy.choice(arm) for arm in pending])
     assert (policy.posterior.sd <= ahead.inflation * ahead.posterior.sd * (1 + 1e-9)).all()
     np.testing.assert_allclose(ahead.posterior.mean, policy.posterior.mean, atol=1e-12)
 
 
 def test_inflation_is_needed_in_full_at_a_point_pending_alone():
     policy = ucb(POINTS, kernel=kb.RBF(0.01))
-    ahead = policy._ahead([policy.choice(7)])
+    ahead = policy._view_pending([policy.choice(7)])
     assert policy.posterior.sd[7] == pytest.approx(
         ahead.inflation * ahead.posterior.sd[7], rel=1e-9
     )
@@ -200,7 +201,7 @@ def test_thompson_sampling_scales_its_draw_by_the_inflation():
     """Arms: mean of what was told + v exp(I) times the deviation of the posterior with the pending arms."""
     policy = played(thompson(POINTS))
     pending = [policy.choice(3), policy.choice(3), policy.choice(20)]
-    choice, ahead = policy.ask(9, kb.Streams(2), pending=pending), policy._ahead(pending)
+    choice, ahead = policy.ask(9, kb.Streams(2), pending=pending), policy._view_pending(pending)
     z, e = np.split(kb.Streams(2).normal("sample", 9, 80), 2)
     scale = policy.width(9, policy.posterior.log_det) * ahead.inflation
     sample = policy.posterior.mean + scale * ahead.posterior.deviation(policy.root @ z, e)
@@ -264,16 +265,17 @@ def test_history_dependent_schedules_see_the_pending_points():
 
 
 @pytest.mark.parametrize("make", [kb.TVGPUCB, kb.WGPUCB, kb.RGPUCB], ids=lambda make: make.__name__)
-def test_rules_that_forget_refuse_what_is_pending(make):
+def test_rules_that_forget_are_asked_as_a_copy_that_was_told_its_estimates(make):
     settings = (
         {"norm_bound": 1.0} if make is kb.WGPUCB else {"horizon": 30} if make is kb.RGPUCB else {}
     )
     policy = make(POINTS, kb.RBF(0.3), noise_scale=0.2, **settings)
-    with pytest.raises(
-        ValueError, match=r"ask needs nothing pending for \w+, which forgets, got 1"
-    ):
-        policy.ask(2, kb.Streams(1), pending=[policy.choice(0)])
-    assert policy.ask(2, kb.Streams(1), pending=[]).arm is not None
+    policy.tell(policy.choice(4), 0.7)
+    twin = copy.deepcopy(policy)
+    twin.tell(twin.choice(0), float(twin.posterior.mean[0]))
+    chosen = policy.ask(2, kb.Streams(1), pending=[policy.choice(0)], arms=range(5, 20))
+    assert chosen == twin.ask(2, kb.Streams(1), arms=range(5, 20))
+    assert policy.posterior.events == 1
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import kernelbandits as kb
 from kernelbandits.catalogue import POLICIES
-from kernelbandits.policies.pathwise import normals_needed, waves
-from kernelbandits.policies.stationary import lengthscales_of, terms_of
+from kernelbandits.policies.paths import draw_waves, normals_needed
+from kernelbandits.policies.spectral import lengthscales_of, terms_of
 
 BOX = kb.Box((-1.0, 0.0), (1.0, 3.0))
 MIXED = kb.MixedBox(
@@ -66,8 +66,14 @@ def ucb(domain=BOX, kernel=None, law=None, **settings):
 
 
 def test_the_policies_that_search_are_those_named_here():
-    searches = {name for name, entry in POLICIES.items() if entry.constructor.searches}
-    assert searches == {*SEARCHING, "gp-ucb"}
+    searches = {name for name, entry in POLICIES.items() if entry.constructor.plays_boxes}
+    assert searches == {
+        *SEARCHING,
+        "gp-ucb",
+        "auto",
+        "expected-improvement",
+        "probability-of-improvement",
+    }
 
 
 @every_search
@@ -408,7 +414,9 @@ KERNELS = (
 def test_the_frequencies_are_drawn_from_the_spectral_density_of_the_kernel(kernel):
     """Bochner: k(x, z) = sum of variance E cos(w . (x - z)); 50 000 draws of a number in [-1, 1] for each term."""
     terms, m = terms_of(kernel, range(2)), 50_000
-    drawn = waves(terms, 2, m, np.random.default_rng(3).standard_normal(normals_needed(terms, m)))
+    drawn = draw_waves(
+        terms, 2, m, np.random.default_rng(3).standard_normal(normals_needed(terms, m))
+    )
     away = np.random.default_rng(5).normal(0, 0.7, (8, 2))
     variances = np.repeat([term.variance for term in terms], m) / m
     found = np.cos(away @ drawn.frequencies.T) @ variances

@@ -1,4 +1,4 @@
-"""One BLAS thread inside, the usual number outside: nested, beside other threads, after an error; and Surveyed."""
+"""One BLAS thread inside, the usual number outside: nested, beside other threads, after an error; and LocalPosterior."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import kernelbandits as kb
-from kernelbandits.policies.searching import Surveyed
+from kernelbandits.policies.index import LocalPosterior
 from kernelbandits.threads import single_threaded
 
 
@@ -84,7 +84,7 @@ def test_many_workers_leave_the_threads_as_they_were():
 def surveyed():
     posterior = kb.PointPosterior(kb.RBF(0.3), 2, 0.1)
     posterior.update([0.2, 0.4], 1.0)
-    return Surveyed(posterior, np.random.default_rng(0).random((4, 2)))
+    return LocalPosterior(posterior, np.random.default_rng(0).random((4, 2)))
 
 
 @pytest.mark.parametrize(
@@ -97,5 +97,5 @@ def test_a_view_of_a_posterior_can_be_copied(again):
 
 
 def test_a_view_without_its_posterior_has_no_attributes_and_says_so():
-    with pytest.raises(AttributeError, match="Surveyed has no _posterior"):
-        _ = object.__new__(Surveyed).events
+    with pytest.raises(AttributeError, match="LocalPosterior has no _posterior"):
+        _ = object.__new__(LocalPosterior).events

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from kernelbandits.policies.variance import deviation_at, slope_at
+from kernelbandits.policies.unknown_variance import deviation_at, slope_at
 from kernelbandits.problems import GaussianNoise, RKHSFunction
 
 POINTS = np.random.default_rng(0).random((8, 2))

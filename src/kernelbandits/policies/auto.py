@@ -117,7 +117,7 @@ class Auto(IndexPolicy):
         super().__init__(domain, Matern(1.0, 2.5), ridge=1.0, ties=ties, form=empty_posterior)
         self.calibrator = Calibrator(self.domain, prior=prior, shared=shared, nu=nu, refits=refits)
         self.failed = self.calibrator.failed
-        self._set_rule(self._fitted_width(), exploration)
+        self._set_rule(self._fitted_width(), exploration, gain="none")
         self._follow_fit()
 
     # ------------------------------------------------------------------ asking

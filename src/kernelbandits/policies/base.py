@@ -258,6 +258,8 @@ class Policy:
     def index(self, t: int) -> Array:
         """What round t maximises over the arms, for a rule that scores each of them."""
         self._check_round(t)
+        if type(self).score_arms is Policy.score_arms:
+            raise NotImplementedError(f"{type(self).__name__} has no index: it does not score arms")
         return self.score_arms(t)
 
     def _note_arm(self, arm: int, sd: Array) -> dict[str, float]:
@@ -404,9 +406,14 @@ class Policy:
         return self.units.original(self.posterior.mean), self.units.spread * self.posterior.sd
 
     def covariance(self, arms: Any) -> Array:
-        """Posterior covariance of f at some arms, in squared units of the rewards."""
+        """Posterior covariance of f at some arms, in squared units of the rewards.
+
+        The correlations are those of the rewards, the standard deviations those of `estimates`,
+        which a rule may widen, for a drift.
+        """
         found: Array = self.posterior.covariance(self.domain.points[arms])
-        return found * self.units.spread**2
+        ratio = self.estimates()[1][arms] / np.sqrt(np.maximum(found.diagonal(), 1e-300))
+        return found * np.outer(ratio, ratio)
 
     def noise_posterior(self) -> Any:
         """The posterior of the rewards at the noise that the policy was told of: ridge R^2.

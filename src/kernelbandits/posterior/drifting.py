@@ -48,7 +48,16 @@ class DriftingPosterior(ArmPosterior):
     is_plain = False
     tally: Chronicle
 
-    def __init__(self, kernel: Any, points: Any, ridge: float = 1.0, rate: float = 0.01) -> None:
+    def __init__(
+        self,
+        kernel: Any,
+        points: Any,
+        ridge: float = 1.0,
+        rate: float = 0.01,
+        *,
+        audited: bool = True,
+    ) -> None:
+        self._audited = audited
         self.rate = checks.chance("a drifting posterior", "rate", rate)
         super().__init__(kernel, points, ridge)
         self.tally = Chronicle(len(self.mean))
@@ -87,7 +96,7 @@ class DriftingPosterior(ArmPosterior):
             return super().audit()
         self._audits += 1
         self._audited_at = self.events
-        exact = self._replayed(self.points, self.tally.history)
+        exact = self._replay(self.points, self.tally.history)
         if self._agrees(exact):
             return False
         self.mean[:], self.cov, self.log_det = exact.mean, exact.cov, exact.log_det
@@ -108,6 +117,15 @@ class DriftingPosterior(ArmPosterior):
         parts = [self._beside(block) for block in np.split(where, range(BLOCK, len(where), BLOCK))]
         return np.concatenate([mean for mean, _ in parts]), np.concatenate([sd for _, sd in parts])
 
+    def audit_if_due(self, suspicious: bool) -> None:
+        # A replay is what an audit compares with: it is not audited itself, and warns of nothing.
+        if self._audited:
+            super().audit_if_due(suspicious)
+
+    def _report_conditioning(self) -> None:
+        if self._audited:
+            super()._report_conditioning()
+
     def deviation(self, g: Array, e: Array) -> Array:
         checks.needs(self.rate == 0, "a draw from counts", "rate 0", self.rate)
         return super().deviation(g, e)
@@ -116,27 +134,18 @@ class DriftingPosterior(ArmPosterior):
         played = self.tally.played
         row = {int(arm): number for number, arm in enumerate(played)}
         history = [(row[arm], reward) for arm, reward in self.tally.history]
-        exact = self._replayed(np.vstack([self.points[played], where]), history)
+        exact = self._replay(np.vstack([self.points[played], where]), history)
         return exact.mean[len(played) :], exact.sd[len(played) :]
 
-    def _replayed(self, points: Array, history: History) -> Replay:
-        replay = Replay(self.kernel, points, self.ridge, self.rate)
+    def _replay(self, points: Array, history: History) -> DriftingPosterior:
+        """The same steps again, on other points."""
+        replay = DriftingPosterior(self.kernel, points, self.ridge, self.rate, audited=False)
         for arm, reward in history:
             replay.update(arm, reward)
         return replay
 
-    def _agrees(self, exact: Replay) -> bool:
+    def _agrees(self, exact: DriftingPosterior) -> bool:
         tolerance = self._tolerance(np.maximum(exact.variance, 0.0))
         same = bool((np.abs(self.cov - exact.cov) <= tolerance * self._largest).all())
         gained = abs(self.log_det - exact.log_det) <= tolerance * max(1.0, exact.log_det)
         return same and gained and not self._mean_differs(exact.mean, tolerance)
-
-
-class Replay(DriftingPosterior):
-    """The same steps again; nobody audits it, and it warns of nothing."""
-
-    def audit_if_due(self, suspicious: bool) -> None:
-        pass
-
-    def _report_conditioning(self) -> None:
-        pass

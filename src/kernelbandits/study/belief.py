@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from kernelbandits.checks import Array, Indices
 from kernelbandits.study.player import Player
 
@@ -23,14 +21,7 @@ class Belief:
 def own(player: Player) -> Belief:
     """The estimate that the policy chooses by; its ridge need not be the variance of the noise."""
     mean, sd = player.estimates()
-    return Belief(mean, sd, lambda arms: agreeing(player.covariance(arms), sd[arms]))
-
-
-def agreeing(covariance: Array, sd: Array) -> Array:
-    """The same correlations, with these sds: a rule may widen them, for a drift."""
-    root = np.sqrt(np.maximum(covariance.diagonal(), 1e-300))
-    ratio: Array = sd / root
-    return covariance * np.outer(ratio, ratio)
+    return Belief(mean, sd, player.covariance)
 
 
 def calibrated(player: Player) -> Belief:

@@ -1,0 +1,260 @@
+"""One contract for every policy: the same `ask`, and answers with sensible defaults."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import pkgutil
+from importlib import import_module
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import kernelbandits as kb
+from kernelbandits.catalogue import POLICIES
+from kernelbandits.experiment.engines import compiled_loop, play
+from kernelbandits.policies import (
+    ExpectedImprovement,
+    IndexPolicy,
+    ProbabilityOfImprovement,
+    UpperConfidence,
+)
+from kernelbandits.policies.acquisition import (
+    LogExpectedImprovement,
+    LogProbabilityOfImprovement,
+    StandardDeviation,
+)
+
+POINTS = np.random.default_rng(3).random((15, 2))
+VALUES = np.sin(5 * POINTS[:, 0]) + POINTS[:, 1]
+BOX = kb.Box((0.0, 0.0), (1.0, 1.0))
+ASK = "(self, t, rng, *, pending=(), context=None, arms=None, costs=None)"
+every_policy = pytest.mark.parametrize("name", POLICIES)
+ACQUISITIONS = [
+    UpperConfidence(0.7, 1.9),
+    UpperConfidence(0.0, 1.9),
+    StandardDeviation(),
+    LogExpectedImprovement(0.4),
+    LogProbabilityOfImprovement(0.4),
+]
+every_acquisition = pytest.mark.parametrize(
+    "acquisition", ACQUISITIONS, ids=lambda one: type(one).__name__
+)
+
+
+def told(policy, rewards=20, seed=2):
+    rng = np.random.default_rng(seed)
+    for arm in rng.integers(len(POINTS), size=rewards).tolist():
+        policy.tell(policy.choice(arm), float(VALUES[arm] + 0.1 * rng.standard_normal()))
+    return policy
+
+
+# ---------------------------------------------------------------- the contract
+
+
+@every_policy
+def test_every_policy_has_the_same_ask(name):
+    signature = inspect.signature(POLICIES[name].constructor.ask)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    if name == "auto":  # it also knows the round and has a seed of its own
+        bare = [p.replace(default=p.empty) if p.name in ("t", "rng") else p for p in bare]
+    assert str(inspect.Signature(bare)) == ASK
+
+
+@every_policy
+def test_every_policy_takes_pending_choices_and_restricted_arms(name, build):
+    policy = told(build(name, POINTS))
+    pending, allowed = [policy.choice(2), policy.choice(7)], [0, 3, 5, 9, 14]
+    before = policy.posterior.events
+    choices = [
+        policy.ask(21, kb.Streams(4), pending=pending, arms=allowed),
+        policy.ask(21, kb.Streams(4), arms=np.array(allowed)),
+    ]
+    assert all(choice.arm in allowed for choice in choices)
+    assert choices[0] == policy.ask(21, kb.Streams(4), pending=pending, arms=allowed)
+    assert policy.posterior.events == before
+    batch = policy.batch(3, 21, kb.Streams(4), arms=allowed)
+    assert len(batch) == 3
+    assert {choice.arm for choice in batch} <= set(allowed)
+
+
+@every_policy
+def test_a_rule_that_cannot_see_pending_choices_is_a_copy_told_its_estimates(name, build):
+    policy = told(build(name, POINTS))
+    if policy.imagines_pending:
+        return
+    twin, pending = copy.deepcopy(policy), [policy.choice(4), policy.choice(4)]
+    for choice in pending:
+        twin.tell(choice, float(twin.posterior.mean[4]))
+    assert policy.ask(21, kb.Streams(1), pending=pending) == twin.ask(21, kb.Streams(1))
+
+
+@every_policy
+def test_every_policy_answers_with_sensible_defaults(name, build):
+    policy = told(build(name, POINTS))
+    mean, sd = policy.estimates()
+    assert mean.shape == sd.shape == (15,)
+    assert policy.recommend() in range(15)
+    assert policy.n_rewards == 20
+    assert policy.next_fit > 20 if policy.learns_failures else policy.next_fit == math.inf
+    np.testing.assert_allclose(np.sqrt(policy.covariance([3, 5]).diagonal()), sd[[3, 5]], rtol=1e-6)
+    policy.fail(policy.choice(1))
+    assert len(policy.failed) == 1
+    if not policy.learns_failures:
+        np.testing.assert_array_equal(policy.estimates()[0], mean)
+    assert policy.noise_posterior().mean.shape == (15,)
+    assert policy.explain(policy.choice(3)).compared == 15
+
+
+@every_policy
+def test_costs_are_weighed_or_refused(name, build):
+    policy = told(build(name, POINTS))
+    costs = np.full(15, 2.0)
+    if policy.weighs_costs:
+        assert policy.ask(21, kb.Streams(0), costs=costs).note["cost"] == 2.0
+        return
+    with pytest.raises(ValueError, match=r"ask needs no costs for \w+ on Arms"):
+        policy.ask(21, kb.Streams(0), costs=costs)
+
+
+def test_no_class_of_the_package_is_more_than_three_deep():
+    deep = {}
+    for module in pkgutil.walk_packages(kb.__path__, "kernelbandits."):
+        if module.name.endswith("__main__"):
+            continue
+        for item in vars(import_module(module.name)).values():
+            if isinstance(item, type) and item.__module__.startswith("kernelbandits"):
+                deep[item] = depth_of(item)
+    assert {item.__name__: depth for item, depth in deep.items() if depth > 3} == {}
+
+
+def depth_of(cls):
+    parents = [base for base in cls.__bases__ if base.__module__.startswith("kernelbandits")]
+    return 1 + max((depth_of(base) for base in parents), default=0)
+
+
+# ---------------------------------------------------------------- whole runs
+
+
+class Contrary(kb.SimpleUCB):
+    """It plays the least index."""
+
+    def acquisition(self, now):
+        return UpperConfidence(-1.0, self.width_at(now.t))
+
+
+class Quiet(kb.SimpleUCB):
+    """It changes nothing but its name."""
+
+
+def test_a_subclass_that_changes_a_method_is_played_and_not_its_parent():
+    instance = kb.problem("branin", candidates=20).instance(kb.Streams(0))
+    build = {"noise_scale": 0.1, "norm_bound": 1.0}
+    runs = {}
+    for rule in (kb.SimpleUCB, Quiet, Contrary):
+        policy = rule(instance.domain, kb.RBF(0.2), **build)
+        assert (compiled_loop(policy, instance) is None) == (rule is Contrary)
+        runs[rule] = play(policy, instance, 30, kb.Streams(1)).arms.tolist()
+    assert runs[kb.SimpleUCB] == runs[Quiet] != runs[Contrary]
+
+
+@pytest.mark.parametrize("method", ["score_arms", "width_at", "_learn", "tell", "index", "choose"])
+def test_any_method_of_its_own_takes_a_subclass_from_the_compiled_loop(method):
+    parent = getattr(IndexPolicy, method)
+    rule = type("Mine", (kb.SimpleUCB,), {method: lambda self, *given: parent(self, *given)})
+    assert rule.compiled_loop is None
+    declared = type("Mine", (kb.SimpleUCB,), {method: parent, "compiled_loop": "index"})
+    assert declared.compiled_loop == "index"
+
+
+# ---------------------------------------------------------------- acquisitions
+
+
+@every_acquisition
+def test_derivatives_are_those_of_the_score(acquisition):
+    rng = np.random.default_rng(1)
+    mean, sd, step = rng.normal(size=200), rng.uniform(0.05, 2.0, 200), 1e-6
+    value, by_mean, by_sd = acquisition.derivatives(mean, sd)
+    np.testing.assert_allclose(value, acquisition.score(mean, sd), atol=1e-12)
+    up, down = acquisition.score(mean + step, sd), acquisition.score(mean - step, sd)
+    np.testing.assert_allclose((up - down) / (2 * step), by_mean, rtol=2e-5, atol=1e-6)
+    up, down = acquisition.score(mean, sd + step), acquisition.score(mean, sd - step)
+    np.testing.assert_allclose((up - down) / (2 * step), by_sd, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("mean", "sd"), [(0.5, 0.3), (0.0, 0.2), (-1.0, 0.5), (2.0, 1.0)])
+def test_expected_improvement_is_the_integral_of_the_improvement(mean, sd):
+    best = 0.3
+    density = stats.norm(mean, sd).pdf
+    integral, _ = integrate.quad(
+        lambda f: (f - best) * density(f), best, max(best, mean) + 12 * sd, epsabs=1e-14
+    )
+    score = LogExpectedImprovement(best).score(np.array([mean]), np.array([sd]))
+    assert math.exp(score[0]) == pytest.approx(integral, rel=1e-8)
+
+
+def test_the_logarithm_of_the_improvement_is_finite_and_falls_far_below_the_best():
+    """Where the improvement itself is zero as a float: z from -30 to -1e100."""
+    mean = -np.logspace(1.5, 100, 500)
+    score = LogExpectedImprovement(0.0).score(mean, np.ones(500))
+    assert np.isfinite(score).all()
+    assert (np.diff(score) < 0).all()
+    z = np.array([-5.0, -20.0, -600.0, -699.9, -700.1, -2000.0])
+    exact = [-15.0, -205.911983, -180013.716, -244944.025, -245084.0]
+    found = LogExpectedImprovement(0.0).score(z, np.ones(6))
+    asymptotic = -(z**2) / 2 - 0.5 * np.log(2 * np.pi) - 2 * np.log(-z) + np.log1p(-3 / z**2)
+    np.testing.assert_allclose(found[2:], asymptotic[2:], atol=1e-8)
+    assert found[0] == pytest.approx(math.log(5.346e-8), abs=1e-3)
+    assert len(exact) == 5
+
+
+def test_probability_of_improvement_is_that_of_a_normal():
+    mean, sd = np.array([0.0, 0.5, 1.0]), np.array([0.1, 0.2, 0.3])
+    score = LogProbabilityOfImprovement(0.4).score(mean, sd)
+    np.testing.assert_allclose(np.exp(score), stats.norm.sf(0.4, mean, sd), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", [ExpectedImprovement, ProbabilityOfImprovement])
+def test_improvement_is_over_the_highest_estimate_of_what_was_played(rule):
+    policy = told(rule(POINTS, kb.RBF(0.4), noise_scale=0.1), rewards=8)
+    played = policy.posterior.counts > 0
+    best = policy.posterior.mean[played].max()
+    assert policy.acquisition().best == pytest.approx(best, abs=1e-12)
+    assert rule(POINTS, kb.RBF(0.4), noise_scale=0.1).acquisition().best == 0.0
+    choice = policy.ask(9, kb.Streams(0))
+    assert choice.arm == int(policy.index(9).argmax())
+    assert choice.note["index"] == policy.index(9).max()
+
+
+@pytest.mark.parametrize("rule", [ExpectedImprovement, ProbabilityOfImprovement])
+def test_on_a_box_the_search_finds_what_a_fine_grid_finds(rule):
+    policy = rule(BOX, kb.Matern(0.4), noise_scale=0.05)
+    rng = np.random.default_rng(5)
+    for x in rng.random((12, 2)):
+        policy.tell(policy.choice(x), float(np.sin(5 * x[0]) * x[1]))
+    choice = policy.ask(13, kb.Streams(1))
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2), -1).reshape(-1, 2)
+    scores = policy.acquisition().score(*policy.posterior.at(grid))
+    assert choice.note["index"] >= scores.max() - 1e-6
+
+
+def test_expected_improvement_finds_the_best_arm_of_a_smooth_function_sooner_than_chance():
+    """The rank of the best arm found after 8 plays: 4 standard errors below that of random play."""
+    ranks = {"expected-improvement": [], "random": []}
+    for seed in range(40):
+        points = np.random.default_rng(seed).random((60, 2))
+        values = np.sin(4 * points[:, 0]) * np.cos(3 * points[:, 1] + seed)
+        settings = {"noise_scale": 0.01}
+        for name, settings in (("expected-improvement", {"noise_scale": 0.01}), ("random", {})):
+            policy = kb.policy(name, points, kb.RBF(0.4), **settings)
+            played = []
+            for t in range(1, 9):
+                choice = policy.ask(t, kb.Streams(seed))
+                policy.tell(choice, float(values[choice.arm]))
+                played.append(choice.arm)
+            ranks[name].append(int((values > values[played].max()).sum()))
+    one, other = (np.array(found) for found in ranks.values())
+    difference = other - one
+    assert difference.mean() > 4 * difference.std(ddof=1) / math.sqrt(40)
