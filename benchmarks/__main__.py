@@ -1,4 +1,6 @@
-"""`python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax` and `... race [--seeds N]`.
+"""`python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax`, `... imports`.
+
+`python -m benchmarks race [--seeds N]` chooses the default of `kb.Auto`.
 
 `python -m benchmarks durability [--quick] [--skip ...] [--backends ...]` kills, races, crowds and damages.
 `python -m benchmarks regret [--seeds N] [--pools ...] [--contestants ...] [--minutes M]` goes on where it stopped.
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import argmax, durability, race, regret, rivals, speed
+from benchmarks import argmax, durability, imports, race, regret, rivals, speed
 
 
 def main() -> None:
@@ -21,6 +23,7 @@ def main() -> None:
     )
     commands.add_parser("rivals", help=rivals.__doc__)
     commands.add_parser("argmax", help=argmax.__doc__)
+    commands.add_parser("imports", help=imports.__doc__)
     command = commands.add_parser("race", help=race.__doc__)
     command.add_argument("--seeds", type=int, default=race.SEEDS)
     regret.arguments(commands.add_parser("regret", help=regret.__doc__))
@@ -36,6 +39,8 @@ def main() -> None:
         race.run(arguments.seeds)
     elif arguments.command == "argmax":
         argmax.run()
+    elif arguments.command == "imports":
+        imports.run()
     else:
         speed.run(quick=arguments.quick, skip=arguments.skip)
 

@@ -79,11 +79,11 @@ class Case:
         return points
 
     @cached_property
-    def posterior(self) -> kb.PointPosterior:
+    def posterior(self) -> kb.posterior.PointPosterior:
         """Rewards standardised, with noise of sd 0.05."""
         generator = self.generator(2)
         family = kb.RBF if generator.random() < 0.5 else kb.Matern
-        posterior = kb.PointPosterior(
+        posterior = kb.posterior.PointPosterior(
             family(self.lengthscale), self.box, float(generator.choice(RIDGES))
         )
         rewards = self.rewards(self.points)
@@ -106,7 +106,7 @@ class Case:
         """By the package."""
         near = self.points[np.argsort(-self.posterior.at(self.points)[0])]
         scale, u = self.lengthscale, self.number / CASES
-        return kb.maximise(
+        return kb.domains.maximise(
             self.slopes, self.box, near=near, scale=scale, u=u, values=self.values
         ).value
 

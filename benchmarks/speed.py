@@ -130,6 +130,7 @@ FIRST_ASK = """
 import json, time
 start = time.perf_counter()
 import kernelbandits as kb
+kb.SimpleBernoulli, kb.RBF, kb.Streams  # imports their modules
 imported = time.perf_counter()
 points = [[i / 50, i * i / 2500] for i in range(50)]
 policy = kb.SimpleBernoulli(points, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)

@@ -12,7 +12,7 @@ def fading(t: int) -> kb.Bernoulli:
     return kb.Bernoulli(max(0.05, t**-0.5))
 
 
-def curious(t: int, posterior: kb.ArmPosterior) -> kb.Bernoulli:
+def curious(t: int, posterior: kb.posterior.ArmPosterior) -> kb.Bernoulli:
     return kb.Bernoulli(0.5 if posterior.sd.max() > 0.5 else 0.1)
 
 
@@ -23,7 +23,11 @@ laws = {
     "certainty": kb.Certainty(0.5, 0.05),
 }
 for name, law in laws.items():
-    shown = f"P(w >= 1) = {kb.Frozen(law).optimism:.3f}" if hasattr(law, "cdf") else "a schedule"
+    shown = (
+        f"P(w >= 1) = {kb.exploration.Frozen(law).optimism:.3f}"
+        if hasattr(law, "cdf")
+        else "a schedule"
+    )
     print(f"{name}: {shown}")
 
 contenders = [

@@ -10,9 +10,9 @@ known = {"noise_scale": 0.1, "norm_bound": 1.0}
 problem = RKHSFunction(kb.Matern(0.2), 1, candidates=40, norm_bound=1.0, noise=GaussianNoise(0.1))
 streams = kb.Streams(seed=3)
 instance = problem.instance(streams)
-policy = kb.AMMUCB(instance.domain, kb.Matern(0.2), ridge=0.05, delta=0.05, **known)
+policy = kb.policies.AMMUCB(instance.domain, kb.Matern(0.2), ridge=0.05, delta=0.05, **known)
 
-for t, choice, _ in kb.rounds(policy, instance, horizon=500, streams=streams):
+for t, choice, _ in kb.experiment.rounds(policy, instance, horizon=500, streams=streams):
     band = kb.theory.confidence_band(policy.posterior, delta=0.05, **known)
     if t in (1, 10, 30) or band.may_stop(0.1):
         print(f"round {t}, arm {choice.arm}: {band.sentence()}")

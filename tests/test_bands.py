@@ -40,7 +40,13 @@ def history(seed, rounds, points=POINTS, kernel=None, noise=0.3, norm=1.0):
 
 
 def fitted(
-    seed=0, rounds=30, kernel=None, ridge=0.5, noise=0.3, form=kb.ArmPosterior, points=POINTS
+    seed=0,
+    rounds=30,
+    kernel=None,
+    ridge=0.5,
+    noise=0.3,
+    form=kb.posterior.ArmPosterior,
+    points=POINTS,
 ):
     kernel = kernel or kb.RBF(0.3)
     _, pulls, rewards = history(seed, rounds, points, kernel, noise)
@@ -129,7 +135,7 @@ def drawn(seed):
     _, pulls, rewards = history(
         seed, int(rng.integers(1, 60)), kernel=kernel, noise=noise, norm=0.8 * norm
     )
-    posterior = learnt(kb.ArmPosterior(kernel, POINTS, ridge), pulls, rewards)
+    posterior = learnt(kb.posterior.ArmPosterior(kernel, POINTS, ridge), pulls, rewards)
     return Truth(kernel, pulls, rewards, noise, norm, ridge), posterior, noise, norm
 
 
@@ -184,7 +190,7 @@ def test_the_exact_regret_of_the_recommended_arm_is_the_greatest_difference_in_t
 def test_the_band_is_that_of_the_policy_which_plays_by_it(ridge):
     _, pulls, rewards = history(1, 25)
     sure, told = 1.5, {"noise_scale": 0.3, "norm_bound": 1.5, "ridge": ridge}
-    rules = {"amm": kb.AMMUCB, "cmm": kb.CMMUCB, "whitehouse": kb.WhitehouseUCB}
+    rules = {"amm": kb.policies.AMMUCB, "cmm": kb.policies.CMMUCB, "whitehouse": kb.WhitehouseUCB}
     for method, rule in rules.items():
         policy = rule(POINTS, kb.RBF(0.3), **told)
         for arm, reward in zip(pulls, rewards, strict=True):
@@ -222,7 +228,7 @@ def test_cmm_lies_in_amm_lies_in_whitehouse_lies_in_the_ball(
     seed, rounds, noise, norm, ridge, delta
 ):
     _, pulls, rewards = history(seed, rounds, noise=noise, norm=0.9 * norm)
-    posterior = learnt(kb.ArmPosterior(kb.RBF(0.3), POINTS, ridge), pulls, rewards)
+    posterior = learnt(kb.posterior.ArmPosterior(kb.RBF(0.3), POINTS, ridge), pulls, rewards)
     whitehouse, amm, cmm = (
         confidence_band(posterior, noise, norm, delta, method) for method in METHODS
     )
@@ -242,7 +248,7 @@ def test_cmm_lies_in_amm_lies_in_whitehouse_lies_in_the_ball(
 def test_comparing_pairs_says_more_than_two_intervals(method):
     """Of arms close to one another the difference is known far better than either value."""
     points = np.linspace(0, 1, 30)[:, None]
-    posterior = kb.ArmPosterior(kb.RBF(0.3), points, 0.05)
+    posterior = kb.posterior.ArmPosterior(kb.RBF(0.3), points, 0.05)
     rng = np.random.default_rng(0)
     for arm in rng.integers(30, size=200):
         posterior.update(int(arm), float(math.sin(5 * points[arm, 0]) / 2 + 0.1 * rng.normal()))
@@ -276,7 +282,10 @@ def test_where_pairs_are_too_many_the_leaders_are_compared_and_the_rest_by_inter
 @every_method
 @pytest.mark.parametrize("rounds", [0, 1, 40])
 def test_a_pool_says_the_same_as_its_arms(method, rounds):
-    one, other = (fitted(3, rounds, form=form) for form in (kb.ArmPosterior, kb.PoolPosterior))
+    one, other = (
+        fitted(3, rounds, form=form)
+        for form in (kb.posterior.ArmPosterior, kb.posterior.PoolPosterior)
+    )
     same(
         confidence_band(one, 0.3, 1.5, method=method),
         confidence_band(other, 0.3, 1.5, method=method),
@@ -288,7 +297,8 @@ def test_a_pool_says_the_same_as_its_arms(method, rounds):
 @pytest.mark.parametrize("rounds", [0, 1, 40])
 def test_the_linear_form_says_the_same_as_the_linear_kernel(method, rounds):
     one, other = (
-        fitted(4, rounds, kb.Linear(), form=form) for form in (kb.ArmPosterior, kb.LinearPosterior)
+        fitted(4, rounds, kb.Linear(), form=form)
+        for form in (kb.posterior.ArmPosterior, kb.posterior.LinearPosterior)
     )
     same(
         confidence_band(one, 0.3, 1.5, method=method),
@@ -300,7 +310,7 @@ def test_the_linear_form_says_the_same_as_the_linear_kernel(method, rounds):
 @every_method
 def test_before_the_first_reward_only_the_norm_is_known(method):
     kernel = 0.25 * kb.RBF(0.3)
-    band = confidence_band(kb.ArmPosterior(kernel, POINTS, 0.5), 0.3, 2.0, method=method)
+    band = confidence_band(kb.posterior.ArmPosterior(kernel, POINTS, 0.5), 0.3, 2.0, method=method)
     np.testing.assert_allclose(band.upper, 1.0, rtol=1e-12)
     np.testing.assert_allclose(band.lower, -1.0, rtol=1e-12)
     np.testing.assert_array_equal(band.candidates, np.arange(9))
@@ -311,7 +321,7 @@ def test_before_the_first_reward_only_the_norm_is_known(method):
 
 
 @every_method
-@pytest.mark.parametrize("form", [kb.ArmPosterior, kb.PoolPosterior])
+@pytest.mark.parametrize("form", [kb.posterior.ArmPosterior, kb.posterior.PoolPosterior])
 def test_one_arm_has_nothing_to_lose(method, form):
     posterior = learnt(form(0.7 * kb.RBF(0.3), [[0.5]], 0.3), [0, 0, 0], [0.2, 0.4, 0.1])
     band = confidence_band(posterior, 0.3, 1.0, method=method)
@@ -323,7 +333,7 @@ def test_one_arm_has_nothing_to_lose(method, form):
 @every_method
 def test_without_noise_the_band_closes_on_what_was_measured(method):
     truth, pulls, _ = history(5, 40)
-    posterior = learnt(kb.ArmPosterior(kb.RBF(0.3), POINTS, 1e-6), pulls, truth[pulls])
+    posterior = learnt(kb.posterior.ArmPosterior(kb.RBF(0.3), POINTS, 1e-6), pulls, truth[pulls])
     band = confidence_band(posterior, 0.0, 1.2, method=method)
     assert band.covers(truth)
     assert (band.upper - band.lower)[pulls].max() < 0.01
@@ -346,7 +356,7 @@ def test_degenerate_scales_leave_numbers(method, noise, norm):
 @pytest.mark.parametrize("scale", [1e-150, 3e149])
 def test_extreme_rewards_leave_numbers(method, scale):
     _, pulls, rewards = history(3, 30)
-    posterior = learnt(kb.ArmPosterior(kb.RBF(0.3), POINTS, 0.5), pulls, scale * rewards)
+    posterior = learnt(kb.posterior.ArmPosterior(kb.RBF(0.3), POINTS, 0.5), pulls, scale * rewards)
     band = confidence_band(posterior, 0.3 * scale, 1.5 * scale, method=method)
     assert np.isfinite((band.lower, band.upper, band.regrets)).all()
     assert (band.upper <= 1.5 * scale * (1 + 1e-12)).all()
@@ -354,7 +364,7 @@ def test_extreme_rewards_leave_numbers(method, scale):
 
 
 @every_method
-@pytest.mark.parametrize("form", [kb.ArmPosterior, kb.PoolPosterior])
+@pytest.mark.parametrize("form", [kb.posterior.ArmPosterior, kb.posterior.PoolPosterior])
 def test_the_order_of_the_arms_does_not_matter(method, form):
     order = np.random.default_rng(0).permutation(9)
     _, pulls, rewards = history(6, 30)
@@ -378,7 +388,7 @@ def test_rewards_noise_and_norm_scaled_together_scale_the_band(method, factor):
     _, pulls, rewards = history(7, 30)
     plain, scaled = (
         confidence_band(
-            learnt(kb.ArmPosterior(kb.RBF(0.3), POINTS, 0.5), pulls, c * rewards),
+            learnt(kb.posterior.ArmPosterior(kb.RBF(0.3), POINTS, 0.5), pulls, c * rewards),
             0.3 * c,
             1.5 * c,
             method=method,
@@ -464,7 +474,7 @@ BAD = [math.nan, math.inf, -1.0, "1", None, True]
 @pytest.mark.parametrize("bad", [*BAD, 1e200], ids=repr)
 @pytest.mark.parametrize(("place", "name"), [(1, "noise_scale"), (2, "norm_bound")])
 def test_a_scale_that_is_none_is_refused(place, name, bad):
-    given = [kb.ArmPosterior(kb.RBF(0.3), POINTS), 0.3, 1.5]
+    given = [kb.posterior.ArmPosterior(kb.RBF(0.3), POINTS), 0.3, 1.5]
     given[place] = bad
     with pytest.raises(ValueError, match=rf"confidence_band needs {name} (>=|<=) .*, got"):
         confidence_band(*given)
@@ -473,13 +483,13 @@ def test_a_scale_that_is_none_is_refused(place, name, bad):
 @pytest.mark.parametrize("bad", [*BAD, 0.0, 1.0], ids=repr)
 def test_a_chance_that_is_none_is_refused(bad):
     with pytest.raises(ValueError, match=r"confidence_band needs delta in \(0, 1\), got"):
-        confidence_band(kb.ArmPosterior(kb.RBF(0.3), POINTS), 0.3, 1.5, bad)
+        confidence_band(kb.posterior.ArmPosterior(kb.RBF(0.3), POINTS), 0.3, 1.5, bad)
 
 
 @pytest.mark.parametrize("bad", ["dmm", "", None, 3], ids=repr)
 def test_an_unknown_method_is_refused(bad):
     with pytest.raises(ValueError, match=r"confidence_band needs method in \('auto', .*, got"):
-        confidence_band(kb.ArmPosterior(kb.RBF(0.3), POINTS), 0.3, 1.5, method=bad)
+        confidence_band(kb.posterior.ArmPosterior(kb.RBF(0.3), POINTS), 0.3, 1.5, method=bad)
 
 
 def test_questions_a_band_cannot_answer_are_refused():
@@ -505,7 +515,7 @@ REFUSED = {"streaming-ucb", "wgp-ucb", "tv-gp-ucb", "tgp-ucb", "r-gp-ucb"}
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_posterior_of_every_policy_has_all_rewards_or_is_refused(name, build, cloud):
     policy, rng, streams = build(name, cloud), np.random.default_rng(0), kb.Streams(1)
-    own = kb.ArmPosterior(policy.posterior.kernel, cloud, policy.posterior.ridge)
+    own = kb.posterior.ArmPosterior(policy.posterior.kernel, cloud, policy.posterior.ridge)
     for t in range(1, 41):
         choice, reward = policy.ask(t, streams), float(3 * rng.standard_t(1.5))
         policy.tell(choice, reward)
@@ -522,7 +532,9 @@ def test_the_posterior_of_every_policy_has_all_rewards_or_is_refused(name, build
 
 @every_method
 def test_rewards_that_contradict_the_scales_are_called_so(method):
-    posterior = learnt(kb.ArmPosterior(kb.RBF(0.3), POINTS, 0.1), range(9), [5.0, -5.0, 5.0] * 3)
+    posterior = learnt(
+        kb.posterior.ArmPosterior(kb.RBF(0.3), POINTS, 0.1), range(9), [5.0, -5.0, 5.0] * 3
+    )
     with pytest.warns(
         kb.TheoryWarning,
         match=r"The rewards contradict noise_scale 0.01 or norm_bound 0.5: no function",
@@ -539,7 +551,7 @@ def test_rewards_that_contradict_the_scales_are_called_so(method):
 def test_the_exact_set_sees_a_contradiction_that_the_closed_form_misses():
     """Nine orthonormal arms of 0.6 each need the norm 1.8; no single arm exceeds the norm 1."""
     posterior = learnt(
-        kb.ArmPosterior(kb.Linear(), np.eye(9)), np.repeat(range(9), 20), [0.6] * 180
+        kb.posterior.ArmPosterior(kb.Linear(), np.eye(9)), np.repeat(range(9), 20), [0.6] * 180
     )
     assert not confidence_band(posterior, 0.3, 1.0, method="amm").contradiction
     assert confidence_band(posterior, 0.3, 1.0, method="cmm").contradiction
@@ -614,7 +626,7 @@ def chased(seed, rounds, noise_scale, norm=1.0, ridge=1.0):
     g = rng.normal(size=3)
     f, posterior = (
         k @ g * (norm * 0.5 / math.sqrt(g @ k @ g)),
-        kb.ArmPosterior(kernel, points, ridge),
+        kb.posterior.ArmPosterior(kernel, points, ridge),
     )
     for t in range(rounds):
         arm = int(np.abs((posterior.mean - f) / posterior.sd).argmax())
@@ -649,7 +661,7 @@ def test_bands_for_half_the_noise_are_caught():
 
 def stopped(policy, instance, streams, horizon, tolerance, method, told, every):
     """The round of stopping and the true loss of the arm recommended then; a loss of 0 where nobody stops."""
-    for t, _, _ in kb.rounds(policy, instance, horizon, streams):
+    for t, _, _ in kb.experiment.rounds(policy, instance, horizon, streams):
         band = confidence_band(policy.posterior, **told, method=method) if t % every == 0 else None
         if band is not None and band.may_stop(tolerance):
             return t, float(instance.values.max() - instance.values[band.recommended])
@@ -668,7 +680,7 @@ def test_who_stops_by_the_band_loses_no_more_than_the_tolerance_with_the_chance_
         instance = RKHSFunction(
             kb.Matern(0.3), 1, candidates=12, norm_bound=1.0, noise=noise
         ).instance(streams)
-        policy = kb.AMMUCB(instance.domain, kb.Matern(0.3), ridge=0.1, **told)
+        policy = kb.policies.AMMUCB(instance.domain, kb.Matern(0.3), ridge=0.1, **told)
         end, loss = stopped(policy, instance, streams, horizon, tolerance, method, told, every)
         ends.append(end)
         losses.append(loss)
@@ -686,7 +698,7 @@ def opposed(stated, runs=200, theta=0.2, delta=0.05):
     for seed in range(runs):
         rng, posterior = (
             np.random.default_rng(seed),
-            kb.ArmPosterior(kb.Linear(), [[1.0], [-1.0]], 0.3),
+            kb.posterior.ArmPosterior(kb.Linear(), [[1.0], [-1.0]], 0.3),
         )
         for t in range(300):
             noise = rng.normal() if seed % 2 else rng.choice((-1.0, 1.0))
@@ -711,7 +723,7 @@ def test_a_band_is_in_the_units_of_the_rewards_however_small_or_large(method, fa
     points, rng = np.random.default_rng(0).random((12, 2)), np.random.default_rng(1)
     arms = rng.integers(12, size=60).tolist()
     rewards = np.sin(3 * points[arms, 0]) + 0.1 * rng.standard_normal(60)
-    one, other = (kb.ArmPosterior(kb.RBF(0.3), points, 0.5) for _ in range(2))
+    one, other = (kb.posterior.ArmPosterior(kb.RBF(0.3), points, 0.5) for _ in range(2))
     for arm, reward in zip(arms, rewards.tolist(), strict=True):
         one.update(arm, reward)
         other.update(arm, factor * reward)
@@ -726,7 +738,7 @@ def test_a_band_is_in_the_units_of_the_rewards_however_small_or_large(method, fa
 
 @pytest.mark.parametrize("noise_scale", [5e149, 1e150])
 def test_noise_of_any_size_leaves_no_arm_out(noise_scale):
-    posterior = kb.ArmPosterior(kb.RBF(0.3), np.random.default_rng(0).random((5, 2)), 0.5)
+    posterior = kb.posterior.ArmPosterior(kb.RBF(0.3), np.random.default_rng(0).random((5, 2)), 0.5)
     posterior.update(1, 1.0)
     found = confidence_band(posterior, noise_scale, 1.0, 0.1, "cmm")
     assert found.candidates.tolist() == [0, 1, 2, 3, 4]

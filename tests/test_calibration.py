@@ -420,8 +420,8 @@ class TestUnits:
         points, which, rewards = some_data(m=10)
         fit = fit_of(points, which, rewards)
         own, unit = (
-            kb.ArmPosterior(fit.posterior_kernel, points, fit.ridge),
-            kb.ArmPosterior(fit.kernel, points, fit.signal_ridge),
+            kb.posterior.ArmPosterior(fit.posterior_kernel, points, fit.ridge),
+            kb.posterior.ArmPosterior(fit.kernel, points, fit.signal_ridge),
         )
         for arm, reward in zip(which.tolist(), rewards.tolist(), strict=True):
             own.update(arm, fit.standard.standardise(reward) - fit.mean)

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from kernelbandits.checks import Refusal
+from kernelbandits.checks import StudyConflict
 from kernelbandits.problems import sheet as sheets
 from kernelbandits.study import candidates as module
 from kernelbandits.study.candidates import Candidates, read_candidates, stored_candidates
@@ -744,7 +744,7 @@ def test_a_candidate_is_found_by_numbers_or_by_their_text(table):
 @pytest.mark.parametrize(
     ("x", "kind", "complaint"),
     [
-        ({"Cs": 0.3, "solvent": "DMF", "T": 100}, Refusal, "no candidate has"),
+        ({"Cs": 0.3, "solvent": "DMF", "T": 100}, StudyConflict, "no candidate has"),
         ({"Cs": 0.25, "solvent": "DMF"}, ValueError, "a candidate needs values of"),
         (
             {"Cs": 0.25, "solvent": "DMF", "T": 1, "p": 1},

@@ -76,7 +76,7 @@ def test_at_before_any_reward_is_the_prior():
 def test_at_rate_0_nothing_differs_from_a_world_at_rest():
     pulls, rewards = history(5, 2300)
     still, drifting = (
-        kb.ArmPosterior(KERNEL, POINTS, 0.2),
+        kb.posterior.ArmPosterior(KERNEL, POINTS, 0.2),
         DriftingPosterior(KERNEL, POINTS, 0.2, 0.0),
     )
     for posterior in (still, drifting):
@@ -192,12 +192,12 @@ def gp_ucb(**more) -> kb.GPUCB:
     return kb.GPUCB(POINTS, KERNEL, noise_scale=0.3, **more)
 
 
-def tv(**more) -> kb.TVGPUCB:
-    return kb.TVGPUCB(POINTS, KERNEL, **({"noise_scale": 0.3} | more))
+def tv(**more) -> kb.policies.TVGPUCB:
+    return kb.policies.TVGPUCB(POINTS, KERNEL, **({"noise_scale": 0.3} | more))
 
 
-def restarted(**more) -> kb.RGPUCB:
-    return kb.RGPUCB(POINTS, KERNEL, **({"noise_scale": 0.3, "horizon": 1000} | more))
+def restarted(**more) -> kb.policies.RGPUCB:
+    return kb.policies.RGPUCB(POINTS, KERNEL, **({"noise_scale": 0.3, "horizon": 1000} | more))
 
 
 def test_tv_gp_ucb_without_drift_is_gp_ucb():
@@ -279,10 +279,10 @@ def test_after_a_restart_the_last_block_answers_until_the_new_one_can():
 
 def test_restarts_work_on_a_large_pool(quiet):
     points = np.random.default_rng(0).random((20_000, 2))
-    policy = kb.RGPUCB(points, KERNEL, noise_scale=0.3, horizon=10, period=2)
+    policy = kb.policies.RGPUCB(points, KERNEL, noise_scale=0.3, horizon=10, period=2)
     for t in range(1, 6):
         policy.tell(policy.ask(t, kb.Streams(0)), 1.0)
-    assert isinstance(policy.posterior, kb.PoolPosterior)
+    assert isinstance(policy.posterior, kb.posterior.PoolPosterior)
     assert policy.posterior.events == 1
 
 
@@ -291,7 +291,7 @@ def test_drift_over_too_many_arms_is_refused_with_its_memory():
         ValueError,
         match=r"TVGPUCB needs at most 2000 arms, got '2001 arms, a covariance of 0\.0 GB'",
     ):
-        kb.TVGPUCB(np.arange(2001.0)[:, None], KERNEL, noise_scale=1.0)
+        kb.policies.TVGPUCB(np.arange(2001.0)[:, None], KERNEL, noise_scale=1.0)
 
 
 @pytest.mark.parametrize("rule", [tv, restarted])
@@ -323,14 +323,18 @@ def test_a_period_is_a_whole_number_of_rewards(bad):
 def drawn_world(seed: int, rate: float, points: np.ndarray) -> MovingInstance:
     """The model itself: f_1 ~ GP(0, k) and f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}."""
     streams, n = kb.Streams(seed), len(points)
-    root = kb.ArmPosterior(KERNEL, points).root()
+    root = kb.posterior.ArmPosterior(KERNEL, points).root()
     first = root @ streams.normal("problem", 1, n)
     path = Markov(rate, KERNEL).path(first, 0.0, lambda t: root @ streams.normal("problem", t, n))
     return MovingInstance("drawn", kb.Arms(points), first, GaussianNoise(0.3), path=path)
 
 
 def breaks_out(
-    policy: kb.TVGPUCB, world: MovingInstance, horizon: int, streams: kb.Streams, factor: float
+    policy: kb.policies.TVGPUCB,
+    world: MovingInstance,
+    horizon: int,
+    streams: kb.Streams,
+    factor: float,
 ) -> bool:
     """Whether f_t leaves mean +- factor sqrt(beta_t) sd at any arm in any round."""
     for t in range(1, horizon + 1):
@@ -388,7 +392,7 @@ def test_in_a_drifting_world_tv_gp_ucb_loses_less_than_gp_ucb_and_than_restarts(
 
 def test_in_a_jumping_world_restarts_at_the_jumps_lose_less_than_gp_ucb():
     def world(seed: int) -> MovingInstance:
-        streams, root = kb.Streams(seed), kb.ArmPosterior(KERNEL, POINTS).root()
+        streams, root = kb.Streams(seed), kb.posterior.ArmPosterior(KERNEL, POINTS).root()
         path = Jumps(60, KERNEL).path(
             root @ streams.normal("problem", 1, 8), 0.0, lambda t: root @ draw(streams, t)
         )
@@ -405,13 +409,16 @@ def test_in_a_jumping_world_restarts_at_the_jumps_lose_less_than_gp_ucb():
 
 
 def test_the_gain_of_a_rule_that_starts_again_is_the_sum_over_its_blocks(cloud):
-    policy = kb.RGPUCB(cloud, kb.RBF(0.3), noise_scale=0.5, horizon=20, period=3)
-    gained, fresh = 0.0, kb.ArmPosterior(kb.RBF(0.3), cloud, 0.25)
+    policy = kb.policies.RGPUCB(cloud, kb.RBF(0.3), noise_scale=0.5, horizon=20, period=3)
+    gained, fresh = 0.0, kb.posterior.ArmPosterior(kb.RBF(0.3), cloud, 0.25)
     for t in range(1, 9):
         choice = policy.ask(t, kb.Streams(0))
         policy.tell(choice, 0.1 * t)
         fresh.update(choice.arm, 0.1 * t)
         if t % 3 == 0:
-            gained, fresh = gained + fresh.log_det, kb.ArmPosterior(kb.RBF(0.3), cloud, 0.25)
+            gained, fresh = (
+                gained + fresh.log_det,
+                kb.posterior.ArmPosterior(kb.RBF(0.3), cloud, 0.25),
+            )
     assert policy.played_log_det == pytest.approx(gained + fresh.log_det, rel=1e-12)
     assert policy.posterior.log_det < policy.played_log_det

@@ -185,7 +185,10 @@ FAMILIES = {
     "uniform": (stats.uniform(0, 2), lambda e: 2 * (1 - e)),
     "uniform on [-3, 3]": (stats.uniform(-3, 6), lambda e: 3 * (1 - e)),
     "gamma near zero": (stats.gamma(0.05), lambda e: stats.gamma.isf(e, 0.05)),
-    "root exponential": (kb.RootExponential(0.4, 2.0), lambda e: np.sqrt(0.4 - 2 * np.log(e))),
+    "root exponential": (
+        kb.exploration.RootExponential(0.4, 2.0),
+        lambda e: np.sqrt(0.4 - 2 * np.log(e)),
+    ),
     "laplace": (stats.laplace(scale=3.0), lambda e: -3 * np.log(e)),
 }
 
@@ -250,11 +253,11 @@ def test_a_categorical_law_is_a_sum_of_powers(horizon):
             kb.Mixture((0.5, 0.25, 0.25), (COIN, kb.PointMass(-3.0), QUARTERS)),
         ),
         (
-            kb.DiscretisedGaussian(points=5, scale=0.7, upper=1.5, top=0.1),
+            kb.exploration.DiscretisedGaussian(points=5, scale=0.7, upper=1.5, top=0.1),
             COIN,
             kb.Gaussian(1.25, 0.0),
         ),
-        (kb.Frozen(stats.binom(3, 0.5, loc=-1)), COIN, QUARTERS),
+        (kb.exploration.Frozen(stats.binom(3, 0.5, loc=-1)), COIN, QUARTERS),
         (kb.Bernoulli(0.5), kb.Bernoulli(0.25), kb.Bernoulli(0.125), kb.Bernoulli(1.0)),
     ],
     ids=repr,
@@ -496,15 +499,17 @@ def test_equal_laws_are_one_whatever_their_order_and_object():
     assert counts == {kb.Bernoulli(0.5): 2000, kb.Gaussian(): 1000}
     fresh = Exploration.of(lambda t: stats.norm(0, 1 + t % 2)).counts(20)
     assert sorted(fresh.values()) == [10, 10]
-    assert kb.Frozen(stats.norm(0, 1)) != kb.Frozen(stats.norm(0, 1), given_atoms=(0.0,))
-    assert kb.Frozen(stats.norm(0, 1)) != kb.Frozen(stats.t(3))
+    assert kb.exploration.Frozen(stats.norm(0, 1)) != kb.exploration.Frozen(
+        stats.norm(0, 1), given_atoms=(0.0,)
+    )
+    assert kb.exploration.Frozen(stats.norm(0, 1)) != kb.exploration.Frozen(stats.t(3))
 
 
 @dataclass(frozen=True)
-class Relabelled(kb.Law):
+class Relabelled(kb.exploration.Law):
     """The same law under another name, so that it is not recognised."""
 
-    law: kb.Law
+    law: kb.exploration.Law
     name: int
 
     def cdf(self, x):
@@ -613,7 +618,7 @@ PLAIN = st.one_of(
     BERNOULLIS,
     GAUSSIANS,
     CATEGORICALS,
-    st.builds(kb.RootExponential, st.floats(0, 2), st.floats(0.5, 3)),
+    st.builds(kb.exploration.RootExponential, st.floats(0, 2), st.floats(0.5, 3)),
 )
 MIXTURES = st.builds(lambda p, a, b: kb.Mixture((p, 1 - p), (a, b)), CHANCE, PLAIN, PLAIN)
 LAWS = st.one_of(PLAIN, MIXTURES)
@@ -673,7 +678,7 @@ SIMULATED = {
     "mixture": MIXTURE,
     "negative categories": EVEN_HANDED,
     "shifted": kb.Gaussian(-0.5, 1.5),
-    "root exponential": kb.RootExponential(0.4, 2.0),
+    "root exponential": kb.exploration.RootExponential(0.4, 2.0),
     "student": stats.t(5),
     "binomial": stats.binom(3, 0.4, loc=-1),
     "the paper's schedule": paper(12),
@@ -762,7 +767,7 @@ def test_what_cannot_be_integrated_is_simulated(law):
 
 
 def test_ever_new_laws_are_simulated_beyond_a_number(monkeypatch):
-    monkeypatch.setattr(sys.modules["kernelbandits.theory.constants"], "MOST_LAWS", 9)
+    monkeypatch.setattr(sys.modules["kernelbandits.theory.law_constants"], "MOST_LAWS", 9)
     few, many = (constants(lambda t: kb.Gaussian(0.0, 1 + 1 / t), horizon) for horizon in (9, 10))
     assert (few.method, many.method) == ("quadrature", "simulated")
 
@@ -781,7 +786,7 @@ class Logistic:
 
 
 @dataclass(frozen=True)
-class Laplace(kb.Law):
+class Laplace(kb.exploration.Law):
     """A law of the user's own: how to draw it, and its distribution function."""
 
     scale: float
@@ -833,7 +838,10 @@ class Lazy:
 
 
 def test_named_atoms_are_counted_exactly_and_others_are_found():
-    named, unnamed = constants(kb.Frozen(Lazy(), given_atoms=(0.0, 1.0)), 5), constants(Lazy(), 5)
+    named, unnamed = (
+        constants(kb.exploration.Frozen(Lazy(), given_atoms=(0.0, 1.0)), 5),
+        constants(Lazy(), 5),
+    )
     size = 1 - 0.3**5 + area_between(lambda u: 1 - (0.6 + 0.4 * (u - 1)) ** 5, [1.0, 2.0])
     assert named.c1 == unnamed.c1 == pytest.approx(0.7)
     assert named.c2 == pytest.approx(size, rel=1e-12)
@@ -842,7 +850,7 @@ def test_named_atoms_are_counted_exactly_and_others_are_found():
 
 def test_a_law_that_cannot_be_hashed_is_refused_in_one_sentence():
     @dataclass
-    class Loose(kb.Law):
+    class Loose(kb.exploration.Law):
         scale: float
 
     with pytest.raises(ValueError, match="constants needs laws that can be hashed, got"):
@@ -937,7 +945,7 @@ def test_weights_beyond_all_measure_are_refused_at_once(law):
 @pytest.mark.parametrize("atoms", [("a",), (math.nan,), 1.0, "1", None])
 def test_the_atoms_of_a_foreign_law_are_numbers(atoms):
     with pytest.raises(ValueError, match="Frozen needs atoms that are finite numbers, got"):
-        kb.Frozen(stats.norm(), atoms)
+        kb.exploration.Frozen(stats.norm(), atoms)
 
 
 def test_a_coin_needs_no_row_for_its_zero():

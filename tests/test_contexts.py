@@ -14,7 +14,7 @@ from kernelbandits.policies.place import place_of
 BOX = kb.Box((0.0, 0.0), (1.0, 2.0))
 MIXED = kb.MixedBox({"heat": kb.Real(0.0, 1.0), "acid": kb.Category(("a", "b"))})
 ARMS = kb.Arms(np.random.default_rng(3).random((15, 2)))
-JOINT = kb.On(kb.RBF(0.4), (0, 1)) * kb.On(kb.Matern(0.7), (2,))
+JOINT = kb.kernels.On(kb.RBF(0.4), (0, 1)) * kb.kernels.On(kb.Matern(0.7), (2,))
 KINDS = {
     "ucb": lambda domain, kernel=JOINT: kb.SimpleUCB(
         domain, kernel, noise_scale=0.1, norm_bound=1.0
@@ -28,10 +28,12 @@ KINDS = {
     "thompson": lambda domain, kernel=JOINT: kb.GPTS(
         domain, kernel, noise_scale=0.1, norm_bound=1.0, horizon=90
     ),
-    "greedy": lambda domain, kernel=JOINT: kb.Greedy(domain, kernel),
-    "mvr": lambda domain, kernel=JOINT: kb.MVR(domain, kernel),
-    "random": lambda domain, kernel=JOINT: kb.UniformRandom(domain, kernel),
-    "gp-ucb-plus": lambda domain, kernel=JOINT: kb.GPUCBPlus(domain, kernel, norm_bound=1.0),
+    "greedy": lambda domain, kernel=JOINT: kb.policies.Greedy(domain, kernel),
+    "mvr": lambda domain, kernel=JOINT: kb.policies.MVR(domain, kernel),
+    "random": lambda domain, kernel=JOINT: kb.policies.UniformRandom(domain, kernel),
+    "gp-ucb-plus": lambda domain, kernel=JOINT: kb.policies.GPUCBPlus(
+        domain, kernel, norm_bound=1.0
+    ),
 }
 every_kind = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 
@@ -121,12 +123,18 @@ def test_a_search_starts_from_the_points_played_as_they_would_be_in_the_context_
 
 def test_the_recommendation_depends_on_the_context():
     """f = (x_1 + x_2) c rises with x where c > 0 and falls where c < 0."""
-    policy = KINDS["ucb"](Contextual(BOX, 1), kb.On(kb.Linear(), (0, 1)) * kb.On(kb.Linear(), (2,)))
+    policy = KINDS["ucb"](
+        Contextual(BOX, 1), kb.kernels.On(kb.Linear(), (0, 1)) * kb.kernels.On(kb.Linear(), (2,))
+    )
     played(policy, 20)
     np.testing.assert_allclose(policy.recommend(context=[1.0]), BOX.upper)
     np.testing.assert_allclose(policy.recommend(context=[-1.0]), BOX.lower)
     arms = played(
-        KINDS["ucb"](Contextual(ARMS, 1), kb.On(kb.Linear(), (0, 1)) * kb.On(kb.Linear(), (2,))), 20
+        KINDS["ucb"](
+            Contextual(ARMS, 1),
+            kb.kernels.On(kb.Linear(), (0, 1)) * kb.kernels.On(kb.Linear(), (2,)),
+        ),
+        20,
     )
     assert arms.recommend(context=[1.0]) == int(dense(arms, beside(ARMS.points, [1.0]))[0].argmax())
 
@@ -237,7 +245,7 @@ def regret_of(policy, rounds, context_seen):
 def test_the_best_arm_for_each_context_is_learnt():
     """The last 30 rounds lose less than a fifth of the first 30, and less than a blind rule by four standard errors."""
     domain = Contextual(kb.Arms(np.linspace(0, 1, 11)[:, None]), 1)
-    kernel = kb.On(kb.RBF(0.2), (0,)) * kb.On(kb.RBF(0.2), (1,))
+    kernel = kb.kernels.On(kb.RBF(0.2), (0,)) * kb.kernels.On(kb.RBF(0.2), (1,))
 
     def ucb():
         return kb.SimpleBernoulli(domain, kernel, noise_scale=0.05, norm_bound=1.0, ridge=0.01)
@@ -359,7 +367,9 @@ def test_a_context_has_a_whole_number_of_coordinates(size):
 
 
 @pytest.mark.parametrize(
-    "make", [kb.UCB1, kb.OFUL, kb.KernelUCB, kb.BPE], ids=lambda make: make.__name__
+    "make",
+    [kb.policies.UCB1, kb.policies.OFUL, kb.policies.KernelUCB, kb.policies.BPE],
+    ids=lambda make: make.__name__,
 )
 def test_rules_that_enumerate_arms_refuse_a_context(make):
     shared = {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 20}

@@ -28,7 +28,7 @@ NARROW = {"noise_scale": 0.05, "norm_bound": 0.6, "ridge": 0.0025}
 """Bounds under which arms leave from the first batch on."""
 EXACT = {"rtol": 0, "atol": 5e-7}
 
-both = pytest.mark.parametrize("rule", [kb.BPE, kb.REDS])
+both = pytest.mark.parametrize("rule", [kb.policies.BPE, kb.policies.REDS])
 
 
 def f(points: np.ndarray) -> np.ndarray:
@@ -70,7 +70,7 @@ def arms_of(policy: kb.Policy, rewards=None, horizon: int = T, seed: int = 3) ->
     ],
 )
 def test_the_golden_lengths_of_bpe(horizon, lengths):
-    assert kb.BPE(BASIS, kb.Linear(), **(THEORY | {"horizon": horizon})).lengths == lengths
+    assert kb.policies.BPE(BASIS, kb.Linear(), **(THEORY | {"horizon": horizon})).lengths == lengths
 
 
 def test_there_are_few_batches_and_they_sum_to_the_horizon():
@@ -111,7 +111,9 @@ def test_a_root_is_rounded_up_exactly():
     ],
 )
 def test_the_epochs_of_reds_double_and_the_last_is_cut(horizon, first, lengths):
-    policy = kb.REDS(BASIS, kb.Linear(), first_epoch=first, **(THEORY | {"horizon": horizon}))
+    policy = kb.policies.REDS(
+        BASIS, kb.Linear(), first_epoch=first, **(THEORY | {"horizon": horizon})
+    )
     assert policy.lengths == lengths
 
 
@@ -130,7 +132,9 @@ def test_the_epochs_of_reds_double_and_the_last_is_cut(horizon, first, lengths):
 def test_a_fixed_number_of_batches_grows_by_powers_of_the_horizon(horizon, batches, lengths):
     """1000^(2/3) = 100; 1000^(4/7) = 51.8, 1000^(6/7) = 372.8; 8/15, 12/15, 14/15; 16/31, 24/31, 28/31, 30/31."""
     assert (
-        kb.BPE(BASIS, kb.Linear(), batches=batches, **(THEORY | {"horizon": horizon})).lengths
+        kb.policies.BPE(
+            BASIS, kb.Linear(), batches=batches, **(THEORY | {"horizon": horizon})
+        ).lengths
         == lengths
     )
 
@@ -147,13 +151,13 @@ def test_the_decay_of_a_fixed_number_of_batches_is_the_kernels():
     cube = np.random.default_rng(0).random((6, 2))
 
     def decay(kernel, **more):
-        return kb.BPE(cube, kernel, batches=3, **more, **THEORY).settings["decay"]
+        return kb.policies.BPE(cube, kernel, batches=3, **more, **THEORY).settings["decay"]
 
-    assert decay(kb.RBF(0.3)) == decay(kb.Normalised(kb.Linear())) == 0.5
+    assert decay(kb.RBF(0.3)) == decay(kb.kernels.Normalised(kb.Linear())) == 0.5
     assert decay(kb.Matern(0.3, nu=2.5)) == pytest.approx(2.5 / 7)
     assert decay(kb.Matern(0.3, nu=0.5)) == pytest.approx(0.5 / 3)
     assert decay(kb.Matern(0.3), decay=0.25) == 0.25
-    matern = kb.BPE(cube, kb.Matern(0.3, nu=1.5), batches=2, **THEORY)
+    matern = kb.policies.BPE(cube, kb.Matern(0.3, nu=1.5), batches=2, **THEORY)
     assert matern.lengths[0] == math.ceil(T ** (1 / (1 + 1.5 / 5)))
 
 
@@ -165,19 +169,19 @@ def test_doubling_goes_on_for_ever_and_a_cut_never_leaves_an_empty_batch():
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "2", True])
 def test_what_is_no_count_of_batches_or_plays_is_refused(bad):
     with pytest.raises(ValueError, match="BPE needs a whole number batches >= 1, got"):
-        kb.BPE(BASIS, kb.Linear(), batches=bad, **THEORY)
+        kb.policies.BPE(BASIS, kb.Linear(), batches=bad, **THEORY)
     with pytest.raises(ValueError, match="REDS needs a whole number first_epoch >= 1, got"):
-        kb.REDS(BASIS, kb.Linear(), first_epoch=bad, **THEORY)
+        kb.policies.REDS(BASIS, kb.Linear(), first_epoch=bad, **THEORY)
 
 
 def test_other_bad_settings_are_refused_with_a_sentence(quiet):
     for bad in (0.0, 1.0, -0.5, math.nan, "1/2"):
         with pytest.raises(ValueError, match=r"BPE needs decay in \(0, 1\), got"):
-            kb.BPE(BASIS, kb.Linear(), decay=bad, **THEORY)
+            kb.policies.BPE(BASIS, kb.Linear(), decay=bad, **THEORY)
     for bad in (None, 1, "yes"):
         with pytest.raises(ValueError, match="BPE needs reuse_data True or False, got"):
-            kb.BPE(BASIS, kb.Linear(), reuse_data=bad, **THEORY)
-    for rule in (kb.BPE, kb.REDS):
+            kb.policies.BPE(BASIS, kb.Linear(), reuse_data=bad, **THEORY)
+    for rule in (kb.policies.BPE, kb.policies.REDS):
         with pytest.raises(ValueError, match="needs a whole number horizon >= 1, got None"):
             rule(BASIS, kb.Linear(), **(THEORY | {"horizon": None}))
         with pytest.raises(ValueError, match="needs a finite number width, got inf"):
@@ -189,7 +193,7 @@ def test_other_bad_settings_are_refused_with_a_sentence(quiet):
 
 def test_the_golden_width_and_bounds_of_bpe():
     """Instance G at ridge R^2, 3 arms, 4 batches."""
-    policy = kb.BPE(BASIS, kb.Linear(), ridge=R**2, **THEORY)
+    policy = kb.policies.BPE(BASIS, kb.Linear(), ridge=R**2, **THEORY)
     assert policy.width(4, 0.0) == pytest.approx(5.310782, abs=5e-7)
     for arm, reward in ((0, 0.75), (1, -0.5), (0, 0.25)):
         policy.tell(policy.choice(arm), reward)
@@ -259,7 +263,7 @@ def by_hand(
             sd = solved(points, kernel, arms[start:], rewards[start:], ridge)[1][alive]
             best = (
                 [a for a, s in zip(alive, sd, strict=True) if s >= sd.max() - 5e-11]
-                if rule is kb.BPE
+                if rule is kb.policies.BPE
                 else alive
             )
             arms.append(best[int(kb.Streams(seed).uniform("tie", t) * len(best))])
@@ -271,11 +275,11 @@ def by_hand(
 
 
 CASES = {
-    "BPE": (kb.BPE, (10, 32, 57, 1), {}),
-    "BPE in two batches": (kb.BPE, (22, 78), {"batches": 2}),
-    "BPE with all data": (kb.BPE, (10, 32, 57, 1), {"reuse_data": True}),
-    "REDS": (kb.REDS, (10, 20, 40, 30), {}),
-    "REDS from 3": (kb.REDS, (3, 6, 12, 24, 48, 7), {"first_epoch": 3}),
+    "BPE": (kb.policies.BPE, (10, 32, 57, 1), {}),
+    "BPE in two batches": (kb.policies.BPE, (22, 78), {"batches": 2}),
+    "BPE with all data": (kb.policies.BPE, (10, 32, 57, 1), {"reuse_data": True}),
+    "REDS": (kb.policies.REDS, (10, 20, 40, 30), {}),
+    "REDS from 3": (kb.policies.REDS, (3, 6, 12, 24, 48, 7), {"first_epoch": 3}),
 }
 
 
@@ -327,7 +331,7 @@ def test_the_batch_is_the_posterior_of_its_own_rewards_alone(rule):
 
 
 def test_the_note_says_the_estimate_the_batch_and_the_survivors():
-    for rule in (kb.BPE, kb.REDS):
+    for rule in (kb.policies.BPE, kb.policies.REDS):
         policy = line(rule)
         arms_of(policy, horizon=50)
         choice = policy.ask(51, kb.Streams(3))
@@ -353,16 +357,16 @@ def test_within_a_batch_the_arms_do_not_depend_on_the_rewards():
     def quiet_until(switch):
         return lambda t, arm: values[arm] + (first if t <= switch else second)[t]
 
-    same = arms_of(line(kb.BPE), quiet_until(100))
-    assert arms_of(line(kb.BPE), quiet_until(0))[:10] == same[:10]
-    policy = line(kb.BPE)
+    same = arms_of(line(kb.policies.BPE), quiet_until(100))
+    assert arms_of(line(kb.policies.BPE), quiet_until(0))[:10] == same[:10]
+    policy = line(kb.policies.BPE)
     assert arms_of(policy, quiet_until(10))[:42] == same[:42]
-    assert arms_of(line(kb.BPE), quiet_until(0))[10:42] != same[10:42]
+    assert arms_of(line(kb.policies.BPE), quiet_until(0))[10:42] != same[10:42]
 
 
 @pytest.mark.parametrize("d", [3, 4, 7])
 def test_on_orthonormal_arms_the_first_batch_plays_all_arms_alike(d):
-    policy = kb.BPE(np.eye(d), kb.Linear(), noise_scale=R, norm_bound=D, horizon=1000)
+    policy = kb.policies.BPE(np.eye(d), kb.Linear(), noise_scale=R, norm_bound=D, horizon=1000)
     counts = np.bincount(arms_of(policy, horizon=policy.lengths[0]), minlength=d)
     assert set(counts) <= {32 // d, -(-32 // d)}
 
@@ -382,7 +386,9 @@ def test_survivors_are_nested_and_never_none(rule):
 
 def test_an_arm_that_left_has_no_say_in_later_batches():
     """The greatest lower bound is taken over the survivors: arm 2 leaves, then earns a fortune, and nobody minds."""
-    policy = kb.BPE(BASIS, kb.Linear(), noise_scale=0.1, norm_bound=1.0, horizon=T, ridge=0.01)
+    policy = kb.policies.BPE(
+        BASIS, kb.Linear(), noise_scale=0.1, norm_bound=1.0, horizon=T, ridge=0.01
+    )
     for reward, plays in (((1.0, 1.0, -1.0), (4, 4, 2)), ((0.9, 0.9, 9.0), (10, 10, 12))):
         for arm in range(3):
             for _ in range(plays[arm]):
@@ -493,13 +499,13 @@ def test_with_a_huge_noise_nobody_leaves(rule):
 
 
 def test_while_all_survive_reds_plays_uniformly_at_random_arm_by_arm():
-    uniform = kb.UniformRandom(LINE, KERNEL)
-    assert arms_of(line(kb.REDS, noise_scale=1e6)) == arms_of(uniform)
+    uniform = kb.policies.UniformRandom(LINE, KERNEL)
+    assert arms_of(line(kb.policies.REDS, noise_scale=1e6)) == arms_of(uniform)
 
 
 def test_reds_draws_every_survivor_with_the_same_chance_and_no_other_arm():
     """Pearson's statistic of 20 000 draws; the threshold is passed with chance 6.3e-5, that of four standard errors."""
-    policy = line(kb.REDS)
+    policy = line(kb.policies.REDS)
     arms_of(policy, horizon=30)
     k = len(policy.survivors)
     assert 2 <= k < 15
@@ -547,15 +553,15 @@ def test_a_kernel_in_another_unit_with_ridge_and_norm_changes_no_arm(rule, quiet
 
 @pytest.mark.parametrize("ties", ["random", "lowest"])
 def test_mvr_is_bpe_with_one_batch(ties):
-    mvr = kb.MVR(LINE, KERNEL, ridge=0.0025, ties=ties)
-    bpe = line(kb.BPE, batches=1, ties=ties)
+    mvr = kb.policies.MVR(LINE, KERNEL, ridge=0.0025, ties=ties)
+    bpe = line(kb.policies.BPE, batches=1, ties=ties)
     assert arms_of(mvr) == arms_of(bpe)
     assert mvr.recommend() == bpe.recommend() == mvr.posterior.mean.argmax()
     np.testing.assert_array_equal(mvr.index(101), mvr.posterior.sd)
 
 
 def test_mvr_is_blind_to_rewards_until_it_recommends():
-    here, there = kb.MVR(LINE, KERNEL), kb.MVR(LINE, KERNEL)
+    here, there = kb.policies.MVR(LINE, KERNEL), kb.policies.MVR(LINE, KERNEL)
     assert arms_of(here) == arms_of(there, lambda t, arm: -float(arm))
     assert there.recommend() == 0
     assert here.recommend() != 0
@@ -566,7 +572,7 @@ def test_mvr_finds_the_best_arm_of_a_smooth_function():
     found = []
     for seed in range(20):
         instance = problem.instance(kb.Streams(seed))
-        policy = kb.MVR(instance.domain, KERNEL, ridge=0.01)
+        policy = kb.policies.MVR(instance.domain, KERNEL, ridge=0.01)
         kb.play(policy, instance, 300, kb.Streams(seed))
         found.append(instance.gaps[policy.recommend()])
     assert max(found) < 0.1
@@ -575,17 +581,17 @@ def test_mvr_finds_the_best_arm_of_a_smooth_function():
 def test_a_large_pool_is_played_without_a_covariance():
     points = np.random.default_rng(0).random((5000, 3))
     instance = Instance("pool", kb.Arms(points), f(points), GaussianNoise(0.01))
-    for rule in (kb.BPE, kb.REDS):
+    for rule in (kb.policies.BPE, kb.policies.REDS):
         policy = rule(points, kb.RBF(0.5), noise_scale=0.01, norm_bound=1.0, horizon=60, ridge=0.01)
         kb.play(policy, instance, 60, kb.Streams(0))
-        assert isinstance(policy.batch_posterior, kb.PoolPosterior)
+        assert isinstance(policy.batch_posterior, kb.posterior.PoolPosterior)
         assert 0 < len(policy.survivors) < 5000
 
 
 # ---------------------------------------------------------------- planning a batch
 
 
-@pytest.mark.parametrize("rule", [kb.BPE, kb.REDS])
+@pytest.mark.parametrize("rule", [kb.policies.BPE, kb.policies.REDS])
 def test_a_batch_can_be_planned_before_any_of_it_is_measured(rule):
     points = np.random.default_rng(4).random((15, 2))
     policy = rule(points, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0, horizon=60)
@@ -607,7 +613,7 @@ def test_a_batch_can_be_planned_before_any_of_it_is_measured(rule):
 
 
 def test_planning_changes_nothing():
-    policy = kb.BPE(np.eye(4), kb.Linear(), noise_scale=0.1, norm_bound=1.0, horizon=30)
+    policy = kb.policies.BPE(np.eye(4), kb.Linear(), noise_scale=0.1, norm_bound=1.0, horizon=30)
     policy.tell(policy.choice(2), 0.5)
     before = policy.posterior.mean.copy(), policy.posterior.cov.copy(), policy.posterior.events
     policy.plan(2, kb.Streams(0))
@@ -616,7 +622,7 @@ def test_planning_changes_nothing():
     assert policy.posterior.events == before[2] == 1
 
 
-@pytest.mark.parametrize("rule", [kb.BPE, kb.REDS])
+@pytest.mark.parametrize("rule", [kb.policies.BPE, kb.policies.REDS])
 def test_without_a_ridge_it_is_the_variance_of_the_noise(rule):
     def ridge(scale, **given):
         return rule(
@@ -630,7 +636,7 @@ def test_without_a_ridge_it_is_the_variance_of_the_noise(rule):
 
 def test_reused_data_are_kept_even_when_one_arm_is_left():
     given = {"noise_scale": 1e-3, "norm_bound": 1e-3, "horizon": 40, "reuse_data": True}
-    policy = kb.BPE(np.eye(3), kb.Linear(), **given)
+    policy = kb.policies.BPE(np.eye(3), kb.Linear(), **given)
     for t in range(1, 30):
         choice = policy.ask(t, kb.Streams(0))
         policy.tell(choice, float(choice.arm == 1))

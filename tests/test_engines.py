@@ -137,7 +137,12 @@ def test_every_information_gain_plays_alike_on_both_engines(rule, gain):
     d=st.integers(1, 3),
     horizon=st.integers(1, 40),
     kernel=st.sampled_from(
-        [kb.RBF(0.2), kb.Matern(0.5, nu=0.5), kb.Linear(), kb.Normalised(kb.Polynomial(2))]
+        [
+            kb.RBF(0.2),
+            kb.Matern(0.5, nu=0.5),
+            kb.Linear(),
+            kb.kernels.Normalised(kb.kernels.Polynomial(2)),
+        ]
     ),
     ties=st.sampled_from(["random", "lowest"]),
     noise=st.floats(0.0, 2.0),
@@ -205,7 +210,7 @@ def test_a_schedule_that_looks_at_the_history_plays_on_the_python_engine(explora
 def test_rounds_are_the_rounds_that_play_plays(name, build):
     instance = PROBLEMS["hartmann6"]
     played = kb.play(build(name, instance.domain), instance, 30, kb.Streams(7))
-    rounds = list(kb.rounds(build(name, instance.domain), instance, 30, kb.Streams(7)))
+    rounds = list(kb.experiment.rounds(build(name, instance.domain), instance, 30, kb.Streams(7)))
     assert [row.t for row in rounds] == list(range(1, 31))
     assert [row.choice.arm for row in rounds] == played.arms.tolist()
     noise = instance.noise.draw(kb.Streams(7).uniforms("noise", 30))
@@ -271,7 +276,7 @@ def test_both_engines_break_ties_alike(seed, lowest, u):
 
 
 def test_one_compiled_update_is_one_update(cloud):
-    posterior, twin = (kb.ArmPosterior(kb.RBF(0.3), cloud, 0.5) for _ in range(2))
+    posterior, twin = (kb.posterior.ArmPosterior(kb.RBF(0.3), cloud, 0.5) for _ in range(2))
     record = np.empty(3, dtype=np.int32), np.empty(3, dtype=np.int32)
     for t, (arm, reward) in enumerate(((3, 1.0), (4, -2.0), (3, 0.5))):
         twin.update(arm, reward)

@@ -212,7 +212,7 @@ def test_replicates_are_drawn_as_they_were_measured():
     instance = Instance("two", domain, [0.1, 1.0], EmpiricalNoise((-0.1, 0.1)), replicates)
     problem = TableProblem("two", "Two", ("x",), "y", instance)
     warnings.simplefilter("ignore", kb.DataNotice)
-    policy = kb.UniformRandom(domain, kb.RBF(0.5))
+    policy = kb.policies.UniformRandom(domain, kb.RBF(0.5))
     rewards = {r.reward for r in rounds(policy, problem.instance(kb.Streams(0)), 60, kb.Streams(0))}
     assert rewards == {0.0, 0.2, 1.0}
     result = run_experiment(problem, "simple-ucb", horizon=10, seeds=2)
@@ -327,7 +327,7 @@ def test_a_problem_may_be_spelled_with_its_settings():
     assert results.problems[0].instance(kb.Streams(0)).domain.points.shape == (7, 2)
 
 
-class Foreign(kb.Kernel):
+class Foreign(kb.kernels.Kernel):
     """A kernel whose repr says nothing of it."""
 
     def __init__(self, lengthscale: float) -> None:
@@ -343,7 +343,11 @@ class Foreign(kb.Kernel):
 def test_values_that_cannot_be_told_apart_are_never_taken_for_each_other(tmp_path):
     results = [
         run_experiment(
-            "branin", "simple-ucb", kernel=kb.Adapted(Foreign(length)), folder=tmp_path, **SMALL
+            "branin",
+            "simple-ucb",
+            kernel=kb.kernels.Adapted(Foreign(length)),
+            folder=tmp_path,
+            **SMALL,
         )
         for length in (0.05, 1.0)
     ]

@@ -219,7 +219,7 @@ def test_on_a_box_the_margin_is_a_tenth_of_the_noise_scale_given_and_not_of_the_
 
     monkeypatch.setattr("kernelbandits.policies.explanation.best_chances", keep)
     given = kb.SimpleUCB(BOX, kb.Matern(0.4), noise_scale=0.3, norm_bound=1.0, ridge=4.0)
-    none = kb.Greedy(BOX, kb.Matern(0.4), ridge=4.0)
+    none = kb.policies.Greedy(BOX, kb.Matern(0.4), ridge=4.0)
     careful = kb.Auto(BOX, width="theory")
     for policy in (given, none, careful):
         told(policy, 6)
@@ -279,8 +279,8 @@ def test_what_is_certain_has_chance_one():
         lambda domain: kb.SimpleGaussian(domain, kb.Matern(0.4), **SHARED),
         lambda domain: kb.IGPUCB(domain, kb.Matern(0.4), horizon=50, **SHARED),
         lambda domain: kb.GPTS(domain, kb.Matern(0.4), horizon=50, **SHARED),
-        lambda domain: kb.Greedy(domain, kb.Matern(0.4)),
-        lambda domain: kb.UniformRandom(domain, kb.Matern(0.4)),
+        lambda domain: kb.policies.Greedy(domain, kb.Matern(0.4)),
+        lambda domain: kb.policies.UniformRandom(domain, kb.Matern(0.4)),
     ],
     ids=["ucb", "gaussian", "igp-ucb", "thompson", "greedy", "random"],
 )

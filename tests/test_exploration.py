@@ -31,9 +31,11 @@ LAWS = {
     "gaussian": kb.Gaussian(),
     "shifted gaussian": kb.Gaussian(0.7, 0.5),
     "degenerate gaussian": kb.Gaussian(1.0, 0.0),
-    "discretised gaussian": kb.DiscretisedGaussian(points=5, scale=0.7, upper=1.5, top=0.1),
-    "root exponential": kb.RootExponential(shift=0.4, mean=2.0),
-    "rayleigh": kb.RootExponential(),
+    "discretised gaussian": kb.exploration.DiscretisedGaussian(
+        points=5, scale=0.7, upper=1.5, top=0.1
+    ),
+    "root exponential": kb.exploration.RootExponential(shift=0.4, mean=2.0),
+    "rayleigh": kb.exploration.RootExponential(),
     "mixture": kb.Mixture((0.3, 0.7), (kb.PointMass(1.0), kb.Gaussian(0.0, 0.5))),
     "mixture of three": kb.Mixture(
         (0.2, 0.3, 0.5), (kb.Gaussian(), kb.Bernoulli(0.4), kb.Categorical((0.5, 0.5)))
@@ -103,8 +105,8 @@ def test_tails_are_the_chances_of_large_weights_of_numbers_and_of_arrays(law):
 def test_the_expectation_is_the_mean_of_the_weights(law):
     weights = law.draw(U)
     assert abs(weights.mean() - law.expectation) <= 4 * weights.std() / math.sqrt(N) + 1e-12
-    assert kb.Law.expectation.fget(law) == pytest.approx(law.expectation, abs=1e-9)
-    assert kb.Law.mean_abs.fget(law) == pytest.approx(law.mean_abs, rel=1e-9, abs=1e-12)
+    assert kb.exploration.Law.expectation.fget(law) == pytest.approx(law.expectation, abs=1e-9)
+    assert kb.exploration.Law.mean_abs.fget(law) == pytest.approx(law.mean_abs, rel=1e-9, abs=1e-12)
 
 
 @every_law
@@ -123,11 +125,17 @@ def test_the_masses_are_all_the_values_with_their_chances(law):
 def test_tails_keep_their_digits_where_one_minus_the_distribution_function_has_none():
     assert kb.Gaussian().tail(30.0) == pytest.approx(4.906713927148187e-198, rel=1e-12)
     assert kb.Gaussian().tail_abs(30.0) == pytest.approx(2 * 4.906713927148187e-198, rel=1e-12)
-    assert kb.RootExponential(1.0, 2.0).tail(20.0) == pytest.approx(math.exp(-399 / 2), rel=1e-12)
-    assert kb.Frozen(stats.t(3)).tail_abs(1e20) == pytest.approx(2 * stats.t.sf(1e20, 3), rel=1e-12)
+    assert kb.exploration.RootExponential(1.0, 2.0).tail(20.0) == pytest.approx(
+        math.exp(-399 / 2), rel=1e-12
+    )
+    assert kb.exploration.Frozen(stats.t(3)).tail_abs(1e20) == pytest.approx(
+        2 * stats.t.sf(1e20, 3), rel=1e-12
+    )
     rare = kb.Mixture((1 - 1e-30, 1e-30), (kb.PointMass(0.0), kb.Gaussian(9.0, 1.0)))
     assert rare.tail(9.0) == pytest.approx(0.5e-30, rel=1e-12)
-    assert kb.DiscretisedGaussian(top=1e-20).tail(0.99) == pytest.approx(1e-20, rel=1e-12)
+    assert kb.exploration.DiscretisedGaussian(top=1e-20).tail(0.99) == pytest.approx(
+        1e-20, rel=1e-12
+    )
     assert kb.Categorical((1.0, 1e-20), support=(-1.0, 2.0)).tail_abs(1.0) == pytest.approx(
         1e-20, rel=1e-12
     )
@@ -228,7 +236,7 @@ def test_a_law_with_an_atom_of_its_own_may_name_it():
         def ppf(self, u):
             return np.where(np.asarray(u) <= 0.5, 0.0, 2 * np.asarray(u))[()]
 
-    law = kb.Frozen(Lazy(), given_atoms=(0.0,))
+    law = kb.exploration.Frozen(Lazy(), given_atoms=(0.0,))
     assert law.optimism == pytest.approx(0.5)
     assert law.mean_abs == pytest.approx(0.75)
     assert law.atoms == (0.0,)
@@ -331,7 +339,7 @@ def test_the_runs_of_a_decay_are_its_rounds(decay, horizon):
 
 
 def test_certainty_explores_as_long_as_anything_is_unknown():
-    posterior = kb.ArmPosterior(4.0 * kb.RBF(0.3), ARMS)
+    posterior = kb.posterior.ArmPosterior(4.0 * kb.RBF(0.3), ARMS)
     certainty = kb.Certainty(first=0.5, floor=0.1)
     assert certainty(1, posterior).p == pytest.approx(0.5)
     posterior.update(0, 1.0)
@@ -359,7 +367,9 @@ def test_a_law_and_both_kinds_of_schedule_are_told_apart(source, arguments):
     exploration = Exploration.of(source)
     assert exploration.arguments == arguments
     assert exploration.uses_history == (arguments == 2)
-    assert isinstance(exploration.law(3, kb.ArmPosterior(kb.RBF(0.3), ARMS)), kb.Law)
+    assert isinstance(
+        exploration.law(3, kb.posterior.ArmPosterior(kb.RBF(0.3), ARMS)), kb.exploration.Law
+    )
 
 
 def test_the_law_of_a_schedule_is_that_of_its_round():
@@ -488,7 +498,7 @@ def test_a_law_warns_if_and_only_if_it_has_no_optimism(law):
 
 
 def test_greedy_never_warns():
-    assert theory_warnings(lambda: asked(kb.Greedy(ARMS, kb.RBF(0.3)))) == []
+    assert theory_warnings(lambda: asked(kb.policies.Greedy(ARMS, kb.RBF(0.3)))) == []
 
 
 # ---------------------------------------------------------------- what importing costs
@@ -522,7 +532,7 @@ def test_asking_and_telling_never_imports_scipy_stats_or_numba():
 def test_a_law_without_a_mean_says_so():
     from scipy import stats
 
-    assert kb.Frozen(stats.cauchy()).mean_abs == math.inf
+    assert kb.exploration.Frozen(stats.cauchy()).mean_abs == math.inf
 
 
 def test_discrete_laws_off_the_origin_keep_their_atom_at_one():
@@ -531,7 +541,7 @@ def test_discrete_laws_off_the_origin_keep_their_atom_at_one():
     for law in (stats.binom(4, 0.3, loc=-2), stats.poisson(2, loc=-1), stats.geom(0.5, loc=-2)):
         values = np.arange(-3, 60)
         masses = law.pmf(values)
-        frozen = kb.Frozen(law)
+        frozen = kb.exploration.Frozen(law)
         assert frozen.optimism == pytest.approx(masses[values >= 1].sum())
         assert frozen.cdf_abs(0) == pytest.approx(masses[values == 0].sum())
         assert frozen.cdf_abs(2) == pytest.approx(masses[abs(values) <= 2].sum())
@@ -541,9 +551,13 @@ def test_discrete_laws_off_the_origin_keep_their_atom_at_one():
 def test_narrow_and_far_laws_keep_their_digits():
     from scipy import stats
 
-    assert kb.Frozen(stats.norm(0, 1e-4)).mean_abs == pytest.approx(1e-4 * math.sqrt(2 / math.pi))
-    assert kb.Frozen(stats.norm(-9, 1)).optimism == pytest.approx(stats.norm.sf(10))
-    assert kb.Frozen(stats.rv_discrete(values=((0.5, 1.0, 1.7), (0.2, 0.3, 0.5)))).atoms == (
+    assert kb.exploration.Frozen(stats.norm(0, 1e-4)).mean_abs == pytest.approx(
+        1e-4 * math.sqrt(2 / math.pi)
+    )
+    assert kb.exploration.Frozen(stats.norm(-9, 1)).optimism == pytest.approx(stats.norm.sf(10))
+    assert kb.exploration.Frozen(
+        stats.rv_discrete(values=((0.5, 1.0, 1.7), (0.2, 0.3, 0.5)))
+    ).atoms == (
         0.5,
         1.0,
         1.7,

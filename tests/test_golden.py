@@ -164,7 +164,7 @@ def test_simple_ucb_in_other_words(other):
 
 
 def test_bernoulli_0_is_greedy(quiet):
-    greedy = kb.Greedy(POINTS, kb.RBF(0.3), ties="lowest")
+    greedy = kb.policies.Greedy(POINTS, kb.RBF(0.3), ties="lowest")
     same_play(generic(kb.Bernoulli(0.0)), greedy, index=False)
     np.testing.assert_array_equal(greedy.index(5, 0.0), greedy.posterior.mean)
 

@@ -15,8 +15,8 @@ KERNEL = kb.RBF(0.4)
 THEORY = {"noise_scale": 0.7, "norm_bound": 1.5, "horizon": 50}
 
 
-def tgp(**more) -> kb.TGPUCB:
-    return kb.TGPUCB(POINTS, KERNEL, **(THEORY | more))
+def tgp(**more) -> kb.policies.TGPUCB:
+    return kb.policies.TGPUCB(POINTS, KERNEL, **(THEORY | more))
 
 
 def told(policy: kb.Policy, pulls, rewards) -> kb.Policy:
@@ -38,7 +38,7 @@ def level(n: int, v: float, a: float) -> float:
 
 
 def test_the_golden_numbers_of_instance_g():
-    policy = kb.TGPUCB(
+    policy = kb.policies.TGPUCB(
         np.eye(3),
         kb.Linear(),
         noise_scale=0.5,
@@ -223,7 +223,7 @@ ALLOWED = 0.1 + 4 * math.sqrt(0.1 * 0.9 / 100)
 """delta + 4 standard errors of 100 runs"""
 
 
-class Credulous(kb.TGPUCB):
+class Credulous(kb.policies.TGPUCB):
     """Learns every reward as it is."""
 
     _learn = kb.Policy._learn
@@ -239,7 +239,10 @@ def test_under_heavy_tails_the_band_holds_with_chance_1_minus_delta(noise, setti
 def test_truncation_is_what_makes_it_hold():
     """At a twentieth of the noise's share (the constants are generous) the band still holds, without truncation not."""
     settings = THEORY | MINKOWSKI
-    assert failures(lambda: kb.TGPUCB(POINTS, KERNEL, **settings), PARETO, factor=0.05) <= ALLOWED
+    assert (
+        failures(lambda: kb.policies.TGPUCB(POINTS, KERNEL, **settings), PARETO, factor=0.05)
+        <= ALLOWED
+    )
     assert failures(lambda: Credulous(POINTS, KERNEL, **settings), PARETO, factor=0.05) > ALLOWED
 
 

@@ -153,7 +153,7 @@ def test_scaling_rewards_and_noise_leaves_the_first_two_rules_as_they_are(name, 
 
 
 def ucb1(n, noise_scale=0.5, **more):
-    return kb.UCB1(arms(n), kb.RBF(0.3), noise_scale=noise_scale, **more)
+    return kb.policies.UCB1(arms(n), kb.RBF(0.3), noise_scale=noise_scale, **more)
 
 
 def test_at_one_half_the_index_is_the_original():
@@ -213,7 +213,7 @@ def test_the_pulls_of_a_worse_arm_are_within_the_bound_of_the_paper():
 
 def test_the_draws_are_independent_normals_of_known_mean_and_variance():
     """N(S_i / (n_i + 1), R^2 / (n_i + 1)), within four standard errors of 1e5 draws."""
-    policy, n = kb.GaussianTS(np.eye(3), kb.RBF(0.3), noise_scale=0.7), 100_000
+    policy, n = kb.policies.GaussianTS(np.eye(3), kb.RBF(0.3), noise_scale=0.7), 100_000
     for arm, reward in ((0, 0.75), (1, -0.5), (0, 0.25)):
         policy.tell(policy.choice(arm), reward)
     draws = np.array([policy.sample(z) for z in kb.Streams(8).normals("sample", 1, n, 3)])
@@ -225,8 +225,8 @@ def test_the_draws_are_independent_normals_of_known_mean_and_variance():
 
 def test_it_is_lin_ts_on_the_basis_arms_with_the_same_scale():
     """B = I + diag(n) on orthonormal arms: N(S_i / (1 + n_i), v^2 / (1 + n_i))."""
-    rule = kb.GaussianTS(np.eye(4), kb.Linear(), noise_scale=0.5)
-    linear = kb.LinTS(np.eye(4), kb.Linear(), noise_scale=0.5)
+    rule = kb.policies.GaussianTS(np.eye(4), kb.Linear(), noise_scale=0.5)
+    linear = kb.policies.LinTS(np.eye(4), kb.Linear(), noise_scale=0.5)
     rng = np.random.default_rng(9)
     for arm in rng.integers(4, size=20):
         reward = float(rng.normal())
@@ -241,7 +241,7 @@ def test_gaussian_thompson_sampling_leaves_the_worse_arms():
     counts = [
         np.bincount(
             bernoulli_rounds(
-                kb.GaussianTS(arms(3), kb.RBF(0.3), noise_scale=1.0), chances, 400, seed
+                kb.policies.GaussianTS(arms(3), kb.RBF(0.3), noise_scale=1.0), chances, 400, seed
             )
         )
         for seed in range(10)
@@ -253,7 +253,9 @@ def test_gaussian_thompson_sampling_leaves_the_worse_arms():
 
 
 def revisited(n, horizon, noise_scale=0.5, **more):
-    return kb.UCBRevisited(arms(n), kb.RBF(0.3), noise_scale=noise_scale, horizon=horizon, **more)
+    return kb.policies.UCBRevisited(
+        arms(n), kb.RBF(0.3), noise_scale=noise_scale, horizon=horizon, **more
+    )
 
 
 def test_at_one_half_the_stages_are_the_original_ones():
@@ -362,7 +364,7 @@ def lost(policy_of, runs):
     return dropped / runs
 
 
-class Rash(kb.UCBRevisited):
+class Rash(kb.policies.UCBRevisited):
     def radius(self, stage):
         return super().radius(stage) / 4
 

@@ -18,7 +18,7 @@ KERNELS = [
     kb.Matern(0.3, nu=0.5),
     kb.Matern(0.3),
     kb.Linear(),
-    kb.Polynomial(2),
+    kb.kernels.Polynomial(2),
     kb.RBF(5.0) + kb.Linear(),
 ]
 
@@ -99,7 +99,7 @@ def test_what_any_policy_plays_never_exceeds_the_greedy_bound():
     greedy = GreedyGain(kb.RBF(0.3), kb.Arms(points), 1.0)
     for policy in (
         kb.SimpleUCB(points, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0),
-        kb.UniformRandom(points, kb.RBF(0.3)),
+        kb.policies.UniformRandom(points, kb.RBF(0.3)),
     ):
         for t in range(1, 60):
             policy.tell(policy.ask(t, kb.Streams(2)), 0.0)
@@ -117,7 +117,7 @@ def test_the_analytic_gain_of_the_linear_kernel_bounds_every_play_in_the_unit_ba
 
 
 @pytest.mark.parametrize(
-    "kernel", [kb.RBF(0.3), kb.Matern(0.3), kb.Polynomial(1, offset=0.0), 1.0 * kb.Linear()]
+    "kernel", [kb.RBF(0.3), kb.Matern(0.3), kb.kernels.Polynomial(1, offset=0.0), 1.0 * kb.Linear()]
 )
 def test_the_analytic_gain_is_refused_for_all_but_the_linear_kernel(kernel):
     with pytest.raises(ValueError, match=r"the analytic gain needs the Linear kernel .*, got"):
@@ -212,7 +212,7 @@ def test_what_policies_realise_is_at_most_the_upper_bound():
     upper = [gain.upper for gain in growth(kb.RBF(0.3), points, range(1, 60))]
     for policy in (
         kb.SimpleUCB(points, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0),
-        kb.UniformRandom(points, kb.RBF(0.3)),
+        kb.policies.UniformRandom(points, kb.RBF(0.3)),
     ):
         for t in range(1, 60):
             policy.tell(policy.ask(t, kb.Streams(2)), 0.0)
@@ -323,7 +323,7 @@ def test_the_lower_bound_of_an_enormous_horizon_is_that_of_a_smaller_one():
         (kb.RBF(1.0), kb.Box((0.0,) * 10, (1.0,) * 10), 10**16, "Taylor series of the kernel"),
         (kb.RBF(0.1), kb.Box((0.0,) * 20, (1.0,) * 20), 50, "(T/2) ln(1 + sup k/ridge)"),
         (
-            kb.Linear() + kb.Polynomial(2),
+            kb.Linear() + kb.kernels.Polynomial(2),
             kb.Box((0.0,), (1.0,)),
             10**16,
             "ranks and traces of the parts of the kernel",
@@ -367,7 +367,9 @@ def best_found(kernel, box, t, ridge, seeds) -> float:
     return max(-minimize(loss, start, bounds=bounds, method="L-BFGS-B").fun for start in starts)
 
 
-@pytest.mark.parametrize("kernel", [kb.RBF(0.3), kb.Matern(0.3), kb.Linear(), kb.Polynomial(2)])
+@pytest.mark.parametrize(
+    "kernel", [kb.RBF(0.3), kb.Matern(0.3), kb.Linear(), kb.kernels.Polynomial(2)]
+)
 @pytest.mark.parametrize(
     ("box", "t"), [(kb.Box((0.0,), (1.0,)), 12), (kb.Box((-1.0, 0.0), (1.0, 0.5)), 8)]
 )
@@ -452,9 +454,9 @@ def test_the_growth_of_smooth_and_rough_kernels_follows_their_rates():
     ("kernel", "dimension", "exponent", "text"),
     [
         (kb.Linear(), 3, 0.0, "O(log T)"),
-        (kb.Polynomial(4), 3, 0.0, "O(log T)"),
+        (kb.kernels.Polynomial(4), 3, 0.0, "O(log T)"),
         (kb.RBF(0.2), 2, 0.0, "O(log^3 T)"),
-        (kb.RationalQuadratic(0.2), 1, 0.0, "O(log^2 T)"),
+        (kb.kernels.RationalQuadratic(0.2), 1, 0.0, "O(log^2 T)"),
         (kb.Matern(0.2), 2, 2 / 7, "O(T^(2/7) log^(5/7) T)"),
         (kb.Matern(0.2, nu=0.5), 3, 3 / 4, "O(T^(3/4) log^(1/4) T)"),
         (3.0 * kb.Matern(0.2, nu=1.5), 1, 1 / 4, "O(T^(1/4) log^(3/4) T)"),
@@ -463,7 +465,7 @@ def test_the_growth_of_smooth_and_rough_kernels_follows_their_rates():
         (kb.Linear() * kb.Matern(0.2), 2, 2 / 7, "O(T^(2/7) log^(5/7) T)"),
         (kb.RBF(1.0) * kb.Matern(0.2), 2, 2 / 7, "O(T^(2/7) log^(19/7) T)"),
         (kb.Matern(0.2, nu=0.5) * kb.Matern(0.2), 2, 2 / 3, "O(T^(2/3) log^(1/3) T)"),
-        (kb.kernels.Normalised(kb.Polynomial(2)), 2, 0.0, "O(log T)"),
+        (kb.kernels.Normalised(kb.kernels.Polynomial(2)), 2, 0.0, "O(log T)"),
     ],
 )
 def test_the_known_rates(kernel, dimension, exponent, text):
@@ -512,8 +514,8 @@ def test_a_ridge_is_a_positive_number(bad):
         (kb.RBF(0.2), np.array([[math.nan, 1.0]]), "needs finite points"),
         (kb.RBF((0.1, 0.2)), np.eye(3), "needs points of 2 dimensions, got 3"),
         (kb.RBF((0.1, 0.2)), kb.Box((0.0,), (1.0,)), "needs points of 2 dimensions, got 1"),
-        (kb.Polynomial(9), np.full((1, 1), 1e60), "needs finite"),
-        (kb.Polynomial(9), kb.Box((0.0,), (1e60,)), "needs finite"),
+        (kb.kernels.Polynomial(9), np.full((1, 1), 1e60), "needs finite"),
+        (kb.kernels.Polynomial(9), kb.Box((0.0,), (1e60,)), "needs finite"),
         (lambda x, z: -np.ones((len(x), len(z))), np.eye(2), "needs no negative eigenvalue"),
         (lambda x, z: x @ z.T, 3, "needs an .* array"),
     ],
@@ -536,7 +538,7 @@ def test_an_enclosure_the_wrong_way_round_is_refused():
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-@pytest.mark.parametrize("kernel", [kb.RBF(0.2), kb.RationalQuadratic(0.2)])
+@pytest.mark.parametrize("kernel", [kb.RBF(0.2), kb.kernels.RationalQuadratic(0.2)])
 def test_a_box_of_any_size_is_answered(kernel):
     gain = kb.theory.information_gain(kernel, kb.Box([-1e200], [1e200]), 100)
     assert gain.lower <= gain.upper <= 50 * math.log(2) + 1e-6

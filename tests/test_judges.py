@@ -250,7 +250,7 @@ BREAKAGES = {
     "weights clipped in Gaussian.draw": patched(kb.Gaussian, "draw", clipped),
     "weights clipped in Categorical.draw": patched(kb.Categorical, "draw", clipped),
     "weights clipped in Mixture.draw": patched(kb.Mixture, "draw", clipped),
-    "weights clipped in Frozen.draw": patched(kb.Frozen, "draw", clipped),
+    "weights clipped in Frozen.draw": patched(kb.exploration.Frozen, "draw", clipped),
     "weights clipped in the table": patched(Exploration, "weights", clipped),
     "weights clipped in index": patched(
         IndexPolicy,

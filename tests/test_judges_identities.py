@@ -226,7 +226,7 @@ BREAKAGES = {
     "the grid of RandUCB": (
         "laws",
         patched(
-            kb.DiscretisedGaussian,
+            kb.exploration.DiscretisedGaussian,
             "chances",
             lambda sound: property(
                 lambda self: (*((1 - self.top) / (self.points - 1),) * (self.points - 1), self.top)
@@ -235,11 +235,15 @@ BREAKAGES = {
     ),
     "a discrete law without its atom at 1": (
         "laws",
-        patched(kb.Frozen, "optimism", lambda sound: property(lambda self: float(self.tail(1.0)))),
+        patched(
+            kb.exploration.Frozen,
+            "optimism",
+            lambda sound: property(lambda self: float(self.tail(1.0))),
+        ),
     ),
     "a tail with its atom": (
         "laws",
-        patched(kb.Frozen, "tail", lambda sound: lambda self, x: 1.0 - self.below(x)),
+        patched(kb.exploration.Frozen, "tail", lambda sound: lambda self, x: 1.0 - self.below(x)),
     ),
     "p of Simple-Bernoulli": ("engine", default(SimpleBernoulli, "p", 0.25)),
     "rho of Simple-Mixture": ("engine", default(SimpleMixture, "rho", 0.25)),

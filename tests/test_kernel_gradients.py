@@ -22,18 +22,18 @@ OWN = {
     "matern 3/2": kb.Matern(0.7, nu=1.5),
     "matern 5/2": kb.Matern(0.7),
     "matern ard": kb.Matern(ARD),
-    "rational quadratic": kb.RationalQuadratic(ARD, alpha=0.4),
+    "rational quadratic": kb.kernels.RationalQuadratic(ARD, alpha=0.4),
     "linear": kb.Linear(),
-    "polynomial": kb.Polynomial(3, offset=0.25),
-    "straight polynomial": kb.Polynomial(1),
+    "polynomial": kb.kernels.Polynomial(3, offset=0.25),
+    "straight polynomial": kb.kernels.Polynomial(1),
     "sum": kb.RBF(0.7) + kb.Linear(),
-    "product": kb.RBF(0.7) * kb.Polynomial(2),
-    "scaled": 0.3 * kb.Polynomial(2),
-    "normalised": kb.Normalised(kb.Polynomial(2)),
-    "normalised sum": kb.Normalised(kb.RBF(ARD) + 0.5 * kb.Linear()),
-    "on": kb.On(kb.RBF((0.2, 3.0)), (2, 0)),
-    "on linear": kb.On(kb.Polynomial(2), (1,)),
-    "arms x context": kb.On(kb.RBF(0.5), (0, 1)) * kb.On(kb.Matern(1.0), 2),
+    "product": kb.RBF(0.7) * kb.kernels.Polynomial(2),
+    "scaled": 0.3 * kb.kernels.Polynomial(2),
+    "normalised": kb.kernels.Normalised(kb.kernels.Polynomial(2)),
+    "normalised sum": kb.kernels.Normalised(kb.RBF(ARD) + 0.5 * kb.Linear()),
+    "on": kb.kernels.On(kb.RBF((0.2, 3.0)), (2, 0)),
+    "on linear": kb.kernels.On(kb.kernels.Polynomial(2), (1,)),
+    "arms x context": kb.kernels.On(kb.RBF(0.5), (0, 1)) * kb.kernels.On(kb.Matern(1.0), 2),
 }
 STATIONARY = {
     name: OWN[name]
@@ -104,7 +104,7 @@ def test_very_distant_points_have_nothing_in_common(kernel, far):
     x, z = np.array([[far, 0.0, 0.0], [0.0, 0.0, 0.0]]), np.array([[-far, 0.0, 0.0]])
     with np.errstate(all="raise", under="ignore"):
         value, slope = kernel(x, z), kernel.gradient(x, z)
-    least = 1e-2 if isinstance(kernel, kb.RationalQuadratic) else 0.0
+    least = 1e-2 if isinstance(kernel, kb.kernels.RationalQuadratic) else 0.0
     assert ((value >= 0) & (value <= least)).all()
     assert np.isfinite(slope).all()
     assert np.abs(slope).max() <= least
@@ -125,9 +125,9 @@ def test_a_kernel_from_outside_has_central_differences():
     twins = {kb.RBF(0.7): sk.RBF(0.7), kb.Matern(0.7, nu=1.5): sk.Matern(0.7, nu=1.5)}
     for ours, theirs in twins.items():
         np.testing.assert_allclose(
-            kb.Adapted(theirs).gradient(X, Z), ours.gradient(X, Z), atol=1e-8
+            kb.kernels.Adapted(theirs).gradient(X, Z), ours.gradient(X, Z), atol=1e-8
         )
-        mixed, own = 0.5 * kb.Linear() * kb.Adapted(theirs), 0.5 * kb.Linear() * ours
+        mixed, own = 0.5 * kb.Linear() * kb.kernels.Adapted(theirs), 0.5 * kb.Linear() * ours
         np.testing.assert_allclose(mixed.gradient(X, Z), own.gradient(X, Z), atol=1e-8)
         np.testing.assert_allclose(mixed.diagonal_gradient(X), own.diagonal_gradient(X), atol=1e-8)
 
@@ -138,7 +138,7 @@ def test_central_differences_keep_their_digits_far_from_the_origin():
 
     x, z = np.array([[1e8, 3e8]]), np.array([[1.0, 2.0]])
     exact = 3 * 7.0**2 * z / 1e8
-    np.testing.assert_allclose(kb.Adapted(cubic).gradient(x, z)[0], exact, rtol=1e-8)
+    np.testing.assert_allclose(kb.kernels.Adapted(cubic).gradient(x, z)[0], exact, rtol=1e-8)
 
 
 @pytest.mark.parametrize("kernel", OWN.values(), ids=OWN)
@@ -160,7 +160,7 @@ def test_moving_both_points_alike_changes_nothing(seed, length, name):
 def test_gradients_follow_the_rules_of_sums_and_products(seed):
     rng = np.random.default_rng(seed)
     x, z = rng.random((4, 3)), rng.random((3, 3))
-    f, g = kb.RBF(0.4), kb.Polynomial(2)
+    f, g = kb.RBF(0.4), kb.kernels.Polynomial(2)
     np.testing.assert_allclose(Sum(f, g).gradient(x, z), f.gradient(x, z) + g.gradient(x, z))
     np.testing.assert_allclose(Scaled(f, 3.0).gradient(x, z), 3 * f.gradient(x, z))
     expected = f.gradient(x, z) * g(x, z)[..., None] + f(x, z)[..., None] * g.gradient(x, z)
@@ -168,11 +168,11 @@ def test_gradients_follow_the_rules_of_sums_and_products(seed):
 
 
 def test_a_kernel_on_columns_sees_only_them():
-    kernel = kb.On(kb.RBF((0.2, 3.0)), (2, 0))
+    kernel = kb.kernels.On(kb.RBF((0.2, 3.0)), (2, 0))
     np.testing.assert_array_equal(kernel(X, Z), kb.RBF((0.2, 3.0))(X[:, [2, 0]], Z[:, [2, 0]]))
     np.testing.assert_array_equal(kernel.gradient(X, Z)[:, :, 1], 0.0)
     np.testing.assert_array_equal(
-        kb.On(kb.Linear(), (0, 2)).diagonal(X), (X[:, [0, 2]] ** 2).sum(1)
+        kb.kernels.On(kb.Linear(), (0, 2)).diagonal(X), (X[:, [0, 2]] ** 2).sum(1)
     )
     moved = X + np.array([0.0, 5.0, 0.0])
     np.testing.assert_array_equal(kernel(moved, Z), kernel(X, Z))
@@ -181,14 +181,14 @@ def test_a_kernel_on_columns_sees_only_them():
 def test_columns_may_be_a_number_a_list_a_range_or_a_slice():
     kernel = kb.RBF(0.3)
     assert (
-        kb.On(kernel, (0, 1))
-        == kb.On(kernel, [0, 1])
-        == kb.On(kernel, slice(2))
-        == kb.On(kernel, np.arange(2))
+        kb.kernels.On(kernel, (0, 1))
+        == kb.kernels.On(kernel, [0, 1])
+        == kb.kernels.On(kernel, slice(2))
+        == kb.kernels.On(kernel, np.arange(2))
     )
-    assert kb.On(kernel, slice(1, 6, 2)) == kb.On(kernel, range(1, 6, 2))
-    assert kb.On(kernel, 3) == kb.On(kernel, (3,))
-    assert hash(kb.On(kernel, [0, 1])) == hash(kb.On(kernel, (0, 1)))
+    assert kb.kernels.On(kernel, slice(1, 6, 2)) == kb.kernels.On(kernel, range(1, 6, 2))
+    assert kb.kernels.On(kernel, 3) == kb.kernels.On(kernel, (3,))
+    assert hash(kb.kernels.On(kernel, [0, 1])) == hash(kb.kernels.On(kernel, (0, 1)))
 
 
 @pytest.mark.parametrize(
@@ -210,35 +210,35 @@ def test_columns_may_be_a_number_a_list_a_range_or_a_slice():
 )
 def test_columns_that_name_no_coordinates_are_refused(columns):
     with pytest.raises(ValueError, match=r"^On needs .*, got"):
-        kb.On(kb.RBF(0.3), columns)
+        kb.kernels.On(kb.RBF(0.3), columns)
 
 
 @pytest.mark.parametrize("ends", [("a", 3), (0, "b"), (0.5, 3), (0, 3, 0), (0, 3, -1), (-2, 3)])
 def test_a_slice_that_names_no_coordinates_is_refused(ends):
     with pytest.raises(ValueError, match=r"^On needs .*, got"):
-        kb.On(kb.RBF(0.3), slice(*ends))
+        kb.kernels.On(kb.RBF(0.3), slice(*ends))
 
 
 def test_a_kernel_on_columns_that_are_not_there_is_refused():
     for call in (lambda k: k(X, Z), lambda k: k.diagonal(X), lambda k: k.gradient(X, Z)):
         with pytest.raises(ValueError, match="On needs points of at least 4 dimensions, got 3"):
-            call(kb.On(kb.RBF(0.3), (0, 3)))
+            call(kb.kernels.On(kb.RBF(0.3), (0, 3)))
 
 
 @pytest.mark.parametrize("bad", [None, 1.0, "rbf", kb.RBF])
 def test_what_is_no_kernel_has_no_columns(bad):
     with pytest.raises(ValueError, match="needs a kernel or a callable"):
-        kb.On(bad, (0,))
+        kb.kernels.On(bad, (0,))
 
 
 def test_a_callable_on_columns_still_has_to_prove_itself():
-    assert has_adapted(kb.On(lambda x, z: np.minimum(x, z.T), (0,)))
-    assert not has_adapted(kb.On(kb.RBF(0.3), (0,)))
+    assert has_adapted(kb.kernels.On(lambda x, z: np.minimum(x, z.T), (0,)))
+    assert not has_adapted(kb.kernels.On(kb.RBF(0.3), (0,)))
 
 
 def test_a_kernel_on_columns_has_a_plain_form_and_a_spelling():
-    kernel = kb.On(kb.RBF((0.2, 0.5)), (0, 1)) * kb.On(kb.Matern(1.0, nu=1.5), (2,))
+    kernel = kb.kernels.On(kb.RBF((0.2, 0.5)), (0, 1)) * kb.kernels.On(kb.Matern(1.0, nu=1.5), (2,))
     assert from_plain(to_plain(kernel)) == kernel
-    assert spelled_kernel("on(rbf(0.2),0/1)*on(matern(1.0,1.5),2)") == kb.On(
+    assert spelled_kernel("on(rbf(0.2),0/1)*on(matern(1.0,1.5),2)") == kb.kernels.On(
         kb.RBF(0.2), (0, 1)
-    ) * kb.On(kb.Matern(1.0, nu=1.5), (2,))
+    ) * kb.kernels.On(kb.Matern(1.0, nu=1.5), (2,))

@@ -21,21 +21,21 @@ TWINS = {
     "matern 5/2": (kb.Matern(0.7), sk.Matern(0.7, nu=2.5)),
     "matern ard": (kb.Matern(ARD, nu=1.5), sk.Matern(ARD, nu=1.5)),
     "rational quadratic": (
-        kb.RationalQuadratic(0.7, alpha=0.4),
+        kb.kernels.RationalQuadratic(0.7, alpha=0.4),
         sk.RationalQuadratic(length_scale=0.7, alpha=0.4),
     ),
     "linear": (kb.Linear(), sk.DotProduct(sigma_0=0.0)),
-    "polynomial": (kb.Polynomial(3, offset=0.25), sk.DotProduct(sigma_0=0.5) ** 3),
+    "polynomial": (kb.kernels.Polynomial(3, offset=0.25), sk.DotProduct(sigma_0=0.5) ** 3),
     "sum": (kb.RBF(0.7) + kb.Linear(), sk.RBF(0.7) + sk.DotProduct(sigma_0=0.0)),
     "product": (kb.RBF(0.7) * kb.Linear(), sk.RBF(0.7) * sk.DotProduct(sigma_0=0.0)),
     "scaled": (0.5 * kb.RBF(0.7), 0.5 * sk.RBF(0.7)),
     "sum of products": (
-        0.3 * kb.RBF(ARD) * kb.Matern(2.0) + kb.RationalQuadratic() * 0.2,
+        0.3 * kb.RBF(ARD) * kb.Matern(2.0) + kb.kernels.RationalQuadratic() * 0.2,
         0.3 * sk.RBF(ARD) * sk.Matern(2.0, nu=2.5) + sk.RationalQuadratic() * 0.2,
     ),
 }
 OWN = {name: ours for name, (ours, _) in TWINS.items()} | {
-    "normalised": kb.Normalised(kb.Polynomial(2))
+    "normalised": kb.kernels.Normalised(kb.kernels.Polynomial(2))
 }
 
 
@@ -56,7 +56,7 @@ def test_the_gram_matrix_is_symmetric_and_positive_semidefinite(kernel):
 def test_the_diagonal_is_the_diagonal(kernel):
     np.testing.assert_allclose(kernel.diagonal(X), kernel(X, X).diagonal(), rtol=1e-14, atol=1e-14)
     np.testing.assert_allclose(
-        kb.Kernel.diagonal(kernel, X), kernel(X, X).diagonal(), rtol=1e-14, atol=1e-14
+        kb.kernels.Kernel.diagonal(kernel, X), kernel(X, X).diagonal(), rtol=1e-14, atol=1e-14
     )
 
 
@@ -84,8 +84,8 @@ def test_an_irrelevant_dimension_has_no_influence():
 
 
 def test_normalised_is_the_correlation_of_the_kernel():
-    kernel = kb.Normalised(0.3 * kb.Polynomial(2, offset=0.5) + kb.Linear())
-    raw = 0.3 * kb.Polynomial(2, offset=0.5) + kb.Linear()
+    kernel = kb.kernels.Normalised(0.3 * kb.kernels.Polynomial(2, offset=0.5) + kb.Linear())
+    raw = 0.3 * kb.kernels.Polynomial(2, offset=0.5) + kb.Linear()
     expected = raw(X, Z) / np.sqrt(raw(X, X).diagonal()[:, None] * raw(Z, Z).diagonal()[None, :])
     np.testing.assert_allclose(kernel(X, Z), expected, rtol=1e-13)
     np.testing.assert_array_equal(kernel.diagonal(X), np.ones(len(X)))
@@ -93,17 +93,17 @@ def test_normalised_is_the_correlation_of_the_kernel():
 
 def test_normalised_needs_a_kernel_that_is_nowhere_zero():
     with pytest.raises(ValueError, match=r"needs k\(x, x\) > 0 at every point, got 0.0"):
-        kb.Normalised(kb.Linear())(np.zeros((1, 2)), np.ones((1, 2)))
+        kb.kernels.Normalised(kb.Linear())(np.zeros((1, 2)), np.ones((1, 2)))
 
 
-@pytest.mark.parametrize("kernel", [kb.RBF, kb.Matern, kb.RationalQuadratic])
+@pytest.mark.parametrize("kernel", [kb.RBF, kb.Matern, kb.kernels.RationalQuadratic])
 def test_stationary_kernels_are_one_on_the_diagonal_and_depend_on_the_difference_only(kernel):
     matrix = kernel(0.7)(X, X)
     np.testing.assert_array_equal(matrix.diagonal(), 1.0)
     np.testing.assert_allclose(kernel(0.7)(X + 5.0, X + 5.0), matrix, atol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", [kb.RBF, kb.Matern, kb.RationalQuadratic])
+@pytest.mark.parametrize("kernel", [kb.RBF, kb.Matern, kb.kernels.RationalQuadratic])
 @pytest.mark.parametrize(
     "bad", [0, 0.0, -1.0, float("nan"), float("inf"), "1", None, True, 1j, (), (1.0, 0.0), [[1.0]]]
 )
@@ -117,7 +117,7 @@ def test_a_lengthscale_that_is_no_length_is_refused_with_its_value(kernel, bad):
     "kernel",
     [
         kb.RBF,
-        kb.RationalQuadratic,
+        kb.kernels.RationalQuadratic,
         *(lambda length, nu=nu: kb.Matern(length, nu) for nu in (0.5, 1.5, 2.5)),
     ],
 )
@@ -136,7 +136,7 @@ def test_only_three_smoothnesses_are_offered(nu):
 @pytest.mark.parametrize("alpha", [0.0, -1.0, float("nan")])
 def test_a_rational_quadratic_needs_alpha_above_zero(alpha):
     with pytest.raises(ValueError, match="RationalQuadratic needs alpha > 0"):
-        kb.RationalQuadratic(1.0, alpha=alpha)
+        kb.kernels.RationalQuadratic(1.0, alpha=alpha)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_rational_quadratic_needs_alpha_above_zero(alpha):
 )
 def test_a_polynomial_that_is_no_kernel_is_refused(degree, offset):
     with pytest.raises(ValueError, match="Polynomial needs"):
-        kb.Polynomial(degree, offset)
+        kb.kernels.Polynomial(degree, offset)
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, float("inf"), float("nan"), True])
@@ -168,7 +168,7 @@ def test_points_of_different_dimensions_are_refused(kernel):
 @given(st.integers(0, 10_000), st.floats(0.05, 5.0))
 def test_products_and_sums_are_taken_entry_by_entry(seed, length):
     x = np.random.default_rng(seed).random((4, 2))
-    left, right = kb.RBF(length), kb.Polynomial(2)
+    left, right = kb.RBF(length), kb.kernels.Polynomial(2)
     np.testing.assert_array_equal((left + right)(x, x), left(x, x) + right(x, x))
     np.testing.assert_array_equal((left * right)(x, x), left(x, x) * right(x, x))
     np.testing.assert_array_equal((left * 3)(x, x), 3 * left(x, x))
@@ -177,7 +177,7 @@ def test_products_and_sums_are_taken_entry_by_entry(seed, length):
 @pytest.mark.parametrize("theirs", [twin for _, twin in TWINS.values()], ids=TWINS)
 def test_a_scikit_learn_kernel_may_be_used_as_it_is(theirs):
     np.testing.assert_array_equal(gram(as_kernel(theirs), X), theirs(X))
-    posterior = kb.ArmPosterior(theirs, X)
+    posterior = kb.posterior.ArmPosterior(theirs, X)
     np.testing.assert_array_equal(posterior.cov, theirs(X))
 
 
@@ -225,7 +225,7 @@ FAULTY = {
 
 
 @pytest.mark.parametrize(("function", "message"), FAULTY.items(), ids=[f.__name__ for f in FAULTY])
-@pytest.mark.parametrize("form", [kb.ArmPosterior, kb.PoolPosterior])
+@pytest.mark.parametrize("form", [kb.posterior.ArmPosterior, kb.posterior.PoolPosterior])
 def test_a_faulty_kernel_is_refused_at_construction_with_the_offending_pair(
     function, message, form
 ):
@@ -260,5 +260,5 @@ def test_an_adapted_scikit_learn_kernel_knows_its_diagonal():
     from sklearn.gaussian_process import kernels as theirs
 
     x = np.random.default_rng(0).random((5, 2))
-    adapted = kb.Adapted(theirs.ConstantKernel(0.5) * theirs.RBF(0.3))
+    adapted = kb.kernels.Adapted(theirs.ConstantKernel(0.5) * theirs.RBF(0.3))
     np.testing.assert_allclose(adapted.diagonal(x), adapted(x, x).diagonal())

@@ -24,8 +24,8 @@ def f(points: np.ndarray) -> np.ndarray:
     return 0.25 * np.sin(5 * points.sum(1))
 
 
-def fine(**more) -> kb.SupKernelUCB:
-    return kb.SupKernelUCB(LINE, KERNEL, **(FINE | more))
+def fine(**more) -> kb.policies.SupKernelUCB:
+    return kb.policies.SupKernelUCB(LINE, KERNEL, **(FINE | more))
 
 
 def rounds(policy: kb.Policy, rewards, horizon: int = T, seed: int = 2):
@@ -44,7 +44,7 @@ def noisy(t: int, choice: kb.Choice) -> float:
 
 
 def test_the_golden_index_of_kernel_ucb():
-    policy = kb.KernelUCB(BASIS, kb.Linear(), horizon=100)
+    policy = kb.policies.KernelUCB(BASIS, kb.Linear(), horizon=100)
     for arm, reward in ((0, 0.75), (1, -0.5), (0, 0.25)):
         policy.tell(policy.choice(arm), reward)
     assert policy.width_at(4) == pytest.approx(4.171214, abs=5e-7)
@@ -55,7 +55,7 @@ def test_the_golden_index_of_kernel_ucb():
 @pytest.mark.parametrize("ridge", [0.25, 1.0, 3.0])
 @pytest.mark.parametrize("eta", [None, 0.0, 1.7])
 def test_the_width_of_kernel_ucb_is_eta_over_the_root_of_the_ridge(ridge, eta):
-    policy = kb.KernelUCB(LINE, KERNEL, horizon=77, delta=0.3, ridge=ridge, eta=eta)
+    policy = kb.policies.KernelUCB(LINE, KERNEL, horizon=77, delta=0.3, ridge=ridge, eta=eta)
     stated = math.sqrt(2 * math.log(2 * 77 * 8 / 0.3)) if eta is None else eta
     for t in (1, 50):
         assert policy.width(t, 3.0) == pytest.approx(stated / math.sqrt(ridge), rel=1e-14)
@@ -65,7 +65,7 @@ def test_the_width_of_kernel_ucb_is_eta_over_the_root_of_the_ridge(ridge, eta):
 
 def test_kernel_ucb_is_the_classical_rule_with_a_constant_factor(quiet):
     """mean + c sd: Generic-GP with w = 1, R = 0 and D = eta / sqrt(ridge)."""
-    ours = kb.KernelUCB(LINE, KERNEL, horizon=60, eta=0.8, ridge=0.25)
+    ours = kb.policies.KernelUCB(LINE, KERNEL, horizon=60, eta=0.8, ridge=0.25)
     classic = kb.GenericGP(
         LINE, KERNEL, kb.PointMass(1.0), noise_scale=0.0, norm_bound=1.6, ridge=0.25
     )
@@ -77,8 +77,8 @@ def test_kernel_ucb_is_the_classical_rule_with_a_constant_factor(quiet):
 def test_kernel_ucb_needs_neither_noise_nor_norm_and_says_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        kb.KernelUCB(LINE, 3.0 * KERNEL, horizon=10)
-    for rule, more in ((kb.KernelUCB, {"horizon": 9}), (kb.SupKernelUCB, FINE)):
+        kb.policies.KernelUCB(LINE, 3.0 * KERNEL, horizon=10)
+    for rule, more in ((kb.policies.KernelUCB, {"horizon": 9}), (kb.policies.SupKernelUCB, FINE)):
         for bad in (-1.0, math.nan, "2", True):
             with pytest.raises(ValueError, match=f"{rule.__name__} needs eta >= 0, got"):
                 rule(LINE, KERNEL, eta=bad, **more)
@@ -120,7 +120,9 @@ def test_a_ladder_with_every_level_just_narrow_enough_ends_below_the_last_level(
     """One arm, w = 1 / sqrt(1 + n) at D = 1: n = 4^s - 1 plays pass level s; 2^-4 > 1 / sqrt(500) >= 2^-5."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", kb.TheoryWarning)
-        policy = kb.SupKernelUCB([[1.0]], kb.Linear(), noise_scale=0.0, norm_bound=1.0, horizon=500)
+        policy = kb.policies.SupKernelUCB(
+            [[1.0]], kb.Linear(), noise_scale=0.0, norm_bound=1.0, horizon=500
+        )
     for level in range(1, policy.top + 1):
         for _ in range(4**level + 1):
             policy.tell(kb.Choice([1.0], 0, {"level": float(level)}), 0.5)
@@ -172,7 +174,7 @@ CASES = {
 def test_a_direct_solve_of_every_level_climbs_the_same_ladder(case):
     points, kernel, more = CASES[case]
     given = FINE | more
-    policy = kb.SupKernelUCB(points, kernel, **given)
+    policy = kb.policies.SupKernelUCB(points, kernel, **given)
     claims = len(points) * T * 6
     spread = (
         math.sqrt(2 * math.log(2 * claims / DELTA))
@@ -250,7 +252,9 @@ def test_an_exploiting_round_plays_the_greatest_upper_bound_of_arms_all_narrow()
 
 def test_an_exploiting_round_prefers_a_wider_arm_to_one_of_a_slightly_greater_mean(quiet):
     """Means 0.5 and 0.495 with w = 0.2 / sqrt(101) and 0.2 / sqrt(51): upper bounds 0.520 and 0.523."""
-    policy = kb.SupKernelUCB(np.eye(2), kb.Linear(), noise_scale=0.0, norm_bound=0.2, horizon=100)
+    policy = kb.policies.SupKernelUCB(
+        np.eye(2), kb.Linear(), noise_scale=0.0, norm_bound=0.2, horizon=100
+    )
     for arm, plays, mean in ((0, 100, 0.5), (1, 50, 0.495)):
         for _ in range(plays):
             policy.tell(kb.Choice(np.eye(2)[arm], arm, {"level": 1.0}), mean * (1 + 1 / plays))
@@ -284,7 +288,9 @@ def test_on_orthonormal_arms_the_first_level_is_explored_evenly_until_it_is_narr
     """w = 2 / sqrt(1 + n) <= 1/2 after 15 plays of each arm; the tie at exactly 1/2 counts as narrow."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", kb.TheoryWarning)
-        policy = kb.SupKernelUCB(BASIS, kb.Linear(), noise_scale=0.0, norm_bound=2.0, horizon=10**4)
+        policy = kb.policies.SupKernelUCB(
+            BASIS, kb.Linear(), noise_scale=0.0, norm_bound=2.0, horizon=10**4
+        )
     levels = [choice.note["level"] for _, choice in rounds(policy, lambda t, choice: 0.0, 60)]
     assert levels == [1.0] * 45 + [2.0] * 15
     assert policy.levels[1].counts.tolist() == [15, 15, 15]
@@ -372,11 +378,11 @@ def filtered(noise, seeds: int, factor: float = 1.0) -> float:
     for seed in range(seeds):
         instance = problem.instance(kb.Streams(seed))
         stated = {"noise_scale": factor * noise.scale, "norm_bound": factor * 1.0, "ridge": 0.01}
-        policy = kb.SupKernelUCB(instance.domain, KERNEL, horizon=10**6, **stated)
+        policy = kb.policies.SupKernelUCB(instance.domain, KERNEL, horizon=10**6, **stated)
         best = instance.values.argmax()
         lost += any(
             best not in policy.climb_levels().alive
-            for _ in kb.rounds(policy, instance, 80, kb.Streams(seed))
+            for _ in kb.experiment.rounds(policy, instance, 80, kb.Streams(seed))
         )
     return lost / seeds
 
@@ -399,13 +405,17 @@ def test_without_noise_and_with_a_valid_width_the_best_arm_is_never_filtered(qui
 
 def test_one_arm_and_a_horizon_of_one_or_of_a_billion_work(quiet):
     for horizon in (1, 10**9):
-        policy = kb.SupKernelUCB([[0.5]], KERNEL, noise_scale=0.1, norm_bound=1.0, horizon=horizon)
+        policy = kb.policies.SupKernelUCB(
+            [[0.5]], KERNEL, noise_scale=0.1, norm_bound=1.0, horizon=horizon
+        )
         assert [choice.arm for _, choice in rounds(policy, lambda t, choice: 1.0, 30)] == [0] * 30
 
 
 def test_a_large_pool_is_climbed_without_a_covariance():
     points = np.random.default_rng(0).random((3000, 2))
-    policy = kb.SupKernelUCB(points, kb.RBF(1.0), **(FINE | {"horizon": 60}))
+    policy = kb.policies.SupKernelUCB(points, kb.RBF(1.0), **(FINE | {"horizon": 60}))
     levels = {choice.note["level"] for _, choice in rounds(policy, noisy, 60)}
-    assert all(isinstance(posterior, kb.PoolPosterior) for posterior in policy.levels.values())
+    assert all(
+        isinstance(posterior, kb.posterior.PoolPosterior) for posterior in policy.levels.values()
+    )
     assert len(levels) >= 2

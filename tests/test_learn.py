@@ -14,7 +14,11 @@ from kernelbandits.posterior import PoolPosterior
 
 POINTS = np.random.default_rng(5).random((9, 2))
 KERNEL = kb.Matern((0.4, 0.7))
-KINDS = {"arms": kb.ArmPosterior, "pool": PoolPosterior, "points": kb.PointPosterior}
+KINDS = {
+    "arms": kb.posterior.ArmPosterior,
+    "pool": PoolPosterior,
+    "points": kb.posterior.PointPosterior,
+}
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -202,7 +206,7 @@ def test_what_cannot_be_learnt_is_refused_in_one_sentence_and_changes_nothing(
     kind, change, message
 ):
     three = (
-        kb.PointPosterior(KERNEL, 2, 0.1)
+        kb.posterior.PointPosterior(KERNEL, 2, 0.1)
         if kind == "points"
         else KINDS[kind](KERNEL, POINTS[:3], 0.1)
     )
@@ -221,7 +225,7 @@ def test_a_kernel_that_fails_at_the_points_to_be_learnt_changes_nothing():
         far = (np.abs(x[:, None]).max(2) > 5) | (np.abs(z[None]).max(2) > 5)
         return np.where(far, math.nan, KERNEL(x, z))
 
-    posterior = kb.PointPosterior(broken, kb.Box((0, 0), (1, 1)), 0.1)
+    posterior = kb.posterior.PointPosterior(broken, kb.Box((0, 0), (1, 1)), 0.1)
     posterior.update(POINTS[0], 1.0)
     before = state_of(posterior)
     with pytest.raises(ValueError, match="needs finite values, got"):

@@ -244,7 +244,7 @@ def test_a_point_that_is_not_that_of_its_number_is_refused_as_ever():
     "pairs", [None, 3, iter([]), {}], ids=["none", "number", "iterator", "mapping"]
 )
 def test_what_is_no_list_of_pairs_is_refused(pairs):
-    for policy in (kb.Auto(POINTS), kb.Greedy(POINTS, kb.RBF(0.3))):
+    for policy in (kb.Auto(POINTS), kb.policies.Greedy(POINTS, kb.RBF(0.3))):
         with pytest.raises(
             ValueError, match=r"tell_all needs a list of pairs \(choice, reward\), got"
         ):

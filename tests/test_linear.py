@@ -64,8 +64,8 @@ def primal(points, ridge, pulls, rewards):
 )
 def test_the_three_forms_and_the_primal_formula_agree(seed, n, d, rewards, ridge):
     points, (pulls, y) = ball(seed, n, d), history(seed, n, rewards)
-    posterior = told(kb.LinearPosterior(kb.Linear(), points, ridge), pulls, y)
-    for form in (kb.ArmPosterior, kb.PoolPosterior):
+    posterior = told(kb.posterior.LinearPosterior(kb.Linear(), points, ridge), pulls, y)
+    for form in (kb.posterior.ArmPosterior, kb.posterior.PoolPosterior):
         other = told(form(kb.Linear(), points, ridge), pulls, y)
         np.testing.assert_allclose(posterior.mean, other.mean, atol=1e-9)
         np.testing.assert_allclose(posterior.variance, other.variance, atol=1e-9)
@@ -83,7 +83,7 @@ def test_the_three_forms_and_the_primal_formula_agree(seed, n, d, rewards, ridge
 
 def test_before_any_reward_it_is_the_prior():
     points = ball(0, 6, 3)
-    posterior = kb.LinearPosterior(kb.Linear(), points)
+    posterior = kb.posterior.LinearPosterior(kb.Linear(), points)
     np.testing.assert_array_equal(posterior.theta, np.zeros(3))
     np.testing.assert_array_equal(posterior.mean, np.zeros(6))
     np.testing.assert_allclose(posterior.sd, np.linalg.norm(points, axis=1), rtol=1e-15)
@@ -95,7 +95,7 @@ def test_before_any_reward_it_is_the_prior():
 def test_the_basis_arms_have_a_closed_form(ridge):
     """mean_i = S_i / (ridge + n_i), sd_i^2 = ridge / (ridge + n_i), L = sum ln(1 + n_i / ridge)."""
     posterior = told(
-        kb.LinearPosterior(kb.Linear(), np.eye(3), ridge), [0, 1, 0], [0.75, -0.5, 0.25]
+        kb.posterior.LinearPosterior(kb.Linear(), np.eye(3), ridge), [0, 1, 0], [0.75, -0.5, 0.25]
     )
     counts, sums = np.array([2, 1, 0]), np.array([1.0, -0.5, 0.0])
     np.testing.assert_allclose(posterior.mean, sums / (ridge + counts), atol=1e-15)
@@ -109,17 +109,19 @@ def test_the_basis_arms_have_a_closed_form(ridge):
 def test_the_determinant_is_below_its_bound(seed, d, rewards, ridge):
     """det Vbar <= (ridge + t / d)^d for |x| <= 1, with equality for the basis arms played evenly."""
     pulls, y = history(seed, 10, rewards)
-    posterior = told(kb.LinearPosterior(kb.Linear(), ball(seed, 10, d), ridge), pulls, y)
+    posterior = told(kb.posterior.LinearPosterior(kb.Linear(), ball(seed, 10, d), ridge), pulls, y)
     assert posterior.log_det <= d * math.log(1 + rewards / (d * ridge)) + 1e-12
     even = told(
-        kb.LinearPosterior(kb.Linear(), np.eye(d), ridge), np.tile(np.arange(d), 4), np.zeros(4 * d)
+        kb.posterior.LinearPosterior(kb.Linear(), np.eye(d), ridge),
+        np.tile(np.arange(d), 4),
+        np.zeros(4 * d),
     )
     assert even.log_det == pytest.approx(d * math.log(1 + 4 / ridge), rel=1e-12)
 
 
 def test_at_any_points_it_says_what_the_parameter_says():
     points, (pulls, y) = ball(1, 9, 3), history(1, 9, 50)
-    posterior = told(kb.LinearPosterior(kb.Linear(), points, 0.3), pulls, y)
+    posterior = told(kb.posterior.LinearPosterior(kb.Linear(), points, 0.3), pulls, y)
     elsewhere = np.random.default_rng(2).normal(size=(7, 3))
     mean, sd = posterior.at(elsewhere)
     np.testing.assert_allclose(mean, elsewhere @ posterior.theta, atol=1e-10)
@@ -128,10 +130,16 @@ def test_at_any_points_it_says_what_the_parameter_says():
 
 def test_two_hundred_thousand_points_cost_no_more_than_their_coordinates():
     points = ball(3, 200_000, 3)
-    posterior = told(kb.LinearPosterior(kb.Linear(), points), [3, 3, 70_000], [1.0, 2.0, 3.0])
+    posterior = told(
+        kb.posterior.LinearPosterior(kb.Linear(), points), [3, 3, 70_000], [1.0, 2.0, 3.0]
+    )
     held = sum(item.nbytes for item in vars(posterior).values() if isinstance(item, np.ndarray))
     assert held <= 10 * 8 * 200_000
-    few = told(kb.LinearPosterior(kb.Linear(), points[[3, 70_000, 5]]), [0, 0, 1], [1.0, 2.0, 3.0])
+    few = told(
+        kb.posterior.LinearPosterior(kb.Linear(), points[[3, 70_000, 5]]),
+        [0, 0, 1],
+        [1.0, 2.0, 3.0],
+    )
     np.testing.assert_allclose(posterior.mean[[3, 70_000, 5]], few.mean, atol=1e-14)
     np.testing.assert_allclose(posterior.sd[[3, 70_000, 5]], few.sd, atol=1e-14)
     assert not posterior.audit()
@@ -139,11 +147,13 @@ def test_two_hundred_thousand_points_cost_no_more_than_their_coordinates():
 
 def test_an_arm_at_the_origin_is_known_from_the_start():
     posterior = told(
-        kb.LinearPosterior(kb.Linear(), [[0.0, 0.0], [1.0, 0.0]]), [0, 1, 0], [5.0, 1.0, 5.0]
+        kb.posterior.LinearPosterior(kb.Linear(), [[0.0, 0.0], [1.0, 0.0]]),
+        [0, 1, 0],
+        [5.0, 1.0, 5.0],
     )
     assert (posterior.mean[0], posterior.sd[0]) == (0.0, 0.0)
     assert posterior.mean[1] == pytest.approx(0.5)
-    nothing = told(kb.LinearPosterior(kb.Linear(), [[0.0], [0.0]]), [0, 1], [1.0, 2.0])
+    nothing = told(kb.posterior.LinearPosterior(kb.Linear(), [[0.0], [0.0]]), [0, 1], [1.0, 2.0])
     assert not nothing.audit()
     np.testing.assert_array_equal(nothing.mean, np.zeros(2))
 
@@ -151,7 +161,7 @@ def test_an_arm_at_the_origin_is_known_from_the_start():
 def test_a_hundred_thousand_pulls_of_one_direction_agree_with_rational_arithmetic():
     """Arms a and 2a of one direction: theta a = sum c y / (ridge + sum c^2) at c = 1, 2."""
     posterior, counts, sums = (
-        kb.LinearPosterior(kb.Linear(), [[1.0], [2.0], [0.5]], 0.01),
+        kb.posterior.LinearPosterior(kb.Linear(), [[1.0], [2.0], [0.5]], 0.01),
         [0, 0],
         [Fraction(0)] * 2,
     )
@@ -177,7 +187,7 @@ def test_a_hundred_thousand_pulls_of_one_direction_agree_with_rational_arithmeti
 @pytest.mark.parametrize(("n", "expected"), [(5, [1000, 2000, 3000]), (60, [1200, 2400])])
 def test_audits_happen_at_fixed_event_numbers(n, expected):
     """After 1000 rewards or 20 for each arm played, whichever is more; arms never played do not count."""
-    posterior, events = kb.LinearPosterior(kb.Linear(), ball(5, 100, 3)), []
+    posterior, events = kb.posterior.LinearPosterior(kb.Linear(), ball(5, 100, 3)), []
     audit = posterior.audit
     posterior.audit = lambda: (events.append(posterior.events), audit())[1]
     pulls, y = history(5, n, 3400)
@@ -195,7 +205,7 @@ def test_an_audit_of_a_sound_state_repairs_nothing(ridge, scale, quiet):
     )
     pulls, y = history(6, 12, 4000)
     pulls[::2] = 11
-    posterior = told(kb.LinearPosterior(kb.Linear(), points, ridge), pulls, y)
+    posterior = told(kb.posterior.LinearPosterior(kb.Linear(), points, ridge), pulls, y)
     posterior.audit()
     assert posterior.health.audits == 5
     assert posterior.health.repairs == posterior.health.clamps == 0
@@ -224,7 +234,7 @@ def lose_a_number(posterior):
 @pytest.mark.parametrize("before", [500, 999])
 def test_an_audit_finds_a_flipped_bit_repairs_it_and_says_so(flip, before):
     points, (pulls, y) = ball(7, 12, 3), history(7, 12, 1300)
-    posterior = told(kb.LinearPosterior(kb.RBF(0.3), points), pulls[:before], y[:before])
+    posterior = told(kb.posterior.LinearPosterior(kb.RBF(0.3), points), pulls[:before], y[:before])
     flip(posterior)
     with pytest.warns(kb.NumericsWarning, match="repaired from counts after 1000 rewards"):
         told(posterior, pulls[before:1000], y[before:1000])
@@ -242,7 +252,7 @@ def test_an_audit_finds_a_flipped_bit_repairs_it_and_says_so(flip, before):
 
 def test_an_audit_compares_the_root_and_not_only_what_follows_from_it():
     pulls, y = history(8, 12, 100)
-    posterior = told(kb.LinearPosterior(kb.Linear(), ball(8, 12, 3)), pulls, y)
+    posterior = told(kb.posterior.LinearPosterior(kb.Linear(), ball(8, 12, 3)), pulls, y)
     posterior.root[2, 2] *= 1 + 1e-6
     with pytest.warns(kb.NumericsWarning, match="repaired from counts after 100 rewards"):
         assert posterior.audit()
@@ -251,7 +261,7 @@ def test_an_audit_compares_the_root_and_not_only_what_follows_from_it():
 def test_a_lost_root_is_rebuilt_when_the_next_reward_comes(quiet):
     pulls, y = history(9, 6, 100)
     points = ball(9, 6, 2)
-    posterior = told(kb.LinearPosterior(kb.Linear(), points), pulls[:50], y[:50])
+    posterior = told(kb.posterior.LinearPosterior(kb.Linear(), points), pulls[:50], y[:50])
     posterior.root[0, 0] = math.nan
     told(posterior, pulls[50:], y[50:])
     np.testing.assert_allclose(posterior.mean, points @ primal(points, 1.0, pulls, y)[1], atol=1e-9)
@@ -264,22 +274,23 @@ def test_a_lost_root_is_rebuilt_when_the_next_reward_comes(quiet):
 def test_the_kernel_is_checked_but_not_used():
     points, (pulls, y) = ball(10, 8, 2), history(10, 8, 30)
     plain, other = (
-        told(kb.LinearPosterior(kernel, points), pulls, y) for kernel in (kb.Linear(), kb.RBF(0.3))
+        told(kb.posterior.LinearPosterior(kernel, points), pulls, y)
+        for kernel in (kb.Linear(), kb.RBF(0.3))
     )
     assert other.kernel == kb.Linear()
     np.testing.assert_array_equal(plain.mean, other.mean)
     np.testing.assert_array_equal(plain.at(points)[1], other.at(points)[1])
     with pytest.raises(ValueError, match="needs a kernel"):
-        kb.LinearPosterior(3.0, points)
+        kb.posterior.LinearPosterior(3.0, points)
     with pytest.raises(ValueError, match="needs points of 3 dimensions"):
-        kb.LinearPosterior(kb.RBF((1.0, 1.0, 1.0)), points)
+        kb.posterior.LinearPosterior(kb.RBF((1.0, 1.0, 1.0)), points)
     with pytest.raises(ValueError, match="no negative eigenvalue"):
-        kb.LinearPosterior(lambda x, z: -x @ z.T, points)
+        kb.posterior.LinearPosterior(lambda x, z: -x @ z.T, points)
 
 
 def test_points_too_long_to_square_are_refused():
     with pytest.raises(ValueError, match=r"a linear posterior needs finite \|x\|\^2, got .*inf"):
-        kb.LinearPosterior(kb.RBF(0.3), [[1e200], [1.0]])
+        kb.posterior.LinearPosterior(kb.RBF(0.3), [[1e200], [1.0]])
 
 
 @pytest.mark.parametrize("name", ["oful", "rarely-switching-oful", "lin-ts"])
@@ -318,9 +329,10 @@ def test_oful_is_whitehouse_on_the_linear_kernel(seed, d, rewards, ridge, delta)
     points, (pulls, y) = ball(seed, 9, d), history(seed, 9, rewards)
     given = {**THEORY, "ridge": ridge, "delta": delta}
     oful, whitehouse = (
-        told(rule(points, kb.Linear(), **given), pulls, y) for rule in (kb.OFUL, kb.WhitehouseUCB)
+        told(rule(points, kb.Linear(), **given), pulls, y)
+        for rule in (kb.policies.OFUL, kb.WhitehouseUCB)
     )
-    assert isinstance(oful.posterior, kb.LinearPosterior)
+    assert isinstance(oful.posterior, kb.posterior.LinearPosterior)
     for weight in (1.0, -0.3):
         np.testing.assert_allclose(oful.index(7, weight), whitehouse.index(7, weight), atol=1e-10)
 
@@ -331,7 +343,9 @@ def test_the_index_of_oful_is_that_of_its_paper(seed, d, rewards, ridge):
     """x.thetahat + (R sqrt(2 ln(det(Vbar)^(1/2) det(ridge I)^(-1/2) / delta)) + sqrt(ridge) S) |x|_{Vbar^-1}."""
     points, (pulls, y) = ball(seed, 9, d), history(seed, 9, rewards)
     oful = told(
-        kb.OFUL(points, kb.Linear(), noise_scale=0.8, norm_bound=1.3, delta=0.2, ridge=ridge),
+        kb.policies.OFUL(
+            points, kb.Linear(), noise_scale=0.8, norm_bound=1.3, delta=0.2, ridge=ridge
+        ),
         pulls,
         y,
     )
@@ -345,7 +359,9 @@ def test_the_index_of_oful_is_that_of_its_paper(seed, d, rewards, ridge):
 def test_the_index_of_oful_is_the_supremum_over_its_ellipsoid():
     points, (pulls, y) = ball(12, 6, 2), history(12, 6, 15)
     oful = told(
-        kb.OFUL(points, kb.Linear(), noise_scale=0.8, norm_bound=1.3, delta=0.2, ridge=0.6),
+        kb.policies.OFUL(
+            points, kb.Linear(), noise_scale=0.8, norm_bound=1.3, delta=0.2, ridge=0.6
+        ),
         pulls,
         y,
     )
@@ -364,7 +380,7 @@ def test_the_index_of_oful_is_the_supremum_over_its_ellipsoid():
 
 
 def test_the_golden_index_of_instance_g():
-    oful = told(kb.OFUL(np.eye(3), kb.Linear(), **THEORY), [0, 1, 0], [0.75, -0.5, 0.25])
+    oful = told(kb.policies.OFUL(np.eye(3), kb.Linear(), **THEORY), [0, 1, 0], [0.75, -0.5, 0.25])
     assert oful.width_at(4) == pytest.approx(3.264608, abs=5e-7)
     np.testing.assert_allclose(oful.index(4), [2.218155, 2.058426, 3.264608], atol=5e-7)
     assert oful.ask(4, kb.Streams(0)).arm == 2
@@ -375,7 +391,7 @@ def test_oful_plays_what_whitehouse_plays_and_not_by_the_compiled_loop():
     instance = Instance("linear", kb.Arms(points), points @ [0.5, -0.3, 0.2], GaussianNoise(0.5))
     runs = [
         kb.play(rule(points, kb.Linear(), **THEORY), instance, 300, kb.Streams(1))
-        for rule in (kb.OFUL, kb.WhitehouseUCB)
+        for rule in (kb.policies.OFUL, kb.WhitehouseUCB)
     ]
     np.testing.assert_array_equal(runs[0].arms, runs[1].arms)
     np.testing.assert_array_equal(runs[0].recommended, runs[1].recommended)
@@ -385,12 +401,18 @@ def test_oful_plays_what_whitehouse_plays_and_not_by_the_compiled_loop():
 def test_scaling_the_points_with_ridge_and_norm_changes_nothing(quiet):
     """x -> c x, ridge -> c^2 ridge, S -> S / c; and rewards, R and S scaled together scale the index."""
     points, (pulls, y) = ball(14, 7, 2), history(14, 7, 20)
-    plain = told(kb.OFUL(points, kb.Linear(), noise_scale=0.7, norm_bound=1.5, ridge=0.8), pulls, y)
+    plain = told(
+        kb.policies.OFUL(points, kb.Linear(), noise_scale=0.7, norm_bound=1.5, ridge=0.8), pulls, y
+    )
     longer = told(
-        kb.OFUL(3 * points, kb.Linear(), noise_scale=0.7, norm_bound=0.5, ridge=7.2), pulls, y
+        kb.policies.OFUL(3 * points, kb.Linear(), noise_scale=0.7, norm_bound=0.5, ridge=7.2),
+        pulls,
+        y,
     )
     louder = told(
-        kb.OFUL(points, kb.Linear(), noise_scale=1.4, norm_bound=3.0, ridge=0.8), pulls, 2 * y
+        kb.policies.OFUL(points, kb.Linear(), noise_scale=1.4, norm_bound=3.0, ridge=0.8),
+        pulls,
+        2 * y,
     )
     np.testing.assert_allclose(longer.index(5), plain.index(5), rtol=1e-11)
     np.testing.assert_allclose(louder.index(5), 2 * plain.index(5), rtol=1e-11)
@@ -400,7 +422,7 @@ def escapes(shrink: float, delta: float, runs: int) -> float:
     """How often f leaves mean +- shrink * width * sd in one of 60 rounds that OFUL plays."""
     points, theta, left = ball(15, 12, 2), np.array([0.6, -0.8]), 0
     for seed in range(runs):
-        policy = kb.OFUL(
+        policy = kb.policies.OFUL(
             points, kb.Linear(), noise_scale=1.0, norm_bound=1.0, delta=delta, ridge=0.1
         )
         rng, out = np.random.default_rng(seed), False
@@ -423,9 +445,9 @@ def test_the_function_leaves_ofuls_band_with_chance_delta_at_most():
 
 def test_a_pool_of_a_hundred_thousand_points_is_played():
     points, policies = ball(16, 100_000, 5), []
-    for rule in (kb.OFUL, kb.RarelySwitchingOFUL):
+    for rule in (kb.policies.OFUL, kb.policies.RarelySwitchingOFUL):
         policies.append(rule(kb.Arms(points), kb.Linear(), **THEORY))
-    policies.append(kb.LinTS(kb.Arms(points), kb.Linear(), noise_scale=0.5))
+    policies.append(kb.policies.LinTS(kb.Arms(points), kb.Linear(), noise_scale=0.5))
     start = time.perf_counter()
     for policy in policies:
         for t in range(1, 11):
@@ -438,7 +460,7 @@ def test_a_pool_of_a_hundred_thousand_points_is_played():
 
 
 def rarely(points, switch=1.0, **more):
-    return kb.RarelySwitchingOFUL(points, kb.Linear(), switch=switch, **(THEORY | more))
+    return kb.policies.RarelySwitchingOFUL(points, kb.Linear(), switch=switch, **(THEORY | more))
 
 
 def linear_rounds(policy, horizon, seed=0):
@@ -496,7 +518,7 @@ def test_with_a_small_constant_it_plays_oful_and_with_a_large_one_it_never_switc
     points = ball(19, 15, 3)
     often, oful, never = (
         rarely(points, 1e-14),
-        kb.OFUL(points, kb.Linear(), **THEORY),
+        kb.policies.OFUL(points, kb.Linear(), **THEORY),
         rarely(points, 1e9),
     )
     arms = [
@@ -540,23 +562,23 @@ def test_rarely_switching_oful_pays_little_for_its_rest():
     """Regret within sqrt(1 + C) of OFUL's on average, with room for noise, while switching in a tenth of the rounds."""
     points = ball(20, 30, 2)
     values = points @ [1.0, -0.5]
-    regrets = dict.fromkeys((kb.OFUL, kb.RarelySwitchingOFUL), 0.0)
+    regrets = dict.fromkeys((kb.policies.OFUL, kb.policies.RarelySwitchingOFUL), 0.0)
     for rule in regrets:
         for seed in range(10):
             rows = linear_rounds(
                 rule(points, kb.Linear(), noise_scale=0.5, norm_bound=1.2), 300, seed
             )
             regrets[rule] += sum(values.max() - values[choice.arm] for _, choice, _ in rows)
-            if rule is kb.RarelySwitchingOFUL:
+            if rule is kb.policies.RarelySwitchingOFUL:
                 assert len({choice.note["tau"] for _, choice, _ in rows}) < 30
-    assert regrets[kb.RarelySwitchingOFUL] < 1.5 * math.sqrt(2) * regrets[kb.OFUL]
+    assert regrets[kb.policies.RarelySwitchingOFUL] < 1.5 * math.sqrt(2) * regrets[kb.policies.OFUL]
 
 
 # ---------------------------------------------------------------- LinTS
 
 
 def lin_ts(points, **more):
-    return kb.LinTS(points, kb.Linear(), **({"noise_scale": 0.5} | more))
+    return kb.policies.LinTS(points, kb.Linear(), **({"noise_scale": 0.5} | more))
 
 
 def test_the_scale_of_the_draw_is_that_of_the_paper():
@@ -653,7 +675,7 @@ def test_without_noise_lin_ts_is_greedy(quiet):
 def test_at_any_point_it_is_as_exact_as_its_own_form():
     """Rows of very different length and a small ridge, where the m x m form of the arms loses its digits."""
     points = np.array([[1e3, 0.0], [0.0, 1e-3], [1e-3, 1e-3]])
-    posterior = kb.LinearPosterior(kb.Linear(), points, 1e-6)
+    posterior = kb.posterior.LinearPosterior(kb.Linear(), points, 1e-6)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for arm, reward in ((0, 2.0), (1, 1e-3), (2, 3e-3), (1, 1.5e-3)):

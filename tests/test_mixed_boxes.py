@@ -189,7 +189,7 @@ def test_a_mixed_box_is_a_value():
     assert same == kb.MixedBox({"a": kb.Real(0.0, 1.0), "b": kb.Category(("x", "y"))})
     assert hash(same) == hash(kb.MixedBox((kb.Real(0, 1), kb.Category(("x", "y"))), ("a", "b")))
     assert same != kb.MixedBox((kb.Real(0, 1), kb.Category(("x", "y"))))
-    assert eval(repr(same), {**vars(kb)}) == same
+    assert eval(repr(same), {name: getattr(kb, name) for name in kb.__all__}) == same
     with pytest.raises(AttributeError):
         same.names = ()  # type: ignore[misc]
     with pytest.raises(AttributeError):

@@ -222,7 +222,7 @@ def test_the_report_is_written_without_figures_where_matplotlib_is_missing(
     written, monkeypatch, tmp_path
 ):
     found, _ = written
-    monkeypatch.setattr("kernelbandits.report.figures.find_spec", lambda name: None)
+    monkeypatch.setattr("kernelbandits.report.figures.is_installed", lambda name: False)
     report.write_reproduction(found, tmp_path)
     assert not (tmp_path / "regret.png").exists()
     assert "<svg" not in (tmp_path / "report.html").read_text()

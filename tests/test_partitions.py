@@ -105,9 +105,9 @@ def test_the_largest_numbers_overflow_nothing():
 # ---------------------------------------------------------------- pi-GP-UCB
 
 
-def partitioned(points=CLOUD, kernel=None, **more) -> kb.PiGPUCB:
+def partitioned(points=CLOUD, kernel=None, **more) -> kb.policies.PiGPUCB:
     settings = {"noise_scale": R, "norm_bound": D, "horizon": T} | more
-    return kb.PiGPUCB(points, kb.Matern(0.3) if kernel is None else kernel, **settings)
+    return kb.policies.PiGPUCB(points, kb.Matern(0.3) if kernel is None else kernel, **settings)
 
 
 def play(policy: kb.Policy, rounds: int = T, seed: int = 1):
@@ -240,7 +240,7 @@ def test_without_splitting_it_is_igp_ucb_with_delta_over_f():
 
 def test_the_golden_index_of_an_undivided_cell():
     """Instance G at ridge 1.02: L = ln(1 + 2/1.02) + ln(1 + 1/1.02), F = 4 * 101^(3/5)."""
-    policy = kb.PiGPUCB(
+    policy = kb.policies.PiGPUCB(
         np.eye(3),
         kb.Linear(),
         noise_scale=0.5,
@@ -333,7 +333,7 @@ def misses(factors: tuple[float, ...], runs: int, rounds: int, delta: float) -> 
     farthest = np.zeros(runs)
     for seed in range(runs):
         instance, streams = problem.instance(kb.Streams(seed)), kb.Streams(seed)
-        policy = kb.PiGPUCB(instance.domain, kb.Matern(0.3), **theory)
+        policy = kb.policies.PiGPUCB(instance.domain, kb.Matern(0.3), **theory)
         for t in range(1, rounds + 1):
             choice = policy.ask(t, streams)
             policy.tell(choice, instance.pull(choice.arm, streams.uniform("noise", t)))
@@ -391,9 +391,11 @@ def test_many_dimensions_and_a_long_horizon_overflow_nothing():
 # ---------------------------------------------------------------- the adaptive tree
 
 
-def adaptive(points=CLOUD, kernel=None, **more) -> kb.AdaptiveTree:
+def adaptive(points=CLOUD, kernel=None, **more) -> kb.policies.AdaptiveTree:
     settings = {"noise_scale": 0.05, "norm_bound": D} | more
-    return kb.AdaptiveTree(points, kb.Matern(0.3) if kernel is None else kernel, **settings)
+    return kb.policies.AdaptiveTree(
+        points, kb.Matern(0.3) if kernel is None else kernel, **settings
+    )
 
 
 class NaiveTree:
@@ -524,7 +526,9 @@ def test_asking_never_finds_a_leaf_that_should_have_been_divided():
 def test_with_a_leaf_for_every_arm_it_is_whitehouse_ucb():
     """Arms that know nothing of each other and little noise: all cells are divided before the first round."""
     kernel, settings = kb.RBF(0.001), {"noise_scale": 0.1, "norm_bound": 1.0}
-    policy, base = (rule(CLOUD, kernel, **settings) for rule in (kb.AdaptiveTree, kb.WhitehouseUCB))
+    policy, base = (
+        rule(CLOUD, kernel, **settings) for rule in (kb.policies.AdaptiveTree, kb.WhitehouseUCB)
+    )
     assert len(policy.leaves) == 40
     for t in range(1, 200):
         np.testing.assert_allclose(policy.index(t), base.index(t), atol=1e-12)

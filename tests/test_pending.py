@@ -231,21 +231,25 @@ def test_paths_with_pending_points_have_the_covariance_of_the_posterior_with_the
 
 
 @pytest.mark.parametrize(
-    "make", [kb.UniformRandom, kb.MVR, kb.Greedy], ids=lambda make: make.__name__
+    "make",
+    [kb.policies.UniformRandom, kb.policies.MVR, kb.policies.Greedy],
+    ids=lambda make: make.__name__,
 )
 @every_domain
 def test_the_floors_take_pending_choices_too(make, domain):
     policy = played(make(domain, kb.RBF(0.3)))
     batch = policy.batch(4, 9, kb.Streams(1), **where(policy))
     assert len(batch) == 4
-    if make is kb.MVR:
+    if make is kb.policies.MVR:
         assert len({choice.x.tobytes() for choice in batch}) == 4
         assert batch[-1].note["pending"] == 3.0
 
 
-@pytest.mark.parametrize("make", [kb.GPUCBPlus, kb.ExploitPlus], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", [kb.policies.GPUCBPlus, kb.policies.ExploitPlus], ids=lambda make: make.__name__
+)
 def test_every_second_round_of_a_batch_is_random(make):
-    settings = {"norm_bound": 1.0} if make is kb.GPUCBPlus else {}
+    settings = {"norm_bound": 1.0} if make is kb.policies.GPUCBPlus else {}
     batch = make(BOX, kb.RBF(0.3), **settings).batch(4, 1, kb.Streams(1))
     assert ["random" in choice.note for choice in batch] == [False, True, False, True]
     assert [choice.note.get("pending", 0.0) for choice in batch] == [0.0, 1.0, 2.0, 3.0]
@@ -264,10 +268,18 @@ def test_history_dependent_schedules_see_the_pending_points():
         assert [events for events, _ in seen] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("make", [kb.TVGPUCB, kb.WGPUCB, kb.RGPUCB], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make",
+    [kb.policies.TVGPUCB, kb.policies.WGPUCB, kb.policies.RGPUCB],
+    ids=lambda make: make.__name__,
+)
 def test_rules_that_forget_are_asked_as_a_copy_that_was_told_its_estimates(make):
     settings = (
-        {"norm_bound": 1.0} if make is kb.WGPUCB else {"horizon": 30} if make is kb.RGPUCB else {}
+        {"norm_bound": 1.0}
+        if make is kb.policies.WGPUCB
+        else {"horizon": 30}
+        if make is kb.policies.RGPUCB
+        else {}
     )
     policy = make(POINTS, kb.RBF(0.3), noise_scale=0.2, **settings)
     policy.tell(policy.choice(4), 0.7)
@@ -288,8 +300,8 @@ def test_what_is_no_list_of_choices_is_refused(pending, domain):
     for policy in (
         ucb(domain),
         thompson(domain),
-        kb.UniformRandom(domain, kb.RBF()),
-        kb.MVR(domain, kb.RBF()),
+        kb.policies.UniformRandom(domain, kb.RBF()),
+        kb.policies.MVR(domain, kb.RBF()),
     ):
         for call, size in ((policy.ask, ()), (policy.batch, (2,))):
             with pytest.raises(ValueError, match="ask needs a list of the choices pending, got"):

@@ -19,13 +19,15 @@ KERNELS = {
     "matern 1/2": kb.Matern(0.3, nu=0.5),
     "matern 3/2": kb.Matern(0.3, nu=1.5),
     "matern 5/2": kb.Matern((0.3, 0.8)),
-    "rational quadratic": kb.RationalQuadratic(0.3),
+    "rational quadratic": kb.kernels.RationalQuadratic(0.3),
     "linear": kb.Linear(),
-    "polynomial": 0.1 * kb.Polynomial(3),
-    "normalised": kb.Normalised(kb.Polynomial(2)),
+    "polynomial": 0.1 * kb.kernels.Polynomial(3),
+    "normalised": kb.kernels.Normalised(kb.kernels.Polynomial(2)),
     "sum": 0.5 * kb.RBF(0.2) + 0.5 * kb.Linear(),
-    "on": kb.On(kb.RBF(0.2), (0,)) * kb.On(kb.Matern(1.0), (1,)),
-    "adapted": kb.Adapted(lambda x, z: np.exp(-0.5 * ((x[:, None] - z[None]) ** 2).sum(-1) / 0.09)),
+    "on": kb.kernels.On(kb.RBF(0.2), (0,)) * kb.kernels.On(kb.Matern(1.0), (1,)),
+    "adapted": kb.kernels.Adapted(
+        lambda x, z: np.exp(-0.5 * ((x[:, None] - z[None]) ** 2).sum(-1) / 0.09)
+    ),
 }
 RIDGES = (1e-6, 1e-3, 0.1, 1.0, 10.0)
 CLOUD = np.random.default_rng(3).random((25, 2))
@@ -42,7 +44,7 @@ def played(kernel, ridge, rounds, seed, points=CLOUD, crowd=1.0):
     """Both posteriors after the same rounds, and what was played; the first arm is played `crowd` times as often."""
     rng = np.random.default_rng(seed)
     on_arms, on_points = (
-        kb.ArmPosterior(kernel, points, ridge),
+        kb.posterior.ArmPosterior(kernel, points, ridge),
         PointPosterior(kernel, points.shape[1], ridge),
     )
     reward, chances = world(kernel, points, ridge, rng), np.r_[crowd, np.ones(len(points) - 1)]
@@ -126,7 +128,7 @@ def test_the_order_of_plays_does_not_matter():
 
 
 def test_before_the_first_reward_there_is_the_prior():
-    posterior = PointPosterior(2.0 * kb.Polynomial(2), 2)
+    posterior = PointPosterior(2.0 * kb.kernels.Polynomial(2), 2)
     mean, sd, mean_slope, sd_slope = posterior.gradients(CLOUD)
     np.testing.assert_array_equal(mean, 0.0)
     np.testing.assert_array_equal(mean_slope, 0.0)
@@ -327,7 +329,9 @@ def test_nothing_imagined_is_a_copy():
         np.testing.assert_array_equal(other.at(CLOUD), posterior.at(CLOUD))
 
 
-@pytest.mark.parametrize("form", [kb.ArmPosterior, kb.PoolPosterior, kb.LinearPosterior])
+@pytest.mark.parametrize(
+    "form", [kb.posterior.ArmPosterior, kb.posterior.PoolPosterior, kb.posterior.LinearPosterior]
+)
 def test_arms_may_be_imagined_as_played_too(form):
     rng = np.random.default_rng(2)
     posterior, points = form(kb.Linear(), CLOUD, 0.1), PointPosterior(kb.Linear(), 2, 0.1)
@@ -351,8 +355,8 @@ def test_arms_may_be_imagined_as_played_too(form):
 
 
 def test_a_posterior_is_chosen_by_the_domain():
-    assert type(posterior_on(kb.RBF(0.3), kb.Arms(CLOUD), 1.0)) is kb.ArmPosterior
-    assert type(posterior_on(kb.RBF(0.3), CLOUD, 1.0)) is kb.ArmPosterior
+    assert type(posterior_on(kb.RBF(0.3), kb.Arms(CLOUD), 1.0)) is kb.posterior.ArmPosterior
+    assert type(posterior_on(kb.RBF(0.3), CLOUD, 1.0)) is kb.posterior.ArmPosterior
     posterior = posterior_on(kb.RBF(0.3), kb.Box((0.0, 0.0, 0.0), (1.0, 1.0, 2.0)), 0.5)
     assert type(posterior) is PointPosterior
     assert posterior.dimension == 3

@@ -443,7 +443,7 @@ def test_the_same_rounds_are_played_on_a_pool_without_the_covariance(
     on_arms = [choice.arm for choice, _ in played(build(name, cloud), 40)]
     monkeypatch.setattr(posterior_room, "LARGEST_COVARIANCE", 5)
     policy = build(name, cloud)
-    assert isinstance(policy.posterior, kb.PoolPosterior)
+    assert isinstance(policy.posterior, kb.posterior.PoolPosterior)
     assert [choice.arm for choice, _ in played(policy, 40)] == on_arms
 
 

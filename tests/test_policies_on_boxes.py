@@ -195,7 +195,7 @@ def test_an_index_on_a_box_needs_points():
 
 
 def test_a_band_on_a_box_is_given_at_points():
-    policy = played(kb.AMMUCB(BOX, kb.RBF(0.5), noise_scale=0.1, norm_bound=1.0), 5)
+    policy = played(kb.policies.AMMUCB(BOX, kb.RBF(0.5), noise_scale=0.1, norm_bound=1.0), 5)
     low, high = policy.band(6, points=[[0.0, 1.0], [0.5, 2.0]])
     mean, sd = policy.posterior.at([[0.0, 1.0], [0.5, 2.0]])
     np.testing.assert_allclose((low + high) / 2, mean, atol=1e-12)
@@ -253,7 +253,11 @@ def test_a_reward_that_is_no_number_is_refused_and_changes_nothing(reward):
 )
 @pytest.mark.parametrize("domain", [BOX, np.eye(2)], ids=["box", "arms"])
 def test_a_domain_without_contexts_refuses_one(domain, extra):
-    policies = [ucb(domain), kb.UniformRandom(domain, kb.RBF()), kb.MVR(domain, kb.RBF())]
+    policies = [
+        ucb(domain),
+        kb.policies.UniformRandom(domain, kb.RBF()),
+        kb.policies.MVR(domain, kb.RBF()),
+    ]
     policies += [kb.GPTS(domain, kb.RBF(), noise_scale=0.1, norm_bound=1.0, horizon=5)]
     for policy in policies:
         with pytest.raises(
@@ -279,7 +283,7 @@ def test_an_experiment_on_arms_refuses_a_policy_on_a_box():
 # ---------------------------------------------------------------- gains, schedules, covers
 
 
-@pytest.mark.parametrize("kind", [kb.IGPUCB, kb.GPTS, kb.TGPUCB])
+@pytest.mark.parametrize("kind", [kb.IGPUCB, kb.GPTS, kb.policies.TGPUCB])
 def test_a_gain_that_needs_a_finite_set_takes_the_cover_and_says_so(kind):
     shared = {"noise_scale": 0.1, "norm_bound": 1.0, "horizon": 20, "gain": "greedy"}
     policy, arms = kind(BOX, kb.RBF(0.5), **shared), kind(BOX.cover(), kb.RBF(0.5), **shared)
@@ -355,7 +359,7 @@ def test_a_schedule_that_looks_at_the_history_sees_the_whole_posterior():
 
 def test_uniform_random_is_uniform_on_a_box():
     """The means of 3000 uniforms and of their squares are within four standard errors of 1/2 and 1/3."""
-    policy, n = kb.UniformRandom(BOX, kb.RBF()), 3000
+    policy, n = kb.policies.UniformRandom(BOX, kb.RBF()), 3000
     unit = (
         np.array([policy.ask(t, kb.Streams(6)).x for t in range(1, n + 1)]) - BOX.lower
     ) / np.subtract(BOX.upper, BOX.lower)
@@ -365,7 +369,7 @@ def test_uniform_random_is_uniform_on_a_box():
 
 
 def test_uniform_random_gives_each_value_of_a_mixed_box_the_same_chance():
-    policy, n = kb.UniformRandom(MIXED, kb.RBF()), 3000
+    policy, n = kb.policies.UniformRandom(MIXED, kb.RBF()), 3000
     drawn = [policy.ask(t, kb.Streams(6)).x for t in range(1, n + 1)]
     for name, values in (("steps", range(1, 6)), ("size", "sml"), ("acid", "abc")):
         p = 1 / len(values)
@@ -375,17 +379,19 @@ def test_uniform_random_gives_each_value_of_a_mixed_box_the_same_chance():
 
 
 def test_every_second_round_of_gp_ucb_plus_is_random_on_a_box():
-    policy = played(kb.GPUCBPlus(BOX, kb.RBF(0.5), norm_bound=1.0), 4)
+    policy = played(kb.policies.GPUCBPlus(BOX, kb.RBF(0.5), norm_bound=1.0), 4)
     even, odd = policy.ask(6, kb.Streams(1)), policy.ask(5, kb.Streams(1))
     assert even.note["random"] == 1.0
     assert "index" not in even.note
-    np.testing.assert_array_equal(even.x, kb.UniformRandom(BOX, kb.RBF()).ask(6, kb.Streams(1)).x)
+    np.testing.assert_array_equal(
+        even.x, kb.policies.UniformRandom(BOX, kb.RBF()).ask(6, kb.Streams(1)).x
+    )
     assert odd.note["index"] == pytest.approx(odd.note["mean"] + odd.note["sd"], abs=1e-9)
     assert not policy.index(6, points=[[0.0, 1.0]]).any()
 
 
 def test_mvr_plays_the_greatest_sd_of_the_box():
-    policy = played(kb.MVR(BOX, kb.RBF(0.5)), 12)
+    policy = played(kb.policies.MVR(BOX, kb.RBF(0.5)), 12)
     dense = np.random.default_rng(4).uniform(BOX.lower, BOX.upper, (20_000, 2))
     note = policy.ask(13, kb.Streams(1)).note
     assert note["index"] == pytest.approx(note["sd"], abs=1e-12)
@@ -401,12 +407,12 @@ KERNELS = (
     kb.Matern(0.5, 0.5),
     kb.Matern(0.5, 1.5),
     kb.Matern((0.5, 2.0), 2.5),
-    kb.RationalQuadratic(0.5, 0.7),
+    kb.kernels.RationalQuadratic(0.5, 0.7),
     0.5 * kb.RBF(0.3) + 2.0 * kb.Matern(1.0),
     kb.RBF(0.8) * kb.Matern(0.9, 1.5),
-    kb.On(kb.RBF(0.4), (0,)) * kb.On(kb.Matern(1.0), (1,)),
-    kb.On(kb.RBF(0.4), (0,)) + kb.On(kb.Matern(1.0), (1,)),
-    kb.Normalised(3.0 * kb.RBF(0.4) + kb.RBF(1.0)),
+    kb.kernels.On(kb.RBF(0.4), (0,)) * kb.kernels.On(kb.Matern(1.0), (1,)),
+    kb.kernels.On(kb.RBF(0.4), (0,)) + kb.kernels.On(kb.Matern(1.0), (1,)),
+    kb.kernels.Normalised(3.0 * kb.RBF(0.4) + kb.RBF(1.0)),
 )
 
 
@@ -528,7 +534,7 @@ def test_what_thompson_sampling_on_a_box_refuses():
     with pytest.raises(ValueError, match="GPTS needs a kernel of RBF"):
         thompson(kb.RBF() + kb.Linear())
     with pytest.raises(ValueError, match="GPTS needs a kernel of RBF"):
-        thompson(kb.RBF() * kb.Polynomial())
+        thompson(kb.RBF() * kb.kernels.Polynomial())
     for bad in (0, -1, 2.5, "many", None):
         with pytest.raises(ValueError, match="GPTS needs a whole number features >= 1"):
             thompson(features=bad)
@@ -548,18 +554,18 @@ def test_what_thompson_sampling_on_a_box_refuses():
 
 @given(st.integers(1, 4))
 def test_lengthscales_are_the_shortest_of_each_coordinate(d):
-    kernel = kb.RBF(0.5) * kb.On(kb.Matern(0.1), (d - 1,)) + 2.0 * kb.RBF(3.0)
+    kernel = kb.RBF(0.5) * kb.kernels.On(kb.Matern(0.1), (d - 1,)) + 2.0 * kb.RBF(3.0)
     expected = [0.5] * (d - 1) + [0.1]
     np.testing.assert_allclose(lengthscales_of(kernel, d), expected)
     assert lengthscales_of(kb.Linear() + kb.RBF(), d) is None
-    alone = lengthscales_of(kb.On(kb.RBF(0.2), (0,)), d + 1)
+    alone = lengthscales_of(kb.kernels.On(kb.RBF(0.2), (0,)), d + 1)
     assert alone[0] == 0.2
     assert np.isinf(alone[1:]).all()
 
 
 def test_terms_add_up_to_the_kernel():
     kernel = (0.5 * kb.RBF(0.3) + kb.Matern(1.0)) * (
-        kb.On(kb.RBF(2.0), (1,)) + 3.0 * kb.RBF((0.5, 0.7))
+        kb.kernels.On(kb.RBF(2.0), (1,)) + 3.0 * kb.RBF((0.5, 0.7))
     )
     x = np.random.default_rng(1).random((6, 2))
     total = sum(

@@ -14,7 +14,7 @@ from sklearn.gaussian_process import kernels as sk
 import kernelbandits as kb
 from kernelbandits.posterior import LARGEST_COVARIANCE, Factorisation, posterior_on
 
-FORMS = [kb.ArmPosterior, kb.PoolPosterior]
+FORMS = [kb.posterior.ArmPosterior, kb.posterior.PoolPosterior]
 every_form = pytest.mark.parametrize("form", FORMS)
 LINE = np.linspace(0, 1, 50)[:, None]
 
@@ -52,7 +52,7 @@ KERNELS = [
     kb.RBF(0.3),
     kb.Matern((0.3, 0.6), nu=1.5),
     kb.Linear(),
-    0.5 * kb.RBF(0.2) + kb.Polynomial(2),
+    0.5 * kb.RBF(0.2) + kb.kernels.Polynomial(2),
 ]
 
 
@@ -67,7 +67,7 @@ def test_updates_one_by_one_equal_conditioning_on_all_rewards_at_once(form, kern
     np.testing.assert_allclose(posterior.variance, cov.diagonal(), atol=1e-9)
     np.testing.assert_allclose(posterior.sd, np.sqrt(np.maximum(cov.diagonal(), 0.0)), atol=1e-8)
     assert posterior.log_det == pytest.approx(log_det, abs=1e-9)
-    if form is kb.ArmPosterior:
+    if form is kb.posterior.ArmPosterior:
         np.testing.assert_allclose(posterior.cov, cov, atol=1e-9)
     assert posterior.events == 80
     np.testing.assert_array_equal(posterior.counts, np.bincount(pulls, minlength=20))
@@ -101,7 +101,7 @@ def test_both_forms_equal_the_direct_solve_on_random_small_histories(seed, n, re
 
 @every_form
 def test_before_any_reward_it_is_the_prior(form):
-    kernel, points = 0.5 * kb.Polynomial(2), history(2, 6, 0)[0]
+    kernel, points = 0.5 * kb.kernels.Polynomial(2), history(2, 6, 0)[0]
     posterior = form(kernel, points)
     np.testing.assert_array_equal(posterior.mean, 0.0)
     np.testing.assert_allclose(posterior.sd**2, kernel.diagonal(points), rtol=1e-14)
@@ -364,14 +364,23 @@ def test_as_many_lengths_as_dimensions_are_needed_at_construction(form):
 
 def test_a_pool_never_holds_an_n_by_n_matrix():
     points = np.random.default_rng(0).random((LARGEST_COVARIANCE + 1, 2))
-    assert isinstance(posterior_on(kb.RBF(0.3), kb.Arms(points), 1.0), kb.PoolPosterior)
-    assert isinstance(posterior_on(kb.RBF(0.3), kb.Arms(points[:50]), 1.0), kb.ArmPosterior)
+    assert isinstance(posterior_on(kb.RBF(0.3), kb.Arms(points), 1.0), kb.posterior.PoolPosterior)
+    assert isinstance(
+        posterior_on(kb.RBF(0.3), kb.Arms(points[:50]), 1.0), kb.posterior.ArmPosterior
+    )
     large = np.random.default_rng(0).random((200_000, 2))
-    posterior = played(kb.PoolPosterior, kb.RBF(0.3), large, 1.0, [3, 3, 70_000], [1.0, 2.0, 3.0])
+    posterior = played(
+        kb.posterior.PoolPosterior, kb.RBF(0.3), large, 1.0, [3, 3, 70_000], [1.0, 2.0, 3.0]
+    )
     held = sum(item.nbytes for item in vars(posterior).values() if isinstance(item, np.ndarray))
     assert held < 50 * 8 * 200_000
     few = played(
-        kb.ArmPosterior, kb.RBF(0.3), large[[3, 70_000, 5]], 1.0, [0, 0, 1], [1.0, 2.0, 3.0]
+        kb.posterior.ArmPosterior,
+        kb.RBF(0.3),
+        large[[3, 70_000, 5]],
+        1.0,
+        [0, 0, 1],
+        [1.0, 2.0, 3.0],
     )
     np.testing.assert_allclose(posterior.mean[[3, 70_000, 5]], few.mean, atol=1e-12)
     np.testing.assert_allclose(posterior.sd[[3, 70_000, 5]], few.sd, atol=1e-12)
@@ -434,7 +443,7 @@ def test_rewards_that_cancel_are_no_reason_for_a_repair(form):
 
 
 def flip_covariance(posterior):
-    if isinstance(posterior, kb.ArmPosterior):
+    if isinstance(posterior, kb.posterior.ArmPosterior):
         posterior.cov[3, 8] += 1e-3
     else:
         posterior._core[0, 1] += 1e-3
@@ -490,7 +499,7 @@ def test_an_impossible_variance_calls_the_audit_at_once(form, wrong):
     """Above ridge / n or below zero: no exact variance is; the next audit was due 700 rewards later."""
     points, pulls, rewards = history(16, 12, 300)
     posterior = played(form, kb.RBF(0.3), points, 1.0, pulls, rewards)
-    if form is kb.ArmPosterior:
+    if form is kb.posterior.ArmPosterior:
         posterior.cov[0, 0] = wrong
     else:
         posterior._core[0, 0] -= wrong * 10
@@ -504,7 +513,7 @@ def test_an_impossible_variance_calls_the_audit_at_once(form, wrong):
 
 def test_a_repair_replaces_the_whole_covariance():
     points, pulls, rewards = history(17, 12, 300)
-    posterior = played(kb.ArmPosterior, kb.RBF(0.3), points, 1.0, pulls, rewards)
+    posterior = played(kb.posterior.ArmPosterior, kb.RBF(0.3), points, 1.0, pulls, rewards)
     posterior.cov[2, 9] += 1e-3
     with pytest.warns(kb.NumericsWarning):
         assert posterior.audit()
@@ -522,7 +531,7 @@ def test_a_repair_replaces_the_whole_covariance():
 def test_a_posterior_draw_has_exactly_the_posterior_covariance(kernel, ridge):
     """Matheron's rule is linear in 2 n independent normals: A A' = cov, column by column, without sampling."""
     points, pulls, rewards = history(18, 8, 30)
-    posterior = played(kb.ArmPosterior, kernel, points, ridge, pulls, rewards)
+    posterior = played(kb.posterior.ArmPosterior, kernel, points, ridge, pulls, rewards)
     zero, unit = np.zeros(8), np.eye(8)
     columns = [posterior.deviation(posterior.root() @ unit[i], zero) for i in range(8)]
     columns += [posterior.deviation(zero, unit[i]) for i in range(8)]
@@ -532,13 +541,13 @@ def test_a_posterior_draw_has_exactly_the_posterior_covariance(kernel, ridge):
 
 
 def test_the_root_of_a_near_singular_kernel_is_a_root():
-    root = kb.ArmPosterior(kb.RBF(0.3), LINE).root()
+    root = kb.posterior.ArmPosterior(kb.RBF(0.3), LINE).root()
     np.testing.assert_allclose(root @ root.T, kb.RBF(0.3)(LINE, LINE), atol=1e-13)
 
 
 def test_posterior_draws_have_the_moments_of_the_posterior():
     points, pulls, rewards = history(19, 4, 10)
-    posterior = played(kb.ArmPosterior, kb.RBF(0.5), points, 1.0, pulls, rewards)
+    posterior = played(kb.posterior.ArmPosterior, kb.RBF(0.5), points, 1.0, pulls, rewards)
     rng, root, n = np.random.default_rng(20), posterior.root(), 20_000
     draws = np.array(
         [posterior.deviation(root @ rng.normal(size=4), rng.normal(size=4)) for _ in range(n)]
@@ -550,7 +559,7 @@ def test_posterior_draws_have_the_moments_of_the_posterior():
 
 
 def test_an_impossible_variance_is_audited_at_once(quiet):
-    posterior = kb.ArmPosterior(kb.RBF(0.3), np.random.default_rng(0).random((20, 2)))
+    posterior = kb.posterior.ArmPosterior(kb.RBF(0.3), np.random.default_rng(0).random((20, 2)))
     for arm in range(5):
         posterior.update(arm, 0.5)
     posterior.cov[7, 7] = -1.0
@@ -575,7 +584,7 @@ def test_a_nan_in_the_covariance_is_repaired_when_its_arm_is_played_and_named_wh
 
 
 def test_suspicion_an_audit_did_not_confirm_is_not_heard_in_every_round(quiet):
-    posterior = kb.ArmPosterior(kb.RBF(0.3), np.linspace(0, 1, 50)[:, None], 1e-12)
+    posterior = kb.posterior.ArmPosterior(kb.RBF(0.3), np.linspace(0, 1, 50)[:, None], 1e-12)
     for t in range(400):
         posterior.update(t % 50, 0.0)
     assert posterior.health.audits <= 40
@@ -596,7 +605,7 @@ def test_a_variance_that_is_not_positive_teaches_nothing_and_no_number_runs_away
     points = np.column_stack(
         [rng.uniform(300, 900, 40), rng.uniform(1, 100, 40), rng.uniform(0, 1, 40)]
     )
-    policy = kb.GPUCB(points, kb.Polynomial(3), noise_scale=1.0)
+    policy = kb.GPUCB(points, kb.kernels.Polynomial(3), noise_scale=1.0)
     for t in range(1, 301):
         choice = policy.ask(t, kb.Streams(0))
         policy.tell(choice, float(rng.normal()))

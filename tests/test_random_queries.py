@@ -33,8 +33,8 @@ def fill_distance(points: np.ndarray, played: list[int]) -> float:
 @quietly
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_the_odd_rounds_of_exploit_plus_are_greedy(noise):
-    plus = kb.ExploitPlus(CLOUD, KERNEL, noise_scale=noise)
-    greedy = kb.Greedy(CLOUD, KERNEL, ridge=plus.posterior.ridge)
+    plus = kb.policies.ExploitPlus(CLOUD, KERNEL, noise_scale=noise)
+    greedy = kb.policies.Greedy(CLOUD, KERNEL, ridge=plus.posterior.ridge)
     never = kb.GenericGP(
         CLOUD, KERNEL, kb.Bernoulli(0.0), noise_scale=1, norm_bound=1, ridge=plus.posterior.ridge
     )
@@ -51,7 +51,7 @@ def test_the_odd_rounds_of_exploit_plus_are_greedy(noise):
 @quietly
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_the_odd_rounds_of_gp_ucb_plus_maximise_the_mean_plus_d_times_the_sd(noise):
-    plus = kb.GPUCBPlus(CLOUD, KERNEL, noise_scale=noise, norm_bound=1.7)
+    plus = kb.policies.GPUCBPlus(CLOUD, KERNEL, noise_scale=noise, norm_bound=1.7)
     classic = kb.GenericGP(
         CLOUD,
         KERNEL,
@@ -73,8 +73,8 @@ def test_the_odd_rounds_of_gp_ucb_plus_maximise_the_mean_plus_d_times_the_sd(noi
 # ---------------------------------------------------------------- even rounds
 
 BOTH = {
-    "gp-ucb-plus": lambda **more: kb.GPUCBPlus(CLOUD, KERNEL, norm_bound=1.0, **more),
-    "exploit-plus": lambda **more: kb.ExploitPlus(CLOUD, KERNEL, **more),
+    "gp-ucb-plus": lambda **more: kb.policies.GPUCBPlus(CLOUD, KERNEL, norm_bound=1.0, **more),
+    "exploit-plus": lambda **more: kb.policies.ExploitPlus(CLOUD, KERNEL, **more),
 }
 each = pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
 
@@ -116,7 +116,7 @@ def test_an_even_round_draws_one_number_from_a_generator(make):
 @each
 def test_the_fill_distance_falls_to_zero_where_greed_alone_leaves_gaps(make):
     plus = make()
-    greedy = kb.Greedy(CLOUD, KERNEL, ridge=plus.posterior.ridge)
+    greedy = kb.policies.Greedy(CLOUD, KERNEL, ridge=plus.posterior.ridge)
     distances = {}
     for policy in (plus, greedy):
         played: list[int] = []
@@ -152,7 +152,7 @@ def test_without_noise_f_is_never_further_from_the_mean_than_d_sds(kernel):
         instance = RKHSFunction(
             kernel, 2, candidates=25, norm_bound=2.0, noise=GaussianNoise(0.0)
         ).instance(kb.Streams(seed))
-        policy = kb.GPUCBPlus(instance.domain, kernel, norm_bound=2.0)
+        policy = kb.policies.GPUCBPlus(instance.domain, kernel, norm_bound=2.0)
         for t in range(1, 41):
             p = policy.posterior
             assert (np.abs(instance.values - p.mean) <= 2.0 * p.sd + 1e-6).all()
@@ -162,7 +162,7 @@ def test_without_noise_f_is_never_further_from_the_mean_than_d_sds(kernel):
 
 def test_the_bound_of_d_sds_is_reached_so_a_smaller_one_would_be_wrong():
     """f = D k(., x_0) has norm D and stands D sd above the mean at x_0 before any reward."""
-    policy = kb.GPUCBPlus(CLOUD, KERNEL, norm_bound=2.0)
+    policy = kb.policies.GPUCBPlus(CLOUD, KERNEL, norm_bound=2.0)
     f = 2.0 * KERNEL(CLOUD, CLOUD[:1])[:, 0]
     assert policy.index(1)[0] == pytest.approx(f[0], rel=1e-12)
 
@@ -203,9 +203,9 @@ def test_with_noise_it_says_that_it_is_a_heuristic_and_without_it_says_nothing(m
 
 def test_a_norm_of_zero_is_allowed_with_a_warning_and_needed_by_gp_ucb_plus_alone():
     with pytest.warns(kb.TheoryWarning, match="norm_bound D = 0 makes its width degenerate"):
-        kb.GPUCBPlus(CLOUD, KERNEL, norm_bound=0.0)
+        kb.policies.GPUCBPlus(CLOUD, KERNEL, norm_bound=0.0)
     with pytest.raises(TypeError, match="norm_bound"):
-        kb.GPUCBPlus(CLOUD, KERNEL)
+        kb.policies.GPUCBPlus(CLOUD, KERNEL)
     with pytest.raises(ValueError, match="gp-ucb-plus needs norm_bound, got no settings"):
         kb.policy("gp-ucb-plus", CLOUD, KERNEL)
     kb.policy("exploit-plus", CLOUD, KERNEL)
@@ -222,5 +222,5 @@ def test_a_noise_that_is_no_size_is_refused_by_name(make, bad):
     ("scale", "ridge"), [(0.0, 1e-8), (1e-5, 1e-8), (1e-4, 1e-8), (2e-4, 4e-8), (0.5, 0.25)]
 )
 def test_the_ridge_is_the_greater_of_the_noise_variance_and_the_least_one(scale, ridge):
-    policy = kb.ExploitPlus(np.eye(2), kb.Linear(), noise_scale=scale)
+    policy = kb.policies.ExploitPlus(np.eye(2), kb.Linear(), noise_scale=scale)
     assert policy.posterior.ridge == pytest.approx(ridge, rel=1e-14)

@@ -390,7 +390,7 @@ def test_without_uniform_random_there_is_no_level(tmp_path):
 
 
 def test_a_run_without_matplotlib_still_has_its_ranking(played, monkeypatch, tmp_path):
-    monkeypatch.setattr("kernelbandits.report.figures.find_spec", lambda name: None)
+    monkeypatch.setattr("kernelbandits.report.figures.is_installed", lambda name: False)
     report.write_run(played, tmp_path)
     assert not list(tmp_path.glob("*.png"))
     assert (tmp_path / "ranking.csv").exists()

@@ -32,12 +32,12 @@ KERNELS = [
     kb.Matern(0.3, nu=0.5),
     kb.Matern(0.3, nu=1.5),
     kb.Matern(0.3),
-    kb.RationalQuadratic(0.3, alpha=0.7),
+    kb.kernels.RationalQuadratic(0.3, alpha=0.7),
     kb.Linear(),
-    kb.Polynomial(3, offset=0.5),
+    kb.kernels.Polynomial(3, offset=0.5),
     2.5 * kb.RBF(0.4),
     kb.RBF(0.4) + kb.Linear(),
-    kb.Matern(0.5) * kb.Polynomial(2),
+    kb.Matern(0.5) * kb.kernels.Polynomial(2),
 ]
 
 
@@ -163,7 +163,7 @@ def test_where_every_place_matters_all_of_them_carry_mass_and_the_gap_is_closed(
 @pytest.mark.parametrize("rounds", [1, 30, 10**5, 10**9])
 def test_the_bound_is_above_the_gain_for_any_ridge_and_horizon_of_a_singular_kernel(ridge, rounds):
     points = np.vstack([cloud(1, 20), cloud(1, 3) + 1e-9, np.full((1, 2), 0.5)])
-    for kernel in (kb.RBF(5.0), kb.Linear(), kb.Polynomial(2)):
+    for kernel in (kb.RBF(5.0), kb.Linear(), kb.kernels.Polynomial(2)):
         design = optimal_design(Places(kernel, points), rounds, ridge)
         assert math.isfinite(bound(design))
         assert bound(design) >= design.gain
@@ -403,7 +403,7 @@ def test_kernels_of_which_nothing_is_known_between_points_are_not_certified():
         unknown,
         unknown * kb.Linear(),
         2.0 * unknown,
-        kb.kernels.Normalised(kb.Polynomial(2)),
+        kb.kernels.Normalised(kb.kernels.Polynomial(2)),
     ):
         assert not certified(kernel, box)
     assert bends(kb.RBF(0.3), box, np.ones(2)).shape == (2,)
@@ -454,7 +454,7 @@ def test_the_shares_of_the_series_are_reached_by_some_point_and_sum_to_the_kerne
 
 
 def test_the_polynomial_kernel_is_the_sum_of_its_degrees():
-    kernel, box = kb.Polynomial(3, offset=0.5), UNIT[2]
+    kernel, box = kb.kernels.Polynomial(3, offset=0.5), UNIT[2]
     blocks = blocks_of(kernel, box)
     assert [block.rank for block in blocks] == [1, 2, 3, 4]
     assert (

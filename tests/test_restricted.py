@@ -116,7 +116,7 @@ def test_ties_are_settled_among_the_arms_allowed_in_the_order_of_their_numbers(a
     """Before any reward all arms tie, so the uniform alone decides; the order in which arms are named does not."""
 
     lowest, drawn = (
-        kb.Greedy(POINTS[:12], kb.RBF(0.3), ties=ties) for ties in ("lowest", "random")
+        kb.policies.Greedy(POINTS[:12], kb.RBF(0.3), ties=ties) for ties in ("lowest", "random")
     )
     fixed = type("Fixed", (np.random.Generator,), {"random": lambda self: u})(np.random.PCG64(1))
     assert lowest.ask(1, fixed, arms=arms).arm == min(arms)
@@ -124,7 +124,7 @@ def test_ties_are_settled_among_the_arms_allowed_in_the_order_of_their_numbers(a
 
 
 def test_a_uniform_draw_is_even_among_the_arms_allowed():
-    made, arms, rounds = kb.UniformRandom(POINTS, kb.RBF(0.3)), [2, 11, 17], 6000
+    made, arms, rounds = kb.policies.UniformRandom(POINTS, kb.RBF(0.3)), [2, 11, 17], 6000
     counts = np.bincount(
         [made.ask(t, kb.Streams(4), arms=arms).arm for t in range(1, rounds + 1)], minlength=20
     )
@@ -374,11 +374,14 @@ def test_costs_that_make_no_sense_are_refused_in_one_sentence(policy, name, cost
 
 def test_rules_and_domains_without_costs_refuse_them():
     shared, box = {"noise_scale": 0.1, "norm_bound": 1.0}, kb.Box((0.0,), (1.0,))
-    refusing = [kb.UniformRandom(POINTS, kb.RBF(0.3)), kb.MVR(POINTS, kb.RBF(0.3))]
+    refusing = [
+        kb.policies.UniformRandom(POINTS, kb.RBF(0.3)),
+        kb.policies.MVR(POINTS, kb.RBF(0.3)),
+    ]
     refusing += [
         kb.WhitehouseUCB(box, kb.RBF(0.3), **shared),
         kb.Auto(box),
-        kb.GPUCBPlus(box, kb.RBF(), norm_bound=1.0),
+        kb.policies.GPUCBPlus(box, kb.RBF(), norm_bound=1.0),
     ]
     for made in refusing:
         for t in (1, 2):
@@ -386,7 +389,9 @@ def test_rules_and_domains_without_costs_refuse_them():
                 ValueError, match=f"ask needs no costs for {type(made).__name__} on"
             ):
                 made.ask(t, kb.Streams(1), costs=COSTS)
-    assert [rule.weighs_costs for rule in (kb.MVR, kb.UniformRandom, kb.GPTS, kb.Auto)] == [
+    assert [
+        rule.weighs_costs for rule in (kb.policies.MVR, kb.policies.UniformRandom, kb.GPTS, kb.Auto)
+    ] == [
         False,
         False,
         True,

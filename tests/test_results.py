@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kernelbandits.checks import DataNotice, Refusal
+from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.study.candidates import read_candidates
 from kernelbandits.study.results import Result, read_results
 
@@ -101,7 +101,7 @@ def test_a_number_and_a_description_that_disagree_are_refused(read):
         ("0,,,99", "T", "100.0"),
     ):
         with pytest.raises(
-            Refusal, match=f"needs {there} in line 2, column '{column}', as row 0 has it, got"
+            StudyConflict, match=f"needs {there} in line 2, column '{column}', as row 0 has it, got"
         ):
             read(f"{header}{line},6\n")
 
@@ -167,7 +167,7 @@ def test_a_value_that_is_no_number_is_refused_by_line_and_column(read, cell):
         ),
         (
             "film,value\nx,2\n",
-            Refusal,
+            StudyConflict,
             "results.csv needs a label of a candidate in line 2, column 'film', got 'x'",
         ),
         (
@@ -177,12 +177,12 @@ def test_a_value_that_is_no_number_is_refused_by_line_and_column(read, cell):
         ),
         (
             "film,row,value\nu,0,2\nv,2,3\n",
-            Refusal,
+            StudyConflict,
             "needs 'w' in line 3, column 'film', as row 2 has it, got 'v'",
         ),
         (
             "film,Cs,value\nu,0.25,2\nv,0.3,3\n",
-            Refusal,
+            StudyConflict,
             "needs 0.5 in line 3, column 'Cs', as row 1 has it, got '0.3'",
         ),
         (
@@ -205,7 +205,7 @@ def test_a_value_that_is_no_number_is_refused_by_line_and_column(read, cell):
             ValueError,
             "needs a whole number >= 0 in line 2, column 'row', got -1",
         ),
-        ("row,value\n4,2\n", Refusal, "needs a row below 4 in line 2, column 'row', got 4"),
+        ("row,value\n4,2\n", StudyConflict, "needs a row below 4 in line 2, column 'row', got 4"),
         ("trial,row,value\n,,2\n", ValueError, "needs a trial or a row in line 2, got neither"),
         ("trial,Cs,value\n,0.5,2\n", ValueError, "needs a trial or a row in line 2, got neither"),
         (
@@ -218,7 +218,11 @@ def test_a_value_that_is_no_number_is_refused_by_line_and_column(read, cell):
             ValueError,
             "needs yes or no in line 2, column 'failed', got 'perhaps'",
         ),
-        ("Cs,solvent,T,value\n0.3,DMF,100,2\n", Refusal, "results.csv, line 2: no candidate has"),
+        (
+            "Cs,solvent,T,value\n0.3,DMF,100,2\n",
+            StudyConflict,
+            "results.csv, line 2: no candidate has",
+        ),
         (
             "Cs,solvent,T,value\n0.25,DMF,,2\n",
             ValueError,
@@ -397,7 +401,8 @@ def test_numbers_that_differ_by_zeros_only_are_found_as_they_stand():
         one.row for one in read_results([{"id": "01", "y": 5}, {"id": "1", "y": 5}], table, "y")
     ] == [1, 0]
     with pytest.raises(
-        Refusal, match="results needs a label of a candidate in item 0, column 'id', got '001'"
+        StudyConflict,
+        match="results needs a label of a candidate in item 0, column 'id', got '001'",
     ):
         read_results([{"id": "001", "y": 5}], table, "y")
 
@@ -406,7 +411,7 @@ def test_all_labels_of_a_line_agree(numbered):
     both = [{"Nr.": "2", "Probe": "P2", "y": 5}, {"Probe": "P10", "y": 6}]
     assert [one.row for one in read_results(both, numbered, "y")] == [1, 2]
     with pytest.raises(
-        Refusal, match="needs 'P2' in item 0, column 'Probe', as row 1 has it, got 'P10'"
+        StudyConflict, match="needs 'P2' in item 0, column 'Probe', as row 1 has it, got 'P10'"
     ):
         read_results([{"Nr.": "2", "Probe": "P10", "y": 5}], numbered, "y")
 

@@ -235,7 +235,7 @@ def test_the_maximum_of_an_index_is_found_to_1e_6(seed):
     """Against 16 384 Sobol points and scipy from the best 40 of them."""
     d, length = (6, 4, 2)[seed % 3], (0.1, 0.2, 0.3, 0.5)[seed % 4]
     box, index = unit(d), drawn_index(seed, unit(d), 50, length)
-    found = kb.maximise(
+    found = kb.domains.maximise(
         index, box, near=near(index), scale=length, u=seed / 12, values=index.values
     )
     rows = np.vstack([qmc.Sobol(d, rng=seed).random(2**14), index.points])
@@ -254,16 +254,17 @@ def test_a_box_in_other_units_has_the_same_maximum():
         return values, slopes / side
 
     box = kb.Box(tuple(low), tuple(low + side))
-    found = kb.maximise(stretched, box, near=low + side * near(index), scale=0.2 * side)
+    found = kb.domains.maximise(stretched, box, near=low + side * near(index), scale=0.2 * side)
     assert found.value == pytest.approx(
-        kb.maximise(index, SQUARE, near=near(index), scale=0.2).value, abs=1e-6
+        kb.domains.maximise(index, SQUARE, near=near(index), scale=0.2).value, abs=1e-6
     )
 
 
 def test_a_scale_longer_than_the_box_is_the_side_of_the_box():
     index = drawn_index(5, SQUARE, 30, 0.2)
     long, side = (
-        kb.maximise(index, SQUARE, near=near(index), scale=(length, 0.2)) for length in (1e9, 1.0)
+        kb.domains.maximise(index, SQUARE, near=near(index), scale=(length, 0.2))
+        for length in (1e9, 1.0)
     )
     np.testing.assert_array_equal(long.row, side.row)
 
@@ -275,14 +276,14 @@ def test_without_hints_a_function_of_many_hills_is_climbed_to_the_top():
         return (np.sin(7 * x) + x).sum(1), 7 * np.cos(7 * x) + 1
 
     line = np.linspace(0, 1, 1_000_001)
-    found = kb.maximise(hills, unit(3))
+    found = kb.domains.maximise(hills, unit(3))
     assert found.value == pytest.approx(3 * (np.sin(7 * line) + line).max(), abs=1e-6)
     assert 1 <= found.reached <= found.starts <= 30
 
 
 def test_the_highest_corner_of_a_cube_is_found():
     slope = np.array([1.0, -2.0, 0.5, -0.1, 3.0, 0.01])
-    found = kb.maximise(lambda x: (x @ slope, np.broadcast_to(slope, x.shape)), unit(6))
+    found = kb.domains.maximise(lambda x: (x @ slope, np.broadcast_to(slope, x.shape)), unit(6))
     np.testing.assert_array_equal(found.row, slope > 0)
 
 
@@ -290,19 +291,19 @@ def test_where_the_lowest_width_wins_the_search_ends_at_the_points_played():
     """mean - 5 sd with means of nearly 0 is greatest where sd is least, beside the cluster."""
     points = np.random.default_rng(0).normal(0.4, 0.01, (20, 2))
     index = Index(points, np.zeros(20), 0.1, 0.1, -5.0)
-    found = kb.maximise(index, SQUARE, near=points, scale=0.1)
+    found = kb.domains.maximise(index, SQUARE, near=points, scale=0.1)
     assert np.abs(found.row - 0.4).max() < 0.02
 
 
 def test_equal_arguments_give_equal_results_and_another_shift_other_candidates():
     index = drawn_index(7, SQUARE, 20, 0.1)
     first, again = (
-        kb.maximise(index, SQUARE, near=near(index), scale=0.1, u=0.25) for _ in range(2)
+        kb.domains.maximise(index, SQUARE, near=near(index), scale=0.1, u=0.25) for _ in range(2)
     )
     np.testing.assert_array_equal(first.row, again.row)
     assert (first.value, first.evaluations) == (again.value, again.evaluations)
     flat = [
-        kb.maximise(lambda x: (np.zeros(len(x)), np.zeros_like(x)), SQUARE, u=u).row
+        kb.domains.maximise(lambda x: (np.zeros(len(x)), np.zeros_like(x)), SQUARE, u=u).row
         for u in (0.25, 0.75)
     ]
     assert (flat[0] != flat[1]).any()
@@ -316,7 +317,9 @@ def test_everything_evaluated_is_counted_and_lies_in_the_box():
         return index(x)
 
     index = drawn_index(2, SQUARE, 20, 0.3)
-    found = kb.maximise(watched, SQUARE, near=near(index), scale=0.3, candidates=100, starts=3)
+    found = kb.domains.maximise(
+        watched, SQUARE, near=near(index), scale=0.3, candidates=100, starts=3
+    )
     rows = np.vstack(seen)
     assert found.evaluations == len(rows)
     assert len(seen[0]) == 128 + 20 + 128
@@ -331,10 +334,10 @@ def test_candidates_may_be_looked_at_without_gradients():
         shapes.append(rows.shape)
         return index.values(rows)
 
-    with_values = kb.maximise(index, SQUARE, near=near(index), scale=0.3, values=heights)
+    with_values = kb.domains.maximise(index, SQUARE, near=near(index), scale=0.3, values=heights)
     assert shapes == [(256 + 20 + 128, 2)]
     assert with_values.value == pytest.approx(
-        kb.maximise(index, SQUARE, near=near(index), scale=0.3).value, abs=1e-9
+        kb.domains.maximise(index, SQUARE, near=near(index), scale=0.3).value, abs=1e-9
     )
 
 
@@ -343,7 +346,7 @@ def test_candidates_may_be_looked_at_without_gradients():
 
 def test_before_any_data_all_is_flat_and_some_point_is_returned():
     for reach in (-2.0, 0.0, 2.0):
-        found = kb.maximise(
+        found = kb.domains.maximise(
             lambda x, r=reach: (np.full(len(x), r), np.zeros_like(x)), unit(6), scale=0.2
         )
         assert found.value == reach
@@ -357,7 +360,7 @@ def test_where_a_function_is_no_number_nobody_goes():
         hole = x[:, 0] > 0.5
         return np.where(hole, math.nan, values), np.where(hole[:, None], math.nan, slopes)
 
-    found = kb.maximise(torn, SQUARE)
+    found = kb.domains.maximise(torn, SQUARE)
     assert found.value == pytest.approx(-0.01, abs=1e-3)
     assert found.row[0] <= 0.5
 
@@ -369,7 +372,7 @@ def test_a_gradient_that_is_no_number_at_some_points_stops_only_those_who_meet_i
         slopes[::3, 0] = bad
         return values, slopes
 
-    assert kb.maximise(function, SQUARE).value > -1e-3
+    assert kb.domains.maximise(function, SQUARE).value > -1e-3
 
 
 def test_a_slope_that_is_not_finite_counts_as_none():
@@ -383,7 +386,7 @@ def test_a_slope_that_is_not_finite_counts_as_none():
 
 @pytest.mark.parametrize("height", [-math.inf, math.nan])
 def test_a_function_that_is_nowhere_finite_still_gives_a_point_of_the_box(height):
-    found = kb.maximise(lambda x: (np.full(len(x), height), np.zeros_like(x)), SQUARE)
+    found = kb.domains.maximise(lambda x: (np.full(len(x), height), np.zeros_like(x)), SQUARE)
     assert found.value == -math.inf
     SQUARE.encode(found.row)
 
@@ -395,7 +398,7 @@ def test_minus_infinity_beside_the_maximum_is_kept_away_from():
         slopes = np.stack([-1 / (0.5 - x[:, 0]) + 10, np.zeros(len(x))], axis=1)
         return np.where(x[:, 0] < 0.5, values, -math.inf), slopes
 
-    assert kb.maximise(walled, SQUARE).value == pytest.approx(math.log(0.1) + 4, abs=1e-6)
+    assert kb.domains.maximise(walled, SQUARE).value == pytest.approx(math.log(0.1) + 4, abs=1e-6)
 
 
 # ---------------------------------------------------------------- mixed boxes
@@ -407,13 +410,13 @@ def test_a_finite_box_is_searched_as_a_whole():
     )
     rng = np.random.default_rng(1)
     table = {row.tobytes(): height for row, height in zip(box.all(), rng.random(120), strict=True)}
-    found = kb.maximise(
+    found = kb.domains.maximise(
         lambda x: (np.array([table[row.tobytes()] for row in x]), np.zeros_like(x)), box
     )
     assert found.value == max(table.values())
     assert (found.evaluations, found.reached) == (120, 1)
     flat = [
-        kb.maximise(lambda x: (np.zeros(len(x)), np.zeros_like(x)), box, u=u).row
+        kb.domains.maximise(lambda x: (np.zeros(len(x)), np.zeros_like(x)), box, u=u).row
         for u in (0.0, 0.999)
     ]
     np.testing.assert_array_equal(flat, box.all()[[0, -1]])
@@ -433,7 +436,9 @@ def test_on_a_mixed_box_the_search_agrees_with_brute_force(seed):
     )
     length = np.array([0.3, 0.8, 2.5, 1.0, 1.0, 1.0, 1.5])
     index = drawn_index(seed, box, 40, length)
-    found = kb.maximise(index, box, near=near(index), scale=length, u=seed / 8, values=index.values)
+    found = kb.domains.maximise(
+        index, box, near=near(index), scale=length, u=seed / 8, values=index.values
+    )
     levels = (variable.all() for variable in box.variables[2:])
     separate = [np.concatenate(parts) for parts in itertools.product(*levels)]
     real = qmc.scale(qmc.Sobol(2, rng=seed).random(64), (0, -2), (1, 2))
@@ -452,14 +457,16 @@ def test_a_better_category_is_found_though_the_reals_must_move_with_it():
         slopes[:, 0] = -80 * (x[:, 0] - top)
         return -40 * (x[:, 0] - top) ** 2 + 0.01 * high, slopes
 
-    found = kb.maximise(function, box, near=[[0.1, 1 / math.sqrt(2), 0.0]], candidates=1, starts=1)
+    found = kb.domains.maximise(
+        function, box, near=[[0.1, 1 / math.sqrt(2), 0.0]], candidates=1, starts=1
+    )
     assert box.decode(found.row)["c"] == "high"
     assert found.value == pytest.approx(0.01, abs=1e-6)
 
 
 def test_a_wide_whole_number_is_found_among_ten_million():
     box = kb.MixedBox((kb.Integer(0, 10**7), kb.Real(0, 1)))
-    found = kb.maximise(bowl(np.array([1_234_567.0, 0.3]), np.array([1e-10, 1.0])), box)
+    found = kb.domains.maximise(bowl(np.array([1_234_567.0, 0.3]), np.array([1e-10, 1.0])), box)
     assert box.decode(found.row)[0] == 1_234_567
 
 
@@ -491,13 +498,13 @@ def test_a_wide_whole_number_is_found_among_ten_million():
 )
 def test_bad_arguments_are_refused_in_one_sentence(given, message):
     with pytest.raises(ValueError, match=message):
-        kb.maximise(bowl(0.5), SQUARE, **given)
+        kb.domains.maximise(bowl(0.5), SQUARE, **given)
 
 
 @pytest.mark.parametrize("box", [None, 3, ((0, 1), (0, 1)), "box"])
 def test_only_a_box_is_searched(box):
     with pytest.raises(ValueError, match="maximise needs a Box or a MixedBox"):
-        kb.maximise(bowl(0.5), box)
+        kb.domains.maximise(bowl(0.5), box)
 
 
 @pytest.mark.parametrize(
@@ -510,7 +517,7 @@ def test_a_function_of_the_wrong_shape_is_refused(function):
         ValueError,
         match=r"maximise needs \d+ values and \d+ gradients of 2 coordinates, got shapes",
     ):
-        kb.maximise(function, SQUARE)
+        kb.domains.maximise(function, SQUARE)
 
 
 def test_of_many_starts_the_lower_half_stops_time_and_again_so_that_the_best_cost_little():
@@ -541,7 +548,7 @@ def test_sides_of_every_admissible_size_are_climbed(side, other):
         values, slopes = bowl(0.3, np.array([1.0, 5.0]))(x / span)
         return values, slopes / span
 
-    found = kb.maximise(stretched, kb.Box((0, 0), tuple(span)))
+    found = kb.domains.maximise(stretched, kb.Box((0, 0), tuple(span)))
     assert found.value == pytest.approx(0, abs=1e-9)
 
 
@@ -564,20 +571,20 @@ def test_a_side_that_cannot_be_climbed_along_is_refused_at_once(bounds):
             ValueError,
             match=r"a posterior needs sides of 1e-100 to 1e\+100 with at least 1024 floats",
         ):
-            kb.PointPosterior(kb.RBF(0.2), domain)
+            kb.posterior.PointPosterior(kb.RBF(0.2), domain)
     for domain in (box, mixed):
         with pytest.raises(
             ValueError, match=r"maximise needs sides of 1e-100 to 1e\+100 with at least 1024 floats"
         ):
-            kb.maximise(bowl(0.5), domain)
+            kb.domains.maximise(bowl(0.5), domain)
 
 
 def test_a_short_side_far_from_zero_and_large_whole_numbers_are_searched():
     top = np.array([1.7e9 + 0.25])
-    assert kb.maximise(bowl(top), kb.Box((1.7e9,), (1.7e9 + 1,))).row[0] == pytest.approx(
+    assert kb.domains.maximise(bowl(top), kb.Box((1.7e9,), (1.7e9 + 1,))).row[0] == pytest.approx(
         top[0], abs=1e-3
     )
-    kb.maximise(bowl(0.0), kb.MixedBox((kb.Integer(2**53 - 1, 2**53), kb.Real(0, 1))))
+    kb.domains.maximise(bowl(0.0), kb.MixedBox((kb.Integer(2**53 - 1, 2**53), kb.Real(0, 1))))
 
 
 def test_a_function_may_write_into_the_rows_it_is_given():
@@ -589,12 +596,15 @@ def test_a_function_may_write_into_the_rows_it_is_given():
     def rude_values(x: np.ndarray) -> np.ndarray:
         return rude(x)[0]
 
-    kind = kb.maximise(bowl(0.3), SQUARE)
-    for found in (kb.maximise(rude, SQUARE), kb.maximise(rude, SQUARE, values=rude_values)):
+    kind = kb.domains.maximise(bowl(0.3), SQUARE)
+    for found in (
+        kb.domains.maximise(rude, SQUARE),
+        kb.domains.maximise(rude, SQUARE, values=rude_values),
+    ):
         np.testing.assert_array_equal(found.row, kind.row)
     small = kb.MixedBox((kb.Integer(0, 3),))
-    assert kb.maximise(rude, small).row.tolist() == [0.0]
-    assert kb.maximise(rude, small, values=rude_values).row.tolist() == [0.0]
+    assert kb.domains.maximise(rude, small).row.tolist() == [0.0]
+    assert kb.domains.maximise(rude, small, values=rude_values).row.tolist() == [0.0]
 
 
 TOLD = {
@@ -615,7 +625,7 @@ def test_what_is_no_pair_of_values_and_gradients_is_refused(told):
     with pytest.raises(
         ValueError, match="maximise needs 256 values and 256 gradients of 2 coordinates, got"
     ):
-        kb.maximise(lambda x: TOLD[told], SQUARE)
+        kb.domains.maximise(lambda x: TOLD[told], SQUARE)
 
 
 @pytest.mark.parametrize(
@@ -625,7 +635,7 @@ def test_what_is_no_pair_of_values_and_gradients_is_refused(told):
 )
 def test_what_is_no_list_of_values_is_refused(told):
     with pytest.raises(ValueError, match="maximise needs 256 values, got"):
-        kb.maximise(bowl(0.3), SQUARE, values=lambda x: told)
+        kb.domains.maximise(bowl(0.3), SQUARE, values=lambda x: told)
 
 
 @pytest.mark.parametrize(
@@ -645,20 +655,20 @@ def test_what_is_no_list_of_values_is_refused(told):
 )
 def test_bad_arguments_are_refused_on_every_box(box, given, message):
     with pytest.raises(ValueError, match=message):
-        kb.maximise(bowl(0.5), box, **given)
+        kb.domains.maximise(bowl(0.5), box, **given)
 
 
 @pytest.mark.parametrize("function", [None, 5, "bowl"])
 def test_only_a_function_is_maximised(function):
     with pytest.raises(ValueError, match="maximise needs a function of rows, got"):
-        kb.maximise(function, SQUARE)
+        kb.domains.maximise(function, SQUARE)
 
 
 def test_of_a_small_finite_box_the_values_are_enough():
     def never(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise AssertionError
 
-    found = kb.maximise(
+    found = kb.domains.maximise(
         never, kb.MixedBox((kb.Integer(0, 9),)), values=lambda rows: -((rows[:, 0] - 4) ** 2)
     )
     assert (found.row.tolist(), found.value) == ([4.0], 0.0)

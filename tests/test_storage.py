@@ -205,7 +205,7 @@ def test_a_second_study_at_the_same_place_is_refused_and_the_first_stays(where, 
     tell(log)
     with pytest.raises(StudyExists, match=r"there is a study at .* already") as refusal:
         Log.create(where, CREATED, COLUMNS, CELLS)
-    assert isinstance(refusal.value, kb.checks.Refusal)
+    assert isinstance(refusal.value, kb.checks.StudyConflict)
     assert len(log.events()) == 2
 
 
@@ -557,7 +557,7 @@ def test_a_place_may_stand_in_the_environment(monkeypatch):
 
 
 def test_without_its_driver_postgresql_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("kernelbandits.storage.engines.postgres.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ValueError, match=r'pip install "kernelbandits\[postgres\]"'):
         Log.open("postgresql://host/db")
 

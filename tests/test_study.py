@@ -108,7 +108,7 @@ def test_the_same_key_for_another_result_is_refused(where, films):
     study = kb.Study.create(where, films)
     study.tell(row=4, value=0.1, key="k")
     for wrong in ({"row": 4, "value": 0.2}, {"row": 5, "value": 0.1}, {"row": 4, "failed": True}):
-        with pytest.raises(kb.Refusal, match="needs a new key for a new result"):
+        with pytest.raises(kb.StudyConflict, match="needs a new key for a new result"):
             study.tell(**wrong, key="k")
     assert study.status().told == 1
 
@@ -158,14 +158,14 @@ def test_a_bad_result_is_refused_in_one_sentence_and_changes_nothing(tmp_path, f
 
 def test_a_trial_that_there_is_not_is_refused(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films)
-    with pytest.raises(kb.Refusal, match="a trial that was asked for"):
+    with pytest.raises(kb.StudyConflict, match="a trial that was asked for"):
         study.tell(3, 0.5)
     for call in (study.withdraw, study.release, study.replay):
-        with pytest.raises(kb.Refusal, match="trial 3"):
+        with pytest.raises(kb.StudyConflict, match="trial 3"):
             call(3)
-    with pytest.raises(kb.Refusal, match="trial 3"):
+    with pytest.raises(kb.StudyConflict, match="trial 3"):
         study.correct(3, 1.0)
-    with pytest.raises(kb.Refusal, match="nothing stands"):
+    with pytest.raises(kb.StudyConflict, match="nothing stands"):
         study.undo()
     assert len(study.history()) == 1
 
@@ -221,7 +221,7 @@ def test_a_released_row_is_free_again(where, films):
     rows = study.ask(20)
     study.release(rows[3].trial)
     assert study.ask()[0].row == rows[3].row
-    with pytest.raises(kb.Refusal, match="pending"):
+    with pytest.raises(kb.StudyConflict, match="pending"):
         study.release(rows[3].trial)
 
 
@@ -253,7 +253,7 @@ def test_a_withdrawn_result_leaves_the_study_as_if_it_had_never_come(where, film
     study.withdraw(6)
     assert study.estimates().equals(without.estimates())
     assert study.status().withdrawn == 1
-    with pytest.raises(kb.Refusal, match="withdrawn"):
+    with pytest.raises(kb.StudyConflict, match="withdrawn"):
         study.tell(6, 0.1)
 
 
@@ -474,7 +474,7 @@ def test_without_repeats_every_row_is_suggested_once(tmp_path, films):
     play(study, films, 20)
     rows = [event.row for event in study.history() if event.kind == "asked"]
     assert sorted(rows) == list(range(20))
-    with pytest.raises(kb.Refusal, match="none left"):
+    with pytest.raises(kb.StudyConflict, match="none left"):
         study.ask()
 
 
@@ -560,12 +560,12 @@ def test_the_improvement_left_falls_and_decides_by_the_tolerance(tmp_path, films
 
 def test_a_study_is_created_once_and_opened_again_only_if_it_is_the_same(where, films):
     kb.Study.create(where, films, seed=4)
-    with pytest.raises(kb.Refusal):
+    with pytest.raises(kb.StudyConflict):
         kb.Study.create(where, films, seed=4)
     same = kb.Study.create(where, films, seed=4, or_open=True)
     same.tell(row=0, value=1.0)
     for other in ({"seed": 5}, {"seed": 4, "policy": "random"}, {"seed": 4, "columns": ["Cs"]}):
-        with pytest.raises(kb.Refusal, match="got one with other"):
+        with pytest.raises(kb.StudyConflict, match="got one with other"):
             kb.Study.create(where, films, or_open=True, **other)
     assert kb.Study.open(where).status().told == 1
 
@@ -651,12 +651,12 @@ def test_of_the_first_results_only_a_monster_is_pointed_out(tmp_path, films):
 def test_more_rows_than_are_left_are_refused_with_their_number(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films.head(4), repeats=False)
     with pytest.raises(
-        kb.Refusal,
+        kb.StudyConflict,
         match=r"ask needs 9 rows without a result and not pending, got 4 \(repeats are off",
     ):
         study.ask(9)
     assert len(study.ask(4)) == 4
-    with pytest.raises(kb.Refusal, match="got none left"):
+    with pytest.raises(kb.StudyConflict, match="got none left"):
         study.ask()
 
 
@@ -708,7 +708,8 @@ def test_a_line_whose_trial_and_row_contradict_each_other_is_refused(tmp_path, f
     ):
         file.write_text(line)
         with pytest.raises(
-            kb.Refusal, match=rf"row {one.row} for trial 1, got row {other} \(results.csv, line 2\)"
+            kb.StudyConflict,
+            match=rf"row {one.row} for trial 1, got row {other} \(results.csv, line 2\)",
         ):
             study.tell_all(file)
     assert study.status().told == 0
@@ -811,7 +812,7 @@ def test_a_study_opened_for_reading_writes_nothing(tmp_path, films):
     kb.Study.create(tmp_path / "a.db", films).ask()
     study = kb.Study.open(tmp_path / "a.db", writable=False)
     assert study.status().pending == 1
-    with pytest.raises(kb.StorageError):
+    with pytest.raises(kb.storage.StorageError):
         study.ask()
 
 
@@ -1007,7 +1008,7 @@ def test_rows_of_the_same_candidate_count_as_one(tmp_path):
     for row in (1, 3):
         once.tell(row=row, value=float(row))
     assert once.ask()[0].x["a"] == 1.0
-    with pytest.raises(kb.Refusal, match="none left"):
+    with pytest.raises(kb.StudyConflict, match="none left"):
         once.ask()
     status = once.status()
     assert (status.measured, status.different, status.rows) == (2, 3, 6)

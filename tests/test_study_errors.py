@@ -385,7 +385,7 @@ def test_what_is_intact_is_salvaged(folder):
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(kb.Refusal("no"), 1), (storage.StudyExists("no"), 1), (ValueError("no"), 2), (storage.StorageError("no"), 74),
+    [(kb.StudyConflict("no"), 1), (storage.StudyExists("no"), 1), (ValueError("no"), 2), (storage.StorageError("no"), 74),
      (storage.StorageFull("no"), 74), (storage.StorageReadOnly("no"), 74), (storage.Damaged("no"), 74),
      (storage.NoStudy("no"), 74), (storage.StorageBusy("no"), 74), (FileNotFoundError("no"), 74)],
     ids=lambda value: type(value).__name__,

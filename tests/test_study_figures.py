@@ -19,7 +19,6 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits.report.studies import KINDS, draw_study
-from kernelbandits.report.studies import drawing as drawing_module
 from kernelbandits.report.studies.drawing import chosen
 from kernelbandits.report.studies.lines import groups
 from kernelbandits.report.studies.maps import in_words, principal, says_much
@@ -161,7 +160,7 @@ def test_an_unknown_kind_is_refused_and_the_known_ones_are_named(tmp_path):
 
 
 def test_without_matplotlib_one_sentence_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(drawing_module, "available", lambda: False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ValueError, match=re.escape('pip install "kernelbandits[experiments]"')):
         draw_study(None, tmp_path / "films.html")
 
@@ -199,7 +198,7 @@ def test_an_old_file_stays_whole_when_writing_fails(made, tmp_path, monkeypatch)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(kb.StorageError, match="space"):
+    with pytest.raises(kb.storage.StorageError, match="space"):
         draw_study(study, path, "progress")
     assert path.read_text() == "old"
     assert {one.name for one in tmp_path.iterdir()} - {"films.db-journal"} == {
@@ -308,7 +307,7 @@ def test_a_trial_asked_about_is_marked_and_explained(made, tmp_path):
 
 
 def test_a_trial_that_nobody_asked_for_is_refused(made, tmp_path):
-    with pytest.raises(kb.Refusal, match="trial 9"):
+    with pytest.raises(kb.StudyConflict, match="trial 9"):
         draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.png", trial=9)
     assert not (tmp_path / "films.png").exists()
 
@@ -468,7 +467,7 @@ def test_the_bonus_drawn_is_the_one_explained(made):
 def test_weights_are_refused_where_the_rule_draws_none(made, tmp_path):
     study = made(LINE, [(0, 1.0)])
     with pytest.raises(
-        kb.Refusal,
+        kb.StudyConflict,
         match="the exploration weights need trials that were asked of a rule that draws them",
     ):
         draw_study(study, tmp_path / "films.png", what="weights")

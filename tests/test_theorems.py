@@ -13,8 +13,8 @@ from scipy import stats
 import kernelbandits as kb
 from kernelbandits.exploration import Certainty, Decay, RootExponential, Step
 from kernelbandits.theory import constants, linear_gain, sublinear, theorems
+from kernelbandits.theory.paper_theorems import lower_tail, shares, sub_gaussian_scale
 from kernelbandits.theory.sublinearity import law_exponent, measured_exponent
-from kernelbandits.theory.theorems import lower_tail, shares, sub_gaussian_scale
 
 UCB = kb.PointMass(1.0)
 NORMAL = kb.Gaussian()

@@ -40,7 +40,7 @@ from kernelbandits.report.guarantees import (
     spread,
     valid_width,
 )
-from kernelbandits.theory.ucb_bound import ucb_bound
+from kernelbandits.theory.ucb_bounds import ucb_bound
 
 ROOT = Path(__file__).parents[1]
 KERNEL, HORIZON, SEEDS = kb.RBF(0.5), 120, 3
@@ -104,7 +104,7 @@ def test_the_log_determinant_along_a_run_is_that_of_a_posterior_that_replays_it(
         result = played["rkhs1", label]
         replayed = []
         for seed in range(SEEDS):
-            posterior = kb.ArmPosterior(KERNEL, arms_of(world, seed), row.ridge)
+            posterior = kb.posterior.ArmPosterior(KERNEL, arms_of(world, seed), row.ridge)
             path = [0.0]
             for arm in result.arms[seed]:
                 posterior.update(int(arm), 0.0)

@@ -16,7 +16,7 @@ from kernelbandits.problems import GaussianNoise, RademacherNoise, RKHSFunction
 from kernelbandits.theory.duality import GRID
 
 POINTS = np.random.default_rng(0).random((8, 2))
-THREE = (kb.AMMUCB, kb.DMMUCB, kb.CMMUCB)
+THREE = (kb.policies.AMMUCB, kb.policies.DMMUCB, kb.policies.CMMUCB)
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
@@ -76,7 +76,9 @@ def played_by(case, *rules):
 @settings(max_examples=40)
 @given(cases(powers(-2, 0.5), powers(-0.5, 1)))
 def test_cmm_is_below_dmm_below_amm_below_whitehouse(case):
-    pulls, _, rules = played_by(case, kb.CMMUCB, kb.DMMUCB, kb.AMMUCB, kb.WhitehouseUCB)
+    pulls, _, rules = played_by(
+        case, kb.policies.CMMUCB, kb.policies.DMMUCB, kb.policies.AMMUCB, kb.WhitehouseUCB
+    )
     cmm, dmm, amm, whitehouse = (policy.index(len(pulls) + 1) for policy in rules)
     room = 1e-8 * max(1.0, case[4])
     assert (cmm <= dmm + room).all()
@@ -120,7 +122,7 @@ def test_cmm_is_the_greatest_value_in_the_confidence_set(seed):
     kernel, r, d, ridge = kb.Matern(0.4, nu=0.5), 0.4, 1.2, (0.3, 1.0)[seed % 2]
     pulls, rewards = history(seed, 2 + 2 * seed, kernel=kernel, noise=r, norm=1.0)
     policy = after(
-        kb.CMMUCB(POINTS, kernel, noise_scale=r, norm_bound=d, ridge=ridge), pulls, rewards
+        kb.policies.CMMUCB(POINTS, kernel, noise_scale=r, norm_bound=d, ridge=ridge), pulls, rewards
     )
     k = kernel(POINTS, POINTS)
     root, scaled = np.linalg.cholesky(k), np.eye(len(pulls)) + k[np.ix_(pulls, pulls)] / ridge
@@ -154,7 +156,7 @@ def test_on_the_linear_kernel_cmm_is_the_least_bound_of_two_by_two_ridge_regress
     noise, norm = 10.0 ** np.random.default_rng(seed).uniform(-2, 0.5, 2)
     pulls, rewards = history(seed, 5 + 10 * seed, kernel=kb.Linear(), noise=noise, norm=norm)
     policy = after(
-        kb.CMMUCB(POINTS, kb.Linear(), noise_scale=noise, norm_bound=norm), pulls, rewards
+        kb.policies.CMMUCB(POINTS, kb.Linear(), noise_scale=noise, norm_bound=norm), pulls, rewards
     )
     x = POINTS[pulls]
     inverse = [
@@ -176,11 +178,13 @@ def test_on_the_linear_kernel_cmm_is_the_least_bound_of_two_by_two_ridge_regress
 def test_a_denser_grid_of_alphas_brings_dmm_to_cmm():
     pulls, rewards = history(3, 30)
     bounds = {"noise_scale": 0.3, "norm_bound": 1.5}
-    exact = after(kb.CMMUCB(POINTS, kb.RBF(0.3), **bounds), pulls, rewards).index(31)
+    exact = after(kb.policies.CMMUCB(POINTS, kb.RBF(0.3), **bounds), pulls, rewards).index(31)
     gaps = []
     for points in (1, 5, 21, 161):
         alphas = np.geomspace(1e-4, 1e4, points)
-        policy = after(kb.DMMUCB(POINTS, kb.RBF(0.3), alphas=alphas, **bounds), pulls, rewards)
+        policy = after(
+            kb.policies.DMMUCB(POINTS, kb.RBF(0.3), alphas=alphas, **bounds), pulls, rewards
+        )
         gaps.append(float((policy.index(31) - exact).max()))
     assert gaps == sorted(gaps, reverse=True)
     assert -1e-7 < gaps[-1] < 1e-3 < gaps[0]
@@ -189,8 +193,8 @@ def test_a_denser_grid_of_alphas_brings_dmm_to_cmm():
 def test_dmm_with_the_ridge_alone_is_amm():
     pulls, rewards = history(4, 25)
     bounds = {"noise_scale": 0.3, "norm_bound": 1.5, "ridge": 0.4}
-    amm = after(kb.AMMUCB(POINTS, kb.RBF(0.3), **bounds), pulls, rewards)
-    dmm = after(kb.DMMUCB(POINTS, kb.RBF(0.3), alphas=(), **bounds), pulls, rewards)
+    amm = after(kb.policies.AMMUCB(POINTS, kb.RBF(0.3), **bounds), pulls, rewards)
+    dmm = after(kb.policies.DMMUCB(POINTS, kb.RBF(0.3), alphas=(), **bounds), pulls, rewards)
     np.testing.assert_allclose(dmm.index(26), amm.index(26), rtol=1e-12)
     np.testing.assert_allclose(dmm.band(26), amm.band(26), rtol=1e-12)
 
@@ -198,7 +202,9 @@ def test_dmm_with_the_ridge_alone_is_amm():
 def test_the_set_is_a_residual_ball_of_the_ridge_whatever_alpha():
     """The radius stays that of the ridge: with a radius of each alpha its own, DMM would fall below CMM."""
     pulls, rewards = history(5, 20, noise=0.6)
-    dmm = after(kb.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=0.6, norm_bound=1.0), pulls, rewards)
+    dmm = after(
+        kb.policies.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=0.6, norm_bound=1.0), pulls, rewards
+    )
     own = dmm.losses[list(dmm.alphas).index(1.0)]
     y, k = np.asarray(rewards), kb.RBF(0.3)(POINTS, POINTS)[np.ix_(pulls, pulls)]
     assert own == pytest.approx(y @ np.linalg.solve(np.eye(20) + k, y), rel=1e-12)
@@ -244,7 +250,7 @@ def test_on_orthonormal_arms_the_bounds_have_a_closed_form(ridge):
 
 
 def test_amm_is_narrower_than_whitehouse_by_the_triangle_inequality():
-    amm, whitehouse = basis(kb.AMMUCB), basis(kb.WhitehouseUCB)
+    amm, whitehouse = basis(kb.policies.AMMUCB), basis(kb.WhitehouseUCB)
     noise = math.sqrt(R**2 * (2 * math.log(10) + math.log(6)))
     assert whitehouse.width_at(4) == pytest.approx(noise + D, rel=1e-14)
     assert amm.width_at(4) == pytest.approx(math.hypot(noise, D), rel=1e-14)
@@ -306,7 +312,7 @@ def test_negating_the_rewards_mirrors_the_band(rule):
     assert (lower < upper).all()
 
 
-@pytest.mark.parametrize("rule", [kb.DMMUCB, kb.CMMUCB])
+@pytest.mark.parametrize("rule", [kb.policies.DMMUCB, kb.policies.CMMUCB])
 def test_the_order_of_the_rewards_does_not_matter(rule):
     pulls, rewards = history(7, 30)
     order = np.random.default_rng(0).permutation(30)
@@ -327,7 +333,9 @@ def test_cmm_asks_for_the_arm_of_the_greatest_exact_index(noise, first, monkeypa
     """Arms that cannot be the greatest are left at a coarse bound; those that can are refined batch by batch."""
     monkeypatch.setattr("kernelbandits.theory.duality.FIRST", first)
     points = np.random.default_rng(1).random((40, 2))
-    policy = kb.CMMUCB(points, kb.RBF(0.2), noise_scale=noise, norm_bound=1.0, ties="lowest")
+    policy = kb.policies.CMMUCB(
+        points, kb.RBF(0.2), noise_scale=noise, norm_bound=1.0, ties="lowest"
+    )
     rng = np.random.default_rng(2)
     for t in range(1, 80):
         choice, index = policy.ask(t, kb.Streams(0)), policy.index(t)
@@ -344,7 +352,9 @@ def test_the_grid_of_cmm_is_fine_enough_for_its_cubic_steps(monkeypatch):
         pulls, rewards = history(seed, 10 + 20 * seed, noise=noise, norm=norm)
         policies.append(
             after(
-                kb.CMMUCB(POINTS, kb.RBF(0.3), noise_scale=noise, norm_bound=norm), pulls, rewards
+                kb.policies.CMMUCB(POINTS, kb.RBF(0.3), noise_scale=noise, norm_bound=norm),
+                pulls,
+                rewards,
             )
         )
     plain = [policy.index(1) / policy.norm_bound for policy in policies]
@@ -356,7 +366,7 @@ def test_the_grid_of_cmm_is_fine_enough_for_its_cubic_steps(monkeypatch):
     np.testing.assert_allclose(plain, fine, atol=1e-7)
 
 
-@pytest.mark.parametrize("rule", [kb.DMMUCB, kb.CMMUCB])
+@pytest.mark.parametrize("rule", [kb.policies.DMMUCB, kb.policies.CMMUCB])
 def test_an_empty_confidence_set_is_said_once_and_the_policy_goes_on(rule):
     policy = rule(POINTS, kb.RBF(0.3), noise_scale=0.01, norm_bound=0.5)
     with warnings.catch_warnings(record=True) as said:
@@ -367,7 +377,7 @@ def test_an_empty_confidence_set_is_said_once_and_the_policy_goes_on(rule):
     assert ["its confidence set is empty" in str(w.message) for w in said] == [True]
 
 
-@pytest.mark.parametrize("rule", [kb.DMMUCB, kb.CMMUCB])
+@pytest.mark.parametrize("rule", [kb.policies.DMMUCB, kb.policies.CMMUCB])
 def test_a_set_that_is_not_empty_is_not_called_so(rule):
     pulls, rewards = history(8, 60)
     policy = rule(POINTS, kb.RBF(0.3), noise_scale=0.3, norm_bound=1.0)
@@ -399,7 +409,7 @@ def test_extreme_rewards_leave_the_index_finite(rule, ridge, reward):
 
 def test_an_arm_of_no_variance_is_known():
     policy = after(
-        kb.CMMUCB([[0.0, 0.0], [1.0, 0.0]], kb.Linear(), noise_scale=0.5, norm_bound=1.0),
+        kb.policies.CMMUCB([[0.0, 0.0], [1.0, 0.0]], kb.Linear(), noise_scale=0.5, norm_bound=1.0),
         (0, 1),
         (1, 1),
     )
@@ -410,26 +420,26 @@ def test_an_arm_of_no_variance_is_known():
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, "1", True, None], ids=repr)
 def test_alphas_that_are_not_above_zero_are_refused(bad):
     with pytest.raises(ValueError, match=r"DMMUCB needs alphas > 0, got"):
-        kb.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, alphas=(1.0, bad))
+        kb.policies.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, alphas=(1.0, bad))
 
 
 @pytest.mark.parametrize("bad", ["1/2", kb.RBF(0.3), True], ids=repr)
 def test_alphas_that_are_no_numbers_are_refused(bad):
     with pytest.raises(ValueError, match=r"DMMUCB needs alphas > 0, as in 0.25/1/4, got"):
-        kb.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, alphas=bad)
+        kb.policies.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, alphas=bad)
 
 
 def test_one_alpha_may_be_given_as_a_number():
-    policy = kb.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, alphas=3)
+    policy = kb.policies.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, alphas=3)
     np.testing.assert_array_equal(policy.alphas, [1.0, 3.0])
 
 
 def test_the_ridge_is_always_among_the_alphas():
-    policy = kb.DMMUCB(
+    policy = kb.policies.DMMUCB(
         POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, ridge=0.3, alphas=(2.0, 1.0)
     )
     assert policy.settings["alphas"] == (0.3, 1.0, 2.0)
-    default = kb.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, ridge=0.3)
+    default = kb.policies.DMMUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, ridge=0.3)
     np.testing.assert_allclose(default.alphas, 0.3 * 8.0 ** np.arange(-2, 3))
 
 
@@ -496,7 +506,7 @@ def test_more_arms_than_dimensions_leave_no_rounding_below_the_bound(seed):
     points = rng.normal(size=(12, 2))
     points /= 1.1 * np.linalg.norm(points, axis=1)[:, None]
     noise, norm, delta, ridge = 0.5, 2.0, 0.1, 0.7
-    policy = kb.CMMUCB(
+    policy = kb.policies.CMMUCB(
         points, kb.Linear(), noise_scale=noise, norm_bound=norm, delta=delta, ridge=ridge
     )
     played, rewards = rng.integers(12, size=25), rng.normal(size=25)

@@ -59,7 +59,7 @@ def slow(kernel, pulls, rewards, most, norm, least, delta):
 @pytest.mark.parametrize(("noise", "delta"), [(0.3, 0.1), (0.5, 0.4)])
 def test_the_bounds_are_those_of_the_slow_formulas(kernel, noise, delta, quiet):
     pulls, rewards = history(1, 300, noise)
-    policy = kb.StreamingUCB(
+    policy = kb.policies.StreamingUCB(
         POINTS, kernel, noise_scale=2.0, norm_bound=0.3, least_noise=0.05, delta=delta
     )
     expected = slow(kernel, pulls, rewards, 2.0, 0.3, 0.05, delta / 4)
@@ -78,12 +78,12 @@ def test_the_bounds_are_those_of_the_slow_formulas(kernel, noise, delta, quiet):
 def test_the_posterior_is_that_of_all_rewards_at_the_ridge_of_now(quiet):
     pulls, rewards = history(2, 300)
     policy = after(
-        kb.StreamingUCB(POINTS, kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3, delta=0.4),
+        kb.policies.StreamingUCB(POINTS, kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3, delta=0.4),
         pulls,
         rewards,
     )
     assert policy.noise_bounds[1] < 2.0
-    fixed = kb.ArmPosterior(kb.RBF(0.6), POINTS, (policy.noise_bounds[1] / 0.3) ** 2)
+    fixed = kb.posterior.ArmPosterior(kb.RBF(0.6), POINTS, (policy.noise_bounds[1] / 0.3) ** 2)
     for arm, reward in zip(pulls, rewards, strict=True):
         fixed.update(int(arm), float(reward))
     np.testing.assert_allclose(policy.posterior.mean, fixed.mean, atol=1e-9)
@@ -93,7 +93,7 @@ def test_the_posterior_is_that_of_all_rewards_at_the_ridge_of_now(quiet):
 def test_with_a_known_variance_it_is_whitehouse_at_the_ridge_of_the_noise():
     """least_noise = noise_scale = R: ridge R^2 / D^2, and the whole delta, for nothing is estimated."""
     r, d, rng = 0.4, 1.5, np.random.default_rng(1)
-    left = kb.StreamingUCB(
+    left = kb.policies.StreamingUCB(
         POINTS, kb.RBF(0.3), noise_scale=r, norm_bound=d, least_noise=r, ties="lowest"
     )
     right = kb.WhitehouseUCB(
@@ -112,7 +112,7 @@ def test_with_a_known_variance_it_is_whitehouse_at_the_ridge_of_the_noise():
 
 def test_a_known_variance_is_not_doubted_by_quieter_or_louder_rewards():
     for noise in (0.001, 50.0):
-        policy = kb.StreamingUCB(
+        policy = kb.policies.StreamingUCB(
             POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, least_noise=1.0
         )
         with warnings.catch_warnings():
@@ -132,7 +132,7 @@ def test_nothing_is_known_of_the_noise_before_the_third_reward():
     assert deviation_at(3, 0.1) == pytest.approx(
         math.log(10 * math.e) * (1 + math.log(math.pi**2 * math.log(3) / 6) / math.log(10))
     )
-    policy = kb.StreamingUCB(POINTS, kb.RBF(0.3), noise_scale=10.0, norm_bound=0.1)
+    policy = kb.policies.StreamingUCB(POINTS, kb.RBF(0.3), noise_scale=10.0, norm_bound=0.1)
     after(policy, (0, 0), (5.0, -5.0))
     assert policy.noise_bounds == (0.1, 10.0)
     after(policy, (0,), (5.0,))
@@ -140,7 +140,9 @@ def test_nothing_is_known_of_the_noise_before_the_third_reward():
 
 
 def test_the_lower_bound_never_falls_and_the_upper_never_rises(quiet):
-    policy = kb.StreamingUCB(POINTS, kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3, delta=0.4)
+    policy = kb.policies.StreamingUCB(
+        POINTS, kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3, delta=0.4
+    )
     lower, upper = policy.noise_bounds
     for arm, reward in zip(*history(3, 300), strict=True):
         policy.tell(policy.choice(int(arm)), float(reward))
@@ -155,7 +157,9 @@ def test_residuals_are_those_of_the_rewards_the_mean_was_fitted_to():
     """Rewards around a million: sums of squares would lose what Welford keeps."""
     pulls, rewards = history(4, 50)
     rewards = rewards + 1e6
-    policy = kb.StreamingUCB(POINTS, kb.RBF(0.3), noise_scale=1e5, norm_bound=1e7, least_noise=1e5)
+    policy = kb.policies.StreamingUCB(
+        POINTS, kb.RBF(0.3), noise_scale=1e5, norm_bound=1e7, least_noise=1e5
+    )
     after(policy, pulls, rewards)
     k = kb.RBF(0.3)(POINTS, POINTS)[np.ix_(pulls, pulls)]
     residual = policy.posterior.ridge * np.linalg.solve(
@@ -167,8 +171,10 @@ def test_residuals_are_those_of_the_rewards_the_mean_was_fitted_to():
 def test_leverage_is_exact_for_a_constant_prior_and_never_too_small_for_another(quiet):
     pulls, rewards = history(5, 12, arms=8)
     for kernel, exact in ((kb.RBF(0.3), True), (kb.Linear(), False)):
-        policy = kb.StreamingUCB(POINTS, kernel, noise_scale=0.5, norm_bound=1.0, least_noise=0.5)
-        largest, twin = 0.0, kb.ArmPosterior(kernel, POINTS, policy.posterior.ridge)
+        policy = kb.policies.StreamingUCB(
+            POINTS, kernel, noise_scale=0.5, norm_bound=1.0, least_noise=0.5
+        )
+        largest, twin = 0.0, kb.posterior.ArmPosterior(kernel, POINTS, policy.posterior.ridge)
         for arm, reward in zip(pulls, rewards, strict=True):
             largest = max(largest, float(twin.variance[arm]) / twin.ridge)
             twin.update(int(arm), float(reward))
@@ -182,7 +188,7 @@ def test_scaling_rewards_noise_and_norm_scales_the_index(quiet):
     pulls, rewards = history(6, 300)
     plain, scaled = (
         after(
-            kb.StreamingUCB(
+            kb.policies.StreamingUCB(
                 POINTS, kb.RBF(0.6), noise_scale=2.0 * c, norm_bound=0.3 * c, delta=0.4
             ),
             pulls,
@@ -198,8 +204,10 @@ def test_scaling_rewards_noise_and_norm_scales_the_index(quiet):
 def test_a_kernel_scaled_together_with_the_norm_is_not_seen(quiet):
     """k -> s k, D -> D / sqrt(s): the ridge R^2 / D^2 follows by itself."""
     pulls, rewards = history(7, 300)
-    plain = kb.StreamingUCB(POINTS, kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3, delta=0.4)
-    scaled = kb.StreamingUCB(
+    plain = kb.policies.StreamingUCB(
+        POINTS, kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3, delta=0.4
+    )
+    scaled = kb.policies.StreamingUCB(
         POINTS, 9.0 * kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3 / 3, delta=0.4
     )
     np.testing.assert_allclose(
@@ -211,17 +219,19 @@ def test_a_kernel_scaled_together_with_the_norm_is_not_seen(quiet):
 def test_a_bound_of_zero_leaves_no_ridge_and_is_refused(setting):
     given = {"noise_scale": 1.0, "norm_bound": 1.0} | {setting: 0.0}
     with pytest.raises(ValueError, match=f"StreamingUCB needs {setting} > 0, got 0.0"):
-        kb.StreamingUCB(POINTS, kb.RBF(0.3), **given)
+        kb.policies.StreamingUCB(POINTS, kb.RBF(0.3), **given)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, 1.1, math.nan, "1", True, 1e-300], ids=repr)
 def test_a_least_noise_that_is_no_lower_bound_is_refused(bad):
     with pytest.raises(ValueError, match=r"StreamingUCB needs .*least_noise.*, got"):
-        kb.StreamingUCB(POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, least_noise=bad)
+        kb.policies.StreamingUCB(
+            POINTS, kb.RBF(0.3), noise_scale=1.0, norm_bound=1.0, least_noise=bad
+        )
 
 
 def test_the_default_least_noise_is_a_hundredth_and_is_written_down():
-    policy = kb.StreamingUCB(POINTS, kb.RBF(0.3), noise_scale=2.0, norm_bound=1.0)
+    policy = kb.policies.StreamingUCB(POINTS, kb.RBF(0.3), noise_scale=2.0, norm_bound=1.0)
     assert policy.noise_bounds == (0.02, 2.0)
     assert policy.settings["least_noise"] == 0.02
 
@@ -241,7 +251,7 @@ def test_the_default_least_noise_is_a_hundredth_and_is_written_down():
 def test_rewards_that_contradict_the_bounds_are_said_once_and_the_bounds_do_not_cross(
     given, noise, said
 ):
-    policy = kb.StreamingUCB(POINTS[:3], kb.RBF(0.6), **given)
+    policy = kb.policies.StreamingUCB(POINTS[:3], kb.RBF(0.6), **given)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         after(policy, *history(8, 200, noise))
@@ -258,11 +268,11 @@ def test_the_noise_is_between_its_bounds_with_the_chance_stated():
     ends = []
     for seed in range(runs):
         instance = problem.instance(kb.Streams(seed))
-        policy = kb.StreamingUCB(
+        policy = kb.policies.StreamingUCB(
             instance.domain, kb.RBF(0.6), noise_scale=2.0, norm_bound=0.3, delta=delta
         )
         missed = np.zeros(3, dtype=bool)
-        for row in kb.rounds(policy, instance, 300, kb.Streams(seed)):
+        for row in kb.experiment.rounds(policy, instance, 300, kb.Streams(seed)):
             least, most = policy.noise_bounds
             spread = policy.residual_spread
             missed |= (
@@ -282,7 +292,7 @@ def test_the_noise_is_between_its_bounds_with_the_chance_stated():
 
 def test_only_arms_that_were_played_enter_the_leverage():
     points = np.array([[0.5], [1.0]])
-    policy = kb.StreamingUCB(points, kb.Linear(), noise_scale=0.5, norm_bound=1.0)
+    policy = kb.policies.StreamingUCB(points, kb.Linear(), noise_scale=0.5, norm_bound=1.0)
     policy.tell(policy.choice(0), 0.3)
     assert policy.leverage == pytest.approx(0.25 / (0.25 + policy.posterior.ridge))
     policy.tell(policy.choice(1), 0.3)

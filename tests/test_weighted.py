@@ -56,7 +56,9 @@ def test_the_index_is_the_weighted_formula_in_either_normalisation(
     kernel, eta, ridge, backwards, quiet
 ):
     pulls, rewards = history(1, 30)
-    policy = after(kb.WGPUCB(POINTS, kernel, ridge=ridge, forgetting=eta, **BOUNDS), pulls, rewards)
+    policy = after(
+        kb.policies.WGPUCB(POINTS, kernel, ridge=ridge, forgetting=eta, **BOUNDS), pulls, rewards
+    )
     mean, sd, twice = direct(kernel, pulls, rewards, eta, ridge, backwards)
     np.testing.assert_allclose(policy.posterior.mean, mean, atol=1e-9)
     np.testing.assert_allclose(policy.posterior.sd, sd, atol=1e-8)
@@ -67,7 +69,7 @@ def test_the_index_is_the_weighted_formula_in_either_normalisation(
 
 def test_the_newest_reward_weighs_one_and_the_one_before_it_eta():
     policy = after(
-        kb.WGPUCB(np.eye(3), kb.Linear(), forgetting=0.5, ridge=2.0, **BOUNDS),
+        kb.policies.WGPUCB(np.eye(3), kb.Linear(), forgetting=0.5, ridge=2.0, **BOUNDS),
         (0, 1, 0),
         (4.0, 3.0, 1.0),
     )
@@ -81,7 +83,9 @@ def test_the_newest_reward_weighs_one_and_the_one_before_it_eta():
 
 def test_without_forgetting_it_is_whitehouse():
     rng = np.random.default_rng(1)
-    left = kb.WGPUCB(POINTS, kb.RBF(0.3), ridge=0.7, forgetting=1.0, ties="lowest", **BOUNDS)
+    left = kb.policies.WGPUCB(
+        POINTS, kb.RBF(0.3), ridge=0.7, forgetting=1.0, ties="lowest", **BOUNDS
+    )
     right = kb.WhitehouseUCB(POINTS, kb.RBF(0.3), ridge=0.7, ties="lowest", **BOUNDS)
     for t in range(1, 60):
         np.testing.assert_allclose(left.index(t), right.index(t), atol=1e-9)
@@ -97,7 +101,9 @@ def test_on_the_linear_kernel_it_is_discounted_linear_ucb(quiet):
     eta, ridge = 0.8, 0.6
     pulls, rewards = history(2, 25)
     policy = after(
-        kb.WGPUCB(POINTS, kb.Linear(), ridge=ridge, forgetting=eta, **BOUNDS), pulls, rewards
+        kb.policies.WGPUCB(POINTS, kb.Linear(), ridge=ridge, forgetting=eta, **BOUNDS),
+        pulls,
+        rewards,
     )
     x, weights = POINTS[pulls], eta ** np.arange(24, -1, -1.0)
     v, w = ((x.T * power) @ x + ridge * np.eye(2) for power in (weights, weights**2))
@@ -110,7 +116,9 @@ def test_on_the_linear_kernel_it_is_discounted_linear_ucb(quiet):
 
 
 def test_the_width_is_that_of_the_double_weights_which_is_narrower():
-    policy = after(kb.WGPUCB(POINTS, kb.RBF(0.3), forgetting=0.9, **BOUNDS), *history(3, 40))
+    policy = after(
+        kb.policies.WGPUCB(POINTS, kb.RBF(0.3), forgetting=0.9, **BOUNDS), *history(3, 40)
+    )
     assert policy.double_log_det < policy.posterior.log_det
     assert policy.width_at(41) == policy.width(41, policy.double_log_det)
     assert policy.ask(41, kb.Streams(0)).note["width"] == policy.width_at(41)
@@ -118,7 +126,7 @@ def test_the_width_is_that_of_the_double_weights_which_is_narrower():
 
 def test_a_forgotten_arm_returns_to_its_prior():
     policy = after(
-        kb.WGPUCB(np.eye(2), kb.Linear(), forgetting=0.5, **BOUNDS),
+        kb.policies.WGPUCB(np.eye(2), kb.Linear(), forgetting=0.5, **BOUNDS),
         [0] + [1] * 60,
         [5.0] + [1.0] * 60,
     )
@@ -133,13 +141,15 @@ def test_a_forgotten_arm_returns_to_its_prior():
 @pytest.mark.parametrize("bad", [0.0, -0.5, 1.5, math.nan, "0.9", True, None], ids=repr)
 def test_a_forgetting_outside_zero_and_one_is_refused(bad):
     with pytest.raises(ValueError, match=r"needs forgetting in \(0, 1\], got"):
-        kb.WGPUCB(POINTS, kb.RBF(0.3), forgetting=bad, **BOUNDS)
+        kb.policies.WGPUCB(POINTS, kb.RBF(0.3), forgetting=bad, **BOUNDS)
 
 
 def test_it_follows_a_function_that_turns_over_where_whitehouse_lags():
     pulls = [0, 1] * 115
     rewards = [1.0, 0.0] * 100 + [0.0, 1.0] * 15
-    follows = after(kb.WGPUCB(np.eye(2), kb.Linear(), forgetting=0.9, **BOUNDS), pulls, rewards)
+    follows = after(
+        kb.policies.WGPUCB(np.eye(2), kb.Linear(), forgetting=0.9, **BOUNDS), pulls, rewards
+    )
     lags = after(kb.WhitehouseUCB(np.eye(2), kb.Linear(), **BOUNDS), pulls, rewards)
     assert (follows.recommend(), lags.recommend()) == (1, 0)
 
@@ -158,8 +168,8 @@ def test_at_a_fixed_round_a_still_function_is_in_the_band_with_the_chance_stated
         streams = kb.Streams(seed)
         instance = problem.instance(streams)
         bounds = {"noise_scale": 0.8, "norm_bound": 0.5, "ridge": 0.3, "delta": chance}
-        policy = kb.WGPUCB(instance.domain, kb.Matern(0.4), forgetting=0.95, **bounds)
-        for round_ in kb.rounds(policy, instance, t, streams):
+        policy = kb.policies.WGPUCB(instance.domain, kb.Matern(0.4), forgetting=0.95, **bounds)
+        for round_ in kb.experiment.rounds(policy, instance, t, streams):
             del round_
         miss = np.abs(instance.values - policy.posterior.mean) / policy.posterior.sd
         outside += (miss > policy.width_at(t + 1)).any()
@@ -176,7 +186,7 @@ def test_at_a_fixed_round_a_still_function_is_in_the_band_with_the_chance_stated
 def test_refitting_from_counts_is_the_posterior(kernel, ridge, quiet):
     pulls, rewards = history(4, 60)
     refit = after(RefitPosterior(kernel, POINTS, ridge), pulls, rewards)
-    exact = after(kb.ArmPosterior(kernel, POINTS, ridge), pulls, rewards)
+    exact = after(kb.posterior.ArmPosterior(kernel, POINTS, ridge), pulls, rewards)
     np.testing.assert_allclose(refit.mean, exact.mean, atol=1e-9)
     np.testing.assert_allclose(refit.variance, exact.variance, atol=1e-10)
     assert refit.log_det == pytest.approx(exact.log_det, abs=1e-9)
@@ -247,7 +257,7 @@ def test_a_reward_of_no_arm_or_no_number_changes_nothing():
     assert refit.events == before[2]
 
 
-@pytest.mark.parametrize("rule", [kb.WGPUCB, kb.StreamingUCB])
+@pytest.mark.parametrize("rule", [kb.policies.WGPUCB, kb.policies.StreamingUCB])
 def test_a_pool_too_large_for_its_covariance_is_played(rule, quiet):
     points = np.random.default_rng(3).random((2100, 2))
     pulls, rewards = history(10, 25)
@@ -260,7 +270,7 @@ def test_a_pool_too_large_for_its_covariance_is_played(rule, quiet):
 
 def test_the_double_weights_are_those_of_the_arms_that_still_weigh(cloud):
     """Forgetting 1/2: an arm not played for 40 rewards is gone, and the others keep their own weights."""
-    policy = kb.WGPUCB(
+    policy = kb.policies.WGPUCB(
         cloud, kb.RBF(0.3), noise_scale=0.5, norm_bound=1.0, forgetting=0.5, ridge=0.7
     )
     arms = [0, 1, 2, *([3, 4, 5] * 15)]

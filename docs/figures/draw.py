@@ -15,12 +15,9 @@ import numpy as np
 import kernelbandits as kb
 from kernelbandits import theory
 from kernelbandits.experiment import Contender, play, run_experiment
-from kernelbandits.experiment.designs import compare
 from kernelbandits.problems import GaussianNoise
-from kernelbandits.report.figures.canvas import PALETTE, Margins, draw_legend, drawing
-from kernelbandits.report.figures.design import draw_comparison, draw_family
+from kernelbandits.report.figures.canvas import PALETTE, Margins, drawing
 from kernelbandits.report.figures.theory import BOUNDS
-from kernelbandits.theory.designer import best_law
 
 LAWS: Mapping[str, Callable[[int], Any]] = {
     "1 (UCB)": lambda horizon: kb.PointMass(1.0),
@@ -49,12 +46,10 @@ def colours(names: Any) -> Iterator[tuple[Any, str]]:
 
 
 @contextmanager
-def panels(
-    folder: Path, name: str, columns: int, height: float = 3.6, rows: int = 1
-) -> Iterator[Any]:
-    """Panels row by row, written as SVG with its letters as shapes, for a page may lack the font."""
+def panels(folder: Path, name: str, columns: int, height: float = 3.6) -> Iterator[Any]:
+    """Panels side by side, written as SVG with its letters as shapes, for a page may lack the font."""
     margins = Margins(left=0.7, below=0.55, above=0.4)
-    with drawing(rows, columns, (4.5 * columns, height * rows), margins) as (figure, grid):
+    with drawing(1, columns, (4.5 * columns, height), margins) as (figure, grid):
         mpl.rcParams["svg.fonttype"] = "path"
         yield list(grid.flat)
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
@@ -245,31 +240,12 @@ def lower_bound_regret(law: Any, horizon: int, seeds: int = 10) -> float:
     return float(results[world.name, "law"].regret[:, -1].mean())
 
 
-def draw_design(folder: Path) -> None:
-    """The Gaussian law that the bound as printed likes best, and what laws lose against what it expects of them."""
-    found = best_law("gaussian", 1000, objective="printed")
-    worlds = [
-        kb.problem("hartmann6"),
-        kb.problem("branin"),
-        kb.problem("rkhs", kernel=kb.RBF(0.2), dimension=2),
-    ]
-    told = {"kernel": kb.RBF(0.2), "horizon": 1000, "seeds": 25, "delta": 0.5, **TOLD}
-    played = compare((found.rated, *found.rivals), worlds, **told)
-    with panels(folder, "design", 3, rows=2) as axes:
-        draw_family(axes[0], found)
-        for axis, comparison in zip(axes[1:], played, strict=False):
-            draw_comparison(axis, comparison)
-        draw_legend(axes[4], axes[1], "mean regret, 95 % interval")
-        axes[5].set_axis_off()
-
-
 FIGURES = (
     draw_constants,
     draw_growth,
     draw_bounds,
     draw_lower_bound,
     draw_band,
-    draw_design,
     draw_potential,
 )
 

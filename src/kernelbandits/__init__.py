@@ -1,153 +1,175 @@
-"""Kernelized bandits by exploration distributions.
+"""Kernelized bandits: choose what to measure next when measurements are noisy and expensive.
 
-In round t draw one number w_t from an exploration law and play the arm that maximises
-estimate + w_t * uncertainty width. The rooms, in reading order:
+You have a list of options (rows of a table, points of a box) and want to find the best one with
+few measurements. A policy keeps a Gaussian-process estimate of all options. In round t it draws a
+weight w_t from an exploration law and suggests the option with the largest
 
-    streams       randomness as a table
-    kernels       how alike two points are
-    domains       what may be chosen
-    posterior     the estimate: mean, sd, log-determinant
-    calibration   lengthscales, signal and noise from rewards
-    exploration   laws of w_t and schedules of them
-    widths        the uncertainty width of each rule
-    theory        what can be proved
-    problems      what is played, and its best answer
-    policies      who plays: ask is pure, tell learns
-    catalogue     all of them by name
+    mean + w_t * width * sd.
+
+The law says how much is explored: w = 1 is UCB, a Bernoulli law explores in some rounds only.
+`Auto` learns all settings from the results; the other policies follow published papers, with their
+regret bounds in `theory`. `Study` keeps suggestions and results in a file or a database.
+
+>>> import numpy as np
+>>> import kernelbandits as kb
+>>> arms = kb.Arms([[0.0], [0.25], [0.5], [0.75], [1.0]])
+>>> policy = kb.SimpleUCB(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
+>>> for t in range(1, 21):
+...     choice = policy.ask(t, np.random.default_rng(t))
+...     policy.tell(choice, reward=1 - (choice.x[0] - 0.7) ** 2)
+>>> arms.points[policy.posterior.mean.argmax()]
+array([0.75])
+
+The names that most scripts need stand at the root of the package (`dir(kb)`); the others are in its
+modules, for example `kb.kernels.Polynomial`. A module is imported when it is first used. The modules
+in reading order:
+
+    streams       random numbers as a table that depends on the seed only
+    kernels       how similar two points are
+    domains       what may be chosen: arms, boxes, categories, contexts
+    posterior     estimate from the results: mean, sd, log-determinant
+    calibration   lengthscales, signal and noise fitted to results
+    exploration   laws of the weight w_t, and schedules of laws
+    widths        the confidence width of each policy
+    theory        constants, information gain, regret bounds, confidence bands
+    problems      functions and tables to test policies on
+    policies      the policies: `ask` suggests, `tell` learns
+    catalogue     policies, problems, kernels and laws by name
     experiment    problems x policies x seeds
     judges        the theory checked by simulation
     report        figures, tables, claims
     storage       the events of a study, in a file or a database
-    study         durable ask and tell
+    study         suggestions and results that outlive the process
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits import calibration, theory
-from kernelbandits.catalogue import policy, problem
-from kernelbandits.checks import DataNotice, NumericsWarning, Refusal, TheoryWarning
-from kernelbandits.domains import (
-    Arms,
-    Box,
-    Category,
-    Contextual,
-    Found,
-    Integer,
-    MixedBox,
-    Ordered,
-    Real,
-    maximise,
-)
-from kernelbandits.exploration import (
-    Bernoulli,
-    Categorical,
-    Certainty,
-    Decay,
-    DiscretisedGaussian,
-    Frozen,
-    Gaussian,
-    Law,
-    Mixture,
-    PointMass,
-    RootExponential,
-    Step,
-)
-from kernelbandits.kernels import (
-    RBF,
-    Adapted,
-    Kernel,
-    Linear,
-    Matern,
-    Normalised,
-    On,
-    Polynomial,
-    RationalQuadratic,
-)
-from kernelbandits.policies import (
-    AMMUCB,
-    BPE,
-    CMMUCB,
-    DMMUCB,
-    GPTS,
-    GPUCB,
-    IGPUCB,
-    IRGPUCB,
-    MVR,
-    OFUL,
-    REDS,
-    RGPUCB,
-    TGPUCB,
-    TVGPUCB,
-    UCB1,
-    WGPUCB,
-    AdaptiveTree,
-    Auto,
-    Choice,
-    Explanation,
-    ExploitPlus,
-    GaussianTS,
-    GenericGP,
-    GPUCBPlus,
-    Greedy,
-    KernelUCB,
-    LinTS,
-    Outcome,
-    PiGPUCB,
-    Policy,
-    RandUCB,
-    RarelySwitchingOFUL,
-    SimpleBernoulli,
-    SimpleCategorical,
-    SimpleGaussian,
-    SimpleMixture,
-    SimpleUCB,
-    StreamingUCB,
-    SupKernelUCB,
-    UCBRevisited,
-    UniformRandom,
-    WhitehouseUCB,
-    optimize,
-)
-from kernelbandits.posterior import ArmPosterior, LinearPosterior, PointPosterior, PoolPosterior
-from kernelbandits.streams import Streams
+from kernelbandits import runtime
 
 if TYPE_CHECKING:
-    from kernelbandits.experiment import Contender, play, rounds, run_experiment
-    from kernelbandits.storage import StorageError
+    from kernelbandits import (
+        calibration,
+        domains,
+        exploration,
+        kernels,
+        policies,
+        posterior,
+        problems,
+        theory,
+    )
+    from kernelbandits.catalogue import policy, problem
+    from kernelbandits.checks import DataNotice, NumericsWarning, StudyConflict, TheoryWarning
+    from kernelbandits.domains import (
+        Arms,
+        Box,
+        Category,
+        Contextual,
+        Integer,
+        MixedBox,
+        Ordered,
+        Real,
+    )
+    from kernelbandits.experiment import Contender, play, run_experiment
+    from kernelbandits.exploration import (
+        Bernoulli,
+        Categorical,
+        Certainty,
+        Decay,
+        Gaussian,
+        Mixture,
+        PointMass,
+        Step,
+    )
+    from kernelbandits.kernels import RBF, Linear, Matern
+    from kernelbandits.policies import (
+        GPTS,
+        GPUCB,
+        IGPUCB,
+        Auto,
+        Choice,
+        GenericGP,
+        Policy,
+        SimpleBernoulli,
+        SimpleCategorical,
+        SimpleGaussian,
+        SimpleMixture,
+        SimpleUCB,
+        WhitehouseUCB,
+        optimize,
+    )
+    from kernelbandits.streams import Streams
     from kernelbandits.study import AlreadyTold, Study
 
 __version__ = "0.1.0"
 
-LATER = {
-    "experiment": ("Contender", "play", "rounds", "run_experiment"),
-    "storage": ("StorageError",),
+HOMES = {
+    "catalogue": ("policy", "problem"),
+    "checks": ("DataNotice", "NumericsWarning", "StudyConflict", "TheoryWarning"),
+    "domains": (
+        "Arms",
+        "Box",
+        "Category",
+        "Contextual",
+        "Integer",
+        "MixedBox",
+        "Ordered",
+        "Real",
+    ),
+    "experiment": ("Contender", "play", "run_experiment"),
+    "exploration": (
+        "Bernoulli",
+        "Categorical",
+        "Certainty",
+        "Decay",
+        "Gaussian",
+        "Mixture",
+        "PointMass",
+        "Step",
+    ),
+    "kernels": ("RBF", "Linear", "Matern"),
+    "policies": (
+        "GPTS",
+        "GPUCB",
+        "IGPUCB",
+        "Auto",
+        "Choice",
+        "GenericGP",
+        "Policy",
+        "SimpleBernoulli",
+        "SimpleCategorical",
+        "SimpleGaussian",
+        "SimpleMixture",
+        "SimpleUCB",
+        "WhitehouseUCB",
+        "optimize",
+    ),
+    "streams": ("Streams",),
     "study": ("AlreadyTold", "Study"),
 }
-"""Names whose rooms open when they are first asked for."""
+"""Modules, and the names that stand at the root as well."""
+
+SEARCHED = (
+    "kernels",
+    "domains",
+    "posterior",
+    "calibration",
+    "exploration",
+    "theory",
+    "problems",
+    "policies",
+    "experiment",
+    "study",
+    "storage",
+)
+"""Modules in which a name is looked for that the root does not have."""
 
 __all__ = [
-    "AMMUCB",
-    "BPE",
-    "CMMUCB",
-    "DMMUCB",
     "GPTS",
     "GPUCB",
     "IGPUCB",
-    "IRGPUCB",
-    "MVR",
-    "OFUL",
     "RBF",
-    "REDS",
-    "RGPUCB",
-    "TGPUCB",
-    "TVGPUCB",
-    "UCB1",
-    "WGPUCB",
-    "Adapted",
-    "AdaptiveTree",
     "AlreadyTold",
-    "ArmPosterior",
     "Arms",
     "Auto",
     "Bernoulli",
@@ -160,75 +182,66 @@ __all__ = [
     "Contextual",
     "DataNotice",
     "Decay",
-    "DiscretisedGaussian",
-    "Explanation",
-    "ExploitPlus",
-    "Found",
-    "Frozen",
-    "GPUCBPlus",
     "Gaussian",
-    "GaussianTS",
     "GenericGP",
-    "Greedy",
     "Integer",
-    "Kernel",
-    "KernelUCB",
-    "Law",
-    "LinTS",
     "Linear",
-    "LinearPosterior",
     "Matern",
     "MixedBox",
     "Mixture",
-    "Normalised",
     "NumericsWarning",
-    "On",
     "Ordered",
-    "Outcome",
-    "PiGPUCB",
     "PointMass",
-    "PointPosterior",
     "Policy",
-    "Polynomial",
-    "PoolPosterior",
-    "RandUCB",
-    "RarelySwitchingOFUL",
-    "RationalQuadratic",
     "Real",
-    "Refusal",
-    "RootExponential",
     "SimpleBernoulli",
     "SimpleCategorical",
     "SimpleGaussian",
     "SimpleMixture",
     "SimpleUCB",
     "Step",
-    "StorageError",
-    "StreamingUCB",
     "Streams",
     "Study",
-    "SupKernelUCB",
+    "StudyConflict",
     "TheoryWarning",
-    "UCBRevisited",
-    "UniformRandom",
     "WhitehouseUCB",
     "calibration",
-    "maximise",
+    "domains",
+    "exploration",
+    "kernels",
     "optimize",
     "play",
+    "policies",
     "policy",
+    "posterior",
     "problem",
-    "rounds",
+    "problems",
     "run_experiment",
     "theory",
 ]
 
+# Hidden from mypy, which would accept any name of a module that has a __getattr__.
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    """The rooms of experiments and of studies open at first use: asking and telling do not wait for them."""
-    if name in ("experiment", "judges", "report", "storage", "study"):
-        return import_module(f"kernelbandits.{name}")
-    for room, names in LATER.items():
-        if name in names:
-            return getattr(import_module(f"kernelbandits.{room}"), name)
-    raise AttributeError(f"kernelbandits has no {name!r}")
+    def __getattr__(name: str) -> Any:
+        try:
+            return runtime.load_name(__name__, name, HOMES)
+        except AttributeError:
+            where = find_home(name)
+            if where is None:
+                raise
+        message = f"kernelbandits has no {name!r} at its root: use kb.{where}.{name}"
+        raise AttributeError(message, name=name)
+
+    def __dir__() -> list[str]:
+        return sorted([*__all__, "__version__"])
+
+
+def find_home(name: str) -> str | None:
+    """Return the module that has a public name, or None."""
+    if name.startswith("_"):
+        return None
+    for module in SEARCHED:
+        if name in import_module(f"{__name__}.{module}").__all__:
+            return module
+    return None

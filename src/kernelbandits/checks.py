@@ -33,8 +33,8 @@ class DataNotice(UserWarning):
     """Data were taken as they came, and something about them is worth knowing."""
 
 
-class Refusal(Exception):
-    """What was asked is well put, but what is there already speaks against it; nothing was changed."""
+class StudyConflict(Exception):
+    """The request is well formed but conflicts with what the study already holds; nothing changed."""
 
 
 def needs(condition: bool, owner: str, needed: str, got: object) -> None:

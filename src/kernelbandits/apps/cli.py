@@ -331,7 +331,7 @@ def main(argv: list[str] | None = None) -> None:
 def exit_code(work: Callable[[], Any]) -> int:
     try:
         work()
-    except checks.Refusal as error:
+    except checks.StudyConflict as error:
         return screen.failed(masked(str(error)), 1)
     except ValueError as error:
         return screen.failed(masked(str(error)), 2)

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +22,7 @@ from rich.table import Table
 
 from kernelbandits.catalogue import fingerprint
 from kernelbandits.checks import NumericsWarning, TheoryWarning
+from kernelbandits.runtime import install_command, is_installed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,12 +57,12 @@ def notice(text: str, quiet: bool) -> None:
 
 
 def engine_notice(engine: str, quiet: bool) -> None:
-    install = 'pip install "kernelbandits[experiments]"'
-    if engine == "auto" and find_spec("numba") is None:
+    install = install_command("experiments")
+    if engine == "auto" and not is_installed("numba"):
         notice(
             f"numba is not installed, everything runs on the slower numpy engine; {install}", quiet
         )
-    if find_spec("matplotlib") is None:
+    if not is_installed("matplotlib"):
         notice(f"matplotlib is not installed, no figures are drawn; {install}", quiet)
 
 
@@ -114,7 +114,7 @@ def concerned(who: Sequence[str]) -> str:
 
 def prefetch(*modules: str) -> None:
     """Import in the background, while the workers play, what will be needed after."""
-    wanted = [name for name in modules if find_spec(name.partition(".")[0])]
+    wanted = [name for name in modules if is_installed(name.partition(".")[0])]
     Thread(target=lambda: [import_module(name) for name in wanted], daemon=True).start()
 
 

@@ -14,7 +14,7 @@ from kernelbandits.calibration.evidence import Evidence
 from kernelbandits.calibration.prior import Prior
 from kernelbandits.calibration.standard import Summary
 from kernelbandits.checks import Array
-from kernelbandits.threads import single_threaded
+from kernelbandits.runtime import single_threaded
 
 LONG_AND_SHORT = (1.5, -1.5)
 """Starts with all lengthscales this many prior standard deviations from the mode."""

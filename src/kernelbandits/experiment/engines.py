@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from kernelbandits.kernels import Linear
 from kernelbandits.policies import GPTS, Choice, IndexPolicy, Policy
 from kernelbandits.posterior import ArmPosterior
 from kernelbandits.problems import Instance, MovingInstance
+from kernelbandits.runtime import is_installed, require
 from kernelbandits.streams import Streams
 
 ENGINES = ("auto", "numba", "numpy")
@@ -83,13 +83,10 @@ def check_game(policy: Policy, instance: Instance, horizon: int, streams: Stream
 
 def chosen_engine(engine: str) -> str:
     """numba where it is installed, else numpy; asking for numba without it is an error."""
-    installed = find_spec("numba") is not None
-    if engine == "numba" and not installed:
-        raise ValueError(
-            'engine "numba" needs numba, got none: pip install "kernelbandits[experiments]"'
-        )
+    if engine == "numba":
+        require("numba", extra="experiments", owner='engine "numba"')
     if engine == "auto":
-        return "numba" if installed else "numpy"
+        return "numba" if is_installed("numba") else "numpy"
     return engine
 
 

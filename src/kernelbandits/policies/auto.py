@@ -21,8 +21,8 @@ from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
 from kernelbandits.policies.place import ArmList, Place, Region, list_arms, place_of
 from kernelbandits.policies.round import PendingView, Round, check_pending, view_pending
+from kernelbandits.runtime import single_threaded
 from kernelbandits.streams import Streams
-from kernelbandits.threads import single_threaded
 from kernelbandits.widths import Width
 
 WIDTHS = ("practical", "theory")

@@ -39,9 +39,9 @@ from kernelbandits.policies.round import (
 )
 from kernelbandits.policies.spectral import lengthscales_of
 from kernelbandits.posterior import PoolPosterior, Posterior, posterior_on, proved
+from kernelbandits.runtime import single_threaded
 from kernelbandits.streams import as_randomness
 from kernelbandits.theory.gains import Term, gain_name, gain_term
-from kernelbandits.threads import single_threaded
 
 LEAST_RIDGE = 1e-8
 """Stands for the interpolation of rewards without noise."""

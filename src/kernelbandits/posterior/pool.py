@@ -14,7 +14,7 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.kernels import gram
 from kernelbandits.posterior.base import EPS, Posterior
 from kernelbandits.posterior.truth import Factorisation, lower_root
-from kernelbandits.threads import single_threaded
+from kernelbandits.runtime import single_threaded
 
 MOST_KEPT = 1 << 20
 """Numbers of prior columns that are kept."""

@@ -14,7 +14,7 @@ from kernelbandits.exploration import Certainty, Exploration
 from kernelbandits.problems.base import Instance
 from kernelbandits.problems.noise import GaussianNoise, Noise
 from kernelbandits.streams import Streams
-from kernelbandits.theory.constants import counted_laws
+from kernelbandits.theory.law_constants import counted_laws
 
 ALPHA, BETA = 5.1 / 6, 1 / 6
 """Shares of the horizon in the paper's two cases."""

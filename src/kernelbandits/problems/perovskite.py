@@ -14,6 +14,7 @@ import platformdirs
 
 from kernelbandits.problems.noise import Noise
 from kernelbandits.problems.tables import TableProblem, read_table
+from kernelbandits.runtime import install_command, is_installed
 
 VARIABLE = "KERNELBANDITS_DATA"
 FILE_NAMES = ("perovskite.csv", "Perovskite_dataset.csv")
@@ -79,13 +80,11 @@ def hint() -> str:
 
 
 def downloaded(folder: Path) -> Path:
-    try:
-        import pooch
-    except ImportError:
-        advice = f'pip install "kernelbandits[experiments]", or {hint()}'
-        raise DataUnavailable(
-            f"the perovskite data need pooch to be downloaded: {advice}"
-        ) from None
+    if not is_installed("pooch"):
+        advice = f"{install_command('experiments')}, or {hint()}"
+        raise DataUnavailable(f"the perovskite data need pooch to be downloaded: {advice}")
+    import pooch
+
     pooch.get_logger().setLevel("ERROR")
     patient = pooch.HTTPDownloader(progressbar=False, timeout=PATIENCE)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelbandits.checks import Refusal
+from kernelbandits.checks import StudyConflict
 
 
 class StorageError(OSError):
@@ -33,5 +33,5 @@ class NoStudy(StorageError):
     """There is none at this place."""
 
 
-class StudyExists(Refusal):
+class StudyExists(StudyConflict):
     """There is one at this place already."""

@@ -8,11 +8,11 @@ import numpy as np
 
 from kernelbandits.checks import Array, Indices
 from kernelbandits.policies.explanation import COMPARED, draw_functions, select_contenders
+from kernelbandits.runtime import single_threaded
 from kernelbandits.study.belief import Belief, calibrated
 from kernelbandits.study.player import Player
 from kernelbandits.study.state import State
 from kernelbandits.study.values import Best
-from kernelbandits.threads import single_threaded
 
 TIE = 1e-12
 INTERVAL = 1.959963984540054

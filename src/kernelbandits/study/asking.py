@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kernelbandits.checks import Refusal
+from kernelbandits.checks import StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.explaining import Reasons
@@ -54,11 +54,11 @@ def ask(pen: Pen, state: State, player: Player, asker: Asker) -> list[Event]:
     while len(mine) < asker.n:
         try:
             draft = offered(player, state, waiting, abandoned, asker, next(keys))
-        except Refusal:
+        except StudyConflict:
             if not mine:
                 raise
             needed = f"{asker.n} rows without a result and not pending"
-            raise Refusal(
+            raise StudyConflict(
                 f"ask needs {needed}, got {len(mine)} (repeats are off); nothing was asked for"
             ) from None
         event = pen.append(draft)

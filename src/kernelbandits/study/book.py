@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import Any, TypeVar
 
-from kernelbandits.garbage import UNSEARCHED
+from kernelbandits.runtime import gc_paused
 from kernelbandits.storage import Event, Log, Turn
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates, stored_candidates
@@ -32,7 +32,7 @@ class Book:
     def __init__(self, log: Log) -> None:
         self.log, self._lock, self._process = log, RLock(), os.getpid()
         self.state = State()
-        with UNSEARCHED:
+        with gc_paused:
             self.read(log.events())
         created = self.state.events[0].body["candidates"]
         self.candidates: Candidates = stored_candidates(log.columns, log.cells(), created)
@@ -91,7 +91,7 @@ class Book:
 
     def taught(self) -> Player:
         """The policy with all results learnt."""
-        with UNSEARCHED:
+        with gc_paused:
             self.player.follow(self.state)
         return self.player
 

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, Refusal
+from kernelbandits.checks import Array, StudyConflict
 from kernelbandits.problems.sheet import NUMBER, Sheet, read_sheet
 from kernelbandits.study import choosing
 from kernelbandits.study.cells import canonical, text_of, truth, whole
@@ -191,7 +191,7 @@ class Candidates:
         checks.needs(not missing, "a candidate", f"values of {self.chosen}", tuple(x))
         row = self._rows.get(tuple(self.cell(name, given[name]) for name in self.chosen))
         if row is None:
-            raise Refusal(f"no candidate has {given}")
+            raise StudyConflict(f"no candidate has {given}")
         return row
 
     def cell(self, name: str, value: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kernelbandits.checks import Refusal
+from kernelbandits.checks import StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.pen import Pen
 from kernelbandits.study.state import RESULTS, State, Trial
@@ -40,13 +40,13 @@ class Editor:
         known = self.state.trials.get(trial)
         if known is None or known.state not in RESULTS:
             there = "there is none" if known is None else f"which is {known.state}"
-            raise Refusal(f"{owner} needs a trial with a result, got trial {trial}, {there}")
+            raise StudyConflict(f"{owner} needs a trial with a result, got trial {trial}, {there}")
         return known
 
     def release(self, trial: int) -> Event:
         known = self.state.pending.get(trial)
         if known is None:
-            raise Refusal(f"release needs a trial that is pending, got trial {trial}")
+            raise StudyConflict(f"release needs a trial that is pending, got trial {trial}")
         return self._write(kind="released", trial=trial, row=known.row)
 
     def undo(self) -> Event:
@@ -55,7 +55,7 @@ class Editor:
             if event.kind != "asked" or event.trial in self.state.pending:
                 body = {"of": event.seq, "kind": event.kind, "value": event.value}
                 return self._write(kind="undone", trial=event.trial, row=event.row, body=body)
-        raise Refusal(
+        raise StudyConflict(
             "undo needs something that can be undone, got a study of which nothing stands"
         )
 

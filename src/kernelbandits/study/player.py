@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelbandits.checks import Array, DataNotice, Indices, NumericsWarning, Refusal, TheoryWarning
+from kernelbandits.checks import (
+    Array,
+    DataNotice,
+    Indices,
+    NumericsWarning,
+    StudyConflict,
+    TheoryWarning,
+)
 from kernelbandits.domains import Arms
 from kernelbandits.policies import Choice, Policy
 from kernelbandits.streams import Streams
@@ -116,7 +123,7 @@ class Player:
         open_, busy = self._open(state), self._alike([trial.row for trial in pending])
         idle = open_ & ~busy
         if not idle.any() and not self.settings.repeats:
-            raise Refusal(
+            raise StudyConflict(
                 "ask needs a row without a result and not pending, got none left (repeats are off)"
             )
         sound = idle if self.policy.learns_failures else idle & ~self._failing(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelbandits.catalogue import policy_entry
-from kernelbandits.checks import Refusal
+from kernelbandits.checks import StudyConflict
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.explaining import Reasons
@@ -108,4 +108,4 @@ def asked_trial(state: State, number: int, owner: str) -> Trial:
         if event.kind == "asked" and event.trial == number:
             return Trial(number, event.row or 0, "pending", asked=event)
     there = "which nobody asked for" if number in state.trials else "and there is none"
-    raise Refusal(f"{owner} needs a trial that was suggested, got trial {number}, {there}")
+    raise StudyConflict(f"{owner} needs a trial that was suggested, got trial {number}, {there}")

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
-from kernelbandits.checks import DataNotice, Refusal
+from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.problems.sheet import LARGEST, Sheet, read_sheet
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.cells import canonical, truth
@@ -225,21 +225,21 @@ def row_of(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> int:
         return candidates.row_of(
             {name: part(sheet, layout, candidates, name, i) for name in candidates.chosen}
         )
-    except Refusal as refusal:
-        raise Refusal(f"{sheet.file}, {sheet.unit} {sheet.lines[i]}: {refusal}") from None
+    except StudyConflict as refusal:
+        raise StudyConflict(f"{sheet.file}, {sheet.unit} {sheet.lines[i]}: {refusal}") from None
 
 
 def checked_row(sheet: Sheet, layout: Layout, candidates: Candidates, i: int, row: int) -> int:
     """A row that is there, and is what the line says besides."""
     if row >= len(candidates):
         place = sheet.place(i, str(layout.row))
-        raise Refusal(f"{sheet.file} needs a row below {len(candidates)} {place}, got {row}")
+        raise StudyConflict(f"{sheet.file} needs a row below {len(candidates)} {place}, got {row}")
     check_labels(sheet, layout, candidates, i, row)
     for name, column in layout.described.items():
         there = candidates.x(row)[name]
         if sheet.columns[column][i] and part(sheet, layout, candidates, name, i) != there:
             said = f"{there!r} {sheet.place(i, column)}, as row {row} has it"
-            raise Refusal(f"{sheet.file} needs {said}, got {sheet.columns[column][i]!r}")
+            raise StudyConflict(f"{sheet.file} needs {said}, got {sheet.columns[column][i]!r}")
     return row
 
 
@@ -250,7 +250,9 @@ def labelled_rows(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) 
     for name, row in rows.items():
         if row is None:
             place = sheet.place(i, layout.labels[name])
-            raise Refusal(f"{sheet.file} needs a label of a candidate {place}, got {given[name]!r}")
+            raise StudyConflict(
+                f"{sheet.file} needs a label of a candidate {place}, got {given[name]!r}"
+            )
     return {name: row for name, row in rows.items() if row is not None}
 
 
@@ -259,7 +261,7 @@ def check_labels(sheet: Sheet, layout: Layout, candidates: Candidates, i: int, r
         if other != row:
             column = layout.labels[name]
             said = f"{candidates.label(row)[name]!r} {sheet.place(i, column)}, as row {row} has it"
-            raise Refusal(f"{sheet.file} needs {said}, got {sheet.columns[column][i]!r}")
+            raise StudyConflict(f"{sheet.file} needs {said}, got {sheet.columns[column][i]!r}")
 
 
 def part(sheet: Sheet, layout: Layout, candidates: Candidates, name: str, i: int) -> float | str:

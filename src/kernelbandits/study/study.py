@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
-from kernelbandits.checks import DataNotice, Refusal
+from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import asking, telling
 from kernelbandits.study.book import Book
@@ -106,7 +106,7 @@ class Study:
         other += ["columns"] if body["candidates"] != there["candidates"] else []
         if other:
             self.close()
-            raise Refusal(
+            raise StudyConflict(
                 f"or_open needs the study it would create, got one with other {' and '.join(other)}"
             )
         return self
@@ -240,7 +240,7 @@ class Study:
             self._book.refresh()
             there = self._book.state.undoable
             if 0 < there < size:
-                raise Refusal(
+                raise StudyConflict(
                     f"undo needs at most {there} events, as many as can be undone, got {size}"
                 )
             return [self.undo() for _ in range(size)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.checks import Indices, Refusal
+from kernelbandits.checks import Indices, StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.pen import Pen
 from kernelbandits.study.results import Result
@@ -118,15 +118,15 @@ class Teller:
             return self._open(result.row) or self._unasked(result.row)
         known = self.state.trials.get(result.trial)
         if known is None:
-            raise Refusal(
+            raise StudyConflict(
                 f"tell needs a trial that was asked for (a row has --row), got trial {result.trial}{where(result)}"
             )
         if result.row is not None and self.kinds[result.row] != self.kinds[known.row]:
-            raise Refusal(
+            raise StudyConflict(
                 f"tell needs row {known.row} for trial {known.number}, got row {result.row}{where(result)}"
             )
         if known.state == "withdrawn":
-            raise Refusal(
+            raise StudyConflict(
                 f"tell needs a trial that was not withdrawn (its row may be told), got trial {known.number}"
             )
         return known.number, known.row
@@ -169,7 +169,7 @@ class Teller:
         if not same or not (
             result.row is None or self.kinds[result.row] == self.kinds[event.row or 0]
         ):
-            raise Refusal(
+            raise StudyConflict(
                 f"tell needs a new key for a new result, got {one.key!r}, the key of {shown(event)}{where(result)}"
             )
         key = one.key if one.given else None

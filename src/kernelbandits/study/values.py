@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelbandits.checks import Refusal
+from kernelbandits.checks import StudyConflict
 
 X = Mapping[str, float | str]
 """A candidate by the names of its columns."""
 
 
-class AlreadyTold(Refusal):
+class AlreadyTold(StudyConflict):
     """A trial has a result, and another one came: the stored one stands."""
 
     def __init__(self, trial: int, value: float | None, where: str = "") -> None:

@@ -1,15 +1,38 @@
-"""What can be proved: the constants of an exploration law, the information gain, regret bounds, confidence bands."""
+"""What can be proved: constants of an exploration law, information gain, regret bounds, bands.
 
-from kernelbandits.theory.bands import Band, confidence_band
-from kernelbandits.theory.bounds import RegretBound, first_useful, regret_bound
-from kernelbandits.theory.constants import Constants, constants
-from kernelbandits.theory.designer import DesignedLaw, RatedLaw, best_law
-from kernelbandits.theory.gains import GAINS, GreedyGain, analytic_gain, gain_term
-from kernelbandits.theory.information import InformationGain, growth, information_gain
-from kernelbandits.theory.rates import gain_exponent, rate_text
-from kernelbandits.theory.sublinearity import Sublinear, sublinear
-from kernelbandits.theory.theorems import Theorem, linear_gain, theorems
-from kernelbandits.theory.ucb_bound import UCBBound, ucb_bound
+The modules are imported when one of their names is first used, so that a policy that needs one
+formula of the theory does not wait for all of it.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from kernelbandits import runtime
+
+if TYPE_CHECKING:
+    from kernelbandits.theory.bands import Band, confidence_band
+    from kernelbandits.theory.bounds import RegretBound, first_useful, regret_bound
+    from kernelbandits.theory.designer import DesignedLaw, bound_factor, design
+    from kernelbandits.theory.gains import GAINS, GreedyGain, analytic_gain, gain_term
+    from kernelbandits.theory.information import InformationGain, growth, information_gain
+    from kernelbandits.theory.law_constants import Constants, constants
+    from kernelbandits.theory.paper_theorems import Theorem, linear_gain, theorems
+    from kernelbandits.theory.rates import gain_exponent, rate_text
+    from kernelbandits.theory.sublinearity import Sublinear, sublinear
+    from kernelbandits.theory.ucb_bounds import UCBBound, ucb_bound
+
+HOMES = {
+    "bands": ("Band", "confidence_band"),
+    "bounds": ("RegretBound", "first_useful", "regret_bound"),
+    "designer": ("DesignedLaw", "bound_factor", "design"),
+    "gains": ("GAINS", "GreedyGain", "analytic_gain", "gain_term"),
+    "information": ("InformationGain", "growth", "information_gain"),
+    "law_constants": ("Constants", "constants"),
+    "paper_theorems": ("Theorem", "linear_gain", "theorems"),
+    "rates": ("gain_exponent", "rate_text"),
+    "sublinearity": ("Sublinear", "sublinear"),
+    "ucb_bounds": ("UCBBound", "ucb_bound"),
+}
+"""Modules, and the names that this package takes from each."""
 
 __all__ = [
     "GAINS",
@@ -18,15 +41,15 @@ __all__ = [
     "DesignedLaw",
     "GreedyGain",
     "InformationGain",
-    "RatedLaw",
     "RegretBound",
     "Sublinear",
     "Theorem",
     "UCBBound",
     "analytic_gain",
-    "best_law",
+    "bound_factor",
     "confidence_band",
     "constants",
+    "design",
     "first_useful",
     "gain_exponent",
     "gain_term",
@@ -39,3 +62,12 @@ __all__ = [
     "theorems",
     "ucb_bound",
 ]
+
+# Hidden from mypy, which would accept any name of a module that has a __getattr__.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        return runtime.load_name(__name__, name, HOMES)
+
+    def __dir__() -> list[str]:
+        return sorted(__all__)

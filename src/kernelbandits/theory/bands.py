@@ -150,7 +150,8 @@ def confidence_band(
     auto         cmm where it takes some 0.3 s at most, else amm
 
     each met with |f| <= D sqrt(k). The posterior must have learnt every reward as it came: that of TGP-UCB, which knows
-    truncated ones, and that of R-GP-UCB, which forgets, are refused; tell the rewards to a `kb.ArmPosterior` of yours.
+    truncated ones, and that of R-GP-UCB, which forgets, are refused; tell the rewards to a
+    `kb.posterior.ArmPosterior` of your own.
     Its ridge may be any number fixed beforehand; R^2 / D^2 to 10 R^2 / D^2 gave narrow bands where it was tried.
     """
     owner = "confidence_band"

@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from kernelbandits import checks
-from kernelbandits.theory.constants import Constants, constants
 from kernelbandits.theory.information import InformationGain
+from kernelbandits.theory.law_constants import Constants, constants
 
 LABELS: Mapping[str, str] = MappingProxyType(
     {

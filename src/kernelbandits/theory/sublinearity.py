@@ -23,7 +23,7 @@ from kernelbandits.exploration import (
     Step,
 )
 from kernelbandits.kernels import Kernel, Matern, as_kernel
-from kernelbandits.theory.constants import constants, least_optimism
+from kernelbandits.theory.law_constants import constants, least_optimism
 from kernelbandits.theory.rates import gain_exponent
 
 MEASURED = "measured"

@@ -17,7 +17,7 @@ from kernelbandits.apps.options import Form, Format
 from kernelbandits.apps.studying.arguments import Place, Quiet
 from kernelbandits.apps.studying.door import answer, opened, said
 from kernelbandits.apps.studying.wording import many
-from kernelbandits.checks import Refusal
+from kernelbandits.checks import StudyConflict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,9 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     if path != "-" and Path(path).exists() and not Path(path).is_dir() and not force:
-        raise Refusal(f"export needs a file that is not there yet, got {path}; --force replaces it")
+        raise StudyConflict(
+            f"export needs a file that is not there yet, got {path}; --force replaces it"
+        )
     with opened(place, quiet, writable=False) as study:
         document = written(study, path, form)
     if path == "-" and form is Format.text:

@@ -12,7 +12,7 @@ from kernelbandits.apps.options import Form, Format
 from kernelbandits.apps.studying.arguments import Place, Quiet, counted
 from kernelbandits.apps.studying.door import opened, said
 from kernelbandits.apps.studying.wording import many
-from kernelbandits.checks import Refusal
+from kernelbandits.checks import StudyConflict
 
 if TYPE_CHECKING:
     from kernelbandits.storage import Event
@@ -87,7 +87,7 @@ def pending(study: Study, spans: Sequence[range], every: bool, worker: str | Non
         return sorted(trial for trial, who in waiting.items() if worker in (None, who))
     missing = [named[0] for named in spans if not any(trial in named for trial in waiting)]
     if missing:
-        raise Refusal(
+        raise StudyConflict(
             f"release needs trials that are pending, got trial {missing[0]}; nothing was released"
         )
     return sorted(trial for trial in waiting if any(trial in named for named in spans))

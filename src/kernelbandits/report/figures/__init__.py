@@ -1,11 +1,10 @@
 """Figures as PNG, SVG and text for the page: curves, ranking, sensitivity map, effects of R and ridge, theory."""
 
-from importlib.util import find_spec
-
 from kernelbandits.report.figures.curves import regret_figure
 from kernelbandits.report.figures.maps import ByRidge, Effects, effects_figure, map_figure
 from kernelbandits.report.figures.ranks import ranking_figure
 from kernelbandits.report.figures.theory import calculation_figure, guarantee_figure
+from kernelbandits.runtime import is_installed
 
 __all__ = [
     "ByRidge",
@@ -22,4 +21,4 @@ __all__ = [
 
 def available() -> bool:
     """Figures need matplotlib, which the extra `experiments` brings."""
-    return find_spec("matplotlib") is not None
+    return is_installed("matplotlib")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
-from kernelbandits.checks import Refusal
-from kernelbandits.report.figures import available
+from kernelbandits.checks import StudyConflict
 from kernelbandits.report.studies.pages import question, study_page
 from kernelbandits.report.studies.posterior import posterior
 from kernelbandits.report.studies.rounds import progress, regret, weights
 from kernelbandits.report.studies.sheets import Drawing, sheet
 from kernelbandits.report.studies.view import View, view_of
+from kernelbandits.runtime import require
 from kernelbandits.study.exporting import replace_file
 
 if TYPE_CHECKING:
@@ -51,10 +51,7 @@ def draw_study(
         'the true values (truth=...) for "regret"',
         truth,
     )
-    if not available():
-        raise ValueError(
-            'draw_study needs matplotlib, got none: pip install "kernelbandits[experiments]"'
-        )
+    require("matplotlib", extra="experiments", owner="draw_study")
     view = view_of(study, truth, trial)
     drawings = chosen(view, what)
     kind = target.suffix.lower().removeprefix(".")
@@ -88,5 +85,5 @@ def applicable(view: View, kind: str) -> list[Drawing]:
         return []
     try:
         return list(ONE[kind](view))
-    except Refusal:
+    except StudyConflict:
         return []

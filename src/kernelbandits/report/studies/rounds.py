@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelbandits.checks import Array, Refusal
+from kernelbandits.checks import Array, StudyConflict
 from kernelbandits.report.figures.canvas import PALETTE, Margins
 from kernelbandits.report.studies.sheets import QUIET, Drawing, brief, legend_above, nothing, say
 from kernelbandits.report.studies.view import View
@@ -218,7 +218,7 @@ def steps(axis: Axes, x: Any, y: Any, **style: Any) -> None:
 
 def weights(view: View) -> Drawing:
     if not np.isfinite(view.trials.weight).any():
-        raise Refusal(
+        raise StudyConflict(
             f"the exploration weights need trials that were asked of a rule that draws them, got none in {view.name}"
         )
     caption = (

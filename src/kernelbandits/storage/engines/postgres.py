@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from importlib.util import find_spec
 
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
+from kernelbandits.runtime import require
 from kernelbandits.storage.driver import fetch
 from kernelbandits.storage.engines.base import Engine
 from kernelbandits.storage.errors import NoStudy, StorageBusy, StorageError, StorageReadOnly
@@ -48,10 +48,7 @@ class PostgresEngine(Engine):
     def __init__(self, place: ServerPlace, mode: str) -> None:
         self.place, self.mode, self.name = place, mode, str(place)
         self.reached = False
-        if find_spec("psycopg") is None:
-            raise ValueError(
-                'a study in PostgreSQL needs psycopg: pip install "kernelbandits[postgres]"'
-            )
+        require("psycopg", extra="postgres", owner="a study in PostgreSQL")
 
     @cached_property
     def tables(self) -> Tables:

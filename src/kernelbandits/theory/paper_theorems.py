@@ -22,8 +22,8 @@ from kernelbandits.exploration import (
     PointMass,
 )
 from kernelbandits.theory.bounds import RegretBound, regret_bound
-from kernelbandits.theory.constants import Constants, constants, counted_laws
 from kernelbandits.theory.information import InformationGain
+from kernelbandits.theory.law_constants import Constants, constants, counted_laws
 
 CENTRED = 1e-12
 """A mean so small beside the values of a law is zero up to rounding."""

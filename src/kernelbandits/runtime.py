@@ -1,0 +1,180 @@
+"""The running process: BLAS threads, the garbage collector, optional packages, late imports."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, wraps
+from importlib import import_module
+from importlib.util import find_spec
+from threading import Lock
+from typing import Any, Generic, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ThreadCounts = list[tuple[Any, int]]
+"""BLAS libraries, each with a number of threads."""
+
+
+class ProcessSetting(Generic[T]):
+    """Change a setting of the whole process for as long as any block uses it.
+
+    The first block that enters applies the change and the last one that leaves restores what was
+    there before. Blocks may be nested, and blocks of several Python threads may overlap.
+
+    Parameters
+    ----------
+    change
+        Changes the setting and returns what is needed to restore it.
+    restore
+        Receives what `change` returned.
+    """
+
+    _before: T
+
+    def __init__(self, change: Callable[[], T], restore: Callable[[T], None]) -> None:
+        self._change, self._restore = change, restore
+        self._lock = Lock()
+        self._users = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._before = self._change()
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._restore(self._before)
+
+
+@cache
+def blas_libraries() -> list[Any]:
+    """Return the BLAS libraries that are loaded; they are looked up once."""
+    from threadpoolctl import ThreadpoolController
+
+    libraries = ThreadpoolController().lib_controllers
+    return [library for library in libraries if library.user_api == "blas"]
+
+
+def limit_threads() -> ThreadCounts:
+    """Give every BLAS library one thread; return those that had more, with their number."""
+    counts = [(library, library.get_num_threads() or 1) for library in blas_libraries()]
+    limited = [(library, count) for library, count in counts if count > 1]
+    set_threads([(library, 1) for library, _ in limited])
+    return limited
+
+
+def set_threads(counts: ThreadCounts) -> None:
+    for library, count in counts:
+        # threadpoolctl lets only the Python thread that set a limit change it again. Here the
+        # last user restores the number, and that may be another thread, so the owner is cleared.
+        clear_owner = getattr(library, "clear_controlling_thread", None)
+        if clear_owner:
+            clear_owner(force=True)
+        library.set_num_threads(count)
+        if clear_owner:
+            clear_owner(force=True)
+
+
+one_blas_thread = ProcessSetting(limit_threads, set_threads)
+
+
+def single_threaded(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function so that BLAS uses one thread while it runs.
+
+    On matrices of a few hundred rows the threads of BLAS spend ten times longer waiting for each
+    other than they save. Parallel work is done by processes instead.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        with one_blas_thread:
+            return function(*args, **kwargs)
+
+    return call
+
+
+def pause_gc() -> bool:
+    """Switch the cyclic garbage collector off; return whether it was on."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    return was_enabled
+
+
+def resume_gc(was_enabled: bool) -> None:
+    if was_enabled:
+        gc.enable()
+
+
+gc_paused = ProcessSetting(pause_gc, resume_gc)
+"""`with gc_paused:` while a hundred thousand small objects are made that contain no cycles.
+
+The collector would search them again and again; without it such a block takes a quarter less time.
+"""
+
+
+def is_installed(package: str) -> bool:
+    """Tell whether the package can be imported, without importing it."""
+    return find_spec(package) is not None
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra of kernelbandits."""
+    return f'pip install "kernelbandits[{extra}]"'
+
+
+def require(package: str, *, extra: str, owner: str) -> None:
+    """Raise an error that names the extra to install if an optional package is missing.
+
+    Parameters
+    ----------
+    package
+        Name under which the package is imported.
+    extra
+        The extra of kernelbandits that brings it: "experiments" or "postgres".
+    owner
+        What needs the package, as the message should call it.
+
+    Examples
+    --------
+    >>> require("numpy", extra="experiments", owner="a plot")
+    >>> require("nosuch", extra="experiments", owner="a plot")
+    Traceback (most recent call last):
+    ...
+    ValueError: a plot needs nosuch, which is not installed: pip install "kernelbandits[experiments]"
+    """
+    if not is_installed(package):
+        raise ValueError(
+            f"{owner} needs {package}, which is not installed: {install_command(extra)}"
+        )
+
+
+def load_name(package: str, name: str, homes: Mapping[str, Sequence[str]]) -> Any:
+    """Return a name of a package whose modules are imported when one of their names is first used.
+
+    A package calls this from its module-level `__getattr__`. The value is kept in the package, so
+    every name is looked up once.
+
+    Parameters
+    ----------
+    package
+        Full name of the package.
+    name
+        The name that was asked for.
+    homes
+        Modules of the package, each with the names that the package takes from it.
+    """
+    for home, names in homes.items():
+        if name in names:
+            value = getattr(import_module(f"{package}.{home}"), name)
+            setattr(sys.modules[package], name, value)
+            return value
+    # A module of the package itself: `kb.kernels` works without `import kernelbandits.kernels`.
+    if not name.startswith("_") and find_spec(f"{package}.{name}"):
+        return import_module(f"{package}.{name}")
+    raise AttributeError(f"{package} has no {name!r}", name=name)

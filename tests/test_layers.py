@@ -1,0 +1,215 @@
+"""The import graph: a package imports only packages of lower layers, or neighbours named here."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import kernelbandits
+
+ROOT = Path(kernelbandits.__file__).parent
+
+LAYER = {
+    "checks": 0,
+    "streams": 0,
+    "runtime": 0,
+    "kernels": 1,
+    "domains": 1,
+    "posterior": 1,
+    "calibration": 1,
+    "compiled": 1,
+    "exploration": 1,
+    "widths": 1,
+    "theory": 1,
+    "problems": 2,
+    "policies": 2,
+    "catalogue": 3,
+    "storage": 3,
+    "experiment": 4,
+    "judges": 4,
+    "report": 4,
+    "study": 4,
+    "apps": 5,
+    "__main__": 6,
+}
+NEIGHBOURS = {
+    "streams": {"checks"},
+    "posterior": {"kernels", "domains"},
+    "calibration": {"kernels", "posterior"},
+    "theory": {"kernels", "domains", "exploration", "posterior"},
+    "widths": {"theory"},
+    "compiled": {"domains"},
+    "judges": {"experiment"},
+    "report": {"experiment", "judges", "study"},
+}
+"""Packages of the same layer that a package may import; docs/architecture.md names them too."""
+HEAVY = {
+    "numba": {"compiled"},
+    "matplotlib": {"report"},
+    "pandas": {"experiment", "report", "study", "apps"},
+    "typer": {"apps"},
+    "rich": {"apps"},
+    "sqlalchemy": {"storage"},
+    "psycopg": {"storage"},
+    "sklearn": set(),
+    "pooch": {"problems"},
+}
+"""Heavy packages, and the only packages of ours that may import them."""
+GENERATORS = {"streams", "report"}
+"""Packages that may make a random generator of their own."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file of the package, parsed."""
+
+    path: Path
+    tree: ast.Module
+
+    @property
+    def package(self) -> str:
+        return self.path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+    @property
+    def name(self) -> str:
+        return str(self.path.relative_to(ROOT))
+
+    def imports(self) -> set[str]:
+        """Full names of all that is imported anywhere; `from a import b` gives a.b."""
+        return set(imported_names(ast.walk(self.tree)))
+
+    def imports_at_once(self) -> set[str]:
+        """The same for imports that run when the module is imported."""
+        return set(imported_names(self.tree.body))
+
+    def packages(self) -> set[str]:
+        """Packages and modules of kernelbandits that are imported."""
+        parts = (name.split(".") for name in self.imports())
+        found = {part[1] for part in parts if part[0] == "kernelbandits" and len(part) > 1}
+        return found - {self.package, "__version__"}
+
+
+def imported_names(nodes: Iterator[ast.AST] | list[ast.stmt]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{'.' * node.level}{node.module}.{alias.name}" for alias in node.names)
+
+
+def read_module(path: Path) -> Module:
+    return Module(path, ast.parse(path.read_text(encoding="utf-8")))
+
+
+MODULES = [read_module(path) for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT] + [
+    read_module(path) for path in sorted(ROOT.glob("*.py")) if path.name != "__init__.py"
+]
+
+
+def test_every_package_has_a_layer():
+    assert {module.package for module in MODULES} - set(LAYER) == set()
+
+
+def test_imports_name_the_whole_path():
+    relative = {m.name for m in MODULES if any(name.startswith(".") for name in m.imports())}
+    assert relative == set()
+
+
+def test_a_package_imports_only_lower_layers_and_its_neighbours():
+    def allowed(package: str, other: str) -> bool:
+        below = LAYER.get(other, len(LAYER)) < LAYER[package]
+        return below or other in NEIGHBOURS.get(package, set())
+
+    offenders = {
+        f"{module.name} imports {other}"
+        for module in MODULES
+        for other in module.packages()
+        if not allowed(module.package, other)
+    }
+    assert offenders == set()
+
+
+def test_neighbours_are_of_the_same_layer():
+    pairs = {(package, other) for package, others in NEIGHBOURS.items() for other in others}
+    assert {(a, b) for a, b in pairs if LAYER.get(a) != LAYER.get(b)} == set()
+
+
+def test_the_compiled_loop_is_imported_inside_functions_only():
+    """Suggesting and learning must never wait for numba."""
+    offenders = {
+        module.name
+        for module in MODULES
+        if any(name.startswith("kernelbandits.compiled") for name in module.imports_at_once())
+    }
+    assert offenders == set()
+
+
+def test_heavy_packages_are_imported_only_where_they_are_needed():
+    offenders = {
+        f"{module.name} imports {name}"
+        for module in MODULES
+        for name in {name.split(".")[0] for name in module.imports()} & set(HEAVY)
+        if module.package not in HEAVY[name]
+    }
+    assert offenders == set()
+
+
+def test_no_module_imports_scipy_stats():
+    """It takes longer to import than all the rest of scipy."""
+    offenders = {
+        m.name for m in MODULES if any(name.startswith("scipy.stats") for name in m.imports())
+    }
+    assert offenders == set()
+
+
+def test_no_module_makes_a_random_generator_of_its_own():
+    offenders = {
+        module.name
+        for module in MODULES
+        if module.package not in GENERATORS and "default_rng(" in module.path.read_text("utf-8")
+    }
+    assert offenders == set()
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Modules that a fresh interpreter holds after a statement."""
+    code = f"import sys; {statement}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_imports_none_of_its_parts():
+    ours = {name for name in loaded_by("import kernelbandits") if name.startswith("kernelbandits")}
+    assert ours == {"kernelbandits", "kernelbandits.runtime"}
+
+
+def test_a_policy_waits_for_no_package_that_it_does_not_need():
+    heavy = {*HEAVY, "scipy.optimize", "scipy.stats", "scipy.integrate"}
+    parts = {
+        f"kernelbandits.{name}" for name in ("experiment", "judges", "report", "study", "apps")
+    }
+    theory = {f"kernelbandits.theory.{name}" for name in ("bounds", "designer", "information")}
+    loaded = loaded_by("import kernelbandits as kb; kb.Auto, kb.policy, kb.SimpleUCB")
+    assert loaded & (heavy | parts | theory) == set()
+
+
+def test_a_wrong_direction_would_be_seen(tmp_path):
+    path = tmp_path / "wrong.py"
+    path.write_text(
+        "from typing import TYPE_CHECKING\n"
+        "from kernelbandits import widths\n"
+        "import kernelbandits.policies.index\n"
+        "if TYPE_CHECKING:\n"
+        "    from kernelbandits.kernels import Kernel\n"
+        "def play():\n"
+        "    from kernelbandits.compiled import loop\n"
+    )
+    names = {"kernelbandits.widths", "kernelbandits.policies.index"}
+    late = {"kernelbandits.kernels.Kernel", "kernelbandits.compiled.loop"}
+    module = read_module(path)
+    assert module.imports() == names | late | {"typing.TYPE_CHECKING"}
+    assert module.imports_at_once() == names | {"typing.TYPE_CHECKING"}

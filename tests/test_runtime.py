@@ -1,0 +1,105 @@
+"""BLAS threads, the garbage collector and optional packages of the running process."""
+
+from __future__ import annotations
+
+import doctest
+import gc
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from kernelbandits import runtime
+from kernelbandits.runtime import gc_paused, is_installed, require, single_threaded
+
+
+def blas_threads():
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
+
+
+@pytest.fixture
+def two_threads():
+    with threadpool_limits(2, user_api="blas"):
+        assert blas_threads() == {2}
+        yield
+
+
+def test_inside_there_is_one_thread_and_outside_as_many_as_before(two_threads):
+    assert single_threaded(blas_threads)() == {1}
+    assert blas_threads() == {2}
+
+
+def test_the_inner_of_two_calls_leaves_the_outer_one_limited(two_threads):
+    @single_threaded
+    def outer():
+        return single_threaded(blas_threads)(), blas_threads()
+
+    assert outer() == ({1}, {1})
+    assert blas_threads() == {2}
+
+
+def test_an_error_inside_restores_the_threads(two_threads):
+    with pytest.raises(ZeroDivisionError):
+        single_threaded(lambda: 1 / 0)()
+    assert blas_threads() == {2}
+
+
+def test_calls_that_overlap_are_limited_to_the_end_of_the_last_one(two_threads):
+    """The call that began first ends first: it must not restore the threads of the other."""
+    both, first_left = Barrier(2), Event()
+
+    @single_threaded
+    def first():
+        both.wait(10)
+
+    @single_threaded
+    def second():
+        both.wait(10)
+        first_left.wait(10)
+        return blas_threads()
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.submit(first), pool.submit(second)
+        one.result()
+        first_left.set()
+        assert other.result() == {1}
+    assert blas_threads() == {2}
+
+
+def test_many_workers_leave_the_threads_as_they_were(two_threads):
+    @single_threaded
+    def work(_):
+        return blas_threads()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(threads == {1} for threads in pool.map(work, range(40)))
+    assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_rests_until_the_outer_block_ends_and_is_then_as_it_was(enabled):
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        with gc_paused:
+            with pytest.raises(ZeroDivisionError), gc_paused:
+                assert 1 // 0
+            assert not gc.isenabled()
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_a_missing_package_is_named_with_the_extra_that_brings_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    assert not is_installed("psycopg")
+    with pytest.raises(ValueError, match=r"a study needs psycopg.*kernelbandits\[postgres\]"):
+        require("psycopg", extra="postgres", owner="a study")
+
+
+def test_the_examples_of_the_docstrings_run():
+    assert doctest.testmod(runtime).failed == 0
