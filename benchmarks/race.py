@@ -166,6 +166,6 @@ def document(
         f"Cumulative regret after {ROUNDS} rounds relative to the default (geometric means), {seeds} seeds, "
         "noise sd 0.05, 500 candidates. All begin at random places, so that the middle of a function's box is nothing "
         "special. The standard error is that of the logarithm; the worst pool is a maximum of noisy ratios. The "
-        "default was chosen by such races, of which this is one: expect its lead to be somewhat smaller elsewhere."
+        "default was chosen by such races, of which this is one: nothing follows from it for other problems."
     )
     return f"# The race for the default\n\n{told}\n\n{body}\n\n## Regret by pool\n\n{titles}\n{detail}\n"

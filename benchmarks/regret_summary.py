@@ -27,11 +27,19 @@ function's known optimum (1) and the worst of {SAMPLE} Sobol points (0). The noi
 same for everyone. Pairs are compared on the seeds both have played; intervals are 95 % by bootstrap over seeds,
 in each pool apart."""
 
-
+TUNED = """The settings of kb.Auto were tuned on these problems, so the ratios below say nothing of
+others. On problems that were not used for tuning its cumulative regret was 1.05 times (95 %
+interval 0.93 to 1.17) that of BoTorch's LogEI over 12 problems, and 1.25 times (1.05 to 1.49) on
+five real tables: it has no lead there, and none is claimed. On 14 unseen real tables the best row
+that the default study of 0.1 found in 40 measurements was 0.078 of the range below the best row of
+the table; random rows came to 0.069, and the same policy without repeated rows to 0.024."""
 FLATTERS = """Its first choice is in the middle fifth of every side. There Ackley's function has its optimum, and Levy's
 is near; rivals begin anywhere. So the goals are judged twice more: with a random first choice (`opening="random"`),
-and without the two functions. The settings of kb.Auto were chosen on other functions and, in part, on pools of these
-(`python -m benchmarks race`); those of the rivals were improved where that was easy, on these pools as well."""
+and without the two functions. The settings of kb.Auto were chosen on pools of these functions
+and on others (`python -m benchmarks race`); those of the rivals were improved where that was
+easy, on these pools as well."""
+
+BELOW = "A ratio below 1 is in favour of kb.Auto, on these problems."
 
 
 def write(path: Path) -> None:
@@ -155,7 +163,7 @@ def interval_text(one: Pair) -> str:
 
 def content(games: Games, rows: Sequence[Row]) -> dict[str, Any]:
     return {
-        "about": ABOUT,
+        "about": f"{ABOUT}\n{TUNED}",
         "circumstances": circumstances(),
         "goals": [row.plain() for row in rows],
         "pairs": [asdict(one) for one in pairs(games)],
@@ -222,9 +230,17 @@ def document(games: Games, rows: Sequence[Row]) -> str:
         if name not in games
     ]
     parts = [
-        ["# Regret, side by side", ABOUT, "![Mean regret relative to kb.Auto](regret.svg)"],
-        ["## Goals", lines([tables.COLUMNS, *(row.cells for row in rows)])],
-        ["## Pair by pair", lines(pair_cells(games)), "A ratio below 1 is in favour of kb.Auto."],
+        [
+            "# Regret, side by side, on the problems of the tuning",
+            ABOUT,
+            TUNED,
+            "![Mean regret relative to kb.Auto, on the problems it was tuned on](regret.svg)",
+        ],
+        [
+            "## Goals, on the problems of the tuning",
+            lines([tables.COLUMNS, *(row.cells for row in rows)]),
+        ],
+        ["## Pair by pair", lines(pair_cells(games)), BELOW],
         ["## What flatters kb.Auto", FLATTERS],
         [
             "## Cumulative regret",

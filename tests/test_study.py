@@ -509,6 +509,7 @@ def test_dear_rows_are_suggested_less_often(tmp_path, films):
             cost=cost,
             columns=["Cs", "FA", "solvent"],
             target="stability",
+            repeats=True,
         )
         play(study, films, 15)
         spent.append(sum(films.price[e.row] for e in study.history() if e.kind == "asked"))
@@ -961,7 +962,7 @@ def test_a_study_of_which_any_one_event_was_lost_goes_on(tmp_path, films):
         player.follow(state)
         assert len(state.results) == len({trial.number for trial in state.results})
         assert sum(state.counts.values()) == sum(trial.value is not None for trial in state.results)
-        player.choose(state.last_trial + 1, list(state.pending.values()), state.counts)
+        player.choose(state.last_trial + 1, list(state.pending.values()), state)
 
 
 def test_few_results_are_too_few_to_stop_whatever_the_tolerance(tmp_path, films):
@@ -1182,3 +1183,160 @@ def test_a_fold_that_is_interrupted_is_made_anew(tmp_path, films, monkeypatch):
     monkeypatch.undo()
     assert other.estimates().equals(study.estimates())
     assert other.status().told == 4
+
+
+def rows_asked(study: kb.Study) -> list[int]:
+    return [event.row or 0 for event in study.history() if event.kind == "asked"]
+
+
+def test_auto_measures_no_row_again_while_one_has_no_result(where, films):
+    """Then it goes on with repeats; rows of the same candidate are one, and forbidden rows none."""
+    twice = pd.concat([films, films.head(3)], ignore_index=True)
+    twice["ok"] = ["no" if row == 7 else "yes" for row in range(23)]
+    study = kb.Study.create(where, twice, columns=["Cs", "FA", "solvent"], allowed="ok")
+    assert study.settings["repeats"] is None
+    for size in (1, 1, 1, 1, 5, 1, 3, 1, 1, 3, 1):
+        for one in study.ask(size):
+            study.tell(one.trial, truth(twice, one.row))
+    rows = rows_asked(study)
+    assert sorted(row % 20 for row in rows) == [row for row in range(20) if row != 7]
+    assert study.status().repeats == "only when every allowed row has a result or is pending"
+    more = [one.row % 20 for one in study.ask(4)]
+    assert len(set(more)) == 4
+    assert 7 not in more
+
+
+def test_a_batch_beyond_the_rows_without_a_result_goes_on_with_repeats(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films.head(6))
+    play(study, films, 4)
+    rows = [one.row for one in study.ask(5)]
+    assert set(rows[:2]) == {*range(6)} - {*rows_asked(study)[:4]}
+    assert len(set(rows)) == 5
+
+
+def test_a_row_that_failed_is_not_asked_for_while_untried_rows_are_left(tmp_path, films):
+    study = kb.Study.create(tmp_path / "a.db", films)
+    rows = []
+    for step in range(20):
+        [one] = study.ask()
+        rows.append(one.row)
+        failed = step in (6, 9)
+        told = {"failed": True} if failed else {"value": truth(films, one.row)}
+        study.tell(one.trial, **told)
+    assert sorted(rows) == [*range(20)]
+    assert study.ask()[0].row in range(20)
+
+
+def test_repeats_may_be_wanted_or_forbidden(tmp_path, films):
+    wanted = kb.Study.create(tmp_path / "a.db", films, repeats=True)
+    play(wanted, films, 20)
+    assert len(set(rows_asked(wanted))) < 20
+    assert wanted.status().repeats == "whenever the policy wants to"
+    wanted.change(repeats=None)
+    assert wanted.settings["repeats"] is None
+    measured = {*rows_asked(wanted)}
+    assert wanted.ask()[0].row not in measured
+    forbidden = kb.Study.create(tmp_path / "b.db", films.head(3), repeats=False)
+    play(forbidden, films, 3)
+    assert forbidden.status().repeats == "never: a row with a result is not suggested again"
+    with pytest.raises(kb.StudyConflict, match="got none left"):
+        forbidden.ask()
+    with pytest.raises(ValueError, match="needs repeats true, false or None"):
+        kb.Study.create(tmp_path / "c.db", films, repeats="yes")
+
+
+def test_a_named_policy_repeats_rows_unless_it_is_forbidden(tmp_path, films):
+    given: dict[str, Any] = {
+        "policy": "simple-ucb",
+        "kernel": kb.RBF(0.5),
+        "settings": {"noise_scale": 0.1, "norm_bound": 1.0},
+    }
+    rows = []
+    for name, repeats in (("a", None), ("b", True)):
+        study = kb.Study.create(tmp_path / f"{name}.db", films, repeats=repeats, **given)
+        play(study, films, 19)
+        rows.append(rows_asked(study))
+        assert study.status().repeats == "whenever the policy wants to"
+        assert "rows are not repeated" not in study.status().claim
+    assert rows[0] == rows[1]
+    assert len(set(rows[0])) < 19
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_the_row_recommended_was_measured_and_a_better_estimate_is_named(where, direction):
+    """Values that rise along a line: the best estimate lies beyond the last row measured."""
+    sign = 1.0 if direction == "maximize" else -1.0
+    study = kb.Study.create(
+        where,
+        np.linspace(0, 1, 11)[:, None],
+        direction=direction,
+        policy="simple-ucb",
+        kernel=kb.RBF(1.0),
+        settings={"noise_scale": 0.01, "norm_bound": 2.0},
+        tolerance=0.05,
+    )
+    assert study.best() is None
+    for row in range(6):
+        study.tell(row=row, value=sign * row / 10)
+    best, table = study.best(), study.estimates()
+    assert best is not None
+    assert best.untested is not None
+    assert (best.row, best.results) == (5, 1)
+    top = int((sign * table["mean"]).idxmax())
+    assert top > 5
+    untested = best.untested
+    assert (untested.row, untested.mean) == (top, pytest.approx(table["mean"][top]))
+    assert (untested.low, untested.high) == pytest.approx((table.low[top], table.high[top]))
+    above = "higher" if sign > 0 else "lower"
+    assert untested.sentence == f"Row {top} has a {above} estimate but was never measured."
+    status = study.status()
+    assert status.best == best
+    assert "stopping with row 5 loses" in status.stop.sentence
+    assert status.stop.left is not None
+    assert status.stop.left >= sign * (untested.mean - best.mean) - 0.005
+    assert best.probability < 0.5
+    study.tell(row=top, value=sign * top / 10)
+    found = study.best()
+    assert found is not None
+    assert (found.row, found.untested) == (top, None)
+
+
+def test_the_row_recommended_is_allowed_and_a_copy_of_a_measured_row_counts_as_measured(tmp_path):
+    table = pd.DataFrame({"x": [0.0, 0.5, 1.0, 0.5], "ok": ["yes", "no", "yes", "yes"]})
+    study = kb.Study.create(tmp_path / "a.db", table, columns=["x"], allowed="ok")
+    study.tell(row=1, value=2.0)
+    best = study.best()
+    assert best is not None
+    assert (best.row, best.results, best.untested) == (3, 1, None)
+    other = kb.Study.create(tmp_path / "b.db", table.head(3), columns=["x"], allowed="ok")
+    other.tell(row=1, value=2.0)
+    assert other.best() is None
+    assert other.status().stop.sentence == "No: no allowed row has a value yet."
+
+
+def test_the_probability_of_the_row_recommended_is_its_own(tmp_path):
+    """By draws of the posterior at the noise: how often is that row the best?"""
+    study = kb.Study.create(
+        tmp_path / "a.db",
+        np.linspace(0, 1, 11)[:, None],
+        policy="simple-ucb",
+        kernel=kb.RBF(0.5),
+        settings={"noise_scale": 0.1, "norm_bound": 2.0},
+        centre=0.0,
+        spread=1.0,
+    )
+    for row in (0, 2, 4, 5):
+        study.tell(row=row, value=row / 10)
+    best = study.best()
+    assert best is not None
+    assert best.untested is not None
+    points, rows = study.candidates.points, [0, 2, 4, 5]
+    kernel = kb.RBF(0.5)
+    gram = kernel(points[rows], points[rows]) + 0.01 * np.eye(4)
+    cross = kernel(points, points[rows])
+    mean = cross @ np.linalg.solve(gram, np.array(rows) / 10)
+    covariance = kernel(points, points) - cross @ np.linalg.solve(gram, cross.T)
+    draws = np.random.default_rng(1).multivariate_normal(mean, covariance, 20_000, method="eigh")
+    share = float((draws.argmax(1) == best.row).mean())
+    tolerance = 5 * np.sqrt(max(share, 0.01) / 2000)
+    assert best.probability == pytest.approx(share, abs=tolerance)

@@ -465,6 +465,25 @@ def test_all_options_of_create_reach_the_study(films):
     assert settings["direction"] == "minimize"
 
 
+def test_repeats_are_the_default_of_the_policy_wanted_or_forbidden(films):
+    for options, repeats in (([], None), (["--repeats"], True), (["--no-repeats"], False)):
+        place = films.with_name(f"{repeats}.db")
+        said("create", place, "--candidates", films, *options)
+        with kb.Study.open(place) as opened:
+            assert opened.settings["repeats"] is repeats
+    for option, repeats in (
+        ("--repeats", True),
+        ("--no-repeats", False),
+        ("--default-repeats", None),
+    ):
+        assert document("change", place, option)["body"]["settings"]["repeats"] is repeats
+    assert "only when every allowed row has a result or is pending" in said("status", place)
+    assert document("status", place)["repeats"].startswith("only when every allowed row")
+    done = study("change", place, "--repeats", "--default-repeats")
+    assert done.code == 2
+    assert "one of --repeats, --no-repeats and --default-repeats" in done.err
+
+
 def test_auto_takes_settings_too(films):
     place = films.with_name("auto.db")
     said("create", place, "--candidates", films, "--policy", "auto:width=theory,first=3")

@@ -124,7 +124,9 @@ def test_the_log_alone_decides_and_not_which_process_asks(where, cloud):
 def test_a_study_in_the_policys_own_units_is_the_policy(name, cloud, tmp_path):
     """Notes included: what a choice noted comes back with its result."""
     given = chosen(name)
-    study = kb.Study.create(tmp_path / "a.db", cloud, seed=7, centre=0.0, spread=1.0, **given)
+    study = kb.Study.create(
+        tmp_path / "a.db", cloud, seed=7, centre=0.0, spread=1.0, repeats=True, **given
+    )
     points = kb.Arms(study.candidates.points)
     if name == "auto":
         policy: Any = kb.Auto(points)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices
 from kernelbandits.policies.explanation import COMPARED, draw_functions, select_contenders
@@ -12,7 +13,7 @@ from kernelbandits.runtime import single_threaded
 from kernelbandits.study.belief import Belief, calibrated
 from kernelbandits.study.player import Player
 from kernelbandits.study.state import State
-from kernelbandits.study.values import Best
+from kernelbandits.study.values import Best, Untested
 
 TIE = 1e-12
 INTERVAL = 1.959963984540054
@@ -39,11 +40,35 @@ class Answers:
 
     @cached_property
     def greedy(self) -> int:
-        """The arm of the greatest estimate among those allowed; of equal ones the first that was measured."""
-        mean = self.belief.mean[self.allowed]
-        equal = self.allowed[mean >= mean.max() - TIE * max(1.0, abs(float(mean.max())))]
-        measured = [arm for arm in equal if self.state.counts.get(self.row(arm))]
-        return int(measured[0] if measured else equal[0])
+        """The arm of the greatest estimate among all that are allowed, measured or not."""
+        return self._greatest(self.allowed)
+
+    @cached_property
+    def recommended(self) -> int | None:
+        """The arm of the greatest estimate among those allowed whose candidate has a value.
+
+        Rows that were never measured are not recommended, however promising: nobody has seen them
+        work. None while no allowed candidate has a value.
+        """
+        measured = self.allowed[self.measured[self.player.rows[self.allowed]]]
+        return self._greatest(measured) if len(measured) else None
+
+    @cached_property
+    def measured(self) -> npt.NDArray[np.bool_]:
+        """Which rows describe a candidate that has a value."""
+        kinds = self.player.kinds
+        return np.isin(kinds, kinds[list(self.state.counts)])
+
+    def _greatest(self, arms: Indices) -> int:
+        """Of some arms that of the greatest estimate.
+
+        Of equal ones the first whose row was measured, or else whose candidate was, in another row.
+        """
+        mean = self.belief.mean[arms]
+        equal = arms[mean >= mean.max() - TIE * max(1.0, abs(float(mean.max())))]
+        itself = [arm for arm in equal if self.state.counts.get(self.row(arm))]
+        copies = [arm for arm in equal if self.measured[self.row(arm)]]
+        return int((itself or copies or list(equal))[0])
 
     def row(self, arm: int) -> int:
         return int(self.player.rows[arm])
@@ -81,15 +106,35 @@ class Answers:
         return f", among the {COMPARED} most promising" if n > COMPARED else ""
 
     def best(self) -> Best | None:
-        """The row of the best estimate."""
-        if not self.known:
+        """The row to recommend: of those measured, that of the best estimate."""
+        arm = self.recommended
+        if arm is None:
             return None
-        arm = self.greedy
         row, (low, high), chance = self.row(arm), self.interval(arm), self.chances(arm, arm)[0]
         alike = np.flatnonzero(self.player.kinds == self.player.kinds[row])
         results = sum(self.state.counts.get(int(one), 0) for one in alike)
         label = self.candidates.label(row)
-        return Best(row, self.candidates.x(row), self.mean(arm), low, high, chance, results, label)
+        return Best(
+            row=row,
+            x=self.candidates.x(row),
+            mean=self.mean(arm),
+            low=low,
+            high=high,
+            probability=chance,
+            results=results,
+            label=label,
+            untested=self.untested(),
+        )
+
+    def untested(self) -> Untested | None:
+        """The row of the best estimate of all, where that was never measured."""
+        arm, row = self.greedy, self.row(self.greedy)
+        if self.recommended is None or self.measured[row]:
+            return None
+        low, high = self.interval(arm)
+        above = "higher" if self.scale.sign > 0 else "lower"
+        sentence = f"Row {row} has a {above} estimate but was never measured."
+        return Untested(row, self.candidates.x(row), self.mean(arm), low, high, sentence)
 
     def chances(self, here: int, other: int) -> tuple[float, float]:
         """Of two arms to be the best candidate."""
@@ -98,8 +143,8 @@ class Answers:
         best = kinds[kept[draws.argmax(1)]]
         return float((best == kinds[here]).mean()), float((best == kinds[other]).mean())
 
-    def improvement(self) -> float:
-        """E[max f - f(likely best)]: what stopping now loses on average."""
-        kept, draws = self.drawn(self.greedy)
-        best = draws[:, np.flatnonzero(kept == self.greedy)[0]]
+    def improvement(self, arm: int) -> float:
+        """E[max f - f(arm)]: what stopping now with this arm loses on average."""
+        kept, draws = self.drawn(arm)
+        best = draws[:, np.flatnonzero(kept == arm)[0]]
         return float(self.scale.length((draws.max(1) - best).mean()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kernelbandits.checks import StudyConflict
@@ -12,7 +12,7 @@ from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.explaining import Reasons
 from kernelbandits.study.pen import Pen
 from kernelbandits.study.player import Player
-from kernelbandits.study.state import OFFERS, State, Trial
+from kernelbandits.study.state import OFFERS, REVISED, State, Trial
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Suggestion, plain
 
@@ -33,6 +33,11 @@ class Asker:
 
     def names(self) -> Iterator[str]:
         return (f"{self.key}/{number}" for number in range(1, self.n + 1))
+
+    @property
+    def settings_key(self) -> str:
+        """Of the settings event that this call wrote, if the policy had a new revision."""
+        return f"{self.key}/settings"
 
 
 def ask(pen: Pen, state: State, player: Player, asker: Asker) -> list[Event]:
@@ -61,10 +66,31 @@ def ask(pen: Pen, state: State, player: Player, asker: Asker) -> list[Event]:
             raise StudyConflict(
                 f"ask needs {needed}, got {len(mine)} (repeats are off); nothing was asked for"
             ) from None
+        if "again" not in draft.body:
+            revise(pen, state, player, asker)
         event = pen.append(draft)
         waiting.append(Trial(event.trial or 0, event.row or 0, "pending", asked=event))
         mine.append(event)
     return mine
+
+
+def revise(pen: Pen, state: State, player: Player, asker: Asker) -> None:
+    """Write, before its first choice, that another revision of the policy chooses from now on."""
+    before, now = state.settings, player.policy.revision
+    written = any(event.key == asker.settings_key for event in pen.written)
+    if before.revision != now and not written:
+        body = {"settings": replace(before, revision=now).body, REVISED: before.revision}
+        pen.append(Draft(kind="settings", key=asker.settings_key, body=body))
+
+
+def revision_notice(event: Event) -> str:
+    """What a settings event written by `revise` means, in words."""
+    policy, now = (event.body["settings"][name] for name in ("policy", "revision"))
+    return (
+        f"this release has revision {now} of {policy}, and the rows so far were chosen by revision "
+        f"{event.body[REVISED]}; from now on revision {now} chooses, with the settings of this "
+        f"study (event {event.seq})"
+    )
 
 
 def released(pen: Pen, state: State) -> tuple[list[Trial], list[Trial]]:
@@ -110,7 +136,12 @@ def once_more(
         if trial.asked and player.may_offer(trial, waiting, state):
             before = {name: trial.asked.body[name] for name in ("note", "scale", "greedy")}
             why = f"Offered again, since trial {trial.number} was not heard of. {trial.asked.body['why']}"
-            return trial.row, {**before, "why": why, "again": trial.number}
+            return trial.row, {
+                **before,
+                "why": why,
+                "revision": trial.revision,
+                "again": trial.number,
+            }
     return None
 
 
@@ -131,10 +162,13 @@ def chosen(
         **body,
         "scale": [state.scale.centre, state.scale.spread],
         "why": reasons.sentence(row, note),
+        "revision": player.policy.revision,
     }
 
 
-def suggestion(event: Event, candidates: Candidates, sign: float) -> Suggestion:
+def suggestion(
+    event: Event, candidates: Candidates, sign: float, notices: tuple[str, ...] = ()
+) -> Suggestion:
     """What an asker is told of an ask, in the units of then."""
     trial = Trial(event.trial or 0, event.row or 0, "pending", asked=event)
     x, body, scale = candidates.x(trial.row), event.body, trial.scale(sign)
@@ -150,6 +184,8 @@ def suggestion(event: Event, candidates: Candidates, sign: float) -> Suggestion:
         event.worker,
         trial.again,
         candidates.label(trial.row),
+        trial.revision,
+        notices,
     )
 
 

@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.belief import own
+from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.player import Player
 from kernelbandits.study.state import State, Trial
+from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Explained, shown
 
 
@@ -19,6 +21,17 @@ class Index(NamedTuple):
     width: float | None
     bonus: float | None
     value: float | None
+
+
+def index_of(note: Mapping[str, float], scale: Scale) -> Index:
+    """By what the policy noted with its choice, in the units of that time."""
+    weight, width = note.get("weight"), note.get("width")
+    if weight is None or width is None or "mean" not in note:
+        value = note.get("index")
+        return Index(weight, width, None, None if value is None else float(scale.outward(value)))
+    reach = weight * width * note["sd"]
+    bonus, value = float(scale.length(reach)), float(scale.outward(note["mean"] + reach))
+    return Index(weight, width, bonus, value)
 
 
 class Reasons:
@@ -34,21 +47,6 @@ class Reasons:
         """The row of the greatest estimate; none before there is any value."""
         return self.answers.row(self.answers.greedy) if self.answers.known else None
 
-    def index(self, note: Mapping[str, float]) -> Index:
-        weight, width = note.get("weight"), note.get("width")
-        if weight is None or width is None or "mean" not in note:
-            value = note.get("index")
-            return Index(
-                weight, width, None, None if value is None else float(self.scale.outward(value))
-            )
-        reach = weight * width * note["sd"]
-        return Index(
-            weight,
-            width,
-            float(self.scale.length(reach)),
-            float(self.scale.outward(note["mean"] + reach)),
-        )
-
     def sentence(self, row: int, note: Mapping[str, float]) -> str:
         """The choice in words, with what greed would have done."""
         if note.get("first"):
@@ -63,7 +61,7 @@ class Reasons:
         return f"Estimate {mean:.4g}, sd {sd:.2g}{waiting}{chosen}. {self._rival(row)}"
 
     def _bonus(self, note: Mapping[str, float]) -> str:
-        index = self.index(note)
+        index = index_of(note, self.scale)
         if index.bonus is None:
             return "" if index.value is None else f", index {index.value:.4g}"
         sign = "-" if self.scale.sign < 0 else "+"
@@ -72,7 +70,7 @@ class Reasons:
 
     def _worth(self, note: Mapping[str, float]) -> str:
         """Where costs count, the index alone does not decide."""
-        value = self.index(note).value
+        value = index_of(note, self.scale).value
         if "cost" not in note or value is None:
             return ""
         gain = abs(value - self.answers.mean(self.answers.greedy))
@@ -101,13 +99,14 @@ class Reasons:
             self.player.arm(trial.row),
             self.answers.greedy,
         )
-        row, rival, index = trial.row, answers.row(best), self.index(note)
+        row, rival, index = trial.row, answers.row(best), index_of(note, self.scale)
         chance, rival_chance = Answers(self.player, self.state).chances(arm, best)
         beside = self._beside(row, chance, rival, rival_chance)
         return Explained(
             trial.number, row, answers.candidates.x(row), answers.mean(arm), answers.sd(arm), *index, chance,
             rival, answers.candidates.x(rival), answers.mean(best), answers.sd(best), rival_chance,
             sum(self.state.counts.values()), pending, f"{self.sentence(row, note)} {beside}",
+            trial.revision,
         )  # fmt: skip
 
     def _beside(self, row: int, chance: float, rival: int, rival_chance: float) -> str:
@@ -116,3 +115,35 @@ class Reasons:
         if self.player.kinds[row] == self.player.kinds[rival]:
             return f"It was best with chance {chance:.2g}."
         return f"It was best with chance {chance:.2g}, row {rival} with chance {rival_chance:.2g}."
+
+
+def stored_explanation(
+    trial: Trial, before: State, candidates: Candidates, sentence: str
+) -> Explained:
+    """What was stored with the ask of a trial, of which nothing is recomputed."""
+    assert trial.asked is not None
+    note, body, scale = trial.note, trial.asked.body, trial.scale(before.settings.sign)
+    greedy = body["greedy"]
+    index = index_of(note, scale)
+    return Explained(
+        trial=trial.number,
+        row=trial.row,
+        x=candidates.x(trial.row),
+        mean=float(scale.outward(note["mean"])) if "mean" in note else None,
+        sd=float(scale.length(note["sd"])) if "sd" in note else None,
+        weight=index.weight,
+        width=index.width,
+        bonus=index.bonus,
+        index=index.value,
+        chance=None,
+        greedy=greedy,
+        greedy_x=None if greedy is None else candidates.x(greedy),
+        greedy_mean=None,
+        greedy_sd=None,
+        greedy_chance=None,
+        results=sum(before.counts.values()),
+        pending=len(before.pending),
+        sentence=f"{body['why']} {sentence}",
+        revision=trial.revision,
+        stored=True,
+    )

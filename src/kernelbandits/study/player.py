@@ -120,19 +120,28 @@ class Player:
 
     def _free(self, pending: Sequence[Trial], state: State) -> Indices:
         """The arms that may be suggested: allowed, neither pending nor failing while there are others."""
-        open_, busy = self._open(state), self._alike([trial.row for trial in pending])
+        busy = self._alike([trial.row for trial in pending])
+        open_ = self._open(state, busy)
         idle = open_ & ~busy
-        if not idle.any() and not self.settings.repeats:
+        if not idle.any() and self.settings.repeats is False:
             raise StudyConflict(
                 "ask needs a row without a result and not pending, got none left (repeats are off)"
             )
         sound = idle if self.policy.learns_failures else idle & ~self._failing(state)
         return np.flatnonzero(next((mask for mask in (sound, idle) if mask.any()), open_))
 
-    def _open(self, state: State) -> Mask:
-        """Which arms are allowed, and without a value where rows are not repeated."""
+    def _open(self, state: State, busy: Mask) -> Mask:
+        """Which arms are allowed, and without a value where rows are not repeated now."""
         allowed = self.candidates.allowed_rows[self.rows]
-        return allowed if self.settings.repeats else allowed & ~self._alike(list(state.counts))
+        if self.settings.repeats is not False and not self.settings.repeats_last:
+            return allowed
+        fresh = allowed & ~self._alike(list(state.counts))
+        if self.settings.repeats is False:
+            return fresh
+        # A row that always fails never gets a value. It is not asked for while untried rows are
+        # left, and does not keep the study from repeating others when none is left.
+        untried = fresh & ~self._failing(state)
+        return untried if (untried & ~busy).any() else allowed
 
     def _failing(self, state: State) -> Mask:
         """Which arms are of candidates that failed more often than they gave values."""
@@ -155,9 +164,8 @@ class Player:
     def may_offer(self, trial: Trial, pending: Sequence[Trial], state: State) -> bool:
         """Whether the row of a trial that was abandoned may be suggested again."""
         arm = self._arm.get(trial.row)
-        return arm is not None and bool(
-            self._open(state)[arm] and not self._alike([one.row for one in pending])[arm]
-        )
+        busy = self._alike([one.row for one in pending])
+        return arm is not None and bool(self._open(state, busy)[arm] and not busy[arm])
 
     def _ask(self, t: int, waiting: list[Choice], free: Indices) -> Choice:
         """Ask the policy for one of the free arms."""

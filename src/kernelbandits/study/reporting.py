@@ -6,9 +6,9 @@ from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates
-from kernelbandits.study.explaining import Reasons
+from kernelbandits.study.explaining import Reasons, stored_explanation
 from kernelbandits.study.player import Player
-from kernelbandits.study.settings import AUTO
+from kernelbandits.study.settings import AUTO, revision_of
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.stopping import doubts, exceptions, stop
 from kernelbandits.study.values import Replayed, Status, Waiting
@@ -39,6 +39,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         notices=notices,
         events=len(state.events),
         different=candidates.distinct,
+        repeats=state.settings.repeats_sentence,
     )
 
 
@@ -84,10 +85,12 @@ def claim_sentence(answers: Answers) -> str:
 
 
 def replayed(state: State, candidates: Candidates, number: int, owner: str) -> Replayed:
-    """Fold what came before the ask, ask again, compare."""
+    """Fold what came before the ask, ask again, compare; other revisions are not asked again."""
     trial = asked_trial(state, number, owner)
     assert trial.asked is not None
     before = State.of(state.events[: trial.asked.seq - 1])
+    if trial.revision != revision_of(before.settings.policy):
+        return as_stored(trial, before, candidates)
     player = Player(candidates, before.settings)
     player.follow(before)
     waiting = list(before.pending.values())
@@ -99,7 +102,27 @@ def replayed(state: State, candidates: Candidates, number: int, owner: str) -> R
         else f"row {row} this time (another release or machine may round otherwise)"
     )
     text = f"Trial {number} was row {trial.row}; recomputed from the {len(before.events)} events before it: {same}."
-    return Replayed(number, trial.row, row, row == trial.row, explained, text)
+    return Replayed(
+        number, trial.row, row, row == trial.row, explained, text, revision=trial.revision
+    )
+
+
+def as_stored(trial: Trial, before: State, candidates: Candidates) -> Replayed:
+    """A choice of a revision of the policy that this release does not have, as the log has it."""
+    policy = before.settings.policy
+    why = (
+        f"Revision {trial.revision} of {policy} chose this row; this release has revision "
+        f"{revision_of(policy)}, so the choice is shown as it was stored and not recomputed."
+    )
+    return Replayed(
+        trial=trial.number,
+        row=trial.row,
+        recomputed=None,
+        same=None,
+        explained=stored_explanation(trial, before, candidates, why),
+        sentence=f"Trial {trial.number} was row {trial.row}. {why}",
+        revision=trial.revision,
+    )
 
 
 def asked_trial(state: State, number: int, owner: str) -> Trial:

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from kernelbandits import checks
+from kernelbandits import checks, widths
+from kernelbandits.calibration import Prior, Refits
 from kernelbandits.catalogue import from_plain, policy, policy_entry, to_plain
 from kernelbandits.catalogue.lookup import parameters_of
 from kernelbandits.catalogue.spelling import keywords, split
 from kernelbandits.domains import Arms
+from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import RBF, Kernel
 from kernelbandits.policies import Auto, Policy
 
@@ -19,9 +21,58 @@ AUTO = "auto"
 WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
 USUAL_KERNEL = RBF(0.2)
-"""On columns scaled to [0, 1]."""
+"""On columns scaled to [0, 1]. Stored asks were chosen with it: never change it."""
 FIXED = ("target", "direction")
 """What the results mean is settled once and for all."""
+REVISIONS = ("revision", "defaults")
+"""Settings that a study writes itself; nobody gives them."""
+
+FIRST_RELEASE: Mapping[str, Any] = {
+    "target": "value",
+    "direction": "maximize",
+    "policy": AUTO,
+    "kernel": None,
+    "settings": {},
+    "seed": 0,
+    "lease": WEEK,
+    "repeats": True,
+    "centre": None,
+    "spread": None,
+    "tolerance": None,
+    "delta": 0.1,
+    "revision": 1,
+    "defaults": 1,
+}
+"""The settings of release 0.1, for those that a stored study does not have; never change them."""
+
+AUTO_DEFAULTS: Mapping[int, Mapping[str, Any]] = {
+    1: {
+        "exploration": PointMass(1.0),
+        "width": widths.falling(5.0, 1 / 3),
+        "delta": 0.1,
+        "prior": Prior(
+            length=-1.75,
+            growth=1.0,
+            length_sd=1.0,
+            signal=0.0,
+            signal_sd=1.5,
+            noise=-3.0,
+            noise_sd=1.0,
+        ),
+        "shared": False,
+        "nu": 2.5,
+        "refits": Refits(growth=1.25, first=1),
+        "first": 5,
+        "opening": "middle",
+        "safety": 2.0,
+        "ties": "random",
+    }
+}
+"""Revision of auto -> its settings where none were given.
+
+A study keeps the defaults it was created with. Whoever changes a default of `Auto` raises its
+revision and leaves the entries that are here as they are.
+"""
 
 
 @dataclass(frozen=True)
@@ -37,14 +88,22 @@ class Settings:
     seed: int = 0
     lease: float = WEEK
     """Seconds for which an asker may keep a row."""
-    repeats: bool = True
-    """Whether a row that has a result may be suggested again."""
+    repeats: bool | None = None
+    """Whether a row that has a result may be suggested again; None is the default of the policy.
+
+    By default auto repeats a row only when no allowed row is left without a result, and all other
+    policies repeat rows whenever their rule wants to.
+    """
     centre: float | None = None
     """Given beforehand; without them centre and spread are those of the first results."""
     spread: float | None = None
     tolerance: float | None = None
     """What the likely best may lose for the study to be over, in the target's units."""
     delta: float = 0.1
+    revision: int = 1
+    """The revision of the policy that chooses from now on. An ask records its own."""
+    defaults: int = 1
+    """The revision of auto whose defaults stand for settings that were not given."""
 
     def __post_init__(self) -> None:
         named = isinstance(self.target, str) and self.target.strip() != ""
@@ -52,7 +111,8 @@ class Settings:
         checks.one_of("Study", "direction", self.direction, DIRECTIONS)
         checks.whole("Study", "seed", self.seed, least=0)
         checked_lease(self.lease)
-        checks.needs(isinstance(self.repeats, bool), "Study", "repeats true or false", self.repeats)
+        said = self.repeats is None or isinstance(self.repeats, bool)
+        checks.needs(said, "Study", "repeats true, false or None", self.repeats)
         together = (self.centre is None) == (self.spread is None)
         checks.needs(together, "Study", "centre and spread together", (self.centre, self.spread))
         if self.centre is not None:
@@ -61,6 +121,8 @@ class Settings:
         if self.tolerance is not None:
             checks.nonnegative("Study", "tolerance", self.tolerance)
         checks.inside("Study", "delta", self.delta)
+        for name in REVISIONS:
+            checks.whole("Study", name, getattr(self, name))
         self._check_policy()
 
     def _check_policy(self) -> None:
@@ -87,8 +149,26 @@ class Settings:
     def claims_as(self, other: Settings) -> bool:
         """Whether the theory says the same of both."""
         return self == replace(
-            other, lease=self.lease, repeats=self.repeats, tolerance=self.tolerance
+            other,
+            lease=self.lease,
+            repeats=self.repeats,
+            tolerance=self.tolerance,
+            revision=self.revision,
         )
+
+    @property
+    def repeats_last(self) -> bool:
+        """Whether rows are repeated, but only when no row without a result is left."""
+        return self.repeats is None and self.policy == AUTO
+
+    @property
+    def repeats_sentence(self) -> str:
+        """When a row is measured again, in words."""
+        if self.repeats is False:
+            return "never: a row with a result is not suggested again"
+        if self.repeats_last:
+            return "only when every allowed row has a result or is pending"
+        return "whenever the policy wants to"
 
     @property
     def sign(self) -> float:
@@ -98,7 +178,7 @@ class Settings:
     def built(self, arms: Arms) -> Policy:
         """The policy, knowing nothing yet."""
         if self.policy == AUTO:
-            return automatic(arms, self.settings)
+            return automatic(arms, {**AUTO_DEFAULTS.get(self.defaults, {}), **self.settings})
         return policy(self.policy, arms, self.kernel or USUAL_KERNEL, **self.settings)
 
     @property
@@ -108,31 +188,38 @@ class Settings:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Settings:
-        """From what is stored; fields of later releases are left alone."""
+        """From what is stored: missing settings are those of 0.1, unknown ones are left out."""
         known = {one.name for one in fields(cls)}
-        return cls(**{name: restored(value) for name, value in body.items() if name in known})
+        given = {name: restored(value) for name, value in body.items() if name in known}
+        return cls(**{**FIRST_RELEASE, **given})
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
         """The same with some settings changed; of the policy's own, those stay that it takes."""
-        known = [one.name for one in fields(self) if one.name not in FIXED]
+        known = [one.name for one in fields(self) if one.name not in (*FIXED, *REVISIONS)]
         for name in changes:
             checks.needs(name in known, "change", f"settings among {', '.join(known)}", name)
         given = spelled_out(changes)
         policy = given.get("policy", self.policy)
         if policy != self.policy:
             given = {"kernel": None if policy == AUTO else self.kernel} | given
+            given |= dict.fromkeys(REVISIONS, revision_of(policy))
         given["settings"] = taken(policy, self.settings) | dict(given.get("settings") or {})
         return replace(self, **given)
 
 
 def made(**settings: Any) -> Settings:
     """Settings, with a sentence for names that there are not."""
-    unknown = [name for name in settings if name not in Settings.__dataclass_fields__]
-    known = ", ".join(Settings.__dataclass_fields__)
-    checks.needs(not unknown, "Study", f"settings among {known}", unknown[0] if unknown else None)
-    return Settings(
-        **spelled_out({name: value for name, value in settings.items() if value is not None})
-    )
+    known = [one.name for one in fields(Settings) if one.name not in REVISIONS]
+    for name in settings:
+        checks.needs(name in known, "Study", f"settings among {', '.join(known)}", name)
+    given = spelled_out({name: value for name, value in settings.items() if value is not None})
+    given |= dict.fromkeys(REVISIONS, revision_of(given.get("policy", AUTO)))
+    return Settings(**given)
+
+
+def revision_of(policy: str) -> int:
+    """The revision that a policy has in this release."""
+    return Auto.revision if policy == AUTO else policy_entry(policy).constructor.revision
 
 
 def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:

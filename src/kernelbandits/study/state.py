@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -13,6 +13,8 @@ from kernelbandits.study.units import FIRST, Scale, fitted
 
 RESULTS = ("told", "failed")
 UNDOABLE = (*RESULTS, "corrected", "withdrawn", "asked", "settings")
+REVISED = "revised_from"
+"""In the body of a settings event that changes nothing but the revision: the one until then."""
 OFFERS = 3
 """How often a row is offered to askers who do not come back, before it waits for the policy to want it again."""
 
@@ -60,6 +62,11 @@ class Trial:
     @property
     def again(self) -> int | None:
         return self.asked.body.get("again") if self.asked else None
+
+    @property
+    def revision(self) -> int:
+        """The revision of the policy that chose its row; release 0.1, which wrote none, had 1."""
+        return int(self.asked.body.get("revision", 1)) if self.asked else 1
 
 
 @dataclass
@@ -160,7 +167,7 @@ class State:
             ) from None
         if event.key is not None:
             self.keys[event.key] = event
-        if event.kind in UNDOABLE and not event.body.get("auto"):
+        if event.kind in UNDOABLE and not is_automatic(event):
             self.standing.append(event)
         self.last_trial = max(self.last_trial, event.trial or 0)
 
@@ -170,11 +177,18 @@ class State:
     def _settings(self, event: Event) -> None:
         if event.body.get("auto"):
             self.scaled = (event.body["centre"], event.body["spread"])
+        elif REVISED in event.body:
+            self._revise(event.body["settings"])
         else:
             before, self.settings = self.settings, Settings.of(event.body["settings"])
             known = self.heard is not None and self.heard < event.seq
             self.meddled |= known and not self.settings.claims_as(before)
         self.version += 1
+
+    def _revise(self, body: Mapping[str, Any]) -> None:
+        """Take the revision only: the rest may come from a change that was undone later."""
+        if self.settings.policy == body["policy"]:
+            self.settings = replace(self.settings, revision=body["revision"])
 
     def _asked(self, event: Event) -> None:
         trial = Trial(*place(event), "pending", asked=event)
@@ -241,6 +255,11 @@ class State:
         if self.patchy:
             return self.trials.setdefault(number, Trial(number, row, "released"))
         return self.trials[number]
+
+
+def is_automatic(event: Event) -> bool:
+    """Whether the study wrote these settings itself: nobody can undo them."""
+    return bool(event.body.get("auto")) or REVISED in event.body
 
 
 def add(counts: dict[int, int], row: int, more: int) -> None:

@@ -19,13 +19,15 @@ NAMED = 10
 
 def stop(answers: Answers) -> Stop:
     target, first = answers.state.settings.target, answers.state.first_values
-    if not answers.known:
-        return Stop("none", "No: nothing is known yet.", False, None)
+    arm = answers.recommended
+    if arm is None:
+        missing = "no allowed row has a value" if answers.known else "nothing is known"
+        return Stop("none", f"No: {missing} yet.", False, None)
     if answers.state.settings.centre is None and (len(first) < FIRST or len(set(first)) == 1):
         told = f"{len(first)} results" if len(first) < FIRST else "equal results"
         return Stop("none", f"No: {told} are too few to know the scale of {target}.", False, None)
     band = proved(answers)
-    return expected(answers) if band is None else bounded(answers, band)
+    return expected(answers, arm) if band is None else bounded(answers, arm, band)
 
 
 def proved(answers: Answers) -> Band | None:
@@ -45,12 +47,13 @@ def proved(answers: Answers) -> Band | None:
         return None
 
 
-def bounded(answers: Answers, band: Band) -> Stop:
-    """What the likely best loses at most."""
+def bounded(answers: Answers, arm: int, band: Band) -> Stop:
+    """What the row recommended loses at most."""
     if band.contradiction:
         return Stop("theory", f"No: {band.sentence()[0].lower()}{band.sentence()[1:]}", False, None)
-    loss = float(answers.scale.length(band.simple_regret(answers.greedy)))
-    most = f"row {answers.row(answers.greedy)} loses at most {rounded_up(loss)} of {answers.state.settings.target}"
+    loss = float(answers.scale.length(band.simple_regret(arm)))
+    target = answers.state.settings.target
+    most = f"row {answers.row(arm)} loses at most {rounded_up(loss)} of {target}"
     text = (
         f"with chance at least {1 - band.delta:.6g} the best is {among(answers, band)}, and {most}."
     )
@@ -65,9 +68,9 @@ def among(answers: Answers, band: Band) -> str:
     return f"any of the {n} rows" if len(rows) == n else f"among {len(rows)} of {n} rows{named}"
 
 
-def expected(answers: Answers) -> Stop:
-    """What the likely best loses on average."""
-    left, row = answers.improvement(), answers.row(answers.greedy)
+def expected(answers: Answers, arm: int) -> Stop:
+    """What the row recommended loses on average."""
+    left, row = answers.improvement(arm), answers.row(arm)
     loss = f"{left:.3g} of {answers.state.settings.target} on average{answers.comparison}"
     return judged(
         answers,
@@ -111,7 +114,7 @@ def exceptions(answers: Answers) -> list[str]:
     reasons = {
         "costs count": answers.candidates.cost is not None,
         "some rows are not allowed": len(answers.allowed) < len(answers.player.rows),
-        "rows are not repeated": not answers.state.settings.repeats,
+        "rows are not repeated": answers.state.settings.repeats is False,
         "rows were told that nobody asked for": any(trial.asked is None for trial in trials),
         "rows were asked for while others were pending": any(trial.crowded for trial in trials),
         "rows were offered again": any(trial.again for trial in trials),

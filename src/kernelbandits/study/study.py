@@ -21,7 +21,7 @@ from kernelbandits.study.pen import Pen
 from kernelbandits.study.player import Player
 from kernelbandits.study.reporting import replayed, status_of
 from kernelbandits.study.results import read_results
-from kernelbandits.study.settings import checked_lease, made
+from kernelbandits.study.settings import FIRST_RELEASE, REVISIONS, Settings, checked_lease, made
 from kernelbandits.study.state import State
 from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
 
@@ -66,9 +66,13 @@ class Study:
     ) -> Study:
         """A new study; with `or_open` the one that is there, if it was created just so.
 
-        candidates: a CSV file, a DataFrame or an (n, d) array. Further settings: policy="auto" or a name of the
-        catalogue, kernel, settings (the policy's own), seed, lease (seconds), repeats, centre and spread, tolerance,
-        delta.
+        candidates: a CSV file, a DataFrame or an (n, d) array. Further settings: policy="auto" or a
+        name of the catalogue, kernel, settings (the policy's own), seed, lease (seconds), repeats,
+        centre and spread, tolerance, delta.
+
+        With repeats=None auto measures a row again only when every allowed row has a result or is
+        pending, and a named policy whenever its rule wants to. True lets auto repeat rows at any
+        time; False forbids all repeats.
         """
         table = read_candidates(
             candidates, columns=columns, target=target, cost=cost, allowed=allowed
@@ -95,13 +99,16 @@ class Study:
         return cls(Log.open(where, writable=writable))
 
     def _if_created(self, body: Mapping[str, Any]) -> Study:
-        """Itself, unless it was created with another table or other settings."""
+        """Itself, unless it was created with another table or other settings.
+
+        The revision is that of the release which created it, and no difference. Where repeats were
+        not given, a study of 0.1 has the default of 0.1.
+        """
         there = self._book.state.events[0].body
-        other = [
-            name
-            for name in body["settings"]
-            if body["settings"][name] != there["settings"].get(name)
-        ]
+        found, wanted = Settings.of(there["settings"]).body, dict(body["settings"])
+        if "revision" not in there["settings"] and wanted["repeats"] is None:
+            wanted["repeats"] = FIRST_RELEASE["repeats"]
+        other = [name for name in wanted if name not in REVISIONS and wanted[name] != found[name]]
         other += ["candidates"] if body["fingerprint"] != there["fingerprint"] else []
         other += ["columns"] if body["candidates"] != there["candidates"] else []
         if other:
@@ -158,10 +165,11 @@ class Study:
         asker, book = asking.Asker(size, name, seconds, uuid.uuid4().hex), self._book
         with book.lock:
             events = book.decide(lambda pen, player: asking.ask(pen, book.state, player, asker))
-            return [
-                asking.suggestion(event, self.candidates, book.state.settings.sign)
-                for event in events
-            ]
+            revised, sign = book.state.keys.get(asker.settings_key), book.state.settings.sign
+        notices = () if revised is None else (asking.revision_notice(revised),)
+        for notice in notices:
+            warnings.warn(notice, DataNotice, stacklevel=2)
+        return [asking.suggestion(event, self.candidates, sign, notices) for event in events]
 
     def tell(
         self,
@@ -264,7 +272,11 @@ class Study:
         return self._book.write(work)
 
     def best(self) -> Best | None:
-        """The likely best row, its interval and the probability that it is the best; None before any result."""
+        """The row to recommend, with its interval and its probability of being the best.
+
+        None before any result. It is the row of the best estimate among those that were measured. If a
+        row that was never measured has a better estimate, `best.untested` says which.
+        """
         with self._book.lock:
             return self._book.answers().best()
 

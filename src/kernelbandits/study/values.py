@@ -43,6 +43,10 @@ class Suggestion:
     """The trial under which the same row was offered before, to somebody who did not come back."""
     label: Mapping[str, str] = field(default_factory=dict)
     """What the table calls the row."""
+    revision: int = 1
+    """The revision of the policy that chose the row."""
+    notices: tuple[str, ...] = ()
+    """What else this call of `ask` changed: that another revision chooses from now on."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,25 @@ class Told:
 
 
 @dataclass(frozen=True)
+class Untested:
+    """A candidate that was never measured and has a better estimate than the row recommended."""
+
+    row: int
+    x: X
+    mean: float
+    low: float
+    """The 95 % interval of the estimate."""
+    high: float
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Best:
-    """The candidate of the best estimate: what is likely best, not what was luckiest."""
+    """The row recommended: of all candidates that were measured, the one of the best estimate.
+
+    That is what is likely best, not what was luckiest. A row that was never measured is not
+    recommended, however promising; if there is a better estimate, `untested` says where.
+    """
 
     row: int
     x: X
@@ -76,6 +97,8 @@ class Best:
     """How often it was measured."""
     label: Mapping[str, str] = field(default_factory=dict)
     """What the table calls it."""
+    untested: Untested | None = None
+    """The row of the best estimate of all, where that was never measured."""
 
 
 @dataclass(frozen=True)
@@ -132,34 +155,44 @@ class Status:
     events: int
     different: int
     """Candidates that differ in a column that counts."""
+    repeats: str = ""
+    """When a row that has a result is measured again, in words."""
 
 
 @dataclass(frozen=True)
 class Explained:
-    """Why a row was suggested, as it was known then, in the target's own units."""
+    """Why a row was suggested, as it was known then, in the target's own units.
+
+    Of a choice made by another revision of the policy only what was stored is known: it is not
+    recomputed (`stored` is true), and the numbers that would have to be are None.
+    """
 
     trial: int
     row: int
     x: X
-    mean: float
-    sd: float
+    mean: float | None
+    sd: float | None
     weight: float | None
     width: float | None
     bonus: float | None
     """weight x width x sd, the sd with the pending results imagined."""
     index: float | None
-    chance: float
+    chance: float | None
     """Of this row to be the best."""
-    greedy: int
+    greedy: int | None
     """The row of the greatest estimate."""
-    greedy_x: X
-    greedy_mean: float
-    greedy_sd: float
-    greedy_chance: float
+    greedy_x: X | None
+    greedy_mean: float | None
+    greedy_sd: float | None
+    greedy_chance: float | None
     results: int
     """How many results were known."""
     pending: int
     sentence: str
+    revision: int = 1
+    """The revision of the policy that chose the row."""
+    stored: bool = False
+    """Whether this is what was stored with the ask, since this release has another revision."""
 
 
 @dataclass(frozen=True)
@@ -168,10 +201,14 @@ class Replayed:
 
     trial: int
     row: int
-    recomputed: int
-    same: bool
+    recomputed: int | None
+    """None where another revision of the policy chose the row: its choices are not recomputed."""
+    same: bool | None
+    """Whether the same row comes out; None where nothing was recomputed."""
     explained: Explained
     sentence: str
+    revision: int = 1
+    """The revision of the policy that chose the row."""
 
 
 def shown(x: X) -> str:

@@ -45,6 +45,14 @@ Lease = Annotated[
     str | None,
     typer.Option(metavar="DURATION", help="How long an asker may keep a row: 90s, 2h, 7d."),
 ]
+Repeats = Annotated[
+    bool | None,
+    typer.Option(
+        "--repeats/--no-repeats",
+        help="Measure rows again whenever the policy wants to, or never. "
+        "Default: auto only when no row without a result is left, others whenever they want to.",
+    ),
+]
 Centre = Annotated[
     float | None, typer.Option(help="Centre of the target's scale, given with --spread.")
 ]

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 ASK = """Ask which row to measure next, and why.
 
-The row is yours until its lease runs out: others who ask get other rows. A worker who asks again under the same name
-before telling gets the same rows. JSON: a list of objects with trial, row, x (column to value), why, note (what the
-policy knew), greedy (the row of the best estimate), until, worker, again and label (what the table calls the row).
+The row is yours until its lease runs out: others who ask get other rows. A worker who asks again
+under the same name before telling gets the same rows. JSON: a list of objects with trial, row, x
+(column to value), why, note (what the policy knew), greedy (the row of the best estimate), until,
+worker, again, label (what the table calls the row), revision (of the policy) and notices.
 
 Examples:
 
@@ -33,8 +34,9 @@ Examples:
 """
 EXPLAIN = """Explain why a row was suggested, with what was known when it was asked for.
 
-Shown are estimate and sd of the row, the weight drawn, the width, and the greedy alternative: the row of the best
-estimate at that time.
+Shown are estimate and sd of the row, the weight drawn, the width, and the greedy alternative: the
+row of the best estimate at that time. A row that another revision of auto chose is explained by
+what was stored with it.
 
 Examples:
 
@@ -44,7 +46,9 @@ Examples:
 """
 REPLAY = """Recompute a past suggestion from the events before it, and explain it.
 
-Exit code 0 if the same row comes out, 1 if not.
+Exit code 0 if the same row comes out, 1 if not. Rows that another revision of auto chose are shown
+as they were stored and not recomputed (exit code 0). JSON: trial, row, recomputed and same (null
+where nothing was recomputed), revision, explained and sentence.
 
 Examples:
 
@@ -101,5 +105,5 @@ def replay(
         pages.explained(console, found.explained)
 
     answer(form, found, show)
-    if not found.same:
+    if found.same is False:
         raise typer.Exit(1)

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 STATUS = """Show where a study stands: progress, the likely best, whether one may stop, and who waits since when.
 
-The likely best is the candidate of the best estimate, not of the luckiest measurement; its probability is that of being
-the best of all allowed. JSON: told, pending, failed, best (row, mean, low, high, probability, or null), and more.
+The likely best is the measured row of the best estimate, not of the luckiest measurement; its
+probability is that of being the best of all allowed. A row with a better estimate that was never
+measured is named beside it. JSON: told, pending, failed, best (row, mean, low, high, probability,
+untested, or null), and more.
 
 Examples:
 

@@ -50,6 +50,8 @@ Examples:
     kernelbandits study change films.db --policy amm-ucb --kernel matern:0.3,2.5 --noise-scale 0.1 --norm-bound 2
 
     kernelbandits study change films.db --lease 12h --tolerance 0.05
+
+    kernelbandits study change films.db --repeats
 """
 
 
@@ -76,9 +78,7 @@ def create(
     delta: arguments.Delta = None,
     seed: arguments.Seed = None,
     lease: arguments.Lease = None,
-    no_repeats: Annotated[
-        bool, typer.Option("--no-repeats", help="Never suggest a row that has a result.")
-    ] = False,
+    repeats: arguments.Repeats = None,
     centre: arguments.Centre = None,
     spread: arguments.Spread = None,
     tolerance: arguments.Tolerance = None,
@@ -111,7 +111,7 @@ def create(
     aim: dict[str, Any] = {
         "target": target,
         "direction": direction,
-        "repeats": not no_repeats,
+        "repeats": repeats,
         "or_open": or_open,
     }
     with Study.create(place, candidates, **aim, **rest) as study:
@@ -130,9 +130,10 @@ def change(
     delta: arguments.Delta = None,
     seed: arguments.Seed = None,
     lease: arguments.Lease = None,
-    repeats: Annotated[
-        bool | None, typer.Option(help="Whether a row with a result may be suggested again.")
-    ] = None,
+    repeats: arguments.Repeats = None,
+    default_repeats: Annotated[
+        bool, typer.Option("--default-repeats", help="Repeat rows as the policy does by default.")
+    ] = False,
     centre: arguments.Centre = None,
     spread: arguments.Spread = None,
     tolerance: arguments.Tolerance = None,
@@ -147,6 +148,13 @@ def change(
         present(given | {"centre": centre, "spread": spread, "tolerance": tolerance})
         | own
         | spelled(kernel)
+        | ({"repeats": None} if default_repeats else {})
+    )
+    checks.needs(
+        repeats is None or not default_repeats,
+        "change",
+        "one of --repeats, --no-repeats and --default-repeats",
+        "two of them",
     )
     checks.needs(
         bool(wanted), "change", "at least one setting, such as --policy or --lease", "none"

@@ -108,6 +108,7 @@ def status(console: Console, found: Status, label: Label, place: str) -> None:
         "may I stop?": found.stop.sentence,
         "units": found.units,
         "policy": found.policy,
+        "repeats": found.repeats,
         "claim": found.claim,
     }
     lines = waiting(found.waiting, label) | {"next": following(found, place)}
@@ -138,7 +139,8 @@ def likely(best: Best) -> str:
     often = f"measured {times(best.results)}"
     known = interval(best.mean, best.low, best.high)
     which = f"row {best.row} ({point({**best.label, **best.x})})"
-    return f"{which}: {known}; the best with probability {percent(best.probability)}; {often}"
+    found = f"{which}: {known}; the best with probability {percent(best.probability)}; {often}"
+    return f"{found}. {best.untested.sentence}" if best.untested else found
 
 
 def waiting(found: Sequence[Waiting], label: Label) -> dict[str, str]:
@@ -212,7 +214,12 @@ def settled(body: Mapping[str, Any]) -> str:
     """Centre and spread that follow from the results, or what somebody changed."""
     if body.get("auto"):
         return f"centre {number(body.get('centre'))}, spread {number(body.get('spread'))}, by the results"
-    return f"policy {body.get('settings', {}).get('policy')}, changed"
+    settings = body.get("settings", {})
+    if "revised_from" in body:
+        return (
+            f"revision {settings.get('revision')} of {settings.get('policy')} chooses from now on"
+        )
+    return f"policy {settings.get('policy')}, changed"
 
 
 def undone(body: Mapping[str, Any]) -> str:
@@ -237,7 +244,7 @@ def explained(console: Console, found: Explained) -> None:
     shown = table(["", *here, "estimate", "sd", "best with"], left=("",))
     last = number(found.mean), number(found.sd), percent(found.chance)
     shown.add_row("suggested", *map(escape, here.values()), *last)
-    if found.results and found.greedy != found.row:
+    if found.results and found.greedy != found.row and found.greedy_x is not None:
         rival = {"row": str(found.greedy), **narrow(found.greedy_x)}
         last = number(found.greedy_mean), number(found.greedy_sd), percent(found.greedy_chance)
         shown.add_row("greedy", *map(escape, rival.values()), *last)

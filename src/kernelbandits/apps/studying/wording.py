@@ -61,8 +61,10 @@ def interval(mean: float, low: float, high: float) -> str:
     return f"{near(mean, size)}, 95 % interval [{near(low, size)}, {near(high, size)}]"
 
 
-def percent(chance: float) -> str:
+def percent(chance: float | None) -> str:
     """Never 0 or 100 %: nothing is certain."""
+    if chance is None:
+        return "–"
     if chance < 0.005:
         return "< 1 %"
     return "> 99 %" if chance > 0.995 else f"{100 * chance:.0f} %"

@@ -92,7 +92,8 @@ def best_line(view: View) -> str:
     x = ", ".join(f"{name} = {exact(value)}" for name, value in best.x.items())
     sure = f"best with probability {best.probability:.2g}"
     found = f"{named_row(view, best.row)} ({x}): {view.target} {estimate(best.mean, best.low, best.high)}, {sure}"
-    return f"{found}; measured {times(best.results)}{with_alike(view, best)}"
+    known = f"{found}; measured {times(best.results)}{with_alike(view, best)}"
+    return f"{known}. {best.untested.sentence}" if best.untested else known
 
 
 def named_row(view: View, row: int) -> str:
@@ -227,11 +228,18 @@ def moment(seconds: float) -> str:
 
 def settings_section(view: View) -> str:
     status = view.status
-    said = [("policy", status.policy), ("what is claimed", status.claim), ("units", status.units)]
-    rows = [
-        *said,
-        *((name, plain(value)) for name, value in view.settings.items() if value is not None),
-    ]
+    said = {
+        "policy": status.policy,
+        "what is claimed": status.claim,
+        "units": status.units,
+        "rows are repeated": status.repeats,
+    }
+    given = {
+        name: plain(value)
+        for name, value in view.settings.items()
+        if value is not None and name != "repeats"
+    }
+    rows = [*said.items(), *given.items()]
     rows.append(("table", f"sha256 {view.candidates.fingerprint}"))
     return html.section("Settings", html.table(("setting", "value"), rows, text=(0, 1)))
 
