@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -19,8 +20,10 @@ from kernelbandits.catalogue import (
     shared_settings,
     spelled_kernel,
     spelled_law,
+    spelled_motion,
     spelled_noise,
     spelled_policy,
+    spelled_problem,
     to_plain,
 )
 from kernelbandits.catalogue.plain import fingerprint
@@ -111,19 +114,65 @@ def test_a_policy_by_name_is_the_policy_by_constructor():
     assert generic.settings == named.settings
 
 
-@pytest.mark.parametrize("name", ["ucb", "", "Simple-UCB", "simple_ucb"])
-def test_an_unknown_policy_is_refused_with_the_known_ones(name):
-    with pytest.raises(
-        ValueError, match=f"policy needs one of generic-gp, simple-ucb, .*got '{name}'"
-    ):
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("simple-ucd", "simple-ucb"),
+        ("Simple-UCB", "simple-ucb"),
+        ("simple_ucb", "simple-ucb"),
+        ("SimpleUCB", "simple-ucb"),
+        ("simple-bernouli", "simple-bernoulli"),
+    ],
+)
+def test_a_mistyped_policy_is_answered_with_the_one_that_was_meant(name, meant):
+    sentence = (
+        f"No policy is called '{name}'. Did you mean '{meant}'? "
+        "`kernelbandits list policies` shows all."
+    )
+    with pytest.raises(ValueError, match=re.escape(sentence)):
         kb.policy(name, np.eye(2), kb.Linear())
+
+
+@pytest.mark.parametrize("name", ["", "frobnicate"])
+def test_a_name_like_no_other_gets_no_proposal(name):
+    with pytest.raises(ValueError, match=f"No policy is called '{name}'. `kernelbandits list"):
+        kb.policy(name, np.eye(2), kb.Linear())
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (lambda: kb.problem("brannin"), "No problem is called 'brannin'. Did you mean 'branin'?"),
+        (lambda: kb.problem("levi4"), "No problem is called 'levi4'. Did you mean 'levy4'?"),
+        (lambda: spelled_kernel("mattern:0.3"), "No kernel is called 'mattern'. Did you mean 'matern'?"),
+        (lambda: spelled_law("bernouli:1"), "No exploration law is called 'bernouli'. Did you mean"),
+        (lambda: spelled_noise("gausian:1"), "No noise is called 'gausian'. Did you mean 'gaussian'?"),
+        (lambda: spelled_motion("jump:3"), "No motion is called 'jump'. Did you mean 'jumps'? There are"),
+        (lambda: kb.problem("branin", candidate=3), "has no setting 'candidate'. Did you mean 'candidates'?"),
+        (lambda: spelled_kernel("rbf:lengtscale=2"), "rbf has no setting 'lengtscale'. Did you mean 'lengthscale'?"),
+    ],
+)  # fmt: skip
+def test_every_kind_of_name_is_answered_alike(build, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        build()
+
+
+def test_a_missing_setting_is_named_for_the_policy_that_was_asked_for_with_an_example():
+    with pytest.raises(ValueError) as caught:
+        kb.policy("simple-ucb", np.eye(2), kb.Linear())
+    assert str(caught.value) == (
+        "simple-ucb needs noise_scale and norm_bound, got no settings; "
+        "for example noise_scale=0.1, norm_bound=1"
+    )
+    with pytest.raises(ValueError, match=r"for example exploration=kb\.Gaussian\(\)"):
+        kb.policy("generic-gp", np.eye(2), kb.Linear(), noise_scale=1.0, norm_bound=1.0)
 
 
 @pytest.mark.parametrize(
     ("name", "setting"), [("simple-ucb", "p"), ("greedy", "delta"), ("simple-ucb", "exploration")]
 )
 def test_a_setting_a_policy_does_not_take_is_refused_with_those_it_takes(name, setting):
-    with pytest.raises(ValueError, match=f"{name} needs settings among .*got '{setting}'"):
+    with pytest.raises(ValueError, match=f"{name} has no setting '{setting}'.* It takes "):
         kb.policy(name, np.eye(2), kb.Linear(), noise_scale=1.0, norm_bound=1.0, **{setting: 0.5})
 
 
@@ -144,9 +193,33 @@ def test_a_problem_by_name_has_that_name_and_an_instance(name):
     assert PROBLEMS[name].source
 
 
-def test_an_unknown_problem_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"problem needs one of .*branin.*, got 'brainin'"):
-        kb.problem("brainin")
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ("levy4:candidates=80", {"candidates": 80}),
+        ("branin:noise=student(0.05,3),scale=false", {"noise": StudentNoise(0.05, 3), "scale": False}),
+        ("rkhs:kernel=rbf(0.2),dimension=2", {"kernel": kb.RBF(0.2), "dimension": 2}),
+    ],
+)  # fmt: skip
+def test_a_problem_by_text_is_the_problem_by_keywords(text, settings):
+    assert kb.problem(text) == kb.problem(text.partition(":")[0], **settings)
+    assert kb.problem(text) == spelled_problem(text)
+
+
+def test_text_and_keywords_are_combined_and_a_setting_in_both_is_refused():
+    both = kb.problem("levy4:candidates=80", noise="gaussian:0.5")
+    assert both == kb.problem("levy4", candidates=80, noise=GaussianNoise(0.5))
+    sentence = "levy4 needs candidates once, got 80 in the text and 50 as a keyword"
+    with pytest.raises(ValueError, match=sentence):
+        kb.problem("levy4:candidates=80", candidates=50)
+    with pytest.raises(ValueError, match="each name once, got candidates twice"):
+        kb.problem("levy4:candidates=80,candidates=50")
+
+
+def test_a_problem_in_motion_may_name_the_problem_that_moves():
+    assert kb.problem("drifting", problem="branin:candidates=9") == kb.problem(
+        "drifting", problem=kb.problem("branin", candidates=9)
+    )
 
 
 # ---------------------------------------------------------------- plain values
@@ -218,7 +291,10 @@ def test_a_plain_value_is_checked_like_any_other():
         from_plain({"kind": "RBF", "lengthscale": -1})
 
 
-# ---------------------------------------------------------------- the words of a command line
+# ---------------------------------------------------------------- values as text
+
+REFUSED = "need|is called|has no setting"
+"""What every refusal says."""
 
 SPELLED_KERNELS = {
     "rbf:0.2": kb.RBF(0.2),
@@ -245,7 +321,7 @@ def test_a_spelled_kernel_is_the_kernel(text):
     ["", "rb", "rbf:-1", "rbf:a", "rbf:1,2,3", "rbf:width=2", "0.5", "2*3", "rbf+0.5", "-1*rbf"],
 )
 def test_a_misspelled_kernel_is_refused(text):
-    with pytest.raises(ValueError, match="needs"):
+    with pytest.raises(ValueError, match=REFUSED):
         spelled_kernel(text)
 
 
@@ -272,7 +348,7 @@ def test_a_spelled_law_is_the_law(text):
     "text", ["", "bernouli:0.5", "bernoulli", "bernoulli:2", "bernoulli:nan", "gaussian:1,2,3"]
 )
 def test_a_misspelled_law_is_refused(text):
-    with pytest.raises(ValueError, match="needs"):
+    with pytest.raises(ValueError, match=REFUSED):
         spelled_law(text)
 
 
@@ -285,7 +361,7 @@ def test_a_spelled_policy_is_its_name_and_settings():
         {"exploration": kb.Gaussian(0.5, 1), "noise_scale": 2},
     )
     for bad in ("ucb", "simple-ucb:3"):
-        with pytest.raises(ValueError, match="need"):
+        with pytest.raises(ValueError, match=REFUSED):
             spelled_policy(bad)
 
 
@@ -294,7 +370,7 @@ def test_a_spelled_noise_is_the_noise():
     assert spelled_noise("student:scale=0.1,df=3") == StudentNoise(0.1, 3)
     assert spelled_noise("pareto:0.1,3") == ParetoNoise(0.1, 3)
     for bad in ("cauchy:1", "gaussian", "gaussian:-1", "gaussian:1_000", "gaussian:inf"):
-        with pytest.raises(ValueError, match="needs"):
+        with pytest.raises(ValueError, match=REFUSED):
             spelled_noise(bad)
 
 

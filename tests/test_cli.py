@@ -286,7 +286,10 @@ def test_run_takes_columns_paths_with_commas_and_functions_of_known_norm(tmp_pat
     )
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "results").iterdir()
-    assert "3 arms by x, z; reward from y" in (folder / "report.html").read_text()
+    described = "3 arms by x, z scaled to [0, 1] (x from 0 to 1, z from 0.1 to 0.9); reward from y"
+    assert described in (folder / "report.html").read_text()
+    note = "note: a, b.csv: each column is scaled to [0, 1] (x from 0 to 1, z from 0.1 to 0.9); "
+    assert note in done.stderr
 
 
 def test_a_name_does_not_lead_out_of_the_results_folder(tmp_path):
@@ -340,8 +343,8 @@ def test_quiet_prints_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "needed"),
     [
-        (["run", "--problem", "nosuch", "--policies", "random"], "problem needs one of"),
-        (["run", "--problem", "branin", "--policies", "nosuch"], "policy needs one of"),
+        (["run", "--problem", "nosuch", "--policies", "random"], "No problem is called 'nosuch'"),
+        (["run", "--problem", "branin", "--policies", "nosuch"], "No policy is called 'nosuch'"),
         (["run", "--problem", "branin", "--policies", ""], "at least one"),
         (
             ["run", "--problem", "branin", "--policies", "random", "--kernel", "rbf:-1"],
@@ -361,14 +364,14 @@ def test_quiet_prints_nothing(tmp_path):
             "noise_scale >= 0",
         ),
         (["run", "--problem", "branin", "--policies", "simple-ucb", "--engine", "gpu"], "engine"),
-        (["list", "nosuch"], "list needs what in"),
+        (["list", "nosuch"], "There is nothing called 'nosuch' to list."),
         (
             ["run", "--problem", "branin", "--policies", "all", "--without", "nosuch"],
-            "--without needs names among",
+            "--without needs names that --policies has",
         ),
         (
             ["run", "--problem", "branin", "--policies", "greedy", "--without", "random"],
-            "--without needs names among",
+            "--without needs names that --policies has",
         ),
         (
             ["run", "--problem", "branin", "--policies", "all", "--noise-scale", "-1"],
@@ -377,7 +380,7 @@ def test_quiet_prints_nothing(tmp_path):
         (["run", "--problem", "csv", "--policies", "random"], "csv needs path"),
         (
             ["run", "--problem", "csv:path=2021", "--policies", "random"],
-            "a file that can be read, got '2021'",
+            "No such file: 2021",
         ),
         (
             ["run", "--problem", "branin", "--policy", "simple-categorical:weights=0.5"],
@@ -385,16 +388,16 @@ def test_quiet_prints_nothing(tmp_path):
         ),
         (
             ["run", "--problem", "branin", "--policy", "simple-ucb:domain=3"],
-            "simple-ucb needs settings among",
+            "simple-ucb has no setting 'domain'",
         ),
         (
             ["run", "--problem", "branin:foo=1", "--policies", "random"],
-            "branin needs settings among",
+            "branin has no setting 'foo'",
         ),
         (["run", "--problem", "rkhs:dimension=2", "--policies", "random"], "rkhs needs kernel"),
         (
             ["run", "--problem", "perovskite", "--policies", "random", "--candidates", "9"],
-            "perovskite needs settings among",
+            "perovskite has no setting 'candidates'",
         ),
         (["run", "--problem", "branin", "--policy", "generic-gp"], "generic-gp needs exploration"),
         (
@@ -418,21 +421,29 @@ def test_a_wrong_argument_gets_one_sentence_and_exit_code_two(tmp_path, argument
     [
         (
             ["frob"],
-            "kernelbandits needs one of paper, run, list, theory, design, check-theory, study, got 'frob' (see",
+            "kernelbandits has no command frob. Its commands are paper, run, list, theory, design, ",
         ),
         (
             ["--frob"],
-            "kernelbandits needs options that it has, got --frob (see kernelbandits --help)",
+            "kernelbandits has no option --frob (see kernelbandits --help)",
         ),
         (["run"], "run needs --problem, got none (see kernelbandits run --help)"),
         (
             ["run", "--problem", "branin", "--horizon", "x"],
-            "--horizon needs a whole number, got 'x' (see kernelbandits run",
+            "--horizon needs a whole number from 1 on, got 'x' (see kernelbandits run",
         ),
         (
             ["list", "a", "b"],
-            "list needs no further arguments, got b (see kernelbandits list --help)",
+            "list takes no more arguments, got b (see kernelbandits list --help)",
         ),
+        (["rum"], "kernelbandits has no command rum. Did you mean run? Its commands are"),
+        (
+            ["run", "--problem", "branin", "--polices", "random"],
+            "run has no option --polices. Did you mean --policies? (see kernelbandits run --help)",
+        ),
+        (["run", "--problem"], "--problem needs a value, got none (see kernelbandits run --help)"),
+        (["run", "--quiet=yes"], "--quiet needs no value, got one (see kernelbandits run --help)"),
+        (["list", "--format", "yaml"], "--format needs one of text, json, got 'yaml' (see"),
     ],
 )
 def test_what_the_parser_refuses_is_one_sentence_too(arguments, sentence):

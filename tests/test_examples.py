@@ -24,3 +24,12 @@ def test_the_readme_examples_run_in_order():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     assert len(blocks) >= 3
     exec(compile("\n".join(blocks), "README.md", "exec"), {})
+
+
+def test_the_page_on_experiments_runs_in_order(tmp_path, monkeypatch):
+    page = (ROOT / "docs" / "experiments.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(blocks) == 4
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n".join(blocks), "experiments.md", "exec"), {"__name__": "experiments"})
+    assert "often random" in (tmp_path / "results/coating/report.html").read_text()

@@ -179,7 +179,7 @@ def test_a_study_of_0_1_keeps_the_defaults_of_0_1_of_auto(tmp_path, monkeypatch)
     fresh = kb.Study.create(tmp_path / "c.db", study.candidates.points)
     assert (fresh.settings["revision"], fresh.settings["defaults"]) == (2, 2)
     assert "theory" not in str(study.status().policy)
-    assert fresh._book.player.policy.nu == 1.5
+    assert fresh._book.player.policy.calibrator.nu == 1.5
 
 
 def test_the_defaults_of_the_present_revision_of_auto_are_written_down():
@@ -187,8 +187,10 @@ def test_the_defaults_of_the_present_revision_of_auto_are_written_down():
     given = AUTO_DEFAULTS[kb.Auto.revision]
     frozen, today = kb.Auto(np.array([[0.0], [1.0]]), **given), kb.Auto(np.array([[0.0], [1.0]]))
     assert set(given) == {*parameters_of(kb.Auto)} - {"domain", "seed"}
-    for name in ("prior", "refits", "first", "opening", "safety", "delta", "shared", "nu", "ties"):
+    for name in ("first", "opening", "safety", "delta", "ties"):
         assert getattr(frozen, name) == getattr(today, name)
+    for name in ("prior", "refits", "shared", "nu"):
+        assert getattr(frozen.calibrator, name) == getattr(today.calibrator, name)
     assert frozen.settings == today.settings
     assert [frozen.width.terms(t) for t in (1, 7)] == [today.width.terms(t) for t in (1, 7)]
 

@@ -311,7 +311,7 @@ def test_the_instance_is_in_the_catalogue():
     assert spelled_problem("lower-bound:d=3,horizon=2000") == GOLDEN
     assert spelled_problem("lower-bound:d=4,horizon=900,noise-scale=0.5") == LowerBound(4, 900, 0.5)
     with pytest.raises(
-        ValueError, match="settings among d, horizon, noise_scale, norm_bound, got 'noise'"
+        ValueError, match=r"has no setting 'noise'\. It takes d, horizon, noise_scale, norm_bound"
     ):
         kb.problem("lower-bound", noise=None)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kernelbandits.checks import DataNotice
 from kernelbandits.domains import Arms
-from kernelbandits.problems import GaussianNoise, Instance, RademacherNoise, scaled
+from kernelbandits.problems import GaussianNoise, Instance, RademacherNoise, scale_to_unit
 from kernelbandits.problems.base import problem_generator
 from kernelbandits.streams import Streams
 
@@ -119,7 +119,7 @@ def test_an_instance_keeps_its_own_values():
 
 @given(st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=20))
 def test_scaled_values_fill_the_unit_interval_and_keep_their_order(values):
-    unit = scaled(values)
+    unit = scale_to_unit(values)
     if min(values) == max(values):
         assert not unit.any()
     else:
@@ -129,9 +129,9 @@ def test_scaled_values_fill_the_unit_interval_and_keep_their_order(values):
 
 def test_scaling_refuses_what_is_no_value():
     with pytest.raises(
-        ValueError, match=r"scaled needs finite values up to 1e\+150, got nan at arm 1"
+        ValueError, match=r"scale_to_unit needs finite values up to 1e\+150, got nan at arm 1"
     ):
-        scaled([0.0, math.nan])
+        scale_to_unit([0.0, math.nan])
 
 
 def test_the_numbers_of_a_problem_depend_on_the_seed_only_and_are_not_those_of_a_round():

@@ -24,7 +24,7 @@ SMALL = (
     b"\xef\xbb\xbfCsPbI,FAPbI,MAPbI,Instability index\r\n"
     b"0,1,0,480185\r\n0,1,0,505657\r\n0.5,0.5,0,100000\r\n0.25,0.25,0.5,23707\r\n0,0,1,1755056"
 )
-FOUND = next((path for path in module.places() if path.is_file()), None)
+FOUND = next((path for path in module.possible_files() if path.is_file()), None)
 real_file = pytest.mark.skipif(
     FOUND is None, reason="the perovskite file is neither in KERNELBANDITS_DATA nor cached"
 )

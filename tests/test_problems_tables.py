@@ -3,6 +3,7 @@ from __future__ import annotations
 import codecs
 import math
 import unicodedata
+import warnings
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ def table(tmp_path):
 
 
 def test_distinct_rows_are_the_arms_and_repeats_are_averaged(table):
-    problem = read_table(table(PLAIN), scale=False)
+    problem = read_table(table(PLAIN), scale=False, unit_columns=False)
     instance = problem.instance(Streams(0))
     np.testing.assert_array_equal(instance.domain.points, [[0, 1], [1, 0], [2, 0.5]])
     np.testing.assert_array_equal(instance.values, [15, 30, 20])
@@ -89,7 +90,8 @@ def test_noise_is_the_one_given(table):
 
 
 def test_columns_and_target_are_those_asked_for_in_that_order(table):
-    problem = read_table(table(PLAIN), columns=["y", "a"], target="b", scale=False)
+    chosen = {"columns": ["y", "a"], "target": "b"}
+    problem = read_table(table(PLAIN), scale=False, unit_columns=False, **chosen)
     np.testing.assert_array_equal(problem.table.domain.points[1], [30, 1])
     np.testing.assert_array_equal(problem.table.values, [1, 0, 1, 0.5])
 
@@ -142,7 +144,7 @@ def test_minus_zero_and_zero_are_one_arm(table):
     ],
 )
 def test_every_dialect_of_the_same_table_gives_the_same_problem(table, content):
-    problem = read_table(table(content), scale=False)
+    problem = read_table(table(content), scale=False, unit_columns=False)
     assert (problem.columns, problem.target) == (("a", "b"), "y")
     np.testing.assert_array_equal(problem.table.domain.points, [[0, 1], [1, 0], [2, 0.5]])
     np.testing.assert_array_equal(problem.table.values, [15, 30, 20])
@@ -221,7 +223,8 @@ def test_a_broken_file_is_refused_in_one_sentence(table, content, complaint):
         ({"columns": ["a", "a"]}, "distinct columns, got"),
         ({"columns": []}, "a numeric column besides the target"),
         ({"columns": "ab"}, "a sequence of column names, got 'ab'"),
-        ({"direction": "max"}, "direction in .*, got 'max'"),
+        ({"direction": "up"}, "direction maximize or minimize, got 'up'"),
+        ({"unit_columns": "no"}, "unit_columns true or false, got 'no'"),
         ({"repeats": "first"}, "repeats in .*, got 'first'"),
     ],
 )
@@ -231,5 +234,45 @@ def test_a_bad_argument_is_refused_by_name(table, arguments, complaint):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"needs a file that can be read, got .*absent\.csv"):
+    with pytest.raises(ValueError, match=r"No such file: .*absent\.csv"):
         read_table(tmp_path / "absent.csv")
+    with pytest.raises(ValueError, match=r"a table needs a file, got .*, which is a folder"):
+        read_table(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("min", "minimize"), ("minimise", "minimize"), ("Max", "maximize"), ("maximise", "maximize")],
+)
+def test_a_direction_may_be_written_in_several_ways(table, word, meant):
+    given = read_table(table(PLAIN), direction=word).table
+    np.testing.assert_array_equal(
+        given.values, read_table(table(PLAIN), direction=meant).table.values
+    )
+
+
+def test_columns_are_scaled_to_the_unit_cube_and_a_notice_says_so(table):
+    with pytest.warns(
+        DataNotice, match=r"each column is scaled to \[0, 1\] \(a from 0 to 2, b from"
+    ):
+        problem = read_table(table(PLAIN))
+    np.testing.assert_array_equal(problem.table.domain.points, [[0, 1], [0.5, 0], [1, 0.5]])
+    assert problem.ranges == ((0.0, 2.0), (0.0, 1.0))
+    assert "a, b scaled to [0, 1] (a from 0 to 2, b from 0 to 1)" in problem.description
+
+
+def test_columns_that_span_the_unit_cube_already_are_left_alone_without_a_word(table):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        problem = read_table(table("a,b,y\n0,1,10\n1,0,30\n0.3,0.7,20\n"))
+        raw = read_table(table(PLAIN), unit_columns=False)
+    np.testing.assert_array_equal(problem.table.domain.points, [[0, 1], [1, 0], [0.3, 0.7]])
+    assert problem.ranges == raw.ranges == ()
+    assert "scaled" not in problem.description
+
+
+def test_of_many_columns_the_notice_names_the_first_ones(table):
+    names = [f"c{i}" for i in range(12)]
+    rows = "\n".join(",".join(str(r * k) for k in range(1, 14)) for r in range(3))
+    with pytest.warns(DataNotice, match="c7 from 0 to 16, and 4 more"):
+        read_table(table(f"{','.join(names)},y\n{rows}\n"))

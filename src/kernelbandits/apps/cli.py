@@ -15,9 +15,10 @@ import typer
 from kernelbandits import __version__, checks
 from kernelbandits.apps import checking, designing, listing, progress, screen, studying, theory
 from kernelbandits.apps.options import Form, Format, Quiet
-from kernelbandits.apps.parsing import Commands
+from kernelbandits.apps.parsing import App
 from kernelbandits.apps.studying.wording import masked
 from kernelbandits.catalogue import POLICIES
+from kernelbandits.catalogue.lookup import did_you_mean
 
 if TYPE_CHECKING:
     from kernelbandits.experiment import Cell, Results
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 TRACEBACK = "KERNELBANDITS_TRACEBACK"
 """The environment variable by which a mistake of the program is shown in full."""
 
-APP_HELP = """Kernelized bandits by exploration distributions.
+APP_HELP = """Kernelized bandits: compare policies, check the theory, and plan real experiments.
 
 Examples:
 
@@ -41,24 +42,21 @@ Examples:
     kernelbandits study create films.db --candidates films.csv --target stability
 """
 
-app = typer.Typer(
-    cls=Commands,
-    help=APP_HELP,
-    rich_markup_mode="markdown",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-)
+app = App(help=APP_HELP)
 
 Workers = Annotated[
-    int, typer.Option(min=1, help="Processes to spread the cells over; the result is the same.")
+    int, typer.Option(min=1, help="How many processes work; the results do not depend on it.")
 ]
-Engine = Annotated[str, typer.Option(help="auto, numba or numpy.")]
+Engine = Annotated[
+    str,
+    typer.Option(help="numba (compiled, fast), numpy, or auto: numba where it is installed."),
+]
 
-PAPER_HELP = """Reproduce the paper's experiments and judge its claims.
+PAPER_HELP = """Reproduce the paper's experiments and check its claims.
 
-Writes the five-panel regret figure (PNG, SVG), summary.csv, rounds.npz, claims.md and a self-contained report.html.
-Interrupted, the same command goes on where it stopped.
+The results are the regret figure with its five panels (PNG, SVG), summary.csv, rounds.npz,
+claims.md and report.html, which holds everything on one page. If the command is interrupted, repeat
+it: it goes on where it stopped.
 
 Examples:
 
@@ -69,30 +67,39 @@ Examples:
     kernelbandits paper --no-map --seeds 50 --workers 4
 """
 
-RUN_HELP = """Compare policies on any problem.
+RUN_HELP = """Compare policies on problems, and rank them by their regret.
 
-A policy with settings of its own is spelled name:setting=value; problems, kernels and noises likewise
-(`kernelbandits list` shows what there is). With `--policies all`, those that cannot play here are left out with a note.
+Every policy plays every problem for the same seeds. A problem, policy, kernel or noise is a name,
+or a name with settings: `levy4:candidates=80`, `simple-bernoulli:p=0.25`, `matern:0.3,2.5`,
+`gaussian:0.05`. `kernelbandits list` shows all names and settings.
 
-Writes the ranking and the regret curves (PNG, SVG), ranking.csv, ranking-overall.csv, summary.csv, rounds.npz and a
-self-contained report.html. Interrupted, the same command goes on where it stopped.
+A CSV file is a problem too: `csv:path=films.csv,target=stability`. Its rows are the arms. Every
+column is scaled to [0, 1], and a note says so; `unit_columns=false` keeps the units of the file.
+
+The results are the ranking and the regret curves (PNG, SVG), ranking.csv, ranking-overall.csv,
+summary.csv, rounds.npz and report.html, which holds everything on one page. If the command is
+interrupted, repeat it: it goes on where it stopped.
 
 Examples:
 
     kernelbandits run --problem hartmann6 --policies simple-ucb,simple-bernoulli,gp-ts
 
-    kernelbandits run --problem branin --problem levy4 --policies all --kernel matern:0.3,2.5 --horizon 300 --seeds 10
+    kernelbandits run --problem branin --problem levy4 --policies all --kernel matern:0.3,2.5
 
-    kernelbandits run --problem ackley4 --policy simple-bernoulli:p=0.25 --policy "generic-gp:exploration=decay(1)"
+    kernelbandits run --problem ackley4 --policy simple-bernoulli:p=0.25 --policies simple-ucb
 
-    kernelbandits run --problem csv:path=films.csv,target=stability --policies all --noise gaussian:0.05
+    kernelbandits run --problem ackley4 --policy "generic-gp:exploration=decay(1)" --seeds 10
 
-    kernelbandits run --problem hartmann6 --problem perovskite --policies all --without greedy,random
+    kernelbandits run --problem csv:path=films.csv,target=stability --policies simple-ucb,gp-ts
 
-    kernelbandits run --problem "rkhs:kernel=rbf(0.2),dimension=2" --policies simple-ucb,amm-ucb --theory
+    kernelbandits run --problem csv:path=films.csv,target=defects,direction=min --policies all
+
+    kernelbandits run --problem hartmann6 --policies all --without greedy,random --horizon 300
+
+    kernelbandits run --problem "rkhs:kernel=rbf(0.2),dimension=2" --policies simple-ucb --theory
 """
 
-LIST_HELP = """Show what there is: policies, problems, kernels, laws, noises, or one policy in full.
+LIST_HELP = """Show all policies, problems, kernels, laws and noises, or one policy in full.
 
 Examples:
 
@@ -118,14 +125,20 @@ def version(
 @app.command(help=PAPER_HELP)
 def paper(
     quick: Annotated[
-        bool, typer.Option("--quick", help="T = 100 and 3 seeds, for a first look.")
+        bool, typer.Option("--quick", help="A first look: 100 rounds and 3 seeds.")
     ] = False,
-    horizon: Annotated[int | None, typer.Option(min=1, help="Rounds T. Default: 1000.")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Independent runs. Default: 25.")] = None,
+    horizon: Annotated[
+        int | None, typer.Option(min=1, help="How many rounds are played. If not given: 1000.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="How many independent runs. If not given: 25.")
+    ] = None,
     sensitivity: Annotated[
-        bool, typer.Option("--map/--no-map", help="With or without the sensitivity map.")
+        bool, typer.Option("--map/--no-map", help="Whether the sensitivity map is computed.")
     ] = True,
-    output: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results/paper"),
+    output: Annotated[Path, typer.Option(help="The folder for the results.")] = Path(
+        "results/paper"
+    ),
     workers: Workers = 2,
     engine: Engine = "auto",
     quiet: Quiet = False,
@@ -166,52 +179,107 @@ def paper(
 @app.command(help=RUN_HELP)
 def run(
     problem: Annotated[
-        list[str], typer.Option(help="A problem, name or name:setting=value; may be repeated.")
+        list[str],
+        typer.Option(
+            help="The problem to play, such as branin or levy4:candidates=80. "
+            "Repeat the option for several problems."
+        ),
     ],
     policies: Annotated[
-        str, typer.Option(help="Names with commas between them, or all (but generic-gp).")
+        str,
+        typer.Option(
+            help="The policies to compare, with commas between their names. all means every policy "
+            "except generic-gp; those that cannot play the problem are left out with a note."
+        ),
     ] = "",
     without: Annotated[
-        str, typer.Option(help="Names to leave out of them, with commas between.")
+        str,
+        typer.Option(help="Policies to leave out of --policies, with commas between their names."),
     ] = "",
     policy: Annotated[
-        list[str] | None, typer.Option(help="One policy with settings; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="One more policy, with settings: simple-bernoulli:p=0.25. "
+            "Repeat the option for several."
+        ),
     ] = None,
-    horizon: Annotated[int, typer.Option(min=1, help="Rounds T.")] = 1000,
-    seeds: Annotated[int, typer.Option(min=1, help="Independent runs.")] = 25,
+    horizon: Annotated[int, typer.Option(min=1, help="How many rounds are played (T).")] = 1000,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="How many independent runs each policy plays.")
+    ] = 25,
     kernel: Annotated[
-        str, typer.Option(help="E.g. rbf:0.2, matern:0.3,1.5, `0.5*rbf:0.2+0.5*linear`.")
+        str,
+        typer.Option(
+            help="The kernel of all policies: rbf:0.2 (lengthscale 0.2), matern:0.3,1.5 "
+            "(lengthscale 0.3, smoothness 1.5), or a sum such as `0.5*rbf:0.2+0.5*linear`."
+        ),
     ] = "rbf:0.2",
     noise_scale: Annotated[
-        float, typer.Option(help="R, what the policies are told of the noise.")
+        float,
+        typer.Option(
+            help="The noise that policies expect (R): about its standard deviation. Policies that "
+            "need no noise scale ignore it."
+        ),
     ] = 1.0,
     norm_bound: Annotated[
-        float, typer.Option(help="D, what they are told of the reward's RKHS norm.")
+        float,
+        typer.Option(
+            help="The bound on the RKHS norm of the reward function that policies assume (D). "
+            "Policies that need no bound ignore it."
+        ),
     ] = 1.0,
     ridge: Annotated[
-        float | None, typer.Option(help="Ridge of the policies that take one. Default: theirs.")
+        float | None,
+        typer.Option(
+            help="The regularisation of the posterior (lambda), for every policy that has this "
+            "setting. If it is not given, each policy uses its own default."
+        ),
     ] = None,
     delta: Annotated[
         float | None,
         typer.Option(
-            help="Confidence of the rivals; the Generic-GP family keeps 1/2 unless set by name."
+            help="The chance that a confidence bound may fail, for every policy that has this "
+            "setting, except the Generic-GP family: its members keep 1/2, unless their own "
+            "settings say otherwise (simple-ucb:delta=0.1)."
         ),
     ] = None,
     gain: Annotated[
-        str, typer.Option(help="Information gain: realised, greedy or analytic.")
+        str,
+        typer.Option(
+            help="How policies get the information gain: realised (from the arms played), greedy "
+            "(from a greedy design) or analytic (a bound by formula)."
+        ),
     ] = "realised",
-    ties: Annotated[str, typer.Option(help="random or lowest.")] = "random",
+    ties: Annotated[
+        str,
+        typer.Option(
+            help="Which of several best arms is played: random, or lowest (the first one)."
+        ),
+    ] = "random",
     candidates: Annotated[
-        int | None, typer.Option(min=1, help="Arms drawn on a test function. Default: 50.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many arms each seed draws on a test function. If it is not given: 50.",
+        ),
     ] = None,
     noise: Annotated[
-        str | None, typer.Option(help="Noise of the rewards, e.g. gaussian:0.01, student:0.05,3.")
+        str | None,
+        typer.Option(
+            help="The noise that the rewards really have: gaussian:0.05, student:0.05,3. If it is "
+            "not given, each problem has its own, for most of them gaussian:0.01."
+        ),
     ] = None,
     with_theory: Annotated[
-        bool, typer.Option("--theory", help="Bounds beside the regrets in report.html.")
+        bool,
+        typer.Option("--theory", help="Show the regret bounds beside the regrets in report.html."),
     ] = False,
     output: Annotated[
-        Path | None, typer.Option(help="Folder for the results. Default: one of its own.")
+        Path | None,
+        typer.Option(
+            help="The folder for the results. If it is not given, a new folder in results/, which "
+            "the same command finds again."
+        ),
     ] = None,
     workers: Workers = 2,
     engine: Engine = "auto",
@@ -240,7 +308,7 @@ def run(
         gain=gain,
         ties=ties,
     )
-    named = remaining(names(policies), names(without))
+    named = leave_out(policy_names(policies), policy_names(without))
     with progress.waiting("looking", quiet):
         trial = tried(
             [*named, *(policy or [])], planned, optional=named if is_all(policies) else ()
@@ -251,7 +319,7 @@ def run(
     folder = output or Path("results") / screen.folder_name(plan)
     screen.going_on(plan, folder, quiet)
     screen.prefetch("pandas", "matplotlib.backends.backend_svg")
-    results = played(plan, trial, folder, workers, quiet)
+    results = play_plan(plan, trial, folder, workers, quiet)
     with progress.waiting("drawing", quiet):
         ranking = report.ranking_of(results)
         table = report.write_run(
@@ -263,7 +331,7 @@ def run(
         screen.show_folder(folder)
 
 
-def played(
+def play_plan(
     plan: tuple[Cell, ...], trial: Trial, folder: Path, workers: int, quiet: bool
 ) -> Results:
     """The slow cells first; the results are in the order of the plan whatever came first."""
@@ -304,26 +372,29 @@ def is_all(policies: str) -> bool:
     return policies.strip() == "all"
 
 
-def names(policies: str) -> list[str]:
+def policy_names(policies: str) -> list[str]:
     """The policies of a comma-separated list; "all" is every one that needs no law of its own."""
     if is_all(policies):
         return [name for name in POLICIES if name != "generic-gp"]
     return [name.strip() for name in policies.split(",") if name.strip()]
 
 
-def remaining(chosen: list[str], without: list[str]) -> list[str]:
+def leave_out(chosen: list[str], without: list[str]) -> list[str]:
     for name in without:
-        checks.needs(
-            name in chosen,
-            "--without",
-            f"names among the policies chosen ({', '.join(chosen)})",
-            name,
-        )
+        if name not in chosen:
+            raise ValueError(
+                f"--without needs names that --policies has, got {name!r}."
+                f"{did_you_mean(name, chosen)}"
+            )
     return [name for name in chosen if name not in without]
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Exit codes: 0 done, 1 refused, 2 wrong argument, 70 a mistake in here, 74 storage, 130 interrupted, 143 ended."""
+    """Run a command, and end the process with its exit code.
+
+    0 done, 1 refused, 2 wrong argument, 70 a mistake in kernelbandits, 74 storage, 130 interrupted,
+    143 ended from outside.
+    """
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     sys.exit(exit_code(lambda: app(argv, standalone_mode=True)))
 
@@ -347,11 +418,11 @@ def exit_code(work: Callable[[], Any]) -> int:
             f"{error.name} is needed for this and is not installed; pip install {error.name}", 74
         )
     except Exception as error:
-        return mistaken(error)
+        return report_mistake(error)
     return 0
 
 
-def mistaken(error: Exception) -> int:
+def report_mistake(error: Exception) -> int:
     """What nobody foresaw is a mistake of this program, and is said in one sentence as well."""
     if os.environ.get(TRACEBACK):
         raise error

@@ -12,7 +12,6 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from kernelbandits import checks
 from kernelbandits.catalogue import (
     FAMILIES,
     KERNELS,
@@ -24,13 +23,15 @@ from kernelbandits.catalogue import (
     PolicyEntry,
     to_plain,
 )
+from kernelbandits.catalogue.lookup import did_you_mean
 from kernelbandits.catalogue.problems import FAMILIES as TEST_FAMILIES
 
 SHARED = ("noise_scale", "norm_bound", "horizon", "ridge", "delta", "gain", "ties")
 """Settings that `run` gives to every policy that takes them, unless they are the policy's own."""
 HOW = (
-    "A policy with settings of its own is spelled name:setting=value. Of needs and options, `run` gives "
-    f"{', '.join(SHARED)} from its own options to all that take them; those marked * only by name. "
+    "A policy with settings is written name:setting=value, as in simple-bernoulli:p=0.25. "
+    f"`kernelbandits run` has options for the settings {', '.join(SHARED)}, and gives them to "
+    "every policy that takes them. A setting marked * has no option: write it behind the name. "
     "`kernelbandits list NAME` shows one policy in full."
 )
 KINDS = ("policies", "problems", "kernels", "laws", "noises")
@@ -70,9 +71,11 @@ def as_json(what: str | None) -> str:
 
 
 def kinds(what: str | None) -> tuple[str, ...]:
-    checks.needs(
-        what is None or what in KINDS, "list", f"what in {KINDS}, or the name of a policy", what
-    )
+    if what is not None and what not in KINDS:
+        raise ValueError(
+            f"There is nothing called {what!r} to list.{did_you_mean(what, [*KINDS, *POLICIES])} "
+            f"`kernelbandits list` takes {', '.join(KINDS)}, or the name of a policy."
+        )
     return KINDS if what is None else (what,)
 
 
@@ -210,7 +213,7 @@ def spellings(names: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
 
 
 def formula(constructor: Callable[..., Any]) -> str:
-    """The first sentence of what is said of it, with the formula that a colon or a comma announces."""
+    """The first paragraph of a docstring, with the formula that its last colon announces."""
     paragraphs = (inspect.getdoc(constructor) or "").split("\n\n")
     shown = paragraphs[: 2 if paragraphs[0].rstrip().endswith((":", ",", "others")) else 1]
     return " ".join(" ".join(shown).split())

@@ -1,114 +1,159 @@
-"""What the parser of arguments refuses, in one sentence and with exit code 2."""
+"""Commands whose mistakes in arguments are answered by one plain sentence and exit code 2.
+
+The argument parser is click, which newer releases of typer carry inside: its exceptions are taken
+from wherever typer has them.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from enum import Enum
+from importlib import import_module
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from kernelbandits.apps import screen
+from kernelbandits.catalogue.lookup import did_you_mean
 
-UsageError: Any = typer.BadParameter.__mro__[1]
-HELP = "NoArgsIsHelpError"
-"""No mistake: the help was printed."""
-WORDS = "kernelbandits.words"
-
-INVALID = "{hint} needs {kind}, got {came}"
-SENTENCES = {
-    r"Missing \w+ (?P<hint>.+?)\.(?: |$)": "{command} needs {hint}, got none",
-    r"Invalid value for (?P<hint>.+?): Input should be (?P<kind>.+)": INVALID,
-    r"Invalid value for (?P<hint>.+?): (Value error, )?(?P<came>.+) is not (?P<kind>.+)": INVALID,
-    r"Got unexpected extra argument(?:s|\(s\))? \((?P<came>.*)\)": "{command} needs no further arguments, got {came}",
-    r"No such option:? '?(?P<came>[^\s']+)": "{command} needs options that it has, got {came}",
-    r"No such command (?P<came>'.*?')\.": "{command} needs one of {commands}, got {came}",
-    r"Option (?P<hint>'.+') requires": "{hint} needs a value, got none",
-    r"Option (?P<hint>'.+') does not take": "{hint} needs no value, got one",
-}
-"""What the parser says -> how it is said here."""
-KINDS = {
-    r"a valid int.*": "a whole number",
-    r"a valid (float|number).*": "a number",
-    r"in the range (.*)": r"a number in the range \1",
-    r"((greater|less) than .*)": r"a number \1",
-}
-"""What the parser wants -> how it is said here."""
+exceptions: Any = import_module(typer.BadParameter.__module__)
+HelpPrinted: Any = getattr(exceptions, "NoArgsIsHelpError", ())
+"""Raised by newer parsers when a command without arguments prints its help: no mistake."""
 
 
-class Commands(TyperGroup):
-    """Commands of the package; --help is printed as ever."""
+class App(typer.Typer):
+    """A group of commands that explain a wrong argument in one sentence.
 
-    def make_context(self, *given: Any, **more: Any) -> Any:
-        parent = more.get("parent")
-        with one_sentence(parent.meta[WORDS] if parent else []):
-            return super().make_context(*given, **more)
+    Examples
+    --------
+    >>> app = App(help="Two commands.")
+    >>> _ = app.command("ask")(lambda: None)
+    """
 
-    def invoke(self, ctx: Any) -> Any:
-        with one_sentence(ctx.meta.setdefault(WORDS, [])):
-            return super().invoke(ctx)
+    def __init__(self, *, help: str) -> None:
+        super().__init__(
+            cls=CommandGroup,
+            help=help,
+            rich_markup_mode="markdown",
+            no_args_is_help=True,
+            pretty_exceptions_enable=False,
+            add_completion=False,
+        )
 
-    def resolve_command(self, ctx: Any, args: Any) -> Any:
-        found = super().resolve_command(ctx, args)
-        ctx.meta[WORDS].append(found[0])
-        return found
+    def command(self, name: str | None = None, **more: Any) -> Callable[..., Any]:
+        return super().command(name, **{"cls": Command, **more})
+
+
+class Command(TyperCommand):
+    """A command that takes arguments and options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with mistakes_explained(ctx):
+            # The parser's own sentence about arguments that are left over is replaced below.
+            allowed, ctx.allow_extra_args = ctx.allow_extra_args, True
+            left: list[str] = super().parse_args(ctx, args)
+            if left and not allowed:
+                raise exceptions.UsageError(
+                    f"{words(ctx)} takes no more arguments, got {' '.join(left)}"
+                )
+            return left
+
+
+class CommandGroup(TyperGroup):
+    """A command that has commands of its own."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with mistakes_explained(ctx):
+            parsed: list[str] = super().parse_args(ctx, args)
+            return parsed
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        with mistakes_explained(ctx):
+            known = self.list_commands(ctx)
+            if args[0] not in known:
+                suggestion = did_you_mean(args[0], known, quote="")
+                raise exceptions.UsageError(
+                    f"{words(ctx)} has no command {args[0]}.{suggestion} "
+                    f"Its commands are {', '.join(known)}"
+                )
+            return super().resolve_command(ctx, args)
 
 
 @contextmanager
-def one_sentence(words: Sequence[str]) -> Iterator[None]:
-    """words: the command, such as study, ask."""
+def mistakes_explained(ctx: Any) -> Iterator[None]:
+    """Print what is wrong with the arguments as one sentence, and end with exit code 2."""
     from kernelbandits.apps.studying.wording import masked
 
     try:
         yield
-    except UsageError as error:
-        if type(error).__name__ == HELP:
-            raise
-        told = " ".join(["kernelbandits", *words, "--help"])
-        raise typer.Exit(
-            screen.failed(f"{masked(sentence(error, words))} (see {told})", 2)
-        ) from None
+    except HelpPrinted:
+        raise
+    except exceptions.UsageError as error:
+        asked = " ".join(["kernelbandits", *command_names(ctx), "--help"])
+        sentence = f"{explain(error, ctx)} (see {asked})"
+        raise typer.Exit(screen.failed(masked(sentence), 2)) from None
 
 
-def sentence(error: Any, words: Sequence[str]) -> str:
-    """What is needed, and what came."""
-    said = error.format_message()
-    for pattern, form in SENTENCES.items():
-        found = re.match(pattern, said, re.DOTALL)
-        if found:
-            given = {
-                "came": came(error),
-                **{name: PARTS[name](text) for name, text in found.groupdict().items()},
-            }
-            return form.format(
-                command=" ".join(words) or "kernelbandits", commands=commands(error), **given
-            )
-    return str(said).rstrip(".")
+def explain(error: Any, ctx: Any) -> str:
+    """One sentence about a mistake in the arguments, without a full stop."""
+    if isinstance(error, exceptions.NoSuchOption):
+        known = [option for parameter in ctx.command.params for option in parameter.opts]
+        suggestion = did_you_mean(error.option_name, known, quote="")
+        return f"{words(ctx)} has no option {error.option_name}.{suggestion}".rstrip(".")
+    if isinstance(error, exceptions.MissingParameter):
+        return f"{words(ctx)} needs {name_of(error.param)}, got none"
+    if isinstance(error, exceptions.BadParameter) and error.param is not None:
+        needed = needed_value(ctx.command, error.param)
+        return f"{name_of(error.param)} needs {needed}, got {given_value(error)}"
+    if isinstance(error, exceptions.BadOptionUsage):
+        takes_value = not any(
+            getattr(parameter, "is_flag", False)
+            for parameter in ctx.command.params
+            if error.option_name in parameter.opts
+        )
+        wrong = "a value, got none" if takes_value else "no value, got one"
+        return f"{error.option_name} needs {wrong}"
+    return str(error.format_message()).rstrip(".")
 
 
-def first(hint: str) -> str:
-    """--n of '--n' / '-n'"""
-    return hint.partition(" / ")[0].strip("'[]")
+def words(ctx: Any) -> str:
+    """The command as it was typed, without the name of the program: study ask."""
+    return " ".join(command_names(ctx)) or "kernelbandits"
 
 
-def kind(wanted: str) -> str:
-    text = wanted.rstrip(".").replace("'", "")
-    for pattern, words in KINDS.items():
-        text = re.sub(f"^{pattern}$", words, text)
-    return text
+def command_names(ctx: Any) -> list[str]:
+    return [*command_names(ctx.parent), str(ctx.info_name)] if ctx.parent else []
 
 
-PARTS: dict[str, Callable[[str], str]] = {"hint": first, "kind": kind, "came": str}
+def name_of(parameter: Any) -> str:
+    """--horizon for an option; for an argument its name in the help, PLACE."""
+    if parameter.param_type_name == "option":
+        return str(parameter.opts[0])
+    return str(parameter.metavar or parameter.name).strip("[]").upper()
 
 
-def came(error: Any) -> str:
-    """The text that was given, where only the cause of the error has it."""
+def needed_value(command: Any, parameter: Any) -> str:
+    """What an option or argument takes, from the annotation of the function behind the command."""
+    function = inspect.unwrap(command.callback)
+    annotation = get_type_hints(function, include_extras=True).get(parameter.name, str)
+    limits: Any = None
+    if get_origin(annotation) is Annotated:
+        annotation, limits = get_args(annotation)[:2]
+    kinds = [kind for kind in (*get_args(annotation), annotation) if isinstance(kind, type)]
+    kind = next((kind for kind in kinds if kind is not type(None)), str)
+    if issubclass(kind, Enum):
+        return f"one of {', '.join(str(member.value) for member in kind)}"
+    number = {int: "a whole number", float: "a number"}.get(kind, "another value")
+    least, most = getattr(limits, "min", None), getattr(limits, "max", None)
+    if least is None and most is None:
+        return number
+    return f"{number} " + (f"from {least} on" if most is None else f"from {least} to {most}")
+
+
+def given_value(error: Any) -> str:
+    """What was given: newer parsers keep it in the cause of the error, older ones in its text."""
     details: Any = getattr(error.__cause__, "errors", list)()
-    return repr(details[0]["input"]) if details else "another"
-
-
-def commands(error: Any) -> str:
-    command = getattr(error.ctx, "command", None)
-    return ", ".join(command.list_commands(error.ctx)) if isinstance(command, TyperGroup) else ""
+    return repr(details[0]["input"]) if details else str(error.message).rstrip(".")

@@ -1,4 +1,4 @@
-"""The only registry: names <-> constructors, values <-> plain dictionaries, values <-> text of a command line."""
+"""Policies, problems, kernels and laws by name, and values as text and as dictionaries."""
 
 from kernelbandits.catalogue.entry import PolicyEntry
 from kernelbandits.catalogue.plain import fingerprint, from_plain, to_plain
@@ -10,15 +10,15 @@ from kernelbandits.catalogue.policies import (
     policy_entry,
     shared_settings,
 )
-from kernelbandits.catalogue.problems import PROBLEMS, ProblemEntry, problem
+from kernelbandits.catalogue.problems import PROBLEMS, ProblemEntry, problem, spelled_problem
 from kernelbandits.catalogue.spelling import (
     spelled_kernel,
     spelled_law,
     spelled_motion,
     spelled_noise,
     spelled_policy,
-    spelled_problem,
 )
+from kernelbandits.catalogue.user_policy import UserPolicy
 from kernelbandits.catalogue.values import KERNELS, LAWS, MOTIONS, NOISES
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "PROBLEMS",
     "PolicyEntry",
     "ProblemEntry",
+    "UserPolicy",
     "fingerprint",
     "from_plain",
     "policy",

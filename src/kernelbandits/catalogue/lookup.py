@@ -1,31 +1,130 @@
-"""By name, and with the settings the thing takes: otherwise one sentence."""
+"""Find a name or a setting of the catalogue; where there is none, say so in one sentence."""
 
 from __future__ import annotations
 
+import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 Entry = TypeVar("Entry")
 
+LISTED = {
+    "policy": "policies",
+    "problem": "problems",
+    "kernel": "kernels",
+    "exploration law": "laws",
+    "noise": "noises",
+}
+"""What a name stands for -> the word by which `kernelbandits list` shows all such names."""
 
-def looked_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
-    if not isinstance(name, str) or name not in table:
-        raise ValueError(f"{kind} needs one of {', '.join(table)}, got {name!r}")
-    return table[name]
+ALIKE = 0.65
+"""How alike two names must be, from 0 to 1, for one to be proposed for the other.
+
+At difflib's own 0.6 the option --range would be taken for --ridge: no proposal is better.
+"""
+
+EXAMPLES: Mapping[str, str] = {
+    "noise_scale": "0.1",
+    "norm_bound": "1",
+    "horizon": "1000",
+    "exploration": "gaussian(0,1)",
+    "kernel": "rbf(0.2)",
+    "dimension": "2",
+    "path": "films.csv",
+    "problem": "branin",
+}
+"""Setting -> a value as text that a user may start from."""
+PYTHON_EXAMPLES = {
+    **EXAMPLES,
+    "exploration": "kb.Gaussian()",
+    "kernel": "kb.RBF(0.2)",
+    "path": '"films.csv"',
+    "problem": '"branin"',
+}
+"""The same, as it is written in Python."""
 
 
-def check_settings(name: str, parameters: Mapping[str, bool], given: Mapping[str, Any]) -> None:
-    """Every setting known, and none missing that must be given (parameter -> whether it must)."""
+def find_entry(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
+    """Return the entry of a table by its name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such name: "No policy is called 'simple-ucd'. Did you mean 'simple-ucb'?"
+    """
+    if isinstance(name, str) and name in table:
+        return table[name]
+    shown = (
+        f"`kernelbandits list {LISTED[kind]}` shows all."
+        if kind in LISTED
+        else f"There are {', '.join(table)}."
+    )
+    raise ValueError(f"No {kind} is called {name!r}.{did_you_mean(name, table)} {shown}")
+
+
+def did_you_mean(name: Any, known: Iterable[str], quote: str = "'") -> str:
+    """Return " Did you mean 'simple-ucb'?" for the known name most like this one, else "".
+
+    Case, hyphens and underscores do not count, so that SimpleUCB and simple_ucb find simple-ucb.
+
+    Examples
+    --------
+    >>> did_you_mean("simple-ucd", ["simple-ucb", "gp-ts"])
+    " Did you mean 'simple-ucb'?"
+    >>> did_you_mean("frobnicate", ["simple-ucb", "gp-ts"])
+    ''
+    """
+    letters = {simplify(text): text for text in known}
+    close = difflib.get_close_matches(simplify(str(name)), letters, n=1, cutoff=ALIKE)
+    return f" Did you mean {quote}{letters[close[0]]}{quote}?" if close else ""
+
+
+def simplify(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
+
+
+def check_settings(
+    name: str,
+    parameters: Mapping[str, bool],
+    given: Mapping[str, Any],
+    examples: Mapping[str, str] = EXAMPLES,
+) -> None:
+    """Refuse a setting that does not exist, and say which ones are missing.
+
+    Parameters
+    ----------
+    name
+        The policy or problem, as the user called it.
+    parameters
+        Each setting that it takes, and whether it must be given.
+    given
+        The settings that the user gave.
+    examples
+        Values that the message may propose for what is missing.
+    """
     for setting in sorted(given):
-        if setting not in parameters:
-            raise ValueError(
-                f"{name} needs settings among {', '.join(parameters)}, got {setting!r}"
-            )
+        check_setting(name, setting, parameters)
     missing = [setting for setting, must in parameters.items() if must and setting not in given]
     if missing:
+        example = ", ".join(f"{setting}={examples.get(setting, '...')}" for setting in missing)
         raise ValueError(
-            f"{name} needs {', '.join(missing)}, got {', '.join(given) or 'no settings'}"
+            f"{name} needs {enumerate_names(missing)}, got {', '.join(given) or 'no settings'}; "
+            f"for example {example}"
+        )
+
+
+def enumerate_names(names: Sequence[str]) -> str:
+    """a; a and b; a, b and c."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def check_setting(name: str, setting: str, parameters: Iterable[str]) -> None:
+    known = list(parameters)
+    if setting not in known:
+        taken = f"It takes {', '.join(known)}." if known else "It takes no settings."
+        raise ValueError(
+            f"{name} has no setting {setting!r}.{did_you_mean(setting, known)} {taken}"
         )
 
 

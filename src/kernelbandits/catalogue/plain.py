@@ -1,4 +1,4 @@
-"""Values as plain dictionaries, for result files and fingerprints: {"kind": "RBF", "lengthscale": 0.2}."""
+"""Values as plain dictionaries: {"kind": "RBF", "lengthscale": 0.2}, for files and fingerprints."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from kernelbandits import exploration, kernels, problems
 from kernelbandits.catalogue.problems import named_function
+from kernelbandits.streams import Streams
 
 KINDS: Mapping[str, Callable[..., Any]] = {
     cls.__name__: cls
@@ -57,14 +58,15 @@ KINDS: Mapping[str, Callable[..., Any]] = {
 
 PROCESS = f"{os.getpid()}-{time.time_ns()}"
 """Marks what only this process can tell apart."""
-MET: dict[int, tuple[int, Any]] = {}
+NUMBERED: dict[int, tuple[int, Any]] = {}
 """id -> (number, object)"""
 
 
 def to_plain(value: Any) -> Any:
     """Numbers, text and lists as they are; a value of the catalogue by kind and arguments.
 
-    Anything else is known by its identity in this process only: what cannot be told apart is never taken for equal.
+    Anything else, such as a class or a function of the user, is known by its identity in this
+    process only: results that were stored by another process are never taken for its results.
     """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -85,36 +87,32 @@ def to_plain(value: Any) -> Any:
 
 def plain_object(value: Any) -> dict[str, Any]:
     kind = type(value).__name__
-    if kind in KINDS and isinstance(value, type_of(kind)):
+    # A class of the user may have the name of one of ours, and inherit from it: it is another kind.
+    if type(value) is KINDS.get(kind):
         return {"kind": kind} | {
             name: to_plain(getattr(value, name)) for name in arguments(KINDS[kind])
         }
-    if isinstance(value, problems.TableProblem):
-        return {"kind": kind, "name": value.name, "sha256": fingerprint(table_content(value))}
+    fixed = isinstance(value, problems.FunctionProblem) and value.is_finite
+    if fixed or isinstance(value, problems.TableProblem):
+        # The arms and rewards are the same for every seed, so they say all there is to know.
+        return {"kind": kind, "name": value.name, "sha256": fingerprint(fixed_content(value))}
     if isinstance(value, problems.TestFunction) and value == named_function(value.name):
         return {"kind": kind, "name": value.name}
     return {"kind": "object", "repr": repr(value), "known_to": f"{PROCESS}-{number_of(value)}"}
 
 
 def number_of(value: Any) -> int:
-    """A number of its own for every object met; they are kept, so that no other one can take its place."""
-    return MET.setdefault(id(value), (len(MET), value))[0]
-
-
-def type_of(kind: str) -> type:
-    cls = KINDS[kind]
-    assert isinstance(cls, type)
-    return cls
+    """The number of an object; objects are kept, so that no other one can get the same identity."""
+    return NUMBERED.setdefault(id(value), (len(NUMBERED), value))[0]
 
 
 def arguments(constructor: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(constructor).parameters)
 
 
-def table_content(table: problems.TableProblem) -> Any:
-    from kernelbandits.streams import Streams
-
-    instance = table.instance(Streams(0))
+def fixed_content(problem: problems.Problem) -> Any:
+    """The arms and rewards of a problem whose instance does not depend on the seed."""
+    instance = problem.instance(Streams(0))
     return [
         to_plain(part)
         for part in (instance.domain.points, instance.values, instance.noise, instance.replicates)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelbandits import policies
 from kernelbandits.catalogue.entry import PolicyEntry
-from kernelbandits.catalogue.lookup import check_settings, looked_up
+from kernelbandits.catalogue.lookup import PYTHON_EXAMPLES, check_settings, find_entry
 from kernelbandits.policies import Policy
 from kernelbandits.policies.about import FAMILIES as FAMILY_TITLES
 
@@ -50,10 +50,10 @@ NOT_IMPLEMENTED: Mapping[str, str] = {
 
 
 def policy_entry(name: str) -> PolicyEntry:
-    return looked_up("policy", name, POLICIES)
+    return find_entry("policy", name, POLICIES)
 
 
-def shared_settings(entry: PolicyEntry, shared: Mapping[str, Any]) -> dict[str, Any]:
+def shared_settings(entry: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the settings shared by all policies that this one takes."""
     taken = [name for name in entry.settings if name not in entry.by_name_only]
     return {name: shared[name] for name in taken if shared.get(name) is not None}
@@ -86,7 +86,7 @@ def policy(
     given = dict(settings)
     if exploration is not None:
         given["exploration"] = exploration
-    check_settings(name, entry.parameters, given)
+    check_settings(name, entry.parameters, given, PYTHON_EXAMPLES)
     if not entry.takes_kernel:
         return entry.constructor(domain, **given)
     if kernel is None:

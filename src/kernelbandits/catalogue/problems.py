@@ -1,4 +1,7 @@
-"""The problems by name; a family of test functions takes its dimension in its name, as in ackley4 or levy10."""
+"""Problems by name, by text or from a Python function.
+
+A family of test functions has its dimension in its name, as in ackley4 or levy10.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,15 @@ from functools import partial
 from typing import Any
 
 from kernelbandits import problems
-from kernelbandits.catalogue.lookup import check_settings, looked_up, parameters_of
-from kernelbandits.problems import Problem, SampledFunction, TestFunction
+from kernelbandits.catalogue.lookup import (
+    EXAMPLES,
+    PYTHON_EXAMPLES,
+    check_settings,
+    find_entry,
+    parameters_of,
+)
+from kernelbandits.catalogue.spelling import keywords, spelled_noise, split
+from kernelbandits.problems import FunctionProblem, Problem, SampledFunction, TestFunction
 
 SFU = "Surjanovic & Bingham, Virtual Library of Simulation Experiments"
 
@@ -48,7 +58,13 @@ def named_function(name: str) -> TestFunction | None:
     return FAMILIES[family[1]](int(family[2])) if family and family[1] in FAMILIES else None
 
 
-def sampled(name: str) -> ProblemEntry:
+def problem_entry(name: str) -> ProblemEntry:
+    """The entry of a problem by its name; the dimension of a family of test functions is free."""
+    return function_entry(name) if named_function(name) else find_entry("problem", name, PROBLEMS)
+
+
+def function_entry(name: str) -> ProblemEntry:
+    """The entry of a test function, which is played on random candidates of its box."""
     function = named_function(name)
     assert function is not None
     return ProblemEntry(name, partial(SampledFunction, function), SFU)
@@ -56,7 +72,8 @@ def sampled(name: str) -> ProblemEntry:
 
 NAMED = (*FUNCTIONS, "ackley4", "hartmann3", "hartmann6", "levy4", "rosenbrock4")
 
-PROBLEMS: Mapping[str, ProblemEntry] = {name: sampled(name) for name in NAMED} | {
+PROBLEMS: Mapping[str, ProblemEntry] = {
+    **{name: function_entry(name) for name in NAMED},
     "rkhs": ProblemEntry(
         "rkhs", problems.RKHSFunction, "a function of known norm: rkhs:kernel=rbf(0.2),dimension=2"
     ),
@@ -82,8 +99,88 @@ PROBLEMS: Mapping[str, ProblemEntry] = {name: sampled(name) for name in NAMED} |
 }
 
 
-def problem(name: str, /, **settings: Any) -> Problem:
-    """A problem by its name: kb.problem("hartmann6", candidates=50)."""
-    entry = sampled(name) if named_function(name) else looked_up("problem", name, PROBLEMS)
-    check_settings(name, parameters_of(entry.constructor), settings)
+def problem(what: str | Callable[[Any], float], domain: Any = None, /, **settings: Any) -> Problem:
+    """Return a problem: by its name, by text as the command line takes it, or from a function.
+
+    A problem is what policies are compared on in `run_experiment`. It knows the mean reward of
+    every arm, and so what each choice loses.
+
+    Parameters
+    ----------
+    what
+        The name of a problem (`kernelbandits list problems` shows all), a name with settings such
+        as "levy4:candidates=80" or "csv:path=films.csv,target=stability", or a Python function that
+        takes a point and returns a number.
+    domain
+        For a function, where it is defined: `kb.Arms` or an (n, d) array (the function gets a row),
+        a `kb.Box` (it gets an array) or a `kb.MixedBox` (it gets a dict).
+    settings
+        Settings of the problem. They may be combined with those in the text; one that is given in
+        both places is refused. A problem from a function takes `name`, `candidates` (how many
+        points of a box are drawn for each seed), `noise`, `direction` and `scale`.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> kb.problem("hartmann6", candidates=80).title
+    'Hartmann (d = 6)'
+    >>> kb.problem("hartmann6:candidates=80") == kb.problem("hartmann6", candidates=80)
+    True
+    >>> def yield_of(x):
+    ...     return 1 - (x[0] - 40) ** 2 / 1000 - (x[1] - 7) ** 2 / 50
+    >>> kb.problem(yield_of, kb.Box((20, 1), (80, 14)), candidates=30).title
+    'yield_of (d = 2)'
+    """
+    if not isinstance(what, str):
+        return FunctionProblem(what, domain, **function_settings(settings))
+    if domain is not None:
+        raise ValueError(
+            f"kb.problem({what!r}, ...) needs no domain, got {domain!r}; "
+            "a domain belongs to a function: kb.problem(f, domain)"
+        )
+    name, items = split(what)
+    own = keywords(items)
+    for setting in settings:
+        if setting in own:
+            raise ValueError(
+                f"{name} needs {setting} once, got {own[setting]!r} in the text and "
+                f"{settings[setting]!r} as a keyword"
+            )
+    return build_problem(name, settings | own, PYTHON_EXAMPLES)
+
+
+def spelled_problem(text: str, **shared: Any) -> Problem:
+    """Read a problem with its settings: levy4:candidates=80.
+
+    The shared settings are those that a command gives to all of its problems, or None; the
+    problem's own go before them.
+    """
+    name, items = split(text)
+    given = {setting: value for setting, value in shared.items() if value is not None}
+    own = keywords(items)
+    if "problem" in own:
+        # A problem in motion has no candidates or noise of its own: the problem that it moves has.
+        own["problem"] = spelled_problem(own["problem"], **given)
+        given = {}
+    return build_problem(name, given | own)
+
+
+def build_problem(
+    name: str, settings: dict[str, Any], examples: Mapping[str, str] = EXAMPLES
+) -> Problem:
+    entry = problem_entry(name)
+    check_settings(name, parameters_of(entry.constructor), settings, examples)
+    if isinstance(settings.get("noise"), str):
+        settings["noise"] = spelled_noise(settings["noise"])
+    if isinstance(settings.get("problem"), str):
+        settings["problem"] = spelled_problem(settings["problem"])
     return entry.constructor(**settings)
+
+
+def function_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a problem from a function, checked."""
+    known = parameters_of(FunctionProblem)
+    options = {name: False for name in known if name not in ("function", "domain")}
+    check_settings("kb.problem(f, domain)", options, settings, PYTHON_EXAMPLES)
+    noise = settings.get("noise")
+    return settings | ({"noise": spelled_noise(noise)} if isinstance(noise, str) else {})

@@ -1,4 +1,10 @@
-"""Values as a command line spells them: rbf:0.2, matern:0.3,nu=1.5, bernoulli:0.5, simple-bernoulli:p=0.25."""
+"""Read values from text: rbf:0.2, matern:0.3,nu=1.5, bernoulli:0.5, simple-bernoulli:p=0.25.
+
+The command line takes values in this form, and so do `kb.problem` and `run_experiment`. A value is
+a name, a colon and arguments between commas; inside another value its arguments stand in brackets,
+as in step:bernoulli(0.5),bernoulli(0.25),500. Several values of one argument are separated by
+slashes.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +16,23 @@ from functools import reduce
 from typing import Any
 
 from kernelbandits import checks
-from kernelbandits.catalogue.lookup import looked_up
+from kernelbandits.catalogue.lookup import check_setting, find_entry, parameters_of
 from kernelbandits.catalogue.policies import policy_entry
-from kernelbandits.catalogue.problems import problem
 from kernelbandits.catalogue.values import KERNELS, LAWS, MOTIONS, NOISES
 from kernelbandits.exploration import Law
 from kernelbandits.kernels import Kernel
-from kernelbandits.problems import Motion, Noise, Problem
+from kernelbandits.problems import Motion, Noise
 
 
 def spelled_kernel(text: str) -> Kernel:
-    """A sum of products, each factor name:arguments or a number: 0.5*rbf:0.2+0.5*linear."""
-    terms: list[Kernel] = [product(term) for term in re.split(r"(?<![0-9][eE])[+]", text)]
+    """Read a kernel: a sum of products, each factor name:arguments or a number.
+
+    Examples
+    --------
+    >>> spelled_kernel("matern:0.3,nu=1.5")
+    Matern(lengthscale=0.3, nu=1.5)
+    """
+    terms: list[Kernel] = [read_product(term) for term in re.split(r"(?<![0-9][eE])[+]", text)]
     checks.needs(
         all(isinstance(term, Kernel) for term in terms),
         "a sum of kernels",
@@ -31,78 +42,88 @@ def spelled_kernel(text: str) -> Kernel:
     return reduce(operator.add, terms)
 
 
-def product(text: str) -> Any:
+def read_product(text: str) -> Any:
     factors = [factor.strip() for factor in text.split("*")]
     parts = [
-        float(factor) if is_numeral(factor) else call("kernel", factor, KERNELS)
+        float(factor) if is_numeral(factor) else build_value("kernel", factor, KERNELS)
         for factor in factors
     ]
     return reduce(operator.mul, sorted(parts, key=lambda part: isinstance(part, float)))
 
 
 def spelled_law(text: str) -> Law:
-    return call("exploration law", text, LAWS)  # type: ignore[no-any-return]
+    """Read an exploration law or a schedule of laws: gaussian:0,1 or decay:first=0.9,floor=0.1."""
+    return build_value("exploration law", text, LAWS)  # type: ignore[no-any-return]
 
 
 def spelled_noise(text: str) -> Noise:
-    return call("noise", text, NOISES)  # type: ignore[no-any-return]
-
-
-def spelled_problem(text: str, **settings: Any) -> Problem:
-    """A problem by its name and settings; one in motion hands those shared by all to the problem that it moves."""
-    name, given = split(text)
-    shared, own = (
-        {key: value for key, value in settings.items() if value is not None},
-        keywords(given),
-    )
-    if "problem" in own:
-        return problem(name, **own | {"problem": spelled_problem(own["problem"], **shared)})
-    return problem(name, **(shared | own))
+    """Read the law of the reward noise: gaussian:0.01 or student:0.05,3."""
+    return build_value("noise", text, NOISES)  # type: ignore[no-any-return]
 
 
 def spelled_motion(text: str) -> Motion:
-    return call("motion", text, MOTIONS)  # type: ignore[no-any-return]
+    """Read how a problem changes with time: markov:0.01, turning:1000 or jumps:100."""
+    return build_value("motion", text, MOTIONS)  # type: ignore[no-any-return]
 
 
 def spelled_policy(text: str) -> tuple[str, dict[str, Any]]:
-    """Name and settings: simple-bernoulli:p=0.25, or generic-gp:exploration=gaussian(0.5,1)."""
+    """Read the name of a policy and its settings.
+
+    Examples
+    --------
+    >>> spelled_policy("simple-bernoulli:p=0.25")
+    ('simple-bernoulli', {'p': 0.25})
+    """
     name, given = split(text)
     policy_entry(name)
     return name, keywords(given)
 
 
-def call(kind: str, text: str, table: Mapping[str, Callable[..., Any]]) -> Any:
+def build_value(kind: str, text: str, table: Mapping[str, Callable[..., Any]]) -> Any:
+    """Build the value that a table holds under the name, with the arguments of the text."""
     name, given = split(text)
-    constructor = looked_up(kind, name, table)
-    positional = [value(item) for item in given if "=" not in item]
+    constructor = find_entry(kind, name, table)
+    positional = [read_value(item) for item in given if "=" not in item]
+    named = keywords([item for item in given if "=" in item])
+    for setting in named:
+        check_setting(name, setting, parameters_of(constructor))
     try:
-        inspect.signature(constructor).bind(*positional, **keywords(given, strict=False))
+        inspect.signature(constructor).bind(*positional, **named)
     except TypeError:
-        wanted = ", ".join(inspect.signature(constructor).parameters) or "no arguments"
+        wanted = ", ".join(parameters_of(constructor)) or "no arguments"
         raise ValueError(f"{name} needs {wanted}, got {text!r}") from None
-    return constructor(*positional, **keywords(given, strict=False))
+    return constructor(*positional, **named)
 
 
-def keywords(items: list[str], strict: bool = True) -> dict[str, Any]:
-    if strict and any("=" not in item for item in items):
+def keywords(items: list[str]) -> dict[str, Any]:
+    """Read settings of the form name=value; a hyphen in a name is an underscore."""
+    if any("=" not in item for item in items):
         raise ValueError(f"settings need the form name=value, got {','.join(items)!r}")
-    pairs = [item.split("=", 1) for item in items if "=" in item]
-    named = {key.strip().replace("-", "_"): text for key, text in pairs}
-    return {key: TEXTS.get(key, value)(text) for key, text in named.items()}
+    named = {}
+    for item in items:
+        key, _, text = item.partition("=")
+        setting = key.strip().replace("-", "_")
+        if setting in named:
+            raise ValueError(f"settings need each name once, got {setting} twice")
+        named[setting] = TEXTS.get(setting, read_value)(text)
+    return named
 
 
-def plain_text(text: str) -> str:
+def strip_quotes(text: str) -> str:
     return text.strip().strip('"')
 
 
 TEXTS: Mapping[str, Callable[[str], Any]] = {
-    "path": plain_text,
-    "target": plain_text,
-    "problem": plain_text,
+    "path": strip_quotes,
+    "target": strip_quotes,
+    "name": strip_quotes,
+    "title": strip_quotes,
+    "problem": strip_quotes,
     "motion": spelled_motion,
-    "columns": lambda text: tuple(plain_text(name) for name in outer(text, "/")),
+    "noise": spelled_noise,
+    "columns": lambda text: tuple(strip_quotes(name) for name in split_outside_brackets(text, "/")),
 }
-"""Settings that are text whatever they look like."""
+"""Settings that are read by their own rule: most are text, whatever the text looks like."""
 
 
 def split(text: str) -> tuple[str, list[str]]:
@@ -111,10 +132,10 @@ def split(text: str) -> tuple[str, list[str]]:
     inner = text[cut + 1 :]
     if text[cut : cut + 1] == "(":
         inner = inner.rstrip().removesuffix(")")
-    return text[:cut].strip(), outer(inner, ",")
+    return text[:cut].strip(), split_outside_brackets(inner, ",")
 
 
-def outer(text: str, separator: str) -> list[str]:
+def split_outside_brackets(text: str, separator: str) -> list[str]:
     """Split at the separators that stand outside all brackets and quotation marks."""
     items, depth, quoted = [""], 0, False
     for character in text:
@@ -127,22 +148,22 @@ def outer(text: str, separator: str) -> list[str]:
     return [item.strip() for item in items if item.strip()]
 
 
-def value(text: str) -> Any:
-    """A number, a law or kernel with brackets, a/b/c as a tuple of them, true or false, or the text itself."""
+def read_value(text: str) -> Any:
+    """Read a number, a law or kernel with brackets, several values a/b/c, true, false, or text."""
     text = text.strip()
     if text.startswith('"'):
         return text.strip('"')
-    parts = outer(text, "/")
+    parts = split_outside_brackets(text, "/")
     if len(parts) > 1 and all(is_numeral(part) or is_law(part) for part in parts):
-        return tuple(value(part) for part in parts)
+        return tuple(read_value(part) for part in parts)
     if is_numeral(text):
         return int(text) if text.lstrip("+-").isdigit() else float(text)
     if is_law(text):
         return spelled_law(text)
     if text.partition("(")[0] in KERNELS and "(" in text:
         return spelled_kernel(text)
-    if text in ("true", "false"):
-        return text == "true"
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
     return text
 
 
@@ -151,6 +172,7 @@ def is_law(text: str) -> bool:
 
 
 def is_numeral(text: str) -> bool:
+    """Whether the text is a finite number in ASCII digits."""
     try:
         float(text)
     except ValueError:

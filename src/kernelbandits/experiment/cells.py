@@ -1,4 +1,4 @@
-"""A cell is one policy on one problem for all seeds: played together, stored in a file, found by fingerprint."""
+"""A cell is one policy on one problem for all seeds; its result is stored in one file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,15 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks
-from kernelbandits.catalogue import fingerprint, policy, policy_entry, shared_settings, to_plain
+from kernelbandits.catalogue import PolicyEntry, fingerprint, shared_settings, to_plain
 from kernelbandits.catalogue.lookup import check_settings
+from kernelbandits.catalogue.user_policy import (
+    Constructor,
+    UserPolicy,
+    build_policy,
+    find_policy,
+    takes_kernel,
+)
 from kernelbandits.checks import Array, Numbers
 from kernelbandits.experiment.engines import ENGINES, chosen_engine, play
 from kernelbandits.policies import Policy
@@ -26,30 +33,72 @@ from kernelbandits.streams import Streams
 
 LARGEST_CELL = 200_000_000
 """Rounds times seeds: a record of 20 bytes each and the tables beside it, some 8 GB."""
+OWN_KERNEL = "its own, fitted to the rewards"
+"""What a result says of the kernel of a policy that does not get that of the experiment."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A policy as it enters an experiment: its label, its name in the catalogue, its settings."""
+    """A policy as it enters an experiment: how it is called there, what it is, and its settings.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> kb.Contender("half", "simple-bernoulli", {"p": 0.5}).label
+    'half'
+    >>> class Cautious(kb.SimpleUCB):
+    ...     pass
+    >>> kb.Contender("cautious", Cautious, {"ridge": 2.0}).entry.title
+    'Cautious'
+    """
 
     label: str
-    policy: str
+    """The name in tables and figures."""
+    policy: str | Constructor
+    """A name of the catalogue, a class derived from kb.Policy, or a factory.
+
+    A factory takes (domain, kernel, **settings) and returns a policy.
+    """
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of its own, which go before those that an experiment gives to all policies."""
+
+    def __post_init__(self) -> None:
+        checks.needs(isinstance(self.label, str), "Contender", "a label", self.label)
+        checks.needs(
+            isinstance(self.settings, Mapping), "Contender", "a dict of settings", self.settings
+        )
+
+    @property
+    def entry(self) -> PolicyEntry | UserPolicy:
+        """What is known of the policy: title, paper, guarantee, settings."""
+        return find_policy(self.policy)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a policy of the user, not one of the catalogue."""
+        return isinstance(self.entry, UserPolicy)
 
     def build(self, instance: Instance, kernel: Any) -> Policy:
-        return policy(self.policy, instance.domain, kernel, **self.settings)
+        check_settings(self.entry.name, self.entry.parameters, self.settings)
+        rule = build_policy(self.entry, instance.domain, kernel, **self.settings)
+        if not isinstance(rule, Policy):
+            raise ValueError(f"{self.entry.name} needs to return a kb.Policy, got {rule!r}")
+        return rule
 
 
 def contender(
-    name: str, given: Mapping[str, Any], shared: Mapping[str, Any], label: str | None = None
+    policy: str | Constructor,
+    given: Mapping[str, Any],
+    shared: Mapping[str, Any],
+    label: str | None = None,
 ) -> Contender:
     """A contender with its own settings, and those shared by all that it takes."""
-    entry = policy_entry(name)
+    entry = find_policy(policy)
     own = ", ".join(f"{key}={value}" for key, value in given.items())
     title = label or (f"{entry.title} ({own})" if given else entry.title)
     settings = shared_settings(entry, shared) | dict(given)
-    check_settings(name, entry.parameters, settings)
-    return Contender(title, name, settings)
+    check_settings(entry.name, entry.parameters, settings)
+    return Contender(title, policy, settings)
 
 
 @dataclass(frozen=True)
@@ -88,9 +137,13 @@ class Cell:
             "horizon": self.horizon,
             "seeds": self.seeds,
         }
-        rule = {"policy": self.contender.policy, "settings": self.contender.settings}
-        engine = {"engine": chosen_engine(self.engine), "code": code_fingerprint()}
-        plain: dict[str, Any] = to_plain(parts | rule | engine)
+        entrant = self.contender
+        rule = {
+            "policy": entrant.policy if entrant.is_own else entrant.entry.name,
+            "settings": entrant.settings,
+        }
+        decided = parts | rule | {"engine": chosen_engine(self.engine), "code": code_fingerprint()}
+        plain: dict[str, Any] = to_plain(decided)
         return plain
 
     @cached_property
@@ -170,7 +223,7 @@ def distinct(caught: list[warnings.WarningMessage]) -> list[list[str]]:
 
 
 def play_stored(folder: Path | str | None, endings: bool, cell: Cell) -> CellResult:
-    """Play the cell and store it at once, by whoever plays it; `endings` keeps the last round only."""
+    """Play the cell and store its result at once; `endings` keeps the last round only."""
     result = play_cell(cell).ending() if endings else play_cell(cell)
     if folder:
         result.save(stored_at(cell.key, folder, endings))
@@ -200,7 +253,8 @@ def play_seed(cell: Cell, seed: int) -> dict[str, Any]:
         "seconds": played.seconds,
         "log_det": rule.played_log_det,
         "settings": {
-            "policy": cell.contender.policy,
+            "policy": cell.contender.entry.name,
+            **({} if takes_kernel(cell.contender.entry) else {"kernel": OWN_KERNEL}),
             **to_plain(rule.settings),
             "engine": played.engine,
         },

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits.catalogue import policy_entry
+from kernelbandits.catalogue import POLICIES
 from kernelbandits.experiment.cells import Cell
 from kernelbandits.kernels import Linear, as_kernel
 from kernelbandits.policies import GenericGP
@@ -101,7 +101,8 @@ def differences(cell: Cell, problem: LowerBound) -> Iterator[str]:
 
 def misled(problem: LowerBound, settings: dict[str, Any]) -> Iterator[str]:
     """How a rule of the Generic-GP family was told otherwise; of other rules the bound says nothing."""
-    if not issubclass(policy_entry(settings["policy"]).constructor, GenericGP):
+    entry = POLICIES.get(settings["policy"])
+    if entry is None or not issubclass(entry.constructor, GenericGP):
         return
     noise, norm = settings["noise_scale"], settings["norm_bound"]
     if noise * math.sqrt(problem.d / 2) + norm < problem.size * (1 - 1e-9):

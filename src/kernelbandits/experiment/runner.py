@@ -1,4 +1,4 @@
-"""Play many cells, in this process or spread over others; interrupted and resumed, the result is the same."""
+"""Play many cells, in this process or spread over others; an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.catalogue import spelled_policy, spelled_problem
+from kernelbandits.catalogue import problem, spelled_policy
+from kernelbandits.catalogue.lookup import check_setting
+from kernelbandits.catalogue.user_policy import Constructor
 from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
 from kernelbandits.domains import TIES
 from kernelbandits.experiment.cells import (
@@ -29,14 +31,18 @@ from kernelbandits.experiment.premises import premises
 from kernelbandits.experiment.summary import summary
 from kernelbandits.experiment.workers import Mapper
 from kernelbandits.kernels import RBF, Normalised, as_kernel
-from kernelbandits.problems import Problem, TableProblem
+from kernelbandits.problems import FunctionProblem, Problem, TableProblem
+from kernelbandits.streams import Streams
 from kernelbandits.theory import GAINS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MANY = 500
-"""So many arms of a table show whether the kernel fits its units."""
+"""How many arms are looked at to see whether the kernel fits their units."""
+
+Entrant = str | Constructor | Contender
+"""A policy as an experiment takes it: a name with or without settings, a class, a factory, ..."""
 
 Watcher = Callable[[], None]
 """Called once for every cell that is ready."""
@@ -70,7 +76,7 @@ class Results:
 
 def run_experiment(
     problems: Iterable[str | Problem] | str | Problem,
-    policies: Iterable[str | Contender] | str | Contender,
+    policies: Iterable[Entrant] | Entrant,
     *,
     kernel: Any = RBF(0.2),  # noqa: B008
     horizon: int = 1000,
@@ -83,10 +89,43 @@ def run_experiment(
 ) -> Results:
     """Play every policy on every problem for every seed.
 
-    `settings` (noise_scale, norm_bound, delta, gain, ridge, ties) go to each policy that takes them (the Generic-GP
-    family keeps its delta 1/2 unless given one by name); a policy with settings of its own is spelled
-    "simple-bernoulli:p=0.25" or given as a Contender. All policies of one seed meet the same candidates, noise,
-    weights and ties, and the result does not depend on the mapper.
+    All policies of one seed meet the same candidates, noise, weights and ties, so that their
+    regrets can be compared seed by seed. The result does not depend on the mapper.
+
+    Parameters
+    ----------
+    problems
+        One or several: names with or without settings ("levy4:candidates=80"), or what `kb.problem`
+        returns, for instance for a Python function.
+    policies
+        One or several, of any kind: names with or without settings ("simple-bernoulli:p=0.25"),
+        classes derived from `kb.Policy`, factories (domain, kernel, **settings) -> policy, or
+        `kb.Contender`.
+    kernel
+        The kernel of all policies; one that calibrates its own, such as auto, does not get it.
+    horizon
+        How many rounds are played.
+    seeds
+        How many independent runs, or their seeds.
+    engine
+        "numba" (the compiled loop), "numpy", or "auto": numba where it is installed.
+    mapper
+        `map`, or one that spreads the work over processes (`process_mapper`).
+    folder
+        Where results are stored as they come, and found again after an interruption. A policy, and
+        a problem on a box, that is defined by Python code is found again by the same process only:
+        no file can tell whether the code has changed.
+    settings
+        noise_scale (1 unless given), norm_bound (1), gain ("realised"), ridge, delta, ties. Each
+        policy gets those that it takes; a class or factory those that its signature names. The
+        Generic-GP family keeps its delta of 1/2 unless its own settings say otherwise.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> results = kb.run_experiment("branin", ["simple-ucb", "random"], horizon=20, seeds=2)
+    >>> results["branin", "Simple-UCB"].regret.shape
+    (2, 20)
     """
     cells = plan_experiment(
         problems, policies, kernel=kernel, horizon=horizon, seeds=seeds, engine=engine, **settings
@@ -96,7 +135,7 @@ def run_experiment(
 
 def plan_experiment(
     problems: Iterable[str | Problem] | str | Problem,
-    policies: Iterable[str | Contender] | str | Contender,
+    policies: Iterable[Entrant] | Entrant,
     *,
     kernel: Any = RBF(0.2),  # noqa: B008
     horizon: int = 1000,
@@ -104,14 +143,11 @@ def plan_experiment(
     engine: str = "auto",
     **settings: Any,
 ) -> tuple[Cell, ...]:
-    """The cells of `run_experiment`, nothing played yet."""
-    shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised"} | checked_settings(
-        settings
-    )
-    entered = [entrant(item, shared | {"horizon": horizon}) for item in listed(policies)]
-    chosen = [spelled_problem(item) if isinstance(item, str) else item for item in listed(problems)]
-    for item in chosen:
-        checks.needs(hasattr(item, "instance"), "an experiment", "problems or their names", item)
+    """Return the cells of `run_experiment`; nothing is played yet."""
+    shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised"}
+    shared |= check_shared_settings(settings)
+    entered = [as_contender(item, shared | {"horizon": horizon}) for item in as_list(policies)]
+    chosen = [as_problem(item) for item in as_list(problems)]
     return cells_of(chosen, entered, kernel, horizon, seeds, engine)
 
 
@@ -122,20 +158,18 @@ def play_experiment(
     watch: Watcher | None = None,
 ) -> Results:
     """Play the cells that the folder does not hold."""
-    for table in {
-        cell.problem.name: cell for cell in cells if isinstance(cell.problem, TableProblem)
-    }.values():
-        notice_units(table.problem, table.kernel)
+    for cell in {cell.problem.name: cell for cell in cells}.values():
+        notice_units(cell)
     results = Results(tuple(cells), run_cells(cells, mapper=mapper, folder=folder, watch=watch))
     for sentence in premises(results):
         warnings.warn(sentence, TheoryWarning, stacklevel=3)
     return results
 
 
-def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings shared by all policies: known ones only, and in range even if no policy here takes them."""
+def check_shared_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings for all policies: known ones only, and in range even if no policy takes them."""
     owner = "an experiment"
-    doors: dict[str, Callable[[Any], object]] = {
+    checked: dict[str, Callable[[Any], object]] = {
         "noise_scale": lambda value: checks.scale(owner, "noise_scale", value),
         "norm_bound": lambda value: checks.scale(owner, "norm_bound", value),
         "ridge": lambda value: checks.positive(owner, "ridge", value),
@@ -144,41 +178,57 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         "ties": lambda value: checks.one_of(owner, "ties", value, TIES),
     }
     for name, value in settings.items():
-        checks.needs(name in doors, owner, f"settings among {', '.join(doors)}", name)
+        check_setting(owner, name, checked)
         if value is not None:
-            doors[name](value)
+            checked[name](value)
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def notice_units(problem: Any, kernel: Any) -> None:
-    """Say so where the kernel finds all arms of a table alike, or no two of them."""
-    chosen, points = as_kernel(kernel), problem.table.domain.points[:MANY]
-    points = points[chosen.diagonal(points) > 0]
+def notice_units(cell: Cell) -> None:
+    """Say so where the kernel takes all arms of the user's data for alike, or no two of them."""
+    if not isinstance(cell.problem, (TableProblem, FunctionProblem)):
+        return
+    kernel = as_kernel(cell.kernel)
+    points = cell.problem.instance(Streams(cell.seeds[0])).domain.points[:MANY]
+    points = points[kernel.diagonal(points) > 0]
     if len(points) < 2:
         return
-    others = Normalised(chosen)(points, points)[~np.eye(len(points), dtype=bool)]
-    if others.max() < 0.01 or others.min() > 0.999:
-        found = "no two arms" if others.max() < 0.01 else "all arms"
-        hint = "give the lengthscale in the units of the columns, or read the table with unit_columns=true"
-        warnings.warn(
-            f"{kernel} finds {found} of {problem.name} alike; {hint}", DataNotice, stacklevel=3
+    others = Normalised(kernel)(points, points)[~np.eye(len(points), dtype=bool)]
+    if others.max() < 0.01:
+        found = f"no two arms of {cell.problem.name} are alike, so none says anything of another"
+    elif others.min() > 0.999:
+        found = f"all arms of {cell.problem.name} are alike, so they cannot be told apart"
+    else:
+        return
+    advice = "choose a lengthscale in the units of the arms, or scale their columns to [0, 1]"
+    warnings.warn(f"under {cell.kernel} {found}; {advice}", DataNotice, stacklevel=3)
+
+
+def as_list(items: Any) -> list[Any]:
+    """One item, or several."""
+    several = isinstance(items, Iterable) and not isinstance(items, (str, type))
+    return list(items) if several else [items]
+
+
+def as_problem(item: str | Problem) -> Problem:
+    if callable(item) and not hasattr(item, "instance"):
+        raise ValueError(
+            f"an experiment needs problems or their names, got {item!r}; "
+            "kb.problem(f, domain) makes a problem from a function"
         )
+    found = problem(item) if isinstance(item, str) else item
+    checks.needs(hasattr(found, "instance"), "an experiment", "problems or their names", found)
+    return found
 
 
-def listed(items: Any) -> list[Any]:
-    return (
-        [items]
-        if isinstance(items, (str, Contender)) or not isinstance(items, Iterable)
-        else list(items)
-    )
-
-
-def entrant(item: str | Contender, shared: Mapping[str, Any]) -> Contender:
+def as_contender(item: Entrant, shared: Mapping[str, Any]) -> Contender:
+    """The item as a contender that has its own settings, and those shared by all that it takes."""
     if isinstance(item, Contender):
         return contender(item.policy, item.settings, shared, item.label)
-    checks.needs(isinstance(item, str), "an experiment", "policies by name, or Contenders", item)
-    name, given = spelled_policy(item)
-    return contender(name, given, shared)
+    if isinstance(item, str):
+        name, given = spelled_policy(item)
+        return contender(name, given, shared)
+    return contender(item, {}, shared)
 
 
 def cells_of(

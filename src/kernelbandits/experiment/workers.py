@@ -107,7 +107,8 @@ def sendable(cells: Sequence[Any]) -> Sequence[Any]:
         pickle.dumps(cells)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ValueError(
-            f"several workers need laws and schedules defined at module level, got {error}"
+            "several workers need functions, classes, laws and schedules that are defined at module "
+            f"level, got {error}"
         ) from None
     return cells
 

@@ -1,11 +1,13 @@
-"""Problems: frozen recipes that know their optimum, and make n arms with mean rewards from a seed.
+"""Problems: from a seed they make n arms with known mean rewards, so that regret can be measured.
 
 In reading order: `noise` (laws of the reward noise), `base` (Instance and Problem), `formulas` and
-`functions` (the classical test functions), `rkhs` (functions of known norm), `sheet` and `tables` (any CSV
-file), `perovskite` (one such file), `drifting` (any of them in motion).
+`functions` (the classical test functions), `user_function` (any Python function), `rkhs` (functions
+of known norm), `prior` (draws from a Gaussian process), `sheet` and `tables` (any CSV file),
+`perovskite` (one such file), `lower_bound` (the paper's Theorem 2), `drifting` (any of them in
+motion).
 """
 
-from kernelbandits.problems.base import Instance, Problem, scaled
+from kernelbandits.problems.base import Instance, Problem, scale_to_unit
 from kernelbandits.problems.drifting import Drifting, Jumps, Markov, Motion, MovingInstance, Turning
 from kernelbandits.problems.functions import (
     SampledFunction,
@@ -34,12 +36,14 @@ from kernelbandits.problems.perovskite import DataUnavailable, perovskite, perov
 from kernelbandits.problems.prior import GPFunction
 from kernelbandits.problems.rkhs import KernelSum, RKHSFunction, least_norm
 from kernelbandits.problems.tables import TableProblem, read_table
+from kernelbandits.problems.user_function import FunctionProblem
 
 __all__ = [
     "CustomNoise",
     "DataUnavailable",
     "Drifting",
     "EmpiricalNoise",
+    "FunctionProblem",
     "GPFunction",
     "GaussianNoise",
     "Instance",
@@ -71,6 +75,6 @@ __all__ = [
     "perovskite_file",
     "read_table",
     "rosenbrock",
-    "scaled",
+    "scale_to_unit",
     "six_hump_camel",
 ]

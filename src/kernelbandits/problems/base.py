@@ -1,4 +1,4 @@
-"""What is played: n arms with known mean rewards, and the problems that make them from a seed."""
+"""Instances, n arms with known mean rewards, and problems, which make an instance from a seed."""
 
 from __future__ import annotations
 
@@ -14,28 +14,48 @@ from kernelbandits.domains import Arms
 from kernelbandits.problems.noise import Noise
 from kernelbandits.streams import COLUMN, Streams
 
+DIRECTIONS = {
+    "maximize": "maximize",
+    "maximise": "maximize",
+    "max": "maximize",
+    "minimize": "minimize",
+    "minimise": "minimize",
+    "min": "minimize",
+}
+"""How a direction may be written -> how it is stored."""
 PROBLEM_BLOCK = 2**32 - 1
 """A block of the column "problem" that no round reaches."""
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """n arms, their mean rewards f(x_i), and Y = f(x_i) + noise; to be maximised."""
+    """What is played in one seed: n arms, their mean rewards f(x_i), and the law of the noise.
+
+    A pull of arm i gives the reward Y = f(x_i) + noise; rewards are to be maximised.
+
+    Examples
+    --------
+    >>> from kernelbandits.domains import Arms
+    >>> from kernelbandits.problems import GaussianNoise
+    >>> two = Instance("two", Arms([[0.0], [1.0]]), [0.2, 0.7], GaussianNoise(0.1))
+    >>> two.best, two.optimum
+    (1, 0.7)
+    """
 
     name: str
     domain: Arms
     values: Array = field(repr=False)
     noise: Noise
-    """The law of the noise; with replicates, that of the pooled residuals, whose R holds for every arm."""
+    """The law of the noise; with replicates, that of all residuals, whose R covers every arm."""
     replicates: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
-    """The measured rewards of each arm, of which a pull returns one; their mean is the arm's value."""
+    """The measured rewards of each arm: a pull returns one of them; their mean is its value."""
 
     def __post_init__(self) -> None:
         checks.needs(isinstance(self.domain, Arms), "Instance", "Arms as domain", self.domain)
         checks.needs(isinstance(self.noise, Noise), "Instance", "a noise law", self.noise)
-        object.__setattr__(self, "values", frozen_values(self.values, len(self.domain)))
+        object.__setattr__(self, "values", freeze_values(self.values, len(self.domain)))
         if self.replicates is not None:
-            checked_replicates(self.replicates, self.values)
+            check_replicates(self.replicates, self.values)
 
     @property
     def optimum(self) -> float:
@@ -57,7 +77,10 @@ class Instance:
         return self.gaps[np.asarray(arms, dtype=np.intp)]
 
     def pull(self, arm: int, u: float, t: int = 1) -> float:
-        """Y = f(x_arm) + F^-1(u), or the replicate number floor(u * count) of that arm; round t is like any other."""
+        """Y = f(x_arm) + F^-1(u), or the replicate number floor(u * count) of that arm.
+
+        The round t does not matter here; it does where the rewards change with time.
+        """
         known = checks.is_whole(arm) and 0 <= arm < len(self.values)
         checks.needs(known, "pull", f"an arm in 0..{len(self.values) - 1}", arm)
         if self.replicates is None:
@@ -67,7 +90,10 @@ class Instance:
 
 
 class Problem(Protocol):
-    """A recipe for instances; all that is random in them comes from the column "problem" of the streams."""
+    """What an experiment is about: it makes an `Instance` for every seed.
+
+    All that is random in an instance comes from the column "problem" of the streams.
+    """
 
     @property
     def name(self) -> str: ...
@@ -93,9 +119,16 @@ def problem_generator(streams: Streams) -> np.random.Generator:
     return streams.generator(COLUMN["problem"], PROBLEM_BLOCK)
 
 
-def scaled(values: Any) -> Array:
+def read_direction(owner: str, text: Any) -> str:
+    """Return "maximize" or "minimize", however it is written: max, maximise, min, minimise."""
+    known = isinstance(text, str) and text.strip().lower() in DIRECTIONS
+    checks.needs(known, owner, "direction maximize or minimize", text)
+    return DIRECTIONS[text.strip().lower()]
+
+
+def scale_to_unit(values: Any) -> Array:
     """(f - min f) / (max f - min f), in [0, 1]; constant values give zeros."""
-    array = rewards("scaled", values)
+    array = check_rewards("scale_to_unit", values)
     low, spread = span(array)
     return (array - low) / spread
 
@@ -106,7 +139,7 @@ def span(values: Array) -> tuple[float, float]:
     return low, (high - low) or 1.0
 
 
-def rewards(owner: str, values: Any) -> Array:
+def check_rewards(owner: str, values: Any) -> Array:
     """A copy of n >= 1 mean rewards, each finite and of size at most 1e150."""
     array = np.array(values, dtype=np.float64)
     checks.needs(
@@ -115,19 +148,20 @@ def rewards(owner: str, values: Any) -> Array:
     bad = np.flatnonzero(~(np.abs(array) <= LARGEST_REWARD))
     if len(bad):
         raise ValueError(
-            f"{owner} needs finite values up to {LARGEST_REWARD:g}, got {array[bad[0]]} at arm {bad[0]}"
+            f"{owner} needs finite values up to {LARGEST_REWARD:g}, "
+            f"got {array[bad[0]]} at arm {bad[0]}"
         )
     return array
 
 
-def frozen_values(values: Any, n: int) -> Array:
-    array = rewards("Instance", values)
+def freeze_values(values: Any, n: int) -> Array:
+    array = check_rewards("Instance", values)
     checks.needs(len(array) == n, "Instance", f"one value for each of {n} arms", len(array))
     array.flags.writeable = False
     return array
 
 
-def checked_replicates(replicates: tuple[tuple[float, ...], ...], values: Array) -> None:
+def check_replicates(replicates: tuple[tuple[float, ...], ...], values: Array) -> None:
     """Each arm has replicates, and their mean is its value to nine digits of the largest one."""
     checks.needs(
         len(replicates) == len(values),
@@ -136,7 +170,7 @@ def checked_replicates(replicates: tuple[tuple[float, ...], ...], values: Array)
         len(replicates),
     )
     for arm, (measured, value) in enumerate(zip(replicates, values, strict=True)):
-        largest = float(np.abs(rewards(f"Instance, arm {arm},", measured)).max())
+        largest = float(np.abs(check_rewards(f"Instance, arm {arm},", measured)).max())
         mean = math.fsum(measured) / len(measured)
         checks.needs(
             abs(mean - value) <= 1e-9 * largest,

@@ -1,4 +1,4 @@
-"""Worlds that change: instances with a function f_t for every round, and any problem set in motion."""
+"""Rewards that change with time: a function f_t for every round, from any problem."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.kernels import Kernel, as_kernel
 from kernelbandits.posterior import LARGEST_COVARIANCE
-from kernelbandits.problems.base import Instance, Problem, frozen_values
+from kernelbandits.problems.base import Instance, Problem, freeze_values
 from kernelbandits.problems.noise import Noise
 from kernelbandits.problems.prior import KERNEL, GPFunction, prior_root
 from kernelbandits.streams import Streams
@@ -25,29 +25,32 @@ Fresh = Callable[[int], Array]
 
 @dataclass(frozen=True, eq=False)
 class MovingInstance(Instance):
-    """n arms whose mean rewards f_t change with the round; values, optimum, best and gaps are those of round 1."""
+    """n arms whose mean rewards f_t change with the round.
+
+    `values`, `optimum`, `best` and `gaps` are those of round 1.
+    """
 
     path: Iterator[Array] = field(kw_only=True, repr=False)
     """f_2, f_3, ...; each is asked for once and kept."""
-    _met: list[Array] = field(default_factory=list, init=False, repr=False)
+    _reached: list[Array] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._met.append(self.values)
+        self._reached.append(self.values)
 
     def at(self, t: int) -> Array:
         """f_t over the arms."""
         checks.whole("MovingInstance", "round", t)
-        while len(self._met) < t:
+        while len(self._reached) < t:
             following = next(self.path, None)
             checks.needs(
                 following is not None,
                 "MovingInstance",
                 f"f_t up to round {t}",
-                f"{len(self._met)} rounds",
+                f"{len(self._reached)} rounds",
             )
-            self._met.append(frozen_values(following, len(self.values)))
-        return self._met[t - 1]
+            self._reached.append(freeze_values(following, len(self.values)))
+        return self._reached[t - 1]
 
     def pull(self, arm: int, u: float, t: int = 1) -> float:
         """Y_t = Y_1 + f_t(x_arm) - f_1(x_arm): the noise, or the replicates, of round 1."""
@@ -88,7 +91,10 @@ class Motion(Protocol):
 
 @dataclass(frozen=True)
 class Markov:
-    """f_{t+1} = c + sqrt(1 - rate) (f_t - c) + sqrt(rate) s g_{t+1}, g iid GP(0, k): the model of TV-GP-UCB."""
+    """f_{t+1} = c + sqrt(1 - rate) (f_t - c) + sqrt(rate) s g_{t+1}, g iid GP(0, k).
+
+    This is the model of TV-GP-UCB: a share `rate` of the variance is renewed in every round.
+    """
 
     rate: float = 0.01
     kernel: Kernel = KERNEL
@@ -121,7 +127,10 @@ MARKOV = Markov()
 
 @dataclass(frozen=True)
 class Turning:
-    """f_t = c + cos(a_t) (f_1 - c) + sin(a_t) s g, a_t = 2 pi (t - 1) / period, g ~ GP(0, k): smooth and periodic."""
+    """f_t = c + cos(a_t) (f_1 - c) + sin(a_t) s g, a_t = 2 pi (t - 1) / period, g ~ GP(0, k).
+
+    The function turns smoothly into another one and back, once in `period` rounds.
+    """
 
     period: float = 1000.0
     kernel: Kernel = KERNEL
@@ -151,7 +160,10 @@ class Turning:
 
 @dataclass(frozen=True)
 class Jumps:
-    """f_t = c + s g_j in block j of `period` rounds, g_j iid GP(0, k), f_1 in the first: the setting of restarts."""
+    """f_t = c + s g_j in block j of `period` rounds, g_j iid GP(0, k); f_1 in the first block.
+
+    The function is replaced by a new one every `period` rounds, as policies with restarts expect.
+    """
 
     period: int = 100
     kernel: Kernel = KERNEL
@@ -182,12 +194,14 @@ class Jumps:
 
 @dataclass(frozen=True)
 class Drifting:
-    """Any problem in motion: f_1 is its function, c and s the mean and standard deviation of f_1 over the arms.
+    """Any problem with rewards that change with time.
 
-    A Gaussian process moves in its own units, c = 0 and s = 1: with its kernel and a Markov motion it is the model for
-    which TV-GP-UCB is proved.
-    Rewards have the noise of the problem, and regret is against max_x f_t(x). All that is random comes from the
-    column "problem" of the streams, round by round, so a longer game begins like a shorter one.
+    f_1 is the function of the problem; c and s are its mean and standard deviation over the arms.
+
+    A Gaussian process moves in its own units, c = 0 and s = 1: with its kernel and a Markov motion
+    it is the model for which TV-GP-UCB is proved. Rewards have the noise of the problem, and regret
+    is against max_x f_t(x). All that is random comes from the column "problem" of the streams,
+    round by round, so a longer game begins like a shorter one.
     """
 
     problem: Problem
@@ -208,7 +222,8 @@ class Drifting:
 
     @property
     def description(self) -> str:
-        return f"{self.problem.description}; {self.motion.description}, regret against the best of each round"
+        motion = f"{self.motion.description}, regret against the best of each round"
+        return f"{self.problem.description}; {motion}"
 
     @property
     def dimension(self) -> int:

@@ -1,7 +1,7 @@
 """Test functions to be minimised, in the forms of the Virtual Library of Simulation Experiments.
 
-Surjanovic and Bingham, sfu.ca/~ssurjano. Each takes an (n, d) array in natural coordinates, and gives
-n values.
+Surjanovic and Bingham, sfu.ca/~ssurjano. Each takes an (n, d) array in natural coordinates, and
+gives n values.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def six_hump_camel(x: Array) -> Array:
 
 
 def levy(x: Array) -> Array:
-    """f = sin^2(pi w_1) + sum_{i<d} (w_i - 1)^2 (1 + 10 sin^2(pi w_i + 1)) + last, w = 1 + (x - 1) / 4,
+    """f = sin^2(pi w_1) + sum_{i<d} (w_i - 1)^2 (1 + 10 sin^2(pi w_i + 1)) + last.
 
-    last = (w_d - 1)^2 (1 + sin^2(2 pi w_d)).
+    w = 1 + (x - 1) / 4 and last = (w_d - 1)^2 (1 + sin^2(2 pi w_d)).
     """
     w = 1 + (x - 1) / 4
     first, last = np.sin(math.pi * w[:, 0]) ** 2, w[:, -1]

@@ -14,7 +14,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms
 from kernelbandits.problems import formulas
-from kernelbandits.problems.base import Instance, problem_generator, scaled
+from kernelbandits.problems.base import Instance, problem_generator, scale_to_unit
 from kernelbandits.problems.noise import PAPER_NOISE, Noise
 from kernelbandits.streams import Streams
 
@@ -103,9 +103,10 @@ class TestFunction:
 
 @dataclass(frozen=True)
 class SampledFunction:
-    """Arms drawn evenly from the unit cube; f(x_i) = minus the function there, min-max scaled over the arms.
+    """A test function on random candidates: f(x_i) is minus the function, scaled to [0, 1].
 
-    Regret is against the best of the arms, not of the box.
+    Every seed draws its own candidates, uniformly in the unit cube, which stands for the box of the
+    function. Regret is against the best of the candidates, not of the box.
     """
 
     function: TestFunction
@@ -151,7 +152,8 @@ class SampledFunction:
     @property
     def description(self) -> str:
         scaling = ", min-max scaled over them" if self.scale else ""
-        return f"{self.candidates} candidates a seed, uniform in the unit cube; rewards minus the function{scaling}"
+        arms = f"{self.candidates} candidates a seed, uniform in the unit cube"
+        return f"{arms}; rewards minus the function{scaling}"
 
     def reward(self, points: Any) -> Array:
         """The raw reward, minus the function, at points of the unit cube."""
@@ -161,27 +163,27 @@ class SampledFunction:
         points = problem_generator(streams).random((self.candidates, self.dimension))
         rewards = self.reward(points)
         return Instance(
-            self.name, Arms(points), scaled(rewards) if self.scale else rewards, self.noise
+            self.name, Arms(points), scale_to_unit(rewards) if self.scale else rewards, self.noise
         )
 
 
 def holder_table() -> TestFunction:
-    corners = mirrored(8.055023475736563, 9.664590019241272)
-    return in_cube(
+    corners = mirror_point(8.055023475736563, 9.664590019241272)
+    return function_on_cube(
         "holder-table", "Holder Table", formulas.holder_table, 10.0, corners, -19.208502567886732
     )
 
 
 def cross_in_tray() -> TestFunction:
-    corners = mirrored(1.3494066171539107, 1.3494066171539107)
-    return in_cube(
+    corners = mirror_point(1.3494066171539107, 1.3494066171539107)
+    return function_on_cube(
         "cross-in-tray", "Cross-in-Tray", formulas.cross_in_tray, 10.0, corners, -2.062611870822738
     )
 
 
 def ackley(dimension: int = 4) -> TestFunction:
     d = checks.whole("ackley", "dimension", dimension)
-    return in_cube(f"ackley{d}", "Ackley", formulas.ackley, 32.768, ((0.0,) * d,), 0.0)
+    return function_on_cube(f"ackley{d}", "Ackley", formulas.ackley, 32.768, ((0.0,) * d,), 0.0)
 
 
 def hartmann(dimension: int = 6) -> TestFunction:
@@ -225,7 +227,7 @@ def six_hump_camel() -> TestFunction:
 
 def levy(dimension: int = 2) -> TestFunction:
     d = checks.whole("levy", "dimension", dimension)
-    return in_cube(f"levy{d}", "Levy", formulas.levy, 10.0, ((1.0,) * d,), 0.0)
+    return function_on_cube(f"levy{d}", "Levy", formulas.levy, 10.0, ((1.0,) * d,), 0.0)
 
 
 def rosenbrock(dimension: int = 2) -> TestFunction:
@@ -236,7 +238,7 @@ def rosenbrock(dimension: int = 2) -> TestFunction:
     )
 
 
-def in_cube(
+def function_on_cube(
     name: str,
     title: str,
     formula: Callable[[Array], Array],
@@ -250,6 +252,6 @@ def in_cube(
     return TestFunction(name, f"{title} (d = {d})", formula, lower, upper, minimisers, minimum)
 
 
-def mirrored(x: float, y: float) -> tuple[Point, ...]:
+def mirror_point(x: float, y: float) -> tuple[Point, ...]:
     """(+-x, +-y)."""
     return tuple((i * x, j * y) for i, j in product((1.0, -1.0), repeat=2))

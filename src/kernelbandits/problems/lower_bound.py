@@ -24,11 +24,13 @@ SHORTEST = 180
 
 @dataclass(frozen=True)
 class LowerBound:
-    """Arms e_1..e_d, f = Delta e_1, no noise; Delta = (R sqrt(d/2) + D) / (2 sqrt(1 + (T/6) / (d - 1))).
+    """Arms e_1..e_d, f = Delta e_1, no noise.
 
-    R and D are what the policy is told, with the linear kernel and ridge 1. The printed proof uses d >= 2, T >= 180,
-    T > e^d / (alpha - beta) and Delta <= D; we refuse what it does not cover. It is a bound for this rule, whatever its
-    law, and none for others (E6).
+    Delta = (R sqrt(d/2) + D) / (2 sqrt(1 + (T/6) / (d - 1))).
+
+    R and D are what the policy is told, with the linear kernel and ridge 1. The printed proof uses
+    d >= 2, T >= 180, T > e^d / (alpha - beta) and Delta <= D; we refuse what it does not cover. It
+    is a bound for this rule, whatever its law, and none for others (E6).
     """
 
     d: int = 3
@@ -52,7 +54,7 @@ class LowerBound:
 
     @property
     def size(self) -> float:
-        """R sqrt(d/2) + D, which the width of a rule told R and D exceeds in the rounds that count."""
+        """R sqrt(d/2) + D, below the width of a rule with R and D in the rounds that count."""
         return self.noise_scale * math.sqrt(self.d / 2) + self.norm_bound
 
     @property
@@ -63,9 +65,10 @@ class LowerBound:
     def regret_bound(self, exploration: Any) -> float:
         """(1 - alpha) T Delta min C1, for a law or schedule, or its least C1 = P(w >= 1).
 
-        The paper's constant, another proof (ours): in all runs suboptimal pulls >= #{t > floor(alpha T): w_t >= 1}. For
-        while arms 2..d have fewer than beta T pulls, each such round plays one of them; and beta T pulls are as many as
-        all rounds t > floor(alpha T), or more. Take expectations.
+        The paper's constant, another proof (ours): in all runs suboptimal pulls >= #{t >
+        floor(alpha T): w_t >= 1}. For while arms 2..d have fewer than beta T pulls, each such round
+        plays one of them; and beta T pulls are as many as all rounds t > floor(alpha T), or more.
+        Take expectations.
         """
         optimism = (
             exploration
@@ -89,9 +92,12 @@ class LowerBound:
 
     @property
     def description(self) -> str:
-        arms = f"the {self.d} unit vectors as arms, the first better than the others by {self.gap:.4g}, no noise"
-        world = f"the linear kernel, R = {self.noise_scale:g}, D = {self.norm_bound:g} and T = {self.horizon}"
-        return f"{arms}; made for {world}, where the paper's rule must lose of the order of sqrt(T) (its Theorem 2)"
+        return (
+            f"the {self.d} unit vectors as arms, the first better than the others by "
+            f"{self.gap:.4g}, no noise; made for the linear kernel, R = {self.noise_scale:g}, "
+            f"D = {self.norm_bound:g} and T = {self.horizon}, "
+            "where the paper's rule must lose of the order of sqrt(T) (its Theorem 2)"
+        )
 
     @property
     def dimension(self) -> int:

@@ -114,8 +114,8 @@ class RademacherNoise(Noise):
 class UniformNoise(Noise):
     """X ~ uniform on [-a, a], strictly sub-Gaussian: R = a / sqrt(3), its standard deviation.
 
-    E exp(s X) = sinh(z) / z = sum z^2k / (2k + 1)! <= sum z^2k / (6^k k!) = exp(z^2 / 6), z = a s, term by
-    term; no R below the standard deviation is ever possible, so this one is sharp.
+    E exp(s X) = sinh(z) / z = sum z^2k / (2k + 1)! <= sum z^2k / (6^k k!) = exp(z^2 / 6), z = a s,
+    term by term; no R below the standard deviation is ever possible, so this one is sharp.
     """
 
     scale: float
@@ -166,7 +166,10 @@ class StudentNoise(Noise):
 
 @dataclass(frozen=True)
 class ParetoNoise(Noise):
-    """P(|X| > x) = (1 + x / scale)^-tail, either sign alike (a symmetric Lomax law): power tails, so R = inf."""
+    """P(|X| > x) = (1 + x / scale)^-tail, either sign alike: power tails, so R = inf.
+
+    This is a symmetric Lomax law.
+    """
 
     scale: float
     """The length of the shoulder before the power law sets in; 0 means no noise."""
@@ -199,7 +202,7 @@ class ParetoNoise(Noise):
 
 @dataclass(frozen=True)
 class EmpiricalNoise(Noise):
-    """X = one of the given residuals, all equally likely; Hoeffding's lemma gives R = (max - min) / 2."""
+    """X = one of the given residuals, equally likely; R = (max - min) / 2 (Hoeffding's lemma)."""
 
     residuals: tuple[float, ...]
     """Measured minus mean, in any order; their own mean is zero."""
@@ -239,7 +242,7 @@ class CustomNoise(Noise):
 
     law: Quantiles
     sub_gaussian: float = math.inf
-    """The R its author vouches for; sub-Gaussian tails imply Var X <= R^2, the part that is checked."""
+    """The R that the user states; of what it claims only Var X <= R^2 is checked."""
 
     def __post_init__(self) -> None:
         known = self.sub_gaussian == math.inf or checks.is_number(self.sub_gaussian)
@@ -295,7 +298,10 @@ def power_times(base: float, order: float, logarithm: Any) -> float:
 
 
 def smooth_nodes() -> tuple[Array, Array]:
-    """Midpoints v of [0, 1] bent to u = 3 v^2 - 2 v^3, weighted by du/dv / n: it forgives infinite ends."""
+    """Nodes u = 3 v^2 - 2 v^3, v midpoints of [0, 1], with weights du/dv / n.
+
+    The weights vanish at both ends, so that quantiles may be infinite there.
+    """
     v = (np.arange(NODES) + 0.5) / NODES
     chances = 6 * v * (1 - v)
     return v**2 * (3 - 2 * v), chances / chances.sum()

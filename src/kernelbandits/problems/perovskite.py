@@ -1,6 +1,6 @@
 """Stability of lead-iodide perovskite films by composition (Sun et al., Matter 4, 2021): 94 arms.
 
-The file is not part of the package: it is found by name, told by its checksum, or fetched from its origin.
+The file is not part of the package. It is found by name or downloaded, and its checksum is checked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from kernelbandits.runtime import install_command, is_installed
 VARIABLE = "KERNELBANDITS_DATA"
 FILE_NAMES = ("perovskite.csv", "Perovskite_dataset.csv")
 COMMIT = "b653ddabe53f6c95c3fb9eb71f1dbf714f82b47d"
-URL = f"https://raw.githubusercontent.com/PV-Lab/Benchmarking/{COMMIT}/datasets/Perovskite_dataset.csv"
+REPOSITORY = "https://raw.githubusercontent.com/PV-Lab/Benchmarking"
+URL = f"{REPOSITORY}/{COMMIT}/datasets/Perovskite_dataset.csv"
 SHA256 = "9e9c5c2c698902ae17ba5e8f037c7f10d5889c02a419fe3897e4724f805263b9"
 PATIENCE = 5
 """Seconds to wait for the origin to answer."""
@@ -30,13 +31,15 @@ class DataUnavailable(FileNotFoundError):
 
 
 def perovskite(noise: Noise | None = None, repeats: str = "average") -> TableProblem:
-    """f(x) = minus the instability index at composition x = (Cs, FA, MA), scaled to [0, 1] over the arms."""
+    """f(x) = minus the instability index at the composition x = (Cs, FA, MA), scaled to [0, 1]."""
     return read_table(
         perovskite_file(),
         columns=("CsPbI", "FAPbI", "MAPbI"),
         target="Instability index",
         direction="minimize",
         repeats=repeats,
+        # The paper plays on the fractions of Cs, FA and MA as they are.
+        unit_columns=False,
         noise=noise,
         name="perovskite",
         title="Perovskite (d = 3)",
@@ -44,25 +47,25 @@ def perovskite(noise: Noise | None = None, repeats: str = "average") -> TablePro
 
 
 def perovskite_file() -> Path:
-    """The file in the folder named by KERNELBANDITS_DATA, else in the user's cache, else downloaded there."""
-    for path in places():
-        if path.is_file() and (path.parent != cache() or checksum(path) == SHA256):
-            return verified(path)
-    return verified(downloaded(cache()))
+    """The path of the data: in the folder KERNELBANDITS_DATA, in the cache, or downloaded there."""
+    for path in possible_files():
+        if path.is_file() and (path.parent != cache_folder() or checksum(path) == SHA256):
+            return verify_checksum(path)
+    return verify_checksum(download_file(cache_folder()))
 
 
-def places() -> Iterator[Path]:
+def possible_files() -> Iterator[Path]:
     folder = os.environ.get(VARIABLE)
     if folder:
         yield from (Path(folder) / name for name in FILE_NAMES)
-    yield cache() / FILE_NAMES[0]
+    yield cache_folder() / FILE_NAMES[0]
 
 
-def cache() -> Path:
+def cache_folder() -> Path:
     return platformdirs.user_cache_path("kernelbandits")
 
 
-def verified(path: Path) -> Path:
+def verify_checksum(path: Path) -> Path:
     if checksum(path) != SHA256:
         raise DataUnavailable(f"{path} needs the sha256 {SHA256}, got {checksum(path)}")
     return path
@@ -72,16 +75,16 @@ def checksum(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def hint() -> str:
+def where_to_put_it() -> str:
     """Where to put the file, and where it was looked for in vain."""
     folder = os.environ.get(VARIABLE)
     vain = f" ({folder} holds none)" if folder else ""
     return f"set {VARIABLE} to the folder that holds {FILE_NAMES[0]}{vain}"
 
 
-def downloaded(folder: Path) -> Path:
+def download_file(folder: Path) -> Path:
     if not is_installed("pooch"):
-        advice = f"{install_command('experiments')}, or {hint()}"
+        advice = f"{install_command('experiments')}, or {where_to_put_it()}"
         raise DataUnavailable(f"the perovskite data need pooch to be downloaded: {advice}")
     import pooch
 
@@ -93,5 +96,5 @@ def downloaded(folder: Path) -> Path:
         )
     except (OSError, ValueError) as error:
         raise DataUnavailable(
-            f"the perovskite data need {URL}, got {type(error).__name__}; {hint()}"
+            f"the perovskite data need {URL}, got {type(error).__name__}; {where_to_put_it()}"
         ) from error

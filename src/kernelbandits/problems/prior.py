@@ -20,8 +20,9 @@ KERNEL = RBF(0.2)
 
 @dataclass(frozen=True)
 class GPFunction:
-    """f ~ GP(0, k) on arms even in the unit cube: for it GP-UCB, IRGP-UCB and, in motion, TV-GP-UCB are proved.
+    """f ~ GP(0, k) on candidates drawn uniformly from the unit cube.
 
+    For such functions GP-UCB and IRGP-UCB are proved; where they change with time, TV-GP-UCB is.
     The values are not rescaled; their variance is k(x, x).
     """
 
@@ -49,7 +50,8 @@ class GPFunction:
 
     @property
     def description(self) -> str:
-        return f"{self.candidates} candidates a seed, uniform in the unit cube; a draw from GP(0, {self.kernel})"
+        arms = f"{self.candidates} candidates a seed, uniform in the unit cube"
+        return f"{arms}; a draw from GP(0, {self.kernel})"
 
     def instance(self, streams: Streams) -> Instance:
         rng = problem_generator(streams)

@@ -12,7 +12,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms
 from kernelbandits.kernels import Kernel, as_kernel, gram
-from kernelbandits.problems.base import Instance, problem_generator, rewards
+from kernelbandits.problems.base import Instance, check_rewards, problem_generator
 from kernelbandits.problems.noise import PAPER_NOISE, Noise
 from kernelbandits.streams import Streams
 
@@ -41,8 +41,9 @@ class KernelSum:
 
 @dataclass(frozen=True)
 class RKHSFunction:
-    """f = sum_i alpha_i k(., z_i) with ||f||_H = D exactly; alpha normal, arms and z_i even in the unit cube.
+    """f = sum_i alpha_i k(., z_i) with ||f||_H = D exactly.
 
+    alpha is normal; the arms and the centres z_i are drawn uniformly from the unit cube.
     The values are not rescaled, so that D is the norm bound of the theory.
     """
 
@@ -71,26 +72,27 @@ class RKHSFunction:
 
     @property
     def description(self) -> str:
-        return f"{self.candidates} candidates a seed, uniform in the unit cube; a function of norm {self.norm_bound:g}"
+        arms = f"{self.candidates} candidates a seed, uniform in the unit cube"
+        return f"{arms}; a function of norm {self.norm_bound:g}"
 
     def instance(self, streams: Streams) -> Instance:
-        arms, function = self._drawn(streams)
+        arms, function = self._draw(streams)
         return Instance(self.name, arms, function(arms.points), self.noise)
 
     def function(self, streams: Streams) -> KernelSum:
         """The function behind the instance of the same seed."""
-        return self._drawn(streams)[1]
+        return self._draw(streams)[1]
 
-    def _drawn(self, streams: Streams) -> tuple[Arms, KernelSum]:
+    def _draw(self, streams: Streams) -> tuple[Arms, KernelSum]:
         rng = problem_generator(streams)
         arms = Arms(rng.random((self.candidates, self.dimension)))
         centres = rng.random((self.centres, self.dimension))
-        return arms, of_norm(
+        return arms, scale_to_norm(
             self.norm_bound, self.kernel, centres, rng.standard_normal(self.centres)
         )
 
 
-def of_norm(norm: float, kernel: Kernel, centres: Array, coefficients: Array) -> KernelSum:
+def scale_to_norm(norm: float, kernel: Kernel, centres: Array, coefficients: Array) -> KernelSum:
     """D f / ||f||_H."""
     raw = KernelSum(kernel, centres, coefficients).norm
     checks.needs(
@@ -100,13 +102,13 @@ def of_norm(norm: float, kernel: Kernel, centres: Array, coefficients: Array) ->
 
 
 def least_norm(kernel: Kernel, points: Any, values: Any) -> float:
-    """sqrt(y' (K + eta I)^-1 y), eta = n eps lambda_max(K): a lower bound of ||f||_H for every f through y.
+    """sqrt(y' (K + eta I)^-1 y), eta = n eps lambda_max(K): no f through y has a smaller ||f||_H.
 
-    The least norm is sqrt(y' K^-1 y); the stored K is the true one up to rounding of norm at most eta, so
-    stored K + eta I >= true K, and the inverse reverses the order.
+    The least norm is sqrt(y' K^-1 y); the stored K is the true one up to rounding of norm at most
+    eta, so stored K + eta I >= true K, and the inverse reverses the order.
     """
     x = checks.points("least_norm", points)
-    y = rewards("least_norm", values)
+    y = check_rewards("least_norm", values)
     checks.needs(len(x) == len(y), "least_norm", f"one value for each of {len(x)} points", len(y))
     spectrum, axes = np.linalg.eigh(gram(as_kernel(kernel), x))
     eta = len(y) * EPSILON * max(float(spectrum[-1]), 0.0)

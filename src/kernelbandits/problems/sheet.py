@@ -69,7 +69,7 @@ class Sheet:
         return any(self.value(cell) is not None for cell in self.columns[name])
 
     def numbers(self, name: str, largest: float = LARGEST_REWARD) -> Array:
-        """The column as finite numbers; the first cell that is none is refused by line and column."""
+        """The column as finite numbers; a cell that is none is refused by line and column."""
         return np.array([self.number(i, name, largest) for i in range(len(self.lines))])
 
     def number(self, i: int, name: str, largest: float = LARGEST_REWARD) -> float:
@@ -82,7 +82,8 @@ class Sheet:
             raise ValueError(
                 f"{self.file} needs a value {self.place(i, name)}, got a missing one ({cell!r})"
             )
-        form = f"ASCII digits, decimal {'comma' if self.decimal == ',' else 'point'}, at most {largest:g}"
+        mark = "comma" if self.decimal == "," else "point"
+        form = f"ASCII digits, decimal {mark}, at most {largest:g}"
         raise ValueError(f"{self.file} needs a number ({form}) {self.place(i, name)}, got {cell!r}")
 
     def value(self, cell: str, largest: float = LARGEST_REWARD) -> float | None:
@@ -97,16 +98,17 @@ class Sheet:
 
 
 def read_sheet(path: str | PathLike[str], nameless: str = "") -> Sheet:
-    """The file as a Sheet: encoding, delimiter and decimal mark are recognised, ragged rows refused.
+    """The file as a Sheet; encoding, delimiter and decimal mark are recognised.
 
-    A first column that has no name is called `nameless`; whoever gives none has such a column refused.
+    A row with more or fewer cells than the header is refused. A first column without a name is
+    called `nameless`, and refused if that is empty.
     """
     file = Path(path).name
-    text = decoded(file, content(path))
+    text = decode_text(file, read_content(path))
     declared = SEPARATOR.match(text)
-    delimiter = declared[1] if declared else sniffed(file, text)
-    header, rows = split(file, text[declared.end() :] if declared else text, delimiter)
-    names = named(file, header, rows, nameless)
+    delimiter = declared[1] if declared else sniff_delimiter(file, text)
+    header, rows = split_rows(file, text[declared.end() :] if declared else text, delimiter)
+    names = name_columns(file, header, rows, nameless)
     columns = {name: tuple(cells[i] for _, cells in rows) for i, name in names.items()}
     labels = (names[0],) if 0 in names and not header[1][0] else ()
     return Sheet(
@@ -118,28 +120,28 @@ def read_sheet(path: str | PathLike[str], nameless: str = "") -> Sheet:
     )
 
 
-def content(path: str | PathLike[str]) -> bytes:
+def read_content(path: str | PathLike[str]) -> bytes:
     """The bytes of a file that can be read and is not too large to be a table."""
-    checks.needs(Path(path).is_file(), "a table", "a file that can be read", str(path))
+    file = Path(path)
+    if not file.exists():
+        raise ValueError(f"No such file: {path}")
+    if not file.is_file():
+        kind = "a folder" if file.is_dir() else "no regular file"
+        raise ValueError(f"a table needs a file, got {path}, which is {kind}")
     try:
         checks.needs(
-            Path(path).stat().st_size <= MOST_BYTES,
-            "a table",
-            f"at most {MOST_BYTES} bytes",
-            str(path),
+            file.stat().st_size <= MOST_BYTES, "a table", f"at most {MOST_BYTES} bytes", str(path)
         )
-        return Path(path).read_bytes()
+        return file.read_bytes()
     except OSError as error:
-        raise ValueError(
-            f"a table needs a file that can be read, got {str(path)!r}: {error.strerror}"
-        ) from None
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def decoded(file: str, raw: bytes) -> str:
-    """UTF-8 with or without byte-order mark, UTF-16 with one, else Windows-1252 or Latin-1; no NUL."""
+def decode_text(file: str, raw: bytes) -> str:
+    """Decode UTF-8, UTF-16 with a byte-order mark, Windows-1252 or Latin-1; no NUL is allowed."""
     if raw.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise ValueError(f"{file} needs to be text, got a workbook; save the sheet as CSV")
-    text = next(decodings(raw), None)
+    text = next(possible_texts(raw), None)
     checks.needs(
         text is not None, file, "text in the encoding that its byte-order mark names", "other bytes"
     )
@@ -151,7 +153,7 @@ def decoded(file: str, raw: bytes) -> str:
     return before
 
 
-def decodings(raw: bytes) -> Iterator[str]:
+def possible_texts(raw: bytes) -> Iterator[str]:
     """The text in every encoding in which there is one."""
     for encoding in encodings(raw):
         with suppress(UnicodeDecodeError):
@@ -164,18 +166,20 @@ def encodings(raw: bytes) -> tuple[str, ...]:
     return ("utf-8-sig",) if raw.startswith(codecs.BOM_UTF8) else ("utf-8", "cp1252", "latin-1")
 
 
-def sniffed(file: str, text: str) -> str:
+def sniff_delimiter(file: str, text: str) -> str:
     """The delimiter that cuts all lines into equally many cells, and finds most numbers."""
     first = next((line for line in lines(text) if line.strip()), "")
     few = max(first.count(mark) for mark in DELIMITERS) < MOST_COLUMNS
     checks.needs(
         few, file, f"at most {MOST_COLUMNS} columns", f"a header of {len(first)} characters"
     )
-    return max(DELIMITERS, key=partial(fitness, text))
+    return max(DELIMITERS, key=partial(rate_delimiter, text))
 
 
-def fitness(text: str, delimiter: str) -> tuple[bool, int, int]:
-    """Whether the first rows have equally many cells, and then the numbers among them; else the cells of the header.
+def rate_delimiter(text: str, delimiter: str) -> tuple[bool, int, int]:
+    """How well a delimiter fits, as a key to compare: does it, and how many numbers it finds.
+
+    It fits if the first rows have equally many cells; else the cells of the header count.
 
     On ties the mark that is rarer in text and in numbers wins where it fits, a comma elsewhere.
     """
@@ -200,9 +204,9 @@ def lines(text: str) -> Iterator[str]:
     return (match.group() for match in LINE.finditer(text))
 
 
-def split(file: str, text: str, delimiter: str) -> tuple[Record, list[Record]]:
+def split_rows(file: str, text: str, delimiter: str) -> tuple[Record, list[Record]]:
     """The header and the rows, without blank ones at the end."""
-    found = list(islice(records(file, text, delimiter), MOST_ROWS + 2))
+    found = list(islice(read_records(file, text, delimiter), MOST_ROWS + 2))
     checks.needs(len(found) <= MOST_ROWS + 1, file, f"at most {MOST_ROWS} rows", "more")
     while found and not any(found[-1][1]):
         found.pop()
@@ -213,13 +217,13 @@ def split(file: str, text: str, delimiter: str) -> tuple[Record, list[Record]]:
     return found[0], found[1:]
 
 
-def records(file: str, text: str, delimiter: str) -> Iterator[Record]:
+def read_records(file: str, text: str, delimiter: str) -> Iterator[Record]:
     """(first line, cells) of each record that is not blank."""
     found, line = reader(text, delimiter, strict=True), 1
     try:
         for cells in found:
             if any(cell.strip() for cell in cells) or len(cells) > 1:
-                yield line, [unguarded(plain(cell)) for cell in cells]
+                yield line, [remove_guard(plain(cell)) for cell in cells]
             line = found.line_num + 1
     except csv.Error as error:
         raise ValueError(f"{file} needs well-formed cells, got {error} in line {line}") from None
@@ -230,17 +234,20 @@ def plain(cell: str) -> str:
     return cell.strip() if cell.isascii() else unicodedata.normalize("NFC", cell).strip()
 
 
-def unguarded(cell: str) -> str:
+def remove_guard(cell: str) -> str:
     return cell[1:] if GUARDED.match(cell) else cell
 
 
-def named(file: str, header: Record, rows: list[Record], nameless: str = "") -> dict[int, str]:
+def name_columns(
+    file: str, header: Record, rows: list[Record], nameless: str = ""
+) -> dict[int, str]:
     """Position -> name, without nameless empty columns (what trailing delimiters leave)."""
     names = [name or (nameless if i == 0 else "") for i, name in enumerate(header[1])]
     for line, cells in rows:
         if len(cells) != len(names):
             raise ValueError(
-                f"{file} needs {len(names)} cells in line {line}, as in its header, got {len(cells)}"
+                f"{file} needs {len(names)} cells in line {line}, as in its header, "
+                f"got {len(cells)}"
             )
     kept = {
         i: name
@@ -261,7 +268,7 @@ def named(file: str, header: Record, rows: list[Record], nameless: str = "") -> 
 
 
 def decimal_mark(delimiter: str, columns: dict[str, tuple[str, ...]]) -> str:
-    """A comma if it does not separate cells and some cell is a number written with it, else a point."""
+    """A comma if some cell is a number written with it and it separates no cells, else a point."""
     if delimiter == ",":
         return "."
     written = any(COMMA_NUMBER.fullmatch(cell) for cells in columns.values() for cell in cells)

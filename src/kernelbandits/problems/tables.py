@@ -14,13 +14,14 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice
 from kernelbandits.domains import Arms
-from kernelbandits.problems.base import Instance, scaled, span
+from kernelbandits.problems.base import Instance, read_direction, scale_to_unit, span
 from kernelbandits.problems.noise import PAPER_NOISE, EmpiricalNoise, Noise
 from kernelbandits.problems.sheet import Sheet, read_sheet
 from kernelbandits.streams import Streams
 
-DIRECTIONS = ("maximize", "minimize")
 REPEATS = ("average", "replicates")
+SHOWN = 8
+"""How many columns a notice names with their ranges."""
 
 Replicates = tuple[tuple[float, ...], ...]
 
@@ -36,6 +37,8 @@ class TableProblem:
     target: str
     """What the reward was called, before direction and scaling."""
     table: Instance
+    ranges: tuple[tuple[float, float], ...] = ()
+    """Least and greatest value of each column in the file, where columns were scaled to [0, 1]."""
 
     def __post_init__(self) -> None:
         given, needed = len(self.columns), self.table.domain.dimension
@@ -49,10 +52,11 @@ class TableProblem:
 
     @property
     def description(self) -> str:
-        measured = (
-            "each pull one of its replicates" if self.table.replicates else "repeats averaged"
-        )
-        return f"{len(self.table.domain)} arms by {', '.join(self.columns)}; reward from {self.target}, {measured}"
+        arms = f"{len(self.table.domain)} arms by {', '.join(self.columns)}"
+        if self.ranges:
+            arms += f" scaled to [0, 1] ({write_ranges(self.columns, self.ranges)})"
+        repeats = "each pull one of its replicates" if self.table.replicates else "repeats averaged"
+        return f"{arms}; reward from {self.target}, {repeats}"
 
     @property
     def noise(self) -> Noise:
@@ -70,47 +74,104 @@ def read_table(
     direction: str = "maximize",
     repeats: str = "average",
     scale: bool = True,
-    unit_columns: bool = False,
+    unit_columns: bool = True,
     noise: Noise | None = None,
     name: str | None = None,
     title: str | None = None,
 ) -> TableProblem:
-    """f(x_i) = +- the mean target over the rows whose columns equal x_i, min-max scaled over the arms.
+    """Read a CSV file as a problem: its distinct rows are the arms, a column is the reward.
 
-    Columns: every numeric one except the target; target: the last one. Repeated rows are averaged, and a pull
-    adds `noise` (the paper's if none is given); or they are kept as replicates, of which a pull returns one.
-    Coordinates are the columns as they are, or with `unit_columns` each one min-max scaled to [0, 1].
+    f(x_i) is the mean target over the rows whose columns equal x_i, or minus that mean where the
+    target is to be minimised.
+
+    Parameters
+    ----------
+    path
+        The file. Encoding, delimiter and decimal mark are recognised.
+    columns
+        The columns that describe an arm; by default every numeric one except the target.
+    target
+        The column that holds the reward; by default the last one.
+    direction
+        "maximize" or "minimize" (max, min, maximise and minimise are the same).
+    repeats
+        What happens to rows that are measured several times: "average" plays their mean, and adds
+        `noise`; with "replicates" each pull returns one of the measured values.
+    scale
+        Whether the rewards are scaled to [0, 1] over the arms.
+    unit_columns
+        Whether each column is scaled to [0, 1] over the arms, so that a lengthscale such as 0.2
+        means the same for every column. A `DataNotice` then names the columns and their ranges.
+        With False the kernel sees the columns in the units of the file.
+    noise
+        The law of the noise; the paper's, N(0, 0.01^2), if none is given.
+    name, title
+        How files and figures call the problem; by default after the file.
+
+    Examples
+    --------
+    >>> from kernelbandits.problems import read_table
+    >>> films = read_table("films.csv", target="stability")  # doctest: +SKIP
     """
-    checks.one_of("read_table", "direction", direction, DIRECTIONS)
     checks.one_of("read_table", "repeats", repeats, REPEATS)
     checks.needs(isinstance(path, (str, Path)), "read_table", "the path of a file", path)
-    for name_, flag in (("scale", scale), ("unit_columns", unit_columns)):
-        checks.needs(isinstance(flag, bool), "read_table", f"{name_} true or false", flag)
+    for setting, flag in (("scale", scale), ("unit_columns", unit_columns)):
+        checks.needs(isinstance(flag, bool), "read_table", f"{setting} true or false", flag)
+    sign = -1.0 if read_direction("read_table", direction) == "minimize" else 1.0
     sheet = read_sheet(path)
-    wanted = chosen_target(sheet, target)
-    names = chosen_columns(sheet, columns, wanted)
-    sign = -1.0 if direction == "minimize" else 1.0
-    points, measured = grouped(sheet, names, sign * sheet.numbers(wanted))
-    kept = varying(sheet, names, points)
+    wanted = find_target(sheet, target)
+    names = choose_columns(sheet, columns, wanted)
+    points, measured = group_rows(sheet, names, sign * sheet.numbers(wanted))
+    kept = find_varying(sheet, names, points)
+    names, points = [names[i] for i in kept], points[:, kept]
+    ranges = column_ranges(points) if unit_columns else ()
+    if ranges:
+        notice_scaling(sheet, names, ranges)
+        points = np.column_stack([scale_to_unit(column) for column in points.T])
     name = Path(path).stem if name is None else name
-    arms = Arms(unit_columns_of(points[:, kept]) if unit_columns else points[:, kept])
-    table = tabled(name, arms, measured, repeats, scale, noise)
-    title = f"{name} (d = {arms.dimension})" if title is None else title
-    return TableProblem(name, title, tuple(names[i] for i in kept), wanted, table)
+    table = build_instance(name, Arms(points), measured, repeats, scale, noise)
+    title = f"{name} (d = {len(names)})" if title is None else title
+    return TableProblem(name, title, tuple(names), wanted, table, ranges)
 
 
-def chosen_target(sheet: Sheet, target: str | None) -> str:
-    return list(sheet.columns)[-1] if target is None else known(sheet, "target", target)
+def column_ranges(points: Array) -> tuple[tuple[float, float], ...]:
+    """Least and greatest value of each column; nothing if every column spans [0, 1] already."""
+    ranges = tuple((float(column.min()), float(column.max())) for column in points.T)
+    return () if all(span == (0.0, 1.0) for span in ranges) else ranges
 
 
-def chosen_columns(sheet: Sheet, columns: Sequence[str] | None, target: str) -> list[str]:
+def notice_scaling(
+    sheet: Sheet, names: Sequence[str], ranges: tuple[tuple[float, float], ...]
+) -> None:
+    warnings.warn(
+        f"{sheet.file}: each column is scaled to [0, 1] ({write_ranges(names, ranges)}); "
+        "unit_columns=false keeps the units of the file",
+        DataNotice,
+        stacklevel=3,
+    )
+
+
+def write_ranges(names: Sequence[str], ranges: Sequence[tuple[float, float]]) -> str:
+    """Cs from 0 to 100, FA from 20 to 80; of many columns the first ones, and how many follow."""
+    written = [
+        f"{name} from {low:g} to {high:g}" for name, (low, high) in zip(names, ranges, strict=True)
+    ]
+    others = len(written) - SHOWN
+    return ", ".join([*written[:SHOWN], f"and {others} more"] if others > 0 else written)
+
+
+def find_target(sheet: Sheet, target: str | None) -> str:
+    return list(sheet.columns)[-1] if target is None else find_column(sheet, "target", target)
+
+
+def choose_columns(sheet: Sheet, columns: Sequence[str] | None, target: str) -> list[str]:
     """The columns asked for, or every numeric one except the target."""
     if columns is None:
         names = numeric_columns(sheet, target)
     else:
         sequence = isinstance(columns, Sequence) and not isinstance(columns, str)
         checks.needs(sequence, "read_table", "a sequence of column names", columns)
-        names = [known(sheet, "columns", column) for column in columns]
+        names = [find_column(sheet, "columns", column) for column in columns]
     checks.needs(
         target not in names, "read_table", "a target that is not among the columns", target
     )
@@ -137,7 +198,7 @@ def numeric_columns(sheet: Sheet, target: str) -> list[str]:
     return numeric
 
 
-def known(sheet: Sheet, argument: str, name: str) -> str:
+def find_column(sheet: Sheet, argument: str, name: str) -> str:
     """The name in NFC, if the file has such a column."""
     wanted = unicodedata.normalize("NFC", str(name)).strip()
     checks.needs(
@@ -146,7 +207,7 @@ def known(sheet: Sheet, argument: str, name: str) -> str:
     return wanted
 
 
-def grouped(sheet: Sheet, names: list[str], target: Array) -> tuple[Array, Replicates]:
+def group_rows(sheet: Sheet, names: list[str], target: Array) -> tuple[Array, Replicates]:
     """The distinct rows in order of appearance, and the targets measured at each."""
     table = np.column_stack([sheet.numbers(name) for name in names]) + 0.0
     groups: dict[tuple[float, ...], list[float]] = {}
@@ -155,7 +216,7 @@ def grouped(sheet: Sheet, names: list[str], target: Array) -> tuple[Array, Repli
     return np.array(list(groups)), tuple(map(tuple, groups.values()))
 
 
-def varying(sheet: Sheet, names: list[str], points: Array) -> list[int]:
+def find_varying(sheet: Sheet, names: list[str], points: Array) -> list[int]:
     """The columns that tell arms apart; all of them if there is one arm only."""
     kept = [
         i for i, column in enumerate(points.T) if len(points) == 1 or (column != column[0]).any()
@@ -169,37 +230,35 @@ def varying(sheet: Sheet, names: list[str], points: Array) -> list[int]:
     return kept
 
 
-def unit_columns_of(points: Array) -> Array:
-    """Each column min-max scaled to [0, 1]."""
-    return np.column_stack([scaled(column) for column in points.T])
-
-
-def tabled(
+def build_instance(
     name: str, arms: Arms, measured: Replicates, repeats: str, scale: bool, noise: Noise | None
 ) -> Instance:
     """The instance of averaged rows, with noise, or of replicates, with none besides."""
-    replicates = unit_scaled(measured) if scale else measured
-    values = scaled(means(replicates)) if scale else means(replicates)
+    replicates = scale_replicates(measured) if scale else measured
+    values = scale_to_unit(mean_targets(replicates)) if scale else mean_targets(replicates)
     if repeats == "average":
         return Instance(name, arms, values, PAPER_NOISE if noise is None else noise)
     checks.needs(noise is None, "read_table", "no noise besides the replicates", noise)
-    return Instance(name, arms, values, pooled(values, replicates), replicates)
+    return Instance(name, arms, values, pool_residuals(values, replicates), replicates)
 
 
-def means(measured: Replicates) -> Array:
+def mean_targets(measured: Replicates) -> Array:
     return np.array([math.fsum(group) / len(group) for group in measured])
 
 
-def unit_scaled(measured: Replicates) -> Replicates:
-    """(y - min f) / (max f - min f), f the means of the arms; shifted first, so an offset costs no digits."""
+def scale_replicates(measured: Replicates) -> Replicates:
+    """(y - min f) / (max f - min f), f the means of the arms.
+
+    The rewards are shifted first, so that a large offset costs no digits.
+    """
     least = min(map(min, measured))
     shifted = tuple(tuple(y - least for y in group) for group in measured)
-    low, spread = span(means(shifted))
+    low, spread = span(mean_targets(shifted))
     return tuple(tuple((y - low) / spread for y in group) for group in shifted)
 
 
-def pooled(values: Array, replicates: Replicates) -> EmpiricalNoise:
-    """y_ij - f(x_i) over all arms, centred against rounding: the range, and so R, covers each arm's."""
+def pool_residuals(values: Array, replicates: Replicates) -> EmpiricalNoise:
+    """The law of y_ij - f(x_i) over all arms; its R covers the noise of every arm."""
     residuals = [y - float(f) for f, group in zip(values, replicates, strict=True) for y in group]
     mean = math.fsum(residuals) / len(residuals)
     return EmpiricalNoise(tuple(residual - mean for residual in residuals))

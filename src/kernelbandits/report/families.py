@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kernelbandits.catalogue import FAMILIES, PolicyEntry, policy_entry
+from kernelbandits.catalogue import FAMILIES, PolicyEntry, UserPolicy
 from kernelbandits.experiment import Results
 from kernelbandits.policies import UniformRandom
 from kernelbandits.report.figures.canvas import MARKERS, PALETTE
@@ -15,16 +15,19 @@ class Look(NamedTuple):
     marker: str
 
 
+OWN = "policies of your own"
+"""The family of those that are not in the catalogue."""
+
+
 def family_of(policy: str) -> str:
-    """The title of the family a name of the catalogue belongs to."""
-    return next(
-        title for title, entries in FAMILIES.items() if policy in {entry.name for entry in entries}
-    )
+    """The title of the family that the name of a policy belongs to."""
+    families = (title for title, members in FAMILIES.items() if policy in {m.name for m in members})
+    return next(families, OWN)
 
 
 def look_of(family: str) -> Look:
     """Colour and marker of a family, by its place in the catalogue; together they differ for a hundred of them."""
-    place = list(FAMILIES).index(family)
+    place = [*FAMILIES, OWN].index(family)
     return Look(
         PALETTE[place % len(PALETTE)], MARKERS[(place + place // len(PALETTE)) % len(MARKERS)]
     )
@@ -32,24 +35,25 @@ def look_of(family: str) -> Look:
 
 def families(results: Results) -> dict[str, str]:
     """label -> title of its family"""
-    return {cell.contender.label: family_of(cell.contender.policy) for cell in results.cells}
+    return {cell.contender.label: family_of(cell.contender.entry.name) for cell in results.cells}
 
 
-def played_families(results: Results) -> dict[str, list[PolicyEntry]]:
-    """title -> those of its members that played, in the order of the catalogue"""
-    played = {cell.contender.policy for cell in results.cells}
-    found = {
+def played_families(results: Results) -> dict[str, list[PolicyEntry | UserPolicy]]:
+    """title -> its members that played, in the order of the catalogue; the user's own come last"""
+    played = {cell.contender.entry.name: cell.contender.entry for cell in results.cells}
+    found: dict[str, list[PolicyEntry | UserPolicy]] = {
         title: [entry for entry in members if entry.name in played]
         for title, members in FAMILIES.items()
     }
+    found[OWN] = [entry for entry in played.values() if isinstance(entry, UserPolicy)]
     return {title: members for title, members in found.items() if members}
 
 
 def uniform_random(results: Results) -> str | None:
     """The label under which uniform random played, if it did."""
-    mine = [
-        c.contender
-        for c in results.cells
-        if policy_entry(c.contender.policy).constructor is UniformRandom
-    ]
-    return mine[0].label if mine else None
+    labels = (
+        cell.contender.label
+        for cell in results.cells
+        if cell.contender.entry.constructor is UniformRandom
+    )
+    return next(labels, None)

@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks, widths
-from kernelbandits.catalogue import policy_entry
+from kernelbandits.catalogue import UserPolicy
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms
 from kernelbandits.experiment import Cell, CellResult, Results
@@ -175,6 +175,8 @@ def least_regret(cell: Cell, result: CellResult, instance: Instance) -> float | 
     problem = cell.problem
     if not isinstance(problem, LowerBound) or any(differences(cell, problem)):
         return None
+    if cell.contender.is_own:
+        return None
     rule = cell.contender.build(instance, cell.kernel)
     if not isinstance(rule, GenericGP) or any(misled(problem, dict(result.settings))):
         return None
@@ -201,7 +203,8 @@ def proved(cell: Cell, instances: Sequence[Instance], gains: Sequence[Gains]) ->
     """What is proved, or why nothing is."""
     if isinstance(cell.problem, Drifting):
         return "the problem changes from round to round"
-    if not issubclass(policy_entry(cell.contender.policy).constructor, (GenericGP, *BANDED)):
+    entry = cell.contender.entry
+    if isinstance(entry, UserPolicy) or not issubclass(entry.constructor, (GenericGP, *BANDED)):
         return "none is computed for it"
     try:
         rules = [cell.contender.build(instance, cell.kernel) for instance in instances]

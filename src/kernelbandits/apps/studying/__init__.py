@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from kernelbandits.apps.parsing import Commands
+from kernelbandits.apps.parsing import App
 from kernelbandits.apps.studying import asking, keeping, looking, making, releasing, telling
 from kernelbandits.apps.studying.arguments import NEGATIVE
 
@@ -27,13 +25,7 @@ Examples:
     kernelbandits study status films.db
 """
 
-app = typer.Typer(
-    cls=Commands,
-    help=HELP,
-    rich_markup_mode="markdown",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = App(help=HELP)
 
 app.command("create", help=making.CREATE)(making.create)
 app.command("ask", help=asking.ASK)(asking.ask)
