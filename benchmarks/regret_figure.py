@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.opponents import CONTESTANTS, OURS
 from benchmarks.pools import POOLS
 from benchmarks.regret_pairs import Games, Pair, Ratio, pair
-from kernelbandits.report.figures import canvas
+from kernelbandits import canvas
 
 ALL = "all pools"
 ROWS = (ALL, *POOLS)

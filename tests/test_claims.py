@@ -7,26 +7,26 @@ import math
 import numpy as np
 import pytest
 
-from kernelbandits.experiment import paper
-from kernelbandits.report.claims import (
-    Claim,
-    Comparison,
-    combined,
+from kernelbandits.analysis.claims import (
+    PaperClaim,
+    PolicyComparison,
+    check_claims,
+    combine_verdicts,
     efficiency_claims,
     holm_levels,
-    judge,
     performance_claims,
     regret_samples,
     verdict_of,
     with_times,
 )
+from kernelbandits.experiment import paper
 
-A_BELOW_B = Comparison("p", "a", "b", "lower")
+A_BELOW_B = PolicyComparison("p", "a", "b", "lower")
 
 
-def judged(comparison: Comparison, first, second, reference: float = 100.0) -> str:
+def judged(comparison: PolicyComparison, first, second, reference: float = 100.0) -> str:
     data = np.asarray(first, float), np.asarray(second, float), reference
-    return judge([Claim("k", "", "", (comparison,))], lambda c: data)[0].verdict
+    return check_claims([PaperClaim("k", "", "", (comparison,))], lambda c: data)[0].verdict
 
 
 def test_holm_gives_the_smallest_p_the_strictest_level_and_stops_at_the_first_one_kept():
@@ -76,7 +76,7 @@ def test_one_seed_resolves_nothing():
 
 def test_similarly_needs_every_interval_within_a_tenth_of_simple_ucb():
     rng = np.random.default_rng(1)
-    similar = Comparison("p", "a", "b", "similar")
+    similar = PolicyComparison("p", "a", "b", "similar")
     noise = rng.normal(size=25)
     assert judged(similar, noise + 5, np.zeros(25), 100.0) == "holds"
     assert judged(similar, noise + 50, np.zeros(25), 100.0) == "fails"
@@ -86,21 +86,21 @@ def test_similarly_needs_every_interval_within_a_tenth_of_simple_ucb():
 
 def test_the_chance_of_any_false_verdict_among_all_claims_stays_at_five_percent():
     rng, runs, m = np.random.default_rng(2), 600, 12
-    comparisons = tuple(Comparison(f"p{i}", "a", "b", "lower") for i in range(m))
-    claims = [Claim(c.problem, "", "", (c,)) for c in comparisons]
+    comparisons = tuple(PolicyComparison(f"p{i}", "a", "b", "lower") for i in range(m))
+    claims = [PaperClaim(c.problem, "", "", (c,)) for c in comparisons]
     wrong = 0
     for _ in range(runs):
         data = {c: (rng.normal(size=10), rng.normal(size=10), 1.0) for c in comparisons}
-        wrong += any(v.verdict != "not resolved" for v in judge(claims, data.__getitem__))
+        wrong += any(v.verdict != "not resolved" for v in check_claims(claims, data.__getitem__))
     assert wrong / runs < 0.05 + 4 * math.sqrt(0.05 * 0.95 / runs)
     assert wrong > 0
 
 
 def test_a_claim_holds_only_if_all_its_comparisons_do_and_fails_if_one_does():
-    assert combined(["holds", "holds"]) == "holds"
-    assert combined(["holds", "not resolved"]) == "not resolved"
-    assert combined(["holds", "not resolved", "fails"]) == "fails"
-    assert combined([]) == "not judged"
+    assert combine_verdicts(["holds", "holds"]) == "holds"
+    assert combine_verdicts(["holds", "not resolved"]) == "not resolved"
+    assert combine_verdicts(["holds", "not resolved", "fails"]) == "fails"
+    assert combine_verdicts([]) == "not tested"
 
 
 def test_claims_on_a_missing_problem_are_not_judged_and_do_not_weigh_on_the_others():
@@ -110,9 +110,9 @@ def test_claims_on_a_missing_problem_are_not_judged_and_do_not_weigh_on_the_othe
         for label in (*paper.COMPARED, *paper.CONTROLS)
     }
     verdicts = {
-        v.claim.key: v.verdict for v in judge(performance_claims(), regret_samples(endings))
+        v.claim.key: v.verdict for v in check_claims(performance_claims(), regret_samples(endings))
     }
-    assert verdicts["similar"] == verdicts["perovskite"] == "not judged"
+    assert verdicts["similar"] == verdicts["perovskite"] == "not tested"
     assert verdicts["best"] == "fails"
 
 
@@ -124,7 +124,7 @@ def test_times_are_judged_as_ratios_and_a_saving_within_ten_percent_is_none():
         "Simple-UCB": 0.94e-6 * jitter,
         "GP-TS": 3e-6 * jitter,
     }
-    verdicts = judge(efficiency_claims("p"), with_times(lambda c: None, times))
+    verdicts = check_claims(efficiency_claims("p"), with_times(lambda c: None, times))
     assert {v.claim.key: v.verdict for v in verdicts} == {
         "extremely-efficient": "holds",
         "no-balls": "fails",

@@ -1,4 +1,4 @@
-"""The snippets of docs/theory.md, boxes.md and studies.md run in order and print what the page shows below them."""
+"""The snippets of the pages of docs/ run in order and print what the page shows below them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = {"theory.md": 6, "boxes.md": 10, "studies.md": 7}
+PAGES = {"theory.md": 6, "boxes.md": 10, "studies.md": 7, "experiments.md": 1}
 """Pages, and the least number of their sections with snippets."""
 SNIPPET = re.compile(
     r"```python\n(.*?)```\n\n?((?:```(?:text)?\n.*?```\n)|(?:    [^\n]*\n)+)?", re.DOTALL

@@ -10,18 +10,20 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
-from kernelbandits import report
+from kernelbandits import analysis, report
 from kernelbandits.experiment import paper, process_mapper, run_cells
 from kernelbandits.experiment.paper import (
     PRESET,
     contenders,
     least_norms,
     paper_cells,
+    plan_paper,
+    run_paper,
     sensitivity_settings,
 )
 from kernelbandits.exploration import Bernoulli, Step
 from kernelbandits.problems import DataUnavailable
-from kernelbandits.report import html
+from kernelbandits.report import pages
 
 DRAWN = ("regret", "simple-regret", "sensitivity", "effects")
 TABLES = (
@@ -51,9 +53,13 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("paper")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paper, "problem", unavailable)
-        found = report.reproduce(report.plan(horizon=30, seeds=3))
-    report.write_reproduction(found, folder)
+        found = run_paper(plan_paper(horizon=30, seeds=3))
+    write(found, folder)
     return found, folder
+
+
+def write(found, folder):
+    return report.write_paper(found, analysis.check_paper(found), folder)
 
 
 def test_the_preset_is_the_papers_with_its_open_settings_filled_in():
@@ -99,7 +105,7 @@ def test_the_map_covers_r_lengthscale_and_both_ridges_once():
 
 
 def test_rivals_with_a_ridge_of_their_own_are_played_once_for_both_ridges(without_perovskite):
-    plan = report.plan(horizon=10, seeds=1)
+    plan = plan_paper(horizon=10, seeds=1)
     rivals = [cell for cell in plan.map_cells if cell.contender.label in paper.RIVALS]
     assert len({cell.key for cell in rivals}) == 4 * 9 * 2
     assert len(rivals) == 4 * 15 * 2
@@ -191,9 +197,7 @@ def test_the_band_is_measured_beside_d(written):
 def test_files_of_a_map_do_not_outlive_it(written, without_perovskite, tmp_path):
     for name in ("sensitivity.csv", "effects.png"):
         (tmp_path / name).write_text("old")
-    report.write_reproduction(
-        report.reproduce(report.plan(horizon=5, seeds=2, with_map=False)), tmp_path
-    )
+    write(run_paper(plan_paper(horizon=5, seeds=2, with_map=False)), tmp_path)
     assert not (tmp_path / "sensitivity.csv").exists()
     assert not (tmp_path / "effects.png").exists()
     assert "sensitivity map" not in (tmp_path / "claims.md").read_text()
@@ -202,7 +206,8 @@ def test_files_of_a_map_do_not_outlive_it(written, without_perovskite, tmp_path)
 def test_claims_md_judges_every_claim_and_shows_the_norms(written):
     found, folder = written
     text = (folder / "claims.md").read_text()
-    assert all(v.claim.sentence in text for v in found.verdicts)
+    assert all(v.claim.sentence in text for v in analysis.check_paper(found))
+    assert "None" not in text
     assert "least RKHS norm" in text
     assert "is false on" in text
     assert "ln(2/delta)" in (folder / "settings.json").read_text()
@@ -211,10 +216,9 @@ def test_claims_md_judges_every_claim_and_shows_the_norms(written):
 def test_the_rounds_file_is_bitwise_the_same_for_two_workers(written, without_perovskite, tmp_path):
     _, folder = written
     with process_mapper(2) as mapper:
-        found = report.reproduce(
-            report.plan(horizon=30, seeds=3, with_map=False), mapper, tmp_path / "cells"
-        )
-    report.write_reproduction(found, tmp_path)
+        plan = plan_paper(horizon=30, seeds=3, with_map=False)
+        found = run_paper(plan, mapper, tmp_path / "cells")
+    write(found, tmp_path)
     assert (tmp_path / "rounds.npz").read_bytes() == (folder / "rounds.npz").read_bytes()
 
 
@@ -222,17 +226,39 @@ def test_the_report_is_written_without_figures_where_matplotlib_is_missing(
     written, monkeypatch, tmp_path
 ):
     found, _ = written
-    monkeypatch.setattr("kernelbandits.report.figures.is_installed", lambda name: False)
-    report.write_reproduction(found, tmp_path)
+    monkeypatch.setattr("kernelbandits.canvas.is_installed", lambda name: False)
+    write(found, tmp_path)
     assert not (tmp_path / "regret.png").exists()
     assert "<svg" not in (tmp_path / "report.html").read_text()
 
 
+def test_the_tables_are_written_without_a_page_where_jinja2_is_missing(
+    written, monkeypatch, tmp_path
+):
+    found, _ = written
+    monkeypatch.setattr(pages, "find_spec", lambda name: None)
+    write(found, tmp_path)
+    assert (tmp_path / "summary.csv").exists()
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_curves_are_handed_over_while_times_are_measured(without_perovskite):
+    seen = []
+    found = run_paper(plan_paper(horizon=5, seeds=2, with_map=False), meanwhile=seen.append)
+    assert seen == [found.results]
+
+
 def test_names_are_shown_as_text_on_the_page():
-    page = html.page(
-        "<b>", "x & y", [html.table(["<i>"], [["<script>alert(1)</script>"]]), html.note("<img>")]
-    )
-    assert not re.search("<b>|<i>|<script>|<img>", page)
+    page = pages.render("page.html", title="<script>alert(1)</script>", lead="x & <img>")
+    assert not re.search("<script>|<img>|x & ", page)
+
+
+def test_the_page_is_readable_in_light_and_dark_and_on_a_phone(written):
+    _, folder = written
+    page = (folder / "report.html").read_text()
+    assert "prefers-color-scheme: dark" in page
+    assert 'name="viewport" content="width=device-width' in page
+    assert page.count("<table>") == page.count('<div class="wide"><table>')
 
 
 def test_the_four_functions_are_those_of_the_paper():

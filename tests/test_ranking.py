@@ -1,4 +1,4 @@
-"""Who is ahead: ranks with intervals, shares over all problems, and how a report of many policies shows them."""
+"""The ranking: ranks with intervals, shares over all problems, and how a report shows them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ import pytest
 from scipy import stats
 
 import kernelbandits as kb
-from kernelbandits import report
-from kernelbandits.catalogue import FAMILIES, POLICIES, spelled_problem
-from kernelbandits.experiment import run_experiment
-from kernelbandits.report import documents, families, figures, ranking, sections
-from kernelbandits.report.figures import canvas, ranks
-from kernelbandits.report.ranking import (
-    Estimate,
+from kernelbandits import canvas, report
+from kernelbandits.analysis import ranking
+from kernelbandits.analysis.ranking import (
+    IntervalEstimate,
     Standing,
     mid_ranks,
     overall,
     ranking_of,
     standings,
 )
-from kernelbandits.report.wording import by_text, decimals, interval, who_and_what
+from kernelbandits.catalogue import FAMILIES, POLICIES, spelled_problem
+from kernelbandits.experiment import run_experiment
+from kernelbandits.experiment.notices import merge_notices, split_notice
+from kernelbandits.report import families, figures, pages, run
+from kernelbandits.report.figures import ranks
 
 MANY = [f"simple-bernoulli:p={p}" for p in (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9)]
 
@@ -67,7 +68,7 @@ def test_rank_intervals_are_those_of_paired_tests_and_holm_written_out(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_means_and_differences_have_the_intervals_of_scipy(seed):
-    samples = noisy([3, 1, 2], 8, np.random.default_rng(seed))
+    samples = noisy([33, 31, 32], 8, np.random.default_rng(seed))
     rows = by_policy(standings(samples))
     best = min(samples, key=lambda label: samples[label].mean())
     for label, values in samples.items():
@@ -110,7 +111,7 @@ def test_one_seed_leaves_every_place_open():
     rows = standings({"a": np.array([1.0]), "b": np.array([9.0]), "c": np.array([5.0])})
     assert [row.policy for row in rows] == ["a", "c", "b"]
     assert all((row.first, row.last) == (1, 3) for row in rows)
-    assert all((row.mean.low, row.mean.high) == (-math.inf, math.inf) for row in rows)
+    assert all((row.mean.low, row.mean.high) == (0, math.inf) for row in rows)
 
 
 def test_one_policy_is_first_of_one():
@@ -226,8 +227,8 @@ def test_a_regret_of_zero_stays_finite_and_first():
 
 def test_over_all_problems_one_seed_gives_no_interval():
     (row,) = overall({"p": {"a": np.array([3.0])}}, {"p": np.array([10.0])})
-    assert row.share == pytest.approx((0.3, -math.inf, math.inf))
-    assert (row.rank.low, row.rank.high) == (-math.inf, math.inf)
+    assert row.share == pytest.approx((0.3, 0, math.inf))
+    assert (row.rank.low, row.rank.high) == (0, math.inf)
 
 
 def test_a_share_does_not_depend_on_who_else_plays():
@@ -342,7 +343,7 @@ def test_the_page_opens_with_the_ranking_and_tells_papers_notes_and_settings(pla
         "Hu, He &amp; Sutherland",
     ):
         assert text in page
-    assert "left out: GPTS needs fewer arms, got many" in page
+    assert "Left out: GPTS needs fewer arms, got many" in page
     assert not re.search(r"<script|<link|<img|src=|url\(http", page)
 
 
@@ -355,14 +356,14 @@ def test_every_figure_is_written_twice(written, name):
 def test_of_many_policies_the_best_eight_and_uniform_random_are_in_colour(played, written):
     order = ranking_of(played).best
     wanted = {*order[:8], "Uniform random"}
-    assert set(documents.in_colour(played, ranking_of(played))) == wanted
+    assert set(run.labels_in_colour(played, ranking_of(played))) == wanted
     others = len(played.labels) - len(wanted)
     for name in ("regret.svg", "simple-regret.svg"):
         text = (written / name).read_text()
         assert f"the other {others}" in text
         assert {label for label in played.labels if f">{label}<" in text} == wanted
     page = (written / "report.html").read_text()
-    assert f"in grey the means of the other {others}" in page
+    assert f"In grey: the other {others}" in page
 
 
 def test_ten_policies_are_all_in_colour(tmp_path):
@@ -371,7 +372,7 @@ def test_ten_policies_are_all_in_colour(tmp_path):
     text = (tmp_path / "regret.svg").read_text()
     assert "the other" not in text
     assert all(f">{label}<" in text for label in few.labels)
-    assert "in grey" not in (tmp_path / "report.html").read_text()
+    assert "In grey" not in (tmp_path / "report.html").read_text()
 
 
 def test_the_ranking_figure_names_every_policy_its_family_and_the_level_of_uniform_random(
@@ -390,7 +391,7 @@ def test_without_uniform_random_there_is_no_level(tmp_path):
 
 
 def test_a_run_without_matplotlib_still_has_its_ranking(played, monkeypatch, tmp_path):
-    monkeypatch.setattr("kernelbandits.report.figures.is_installed", lambda name: False)
+    monkeypatch.setattr("kernelbandits.canvas.is_installed", lambda name: False)
     report.write_run(played, tmp_path)
     assert not list(tmp_path.glob("*.png"))
     assert (tmp_path / "ranking.csv").exists()
@@ -399,7 +400,7 @@ def test_a_run_without_matplotlib_still_has_its_ranking(played, monkeypatch, tmp
 
 def scale_of(*means: float) -> str:
     panel = [
-        Standing(str(mean), 1, 1, 1, Estimate(mean, mean, mean), Estimate(0, 0, 0))
+        Standing(str(mean), 1, 1, 1, IntervalEstimate(mean, mean, mean), IntervalEstimate(0, 0, 0))
         for mean in means
     ]
     with canvas.drawing(1, 1, (4.0, 3.0)) as (_, grid):
@@ -418,12 +419,12 @@ def test_means_far_apart_are_drawn_on_a_logarithmic_axis():
 
 def test_intervals_below_zero_and_of_one_seed_are_drawn_within_the_panel(tmp_path):
     wild = [
-        Estimate(1.0, -50.0, 52.0),
-        Estimate(900.0, -math.inf, math.inf),
-        Estimate(0.0, 0.0, 0.0),
+        IntervalEstimate(1.0, -50.0, 52.0),
+        IntervalEstimate(900.0, -math.inf, math.inf),
+        IntervalEstimate(0.0, 0.0, 0.0),
     ]
     rows = [Standing(f"x{i}", 1, 1, 3, mean, mean) for i, mean in enumerate(wild)]
-    look = families.Look("#000000", "o")
+    look = families.FamilyStyle("#000000", "o")
     figures.ranking_figure(
         {"p": rows}, {row.policy: ("f", look) for row in rows}, tmp_path / "wild"
     )
@@ -451,11 +452,11 @@ def test_notes_that_say_the_same_are_one_and_numbers_become_a_range():
         ("A: needs k <= 1, got 2.5"),
         ("C: other"),
     ]
-    found = by_text(who_and_what(text) for text in notices)
+    found = merge_notices(split_notice(text) for text in notices)
     assert found == {"needs k <= 1, got 1.25 to 2.5": ["A", "B"], "other": ["C"]}
-    assert by_text([who_and_what("no colon here")]) == {"no colon here": [""]}
-    assert by_text([("a", "got -5"), ("a", "got -2e3")]) == {"got -2e3 to -5": ["a"]}
-    assert by_text([("a", "got 10"), ("b", "got 9"), ("c", "got 9.0")]) == {
+    assert merge_notices([split_notice("no colon here")]) == {"no colon here": [""]}
+    assert merge_notices([("a", "got -5"), ("a", "got -2e3")]) == {"got -2e3 to -5": ["a"]}
+    assert merge_notices([("a", "got 10"), ("b", "got 9"), ("c", "got 9.0")]) == {
         "got 9 to 10": ["a", "b", "c"]
     }
 
@@ -465,21 +466,13 @@ def test_settings_common_to_all_are_said_once_and_long_lists_are_short():
         {"ridge": 1.0, "ties": "random", "delta": 0.1},
         {"ridge": 2.0, "ties": "random", "delta": None},
     ]
-    assert sections.common(used) == {"ties": "random"}
+    assert pages.shared_settings(used) == {"ties": "random"}
     assert (
-        sections.more({"ridge": 1.0, "width": "w", "policy": "x", "eta": 4.79912, "none": None})
+        pages.other_settings(
+            {"ridge": 1.0, "width": "w", "policy": "x", "eta": 4.79912, "none": None}
+        )
         == "eta = 4.799"
     )
-    assert sections.more({"lengths": list(range(100))}) == "lengths = [0, 1, 2, … 100 values]"
-
-
-@pytest.mark.parametrize(
-    ("values", "digits"), [([289.0, 3.0], 1), ([31_000.0], 1), ([5.0], 2), ([0.58], 3), ([0.0], 1)]
-)
-def test_a_column_has_three_digits_of_its_largest_number(values, digits):
-    assert decimals(values) == digits
-
-
-def test_an_interval_may_have_a_fixed_number_of_decimals():
-    assert interval(1.0, 0.25, math.inf, digits=2) == "1.00 [0.25, –]"
-    assert interval(331.25, 300.0, 340.123) == "331.2 [300, 340.1]"
+    assert (
+        pages.other_settings({"lengths": list(range(100))}) == "lengths = [0, 1, 2, … 100 values]"
+    )

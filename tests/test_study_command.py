@@ -34,7 +34,8 @@ from kernelbandits.apps.studying import (
     wording,
 )
 from kernelbandits.apps.studying.arguments import duration, names
-from kernelbandits.apps.studying.door import plain, typed
+from kernelbandits.apps.studying.door import typed
+from kernelbandits.formatting import to_json_value
 from kernelbandits.study.values import Waiting
 
 FILMS = """Cs;FA;MA;T (°C);solvent;hours;safe;stability
@@ -644,44 +645,6 @@ def test_durations_are_read_with_and_without_a_unit(text, seconds):
     assert duration("--lease", text) == seconds
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.4, "just now"), (1, "1 second ago"), (90, "90 seconds ago"), (7200, "2 hours ago"), (86400, "1 day ago"),
-     (100000, "28 hours ago"), (-5, "just now"), (3 * 86400, "3 days ago")],
-)  # fmt: skip
-def test_times_are_said_as_people_say_them(seconds, text):
-    assert wording.ago(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "size", "text"),
-    [(0.8312, 0.05, "0.831"), (1e6 + 0.123, 0.01, "1000000.123"), (12345.6, 100, "12345.6"), (-0.0, 1, "0.0"),
-     (5.0, 0.0, "5"), (float("nan"), 1.0, "–"), (1e300, 1e290, "1e+300"), (1e-30, 1e-31, "1e-30")],
-)  # fmt: skip
-def test_numbers_have_the_decimals_they_deserve(value, size, text):
-    assert wording.near(value, size) == text
-
-
-@pytest.mark.parametrize(
-    ("chance", "text"),
-    [(0, "< 1 %"), (0.001, "< 1 %"), (0.61, "61 %"), (0.999, "> 99 %"), (1, "> 99 %")],
-)
-def test_chances_are_never_rounded_to_certainty(chance, text):
-    assert wording.percent(chance) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [("postgresql://ann:secret@lab/db", "postgresql://ann:***@lab/db"),
-     ("postgres://a:p@s/s@h/d x@y", "postgres://a:***@h/d x@y"),
-     ("postgresql://a:***@s/s%40h/d", "postgresql://a:***@h/d"), ("postgresql://a%40b:c@h/d", "postgresql://a%40b:***@h/d"),
-     ("postgresql://h/d?user=a&password=secret&study=b", "postgresql://h/d?user=a&password=***&study=b"),
-     ("films.db at 10:30 by ann@lab", "films.db at 10:30 by ann@lab")],
-)  # fmt: skip
-def test_passwords_are_masked(text, shown):
-    assert wording.masked(text) == shown
-
-
 def test_a_place_is_printed_as_it_was_typed_unless_it_holds_a_password():
     assert typed("postgresql://ann:secret@lab/db") == "PLACE"
     assert typed("postgresql://lab/db?user=ann&password=secret") == "PLACE"
@@ -690,7 +653,9 @@ def test_a_place_is_printed_as_it_was_typed_unless_it_holds_a_password():
 
 
 def test_numbers_that_json_has_not_are_null():
-    assert plain({"a": [float("nan"), np.float64("inf"), np.int64(3), True], "b": (1.5, None)}) == {
+    assert to_json_value(
+        {"a": [float("nan"), np.float64("inf"), np.int64(3), True], "b": (1.5, None)}
+    ) == {
         "a": [None, None, 3, True],
         "b": [1.5, None],
     }

@@ -22,7 +22,7 @@ from kernelbandits.report.studies import KINDS, draw_study
 from kernelbandits.report.studies.drawing import chosen
 from kernelbandits.report.studies.lines import groups
 from kernelbandits.report.studies.maps import in_words, principal, says_much
-from kernelbandits.report.studies.pages import estimate, study_page
+from kernelbandits.report.studies.pages import study_page
 from kernelbandits.report.studies.ranked import label_of
 from kernelbandits.report.studies.rounds import best_average, gaps
 from kernelbandits.report.studies.sheets import Drawing, alone, blank, brief
@@ -288,14 +288,6 @@ def test_every_trial_is_in_the_table_with_its_value(made, tmp_path):
     text = Page(draw_study(made(LINE, results), tmp_path / "films.html")).text
     for _, value in results:
         assert f"{value:.8g}" in text
-
-
-def test_an_interval_is_written_with_two_digits_of_its_width():
-    assert estimate(1000.0234, 999.987, 1000.0598) == "1000.023 [999.987, 1000.060]"
-    assert estimate(67973.1, 45464.2, 90483.4) == "67973 [45464, 90483]"
-    assert estimate(1e150, -1e150, 3e150) == "1e+150 [-1e+150, 3e+150]"
-    assert estimate(0.5, 0.5, 0.5) == "0.5 [0.5, 0.5]"
-    assert estimate(math.nan, math.nan, math.nan) == "– [–, –]"
 
 
 def test_a_trial_asked_about_is_marked_and_explained(made, tmp_path):

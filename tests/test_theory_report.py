@@ -1,4 +1,4 @@
-"""Theory in a report: bounds only where proved, log-determinants of what was played; the figures of the docs."""
+"""Theory in a report: bounds where proved, log-determinants; the figures of the docs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,29 +17,31 @@ from typer.testing import CliRunner
 
 import kernelbandits as kb
 from kernelbandits import report, theory
+from kernelbandits.analysis.guarantees import (
+    BANDED,
+    Guarantee,
+    ProvedBounds,
+    ceiling_of,
+    failing_premises,
+    greatest_width,
+    guarantee_frame,
+    guarantees,
+    law_bounds,
+    log_dets,
+    valid_width,
+)
 from kernelbandits.apps.cli import app
 from kernelbandits.experiment import Contender, run_experiment
+from kernelbandits.experiment.curves import log_spaced_rounds
 from kernelbandits.policies import DMMUCB, GenericGP
 from kernelbandits.problems import GaussianNoise
-from kernelbandits.report import figures
-from kernelbandits.report import theory as section
+from kernelbandits.report import figures, pages, run
 from kernelbandits.report.figures.theory import (
-    alternating,
+    alternating_dashes,
     draw_regrets,
     how_vacuous,
     line_handles,
     names_across,
-)
-from kernelbandits.report.guarantees import (
-    BANDED,
-    Guarantee,
-    Proved,
-    ceiling_of,
-    greatest,
-    guarantees,
-    log_dets,
-    spread,
-    valid_width,
 )
 from kernelbandits.theory.ucb_bounds import ucb_bound
 
@@ -91,6 +94,12 @@ def page(played, tmp_path_factory):
     folder = tmp_path_factory.mktemp("theory")
     report.write_run(played, folder, theory=True)
     return folder
+
+
+def theory_part(rows, failing) -> str:
+    """The part of the page on one problem."""
+    problem = run.theory_values(rows, failing) | {"title": "it"}
+    return pages.render("theory.html", theory={"svg": "", "problems": [problem]})
 
 
 def arms_of(world, seed: int):
@@ -152,7 +161,7 @@ def test_a_ridge_hardly_above_another_takes_its_gain_which_is_an_upper_bound_sti
 
 
 def test_only_policies_with_a_proof_have_a_bound(found):
-    bounded = {label for label, row in found.items() if isinstance(row.proved, Proved)}
+    bounded = {label for label, row in found.items() if isinstance(row.proved, ProvedBounds)}
     assert bounded == BOUNDED | {
         label for label in found if label.startswith("GP-UCB (Whitehouse)")
     }
@@ -194,7 +203,7 @@ def test_bounds_of_banded_rules_follow_from_their_width(found, world):
 
 def test_regret_on_functions_of_known_norm_stays_below_the_bounds(found):
     for row in found.values():
-        if isinstance(row.proved, Proved):
+        if isinstance(row.proved, ProvedBounds):
             at = np.isin(row.rounds, row.horizons)
             assert (row.regret[at] <= row.proved.value[np.isin(row.horizons, row.rounds)]).all()
 
@@ -234,7 +243,7 @@ def test_the_greatest_width_is_that_of_the_round_in_which_it_is_greatest(cloud):
     for how in ("realised", "greedy"):
         rule = kb.IGPUCB(arms, KERNEL, horizon=40, gain=how, **TOLD)
         slow = max(rule.width(t, 2 * gain.upper) for t in range(1, 41))
-        assert greatest(rule.width, gain) == pytest.approx(slow, rel=1e-12)
+        assert greatest_width(rule.width, gain) == pytest.approx(slow, rel=1e-12)
 
 
 def test_the_band_of_dmm_lies_within_the_width_that_its_bound_is_made_of(cloud):
@@ -265,7 +274,7 @@ def test_a_linear_rule_has_a_bound_under_the_linear_kernel_only():
             world, "oful", kernel=kernel, horizon=20, seeds=2, engine="numpy", **TOLD
         )
         (row,) = guarantees(results)["rkhs2"]
-        assert isinstance(row.proved, Proved) == bounded
+        assert isinstance(row.proved, ProvedBounds) == bounded
     assert (
         row.proved == "the bound of a linear rule needs the linear kernel, got RBF(lengthscale=0.5)"
     )
@@ -321,7 +330,7 @@ def test_the_csv_holds_the_same_numbers_unrounded(page, found):
         assert line.information_gain_realised == pytest.approx(row.log_det[-1] / 2, rel=1e-12)
         assert line.information_gain_upper == pytest.approx(row.gain[-1], rel=1e-12)
         assert math.isnan(line.lower_bound)
-        if isinstance(row.proved, Proved):
+        if isinstance(row.proved, ProvedBounds):
             expected = [row.proved.bound[-1], row.proved.trivial[-1], row.delta]
             assert line[["bound", "trivial", "delta"]].tolist() == pytest.approx(
                 expected, rel=1e-12
@@ -334,10 +343,10 @@ def test_the_csv_holds_the_same_numbers_unrounded(page, found):
 
 
 def test_a_premise_that_fails_stands_in_the_csv():
-    proved = Proved(np.array([1.0]), np.array([2.0]), None)
+    proved = ProvedBounds(np.array([1.0]), np.array([2.0]), None)
     one = np.array([1.0])
     row = Guarantee("it", np.array([1]), one, one, np.array([1]), one, 1.0, proved)
-    frame = section.theory_frame({"p": [row]}, {"p": {"it": ["R is false"]}})
+    frame = guarantee_frame({"p": [row]}, {"p": {"it": ["R is false"]}})
     assert frame.why_not.tolist() == ["its premises fail; R is false"]
     assert not frame.says_something.any()
 
@@ -368,7 +377,7 @@ def test_the_lower_bound_stands_where_it_holds(losing):
         None,
     ]
     assert all(0 < row.least <= row.regret[-1] for row in rows[:2])
-    text = "".join(section.problem_parts(rows, section.failing_premises(losing, world.name)))
+    text = theory_part(rows, failing_premises(losing, world.name))
     assert "<th>at least</th>" in text
     lines = [
         re.findall(r"<td[^>]*>(.*?)</td>", line)
@@ -451,7 +460,7 @@ def test_the_command_run_sets_bounds_beside_regrets_on_demand(tmp_path):
     done = CliRunner().invoke(app, [*chosen, "--output", str(tmp_path)])
     assert done.exit_code == 0, done.output or done.exception
     assert (tmp_path / "theory.svg").exists()
-    assert "says something?" in (tmp_path / "report.html").read_text()
+    assert "informative?" in (tmp_path / "report.html").read_text()
 
 
 def test_without_matplotlib_the_table_remains(played, tmp_path, monkeypatch):
@@ -459,7 +468,7 @@ def test_without_matplotlib_the_table_remains(played, tmp_path, monkeypatch):
     report.write_run(played, tmp_path, theory=True)
     text = (tmp_path / "report.html").read_text()
     assert "<h2>Theory</h2>" in text
-    assert "says something?" in text
+    assert "informative?" in text
     assert not (tmp_path / "theory.svg").exists()
 
 
@@ -477,34 +486,35 @@ def test_where_r_or_d_is_false_the_bounds_are_said_not_to_apply():
         norm_bound=0.1,
     )
     low, high = results.labels
-    failing = section.failing_premises(results, "branin")
+    failing = failing_premises(results, "branin")
     assert [
         "needs R >= 0.01" in failing[low][0],
         "no function of norm <= 0.1" in failing[low][1],
     ] == [True, True]
     assert failing[high] == []
     rows = guarantees(results)["branin"]
-    text = "".join(section.problem_parts(rows, failing))
-    assert text.count("there the bounds do not apply") == 2
-    assert section.verdict(rows[0].proved, broken=True) in (
+    text = theory_part(rows, failing)
+    assert text.count("the bounds do not apply here") == 2
+    assert rows[0].answer(premises_fail=True) in (
         "no: its premises fail",
         "no: vacuous, above 2DT",
     )
-    small = Proved(np.array([1.0]), np.array([2.0]), None)
-    assert section.verdict(small, broken=True) == "no: its premises fail"
-    assert section.verdict(small, broken=False) == "yes"
+    small = ProvedBounds(np.array([1.0]), np.array([2.0]), None)
+    informative = replace(rows[0], proved=small)
+    assert informative.answer(premises_fail=True) == "no: its premises fail"
+    assert informative.answer(premises_fail=False) == "yes"
 
 
 def test_rounds_are_spread_from_the_first_to_the_last():
-    assert spread(1, 40).tolist() == [1]
-    drawn = spread(1000, 40)
+    assert log_spaced_rounds(1, 40).tolist() == [1]
+    drawn = log_spaced_rounds(1000, 40)
     assert (drawn[0], drawn[-1]) == (1, 1000)
     assert (np.diff(drawn) > 0).all()
 
 
 def test_lines_at_the_same_place_alternate():
-    assert alternating(["a", "b", "c"], "b") == (4.0, (4.0, 8.0))
-    assert alternating(["a"], "a") == (0.0, (4.0, 4.0))
+    assert alternating_dashes(["a", "b", "c"], "b") == (4.0, (4.0, 8.0))
+    assert alternating_dashes(["a"], "a") == (0.0, (4.0, 4.0))
     assert how_vacuous([6.44, 78.2]).endswith("6.4 to 78 times 2DT")
     assert how_vacuous([2.0, 2.01]).endswith("\n2 times 2DT")
 
@@ -521,18 +531,13 @@ def test_constants_of_the_paper_stand_in_its_report(world):
     results = run_experiment(
         world, ["simple-ucb", "simple-gaussian"], kernel=KERNEL, horizon=60, seeds=2, engine="numpy"
     )
-    text = section.constants_section(results, ["Simple-UCB", "Simple-Gaussian"])
-    rows = [
-        re.findall(r"<td[^>]*>(.*?)</td>", line)
-        for line in text.splitlines()
-        if line.startswith("<tr><td")
-    ]
+    ucb, gaussian = law_bounds(results, ["Simple-UCB", "Simple-Gaussian"])
     gain = theory.information_gain(KERNEL, arms_of(world, 0), 60)
     bound = theory.regret_bound(kb.Gaussian(0, 1), 60, gain, noise_scale=1, norm_bound=1)
-    assert rows[0][:5] == ["Simple-UCB", "1", "1", "2", "0"]
-    assert float(rows[1][1]) == pytest.approx(0.158655, abs=1e-4)
-    multiples = [float(number) for number in rows[1][5].split("; ")]
-    assert multiples == pytest.approx([bound.printed / 120, bound.tight / 120], rel=1e-3)
+    found = ucb.constants
+    assert (ucb.policy, found.c1, found.c2, found.c3, found.c3_tight) == ("Simple-UCB", 1, 1, 2, 0)
+    assert gaussian.constants.c1 == pytest.approx(0.158655, abs=1e-4)
+    assert gaussian.multiples == ((bound.printed / 120, bound.tight / 120),)
 
 
 def test_every_rule_with_a_valid_band_is_one_of_the_catalogue():

@@ -14,9 +14,9 @@ import numpy as np
 
 import kernelbandits as kb
 from kernelbandits import theory
+from kernelbandits.canvas import PALETTE, Margins, drawing
 from kernelbandits.experiment import Contender, play, run_experiment
 from kernelbandits.problems import GaussianNoise
-from kernelbandits.report.figures.canvas import PALETTE, Margins, drawing
 from kernelbandits.report.figures.theory import BOUNDS
 
 LAWS: Mapping[str, Callable[[int], Any]] = {

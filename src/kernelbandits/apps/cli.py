@@ -14,11 +14,18 @@ import typer
 
 from kernelbandits import __version__, checks
 from kernelbandits.apps import checking, designing, listing, progress, screen, studying, theory
-from kernelbandits.apps.options import Form, Format, Quiet
+from kernelbandits.apps.options import (
+    FigureFormats,
+    FigureSize,
+    Form,
+    Format,
+    Quiet,
+    read_figure_size,
+)
 from kernelbandits.apps.parsing import App
-from kernelbandits.apps.studying.wording import masked
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.catalogue.lookup import did_you_mean
+from kernelbandits.formatting import mask_password
 
 if TYPE_CHECKING:
     from kernelbandits.experiment import Cell, Results
@@ -141,38 +148,47 @@ def paper(
     ),
     workers: Workers = 2,
     engine: Engine = "auto",
+    figure_format: FigureFormats = None,
+    figure_size: FigureSize = None,
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits import report
+    from kernelbandits.analysis import check_paper
     from kernelbandits.experiment import forget_cells, process_mapper
+    from kernelbandits.experiment.paper import COMPARED, plan_paper, run_paper
 
+    size = read_figure_size(figure_size)
     rounds, runs = horizon or (100 if quick else 1000), seeds or (3 if quick else 25)
     screen.listen(quiet)
     screen.engine_notice(engine, quiet)
+    screen.page_notice(quiet)
     screen.prefetch("pandas", "matplotlib.backends.backend_svg")
-    chosen = report.plan(rounds, runs, sensitivity, engine)
-    if chosen.missing:
-        screen.notice(chosen.missing, quiet)
+    plan = plan_paper(rounds, runs, sensitivity, engine)
+    if plan.missing:
+        screen.notice(plan.missing, quiet)
+    drawings: dict[str, str] = {}
+
+    def draw(results: Results) -> None:
+        drawings.update(
+            report.draw_curves(
+                results, COMPARED, output, figure_format=figure_format, figure_size=size
+            )
+        )
+
     with (
-        progress.counted("playing", chosen.size, quiet) as watch,
+        progress.counted("playing", len(plan.keys), quiet) as watch,
         process_mapper(workers) as mapper,
     ):
         found = screen.resumable(
-            output,
-            lambda folder: report.reproduce(
-                chosen,
-                mapper,
-                folder,
-                watch,
-                lambda results: report.draw_curves(results, report.COMPARED, output),
-            ),
+            output, lambda folder: run_paper(plan, mapper, folder, watch, draw)
         )
+    verdicts = check_paper(found)
     with progress.waiting("drawing", quiet):
-        table = report.write_reproduction(found, output)
-    forget_cells(chosen.keys, output / screen.CELLS)
+        table = report.write_paper(found, verdicts, output, drawings)
+    forget_cells(plan.keys, output / screen.CELLS)
     if not quiet:
         screen.show_summary(table)
-        screen.show_verdicts(found.verdicts)
+        screen.show_verdicts(verdicts)
         screen.show_folder(output)
 
 
@@ -283,15 +299,20 @@ def run(
     ] = None,
     workers: Workers = 2,
     engine: Engine = "auto",
+    figure_format: FigureFormats = None,
+    figure_size: FigureSize = None,
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits import report
+    from kernelbandits.analysis import ranking_of
     from kernelbandits.catalogue import spelled_kernel, spelled_noise, spelled_problem
     from kernelbandits.experiment import forget_cells, plan_experiment
     from kernelbandits.experiment.trial import tried
 
+    size = read_figure_size(figure_size)
     screen.listen(quiet)
     screen.engine_notice(engine, quiet)
+    screen.page_notice(quiet)
     law = spelled_noise(noise) if noise else None
     chosen = [spelled_problem(text, candidates=candidates, noise=law) for text in problem]
     planned = partial(
@@ -321,9 +342,15 @@ def run(
     screen.prefetch("pandas", "matplotlib.backends.backend_svg")
     results = play_plan(plan, trial, folder, workers, quiet)
     with progress.waiting("drawing", quiet):
-        ranking = report.ranking_of(results)
+        ranking = ranking_of(results)
         table = report.write_run(
-            results, folder, ranking=ranking, left_out=trial.refused, theory=with_theory
+            results,
+            folder,
+            ranking=ranking,
+            left_out=trial.refused,
+            theory=with_theory,
+            figure_format=figure_format,
+            figure_size=size,
         )
     forget_cells(results.found, folder / screen.CELLS)
     if not quiet:
@@ -403,11 +430,11 @@ def exit_code(work: Callable[[], Any]) -> int:
     try:
         work()
     except checks.StudyConflict as error:
-        return screen.failed(masked(str(error)), 1)
+        return screen.failed(mask_password(str(error)), 1)
     except ValueError as error:
-        return screen.failed(masked(str(error)), 2)
+        return screen.failed(mask_password(str(error)), 2)
     except OSError as error:
-        return screen.failed(masked(str(error)), 74)
+        return screen.failed(mask_password(str(error)), 74)
     except MemoryError:
         return screen.failed(
             "this needs more memory than there is; fewer rounds, seeds, workers or rows need less",
@@ -426,7 +453,7 @@ def report_mistake(error: Exception) -> int:
     """What nobody foresaw is a mistake of this program, and is said in one sentence as well."""
     if os.environ.get(TRACEBACK):
         raise error
-    what = f"{type(error).__name__}: {masked(str(error))}"
+    what = f"{type(error).__name__}: {mask_password(str(error))}"
     return screen.failed(
         f"a mistake in kernelbandits itself, please report it ({TRACEBACK}=1 shows where): {what}",
         70,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,6 +24,7 @@ from kernelbandits.catalogue import (
 )
 from kernelbandits.catalogue.lookup import did_you_mean
 from kernelbandits.catalogue.problems import FAMILIES as TEST_FAMILIES
+from kernelbandits.formatting import to_json
 
 SHARED = ("noise_scale", "norm_bound", "horizon", "ridge", "delta", "gain", "ties")
 """Settings that `run` gives to every policy that takes them, unless they are the policy's own."""
@@ -58,7 +58,7 @@ def show(what: str | None, console: Console) -> None:
 def as_json(what: str | None) -> str:
     """The same as one document."""
     if entry := POLICIES.get(what or ""):
-        return json.dumps(plain_policy(entry), indent=2, ensure_ascii=False)
+        return to_json(plain_policy(entry))
     found: dict[str, Callable[[], Any]] = {
         "policies": plain_policies,
         "problems": lambda: {entry.name: entry.source for entry in PROBLEMS.values()},
@@ -67,7 +67,7 @@ def as_json(what: str | None) -> str:
         "noises": lambda: spellings(NOISES),
     }
     document = {kind: found[kind]() for kind in kinds(what)}
-    return json.dumps(document if what is None else document[what], indent=2, ensure_ascii=False)
+    return to_json(document if what is None else document[what])
 
 
 def kinds(what: str | None) -> tuple[str, ...]:

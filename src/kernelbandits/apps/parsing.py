@@ -85,7 +85,7 @@ class CommandGroup(TyperGroup):
 @contextmanager
 def mistakes_explained(ctx: Any) -> Iterator[None]:
     """Print what is wrong with the arguments as one sentence, and end with exit code 2."""
-    from kernelbandits.apps.studying.wording import masked
+    from kernelbandits.formatting import mask_password
 
     try:
         yield
@@ -94,7 +94,7 @@ def mistakes_explained(ctx: Any) -> Iterator[None]:
     except exceptions.UsageError as error:
         asked = " ".join(["kernelbandits", *command_names(ctx), "--help"])
         sentence = f"{explain(error, ctx)} (see {asked})"
-        raise typer.Exit(screen.failed(masked(sentence), 2)) from None
+        raise typer.Exit(screen.failed(mask_password(sentence), 2)) from None
 
 
 def explain(error: Any, ctx: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
@@ -22,22 +21,31 @@ from rich.table import Table
 
 from kernelbandits.catalogue import fingerprint
 from kernelbandits.checks import NumericsWarning, TheoryWarning
+from kernelbandits.formatting import (
+    column_decimals,
+    format_bounds,
+    format_fixed,
+    format_number,
+    format_ranks,
+)
 from kernelbandits.runtime import install_command, is_installed
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kernelbandits.analysis.claims import Verdict
+    from kernelbandits.analysis.ranking import Ranking, Standing
     from kernelbandits.experiment import Cell, Results
-    from kernelbandits.report.claims import Verdict
-    from kernelbandits.report.ranking import Ranking, Standing
 
 Found = TypeVar("Found")
-COLOURS = {"holds": "green", "fails": "red", "not resolved": "yellow", "not judged": "bright_black"}
+COLOURS = {"holds": "green", "fails": "red", "not resolved": "yellow", "not tested": "bright_black"}
 CELLS = ".cells"
 PIPED_WIDTH = 120
 RANKS = (
-    "rank: by the mean, and in brackets the ranks that paired t tests of all pairs leave open (Holm, 5 % a problem); "
-    "behind: the mean difference to the first; simple: simple regret; µs: a round. ranking.csv has all intervals."
+    "rank: by the mean; in brackets the ranks that paired t tests of all pairs leave possible "
+    "(Holm, 5 % for each problem). behind: the mean difference to the first. simple: simple "
+    "regret. µs: microseconds per round. Intervals of regret are cut at zero. ranking.csv has all "
+    "intervals."
 )
 
 
@@ -66,6 +74,12 @@ def engine_notice(engine: str, quiet: bool) -> None:
         notice(f"matplotlib is not installed, no figures are drawn; {install}", quiet)
 
 
+def page_notice(quiet: bool) -> None:
+    if not is_installed("jinja2"):
+        install = install_command("experiments")
+        notice(f"jinja2 is not installed, no report.html is written; {install}", quiet)
+
+
 def failed(text: str, code: int) -> int:
     err().print(f"[red]error[/]: {escape(text)}", soft_wrap=True)
     return code
@@ -79,32 +93,35 @@ def listen(quiet: bool) -> None:
 
 @contextmanager
 def grouped_notes(quiet: bool) -> Iterator[None]:
-    """What policies warn of inside is kept to the end and said once, with all whom it concerns."""
+    """Warnings of policies are kept to the end and shown once, with all policies concerned."""
     held: list[str] = []
 
-    def hear(message: Warning | str, category: type[Warning], *details: Any, **more: Any) -> None:
+    def hold_back(
+        message: Warning | str, category: type[Warning], *details: Any, **more: Any
+    ) -> None:
         grouped = issubclass(category, (TheoryWarning, NumericsWarning))
         held.append(str(message)) if grouped else notice(str(message), quiet)
 
-    before, warnings.showwarning = warnings.showwarning, hear
+    before, warnings.showwarning = warnings.showwarning, hold_back
     try:
         yield
     finally:
         warnings.showwarning = before
-        for text in together(held):
+        for text in merge_warnings(held):
             notice(text, quiet)
 
 
-def together(texts: Iterable[str]) -> list[str]:
-    """Texts "Who: what" that say the same as one, whatever the order they came in."""
-    from kernelbandits.report.wording import by_text, who_and_what
+def merge_warnings(texts: Iterable[str]) -> list[str]:
+    """Merge equal warnings "Policy: text", whatever their order."""
+    from kernelbandits.experiment.notices import merge_notices, split_notice
 
     return [
-        f"{concerned(who)}{what}" for what, who in by_text(map(who_and_what, sorted(texts))).items()
+        f"{policy_prefix(who)}{what}"
+        for what, who in merge_notices(map(split_notice, sorted(texts))).items()
     ]
 
 
-def concerned(who: Sequence[str]) -> str:
+def policy_prefix(who: Sequence[str]) -> str:
     return (
         f"{len(who)} policies ({', '.join(who)}): "
         if len(who) > 1
@@ -138,7 +155,10 @@ def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
 
 
 def folder_name(cells: Sequence[Cell]) -> str:
-    """The problems, and a fingerprint of all that decides the result: the same command finds its own folder again."""
+    """The problems, and a fingerprint of all that decides the result.
+
+    The same command therefore finds its own folder again.
+    """
     problems = "-".join(dict.fromkeys(cell.problem.name for cell in cells))
     plain = re.sub(r"[^A-Za-z0-9-]+", "-", problems).strip("-")
     return f"{plain[:40]}-{fingerprint([cell.key for cell in cells])[:8]}"
@@ -153,7 +173,7 @@ def show_summary(table: pd.DataFrame) -> None:
         ("interval", "right"),
     ):
         shown.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for name in ("median", "simple regret", "µs a round"):
+    for name in ("median", "simple regret", "µs per round"):
         shown.add_column(name, justify="right")
     rows = table.to_dict("records")
     for row, after in zip(rows, [*rows[1:], {}], strict=True):
@@ -162,16 +182,20 @@ def show_summary(table: pd.DataFrame) -> None:
 
 
 def summary_cells(row: Mapping[Any, Any]) -> list[str]:
-    interval = brackets(row["regret_low"], row["regret_high"])
-    numbers = (f"{row['regret_mean']:.1f}", interval, f"{row['regret_q50']:.1f}")
-    last = (f"{row['simple_regret_mean']:.4f}", f"{row['microseconds_per_round']:.2f}")
-    return [escape(text) for text in (row["problem"], row["policy"], *numbers, *last)]
+    texts = (
+        row["problem"],
+        row["policy"],
+        format_fixed(row["regret_mean"], 1),
+        format_bounds(row["regret_low"], row["regret_high"]),
+        format_fixed(row["regret_q50"], 1),
+        format_fixed(row["simple_regret_mean"], 4),
+        format_number(row["microseconds_per_round"], 3),
+    )
+    return [escape(text) for text in texts]
 
 
 def show_ranking(results: Results, ranking: Ranking, table: pd.DataFrame) -> None:
     """A table for each problem by regret, and one over all of them."""
-    from kernelbandits.report.wording import decimals
-
     speed = {
         (row["problem"], row["policy"]): row["microseconds_per_round"]
         for row in table.to_dict("records")
@@ -179,11 +203,12 @@ def show_ranking(results: Results, ranking: Ranking, table: pd.DataFrame) -> Non
     for problem in results.problems:
         rows = ranking.standings["regret"][problem.name]
         simple = {row.policy: row.mean.value for row in ranking.standings["simple"][problem.name]}
-        digits = decimals([row.mean.value for row in rows])
+        digits = column_decimals([row.mean.value for row in rows])
         headings = ("rank", "policy", "regret", "95 % interval", "behind", "simple", "µs")
         shown = numbers_table(f"{problem.title}: cumulative regret, best first", headings)
         for row in rows:
-            last = f"{simple[row.policy]:.4f}", f"{speed[problem.name, row.policy]:.1f}"
+            speed_text = format_number(speed[problem.name, row.policy], 3)
+            last = format_fixed(simple[row.policy], 4), speed_text
             shown.add_row(*(escape(text) for text in (*standing_cells(row, digits), *last)))
         out().print(shown)
     if len(results.problems) > 1:
@@ -192,16 +217,10 @@ def show_ranking(results: Results, ranking: Ranking, table: pd.DataFrame) -> Non
 
 
 def standing_cells(row: Standing, digits: int) -> list[str]:
-    from kernelbandits.report.wording import places
-
     mean, low, high = row.mean
-    behind = f"{round(row.behind.value, digits) + 0.0:.{digits}f}"
-    rank = f"{row.rank:g} ({places(row.first, row.last)})"
-    return [rank, row.policy, f"{mean:.{digits}f}", brackets(low, high, digits), behind]
-
-
-def brackets(low: float, high: float, digits: int = 1) -> str:
-    return f"[{low:.{digits}f}, {high:.{digits}f}]" if math.isfinite(low) else "–"
+    rank = f"{row.rank:g} ({format_ranks(row.first, row.last)})"
+    behind = format_fixed(row.behind.value, digits)
+    return [rank, row.policy, format_fixed(mean, digits), format_bounds(low, high, digits), behind]
 
 
 def show_overall(ranking: Ranking, problems: int) -> None:
@@ -212,10 +231,10 @@ def show_overall(ranking: Ranking, problems: int) -> None:
     for place, row in enumerate(ranking.overall["regret"], start=1):
         share, rank = [100 * part for part in row.share], row.rank
         cells = (
-            f"{share[0]:.1f}",
-            brackets(share[1], share[2]),
-            f"{rank.value:.1f}",
-            brackets(rank.low, rank.high),
+            format_fixed(share[0], 1),
+            format_bounds(share[1], share[2]),
+            format_fixed(rank.value, 1),
+            format_bounds(rank.low, rank.high),
         )
         shown.add_row(str(place), *(escape(text) for text in (row.policy, *cells)))
     out().print(shown)
@@ -233,8 +252,6 @@ def numbers_table(title: str, headings: Sequence[str]) -> Table:
 
 
 def show_verdicts(verdicts: Sequence[Verdict]) -> None:
-    from kernelbandits.report.wording import by_problem
-
     shown = Table(title="The paper's claims", title_justify="left", show_lines=True)
     for name in ("verdict", "the paper says", "by problem"):
         shown.add_column(name)
@@ -243,7 +260,7 @@ def show_verdicts(verdicts: Sequence[Verdict]) -> None:
         shown.add_row(
             f"[{colour}]{verdict.verdict}[/]",
             escape(verdict.claim.sentence),
-            escape(by_problem(verdict)),
+            escape("; ".join(f"{name}: {verdict.on(name)}" for name in verdict.problems)),
         )
     out().print(shown)
 

@@ -1,8 +1,7 @@
-"""`kernelbandits theory`: what is proved for a law, as text, as one JSON document, and against T."""
+"""`kernelbandits theory`: what is proved for a law, as text, as JSON, and as a plot against T."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,18 +17,19 @@ from kernelbandits import checks
 from kernelbandits.apps import progress, screen
 from kernelbandits.apps.options import Form, Format, Quiet, folder
 from kernelbandits.domains import Arms, Box
+from kernelbandits.formatting import format_number, to_json
 from kernelbandits.problems import LowerBound
 from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:
+    from kernelbandits.analysis.calculation import Calculation
     from kernelbandits.problems import Problem
-    from kernelbandits.report.calculation import Calculation
 
 HELP = """What is proved for an exploration law: C1, C2, C3, the information gain, the regret bounds.
 
-The domain is the unit cube (`--dimension`), a box, or the arms of a problem; kernels, laws and problems are spelled as
-for `run` (`kernelbandits list` shows them). The bounds stand next to 2DT, of which any policy is sure: where they are
-not below it they are vacuous, and it says so.
+The domain is the unit cube (`--dimension`), a box, or the arms of a problem. Kernels, laws and
+problems are spelled as for `run` (`kernelbandits list` shows them). No regret exceeds 2DT, so a
+bound above 2DT is vacuous, and the output says so.
 
 Examples:
 
@@ -95,8 +95,8 @@ def theory(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
+    from kernelbandits.analysis.calculation import Calculation
     from kernelbandits.catalogue import spelled_kernel, spelled_law
-    from kernelbandits.report.calculation import Calculation
 
     screen.listen(quiet)
     files = folder(output or (FILES if plot else None))
@@ -117,16 +117,16 @@ def theory(
             gain=gain,
             problem=place.problem,
             seed=seed,
-            spelled=tidy(law),
+            spelled=tidy_law(law),
         )
-        calculated(found, plot)
+        compute_answers(found, plot)
         if files:
-            write(found, files, plot)
+            write_files(found, files, plot)
     if not quiet:
         typer.echo(as_json(found)) if form is Format.json else show(found, files)
 
 
-def calculated(found: Calculation, plot: bool) -> None:
+def compute_answers(found: Calculation, plot: bool) -> None:
     """All that takes time or may be refused, before a word is printed."""
     names = ("bound", "theorems", "premises", "lower_bound", "useful", "sublinear")
     for name in (*names, *(["against_horizon"] if plot else [])):
@@ -142,7 +142,7 @@ class Place:
     problem: Problem | None = None
 
 
-def tidy(law: str) -> str:
+def tidy_law(law: str) -> str:
     """The law as it was spelled, with a colon and no blanks: gaussian( 0, 1) -> gaussian:0,1."""
     from kernelbandits.catalogue.spelling import split
 
@@ -150,7 +150,7 @@ def tidy(law: str) -> str:
     return f"{name}:{','.join(given)}" if given else name
 
 
-def played(found: Calculation) -> str:
+def policy_option(found: Calculation) -> str:
     """The policy of the bound, as `run` takes it; R, D and ridge only where they are not 1."""
     name, _, given = (found.spelled or "").partition(":")
     told = {name: getattr(found, name) for name in ("noise_scale", "norm_bound", "ridge")}
@@ -162,7 +162,7 @@ def played(found: Calculation) -> str:
 def place_of(
     problem: str | None, box: str | None, dimension: int | None, candidates: int | None, seed: int
 ) -> Place:
-    """The arms of a problem, a box, or the unit cube; of a box all points, or so many candidates."""
+    """The arms of a problem, a box or the unit cube, or candidates spread over these."""
     from kernelbandits.catalogue import spelled_problem
 
     given = [text for text in (problem, box, dimension) if text is not None]
@@ -204,15 +204,15 @@ def in_words(box: Box) -> str:
 
 def show(found: Calculation, files: Path | None) -> None:
     """The law, its constants, the gain, the bounds, and what to make of them."""
-    told = f"R = {found.noise_scale:g}, D = {found.norm_bound:g}, ridge {found.ridge:g}, delta {found.bound.delta:.4g}"
+    given = f"R = {found.noise_scale:g}, D = {found.norm_bound:g}, ridge {found.ridge:g}"
     out = screen.out()
     for line in (
-        f"{found.law} for T = {found.horizon:,} rounds; {told}",
+        f"{found.law} for T = {found.horizon:,} rounds; {given}, delta {found.bound.delta:.4g}",
         f"{found.kernel} on {found.place}",
         "",
     ):
         out.print(escape(line), highlight=False, soft_wrap=True)
-    for line in (f"law     {found.spelled}", f"play    {played(found)}"):
+    for line in (f"law     {found.spelled}", f"play    {policy_option(found)}"):
         out.print(escape(line), highlight=False, soft_wrap=True)
     for table in (constants_table(found), bounds_table(found), theorems_table(found)):
         out.print(table)
@@ -223,13 +223,13 @@ def show(found: Calculation, files: Path | None) -> None:
 
 
 def constants_table(found: Calculation) -> Table:
-    shown = numbers(("quantity", "value", "what it is"), left=(0, 2))
+    shown = number_table(("quantity", "value", "what it is"), left=(0, 2))
     for name, (letter, formula) in CONSTANTS.items():
         shown.add_row(letter, f"{getattr(found.constants, name):.6g}", escape(formula))
     gain, error = found.information_gain, found.constants.error
     shown.add_row(
         "gamma_T",
-        enclosed(gain.lower, gain.upper),
+        format_enclosure(gain.lower, gain.upper),
         escape(f"maximum information gain; {gain.certificate}"),
     )
     shown.caption = f"C2 and C3: {found.constants.method}" + (
@@ -239,13 +239,13 @@ def constants_table(found: Calculation) -> Table:
     return shown
 
 
-def enclosed(lower: float, upper: float) -> str:
+def format_enclosure(lower: float, upper: float) -> str:
     return f"{lower:.5g}" if f"{lower:.5g}" == f"{upper:.5g}" else f"{lower:.5g} to {upper:.5g}"
 
 
 def bounds_table(found: Calculation) -> Table:
     bound = found.bound
-    shown = numbers(
+    shown = number_table(
         ("bound of the expected regret", "value", f"% of {bound.trivial_name}"), left=(0,)
     )
     for name, label in found.labels.items():
@@ -262,27 +262,22 @@ def bounds_table(found: Calculation) -> Table:
 
 
 def theorems_table(found: Calculation) -> Table:
-    shown = numbers(
+    shown = number_table(
         ("theorem", "C1 >=", "C2 <=", "C3 <=", "repaired", "order of the regret"), left=(0, 5)
     )
     for theorem, bound in found.theorems:
         constants = theorem.constants
         least = (f"{value:.4g}" for value in (constants.c1, constants.c2, constants.c3))
-        value = amount(bound.repaired) if theorem.holds else "not proved"
+        value = format_number(bound.repaired) if theorem.holds else "not proved"
         shown.add_row(escape(theorem.name), *least, value, escape(theorem.statement))
     return shown
 
 
 def of_trivial(value: float, trivial: float) -> tuple[str, str]:
-    return amount(value), amount(100 * value / trivial)
+    return format_number(value), format_number(100 * value / trivial)
 
 
-def amount(value: float) -> str:
-    """Four digits, the thousands apart; an exponent only where nobody could count them."""
-    return f"{value:.4g}" if value < 999.95 or value >= 1e12 else f"{value:,.0f}"
-
-
-def numbers(headings: Sequence[str], left: Container[int]) -> Table:
+def number_table(headings: Sequence[str], left: Container[int]) -> Table:
     """Numbers to the right, words to the left."""
     shown = Table(box=frames.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for place, name in enumerate(headings):
@@ -298,7 +293,7 @@ def sentences(found: Calculation) -> Iterator[str]:
     yield from (f"Does not apply here: {sentence}." for sentence in found.broken)
     yield found.bound.sentence
     if found.bound.vacuous:
-        yield from elsewhere(found)
+        yield from describe_useful_horizon(found)
     if found.sublinear is not None:
         yield found.sublinear.sentence
     if found.beyond is not None:
@@ -308,24 +303,25 @@ def sentences(found: Calculation) -> Iterator[str]:
     )
 
 
-def elsewhere(found: Calculation) -> Iterator[str]:
-    """At which other T a vacuous bound says something; it is searched on a grid."""
+def describe_useful_horizon(found: Calculation) -> Iterator[str]:
+    """At which other T a vacuous bound is informative; it is searched on a grid."""
     if found.useful is not None:
-        yield f"Near T = {found.useful.constants.horizon:,} it says something. {found.useful.sentence}"
-    elif found.unsearched:
-        yield f"A T at which it says more was not searched: {found.unsearched}."
+        near = f"Near T = {found.useful.constants.horizon:,} the bound is informative."
+        yield f"{near} {found.useful.sentence}"
+    elif found.why_not_searched:
+        yield f"A T with an informative bound was not searched: {found.why_not_searched}."
     elif found.beyond is None:
-        yield f"No T up to 10^{found.searched} was found at which it says more."
+        yield f"No T up to 10^{found.searched_decades} with an informative bound was found."
 
 
 def as_json(found: Calculation) -> str:
     """One JSON document."""
-    from kernelbandits.report.calculation import plain
+    from kernelbandits.analysis.calculation import calculation_document
 
-    return json.dumps(plain(found), indent=2, ensure_ascii=False)
+    return to_json(calculation_document(found))
 
 
-def write(found: Calculation, files: Path, plot: bool) -> None:
+def write_files(found: Calculation, files: Path, plot: bool) -> None:
     """theory.json, and with `plot` theory.png and theory.svg."""
     from kernelbandits.report import figures
 

@@ -2,8 +2,8 @@
 
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell
 from kernelbandits.experiment.engines import Played, PlayedRound, play, rounds
+from kernelbandits.experiment.results import Results
 from kernelbandits.experiment.runner import (
-    Results,
     cells_of,
     forget_cells,
     plan_experiment,

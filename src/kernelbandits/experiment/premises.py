@@ -17,7 +17,7 @@ from kernelbandits.problems import Drifting, LowerBound, least_norm
 from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:
-    from kernelbandits.experiment.runner import Results
+    from kernelbandits.experiment.results import Results
 
 GENEROUS = 10
 """A noise scale so many times the noise's own is worth a word."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,15 +27,12 @@ from kernelbandits.experiment.cells import (
     stored_at,
 )
 from kernelbandits.experiment.premises import premises
-from kernelbandits.experiment.summary import summary
+from kernelbandits.experiment.results import Results
 from kernelbandits.experiment.workers import Mapper
 from kernelbandits.kernels import RBF, Normalised, as_kernel
 from kernelbandits.problems import FunctionProblem, Problem, TableProblem
 from kernelbandits.streams import Streams
 from kernelbandits.theory import GAINS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MANY = 500
 """How many arms are looked at to see whether the kernel fits their units."""
@@ -46,32 +42,6 @@ Entrant = str | Constructor | Contender
 
 Watcher = Callable[[], None]
 """Called once for every cell that is ready."""
-
-
-@dataclass(frozen=True)
-class Results:
-    """What was played: the cells, and the result of each by its key; look one up by (problem, label)."""
-
-    cells: tuple[Cell, ...]
-    found: Mapping[str, CellResult]
-
-    def __getitem__(self, name: tuple[str, str]) -> CellResult:
-        for cell in self.cells:
-            if cell.name == name:
-                return self.found[cell.key]
-        raise KeyError(f"results need one of {[cell.name for cell in self.cells]}, got {name}")
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        return tuple({cell.problem.name: cell.problem for cell in self.cells}.values())
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return tuple({cell.contender.label: None for cell in self.cells})
-
-    def summary(self) -> pd.DataFrame:
-        """A row for each problem and policy: mean, 95 % interval, quantiles, time per round."""
-        return summary(self)
 
 
 def run_experiment(

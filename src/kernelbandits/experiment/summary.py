@@ -1,10 +1,11 @@
-"""Curves into a table: means with 95 % intervals, quantiles, time per round."""
+"""Statistics over the seeds of an experiment, and the files that keep its results."""
 
 from __future__ import annotations
 
-import json
+import platform
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -12,13 +13,23 @@ from scipy.special import stdtrit
 from kernelbandits.catalogue import to_plain
 from kernelbandits.checks import Array
 from kernelbandits.experiment.cells import CellResult
+from kernelbandits.formatting import to_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kernelbandits.experiment.runner import Results
+    from kernelbandits.experiment.results import Results
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+PACKAGES = ("kernelbandits", "numpy", "scipy", "numba")
+
+
+class IntervalEstimate(NamedTuple):
+    """A number and the two ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
 
 
 def half_width(samples: Array, level: float = 0.05) -> Array:
@@ -26,59 +37,78 @@ def half_width(samples: Array, level: float = 0.05) -> Array:
     n = len(samples)
     if n < 2:
         return np.full(samples.shape[1:], np.inf)
-    return stdtrit(n - 1, 1 - level / 2) * samples.std(0, ddof=1) / np.sqrt(n)  # type: ignore[no-any-return]
+    quantile = stdtrit(n - 1, 1 - level / 2)
+    return np.asarray(quantile * samples.std(0, ddof=1) / np.sqrt(n), dtype=np.float64)
 
 
-def statistics(name: str, samples: Array) -> dict[str, float]:
+def estimate_mean(samples: Array) -> IntervalEstimate:
+    """The mean and its 95 % t interval; one sample has an infinite interval."""
     mean, half = float(samples.mean()), float(half_width(samples))
-    row = {f"{name}_mean": mean, f"{name}_low": mean - half, f"{name}_high": mean + half}
-    return row | {
-        f"{name}_q{round(100 * q):02d}": float(np.quantile(samples, q)) for q in QUANTILES
-    }
+    return IntervalEstimate(mean, mean - half, mean + half)
 
 
-def cell_row(result: CellResult, horizon: int) -> dict[str, Any]:
-    timing = {"microseconds_per_round": float(1e6 * result.seconds.min() / horizon)}
-    regret = statistics("regret", result.regret[:, -1])
-    simple = statistics("simple_regret", result.simple[:, -1])
-    gain = {"information_gain_realised": float(result.log_det.mean() / 2)}
-    return (
-        regret
-        | simple
-        | timing
-        | gain
-        | {key: result.settings.get(key) for key in ("gain", "ridge", "engine")}
-    )
+def estimate_regret(samples: Array) -> IntervalEstimate:
+    """The mean of regrets and its 95 % t interval, cut at zero.
+
+    A regret is never negative, so the part of a t interval below zero holds no possible mean.
+    """
+    value, low, high = estimate_mean(samples)
+    return IntervalEstimate(value, max(low, 0.0), high)
 
 
 def summary(results: Results) -> pd.DataFrame:
-    """A row for each problem and policy."""
+    """A row for each problem and policy: mean, 95 % interval, quantiles, time per round."""
     import pandas as pd
 
     rows = []
     for cell in results.cells:
         name = {"problem": cell.problem.name, "policy": cell.contender.label}
         size = {"rounds": cell.horizon, "seeds": len(cell.seeds)}
-        rows.append(name | size | cell_row(results.found[cell.key], cell.horizon))
+        rows.append(name | size | cell_statistics(results.found[cell.key], cell.horizon))
     return pd.DataFrame(rows)
 
 
-def save_rounds(results: Results, path: Path) -> None:
-    """All curves: `problem/policy/regret`, `/simple` and `/arms`, a row for each seed, a column for each round.
+def cell_statistics(result: CellResult, horizon: int) -> dict[str, Any]:
+    return {
+        **regret_statistics("regret", result.regret[:, -1]),
+        **regret_statistics("simple_regret", result.simple[:, -1]),
+        "microseconds_per_round": float(1e6 * result.seconds.min() / horizon),
+        "information_gain_realised": float(result.log_det.mean() / 2),
+        **{key: result.settings.get(key) for key in ("gain", "ridge", "engine")},
+    }
 
-    `settings` is the JSON text of what decides them, the meaning of the information gain included.
+
+def regret_statistics(name: str, samples: Array) -> dict[str, float]:
+    quantiles = {f"{name}_q{round(100 * q):02d}": float(np.quantile(samples, q)) for q in QUANTILES}
+    return mean_columns(name, estimate_regret(samples)) | quantiles
+
+
+def mean_columns(name: str, mean: IntervalEstimate) -> dict[str, float]:
+    return {f"{name}_mean": mean.value, f"{name}_low": mean.low, f"{name}_high": mean.high}
+
+
+def save_rounds(results: Results, path: Path) -> None:
+    """Write all curves: `problem/policy/regret`, `/simple` and `/arms`.
+
+    Each has a row for each seed and a column for each round. `settings` is the JSON text of what
+    decides the curves, the meaning of the information gain included.
     """
-    arrays: dict[str, Any] = {"settings": np.array(json.dumps(experiment_settings(results)))}
+    arrays: dict[str, Any] = {"settings": np.array(to_json(experiment_settings(results)))}
     for cell in results.cells:
         result = results.found[cell.key]
-        prefix = "/".join(cell.name)
-        arrays |= {
-            f"{prefix}/{kind}": getattr(result, kind) for kind in ("regret", "simple", "arms")
-        }
+        for kind in ("regret", "simple", "arms"):
+            arrays["/".join((*cell.name, kind))] = getattr(result, kind)
+    # A reader never finds half a file: it is written under another name and then renamed.
     part = path.with_suffix(".part")
     with part.open("wb") as file:
         np.savez(file, **arrays)
     part.replace(path)
+
+
+def save_settings(results: Results, path: Path, **more: Any) -> None:
+    """Write what decides the results, and `more`, as JSON."""
+    document = experiment_settings(results) | {"versions": installed_versions()} | to_plain(more)
+    path.write_text(to_json(document) + "\n", encoding="utf-8")
 
 
 def experiment_settings(results: Results) -> dict[str, Any]:
@@ -97,5 +127,14 @@ def experiment_settings(results: Results) -> dict[str, Any]:
     }
 
 
-def save_settings(results: Results, path: Path, **more: Any) -> None:
-    path.write_text(json.dumps(experiment_settings(results) | to_plain(more), indent=2) + "\n")
+def installed_versions() -> dict[str, str]:
+    """The versions of Python and of the packages that decide results."""
+    found = {"python": platform.python_version()}
+    return found | {name: installed_version(name) for name in PACKAGES}
+
+
+def installed_version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"

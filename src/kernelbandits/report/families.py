@@ -1,16 +1,16 @@
-"""The families of the catalogue as a report shows them: whose a policy is, its colour and its marker."""
+"""The families of the catalogue as a report shows them: members, colour and marker."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from kernelbandits.canvas import MARKERS, PALETTE
 from kernelbandits.catalogue import FAMILIES, PolicyEntry, UserPolicy
 from kernelbandits.experiment import Results
 from kernelbandits.policies import UniformRandom
-from kernelbandits.report.figures.canvas import MARKERS, PALETTE
 
 
-class Look(NamedTuple):
+class FamilyStyle(NamedTuple):
     colour: str
     marker: str
 
@@ -25,10 +25,10 @@ def family_of(policy: str) -> str:
     return next(families, OWN)
 
 
-def look_of(family: str) -> Look:
-    """Colour and marker of a family, by its place in the catalogue; together they differ for a hundred of them."""
+def look_of(family: str) -> FamilyStyle:
+    """Colour and marker of a family by its place in the catalogue, distinct for 100 families."""
     place = [*FAMILIES, OWN].index(family)
-    return Look(
+    return FamilyStyle(
         PALETTE[place % len(PALETTE)], MARKERS[(place + place // len(PALETTE)) % len(MARKERS)]
     )
 

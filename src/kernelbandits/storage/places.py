@@ -10,6 +10,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from kernelbandits import checks
+from kernelbandits.formatting import mask_password
 
 SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 USUAL = "kernelbandits"
@@ -56,7 +57,12 @@ def find(where: str | os.PathLike[str]) -> Place:
     if mark and scheme == "sqlite":
         return file(rest.removeprefix("/"))
     server_meant = mark or re.match(r"postgres\w*(\+\w+)?:", text)
-    checks.needs(not server_meant, "a study", "a file or a postgresql:// address", masked(text))
+    checks.needs(
+        not server_meant,
+        "a study",
+        "a file or a postgresql:// address",
+        mask_password(text, is_address=True),
+    )
     return file(text)
 
 
@@ -81,11 +87,14 @@ def server(text: str) -> ServerPlace:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
         raise ValueError(
-            f"a study needs postgresql://user@host:port/database, got {masked(text)!r}"
+            f"a study needs postgresql://user@host:port/database, got {mask_password(text, is_address=True)!r}"
         ) from None
     plain = "@" not in f"{url.host or ''}{url.database or ''}"
     checks.needs(
-        plain, "a study", "a password in which @ is written %40 and / is written %2F", masked(text)
+        plain,
+        "a study",
+        "a password in which @ is written %40 and / is written %2F",
+        mask_password(text, is_address=True),
     )
     study = url.query.get("study", USUAL)
     fits = isinstance(study, str) and NAME.fullmatch(study) and not study.startswith("pg_")
@@ -99,9 +108,3 @@ def with_password(url: sa.URL) -> sa.URL:
     """A password among the options is moved to where it is not shown."""
     given = url.query.get("password")
     return url if given is None else url.set(password=str(given))
-
-
-def masked(text: str) -> str:
-    """An address without what may be a password."""
-    hidden = re.sub(r"(?i)(?<=password=)[^&\s]*", "***", text)
-    return re.sub(r"(?<=:)(/{0,2}).*@", r"\1***@", hidden)

@@ -12,7 +12,7 @@ from kernelbandits.apps.options import Form, Format
 from kernelbandits.apps.studying import pages
 from kernelbandits.apps.studying.arguments import Lease, Place, Quiet, Trial, counted, duration
 from kernelbandits.apps.studying.door import answer, line, notes, opened, typed
-from kernelbandits.apps.studying.wording import many
+from kernelbandits.formatting import format_count
 
 if TYPE_CHECKING:
     from kernelbandits.study.values import Suggestion
@@ -76,7 +76,7 @@ def ask(
 def repeated(found: Sequence[Suggestion]) -> list[str]:
     """A note if there were not enough free candidates."""
     kinds = len({tuple(one.x.items()) for one in found})
-    free = f"only {many(kinds, 'different candidate')} could be offered"
+    free = f"only {format_count(kinds, 'different candidate')} could be offered"
     return (
         [f"{len(found)} rows were asked for and {free}, so that rows come twice"]
         if kinds < len(found)

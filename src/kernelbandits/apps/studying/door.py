@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -19,7 +15,7 @@ from rich.markup import escape
 from kernelbandits.apps import screen
 from kernelbandits.apps.checking import even_unread
 from kernelbandits.apps.options import Format
-from kernelbandits.apps.studying.wording import masked
+from kernelbandits.formatting import mask_password, to_json
 
 if TYPE_CHECKING:
     from kernelbandits.study import Study
@@ -62,23 +58,9 @@ def notes(texts: Iterable[str], quiet: bool) -> None:
 
 def as_json(value: Any) -> str:
     """In the letters that standard output has."""
-    narrow = "utf" not in (sys.stdout.encoding or "").lower()
-    return json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=narrow)
-
-
-def plain(value: Any) -> Any:
-    """As JSON has it; a number that JSON has not is null."""
-    if is_dataclass(value):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return to_json(value, ascii_only="utf" not in (sys.stdout.encoding or "").lower())
 
 
 def typed(place: str) -> str:
     """The place as one may type it again: as it was typed, or just PLACE if there is a password in it."""
-    return "PLACE" if masked(place) != place else place
+    return "PLACE" if mask_password(place) != place else place

@@ -16,8 +16,8 @@ from kernelbandits.apps import screen
 from kernelbandits.apps.options import Form, Format
 from kernelbandits.apps.studying.arguments import Place, Quiet
 from kernelbandits.apps.studying.door import answer, opened, said
-from kernelbandits.apps.studying.wording import many
 from kernelbandits.checks import StudyConflict
+from kernelbandits.formatting import format_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,7 @@ def doctor(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None
     wrong = [one for one in found if not one.ok]
     if wrong:
         raise typer.Exit(
-            screen.failed(f"{len(wrong)} of {many(len(found), 'finding')} need care", 74)
+            screen.failed(f"{len(wrong)} of {format_count(len(found), 'finding')} need care", 74)
         )
 
 

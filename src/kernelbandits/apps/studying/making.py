@@ -14,7 +14,8 @@ from kernelbandits.apps.options import Form, Format
 from kernelbandits.apps.studying import arguments
 from kernelbandits.apps.studying.arguments import Quiet, duration, names, policy_settings, present
 from kernelbandits.apps.studying.door import answer, line, opened, said, typed
-from kernelbandits.apps.studying.wording import cell, command, length, many, title
+from kernelbandits.apps.studying.wording import cell, command, title
+from kernelbandits.formatting import format_count, format_duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -190,13 +191,13 @@ def about(study: Study) -> dict[str, Any]:
 
 
 def show(console: Console, found: Mapping[str, Any], place: str) -> None:
-    size = f"{many(found['rows'], 'candidate')} of {many(len(found['columns']), 'column')}"
+    size = f"{format_count(found['rows'], 'candidate')} of {format_count(len(found['columns']), 'column')}"
     line(
         console, f"Study {title(found['place'])}: {size} ({', '.join(map(cell, found['columns']))})"
     )
     aim = f"{found['direction']} {cell(found['target'])}"
     line(
         console,
-        f"It is to {aim} with the policy {found['policy']}; a row is held for {length(found['lease'])}.",
+        f"It is to {aim} with the policy {found['policy']}; a row is held for {format_duration(found['lease'])}.",
     )
     line(console, f"Which row to measure first:  {command('ask', place)}")

@@ -13,19 +13,15 @@ from rich.table import Table
 
 from kernelbandits.apps.listing import facts
 from kernelbandits.apps.studying.door import line
-from kernelbandits.apps.studying.wording import (
-    ago,
-    cell,
-    command,
-    interval,
-    many,
-    moment,
-    near,
-    number,
-    percent,
-    point,
-    times,
-    title,
+from kernelbandits.apps.studying.wording import cell, command, number, point, title
+from kernelbandits.formatting import (
+    format_age,
+    format_count,
+    format_interval,
+    format_near,
+    format_share,
+    format_time,
+    format_times,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +69,7 @@ def suggestions(
         which = f" trial {', '.join(map(str, trials))}" if len(found) > 1 else ""
         line(console, f"Why{which}: {why}")
     held = f" for {cell(found[0].worker)}" if found[0].worker else ""
-    line(console, f"Held{held} until {moment(min(one.until for one in found))}. {ROWS}")
+    line(console, f"Held{held} until {format_time(min(one.until for one in found))}. {ROWS}")
     line(
         console,
         f"When the result is there:  {command('tell', place, found[0].trial)} VALUE   (or --failed)",
@@ -118,13 +114,15 @@ def status(console: Console, found: Status, label: Label, place: str) -> None:
 def different(found: Status) -> str:
     """How many candidates there are, in how many rows if they come twice."""
     if found.different == found.rows:
-        return many(found.rows, "candidate")
-    return f"{many(found.different, 'different candidate')} ({many(found.rows, 'row')})"
+        return format_count(found.rows, "candidate")
+    return f"{format_count(found.different, 'different candidate')} ({format_count(found.rows, 'row')})"
 
 
 def progress(found: Status) -> str:
-    failures = f" and {many(found.failed, 'failure')}" if found.failed else ""
-    done = f"{many(found.told, 'result')}{failures} on {found.measured} of {different(found)}"
+    failures = f" and {format_count(found.failed, 'failure')}" if found.failed else ""
+    done = (
+        f"{format_count(found.told, 'result')}{failures} on {found.measured} of {different(found)}"
+    )
     others = {
         "pending": found.pending,
         "withdrawn": found.withdrawn,
@@ -136,10 +134,10 @@ def progress(found: Status) -> str:
 
 
 def likely(best: Best) -> str:
-    often = f"measured {times(best.results)}"
-    known = interval(best.mean, best.low, best.high)
+    often = f"measured {format_times(best.results)}"
+    known = format_interval(best.mean, best.low, best.high, label=", 95 % interval")
     which = f"row {best.row} ({point({**best.label, **best.x})})"
-    found = f"{which}: {known}; the best with probability {percent(best.probability)}; {often}"
+    found = f"{which}: {known}; the best with probability {format_share(best.probability)}; {often}"
     return f"{found}. {best.untested.sentence}" if best.untested else found
 
 
@@ -156,7 +154,7 @@ def waiting(found: Sequence[Waiting], label: Label) -> dict[str, str]:
 def waiting_line(one: Waiting, label: Mapping[str, str]) -> str:
     who = f" by {cell(one.worker)}" if one.worker else ""
     late = "; its time is up, the next asker may be offered it" if one.overdue else ""
-    return f"trial {one.trial}, row {one.row} ({point({**label, **one.x})}): asked{who} {ago(one.since)}{late}"
+    return f"trial {one.trial}, row {one.row} ({point({**label, **one.x})}): asked{who} {format_age(one.since)}{late}"
 
 
 def following(found: Status, place: str) -> str:
@@ -171,7 +169,7 @@ def studies(console: Console, found: Sequence[Listed]) -> None:
     for one in found:
         numbers = ["–" if count is None else str(count) for count in (one.rows, one.events)]
         shown.add_row(
-            escape(one.name), *numbers, "damaged" if one.since is None else moment(one.since)
+            escape(one.name), *numbers, "damaged" if one.since is None else format_time(one.since)
         )
     console.print(shown)
 
@@ -185,7 +183,7 @@ def history(console: Console, events: Sequence[Event], earlier: int) -> None:
         value = "" if one.value is None else number(one.value)
         texts = (
             str(one.seq),
-            moment(one.at),
+            format_time(one.at),
             one.kind,
             *numbers,
             value,
@@ -195,7 +193,7 @@ def history(console: Console, events: Sequence[Event], earlier: int) -> None:
         shown.add_row(*map(escape, texts))
     console.print(shown)
     if earlier:
-        line(console, f"{many(earlier, 'earlier event')}; --limit shows more of them")
+        line(console, f"{format_count(earlier, 'earlier event')}; --limit shows more of them")
 
 
 def more(event: Event) -> str:
@@ -242,11 +240,11 @@ def explained(console: Console, found: Explained) -> None:
     line(console, cell(found.sentence))
     here = {"row": str(found.row), **narrow(found.x)}
     shown = table(["", *here, "estimate", "sd", "best with"], left=("",))
-    last = number(found.mean), number(found.sd), percent(found.chance)
+    last = number(found.mean), number(found.sd), format_share(found.chance)
     shown.add_row("suggested", *map(escape, here.values()), *last)
     if found.results and found.greedy != found.row and found.greedy_x is not None:
         rival = {"row": str(found.greedy), **narrow(found.greedy_x)}
-        last = number(found.greedy_mean), number(found.greedy_sd), percent(found.greedy_chance)
+        last = number(found.greedy_mean), number(found.greedy_sd), format_share(found.greedy_chance)
         shown.add_row("greedy", *map(escape, rival.values()), *last)
     console.print(shown)
     drawn = {
@@ -258,7 +256,7 @@ def explained(console: Console, found: Explained) -> None:
     console.print(
         facts({name: number(value) for name, value in drawn.items() if value is not None})
     )
-    known = f"{many(found.results, 'result')} known, {found.pending} pending"
+    known = f"{format_count(found.results, 'result')} known, {found.pending} pending"
     line(console, f"As it was known then: {known}.")
 
 
@@ -268,10 +266,13 @@ def estimates(console: Console, frame: pd.DataFrame, total: int) -> None:
     headings = ["row", *columns, "results", "average", "estimate", "sd", "95 % interval"]
     shown = table([cell(name) for name in headings])
     for one in frame.to_dict("records"):
-        mean, low, high = (near(one[name], one["sd"]) for name in ("mean", "low", "high"))
-        numbers = number(one["average"]), mean, near(one["sd"], one["sd"])
+        mean, low, high = (format_near(one[name], one["sd"]) for name in ("mean", "low", "high"))
+        numbers = number(one["average"]), mean, format_near(one["sd"], one["sd"])
         between = f"[{low}, {high}]"
         first = (str(one["row"]), *(cell(one[name]) for name in columns), str(one["results"]))
         shown.add_row(*map(escape, (*first, *numbers, between)))
     console.print(shown)
-    line(console, f"{len(frame)} of {many(total, 'candidate')}, the best estimate first. {ROWS}")
+    line(
+        console,
+        f"{len(frame)} of {format_count(total, 'candidate')}, the best estimate first. {ROWS}",
+    )

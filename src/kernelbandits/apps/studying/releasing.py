@@ -11,8 +11,8 @@ from kernelbandits import checks
 from kernelbandits.apps.options import Form, Format
 from kernelbandits.apps.studying.arguments import Place, Quiet, counted
 from kernelbandits.apps.studying.door import opened, said
-from kernelbandits.apps.studying.wording import many
 from kernelbandits.checks import StudyConflict
+from kernelbandits.formatting import format_count
 
 if TYPE_CHECKING:
     from kernelbandits.storage import Event
@@ -98,7 +98,7 @@ def released(numbers: Sequence[int]) -> str:
         return f"Trial {numbers[0]} is given back; its row may be offered to the next who asks."
     if not numbers:
         return "Nothing is pending, nothing was given back."
-    return f"{many(len(numbers), 'trial')} are given back ({', '.join(map(str, numbers))})."
+    return f"{format_count(len(numbers), 'trial')} are given back ({', '.join(map(str, numbers))})."
 
 
 def undo(

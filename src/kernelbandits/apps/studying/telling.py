@@ -12,7 +12,7 @@ from kernelbandits import checks
 from kernelbandits.apps.options import Form, Format
 from kernelbandits.apps.studying.arguments import Place, Quiet, Reason, Trial, counted, measured
 from kernelbandits.apps.studying.door import answer, opened, said
-from kernelbandits.apps.studying.wording import many
+from kernelbandits.formatting import format_count
 
 if TYPE_CHECKING:
     from kernelbandits.study.values import AlreadyTold, Told
@@ -130,7 +130,9 @@ def recorded(told: Told) -> str:
 def recorded_all(told: Sequence[Told]) -> str:
     fresh = sum(one.accepted for one in told)
     known = len(told) - fresh
-    return f"{many(fresh, 'result')} recorded" + (f", {known} known before." if known else ".")
+    return f"{format_count(fresh, 'result')} recorded" + (
+        f", {known} known before." if known else "."
+    )
 
 
 def correct(

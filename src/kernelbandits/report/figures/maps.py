@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelbandits.report.figures.canvas import (
+from kernelbandits.analysis.sensitivity import RIDGE_ONE, ByRidge, Effects
+from kernelbandits.canvas import (
     Margins,
     draw_legend,
     drawing,
@@ -26,15 +27,15 @@ VERDICT_COLOURS = {
     "holds": "#4CAF7D",
     "fails": "#D9604C",
     "not resolved": "#E8C664",
-    "not judged": "#DDDDDD",
+    "not tested": "#DDDDDD",
 }
-VERDICT_SIGNS = {"holds": "✓", "fails": "✗", "not resolved": "?", "not judged": "–"}
+VERDICT_SIGNS = {"holds": "✓", "fails": "✗", "not resolved": "?", "not tested": "–"}
 
 
 def map_figure(
     rows: Mapping[str, Sequence[str]], columns: Sequence[tuple[str, str]], path: Path
 ) -> str:
-    """A row for each claim and problem, a column for each setting (group and name), a verdict in each field."""
+    """A row for each claim and problem, a column (group, name) for each setting."""
     from matplotlib.patches import Patch
 
     margins = Margins(left=3.2, below=1.35, above=0.75)
@@ -81,14 +82,8 @@ def field_of(x: int, y: int, verdict: str) -> Any:
     return Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, color=VERDICT_COLOURS[verdict])
 
 
-ByRidge = dict[str, list[tuple[float, float]]]
-"""\"ridge 1\" or \"ridge R²\" -> mean regret and the half width of its interval at each R"""
-Effects = Mapping[str, Mapping[str, ByRidge]]
-"""problem title -> policy -> by ridge"""
-
-
 def effects_figure(effects: Effects, noise_scales: Sequence[float], path: Path) -> str:
-    """Regret against R; solid at ridge 1, dotted at ridge R^2, so that the two effects are seen apart."""
+    """Regret against R; solid at ridge 1, dotted at ridge R^2, which separates the two effects."""
     rows, columns = grid_of(len(effects) + 1)
     with drawing(rows, columns, (4.2 * columns, 3.3 * rows)) as (figure, grid):
         axes = list(grid.flat)
@@ -112,13 +107,14 @@ def draw_effects(
 ) -> None:
     labels = list(policies)
     for label, by_ridge in policies.items():
-        for ridge, pairs in by_ridge.items():
-            means, halves = (np.array(column) for column in zip(*pairs, strict=True))
-            solid = ridge == "ridge 1"
+        for ridge, estimates in by_ridge.items():
+            means, low, high = np.array(estimates).T
+            solid = ridge == RIDGE_ONE
+            bars = np.where(np.isfinite(high), [means - low, high - means], 0.0)
             axis.errorbar(
                 noise_scales,
                 means,
-                yerr=np.where(np.isfinite(halves), halves, 0.0),
+                yerr=bars,
                 color=style_of(labels, label)["color"],
                 marker=marker_of(labels, label),
                 ms=5,
@@ -131,7 +127,12 @@ def draw_effects(
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xticks(noise_scales, [f"{r:g}" for r in noise_scales])
-    low, high = axis.get_ylim()
+    # An interval that reaches zero has no end on a logarithmic axis: the means decide the limits.
+    drawn = [
+        one.value for by_ridge in policies.values() for row in by_ridge.values() for one in row
+    ]
+    low, high = min(drawn) / 1.6, max(drawn) * 1.6
+    axis.set_ylim(low, high)
     axis.set_yticks(plain_ticks(low, high))
     axis.yaxis.set_major_formatter("{x:g}")
     axis.minorticks_off()

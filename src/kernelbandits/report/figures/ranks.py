@@ -1,4 +1,4 @@
-"""The ranking as dots with intervals: a panel for each problem, a row for each policy, a colour for each family."""
+"""The ranking as dots with intervals: a panel for each problem, a row for each policy."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits.report.figures.canvas import Margins, drawing, plain_ticks, save, shown
-from kernelbandits.report.wording import places
+from kernelbandits.canvas import Margins, drawing, plain_ticks, save, shorten_label
+from kernelbandits.formatting import format_ranks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from kernelbandits.report.families import Look
-    from kernelbandits.report.ranking import Standing
+    from kernelbandits.analysis.ranking import Standing
+    from kernelbandits.report.families import FamilyStyle
 
-    Looks = Mapping[str, tuple[str, Look]]
+    Looks = Mapping[str, tuple[str, FamilyStyle]]
 
 ROW, FONT, LETTER = 0.205, 9.5, 0.07
-"""Inches a policy takes, the size of its name, inches a letter of it takes."""
+"""Inches of a row, the size of its name, inches of a letter of the name."""
 PANEL_WIDTH = 3.2
 TITLE = 34
 """Letters of a title that fit above a panel."""
@@ -32,12 +32,15 @@ LEVEL: dict[str, Any] = {"color": QUIET, "lw": 0.8, "ls": (0, (4, 3))}
 def ranking_figure(
     standings: Mapping[str, Sequence[Standing]], looks: Looks, path: Path, level: str | None = None
 ) -> str:
-    """Problem title -> its standings, best first; policy -> family and look; the policy whose mean is a level."""
+    """Draw the standings of each problem title, best first, in the look of each policy's family.
+
+    A dashed line shows the mean of the policy `level`.
+    """
     handles = legend_handles(dict(looks.values()), level)
     columns = min(2, len(standings))
     rows, count = -(-len(standings) // columns), max(len(panel) for panel in standings.values())
     margins = Margins(
-        left=0.3 + LETTER * max(len(shown(label)) for label in looks),
+        left=0.3 + LETTER * max(len(shorten_label(label)) for label in looks),
         below=0.6,
         above=0.4,
         right=0.6,
@@ -60,7 +63,7 @@ def ranking_figure(
 
 def draw_panel(axis: Axes, panel: Sequence[Standing], looks: Looks, level: str | None) -> None:
     low, high = set_scale(axis, panel)
-    beside(axis, -1, "ranks")
+    write_beside(axis, -1, "ranks")
     for place, row in enumerate(panel):
         _, look = looks[row.policy]
         ends = max(row.mean.low, low), min(row.mean.high, high)
@@ -73,16 +76,16 @@ def draw_panel(axis: Axes, panel: Sequence[Standing], looks: Looks, level: str |
             ms=5,
             clip_on=False,
         )
-        beside(axis, place, places(row.first, row.last))
+        write_beside(axis, place, format_ranks(row.first, row.last))
         if row.policy == level:
             axis.axvline(row.mean.value, **LEVEL, zorder=1)
     axis.set_ylim(len(panel) - 0.4, -0.6)
-    axis.set_yticks(range(len(panel)), [shown(row.policy) for row in panel], fontsize=FONT)
+    axis.set_yticks(range(len(panel)), [shorten_label(row.policy) for row in panel], fontsize=FONT)
     axis.tick_params(axis="y", length=0)
     axis.set_xlabel("cumulative regret")
 
 
-def beside(axis: Axes, place: float, text: str) -> None:
+def write_beside(axis: Axes, place: float, text: str) -> None:
     """At the right of a row."""
     where: Any = ("axes fraction", "data")
     axis.annotate(text, (1.03, place), xycoords=where, va="center", fontsize=FONT - 1, color=QUIET)
@@ -104,7 +107,7 @@ def set_scale(axis: Axes, panel: Sequence[Standing]) -> tuple[float, float]:
     return low, high
 
 
-def legend_handles(families: Mapping[str, Look], level: str | None) -> list[Any]:
+def legend_handles(families: Mapping[str, FamilyStyle], level: str | None) -> list[Any]:
     from matplotlib.lines import Line2D
 
     dots = [

@@ -1,4 +1,4 @@
-"""Theory in pictures: regret below its bound and log-determinants below their ceiling; a law's bounds against T."""
+"""Figures of the theory: regrets with their bounds, log-determinants, a law's bounds against T."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelbandits.checks import Array
-from kernelbandits.report.figures.canvas import (
+from kernelbandits.canvas import (
     PALETTE,
     Margins,
     drawing,
     marker_of,
     plain_ticks,
     save,
-    shown,
+    shorten_label,
     style_of,
 )
+from kernelbandits.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from kernelbandits.report.calculation import Calculation
-    from kernelbandits.report.guarantees import Guarantee
+    from kernelbandits.analysis.calculation import Calculation
+    from kernelbandits.analysis.guarantees import Guarantee
     from kernelbandits.theory import InformationGain, RegretBound
 
 FAR = 20.0
-"""Bounds so many times above the least regret are drawn on a logarithmic axis."""
+"""Bounds that exceed the least regret by this factor are drawn on a logarithmic axis."""
 TRIVIAL: dict[str, Any] = {"color": "#999999", "lw": 1.0}
 CEILING: dict[str, Any] = {
     "color": "#222222",
@@ -57,7 +57,7 @@ BOUNDS: Mapping[str, dict[str, Any]] = {
 def guarantee_figure(
     panels: Mapping[str, Sequence[Guarantee]], labels: Sequence[str], path: Path
 ) -> str:
-    """Problem title -> its guarantees: above the regrets with their bounds, below the log-determinants."""
+    """For each problem title: above the regrets with their bounds, below the log-determinants."""
     columns = min(3, len(panels))
     blocks, across = -(-len(panels) // columns), names_across(labels, 4.4 * columns)
     lower = any(item.least is not None for found in panels.values() for item in found)
@@ -87,21 +87,21 @@ def guarantee_figure(
 
 def names_across(labels: Sequence[str], width: float) -> int:
     """So many names fit side by side into a legend of that many inches."""
-    longest = max((len(shown(label)) for label in labels), default=1)
+    longest = max((len(shorten_label(label)) for label in labels), default=1)
     return max(1, int(width / (HANDLE + LETTER * longest)))
 
 
-def solid(labels: Sequence[str], label: str) -> dict[str, Any]:
-    """Colour and marker of a policy, which tell it apart; strokes other than solid are for bounds."""
+def solid_style(labels: Sequence[str], label: str) -> dict[str, Any]:
+    """Colour and marker of a policy; its line is solid, since other strokes are for bounds."""
     look = {"color": style_of(labels, label)["color"], "marker": marker_of(labels, label)}
     return look | {"lw": 1.6, "ms": 4.5, "markevery": (0.03 * (labels.index(label) % 5), 0.15)}
 
 
 def draw_regrets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) -> None:
-    """Means of the regret, and no higher than 2 D T the bounds; where these coincide, their dashes alternate."""
+    """Means of the regret, and the bounds up to 2 D T; the dashes of equal bounds alternate."""
     axis.set_axis_on()
     for item in found:
-        axis.plot(item.rounds, item.regret, **solid(labels, item.policy))
+        axis.plot(item.rounds, item.regret, **solid_style(labels, item.policy))
         if item.least is not None:
             draw_least(axis, item, item.least, style_of(labels, item.policy)["color"])
     bounded = {
@@ -109,7 +109,7 @@ def draw_regrets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) 
     }
     vacuous = [label for label, (_, proved) in bounded.items() if proved.share >= 1]
     for label, (item, proved) in bounded.items():
-        dashes = alternating(vacuous, label) if label in vacuous else DASHED["ls"]
+        dashes = alternating_dashes(vacuous, label) if label in vacuous else DASHED["ls"]
         axis.plot(item.horizons, proved.trivial, **TRIVIAL, zorder=1)
         axis.plot(
             item.horizons, proved.value, color=style_of(labels, label)["color"], lw=1.6, ls=dashes
@@ -135,7 +135,7 @@ def draw_least(axis: Axes, item: Guarantee, least: float, colour: str) -> None:
     )
 
 
-def alternating(labels: Sequence[str], label: str) -> tuple[float, tuple[float, float]]:
+def alternating_dashes(labels: Sequence[str], label: str) -> tuple[float, tuple[float, float]]:
     """Dashes that leave room for those of the other lines at the same place."""
     return labels.index(label) * DASH, (DASH, DASH * max(1, len(labels) - 1))
 
@@ -146,7 +146,7 @@ def how_vacuous(shares: Sequence[float]) -> str:
 
 
 def scale_regrets(axis: Axes, regrets: Sequence[Array], top: float) -> None:
-    """Logarithmic where a linear axis would press the regrets to the ground."""
+    """Logarithmic where the regrets would be too small to see on a linear axis."""
     least = min((float(regret[-1]) for regret in regrets), default=0.0)
     if top > FAR * least > 0:
         axis.set_xscale("log")
@@ -162,7 +162,7 @@ def scale_regrets(axis: Axes, regrets: Sequence[Array], top: float) -> None:
 def draw_log_dets(axis: Axes, found: Sequence[Guarantee], labels: Sequence[str]) -> None:
     axis.set_axis_on()
     for item in found:
-        axis.plot(item.rounds, item.log_det, **solid(labels, item.policy))
+        axis.plot(item.rounds, item.log_det, **solid_style(labels, item.policy))
     for item in {item.ridge: item for item in found}.values():
         axis.plot(item.horizons, 2 * item.gain, **CEILING)
     axis.set_xscale("log")
@@ -175,7 +175,9 @@ def policy_handles(labels: Sequence[str]) -> list[Any]:
     from matplotlib.lines import Line2D
 
     return [
-        Line2D([], [], label=shown(label), **solid(labels, label) | {"markevery": None})
+        Line2D(
+            [], [], label=shorten_label(label), **solid_style(labels, label) | {"markevery": None}
+        )
         for label in labels
     ]
 
@@ -184,14 +186,14 @@ def line_handles(lower: bool) -> list[Any]:
     from matplotlib.lines import Line2D
 
     bound = Line2D([], [], **DASHED, label="above: min(bound, 2DT), in the policy's colour")
-    trivial = Line2D([], [], **TRIVIAL, label="above: 2DT, of which any policy is sure")
+    trivial = Line2D([], [], **TRIVIAL, label="above: 2DT, which no regret exceeds")
     least = Line2D(
         [],
         [],
         color=DASHED["color"],
         lw=1.6,
         ls=DOTTED,
-        label="above: at least lost at T, if it is proved",
+        label="above: least regret at T that is proved",
     )
     ceiling = Line2D([], [], **CEILING, label="below: 2γ, which no policy exceeds")
     return [bound, trivial, *([least] if lower else []), ceiling]

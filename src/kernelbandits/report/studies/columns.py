@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelbandits.canvas import Margins
 from kernelbandits.checks import Array, Indices
-from kernelbandits.report.figures.canvas import Margins
 from kernelbandits.report.studies.marks import is_long, markers, name_across, positions
 from kernelbandits.report.studies.rounds import BLACK, BLUE, CROWD, INTERVAL, MANY
 from kernelbandits.report.studies.sheets import Drawing, brief, legend_above

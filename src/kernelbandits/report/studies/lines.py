@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelbandits.canvas import PALETTE, Margins
 from kernelbandits.checks import Array, Indices
-from kernelbandits.report.figures.canvas import PALETTE, Margins
 from kernelbandits.report.studies.marks import markers
 from kernelbandits.report.studies.rounds import BLACK, BLUE, INTERVAL, dots
 from kernelbandits.report.studies.sheets import Drawing, brief, legend_above

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelbandits.report import html
+from kernelbandits.experiment.summary import installed_version
+from kernelbandits.formatting import format_interval, format_number, format_times
+from kernelbandits.report.studies import html
 from kernelbandits.report.studies.ranked import TOP
 from kernelbandits.report.studies.rounds import INTERVAL
 from kernelbandits.report.studies.sheets import Drawing, alone
 from kernelbandits.report.studies.view import View
-from kernelbandits.report.wording import version
 
 if TYPE_CHECKING:
     from kernelbandits.study import Best
     from kernelbandits.study.values import Waiting
 
-LEAST, MOST = 1e-9, 1e12
-"""Widths above this and sizes below that are written without exponents."""
 OPEN, LISTED = 60, 5000
 """Trials up to which their table is unfolded, and of which at most so many are listed."""
 
@@ -59,7 +57,7 @@ def asked(view: View) -> str:
         else f"{status.rows} rows"
     )
     table = f"A table of {rows}, described by {', '.join(chosen)}."
-    return f"As of {moment(view.as_of)} UTC. {table} kernelbandits {version('kernelbandits')}."
+    return f"As of {moment(view.as_of)} UTC. {table} kernelbandits {installed_version('kernelbandits')}."
 
 
 def status_section(view: View) -> str:
@@ -91,8 +89,9 @@ def best_line(view: View) -> str:
         return "not known yet"
     x = ", ".join(f"{name} = {exact(value)}" for name, value in best.x.items())
     sure = f"best with probability {best.probability:.2g}"
-    found = f"{named_row(view, best.row)} ({x}): {view.target} {estimate(best.mean, best.low, best.high)}, {sure}"
-    known = f"{found}; measured {times(best.results)}{with_alike(view, best)}"
+    estimate = format_interval(best.mean, best.low, best.high)
+    found = f"{named_row(view, best.row)} ({x}): {view.target} {estimate}, {sure}"
+    known = f"{found}; measured {format_times(best.results)}{with_alike(view, best)}"
     return f"{known}. {best.untested.sentence}" if best.untested else known
 
 
@@ -104,11 +103,11 @@ def named_row(view: View, row: int) -> str:
 
 def with_alike(view: View, best: Best) -> str:
     together = int(view.beliefs.results[view.beliefs.member[best.row]])
-    return f", {times(together)} with the rows that are alike" if together > best.results else ""
-
-
-def times(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+    return (
+        f", {format_times(together)} with the rows that are alike"
+        if together > best.results
+        else ""
+    )
 
 
 def pending_line(view: View) -> str:
@@ -143,7 +142,7 @@ def candidates_section(view: View) -> str:
 
 def candidate_row(view: View, i: int) -> list[str]:
     held = view.beliefs
-    known = [estimate(held.mean[i], held.low[i], held.high[i]), brief_number(held.sd[i])]
+    known = [format_interval(held.mean[i], held.low[i], held.high[i]), brief_number(held.sd[i])]
     return [
         str(held.row[i]),
         *cells(view, int(held.row[i])),
@@ -160,21 +159,11 @@ def cells(view: View, row: int) -> list[str]:
 
 def exact(value: float | str) -> str:
     """Eight digits of a number, text as it is."""
-    if isinstance(value, str):
-        return value
-    return f"{value:.8g}" if np.isfinite(value) else "–"
+    return format_number(value, 8, thousands=False)
 
 
 def brief_number(value: float) -> str:
-    return f"{value:.4g}" if np.isfinite(value) else "–"
-
-
-def estimate(mean: float, low: float, high: float) -> str:
-    """With two digits of the width of its interval."""
-    if not (np.isfinite(high - low) and high - low > LEAST and max(abs(low), abs(high)) < MOST):
-        return f"{exact(mean)} [{exact(low)}, {exact(high)}]"
-    digits = max(0, 1 - math.floor(math.log10(high - low)))
-    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+    return format_number(value, thousands=False)
 
 
 def text_columns(view: View, before: int) -> list[int]:

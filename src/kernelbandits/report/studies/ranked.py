@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelbandits.canvas import Margins
 from kernelbandits.checks import Indices
-from kernelbandits.report.figures.canvas import Margins
 from kernelbandits.report.studies.marks import markers
 from kernelbandits.report.studies.rounds import BLACK, BLUE, INTERVAL
 from kernelbandits.report.studies.sheets import (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelbandits.canvas import PALETTE, Margins
 from kernelbandits.checks import Array, StudyConflict
-from kernelbandits.report.figures.canvas import PALETTE, Margins
 from kernelbandits.report.studies.sheets import QUIET, Drawing, brief, legend_above, nothing, say
 from kernelbandits.report.studies.view import View
 

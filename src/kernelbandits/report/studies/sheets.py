@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits.report.figures.canvas import LONGEST, PANEL, Margins, drawing
+from kernelbandits.canvas import LONGEST, PANEL, Margins, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,7 +1,8 @@
-"""Who is ahead, and how surely: paired differences over seeds, ranks with intervals, one number over all problems.
+"""The order of the policies and how certain it is: ranks with intervals, by problem and overall.
 
-The t intervals and the paired tests are those of the claims; a rank interval holds the places that Holm's procedure
-over all pairs of a problem leaves open. Over all problems regret counts as a share of what arms drawn uniformly lose.
+Means have t intervals over the seeds. The rank interval of a policy contains the ranks that paired
+t tests of all pairs of policies leave possible (Holm's procedure). Over all problems, regret is
+measured as a share of what arms drawn uniformly lose.
 """
 
 from __future__ import annotations
@@ -10,15 +11,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kernelbandits.analysis.claims import (
+    Difference,
+    PolicyComparison,
+    holm_levels,
+    pair_samples,
+)
 from kernelbandits.checks import Array
 from kernelbandits.experiment import Cell, Results
-from kernelbandits.experiment.summary import half_width
+from kernelbandits.experiment.summary import IntervalEstimate, estimate_mean, estimate_regret
 from kernelbandits.problems import Instance, MovingInstance
-from kernelbandits.report.claims import Comparison, Difference, holm_levels, paired
 from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:
@@ -36,27 +42,19 @@ Samples = Mapping[str, Array]
 """policy -> its value on each seed"""
 
 
-class Estimate(NamedTuple):
-    """A number and its 95 % interval, infinite where one seed cannot give it."""
-
-    value: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True)
 class Standing:
     """A policy on one problem."""
 
     policy: str
     rank: float
-    """Its place by the mean; equal means share the middle of their places."""
+    """Its rank by the mean; equal means share the middle of their ranks."""
     first: int
-    """The best place it may hold: 1 + the number of policies surely below it."""
+    """The best rank that is possible: 1 + the number of policies shown to be better."""
     last: int
-    """The worst: n - the number of policies surely above it."""
-    mean: Estimate
-    behind: Estimate
+    """The worst rank that is possible: n - the number of policies shown to be worse."""
+    mean: IntervalEstimate
+    behind: IntervalEstimate
     """The paired difference to the least mean."""
 
 
@@ -65,15 +63,15 @@ class Overall:
     """A policy over all problems."""
 
     policy: str
-    rank: Estimate
+    rank: IntervalEstimate
     """The mean of its ranks."""
-    share: Estimate
+    share: IntervalEstimate
     """The geometric mean of its regret as a share of what arms drawn uniformly lose."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """By kind of curve, "regret" and "simple": the standings of each problem, best first, and those over all."""
+    """Kind of regret ("regret", "simple") -> standings on each problem and overall, best first."""
 
     standings: Mapping[str, Mapping[str, tuple[Standing, ...]]]
     overall: Mapping[str, tuple[Overall, ...]]
@@ -109,7 +107,7 @@ def endings_of(results: Results, kind: str) -> dict[str, dict[str, Array]]:
 
 
 def uniform_losses(cell: Cell) -> dict[str, Array]:
-    """What arms drawn uniformly lose in expectation on each seed: in all rounds, and in the last one."""
+    """What arms drawn uniformly lose on each seed, expected: in all rounds, and in the last one."""
     instances = [cell.problem.instance(Streams(seed)) for seed in cell.seeds]
     gaps = np.array([mean_gaps(instance, cell.horizon) for instance in instances])
     return {"regret": gaps.sum(1), "simple": gaps[:, -1]}
@@ -124,59 +122,59 @@ def mean_gaps(instance: Instance, horizon: int) -> Array:
 
 def standings(samples: Samples) -> tuple[Standing, ...]:
     """The policies of one problem, the least mean first."""
-    ranks = dict(
-        zip(
-            samples,
-            mid_ranks(np.array([values.mean() for values in samples.values()])),
-            strict=True,
-        )
-    )
+    means = np.array([values.mean() for values in samples.values()])
+    ranks = dict(zip(samples, mid_ranks(means), strict=True))
     best = min(ranks, key=lambda label: ranks[label])
-    sure = [d for d in differences(samples) if d.low > 0 or d.high < 0]
-    below = [(d.comparison.first, d.comparison.second)[:: 1 if d.high < 0 else -1] for d in sure]
+    ordered = ordered_pairs(differences(samples))
     found = [
         Standing(
             label,
             float(ranks[label]),
-            1 + sum(worse == label for _, worse in below),
-            len(samples) - sum(better == label for better, _ in below),
-            t_estimate(values),
-            t_estimate(values - samples[best]),
+            1 + sum(worse == label for _, worse in ordered),
+            len(samples) - sum(better == label for better, _ in ordered),
+            estimate_regret(values),
+            estimate_mean(values - samples[best]),
         )
         for label, values in samples.items()
     ]
     return tuple(sorted(found, key=lambda row: row.rank))
 
 
-def t_estimate(values: Array) -> Estimate:
-    mean, half = float(values.mean()), float(half_width(values))
-    return Estimate(mean, mean - half, mean + half)
+def ordered_pairs(found: Sequence[Difference]) -> list[tuple[str, str]]:
+    """(better, worse) of the pairs whose interval excludes zero."""
+    better_first = [(d.comparison.first, d.comparison.second) for d in found if d.high < 0]
+    worse_first = [(d.comparison.second, d.comparison.first) for d in found if d.low > 0]
+    return better_first + worse_first
 
 
 def differences(samples: Samples) -> list[Difference]:
     """Every pair of policies, with the paired t interval at its level of Holm's procedure."""
-    exact = dict(zip(samples, settled(np.array(list(samples.values()))), strict=True))
-    pairs = [Comparison("", first, second, "lower") for first, second in combinations(samples, 2)]
-    tests = [paired(pair, (exact[pair.first], exact[pair.second], 0.0)) for pair in pairs]
+    exact = dict(zip(samples, round_equal(np.array(list(samples.values()))), strict=True))
+    pairs = [PolicyComparison("", a, b, "lower") for a, b in combinations(samples, 2)]
+    tests = [pair_samples(pair, (exact[pair.first], exact[pair.second], 0.0)) for pair in pairs]
     levels = holm_levels([test.p_value() for test in tests])
     return [test.difference(level) for test, level in zip(tests, levels, strict=True)]
 
 
-def settled(values: Array) -> Array:
-    """To nine digits of the largest: what only rounding tells apart is equal."""
+def round_equal(values: Array) -> Array:
+    """Round to nine digits of the largest, so that values that differ by rounding are equal."""
     grid = ROUNDING * float(np.abs(values).max()) or 1.0
     return np.round(values / grid) * grid
 
 
 def mid_ranks(means: Array) -> Array:
     """1 + the number of smaller ones + half the number of equal others, along the last axis."""
-    exact = settled(means)
+    exact = round_equal(means)
     mine, others = exact[..., :, None], exact[..., None, :]
-    return (others < mine).sum(-1) + ((others == mine).sum(-1) + 1) / 2  # type: ignore[no-any-return]
+    smaller, equal = (others < mine).sum(-1), (others == mine).sum(-1)
+    return np.asarray(smaller + (equal + 1) / 2, dtype=np.float64)
 
 
 def overall(samples: Mapping[str, Samples], lost: Mapping[str, Array]) -> tuple[Overall, ...]:
-    """The policies over all problems, the least share first; intervals by resampling the seeds, all policies alike."""
+    """The policies over all problems, the least share first.
+
+    The intervals come from resampling the seeds, the same ones for all policies.
+    """
     policies = list(next(iter(samples.values())))
     weights = seed_weights(len(next(iter(lost.values()))))
     means = [weights @ np.array([mine[label] for label in policies]).T for mine in samples.values()]
@@ -187,32 +185,36 @@ def overall(samples: Mapping[str, Samples], lost: Mapping[str, Array]) -> tuple[
     found = zip(policies, ranks.T, geometric_mean(shares).T, strict=True)
     many = weights.shape[1] > 1
     rows = [
-        Overall(label, resampled(rank, many), resampled(share, many))
+        Overall(label, bootstrap_estimate(rank, many), bootstrap_estimate(share, many))
         for label, rank, share in found
     ]
     return tuple(sorted(rows, key=lambda row: row.share.value))
 
 
 def seed_weights(n: int) -> Array:
-    """Rows of weights on n seeds: 1/n on each, and then those of the bootstrap, the same whatever is ranked."""
+    """Rows of weights on n seeds: first 1/n on each, then those of the bootstrap resamples.
+
+    They depend on n only, so a policy has the same interval whoever else is compared.
+    """
     drawn = np.random.default_rng(RESAMPLING_SEED).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
     return np.vstack([np.ones(n), drawn]) / n
 
 
 def share_of(means: Array, lost: Array) -> Array:
-    """regret / what uniform draws lose; zero where nothing can be lost."""
+    """Regret / what uniform draws lose; zero where nothing can be lost."""
     return np.divide(means, lost[:, None], out=np.zeros_like(means), where=lost[:, None] > 0)
 
 
 def geometric_mean(shares: Sequence[Array]) -> Array:
     """exp(mean log(share + shift)) - shift over the problems."""
-    return np.exp(np.mean([np.log(share + SHIFT) for share in shares], axis=0)) - SHIFT  # type: ignore[no-any-return]
+    logs = np.mean([np.log(share + SHIFT) for share in shares], axis=0)
+    return np.asarray(np.maximum(np.exp(logs) - SHIFT, 0.0), dtype=np.float64)
 
 
-def resampled(values: Array, many: bool) -> Estimate:
-    """The first value and the middle 95 % of the resampled others, which need more than one seed."""
-    low, high = np.quantile(values[1:], (0.025, 0.975)) if many else (-math.inf, math.inf)
-    return Estimate(float(values[0]), float(low), float(high))
+def bootstrap_estimate(values: Array, many: bool) -> IntervalEstimate:
+    """The first value, and the middle 95 % of the resampled ones; these need several seeds."""
+    low, high = np.quantile(values[1:], (0.025, 0.975)) if many else (0.0, math.inf)
+    return IntervalEstimate(float(values[0]), float(low), float(high))
 
 
 def ranking_frame(ranking: Ranking) -> pd.DataFrame:
@@ -259,5 +261,5 @@ def overall_columns(name: str, row: Overall) -> dict[str, str | float]:
     return columns(rank, rank, row.rank) | columns(share, share, row.share)
 
 
-def columns(value: str, ends: str, estimate: Estimate) -> dict[str, str | float]:
+def columns(value: str, ends: str, estimate: IntervalEstimate) -> dict[str, str | float]:
     return {value: estimate.value, f"{ends}_low": estimate.low, f"{ends}_high": estimate.high}

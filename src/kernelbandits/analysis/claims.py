@@ -1,7 +1,8 @@
-"""The paper's sentences, judged by paired differences over seeds: holds, fails, or not resolved. Never by eye.
+"""The paper's claims, tested by paired differences over seeds: holds, fails, or not resolved.
 
-Every comparison is a hypothesis of one family; Holm's procedure at 5 % gives each its level, and its interval is the
-paired t interval at that level. A claim holds if all its comparisons hold, and fails if one of them fails.
+All comparisons are hypotheses of one family. Holm's procedure at 5 % gives each of them its level,
+and its interval is the paired t interval at that level. A claim holds if all its comparisons hold,
+and it fails if one of them fails.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from scipy.special import stdtr, stdtrit
 
 from kernelbandits.checks import Array
 from kernelbandits.experiment import paper
+from kernelbandits.experiment.paper import PaperRun, PaperSetting
 
 FAMILY_LEVEL = 0.05
 SIMILAR_SHARE = 0.1
@@ -23,35 +25,35 @@ SIMILAR_SHARE = 0.1
 SAVING = 0.1
 """Computing time within this share is the same computing time."""
 
-HOLDS, FAILS, OPEN, UNJUDGED = "holds", "fails", "not resolved", "not judged"
+HOLDS, FAILS, OPEN, UNTESTED = "holds", "fails", "not resolved", "not tested"
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Two policies on one problem; the statement is that their difference, first - second, lies in `wanted`."""
+class PolicyComparison:
+    """Two policies on one problem, and what is claimed of the difference first - second."""
 
     problem: str
     first: str
     second: str
     kind: str
-    """lower (regret), similar (regret), faster or as fast (logarithm of the time per round)"""
+    """"lower" or "similar" (regret), "faster" or "as fast" (logarithm of the time per round)"""
 
 
 @dataclass(frozen=True)
-class Claim:
+class PaperClaim:
     key: str
     sentence: str
     """The paper's statement."""
     criterion: str
-    """What it was taken to mean."""
-    comparisons: tuple[Comparison, ...]
+    """What it means in numbers."""
+    comparisons: tuple[PolicyComparison, ...]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A comparison with its paired mean difference, its corrected interval and the values that would confirm it."""
+    """A comparison with its mean difference and interval, and the differences that confirm it."""
 
-    comparison: Comparison
+    comparison: PolicyComparison
     mean: float
     low: float
     high: float
@@ -61,103 +63,125 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    claim: Claim
+    claim: PaperClaim
     verdict: str
     differences: tuple[Difference, ...]
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The problems on which the claim was tested."""
+        return tuple({d.comparison.problem: None for d in self.differences})
+
     def on(self, problem: str) -> str:
-        return combined([d.verdict for d in self.differences if d.comparison.problem == problem])
+        """The verdict on one problem."""
+        return combine_verdicts(
+            [d.verdict for d in self.differences if d.comparison.problem == problem]
+        )
 
 
-Samples = Callable[[Comparison], tuple[Array, Array, float] | None]
+Samples = Callable[[PolicyComparison], tuple[Array, Array, float] | None]
 """The paired samples of a comparison and Simple-UCB's mean; None where they are missing."""
 
 
-def performance_claims() -> tuple[Claim, ...]:
+def performance_claims() -> tuple[PaperClaim, ...]:
     """The sentences on regret."""
     return synthetic_claims() + perovskite_claims()
 
 
-def synthetic_claims() -> tuple[Claim, ...]:
+def synthetic_claims() -> tuple[PaperClaim, ...]:
     others = [label for label in paper.COMPARED if label != "Simple-Bernoulli"]
     return (
-        Claim(
+        PaperClaim(
             "best",
             "On synthetic data Simple-Bernoulli achieves the best empirical performance.",
             "lower regret than each of the other five, on each of the four functions",
-            lower(paper.SYNTHETIC, ["Simple-Bernoulli"], others),
+            lower_regret(paper.SYNTHETIC, ["Simple-Bernoulli"], others),
         ),
-        Claim(
+        PaperClaim(
             "reducing",
             "This is because it enables reducing the exploration level as information is gathered.",
-            "lower regret than Ber(1/2) throughout, and than Ber(3/8) throughout, which explores as often in all",
-            lower(paper.SYNTHETIC, ["Simple-Bernoulli"], paper.CONTROLS),
+            "lower regret than Ber(1/2) in all rounds, and than Ber(3/8) in all rounds, which "
+            "explores equally often in total",
+            lower_regret(paper.SYNTHETIC, ["Simple-Bernoulli"], paper.CONTROLS),
         ),
-        Claim(
+        PaperClaim(
             "gaussian",
             "Simple-Gaussian outperforms GP-TS.",
             "lower regret on each of the four functions",
-            lower(paper.SYNTHETIC, ["Simple-Gaussian"], ["GP-TS"]),
+            lower_regret(paper.SYNTHETIC, ["Simple-Gaussian"], ["GP-TS"]),
         ),
-        Claim(
+        PaperClaim(
             "categorical",
             "Simple-Categorical outperforms both IGP-UCB and Simple-UCB.",
             "lower regret than both on each of the four functions",
-            lower(paper.SYNTHETIC, ["Simple-Categorical"], ["IGP-UCB", "Simple-UCB"]),
+            lower_regret(paper.SYNTHETIC, ["Simple-Categorical"], ["IGP-UCB", "Simple-UCB"]),
         ),
     )
 
 
-def perovskite_claims() -> tuple[Claim, ...]:
+def perovskite_claims() -> tuple[PaperClaim, ...]:
     three = ("Simple-Gaussian", "Simple-Bernoulli", "Simple-Categorical")
     rest = ("IGP-UCB", "Simple-UCB", "GP-TS")
     return (
-        Claim(
+        PaperClaim(
             "similar",
-            "On Perovskite Simple-Gaussian, Simple-Bernoulli and Simple-Categorical perform similarly.",
+            "On Perovskite Simple-Gaussian, Simple-Bernoulli and Simple-Categorical perform "
+            "similarly.",
             "every paired interval lies within 10 % of Simple-UCB's mean regret",
-            tuple(Comparison(paper.PEROVSKITE, a, b, "similar") for a, b in combinations(three, 2)),
+            tuple(
+                PolicyComparison(paper.PEROVSKITE, first, second, "similar")
+                for first, second in combinations(three, 2)
+            ),
         ),
-        Claim(
+        PaperClaim(
             "perovskite",
             "On Perovskite these three outperform IGP-UCB, Simple-UCB and GP-TS.",
             "each of the three has lower regret than each of the others",
-            lower([paper.PEROVSKITE], three, rest),
+            lower_regret([paper.PEROVSKITE], three, rest),
         ),
     )
 
 
-def efficiency_claims(problem: str) -> tuple[Claim, ...]:
-    """The sentences on computing time, measured on one problem with the policies taken in turn."""
+def efficiency_claims(problem: str) -> tuple[PaperClaim, ...]:
+    """The sentences on computing time, measured on one problem with the policies in alternation."""
     others = [label for label in paper.COMPARED if label != "Simple-Bernoulli"]
     balls = ("GP-UCB (Whitehouse)", "IGP-UCB")
     return (
-        Claim(
+        PaperClaim(
             "extremely-efficient",
             "Simple-Bernoulli is extremely efficient.",
             "a round takes no more time than a round of any of the other five, within 10 %",
-            tuple(Comparison(problem, "Simple-Bernoulli", other, "as fast") for other in others),
+            tuple(
+                PolicyComparison(problem, "Simple-Bernoulli", other, "as fast") for other in others
+            ),
         ),
-        Claim(
+        PaperClaim(
             "no-balls",
-            "Simple-UCB is more computationally efficient than GP-UCB (Whitehouse et al.) and IGP-UCB, "
-            "as it does not need to construct the confidence balls.",
-            "a round takes at least 10 % less time (the index has a closed form for all three, none constructs a ball)",
-            tuple(Comparison(problem, "Simple-UCB", other, "faster") for other in balls),
+            "Simple-UCB is more computationally efficient than GP-UCB (Whitehouse et al.) and "
+            "IGP-UCB, as it does not need to construct the confidence balls.",
+            "a round takes at least 10 % less time (the index of all three has a closed form, and "
+            "none of them constructs a ball)",
+            tuple(PolicyComparison(problem, "Simple-UCB", other, "faster") for other in balls),
         ),
-        Claim(
+        PaperClaim(
             "one-normal",
-            "Simple-Gaussian explores by a one-dimensional Gaussian, rather than sampling a multi-dimensional one.",
+            "Simple-Gaussian explores by a one-dimensional Gaussian, rather than sampling a "
+            "multi-dimensional one.",
             "a round takes at least 10 % less time than a round of GP-TS",
-            (Comparison(problem, "Simple-Gaussian", "GP-TS", "faster"),),
+            (PolicyComparison(problem, "Simple-Gaussian", "GP-TS", "faster"),),
         ),
     )
 
 
-def lower(
+def lower_regret(
     problems: Iterable[str], firsts: Sequence[str], seconds: Sequence[str]
-) -> tuple[Comparison, ...]:
-    return tuple(Comparison(p, a, b, "lower") for p in problems for a in firsts for b in seconds)
+) -> tuple[PolicyComparison, ...]:
+    return tuple(
+        PolicyComparison(problem, first, second, "lower")
+        for problem in problems
+        for first in firsts
+        for second in seconds
+    )
 
 
 def wanted_values(kind: str, reference: float) -> tuple[float, float]:
@@ -175,7 +199,7 @@ def wanted_values(kind: str, reference: float) -> tuple[float, float]:
 class Paired:
     """n paired differences, by their mean and its standard error."""
 
-    comparison: Comparison
+    comparison: PolicyComparison
     mean: float
     error: float
     n: int
@@ -206,7 +230,7 @@ def verdict_of(low: float, high: float, wanted: tuple[float, float]) -> str:
     return FAILS if high <= least or low >= most else OPEN
 
 
-def paired(comparison: Comparison, samples: tuple[Array, Array, float]) -> Paired:
+def pair_samples(comparison: PolicyComparison, samples: tuple[Array, Array, float]) -> Paired:
     first, second, reference = samples
     gaps = first - second
     error = float(gaps.std(ddof=1) / math.sqrt(len(gaps))) if len(gaps) > 1 else math.inf
@@ -216,7 +240,10 @@ def paired(comparison: Comparison, samples: tuple[Array, Array, float]) -> Paire
 
 
 def holm_levels(p_values: Sequence[float], level: float = FAMILY_LEVEL) -> list[float]:
-    """The level at which each hypothesis is judged: level / (m - rank), ranks by p, stopping at the first one kept."""
+    """The level at which each hypothesis is tested: level / (m - rank), with ranks by p value.
+
+    From the first hypothesis on that is not rejected, the level stays the same.
+    """
     order = np.argsort(p_values, kind="stable")
     levels, current, stopped = [0.0] * len(p_values), 0.0, False
     for rank, which in enumerate(order):
@@ -227,25 +254,40 @@ def holm_levels(p_values: Sequence[float], level: float = FAMILY_LEVEL) -> list[
     return levels
 
 
-def judge(claims: Sequence[Claim], samples: Samples) -> tuple[Verdict, ...]:
-    """All claims as one family."""
+def check_paper(run: PaperRun) -> tuple[Verdict, ...]:
+    """Test the paper's claims on regret and computing time under its preset."""
+    endings = {cell.name: run.results.found[cell.key].regret[:, -1] for cell in run.plan.cells}
+    claims = performance_claims() + efficiency_claims(paper.TIMED)
+    return check_claims(claims, with_times(regret_samples(endings), run.times))
+
+
+def check_settings(run: PaperRun) -> dict[PaperSetting, tuple[Verdict, ...]]:
+    """Test the claims on regret under every setting of the sensitivity map."""
+    return {
+        entry.setting: check_claims(performance_claims(), regret_samples(entry.endings))
+        for entry in run.map
+    }
+
+
+def check_claims(claims: Sequence[PaperClaim], samples: Samples) -> tuple[Verdict, ...]:
+    """Test all claims as one family of hypotheses."""
     found = {c: samples(c) for claim in claims for c in claim.comparisons}
-    tests = {c: paired(c, data) for c, data in found.items() if data is not None}
+    tests = {c: pair_samples(c, data) for c, data in found.items() if data is not None}
     levels = holm_levels([test.p_value() for test in tests.values()])
     differences = {
         c: test.difference(level) for (c, test), level in zip(tests.items(), levels, strict=True)
     }
-    return tuple(judged(claim, differences) for claim in claims)
+    return tuple(claim_verdict(claim, differences) for claim in claims)
 
 
-def judged(claim: Claim, differences: Mapping[Comparison, Difference]) -> Verdict:
+def claim_verdict(claim: PaperClaim, differences: Mapping[PolicyComparison, Difference]) -> Verdict:
     mine = tuple(differences[c] for c in claim.comparisons if c in differences)
-    return Verdict(claim, combined([d.verdict for d in mine]), mine)
+    return Verdict(claim, combine_verdicts([d.verdict for d in mine]), mine)
 
 
-def combined(verdicts: Sequence[str]) -> str:
+def combine_verdicts(verdicts: Sequence[str]) -> str:
     if not verdicts:
-        return UNJUDGED
+        return UNTESTED
     if FAILS in verdicts:
         return FAILS
     return OPEN if OPEN in verdicts else HOLDS
@@ -254,7 +296,7 @@ def combined(verdicts: Sequence[str]) -> str:
 def regret_samples(endings: Mapping[tuple[str, str], Array]) -> Samples:
     """Final regrets by (problem, policy), paired by seed."""
 
-    def samples(c: Comparison) -> tuple[Array, Array, float] | None:
+    def samples(c: PolicyComparison) -> tuple[Array, Array, float] | None:
         names = (c.problem, c.first), (c.problem, c.second), (c.problem, "Simple-UCB")
         if any(name not in endings for name in names):
             return None
@@ -266,7 +308,7 @@ def regret_samples(endings: Mapping[tuple[str, str], Array]) -> Samples:
 def with_times(regrets: Samples, times: Mapping[str, Array]) -> Samples:
     """Regrets, and for the comparisons of speed the logarithms of the times."""
 
-    def samples(c: Comparison) -> tuple[Array, Array, float] | None:
+    def samples(c: PolicyComparison) -> tuple[Array, Array, float] | None:
         if c.kind not in ("faster", "as fast"):
             return regrets(c)
         return np.log(times[c.first]), np.log(times[c.second]), 0.0

@@ -1,16 +1,18 @@
-"""What the theory says of each policy that played: its bound beside its regret, its log-determinant below the ceiling.
+"""What the theory guarantees for each policy of an experiment, beside what was played.
 
-All are means over the seeds, whose arms may differ: a bound holds for the arms of its seed, so the mean of the expected
-regrets lies below the mean of the bounds.
+For each policy: its proved regret bound beside its regret, and the log-determinant of the arms that
+it played beside an upper bound of it. All numbers are means over the seeds, whose arms may differ.
+A bound holds for the arms of its seed, so the mean of the expected regrets is below the mean of
+the bounds.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -20,7 +22,8 @@ from kernelbandits.catalogue import UserPolicy
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms
 from kernelbandits.experiment import Cell, CellResult, Results
-from kernelbandits.experiment.premises import differences, misled
+from kernelbandits.experiment.curves import log_spaced_rounds
+from kernelbandits.experiment.premises import differences, misled, of_noise, of_norm
 from kernelbandits.kernels import Kernel, Linear, as_kernel
 from kernelbandits.policies import AMMUCB, IGPUCB, OFUL, GenericGP, Policy, WhitehouseUCB
 from kernelbandits.policies.martingale_mixtures import ResidualBall
@@ -30,19 +33,29 @@ from kernelbandits.theory import (
     GAINS,
     Constants,
     InformationGain,
+    RegretBound,
     constants,
     growth,
+    information_gain,
     regret_bound,
     ucb_bound,
 )
 from kernelbandits.widths import Width
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 HORIZONS, ROUNDS = 7, 40
-"""How many horizons have a bound, and how many rounds a log-determinant."""
+"""At how many horizons the bound is computed, and at how many rounds the log-determinant."""
 ALIKE = 1.01
 """Ridges within this factor share a gamma."""
 BANDED = (IGPUCB, WhitehouseUCB, AMMUCB, OFUL, ResidualBall)
-"""Rules w = 1 whose band holds in all rounds at once with chance 1 - delta, for |f| <= D and R-sub-Gaussian noise."""
+"""Rules with w = 1 whose band holds in all rounds at once with probability 1 - delta.
+
+The band needs a reward of norm <= D and R-sub-Gaussian noise.
+"""
+FAILED_PREMISES = "its premises fail"
+
 
 Gains = Sequence[InformationGain]
 """gamma at each horizon."""
@@ -51,7 +64,7 @@ Ceiling = Callable[[Arms, float], Gains]
 
 
 @dataclass(frozen=True)
-class Proved:
+class ProvedBounds:
     """Bounds of the regret at each horizon."""
 
     bound: Array
@@ -81,21 +94,32 @@ class Guarantee:
     regret: Array
     """At these rounds."""
     log_det: Array
-    """L_t = log det(I + K / ridge) of the arms played in rounds 1..t, by the kernel of the comparison."""
+    """L_t = log det(I + K / ridge) of the arms played in rounds 1..t, K by the kernel compared."""
     horizons: Indices
     gain: Array
     """An upper bound of gamma at these horizons."""
     ridge: float
-    proved: Proved | str
+    proved: ProvedBounds | str
     """The bounds at these horizons, or why there are none."""
     delta: float | None = None
-    """The chance with which the policy's band may fail; none where it has no such number."""
+    """The probability with which the policy's band may fail, if it has such a number."""
     least: float | None = None
-    """What it loses at least, in expectation: for the Generic-GP family on the problem made for that."""
+    """The least expected regret of the Generic-GP family, known on the problem `LowerBound`."""
+
+    def answer(self, premises_fail: bool) -> str:
+        """Whether the bound is informative: "yes", or why not."""
+        if isinstance(self.proved, str):
+            return f"no bound: {self.proved}"
+        if self.proved.share >= 1:
+            return "no: vacuous, above 2DT"
+        return f"no: {FAILED_PREMISES}" if premises_fail else "yes"
 
 
 def guarantees(results: Results) -> dict[str, list[Guarantee]]:
-    """Problem -> the guarantees of its policies; those that learn with no ridge, or a moving one, are left out."""
+    """Return problem -> the guarantees of its policies.
+
+    Policies that learn without a ridge, or with a ridge that changes, are left out.
+    """
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {problem.name: on_problem(results, problem.name) for problem in results.problems}
@@ -107,13 +131,15 @@ def on_problem(results: Results, problem: str) -> list[Guarantee]:
     instances = [first.problem.instance(Streams(seed)) for seed in first.seeds]
     played = [(cell, results.found[cell.key]) for cell in mine if ridge_of(results.found[cell.key])]
     ceiling = ceiling_of(
-        first.kernel, spread(first.horizon, HORIZONS), [ridge_of(result) for _, result in played]
+        first.kernel,
+        log_spaced_rounds(first.horizon, HORIZONS),
+        [ridge_of(result) for _, result in played],
     )
     return [guarantee(cell, result, instances, ceiling) for cell, result in played]
 
 
 def ridge_of(result: CellResult) -> float:
-    """The ridge with which a policy learns; 0 where it is none, or one that moves."""
+    """The ridge with which a policy learns; 0 if it has none, or one that changes."""
     ridge: Any = result.settings.get("ridge")
     return float(ridge) if checks.is_number(ridge) else 0.0
 
@@ -123,26 +149,22 @@ def delta_of(result: CellResult) -> float | None:
     return float(delta) if checks.is_number(delta) else None
 
 
-def spread(horizon: int, count: int) -> Indices:
-    """Rounds from 1 to T, evenly spread on a logarithmic axis."""
-    return np.unique(np.geomspace(1, horizon, count).round().astype(np.int64))
-
-
 def ceiling_of(kernel: Any, horizons: Indices, ridges: Sequence[float]) -> Ceiling:
-    """gamma at the horizons, once for each set of arms and ridge; for a ridge hardly above another, that of the other.
+    """gamma at the horizons, computed once for each set of arms and ridge.
 
-    gamma falls as the ridge grows, so this is an upper bound still.
+    A ridge slightly above another uses gamma of the other one. gamma falls as the ridge grows, so
+    this still is an upper bound.
     """
 
     @cache
-    def found(points: bytes, columns: int, ridge: float) -> Gains:
+    def certified_gains(points: bytes, columns: int, ridge: float) -> Gains:
         return growth(kernel, np.frombuffer(points).reshape(-1, columns), horizons.tolist(), ridge)
 
     def ceiling(arms: Arms, ridge: float) -> Gains:
         least = min(other for other in ridges if ridge / ALIKE <= other <= ridge)
         return [
             replace(gain, ridge=ridge)
-            for gain in found(arms.points.tobytes(), arms.dimension, least)
+            for gain in certified_gains(arms.points.tobytes(), arms.dimension, least)
         ]
 
     return ceiling
@@ -151,7 +173,7 @@ def ceiling_of(kernel: Any, horizons: Indices, ridges: Sequence[float]) -> Ceili
 def guarantee(
     cell: Cell, result: CellResult, instances: Sequence[Instance], ceiling: Ceiling
 ) -> Guarantee:
-    rounds, ridge = spread(cell.horizon, ROUNDS), ridge_of(result)
+    rounds, ridge = log_spaced_rounds(cell.horizon, ROUNDS), ridge_of(result)
     gains = [ceiling(instance.domain, ridge) for instance in instances]
     played = zip(instances, result.arms, strict=True)
     return Guarantee(
@@ -164,7 +186,7 @@ def guarantee(
         np.array([gain.horizon for gain in gains[0]]),
         np.mean([[gain.upper for gain in row] for row in gains], axis=0),
         ridge,
-        proved(cell, instances, gains),
+        proved_bounds(cell, instances, gains),
         delta_of(result),
         least_regret(cell, result, instances[0]),
     )
@@ -184,7 +206,10 @@ def least_regret(cell: Cell, result: CellResult, instance: Instance) -> float | 
 
 
 def log_dets(kernel: Any, domain: Arms, arms: Any, rounds: Iterable[int], ridge: float) -> Array:
-    """L_t = log det(I + N^1/2 K N^1/2 / ridge), K of the distinct arms played in rounds 1..t, N their counts."""
+    """L_t = log det(I + N^1/2 K N^1/2 / ridge) after each of the rounds.
+
+    K is the kernel matrix of the distinct arms played in rounds 1..t, N their counts.
+    """
     distinct, order = np.unique(np.asarray(arms), return_inverse=True)
     matrix = as_kernel(kernel)(domain.points[distinct], domain.points[distinct])
     return np.array(
@@ -199,7 +224,9 @@ def log_det(matrix: Array, counts: Indices, ridge: float) -> float:
     return float(np.linalg.slogdet(np.eye(len(root)) + scaled)[1])
 
 
-def proved(cell: Cell, instances: Sequence[Instance], gains: Sequence[Gains]) -> Proved | str:
+def proved_bounds(
+    cell: Cell, instances: Sequence[Instance], gains: Sequence[Gains]
+) -> ProvedBounds | str:
     """What is proved, or why nothing is."""
     if isinstance(cell.problem, Drifting):
         return "the problem changes from round to round"
@@ -214,11 +241,11 @@ def proved(cell: Cell, instances: Sequence[Instance], gains: Sequence[Gains]) ->
     except ValueError as error:
         return str(error)
     bound, trivial, printed = np.mean(found, axis=0).T
-    return Proved(bound, trivial, printed if laws else None)
+    return ProvedBounds(bound, trivial, printed if laws else None)
 
 
 def check_kernel(rule: Policy, kernel: Kernel) -> None:
-    """OFUL learns with the linear kernel whatever the others do; gamma is that of the comparison's."""
+    """OFUL always learns with the linear kernel, and gamma here is that of the compared kernel."""
     linear = isinstance(kernel, Linear) or not isinstance(rule, OFUL)
     checks.needs(linear, "the bound of a linear rule", "the linear kernel", kernel)
 
@@ -235,7 +262,7 @@ def constants_of(rule: Policy, gains: Gains) -> list[Constants]:
 def bounds(
     rule: Policy, gains: Gains, laws: Sequence[Constants]
 ) -> Iterator[tuple[float, float, float]]:
-    """At each horizon: the least bound proved at the policy's own delta, 2 D T, and the bound as printed."""
+    """At each horizon: the least bound proved at the policy's delta, 2 D T, the printed bound."""
     told = {name: rule.settings[name] for name in ("norm_bound", "ridge", "delta")}
     told["largest"] = float(rule.posterior.prior.max())
     if isinstance(rule, GenericGP):
@@ -246,12 +273,12 @@ def bounds(
         return
     width = valid_width(rule)
     for gain in gains:
-        ucb = ucb_bound(greatest(width, gain), gain.horizon, gain, **told)
+        ucb = ucb_bound(greatest_width(width, gain), gain.horizon, gain, **told)
         yield ucb.regret, ucb.trivial, np.nan
 
 
 def valid_width(rule: Any) -> Width:
-    """The width of a band that holds in all rounds at once; CMM's and DMM's lie within that of AMM."""
+    """The width of a band that holds in all rounds at once; AMM's contains those of CMM and DMM."""
     gain = rule.settings.get("gain")
     checks.needs(gain in GAINS, "a regret bound", f"a gain in {GAINS}", gain)
     if isinstance(rule, ResidualBall):
@@ -259,7 +286,89 @@ def valid_width(rule: Any) -> Width:
     return rule.width  # type: ignore[no-any-return]
 
 
-def greatest(width: Width, gain: InformationGain) -> float:
+def greatest_width(width: Width, gain: InformationGain) -> float:
     """max over the rounds of a_t + sqrt(b_t + c_t L), L <= 2 gamma."""
     a, b, c = width.table(gain.horizon).T
     return float((a + np.sqrt(b + c * 2 * gain.upper)).max())
+
+
+def failing_premises(results: Results, problem: str) -> dict[str, list[str]]:
+    """policy -> why no bound of it applies: the R or D given to it is not true of the problem."""
+    mine = [cell for cell in results.cells if cell.problem.name == problem]
+    true_scale = mine[0].problem.noise.sub_gaussian
+    norm_sentences = cache(lambda bound: list(of_norm(mine[0], bound)))
+    found = {}
+    for cell in mine:
+        given = results.found[cell.key].settings
+        scale, bound = given.get("noise_scale"), given.get("norm_bound")
+        noise = [] if scale is None else of_noise(problem, true_scale, scale, 0.0)
+        found[cell.contender.label] = [*noise, *([] if bound is None else norm_sentences(bound))]
+    return found
+
+
+def guarantee_frame(
+    found: Mapping[str, Sequence[Guarantee]], failing: Mapping[str, Mapping[str, Sequence[str]]]
+) -> pd.DataFrame:
+    """theory.csv: a row for each problem and policy; empty where nothing is proved."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        guarantee_row(problem, row, failing[problem][row.policy])
+        for problem, rows in found.items()
+        for row in rows
+    )
+
+
+def guarantee_row(problem: str, row: Guarantee, failing: Sequence[str]) -> dict[str, Any]:
+    answer = row.answer(bool(failing))
+    why = "" if answer == "yes" else answer.removeprefix("no: ")
+    curves = {name: getattr(row.proved, name, None) for name in ("bound", "trivial", "printed")}
+    return {
+        "problem": problem,
+        "policy": row.policy,
+        "delta": row.delta,
+        "regret": float(row.regret[-1]),
+        "lower_bound": row.least,
+        **{name: None if curve is None else float(curve[-1]) for name, curve in curves.items()},
+        "information_gain_realised": float(row.log_det[-1]) / 2,
+        "information_gain_upper": float(row.gain[-1]),
+        "says_something": not why,
+        "why_not": "; ".join([why, *failing]) if why == FAILED_PREMISES else why,
+    }
+
+
+@dataclass(frozen=True)
+class LawBounds:
+    """The constants of one exploration law, and its bounds as multiples of 2 D T."""
+
+    policy: str
+    constants: Constants
+    multiples: tuple[tuple[float, float], ...]
+    """(printed, repaired and tightened) on each problem"""
+
+
+def law_bounds(results: Results, labels: Iterable[str]) -> list[LawBounds]:
+    """Theorem 1 for policies of the Generic-GP family, on the arms of the first seed."""
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [
+            bounds_of_law([cell for cell in results.cells if cell.contender.label == label])
+            for label in labels
+        ]
+
+
+def bounds_of_law(cells: Sequence[Cell]) -> LawBounds:
+    rules: list[Any] = [
+        cell.contender.build(cell.problem.instance(Streams(cell.seeds[0])), cell.kernel)
+        for cell in cells
+    ]
+    law = constants(rules[0].exploration, cells[0].horizon)
+    found = [law_bound(rule, law, cells[0].horizon) for rule in rules]
+    multiples = tuple((b.printed / b.trivial, b.tight / b.trivial) for b in found)
+    return LawBounds(cells[0].contender.label, law, multiples)
+
+
+def law_bound(rule: Any, law: Constants, horizon: int) -> RegretBound:
+    gain = information_gain(rule.posterior.kernel, rule.domain, horizon, rule.posterior.ridge)
+    given = {name: rule.settings[name] for name in ("noise_scale", "norm_bound", "ridge")}
+    return regret_bound(law, horizon, gain, largest=float(rule.posterior.prior.max()), **given)

@@ -1,4 +1,4 @@
-"""The theory as a calculator: all that is proved for one law on one domain, at one horizon and against T."""
+"""The theory as a calculator: all that is proved for one exploration law on one domain."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from kernelbandits.experiment.premises import (
     on_problem,
 )
 from kernelbandits.exploration import Certainty, Exploration, Law, Step
+from kernelbandits.formatting import to_json_value
 from kernelbandits.kernels import Linear, as_kernel
 from kernelbandits.problems import LowerBound, Problem
 from kernelbandits.theory import (
@@ -38,23 +39,26 @@ from kernelbandits.theory.caps import largest_value
 
 Found = TypeVar("Found")
 LATE, LONGEST = 10**4, 10**6
-"""The horizon from which on gamma takes seconds on a box, and the one up to which at least it is drawn."""
+"""From LATE on gamma takes seconds on a box; plots against T reach LONGEST at least."""
 FAR, NEAR, FEW = 9, 6, 300
-"""Decades of T in which a useful bound is looked for, and on how many arms at the most."""
+"""Decades of T in which a useful bound is searched, and the largest number of arms for that."""
 GIVEN = "as given; nothing certifies it"
 CARRIED = "as printed, carried over from ridge 1; see errata E1-E3"
 POLICY = "generic-gp"
 
 
-class Asked(Cell):
-    """A cell that is asked about and never played: no horizon is refused."""
+class QueryCell(Cell):
+    """A cell that is never played, so that its horizon has no limit."""
 
     def __post_init__(self) -> None: ...
 
 
 @dataclass(frozen=True)
 class Calculation:
-    """A law or schedule for T rounds on a domain, and what the policy is told; the answers are properties."""
+    """A law or schedule for T rounds on a domain, and what the policy is given.
+
+    The answers are properties, computed when first asked for.
+    """
 
     exploration: Any
     horizon: int
@@ -102,7 +106,7 @@ class Calculation:
         return [self._gains[horizon] for horizon in horizons]
 
     @property
-    def told(self) -> dict[str, Any]:
+    def bound_settings(self) -> dict[str, Any]:
         """What the bounds take besides law and gain."""
         settings = {
             name: getattr(self, name) for name in ("noise_scale", "norm_bound", "ridge", "delta")
@@ -116,7 +120,9 @@ class Calculation:
 
     @cached_property
     def bound(self) -> RegretBound:
-        return regret_bound(self.constants, self.horizon, self.information_gain, **self.told)
+        return regret_bound(
+            self.constants, self.horizon, self.information_gain, **self.bound_settings
+        )
 
     @property
     def labels(self) -> dict[str, str]:
@@ -126,13 +132,13 @@ class Calculation:
 
     @property
     def rule(self) -> dict[str, Any]:
-        """What the policy of the bound is told, as a run would record it."""
+        """The settings of the policy of the bound, as a run would record them."""
         names = ("noise_scale", "norm_bound", "ridge")
         told = {name: getattr(self, name) for name in names}
         return {"policy": POLICY, "exploration": self.exploration, "delta": self.bound.delta} | told
 
-    def asked(self, problem: Problem) -> Cell:
-        return Asked(
+    def query_cell(self, problem: Problem) -> Cell:
+        return QueryCell(
             problem,
             Contender("", POLICY, self.rule),
             as_kernel(self.kernel),
@@ -142,14 +148,19 @@ class Calculation:
 
     @cached_property
     def premises(self) -> tuple[str, ...]:
-        """What a run on the problem would say of R, D, T, kernel and ridge: what is false there, or too generous."""
+        """What is false on the problem, or far too generous, of R, D, T, kernel and ridge."""
         return (
-            () if self.problem is None else tuple(on_problem(self.asked(self.problem), [self.rule]))
+            ()
+            if self.problem is None
+            else tuple(on_problem(self.query_cell(self.problem), [self.rule]))
         )
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """Those of the premises without which the upper bounds do not hold: not R too generous, nor the lower bound."""
+        """The premises that fail and that the upper bounds need.
+
+        A generous R keeps the upper bounds valid, and they do not need those of the lower bound.
+        """
         spared: list[str] = []
         if self.problem is not None and self.problem.noise.sub_gaussian <= self.noise_scale * (
             1 + 1e-9
@@ -157,7 +168,7 @@ class Calculation:
             true = self.problem.noise.sub_gaussian
             spared += of_noise(self.problem.name, true, self.noise_scale, self.noise_scale)
         if isinstance(self.problem, LowerBound):
-            spared += of_lower_bound(self.asked(self.problem), self.problem, [self.rule])
+            spared += of_lower_bound(self.query_cell(self.problem), self.problem, [self.rule])
         return tuple(text for text in self.premises if text not in spared)
 
     @property
@@ -167,34 +178,34 @@ class Calculation:
 
     @cached_property
     def lower_bound(self) -> float | None:
-        """What the rule must lose by Theorem 2; None on other problems, and where its premises are false."""
+        """What the rule must lose by Theorem 2; None where its premises fail or it says nothing."""
         problem = self.problem
         if not isinstance(problem, LowerBound):
             return None
-        if any((*differences(self.asked(problem), problem), *misled(problem, self.rule))):
+        if any((*differences(self.query_cell(problem), problem), *misled(problem, self.rule))):
             return None
         anew = isinstance(Exploration.of(self.exploration).source, Certainty)
         return problem.regret_bound(self.constants.c1 if anew else self.exploration)
 
     @cached_property
     def theorems(self) -> list[tuple[Theorem, RegretBound]]:
-        """Those of the paper that apply, with their bounds; the linear one where the kernel is linear."""
+        """The theorems of the paper that apply, with their bounds."""
         linear = isinstance(as_kernel(self.kernel), Linear)
         found = theorems(self.exploration, self.horizon, self.domain.dimension if linear else None)
         return [
-            (theorem, theorem.bound(self.horizon, self.information_gain, **self.told))
+            (theorem, theorem.bound(self.horizon, self.information_gain, **self.bound_settings))
             for theorem in found
         ]
 
     @cached_property
     def sublinear(self) -> Sublinear | None:
-        """How fast the bound grows; asked of a whole box only, for on finitely many arms gamma_T grows like ln T."""
+        """How fast the bound grows on a box; on finitely many arms gamma_T grows like ln T."""
         whole = isinstance(self.domain, Box) and self.gain is None
         grown = partial(sublinear, self.kernel, self.domain.dimension, self.exploration)
         return self.unless_refused(grown) if whole else None
 
     def unless_refused(self, answer: Callable[[], Found]) -> Found | None:
-        """An answer that looks beyond T; None where it is refused there, and why is kept."""
+        """An answer that looks beyond T; None where it is refused there, and the reason is kept."""
         try:
             return answer()
         except ValueError as refusal:
@@ -209,12 +220,12 @@ class Calculation:
 
     @cached_property
     def useful(self) -> RegretBound | None:
-        """The bound near the least T at which it is below 2 D T; None where none is found cheaply."""
-        return None if self.unsearched else self.unless_refused(self.search)
+        """The bound near the least T at which it is below 2 D T; None if none was found."""
+        return None if self.why_not_searched else self.unless_refused(self.search)
 
     @property
-    def unsearched(self) -> str | None:
-        """Why no useful T is looked for."""
+    def why_not_searched(self) -> str | None:
+        """Why no useful T is searched, if none is."""
         if self.gain is not None:
             return "the gain is given for one T only"
         many = isinstance(self.domain, Arms) and len(self.domain) > FEW
@@ -232,13 +243,13 @@ class Calculation:
         return next((bound for bound in certified if not bound.vacuous), None)
 
     @property
-    def searched(self) -> int:
-        """The power of ten up to which a useful T is looked for; on a box what is farther is not certified."""
+    def searched_decades(self) -> int:
+        """The power of ten up to which a useful T is searched; on a box up to 10^6 only."""
         return min(self.decades, NEAR) if isinstance(self.domain, Box) else self.decades
 
     @property
     def decades(self) -> int:
-        """How far a useful bound is looked for: less far for schedules of many laws."""
+        """How far a useful bound is searched: less far for schedules of many laws."""
         source = Exploration.of(self.exploration).source
         return FAR if isinstance(source, (Law, Step)) else NEAR
 
@@ -247,7 +258,7 @@ class Calculation:
         return next((bound.constants.horizon for bound in found if not bound.vacuous), None)
 
     def bound_with(self, gain: InformationGain) -> RegretBound:
-        return regret_bound(self.exploration, gain.horizon, gain, **self.told)
+        return regret_bound(self.exploration, gain.horizon, gain, **self.bound_settings)
 
     @cached_property
     def against_horizon(self) -> list[tuple[InformationGain, RegretBound]]:
@@ -260,7 +271,7 @@ class Calculation:
         checks.needs(len(known) > 1, "a plot against T", "a law for more than one round", self.law)
         gains = self.gains([each.horizon for each in known])
         return [
-            (gain, regret_bound(each, gain.horizon, gain, **self.told))
+            (gain, regret_bound(each, gain.horizon, gain, **self.bound_settings))
             for each, gain in zip(known, gains, strict=True)
         ]
 
@@ -274,7 +285,10 @@ class Calculation:
 
 
 def drawn_horizons(asked: int, late: int) -> list[int]:
-    """From 10 (or 1 if T is less) to T or 10^6, T among them: three a decade, and one a decade beyond `late`."""
+    """Horizons from 10 (or 1 if T is less) to the larger of T and 10^6, T among them.
+
+    There are three for each decade, and one for each decade beyond `late`.
+    """
     last, first = max(asked, LONGEST), 10 if asked >= 10 else 1
     thirds = {
         round(10 ** (step / 3)): step % 3 == 0
@@ -290,15 +304,15 @@ def drawn_horizons(asked: int, late: int) -> list[int]:
     )
 
 
-def plain(found: Calculation) -> dict[str, Any]:
-    """All numbers as one document; what is not finite is null."""
+def calculation_document(found: Calculation) -> dict[str, Any]:
+    """All numbers as one document for JSON; what is not finite is null."""
     document = {
         "law": found.law,
         "spelled": found.spelled,
         "horizon": found.horizon,
         "kernel": repr(found.kernel),
         "domain": found.place,
-        "settings": found.told,
+        "settings": found.bound_settings,
         "constants": asdict(found.constants),
         "information_gain": asdict(found.information_gain),
         "applies": found.applies,
@@ -310,7 +324,7 @@ def plain(found: Calculation) -> dict[str, Any]:
         "beyond": found.beyond,
         "premises": list(found.premises),
     }
-    return finite(document)  # type: ignore[no-any-return]
+    return to_json_value(document)  # type: ignore[no-any-return]
 
 
 def plain_bound(bound: RegretBound) -> dict[str, Any]:
@@ -336,12 +350,3 @@ def plain_theorem(theorem: Theorem, bound: RegretBound) -> dict[str, Any]:
 def plain_sublinear(found: Sublinear) -> dict[str, Any]:
     exponents = {"gain_exponent": found.gain_exponent, "law_exponent": found.law_exponent}
     return exponents | {"holds": found.holds, "proved": found.proved, "sentence": found.sentence}
-
-
-def finite(value: Any) -> Any:
-    """The same with null for every number that JSON has no word for."""
-    if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""What all figures share: panels with room for their labels, colours, strokes and markers, and the two files."""
+"""What all figures share: panels with space for their labels, colours, line styles, and files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from kernelbandits import checks
+from kernelbandits.runtime import is_installed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,23 +34,37 @@ PALETTE = (
     "#A50026",
     "#3B3B98",
 )
-"""Okabe and Ito's colours, which colour-blind readers tell apart; then others that differ from them; no grey."""
+"""Okabe and Ito's colours, which colour-blind readers can distinguish, then others; no grey."""
 STROKES = ("-", "-", "-", "-", "--", "--", "-.", "-.", ":", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p", "d", "H", "8")
+FORMATS = ("png", "svg", "pdf")
 LONGEST = 36
 """Characters of a name that are shown."""
 PLAIN_TICKS = [digit * 10.0**power for power in range(-6, 7) for digit in (1, 2, 5)]
+METADATA: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""No dates: the same figure is the same file."""
+
+
+def available() -> bool:
+    """Whether figures can be drawn: they need matplotlib, from the extra `experiments`."""
+    return is_installed("matplotlib")
 
 
 @dataclass(frozen=True)
 class Margins:
-    """Inches around a panel: tick and axis labels at the left and below, the title above; a head over the figure."""
+    """Inches around a panel, for labels and title; `head` is above the whole figure."""
 
     left: float = 0.65
     below: float = 0.5
     above: float = 0.4
     right: float = 0.15
     head: float = 0.0
+
+    def scale(self, factor: float) -> Margins:
+        return Margins(*(factor * inches for inches in vars(self).values()))
 
     def shares(self, size: tuple[float, float], rows: int, columns: int) -> dict[str, float]:
         """The same as shares of a figure of that size, as matplotlib wants them."""
@@ -68,7 +85,11 @@ PANEL = Margins()
 
 @contextmanager
 def drawing(
-    rows: int, columns: int, size: tuple[float, float], margins: Margins = PANEL
+    rows: int,
+    columns: int,
+    size: tuple[float, float],
+    margins: Margins = PANEL,
+    font_size: float = 10.0,
 ) -> Iterator[tuple[Figure, Any]]:
     """A figure on the file back end; the caller's own matplotlib settings stay untouched."""
     import matplotlib as mpl
@@ -76,7 +97,7 @@ def drawing(
     from matplotlib.figure import Figure
 
     style: Any = {
-        "font.size": 10,
+        "font.size": font_size,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.grid": True,
@@ -84,16 +105,13 @@ def drawing(
         "grid.color": "#E6E6E6",
         "svg.hashsalt": "kernelbandits",
         "svg.fonttype": "none",
+        "pdf.fonttype": 42,
     }
     with mpl.rc_context(style):
         figure = Figure(figsize=size)
         FigureCanvasAgg(figure)
-        yield (
-            figure,
-            figure.subplots(
-                rows, columns, squeeze=False, gridspec_kw=margins.shares(size, rows, columns)
-            ),
-        )
+        spec = margins.shares(size, rows, columns)
+        yield figure, figure.subplots(rows, columns, squeeze=False, gridspec_kw=spec)
 
 
 def style_of(labels: Sequence[str], label: str) -> dict[str, Any]:
@@ -105,23 +123,30 @@ def marker_of(labels: Sequence[str], label: str) -> str:
     return MARKERS[labels.index(label) % len(MARKERS)]
 
 
-def shown(label: str) -> str:
+def shorten_label(label: str) -> str:
     return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
 def plain_ticks(low: float, high: float, most: int = 12) -> list[float]:
-    """Ticks of a logarithmic axis that read as plain numbers: 1, 2 and 5 of each decade, or 1 only where too many."""
+    """Ticks of a logarithmic axis that read as plain numbers.
+
+    These are 1, 2 and 5 of each decade, or 1 only where those would be more than `most`.
+    """
     ticks = [tick for tick in PLAIN_TICKS if low <= tick <= high]
     return ticks if len(ticks) <= most else [tick for tick in ticks if f"{tick:e}".startswith("1")]
 
 
-def save(figure: Figure, path: Path) -> str:
-    """PNG and SVG beside each other; the SVG's text."""
-    figure.savefig(path.with_suffix(".png"), dpi=140)
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    path.with_suffix(".svg").write_text(text.getvalue())
-    return text.getvalue()
+def save(figure: Figure, path: Path, formats: Sequence[str] = ("png", "svg")) -> str:
+    """Write one file for each format, `path` with its suffix; return the text of the SVG."""
+    svg = ""
+    for name in formats:
+        checks.one_of("a figure", "format", name, FORMATS)
+        file = io.BytesIO()
+        figure.savefig(file, format=name, dpi=140, metadata=METADATA.get(name))
+        path.with_suffix(f".{name}").write_bytes(file.getvalue())
+        if name == "svg":
+            svg = file.getvalue().decode()
+    return svg
 
 
 def grid_of(panels: int) -> tuple[int, int]:
@@ -133,5 +158,5 @@ def grid_of(panels: int) -> tuple[int, int]:
 def draw_legend(axis: Axes, source: Axes, title: str) -> None:
     axis.set_axis_off()
     handles, labels = source.get_legend_handles_labels()
-    names = [shown(label) for label in labels]
-    axis.legend(handles, names, loc="center", title=title, frameon=False, fontsize=10)
+    names = [shorten_label(label) for label in labels]
+    axis.legend(handles, names, loc="center", title=title, frameon=False)

@@ -1,0 +1,212 @@
+"""What an experiment found, as curves, a table, a DataFrame, LaTeX and figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.canvas import FORMATS
+from kernelbandits.checks import Indices
+from kernelbandits.experiment.cells import Cell, CellResult
+from kernelbandits.experiment.curves import KINDS, regret_figure
+from kernelbandits.experiment.summary import estimate_regret, summary
+from kernelbandits.formatting import column_decimals, format_bounds, format_fixed
+from kernelbandits.problems import Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{letter: rf"\{letter}" for letter in "&%$#_{}"},
+}
+
+
+@dataclass(frozen=True)
+class Results:
+    """The curves of every policy on every problem, for every seed.
+
+    `results[problem, policy]` has the arrays `regret`, `simple` and `arms` of one policy on one
+    problem: a row for each seed, a column for each round.
+
+    >>> import kernelbandits as kb
+    >>> results = kb.run_experiment(
+    ...     "branin", ["simple-ucb", "random"], horizon=20, seeds=3, noise_scale=0.01, norm_bound=30
+    ... )
+    >>> results["branin", "Simple-UCB"].regret.shape
+    (3, 20)
+    >>> results.to_dataframe(every=10)["round"].unique().tolist()
+    [10, 20]
+    """
+
+    cells: tuple[Cell, ...]
+    found: Mapping[str, CellResult]
+    """The result of each cell, by the key of the cell."""
+
+    def __getitem__(self, name: tuple[str, str]) -> CellResult:
+        for cell in self.cells:
+            if cell.name == name:
+                return self.found[cell.key]
+        raise KeyError(f"results need one of {[cell.name for cell in self.cells]}, got {name}")
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple({cell.problem.name: cell.problem for cell in self.cells}.values())
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the policies, in the order in which they were given."""
+        return tuple({cell.contender.label: None for cell in self.cells})
+
+    def summary(self) -> pd.DataFrame:
+        """Return a row for each problem and policy: mean, 95 % interval, quantiles, time per round.
+
+        Intervals of regret are t intervals over the seeds, cut at zero.
+        """
+        return summary(self)
+
+    def to_dataframe(self, every: int = 1) -> pd.DataFrame:
+        """Return all rounds as a tidy table: a row for each problem, policy, seed and round.
+
+        The columns are problem, policy, seed, round (from 1), arm, regret (cumulative, up to and
+        with this round) and simple_regret.
+
+        Parameters
+        ----------
+        every
+            Keep the rounds every, 2 every, 3 every, ... and the last one.
+        """
+        import pandas as pd
+
+        checks.whole("to_dataframe", "every", every)
+        frames = [cell_frame(cell, self.found[cell.key], every) for cell in self.cells]
+        return pd.concat(frames, ignore_index=True)
+
+    def to_latex(self, kind: str = "regret", policies: Sequence[str] | None = None) -> str:
+        r"""Return a LaTeX table of the final regret: policies by problems, mean [95 % interval].
+
+        The least mean of each problem is set in bold. The table needs `\usepackage{booktabs}`.
+
+        Parameters
+        ----------
+        kind
+            "regret" for cumulative regret, "simple" for simple regret after the last round.
+        policies
+            The policies to show, by their labels. Default: all.
+        """
+        checks.one_of("to_latex", "kind", kind, KINDS)
+        labels = self.chosen_labels("to_latex", policies)
+        columns = [latex_column(self, problem.name, labels, kind) for problem in self.problems]
+        titles = " & ".join(["", *(escape_latex(problem.title) for problem in self.problems)])
+        body = [
+            " & ".join([escape_latex(label), *(column[label] for column in columns)])
+            for label in labels
+        ]
+        lines = [
+            rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
+            r"\toprule",
+            rf"{titles} \\",
+            r"\midrule",
+            *(rf"{line} \\" for line in body),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def plot(
+        self,
+        path: Path | str,
+        *,
+        kind: str = "regret",
+        size: tuple[float, float] | None = None,
+        policies: Sequence[str] | None = None,
+    ) -> None:
+        """Draw the regret curves into a file, a panel for each problem.
+
+        Needs matplotlib, which `pip install "kernelbandits[experiments]"` installs.
+
+        Parameters
+        ----------
+        path
+            A file that ends in .pdf, .png or .svg.
+        kind
+            "regret": means of the cumulative regret with 95 % intervals. "simple": medians of the
+            simple regret on logarithmic axes.
+        size
+            Width and height in inches, e.g. (6.3, 4) for a page of a paper. Default: 4.2 x 3.3
+            inches for each panel.
+        policies
+            The policies to draw, by their labels. Default: all.
+        """
+        target = Path(path)
+        suffix = target.suffix.removeprefix(".")
+        needed = f"a file that ends in {', '.join(f'.{name}' for name in FORMATS)}"
+        checks.needs(suffix in FORMATS, "plot", needed, str(path))
+        labels = self.chosen_labels("plot", policies)
+        regret_figure(self, labels, target, kind, size=size, formats=(suffix,))
+
+    def chosen_labels(self, owner: str, policies: Sequence[str] | None) -> tuple[str, ...]:
+        """The labels given, each of which must have played; all if none are given."""
+        labels = self.labels if policies is None else tuple(policies)
+        for label in labels:
+            checks.one_of(owner, "policies", label, self.labels)
+        checks.needs(len(labels) > 0, owner, "at least one policy", policies)
+        return labels
+
+
+def cell_frame(cell: Cell, result: CellResult, every: int) -> pd.DataFrame:
+    import pandas as pd
+
+    kept = kept_rounds(cell.horizon, every)
+    return pd.DataFrame(
+        {
+            "problem": cell.problem.name,
+            "policy": cell.contender.label,
+            "seed": np.repeat(cell.seeds, len(kept)),
+            "round": np.tile(kept + 1, len(cell.seeds)),
+            "arm": result.arms[:, kept].ravel(),
+            "regret": result.regret[:, kept].ravel(),
+            "simple_regret": result.simple[:, kept].ravel(),
+        }
+    )
+
+
+def kept_rounds(horizon: int, every: int) -> Indices:
+    """Rounds every, 2 every, ... and the last one, counted from 0."""
+    return np.union1d(np.arange(every - 1, horizon, every), [horizon - 1])
+
+
+def latex_column(
+    results: Results, problem: str, labels: Sequence[str], kind: str
+) -> dict[str, str]:
+    """label -> mean [low, high] on one problem, the least mean in bold."""
+    estimates = {
+        label: estimate_regret(getattr(results[problem, label], kind)[:, -1]) for label in labels
+    }
+    means = [found.value for found in estimates.values()]
+    decimals = column_decimals(means)
+    return {
+        label: latex_cell(
+            format_fixed(found.value, decimals),
+            format_bounds(found.low, found.high, decimals),
+            found.value == min(means),
+        )
+        for label, found in estimates.items()
+    }
+
+
+def latex_cell(mean: str, bounds: str, best: bool) -> str:
+    shown = rf"\textbf{{{mean}}}" if best else mean
+    return f"{shown} {bounds.replace('–', '--')}"
+
+
+def escape_latex(text: str) -> str:
+    return re.sub(r"[\\~^&%$#_{}]", lambda found: LATEX_SPECIAL[found[0]], text)

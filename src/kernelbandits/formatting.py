@@ -1,0 +1,220 @@
+"""How values are written for people and for JSON: numbers, intervals, shares, times, addresses.
+
+Every page, table and sentence of the package uses these functions, so that a number looks the same
+wherever it is shown. What cannot be known, such as the interval of a single run, is written "–".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+UNKNOWN = "–"
+TIME_UNITS = {"day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0}
+MOST_DECIMALS = 15
+"""Decimals that a float of size 1 has."""
+LARGEST_GROUPED = 1e12
+"""From here on an exponent is easier to read than groups of three digits."""
+
+
+def format_number(value: Any, digits: int = 4, *, thousands: bool = True) -> str:
+    """Write a number with `digits` significant digits; text stays as it is.
+
+    A number with more digits before the point is rounded to a whole number. Commas separate its
+    thousands. With `thousands=False` it has no commas, and an exponent if it is large, as in values
+    to be typed again.
+
+    >>> format_number(0.123456), format_number(1234.5678), format_number(1234567.8)
+    ('0.1235', '1,235', '1,234,568')
+    >>> format_number(1234567.8, digits=6, thousands=False), format_number(None)
+    ('1.23457e+06', '–')
+    """
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return str(value)
+    number = float(value)
+    if not math.isfinite(number):
+        return UNKNOWN if math.isnan(number) else f"{'-' if number < 0 else ''}∞"
+    if not thousands:
+        return f"{number:.{digits}g}"
+    whole = 10**digits <= abs(number) < LARGEST_GROUPED
+    return f"{number:,.0f}" if whole else f"{number:,.{digits}g}"
+
+
+def format_near(value: float, uncertainty: float, digits: int = 6) -> str:
+    """Write a number that is known to within `uncertainty`, with two digits of the uncertainty.
+
+    >>> format_near(0.8312, 0.05), format_near(12345.6, 100)
+    ('0.831', '12346')
+    """
+    if not (math.isfinite(value) and math.isfinite(uncertainty)) or uncertainty <= 0:
+        return format_number(value, digits, thousands=False)
+    decimals = max(0, 1 - math.floor(math.log10(uncertainty)))
+    if abs(value) >= 10**MOST_DECIMALS or decimals > MOST_DECIMALS:
+        return format_number(value, digits, thousands=False)
+    return format_fixed(value, decimals)
+
+
+def format_fixed(value: float, decimals: int) -> str:
+    """Write a number with that many decimals, never as "-0.0".
+
+    >>> format_fixed(2.0, 1), format_fixed(-0.001, 2), format_fixed(float("inf"), 1)
+    ('2.0', '0.00', '–')
+    """
+    return f"{round(value, decimals) + 0.0:.{decimals}f}" if math.isfinite(value) else UNKNOWN
+
+
+def format_bounds(low: float, high: float, decimals: int = 1) -> str:
+    """Write the two ends of an interval, or "–" where it has none.
+
+    >>> format_bounds(0.25, 1.5), format_bounds(0.0, float("inf"))
+    ('[0.2, 1.5]', '–')
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return UNKNOWN
+    return f"[{format_fixed(low, decimals)}, {format_fixed(high, decimals)}]"
+
+
+def format_interval(
+    value: float, low: float, high: float, decimals: int | None = None, label: str = ""
+) -> str:
+    """Write an estimate with its interval, by default with two digits of the half width.
+
+    `decimals` fixes the number of decimals, for columns of a table. `label` stands between the
+    estimate and its interval.
+
+    >>> format_interval(331.25, 300.0, 340.1), format_interval(0.5312, 0.49, 0.57, decimals=2)
+    ('331 [300, 340]', '0.53 [0.49, 0.57]')
+    >>> format_interval(0.5, 0.45, 0.55, label=", 95 % interval"), format_interval(3, 0, math.inf)
+    ('0.500, 95 % interval [0.450, 0.550]', '3 –')
+    """
+    if not math.isfinite(value):
+        return UNKNOWN
+    half = (high - low) / 2
+    if decimals is not None:
+        return f"{format_fixed(value, decimals)}{label} {format_bounds(low, high, decimals)}"
+    if not math.isfinite(half):
+        return f"{format_number(value)}{label} {UNKNOWN}"
+    ends = f"[{format_near(low, half)}, {format_near(high, half)}]"
+    return f"{format_near(value, half)}{label} {ends}"
+
+
+def column_decimals(values: Sequence[float]) -> int:
+    """Return the number of decimals that shows three digits of the largest value, at least one.
+
+    >>> column_decimals([289.0, 3.0]), column_decimals([0.58])
+    (1, 3)
+    """
+    largest = max(values)
+    return max(1, 2 - math.floor(math.log10(largest))) if largest > 0 else 1
+
+
+def format_share(share: float | None) -> str:
+    """Write a share or a chance in percent; a chance is never rounded to certainty.
+
+    >>> format_share(0.61), format_share(0.001), format_share(1.0), format_share(None)
+    ('61 %', '< 1 %', '> 99 %', '–')
+    """
+    if share is None:
+        return "–"
+    if share < 0.005:
+        return "< 1 %"
+    return "> 99 %" if share > 0.995 else f"{100 * share:.0f} %"
+
+
+def format_ranks(first: int, last: int) -> str:
+    """Write a range of ranks: "3", or "2–5"."""
+    return f"{first}–{last}" if first < last else f"{first}"
+
+
+def format_count(count: int, noun: str, plural: str | None = None) -> str:
+    """Write a number of things.
+
+    >>> format_count(1, "result"), format_count(3, "policy", "policies")
+    ('1 result', '3 policies')
+    """
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
+def format_times(count: int) -> str:
+    """Write how often: never, once, twice, 3 times."""
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def format_duration(seconds: float) -> str:
+    """Write a duration in the largest unit of which it has at least two, or exactly one.
+
+    >>> format_duration(90), format_duration(7200), format_duration(86400)
+    ('90 seconds', '2 hours', '1 day')
+    """
+    whole = max(round(seconds), 0)
+    for unit, size in TIME_UNITS.items():
+        if whole >= 2 * size or whole == size:
+            return format_count(round(whole / size), unit)
+    return format_count(whole, "second")
+
+
+def format_age(seconds: float) -> str:
+    """Write how long ago something was."""
+    return "just now" if seconds < 1 else f"{format_duration(seconds)} ago"
+
+
+def format_time(at: float) -> str:
+    """Write seconds since 1970 as date and time of the reader's time zone."""
+    try:
+        return datetime.fromtimestamp(at).isoformat(" ", "seconds")
+    except (OverflowError, ValueError, OSError):
+        return f"{at:g} s"
+
+
+def mask_password(text: str, *, is_address: bool = False) -> str:
+    """Replace the passwords of all database addresses in a text by ***.
+
+    An address may be malformed: an @ inside a password does not end it. With `is_address` the whole
+    text is one address, and blanks belong to it.
+
+    >>> mask_password("cannot open postgresql://ann:secret@lab/db")
+    'cannot open postgresql://ann:***@lab/db'
+    """
+    letters = "." if is_address else r"\S"
+    start = r"(?i)(://[^\s:/@]*:|\bpostgres\w*(?:\+\w+)?:(?!//)/?)"
+    hidden = re.sub(rf"{start}{letters}*(?:@|%40)", r"\1***@", text)
+    return re.sub(r"(?i)(password=)[^\s&'\"]*", r"\1***", hidden)
+
+
+def to_json(value: Any, *, ascii_only: bool = False) -> str:
+    """Return a value as an indented JSON document; numbers that JSON lacks (nan, inf) become null.
+
+    Dataclasses become objects by their fields, numpy numbers and arrays become plain ones.
+
+    >>> print(to_json({"regret": float("inf"), "seeds": (0, 1)}))
+    {
+      "regret": null,
+      "seeds": [
+        0,
+        1
+      ]
+    }
+    """
+    return json.dumps(to_json_value(value), indent=2, allow_nan=False, ensure_ascii=ascii_only)
+
+
+def to_json_value(value: Any) -> Any:
+    """Return the same value made of what JSON has: dicts, lists, text, finite numbers, null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: to_json_value(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): to_json_value(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json_value(item) for item in value]
+    if isinstance(value, (np.generic, np.ndarray)):
+        return to_json_value(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,220 @@
+"""Results of experiments as a DataFrame, LaTeX and figures; intervals of regret above zero."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from typer.testing import CliRunner
+
+import kernelbandits as kb
+from kernelbandits.apps.cli import app
+from kernelbandits.experiment import run_experiment
+from kernelbandits.experiment.curves import draw_regret, draw_simple, value_range
+from kernelbandits.experiment.results import escape_latex
+from kernelbandits.experiment.summary import estimate_mean, estimate_regret
+
+HORIZON, SEEDS = 25, 3
+
+
+@pytest.fixture(scope="module")
+def results():
+    return run_experiment(
+        ["branin", "ackley4"],
+        ["simple-ucb", kb.Contender("A & B_1", "random")],
+        horizon=HORIZON,
+        seeds=SEEDS,
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_frame_has_a_row_for_each_problem_policy_seed_and_round(results):
+    frame = results.to_dataframe()
+    columns = ["problem", "policy", "seed", "round", "arm", "regret", "simple_regret"]
+    assert list(frame.columns) == columns
+    assert len(frame) == 2 * 2 * SEEDS * HORIZON
+    assert not frame.duplicated(["problem", "policy", "seed", "round"]).any()
+    for (problem, policy), rows in frame.groupby(["problem", "policy"]):
+        cell = results[problem, policy]
+        for name, curve in (
+            ("regret", cell.regret),
+            ("simple_regret", cell.simple),
+            ("arm", cell.arms),
+        ):
+            wide = rows.pivot_table(index="seed", columns="round", values=name)
+            np.testing.assert_array_equal(wide.to_numpy(), curve)
+
+
+@pytest.mark.parametrize(
+    ("every", "rounds"), [(10, [10, 20, 25]), (5, [5, 10, 15, 20, 25]), (99, [25])]
+)
+def test_rounds_may_be_thinned_and_the_last_one_stays(results, every, rounds):
+    assert sorted(results.to_dataframe(every=every)["round"].unique()) == rounds
+
+
+@pytest.mark.parametrize("every", [0, -1, 1.5, "2", None])
+def test_thinning_needs_a_whole_number(results, every):
+    with pytest.raises(ValueError, match=r"to_dataframe needs a whole number every >= 1, got"):
+        results.to_dataframe(every=every)
+
+
+def test_the_latex_table_has_the_means_intervals_and_the_best_in_bold(results):
+    text = results.to_latex()
+    lines = text.splitlines()
+    assert lines[0] == r"\begin{tabular}{lrr}"
+    assert [lines[1], lines[3], lines[-2]] == [r"\toprule", r"\midrule", r"\bottomrule"]
+    assert r"A \& B\_1 & " in text
+    table = results.summary().set_index(["problem", "policy"])
+    for label, line in zip(results.labels, lines[4:-2], strict=True):
+        cells = line.removesuffix(r" \\").split(" & ", 2)[-2:]
+        for problem, cell in zip(("branin", "ackley4"), cells, strict=True):
+            row = table.loc[problem, label]
+            numbers = [float(number) for number in re.findall(r"\d+\.\d+", cell)]
+            expected = [row["regret_mean"], row["regret_low"], row["regret_high"]]
+            assert numbers == pytest.approx(expected, abs=0.06)
+            best = row["regret_mean"] == table.loc[problem]["regret_mean"].min()
+            assert cell.startswith(r"\textbf{") == best
+
+
+def test_the_latex_table_may_be_of_simple_regret_and_of_some_policies(results):
+    text = results.to_latex(kind="simple", policies=["Simple-UCB"])
+    assert "Simple-UCB" in text
+    assert "B_1" not in text
+    with pytest.raises(ValueError, match="to_latex needs kind in"):
+        results.to_latex(kind="both")
+    with pytest.raises(ValueError, match="to_latex needs policies in"):
+        results.to_latex(policies=["nobody"])
+    with pytest.raises(ValueError, match="at least one policy"):
+        results.to_latex(policies=[])
+
+
+def test_letters_that_latex_reads_as_commands_are_escaped():
+    assert escape_latex(r"50 % of {x}_1 ~ \y^2") == (
+        r"50 \% of \{x\}\_1 \textasciitilde{} \textbackslash{}y\textasciicircum{}2"
+    )
+
+
+def test_one_seed_has_no_interval_in_the_latex_table():
+    single = run_experiment("branin", "random", horizon=5, seeds=1)
+    assert re.search(r"\\textbf\{\d\.\d\d\} -- \\\\", single.to_latex())
+
+
+@pytest.mark.parametrize("kind", ["regret", "simple"])
+@pytest.mark.parametrize("suffix", ["pdf", "png", "svg"])
+def test_a_figure_is_drawn_in_the_format_of_its_name(results, tmp_path, kind, suffix):
+    path = tmp_path / f"figure.{suffix}"
+    results.plot(path, kind=kind, size=(6.3, 4))
+    start = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}[suffix]
+    assert path.read_bytes().startswith(start)
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_figure_has_the_size_asked_for_and_is_the_same_file_twice(results, tmp_path):
+    for name in ("one.svg", "two.svg"):
+        results.plot(tmp_path / name, size=(6.3, 4))
+    text = (tmp_path / "one.svg").read_text()
+    assert 'width="453.6pt" height="288pt"' in text
+    assert text == (tmp_path / "two.svg").read_text()
+    results.plot(str(tmp_path / "one.pdf"))
+    first = (tmp_path / "one.pdf").read_bytes()
+    results.plot(str(tmp_path / "one.pdf"))
+    assert first == (tmp_path / "one.pdf").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "message"),
+    [
+        ("figure", {}, "plot needs a file that ends in .png, .svg, .pdf, got"),
+        ("figure.gif", {}, "plot needs a file that ends in"),
+        ("figure.pdf", {"kind": "both"}, "a figure needs kind in"),
+        ("figure.pdf", {"size": (1, 1)}, "a figure needs a size of at least 3.6 x 1.2 inches"),
+        ("figure.pdf", {"size": (6, float("nan"))}, "a figure needs a size of two numbers"),
+        ("figure.pdf", {"size": (6,)}, "a figure needs a size of two numbers"),
+        ("figure.pdf", {"policies": ["nobody"]}, "plot needs policies in"),
+    ],
+)
+def test_a_figure_that_cannot_be_drawn_says_what_it_needs(
+    results, tmp_path, path, options, message
+):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        results.plot(tmp_path / path, **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_simple_regret_has_no_bands_and_zeros_of_each_policy_at_a_height_of_their_own():
+    curves = {
+        label: np.repeat(np.array([[0.5, 0.02, 0.0, 0.0]]), 5, axis=0) for label in ("a", "b", "c")
+    }
+    axis = Figure().subplots()
+    draw_simple(axis, curves, [np.zeros((5, 4))], scale=1.0)
+    assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
+    assert not axis.collections
+    ends = [line.get_ydata()[-1] for line in axis.lines]
+    assert len(set(ends)) == 4
+    assert all(end < 0.01 for end in ends)
+    labels = [tick.get_text() for tick in axis.get_yticklabels()]
+    assert "0" in labels
+    assert "0.1" in labels
+
+
+def test_simple_regret_without_zeros_has_no_strip():
+    axis = Figure().subplots()
+    draw_simple(axis, {"a": np.full((3, 6), 0.3)}, [], scale=1.0)
+    assert "0" not in [tick.get_text() for tick in axis.get_yticklabels()]
+    assert axis.get_ylim() == (0.1, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([0.02, 0.5, 0.0], (0.01, 1.0)), ([0.0, 0.0], (0.1, 1.0)), ([1.0, 1.0], (1.0, 10.0))],
+)
+def test_the_axis_of_simple_regret_covers_whole_decades(values, expected):
+    assert value_range(np.array(values)) == pytest.approx(expected)
+
+
+def test_bands_of_cumulative_regret_stay_above_zero():
+    curve = np.cumsum(np.array([[0.0, 0.0, 9.0], [0.1, 0.0, 0.0], [0.0, 0.2, 0.0]]), axis=1)
+    axis = Figure().subplots()
+    draw_regret(axis, {"a": curve}, [], scale=1.0)
+    (band,) = axis.collections
+    assert band.get_paths()[0].vertices[:, 1].min() == 0
+
+
+def test_intervals_of_regret_are_cut_at_zero_and_those_of_differences_are_not():
+    skewed = np.array([0.0, 0.0, 0.0, 8.0])
+    assert estimate_mean(skewed).low < 0
+    assert estimate_regret(skewed) == estimate_mean(skewed)._replace(low=0.0)
+    sure = np.array([5.0, 5.1, 4.9])
+    assert estimate_regret(sure) == estimate_mean(sure)
+
+
+def test_no_interval_of_the_summary_goes_below_zero(results):
+    table = results.summary()
+    assert (table[["regret_low", "simple_regret_low"]] >= 0).all(axis=None)
+
+
+def command(*words, output):
+    game = ["--problem", "branin", "--policies", "simple-ucb,random", "--horizon", "6"]
+    size = ["--seeds", "2", "--workers", "1", "--engine", "numpy", "--output", str(output)]
+    return CliRunner().invoke(app, ["run", *game, *size, *words])
+
+
+def test_the_command_writes_a_format_and_a_size_besides_the_usual_files(tmp_path):
+    done = command("--figure-format", "pdf", "--figure-size", "6.3x4", output=tmp_path)
+    assert done.exit_code == 0, done.output or done.exception
+    for name in ("regret", "simple-regret"):
+        for suffix in ("png", "svg", "pdf"):
+            assert (tmp_path / f"{name}.{suffix}").stat().st_size > 1000
+    assert 'width="453.6pt" height="288pt"' in (tmp_path / "regret.svg").read_text()
+    assert pd.read_csv(tmp_path / "summary.csv").shape[0] == 2
+
+
+@pytest.mark.parametrize("text", ["6.3", "6x", "axb", "6x4x2", ""])
+def test_a_size_that_cannot_be_read_is_refused_before_anything_is_played(tmp_path, text):
+    done = command("--figure-size", text, output=tmp_path / "out")
+    assert done.exit_code != 0
+    assert "--figure-size needs width x height in inches" in str(done.exception)
+    assert not (tmp_path / "out").exists()
