@@ -1,4 +1,4 @@
-"""`kernelbandits check-theory` as a person uses it, on the sound package and on broken copies of it."""
+"""`kernelbandits check-theory` as a user runs it, on the sound package and on broken copies."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ import kernelbandits
 from kernelbandits.apps import checking
 from kernelbandits.apps.cli import app, exit_code
 from kernelbandits.experiment import process_mapper
-from kernelbandits.judges import FAILS, Effort, Finding
-from kernelbandits.judges.court import JUDGES
-from kernelbandits.judges.errata import ERRATA
+from kernelbandits.verification import TOPICS, CheckedStatement, Effort
+from kernelbandits.verification.errata import ERRATA
 
 SOURCE = Path(kernelbandits.__file__).parent
-RIGHT = Finding("engine", "the index", "1.0", "1.0", "holds", detail="1e-8")
-KNOWN_FALSE = Finding("potential", "|factor| 2", "80 > 38", "80", "fails", FAILS)
-WRONG = Finding("martingale", "[the] rate", "<= 0.5", "0.9", "fails", detail="3 s.e.")
-AGREES_WITH_ALL = Finding("E1", "as printed", "0.1", "0.1", "holds", FAILS)
+RIGHT = CheckedStatement("the constants", "1.0", "1.0", True, detail="1e-8", topic="constants")
+KNOWN_FALSE = CheckedStatement("|factor| 2", "80 > 38", "80", False, False, topic="potential")
+WRONG = CheckedStatement("[the] rate", "<= 0.5", "0.9", False, detail="3 s.e.", topic="martingale")
+SHOULD_FAIL = CheckedStatement("as printed", "0.1", "0.1", True, False, topic="E1")
 
 
 def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
@@ -39,29 +38,22 @@ def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
 
 
 @pytest.fixture
-def court(monkeypatch):
-    """A court that says what a test wants it to say, whoever is called."""
+def results(monkeypatch):
+    """results(*statements): the command gets these statements, whatever it is asked for."""
 
-    def say(*findings: Finding) -> None:
-        monkeypatch.setattr(checking, "heard", lambda *given: list(findings))
+    def give(*statements: CheckedStatement) -> None:
+        monkeypatch.setattr(checking, "run_topics", lambda *given: list(statements))
 
-    return say
+    return give
 
 
 def invoked(*arguments: str):
     return CliRunner().invoke(app, ["check-theory", *arguments])
 
 
-def test_a_reader_who_leaves_early_changes_nothing_of_the_verdict():
-    command = [
-        sys.executable,
-        "-m",
-        "kernelbandits",
-        "check-theory",
-        "--only",
-        "potential,E4",
-        "--quick",
-    ]
+def test_a_reader_of_the_pipe_who_stops_early_does_not_change_the_exit_code():
+    only = ("check-theory", "--only", "E7", "--workers", "1")
+    command = [sys.executable, "-m", "kernelbandits", *only]
     for form in ("text", "json"):
         work = subprocess.Popen(
             [*command, "--format", form], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -72,10 +64,10 @@ def test_a_reader_who_leaves_early_changes_nothing_of_the_verdict():
 
 
 @pytest.mark.parametrize("name", ["check-theory.json", "check-theory.md"])
-def test_a_folder_where_a_file_will_be_is_refused_before_anybody_is_heard(
+def test_a_folder_with_the_name_of_a_file_is_refused_before_the_simulation(
     name, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(checking, "heard", lambda *given: pytest.fail("heard"))
+    monkeypatch.setattr(checking, "run_topics", lambda *given: pytest.fail("simulated"))
     (tmp_path / name).mkdir()
     assert (
         exit_code(lambda: app(["check-theory", "--output", str(tmp_path)], standalone_mode=False))
@@ -86,109 +78,109 @@ def test_a_folder_where_a_file_will_be_is_refused_before_anybody_is_heard(
     )
 
 
-def test_findings_that_cannot_be_written_are_shown_first(court, tmp_path, monkeypatch, capsys):
-    court(RIGHT)
-    monkeypatch.setattr(checking, "writable", lambda output: None)
+def test_results_that_cannot_be_written_are_shown_first(results, tmp_path, monkeypatch, capsys):
+    results(RIGHT)
+    monkeypatch.setattr(checking, "check_files_are_writable", lambda output: None)
     (tmp_path / "check-theory.json").mkdir()
     assert (
         exit_code(lambda: app(["check-theory", "--output", str(tmp_path)], standalone_mode=False))
         == 74
     )
     shown = capsys.readouterr()
-    assert "1 statement, all as they must be" in shown.out
+    assert "1 statement: every verdict is as expected" in shown.out
     assert len(shown.err.strip().splitlines()) == 1
 
 
-# what is shown
+# What is shown
 
 
-def test_the_table_has_statement_predicted_observed_and_verdict(court):
-    court(RIGHT, KNOWN_FALSE)
+def test_the_table_has_statement_predicted_observed_and_verdict(results):
+    results(RIGHT, KNOWN_FALSE)
     done = invoked()
     assert done.exit_code == 0
     assert all(
         word in done.stdout
-        for word in ("statement", "predicted", "observed", "verdict", "engine", "potential")
+        for word in ("statement", "predicted", "observed", "verdict", "constants", "potential")
     )
-    assert "fails, as it must" in done.stdout
-    assert done.stdout.strip().splitlines()[-1] == "2 statements, all as they must be"
+    assert "fails, as expected" in done.stdout
+    assert done.stdout.strip().splitlines()[-1] == "2 statements: every verdict is as expected"
 
 
-@pytest.mark.parametrize("wrong", [WRONG, AGREES_WITH_ALL])
+@pytest.mark.parametrize("wrong", [WRONG, SHOULD_FAIL])
 def test_a_verdict_that_is_not_the_expected_one_ends_with_code_one_and_is_named_at_the_end(
-    court, wrong
+    results, wrong
 ):
-    court(RIGHT, wrong)
+    results(RIGHT, wrong)
     done = invoked()
     assert done.exit_code == 1
     assert (
         done.stdout.strip().splitlines()[-1]
-        == f"2 statements, 1 not as they must be ({wrong.judge})"
+        == f"2 statements: 1 verdict is not as expected ({wrong.topic})"
     )
-    assert checking.said(wrong) in done.stdout
+    assert checking.verdict_text(wrong) in done.stdout
     assert wrong.statement in done.stdout
 
 
-def test_json_is_one_list_of_objects(court):
-    court(RIGHT, WRONG)
+def test_json_is_one_list_of_objects(results):
+    results(RIGHT, WRONG)
     done = invoked("--format", "json")
     assert done.exit_code == 1
     rows = json.loads(done.stdout)
-    assert [row["right"] for row in rows] == [True, False]
+    assert [row["as_expected"] for row in rows] == [True, False]
     assert set(rows[0]) == {
-        "judge",
+        "topic",
         "statement",
         "predicted",
         "observed",
         "verdict",
         "expected",
         "detail",
-        "right",
+        "as_expected",
     }
 
 
-def test_quiet_says_nothing_and_still_judges(court):
-    court(RIGHT, WRONG)
+def test_quiet_prints_nothing_and_keeps_the_exit_code(results):
+    results(RIGHT, WRONG)
     done = invoked("--quiet", "--format", "json")
     assert done.exit_code == 1
     assert done.stdout == ""
 
 
-def test_the_folder_gets_a_page_and_a_document(court, tmp_path):
-    court(RIGHT, KNOWN_FALSE)
+def test_the_folder_gets_a_page_and_a_document(results, tmp_path):
+    results(RIGHT, KNOWN_FALSE)
     assert invoked("--output", str(tmp_path / "new")).exit_code == 0
     page = (tmp_path / "new" / "check-theory.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| ")]
-    assert "| \\|factor\\| 2 | 80 > 38 | 80 | fails, as it must |  |" in rows
-    assert "2 statements, all as they must be." in page
+    assert "| \\|factor\\| 2 | 80 > 38 | 80 | fails, as expected |  |" in rows
+    assert "2 statements: every verdict is as expected." in page
     assert (
         json.loads((tmp_path / "new" / "check-theory.json").read_text())[0]["statement"]
-        == "the index"
+        == "the constants"
     )
 
 
-def test_help_has_examples_and_names_every_judge_that_is_no_erratum():
+def test_help_has_examples_and_names_every_topic():
     text = invoked("--help").output
     assert "kernelbandits check-theory" in text
-    assert all(name in checking.HELP for name in JUDGES if name not in ERRATA)
+    assert all(name in checking.HELP for name in TOPICS if name not in ERRATA)
     assert "check-theory" in CliRunner().invoke(app, ["--help"]).output
 
 
-def test_the_judges_are_all_those_named_or_all_but_the_errata():
-    assert checking.chosen(None, True) == list(JUDGES)
-    assert checking.chosen(None, False) == [name for name in JUDGES if name not in ERRATA]
-    assert checking.chosen(" potential , engine", True) == ["potential", "engine"]
-    assert checking.chosen("errata", True) == list(ERRATA)
+def test_the_topics_are_those_named_or_all_or_all_but_the_errata():
+    assert checking.choose_topics(None, True) == list(TOPICS)
+    assert checking.choose_topics(None, False) == [name for name in TOPICS if name not in ERRATA]
+    assert checking.choose_topics(" potential , regret", True) == ["potential", "regret"]
+    assert checking.choose_topics("errata", True) == list(ERRATA)
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--only", ""), "--only needs at least one judge, got ''"),
-        (("--only", " , "), "--only needs at least one judge, got ' , '"),
+        (("--only", ""), "--only needs at least one topic, got ''"),
+        (("--only", " , "), "--only needs at least one topic, got ' , '"),
         (
-            ("--only", "engine,E1", "--no-errata"),
-            "--no-errata needs judges other than the paper's slips in --only, got 'E1'",
+            ("--only", "regret,E1", "--no-errata"),
+            "--no-errata needs topics other than the errors of the paper in --only, got 'E1'",
         ),
         (
             ("--output", str(Path(__file__))),
@@ -196,51 +188,54 @@ def test_the_judges_are_all_those_named_or_all_but_the_errata():
         ),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anybody_is_heard(
+def test_contradictory_options_are_refused_before_the_simulation(
     arguments, sentence, monkeypatch, capsys
 ):
-    monkeypatch.setattr(checking, "heard", lambda *given: pytest.fail("somebody was heard"))
+    monkeypatch.setattr(checking, "run_topics", lambda *given: pytest.fail("simulated"))
     assert exit_code(lambda: app(["check-theory", *arguments])) == 2
     assert capsys.readouterr().err == f"error: {sentence}\n"
 
 
-def slept(seconds: float) -> float:
+def sleep_and_negate(seconds: float) -> float:
     time.sleep(seconds)
     return -seconds
 
 
-def refused(item: float) -> float:
+def raise_error(item: float) -> float:
     raise ArithmeticError(f"no {item}")
 
 
-def test_what_is_ready_first_is_told_first():
+def test_the_result_that_is_ready_first_comes_first():
     with process_mapper(2) as mapper:
-        *early, last = checking.as_ready(mapper, slept, [2.0, 0.1, 0.0])
+        *early, last = checking.map_as_completed(mapper, sleep_and_negate, [2.0, 0.1, 0.0])
     assert (sorted(early), last) == ([(0.0, 0.0), (0.1, -0.1)], (2.0, -2.0))
-    assert list(checking.as_ready(map, slept, [0.1, 0.0])) == [(0.1, -0.1), (0.0, 0.0)]
+    assert list(checking.map_as_completed(map, sleep_and_negate, [0.1, 0.0])) == [
+        (0.1, -0.1),
+        (0.0, 0.0),
+    ]
 
 
-def test_an_error_of_another_process_is_told():
+def test_an_error_in_another_process_is_raised():
     with pytest.raises(ArithmeticError, match="no 1"), process_mapper(2) as mapper:
-        list(checking.as_ready(mapper, refused, [1, 1]))
+        list(checking.map_as_completed(mapper, raise_error, [1, 1]))
 
 
-def test_the_findings_come_in_the_order_of_the_judges_whoever_shares_the_work():
-    names, effort = ["E1", "potential", "martingale"], Effort(scale=0.05)
-    one, two = (checking.heard(names, effort, workers, True) for workers in (1, 2))
+def test_the_results_come_in_the_order_of_the_topics_for_any_number_of_workers():
+    topics, effort = ["E1", "potential", "martingale"], Effort(scale=0.05)
+    one, two = (checking.run_topics(topics, effort, workers, True) for workers in (1, 2))
     assert one == two
-    assert list(dict.fromkeys(finding.judge for finding in one)) == names
+    assert list(dict.fromkeys(checked.topic for checked in one)) == topics
 
 
-def test_help_says_how_often_a_sound_engine_is_accused():
-    assert "about 0.9 %" in checking.HELP
+def test_help_says_how_often_a_correct_program_fails_by_chance():
+    assert "below 1 %" in checking.HELP
 
 
-def test_an_unknown_judge_is_a_usage_error_of_one_line():
-    done = command("--only", "engine,nobody")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: the court needs judges in (")
-    assert "Traceback" not in done.stderr
+def test_an_unknown_topic_is_a_usage_error_of_one_line(capsys):
+    assert exit_code(lambda: app(["check-theory", "--only", "potential,nobody"])) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: check-theory needs topics in (")
+    assert len(error.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -251,20 +246,18 @@ def test_wrong_options_end_with_code_two(arguments):
 
 
 @pytest.mark.parametrize("columns", [100, 120])
-def test_the_sound_engine_passes_within_the_columns_there_are_and_whoever_shares_the_work(
-    columns, tmp_path
-):
+def test_the_table_fits_the_screen_for_any_number_of_workers(columns, tmp_path):
     workers = {100: "1", 120: "2"}[columns]
     done = command(
         "--quick", "--only", "potential,martingale", "--workers", workers, COLUMNS=str(columns)
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert max(map(len, done.stdout.splitlines())) <= columns
-    assert done.stdout.splitlines()[-1].endswith("statements, all as they must be")
+    assert done.stdout.splitlines()[-1].endswith("statements: every verdict is as expected")
     assert done.stderr == ""
 
 
-# broken copies
+# Broken copies of the package
 
 COPIES = {
     "sound": ("widths.py", "terms = (norm_bound, 2 * share", "terms = (norm_bound, 2.0 * share"),
@@ -272,11 +265,6 @@ COPIES = {
         "widths.py",
         "math.log(1 / delta), share)",
         "math.log(1 / delta), 2 * share)",
-    ),
-    "negative weights clipped in the table": (
-        "exploration/schedules.py",
-        "np.concatenate(drawn) if drawn",
-        "np.maximum(np.concatenate(drawn), 0.0) if drawn",
     ),
     "sd squared in the posterior": (
         "posterior/base.py",
@@ -293,7 +281,10 @@ COPIES = {
 
 @pytest.fixture
 def copied(tmp_path):
-    """A copy of the package with one text replaced; the compiled loops stay cached unless their own file changes."""
+    """A copy of the package with one text replaced.
+
+    The compiled loops stay cached, unless their own file changes.
+    """
 
     def copy(file: str, right: str, wrong: str) -> Path:
         package = tmp_path / "kernelbandits"
@@ -307,10 +298,11 @@ def copied(tmp_path):
 
 
 @pytest.mark.parametrize("breakage", COPIES)
-def test_a_broken_copy_of_the_package_is_caught(breakage, copied):
+def test_the_command_notices_a_broken_copy_of_the_package(breakage, copied):
     folder = copied(*COPIES[breakage])
-    done = command("--quick", "--only", "engine", "--format", "json", PYTHONPATH=str(folder))
-    wrong = [row for row in json.loads(done.stdout) if not row["right"]]
+    options = ("--quick", "--only", "potential,lower-bound,E9", "--workers", "1")
+    done = command(*options, "--format", "json", PYTHONPATH=str(folder))
+    wrong = [row for row in json.loads(done.stdout) if not row["as_expected"]]
     assert done.returncode == (0 if breakage == "sound" else 1), done.stderr
     assert bool(wrong) == (breakage != "sound")
     assert all("Error" not in row["observed"] for row in wrong)

@@ -195,7 +195,8 @@ def test_importing_the_package_imports_none_of_its_parts():
 def test_a_policy_waits_for_no_package_that_it_does_not_need():
     heavy = {*HEAVY, "scipy.optimize", "scipy.stats", "scipy.integrate"}
     parts = {
-        f"kernelbandits.{name}" for name in ("experiment", "judges", "report", "study", "apps")
+        f"kernelbandits.{name}"
+        for name in ("experiment", "verification", "report", "study", "apps")
     }
     theory = {f"kernelbandits.theory.{name}" for name in ("bounds", "designer", "information")}
     loaded = loaded_by("import kernelbandits as kb; kb.Auto, kb.policy, kb.SimpleUCB")

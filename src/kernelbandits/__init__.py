@@ -36,7 +36,7 @@ in reading order:
     policies      the policies: `ask` suggests, `tell` learns
     catalogue     policies, problems, kernels and laws by name
     experiment    problems x policies x seeds
-    judges        the theory checked by simulation
+    verification  the theory checked by simulation
     report        figures, tables, claims
     storage       the events of a study, in a file or a database
     study         suggestions and results that outlive the process
@@ -242,6 +242,6 @@ def find_home(name: str) -> str | None:
     if name.startswith("_"):
         return None
     for module in SEARCHED:
-        if name in import_module(f"{__name__}.{module}").__all__:
+        if hasattr(import_module(f"{__name__}.{module}"), name):
             return module
     return None

@@ -1,4 +1,4 @@
-"""The command `check-theory`: the judges are heard, their findings shown and written."""
+"""The command `check-theory`: check the statements of the theory, show and write the results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -27,18 +26,25 @@ from kernelbandits.apps.options import Form, Format, Quiet, folder
 
 if TYPE_CHECKING:
     from kernelbandits.experiment.workers import Mapper
-    from kernelbandits.judges import Finding
+    from kernelbandits.verification import CheckedStatement, Effort
 
-HELP = """Check the theory by simulation, and the engine against the theory.
+HELP = """Check the statements of the theory by simulation.
 
-Every judge plays the real policies and compares them with formulas of its own. Statements known to be false, such as
-the paper's slips, must fail. Exit code 0 if all verdicts are as they must be, 1 if not.
+Each statement is an inequality or an equation from the theory. The command computes what the
+statement predicts, lets the policies of this package play, and compares. Some statements are known
+to be wrong, for example misprints of the paper; for them the expected verdict is "fails". The exit
+code is 0 if every verdict is as expected, and 1 if not.
 
-The default seed is fixed and so are its verdicts. Another seed accuses a sound engine with a chance of about 0.9 %
-(union bound, bands left as often as seen; about 6 % if every band were left as often as its delta allows).
+Topics: constants, potential, optimism, martingale, coverage, regret, lower-bound, and E1 to E10 for
+the errors of the paper (`errata` stands for all ten).
 
-Judges: randomness, laws, engine, calculator, potential, optimism, martingale, bands, coverage, regret, lower-bound, and
-E1, E2, ... for the paper's slips (`errata` is all of these).
+Symbols: f is the unknown function, x* its maximiser, R the noise scale, D the bound of the norm of
+f, T the number of rounds, w the exploration weight, mean and sd the posterior mean and standard
+deviation, L = log det(I + K/ridge) of the arms played, gamma_T the information gain, C1 = P(w >= 1),
+C2 and C3 the constants of the law of w.
+
+With the default seed the results are always the same. With another seed a correct program may fail
+a statement by chance; the probability is below 1 %.
 
 Examples:
 
@@ -46,148 +52,161 @@ Examples:
 
     kernelbandits check-theory --quick --no-errata
 
-    kernelbandits check-theory --only engine,potential --seed 7
+    kernelbandits check-theory --only coverage,potential --seed 7
 
     kernelbandits check-theory --format json --output results/theory
 """
 FILES = ("check-theory.md", "check-theory.json")
 QUICK = 0.1
-"""The share of the usual runs in a first look."""
+"""Share of the usual number of runs with --quick."""
 COLUMNS = {"statement": 11, "predicted": 6, "observed": 8}
-"""And how they share what the verdict leaves of the width of a page."""
-VERDICT = 17
-"""Letters of "fails, as it must"."""
+"""Columns of the table, and in which proportion they share the width of the screen."""
+VERDICTS = {
+    ("holds", "holds"): "holds",
+    ("fails", "fails"): "fails, as expected",
+    ("fails", "holds"): "FAILS",
+    ("holds", "fails"): "HOLDS, should fail",
+}
+"""(verdict, expected verdict) -> what is shown."""
 
 
 def check_theory(
     only: Annotated[
-        str | None, typer.Option(help="Judges with commas between them. Default: all.")
+        str | None, typer.Option(help="Topics, separated by commas. Default: all topics.")
     ] = None,
     errata: Annotated[
-        bool, typer.Option("--errata/--no-errata", help="With or without the paper's slips.")
+        bool, typer.Option("--errata/--no-errata", help="Include the errors of the paper, or not.")
     ] = True,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A tenth of the usual runs, for a first look.")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="All randomness comes from it.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the usual runs.")] = False,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of all random numbers of the simulations.")
+    ] = 0,
     form: Form = Format.text,
     output: Annotated[
         Path | None, typer.Option(help="Folder for check-theory.md and check-theory.json.")
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, help="Processes the judges share; the findings are the same.")
+        int, typer.Option(min=1, help="Number of processes; the results do not depend on it.")
     ] = 2,
     quiet: Quiet = False,
 ) -> None:
-    from kernelbandits.judges import Effort
+    from kernelbandits.verification import Effort
 
     screen.listen(quiet)
-    names = chosen(only, errata)
-    writable(folder(output))
-    findings = heard(names, Effort(seed, QUICK if quick else 1.0), workers, quiet)
-    with even_unread():
+    topics = choose_topics(only, errata)
+    check_files_are_writable(folder(output))
+    statements = run_topics(topics, Effort(seed, QUICK if quick else 1.0), workers, quiet)
+    with closed_pipe_ignored():
         if form is Format.json and not quiet:
-            typer.echo(as_json(findings))
+            typer.echo(to_json(statements))
         elif not quiet:
-            show(findings, screen.out())
+            show_statements(statements, screen.out())
     if output:
-        written(findings, output)
+        write_files(statements, output)
         screen.notice(f"written to {output}: {' and '.join(FILES)}", quiet or form is Format.json)
-    if not all(finding.right for finding in findings):
+    if unexpected_statements(statements):
         raise typer.Exit(1)
 
 
-def writable(output: Path | None) -> None:
-    """Refuse, before anybody is heard, a folder in which a folder stands where a file will be."""
+def choose_topics(only: str | None, errata: bool) -> list[str]:
+    """The topics in --only, or all, with or without the errors of the paper."""
+    from kernelbandits.verification.errata import ERRATA
+    from kernelbandits.verification.run import select_topics
+
+    if only is None:
+        return [topic for topic in select_topics() if errata or topic not in ERRATA]
+    wanted = [name.strip() for name in only.split(",") if name.strip()]
+    checks.needs(bool(wanted), "--only", "at least one topic", only)
+    topics = select_topics(wanted)
+    excluded = ", ".join(topic for topic in topics if topic in ERRATA)
+    needed = "topics other than the errors of the paper in --only"
+    checks.needs(errata or not excluded, "--no-errata", needed, excluded)
+    return topics
+
+
+def check_files_are_writable(output: Path | None) -> None:
+    """Refuse an output folder in which a folder has the name of a file, before the simulation."""
     for path in (output / name for name in FILES) if output else ():
-        checks.needs(
-            not path.is_dir(), "--output", f"a folder in which {path.name} is a file", str(path)
-        )
+        needed = f"a folder in which {path.name} is a file"
+        checks.needs(not path.is_dir(), "--output", needed, str(path))
 
 
 @contextmanager
-def even_unread() -> Iterator[None]:
-    """A reader who leaves early, such as `head`, changes nothing of the verdict: the rest is written to nobody."""
+def closed_pipe_ignored() -> Iterator[None]:
+    """If the reader of a pipe stops early, like `head`, drop the rest and keep the exit code."""
     try:
         yield
         sys.stdout.flush()
-    except (BrokenPipeError, SystemExit) as left:
-        if not isinstance(left, BrokenPipeError) and not isinstance(
-            left.__context__, BrokenPipeError
-        ):
+    except (BrokenPipeError, SystemExit) as error:
+        broken = isinstance(error, BrokenPipeError)
+        if not broken and not isinstance(error.__context__, BrokenPipeError):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def chosen(only: str | None, errata: bool) -> list[str]:
-    """The judges named, or all, with the paper's slips or without."""
-    from kernelbandits.judges.court import named
-    from kernelbandits.judges.errata import ERRATA
-
-    if only is None:
-        return [name for name in named() if errata or name not in ERRATA]
-    wanted = [name.strip() for name in only.split(",") if name.strip()]
-    checks.needs(bool(wanted), "--only", "at least one judge", only)
-    names = named(wanted)
-    slips = [name for name in names if name in ERRATA]
-    checks.needs(
-        errata or not slips,
-        "--no-errata",
-        "judges other than the paper's slips in --only",
-        ", ".join(slips),
-    )
-    return names
+# Running
 
 
-def heard(names: Sequence[str], effort: Any, workers: int, quiet: bool) -> list[Finding]:
+def run_topics(
+    topics: Sequence[str], effort: Effort, workers: int, quiet: bool
+) -> list[CheckedStatement]:
+    """Check the topics in several processes; the statements come in the order of the topics."""
     from kernelbandits.experiment import process_mapper
-    from kernelbandits.judges import court
+    from kernelbandits.verification.run import check_topic, slowest_first
 
-    found: dict[str, list[Finding]] = {}
+    found: dict[str, list[CheckedStatement]] = {}
     with (
-        progress.counted("judging", len(names), quiet) as ready,
-        process_mapper(min(workers, len(names))) as mapper,
+        progress.counted("checking", len(topics), quiet) as count_one,
+        process_mapper(min(workers, len(topics))) as mapper,
     ):
-        for name, findings in as_ready(
-            mapper, partial(court.heard, effort), court.slowest_first(names)
-        ):
-            found[name] = findings
-            ready()
-    return [finding for name in names for finding in found[name]]
+        work = partial(check_topic, effort)
+        for topic, statements in map_as_completed(mapper, work, slowest_first(topics)):
+            found[topic] = statements
+            count_one()
+    return [checked for topic in topics for checked in found[topic]]
 
 
-def as_ready(
+def map_as_completed(
     mapper: Mapper, work: Callable[[Any], Any], items: Sequence[Any]
 ) -> Iterator[tuple[Any, Any]]:
-    """Each item with its result, begun in the order given and told as soon as it is there."""
+    """Yield (item, result) as soon as each is ready, so that the progress bar moves.
+
+    A mapper returns its results in the order of the items. One thread for each item waits for its
+    result, and the first that has one is served first.
+    """
     if mapper is map:
         yield from zip(items, map(work, items), strict=True)
         return
-    told: SimpleQueue[tuple[Any, Any, BaseException | None]] = SimpleQueue()
+    ready: SimpleQueue[tuple[Any, Any, BaseException | None]] = SimpleQueue()
     for item in items:
-        Thread(target=wait_for, args=(item, mapper(work, [item]), told), daemon=True).start()
+        Thread(
+            target=wait_for_result, args=(item, mapper(work, [item]), ready), daemon=True
+        ).start()
     for _ in items:
-        item, result, error = told.get()
+        item, result, error = ready.get()
         if error:
             raise error
         yield item, result
 
 
-def wait_for(
-    item: Any, results: Iterable[Any], told: SimpleQueue[tuple[Any, Any, BaseException | None]]
+def wait_for_result(
+    item: Any, results: Iterable[Any], ready: SimpleQueue[tuple[Any, Any, BaseException | None]]
 ) -> None:
     try:
         (result,) = results
-        told.put((item, result, None))
+        ready.put((item, result, None))
     except BaseException as error:
-        told.put((item, None, error))
+        ready.put((item, None, error))
 
 
-def show(findings: Sequence[Finding], console: Console) -> None:
-    """A table for each judge, then all that is not as it must be, then one line."""
-    for judge, group in groupby(findings, key=lambda finding: finding.judge):
+# Showing and writing
+
+
+def show_statements(statements: Sequence[CheckedStatement], console: Console) -> None:
+    """A table for each topic, then the unexpected verdicts with all details, then a summary."""
+    for topic, group in groupby(statements, key=lambda checked: checked.topic):
         table = Table(
-            title=judge,
+            title=topic,
             title_justify="left",
             title_style="bold cyan",
             box=box.SIMPLE_HEAD,
@@ -195,66 +214,63 @@ def show(findings: Sequence[Finding], console: Console) -> None:
         )
         for name, ratio in COLUMNS.items():
             table.add_column(name, ratio=ratio, overflow="fold")
-        table.add_column("verdict", width=VERDICT)
-        for finding in group:
-            texts = finding.statement, finding.predicted, finding.observed
-            table.add_row(*map(escape, texts), coloured(finding))
+        table.add_column("verdict", width=max(map(len, VERDICTS.values())))
+        for checked in group:
+            texts = checked.statement, checked.predicted, checked.observed
+            table.add_row(*map(escape, texts), coloured_verdict(checked))
         console.print(table)
-    for finding in wrong(findings):
-        console.print(f"{coloured(finding)} ({escape(finding.judge)}) {escape(finding.statement)}")
-        console.print(
-            f"  predicted {escape(finding.predicted)}; observed {escape(finding.observed)}"
-        )
-        console.print(f"  tolerance: {escape(finding.detail or 'none')}")
-    console.print(last_line(findings))
+    for checked in unexpected_statements(statements):
+        console.print(f"{coloured_verdict(checked)} ({checked.topic}) {escape(checked.statement)}")
+        console.print(f"  predicted: {escape(checked.predicted)}")
+        console.print(f"  observed:  {escape(checked.observed)}")
+        console.print(f"  details:   {escape(checked.detail or 'none')}")
+    console.print(summary_line(statements))
 
 
-def said(finding: Finding) -> str:
-    """The verdict, and whether it is the expected one."""
-    words = {
-        ("holds", "holds"): "holds",
-        ("fails", "fails"): "fails, as it must",
-        ("fails", "holds"): "FAILS",
-        ("holds", "fails"): "HOLDS, but must fail",
-    }
-    return words[finding.verdict, finding.expected]
+def verdict_text(checked: CheckedStatement) -> str:
+    return VERDICTS[checked.verdict, checked.expected]
 
 
-def coloured(finding: Finding) -> str:
-    return f"[{'green' if finding.right else 'bold red'}]{said(finding)}[/]"
+def coloured_verdict(checked: CheckedStatement) -> str:
+    return f"[{'green' if checked.as_expected else 'bold red'}]{verdict_text(checked)}[/]"
 
 
-def wrong(findings: Sequence[Finding]) -> list[Finding]:
-    return [finding for finding in findings if not finding.right]
+def unexpected_statements(statements: Sequence[CheckedStatement]) -> list[CheckedStatement]:
+    return [checked for checked in statements if not checked.as_expected]
 
 
-def last_line(findings: Sequence[Finding]) -> str:
-    count, off = f"{len(findings)} statement{'s' * (len(findings) != 1)}", wrong(findings)
-    if not off:
-        return f"{count}, all as they must be"
-    judges = ", ".join(dict.fromkeys(finding.judge for finding in off))
-    return f"{count}, {len(off)} not as they must be ({judges})"
+def summary_line(statements: Sequence[CheckedStatement]) -> str:
+    """Such as `131 statements: every verdict is as expected`."""
+    wrong = unexpected_statements(statements)
+    count = f"{len(statements)} statement{'s' * (len(statements) != 1)}"
+    if not wrong:
+        return f"{count}: every verdict is as expected"
+    topics = ", ".join(dict.fromkeys(checked.topic for checked in wrong))
+    verdicts = "verdict is" if len(wrong) == 1 else "verdicts are"
+    return f"{count}: {len(wrong)} {verdicts} not as expected ({topics})"
 
 
-def as_json(findings: Sequence[Finding]) -> str:
-    rows = [{**asdict(finding), "right": finding.right} for finding in findings]
+def to_json(statements: Sequence[CheckedStatement]) -> str:
+    names = ("topic", "statement", "predicted", "observed", "verdict", "expected", "as_expected")
+    rows = [{name: getattr(checked, name) for name in (*names, "detail")} for checked in statements]
     return json.dumps(rows, indent=2, ensure_ascii=False)
 
 
-def written(findings: Sequence[Finding], folder: Path) -> None:
+def write_files(statements: Sequence[CheckedStatement], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in zip(FILES, (as_markdown(findings), as_json(findings) + "\n"), strict=True):
+    texts = to_markdown(statements), to_json(statements) + "\n"
+    for name, text in zip(FILES, texts, strict=True):
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def as_markdown(findings: Sequence[Finding]) -> str:
-    lines = ["# The theory, checked", "", last_line(findings) + "."]
-    for judge, group in groupby(findings, key=lambda finding: finding.judge):
-        heads = (*COLUMNS, "verdict", "tolerance")
-        lines += ["", f"## {judge}", "", markdown_row(heads), markdown_row(["---"] * len(heads))]
-        lines += [
-            markdown_row((f.statement, f.predicted, f.observed, said(f), f.detail)) for f in group
-        ]
+def to_markdown(statements: Sequence[CheckedStatement]) -> str:
+    lines = ["# The theory, checked by simulation", "", summary_line(statements) + "."]
+    for topic, group in groupby(statements, key=lambda checked: checked.topic):
+        heads = (*COLUMNS, "verdict", "details")
+        lines += ["", f"## {topic}", "", markdown_row(heads), markdown_row(["---"] * len(heads))]
+        for checked in group:
+            texts = checked.statement, checked.predicted, checked.observed
+            lines.append(markdown_row((*texts, verdict_text(checked), checked.detail)))
     return "\n".join(lines) + "\n"
 
 

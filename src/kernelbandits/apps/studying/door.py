@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from kernelbandits.apps import screen
-from kernelbandits.apps.checking import even_unread
+from kernelbandits.apps.checking import closed_pipe_ignored
 from kernelbandits.apps.options import Format
 from kernelbandits.formatting import mask_password, to_json
 
@@ -34,7 +34,7 @@ def answer(form: Format, value: Any, show: Callable[[Console], None]) -> None:
     """One document on standard output, or what a person reads."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    with even_unread():
+    with closed_pipe_ignored():
         if form is Format.json:
             typer.echo(as_json(value))
         else:

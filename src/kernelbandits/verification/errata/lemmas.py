@@ -1,0 +1,78 @@
+"""Errata of single lines: a lost factor, the smoothness that is needed, and one false difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from kernelbandits.kernels import Linear
+from kernelbandits.policies import SimpleUCB
+from kernelbandits.streams import Streams
+from kernelbandits.verification.statements import CheckedStatement, Effort
+
+
+def check_lost_factor(effort: Effort) -> Iterator[CheckedStatement]:
+    """E7: |V^-1/2 f| <= |V^-1/2 h| |f| is false; |h' V^-1 f| <= |V^-1/2 h| |f| is meant."""
+    pulls = 99
+    root = np.array([1 / math.sqrt(1 + pulls), 1.0])  # the diagonal of V^-1/2
+    h, f = np.eye(2)
+    right = np.linalg.norm(root * h) * np.linalg.norm(f)
+    for formula, left, should_hold in (
+        ("as printed: |V^-1/2 f|", np.linalg.norm(root * f), False),
+        ("meant: |h' V^-1 f|", abs(h @ (root**2 * f)), True),
+    ):
+        yield CheckedStatement(
+            f"{formula} <= |V^-1/2 h| |f|; h = e1 played {pulls} times, f = e2",
+            f"<= {right:.2f}",
+            f"{left:.2f}",
+            holds=bool(left <= right),
+            should_hold=should_hold,
+        )
+
+
+def check_matern_smoothness(effort: Effort) -> Iterator[CheckedStatement]:
+    """E8: at a fixed ridge gamma sqrt(T) is sub-linear for Matern kernels only if nu > d/2."""
+    for nu, d in ((0.5, 2), (1.5, 4), (2.5, 2)):
+        power = 0.5 + d / (2 * nu + d)
+        yield CheckedStatement(
+            "constants of order one give a sub-linear bound for every kernel; "
+            f"Matern nu = {nu:g}, d = {d}",
+            "a power of T below 1",
+            f"gamma_T sqrt(T) ~ T^{power:.3g}",
+            holds=power < 1,
+            should_hold=nu > d / 2,
+            detail="gamma_T = O~(T^(d/(2 nu + d)))",
+        )
+
+
+def check_same_index(effort: Effort) -> Iterator[CheckedStatement]:
+    """E9: the largest f(x) over the confidence ball of Whitehouse et al. is Simple-UCB's index.
+
+    The ball is {f : |V^1/2 (f - mean)| <= U}, U = R sqrt(2 ln(2 sqrt(det V))) + D. In the plane with
+    the linear kernel its boundary is searched: f = mean + U V^-1/2 u for many directions u.
+    """
+    generator = Streams(effort.seed).generator(9)
+    points = generator.uniform(-0.7, 0.7, (20, 2))
+    policy = SimpleUCB(points, Linear(), noise_scale=1.0, norm_bound=1.0)
+    arms, rewards = generator.integers(20, size=30), generator.standard_normal(30)
+    for arm, reward in zip(arms.tolist(), rewards.tolist(), strict=True):
+        policy.tell(policy.choice(arm), reward)
+    x = points[arms]
+    matrix = np.eye(2) + x.T @ x
+    radius = math.sqrt(2 * math.log(2) + math.log(float(np.linalg.det(matrix)))) + 1
+    angles = np.linspace(0, 2 * math.pi, 100_001)
+    values, vectors = np.linalg.eigh(matrix)
+    boundary = (vectors / np.sqrt(values)) @ np.array([np.cos(angles), np.sin(angles)])
+    mean = points @ np.linalg.solve(matrix, x.T @ rewards)
+    largest = mean + radius * (points @ boundary).max(1)
+    difference = float(np.abs(largest - policy.index(31)).max())
+    yield CheckedStatement(
+        "the largest f(x) over the confidence ball of GP-UCB (Whitehouse et al.) "
+        "is the index of Simple-UCB; 20 arms",
+        "difference <= 1e-08",
+        f"difference {difference:.0e}",
+        holds=difference <= 1e-8,
+        detail="100 000 directions, an error of (pi / 100 000)^2 / 2 of the radius",
+    )

@@ -1,0 +1,141 @@
+"""Theorem 2, the lower bound: on its instance the paper's rule must lose.
+
+The instance has d orthonormal arms and no noise; arm 1 pays Delta, the others nothing. The bound is
+regret >= (1 - alpha) T Delta C1 with alpha = 51/60 and
+
+    Delta = (R sqrt(d/2) + D) / (2 sqrt(1 + (T/6) / (d - 1))).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from kernelbandits.experiment.engines import play
+from kernelbandits.kernels import Linear
+from kernelbandits.policies import GenericGP
+from kernelbandits.problems import LowerBound
+from kernelbandits.streams import Streams
+from kernelbandits.verification.laws import SCHEDULES
+from kernelbandits.verification.statements import CheckedStatement, Effort, mean_and_error
+
+DIMENSION, DIMENSIONS, HORIZON = 3, (2, 3, 4, 5, 6, 7), 2000
+ALPHA = 5.1 / 6
+RANDOM_LAWS = ("Ber(1/2)", "i/4, i = 1..4", "1 or N(0, 1)", "N(0, 1)")
+
+
+def check_lower_bound(effort: Effort) -> Iterator[CheckedStatement]:
+    yield check_formulas()
+    yield check_certain_weight()
+    for name in RANDOM_LAWS:
+        yield check_random_weight(name, effort)
+    yield check_every_run(effort)
+    yield check_growth()
+
+
+def gap(d: int, horizon: int) -> float:
+    """Delta, with R = D = 1."""
+    return (math.sqrt(d / 2) + 1) / (2 * math.sqrt(1 + horizon / 6 / (d - 1)))
+
+
+def proved_regret(d: int, horizon: int, optimism: float = 1.0) -> float:
+    """(1 - alpha) T Delta C1."""
+    return (1 - ALPHA) * horizon * gap(d, horizon) * optimism
+
+
+def count_late_exploration(weights: Sequence[float]) -> int:
+    """The number of rounds t > floor(alpha T) with w_t >= 1."""
+    return sum(weight >= 1 for weight in weights[51 * len(weights) // 60 :])
+
+
+def count_pulls(name: str, d: int, horizon: int, seed: int, engine: str = "auto") -> Any:
+    """Play the instance, and count how often each arm was played."""
+    problem, streams = LowerBound(d=d, horizon=horizon), Streams(seed)
+    instance, law = problem.instance(streams), SCHEDULES[name].exploration(horizon)
+    policy = GenericGP(
+        instance.domain, Linear(), law, noise_scale=1.0, norm_bound=1.0, ties="lowest"
+    )
+    return np.bincount(play(policy, instance, horizon, streams, engine).arms, minlength=d)
+
+
+def regret_of_run(name: str, d: int, horizon: int, seed: int = 0) -> float:
+    """Delta times the number of pulls of the other arms."""
+    return float(gap(d, horizon) * count_pulls(name, d, horizon, seed)[1:].sum())
+
+
+def check_formulas() -> CheckedStatement:
+    """The problem `lower-bound` of the package has the Delta and the bound of the theorem."""
+    problem = LowerBound(d=DIMENSION, horizon=HORIZON)
+    pairs = [(LowerBound(d=d, horizon=HORIZON).gap, gap(d, HORIZON)) for d in DIMENSIONS]
+    for name in ("w = 1", *RANDOM_LAWS):
+        law, optimism = SCHEDULES[name].exploration(HORIZON), SCHEDULES[name].optimism
+        pairs.append((problem.regret_bound(law), proved_regret(DIMENSION, HORIZON, optimism)))
+    largest = max(abs(one / other - 1) for one, other in pairs)
+    return CheckedStatement(
+        "Delta for d = 2..7 and the lower bounds of five laws are their formulas",
+        "relative difference 0",
+        f"{largest:.1e}",
+        holds=largest <= 1e-12,
+        detail="1e-12, rounding",
+    )
+
+
+def check_certain_weight() -> CheckedStatement:
+    """w = 1, for all d that T = 2000 allows."""
+    regrets = [regret_of_run("w = 1", d, HORIZON) for d in DIMENSIONS]
+    bounds = [proved_regret(d, HORIZON) for d in DIMENSIONS]
+    return CheckedStatement(
+        "w = 1, T = 2000: regret >= (1 - alpha) T Delta for d = 2..7",
+        ">= " + ", ".join(f"{bound:.1f}" for bound in bounds),
+        ", ".join(f"{regret:.1f}" for regret in regrets),
+        holds=all(regret >= bound for regret, bound in zip(regrets, bounds, strict=True)),
+    )
+
+
+def check_random_weight(name: str, effort: Effort) -> CheckedStatement:
+    """mean - 3 standard errors >= (1 - alpha) T Delta C1."""
+    bound = proved_regret(DIMENSION, HORIZON, SCHEDULES[name].optimism)
+    seeds = effort.seeds(effort.runs(40, least=10))
+    mean, error = mean_and_error([regret_of_run(name, DIMENSION, HORIZON, s) for s in seeds])
+    return CheckedStatement(
+        f"Law {name}, d = 3, T = 2000: expected regret >= (1 - alpha) T Delta C1",
+        f">= {bound:.2f}",
+        f"{mean:.2f} +- {error:.2f}",
+        holds=mean - 3 * error >= bound,
+        detail=f"{len(seeds)} runs, 3 standard errors",
+    )
+
+
+def check_every_run(effort: Effort, engine: str = "auto") -> CheckedStatement:
+    """The step of our proof that holds in every run, not only in expectation."""
+    seeds = effort.seeds(effort.runs(5, least=2))
+    runs = [(name, seed) for name in RANDOM_LAWS for seed in seeds]
+    surplus = [
+        int(count_pulls(name, DIMENSION, HORIZON, seed, engine)[1:].sum())
+        - count_late_exploration(SCHEDULES[name].weights(HORIZON, seed))
+        for name, seed in runs
+    ]
+    return CheckedStatement(
+        "Four laws, in every run: the suboptimal pulls are at least as many as the rounds "
+        "t > floor(alpha T) with w_t >= 1",
+        f"{len(runs)} of {len(runs)} runs",
+        f"{sum(more >= 0 for more in surplus)} of {len(runs)} runs",
+        holds=min(surplus) >= 0,
+        detail=f"d = 3, T = 2000; the smallest surplus is {min(surplus)} pulls",
+    )
+
+
+def check_growth() -> CheckedStatement:
+    """(1 - alpha) Delta sqrt(T) tends to a constant, so the regret grows at least like sqrt(T)."""
+    horizons = (500, 2000, 8000)
+    ratios = [regret_of_run("w = 1", DIMENSION, t) / math.sqrt(t) for t in horizons]
+    bounds = [proved_regret(DIMENSION, t) / math.sqrt(t) for t in horizons]
+    return CheckedStatement(
+        "w = 1, d = 3: regret / sqrt(T) >= (1 - alpha) sqrt(T) Delta for T = 500, 2000, 8000",
+        ">= " + ", ".join(f"{bound:.3f}" for bound in bounds),
+        ", ".join(f"{ratio:.3f}" for ratio in ratios),
+        holds=all(ratio >= bound for ratio, bound in zip(ratios, bounds, strict=True)),
+    )
