@@ -305,7 +305,8 @@ def regret_bounds(
 def lower_bound_pulls(weights: Iterable[float], d: int, gap: float) -> Array:
     """The pulls of every arm on the instance of Theorem 2, without posterior, kernel or matrix.
 
-    index_i = gap n_1 1{i = 1} / (1 + n_1) + w (sqrt(2 ln 2 + sum_j ln(1 + n_j)) + 1) / sqrt(1 + n_i)
+    index_i = gap n_1 1{i = 1} / (1 + n_1)
+              + w (sqrt(2 ln 2 + sum_j ln(1 + n_j)) + 1) / sqrt(1 + n_i)
     """
     n, first = np.zeros(d), np.eye(d)[0]
     for weight in weights:

@@ -423,7 +423,7 @@ BREAKAGES = {
     ),
     "losses of DMM-UCB doubled": (patched(DMMUCB, "_learn", doubled_losses), check_dmm_policy),
     "a band a tenth too wide": (larger_radius(theory_bands), best_ridge),
-    "policies with a radius too wide": (larger_radius(tighter), check_cmm_policy),
+    "policies with a radius too wide": (larger_radius(martingale_mixtures), check_cmm_policy),
     "the covariance of a pair with the wrong sign": (
         patched(theory_bands, "covariance", lambda sound: lambda *given: -sound(*given)),
         pool_ellipsoid,

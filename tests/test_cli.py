@@ -136,7 +136,7 @@ def test_of_all_a_policy_that_refuses_is_left_out_with_its_sentence(tmp_path):
     assert done.stderr.startswith("note: left out gp-ts: GPTS needs")
     assert len(done.stderr.strip().splitlines()) == 1
     assert list(pd.read_csv(tmp_path / "ranking.csv")["policy"]) == ["Uniform random"]
-    assert "left out: GPTS needs" in (tmp_path / "report.html").read_text()
+    assert "Left out: GPTS needs" in (tmp_path / "report.html").read_text()
     assert json.loads((tmp_path / "settings.json").read_text())["left_out"]["gp-ts"].startswith(
         "GPTS needs"
     )

@@ -251,7 +251,7 @@ def told_policy(points, delta: float = 0.5) -> WhitehouseUCB:
 
 
 def check_radius(delta: float, noise: str = "Gaussian", runs: int = 5) -> None:
-    """sqrt(ridge) (width - D) of Whitehouse's rule is R sqrt(2 ln(1/delta) + L) after each round."""
+    """sqrt(ridge) (width - D) of Whitehouse's rule is R sqrt(2 ln(1/delta) + L) each round."""
     simulated = simulate_noise(noise, runs, kb.Streams(0).generator(8, NOISES.index(noise)))
     exact = radius(simulated.log_dets, delta)
     for run in range(runs):

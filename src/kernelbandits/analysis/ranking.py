@@ -83,6 +83,11 @@ class Ranking:
 
 
 def ranking_of(results: Results) -> Ranking:
+    """Rank the policies of an experiment, on each problem and over all of them.
+
+    `ranking.standings["regret"][problem]` has the policies of one problem, best first, and
+    `ranking.overall["regret"]` those over all problems; "simple" is for simple regret.
+    """
     cells = {cell.problem.name: cell for cell in results.cells}
     lost = {name: uniform_losses(cell) for name, cell in cells.items()}
     samples = {kind: endings_of(results, kind) for kind in KINDS}

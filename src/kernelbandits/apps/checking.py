@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from rich.table import Table
 from kernelbandits import checks
 from kernelbandits.apps import progress, screen
 from kernelbandits.apps.options import Form, Format, Quiet, folder
+from kernelbandits.formatting import to_json
 
 if TYPE_CHECKING:
     from kernelbandits.experiment.workers import Mapper
@@ -40,8 +40,8 @@ the errors of the paper (`errata` stands for all ten).
 
 Symbols: f is the unknown function, x* its maximiser, R the noise scale, D the bound of the norm of
 f, T the number of rounds, w the exploration weight, mean and sd the posterior mean and standard
-deviation, L = log det(I + K/ridge) of the arms played, gamma_T the information gain, C1 = P(w >= 1),
-C2 and C3 the constants of the law of w.
+deviation, L = log det(I + K/ridge) of the arms played, gamma_T the information gain, and C1, C2, C3
+the constants of the law of w, C1 = P(w >= 1).
 
 With the default seed the results are always the same. With another seed a correct program may fail
 a statement by chance; the probability is below 1 %.
@@ -98,7 +98,7 @@ def check_theory(
     statements = run_topics(topics, Effort(seed, QUICK if quick else 1.0), workers, quiet)
     with closed_pipe_ignored():
         if form is Format.json and not quiet:
-            typer.echo(to_json(statements))
+            typer.echo(statements_json(statements))
         elif not quiet:
             show_statements(statements, screen.out())
     if output:
@@ -250,15 +250,15 @@ def summary_line(statements: Sequence[CheckedStatement]) -> str:
     return f"{count}: {len(wrong)} {verdicts} not as expected ({topics})"
 
 
-def to_json(statements: Sequence[CheckedStatement]) -> str:
+def statements_json(statements: Sequence[CheckedStatement]) -> str:
     names = ("topic", "statement", "predicted", "observed", "verdict", "expected", "as_expected")
     rows = [{name: getattr(checked, name) for name in (*names, "detail")} for checked in statements]
-    return json.dumps(rows, indent=2, ensure_ascii=False)
+    return to_json(rows)
 
 
 def write_files(statements: Sequence[CheckedStatement], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    texts = to_markdown(statements), to_json(statements) + "\n"
+    texts = to_markdown(statements), statements_json(statements) + "\n"
     for name, text in zip(FILES, texts, strict=True):
         (folder / name).write_text(text, encoding="utf-8")
 

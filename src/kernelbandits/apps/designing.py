@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from kernelbandits.apps import screen
 from kernelbandits.apps.options import Form, Format
 from kernelbandits.catalogue import LAWS, to_plain
 from kernelbandits.catalogue.plain import arguments
+from kernelbandits.formatting import to_json
 from kernelbandits.theory.designer import FAMILIES, FORMULAS, DesignedLaw
 from kernelbandits.theory.designer import design as design_law
 
@@ -66,7 +66,7 @@ def design(
     answer = design_law(horizon, budget=budget, family=family, objective=objective, **options)
     delta = proved_delta(norm_bound, horizon)
     if form is Format.json:
-        typer.echo(to_json(answer, delta))
+        typer.echo(answer_json(answer, delta))
     else:
         print_design(answer, delta)
 
@@ -95,7 +95,7 @@ def print_design(answer: DesignedLaw, delta: float) -> None:
         console.print(f"{name:<11}{escape(text)}", soft_wrap=True, highlight=False)
 
 
-def to_json(answer: DesignedLaw, delta: float) -> str:
+def answer_json(answer: DesignedLaw, delta: float) -> str:
     names = ("family", "horizon", "objective", "budget", "factor", "mean_abs", "reason", "sentence")
     document = {name: getattr(answer, name) for name in names} | {
         "law": to_plain(answer.law),
@@ -103,7 +103,7 @@ def to_json(answer: DesignedLaw, delta: float) -> str:
         "policy": spell_policy(answer.law, delta),
         "constants": vars(answer.constants),
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    return to_json(document)
 
 
 def spell_policy(law: Any, delta: float) -> str:

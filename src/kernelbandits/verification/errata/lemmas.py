@@ -1,4 +1,4 @@
-"""Errata of single lines: a lost factor, the smoothness that is needed, and one false difference."""
+"""Errata of single lines: a lost factor, the smoothness needed, and one false difference."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def check_matern_smoothness(effort: Effort) -> Iterator[CheckedStatement]:
 def check_same_index(effort: Effort) -> Iterator[CheckedStatement]:
     """E9: the largest f(x) over the confidence ball of Whitehouse et al. is Simple-UCB's index.
 
-    The ball is {f : |V^1/2 (f - mean)| <= U}, U = R sqrt(2 ln(2 sqrt(det V))) + D. In the plane with
-    the linear kernel its boundary is searched: f = mean + U V^-1/2 u for many directions u.
+    The ball is {f : |V^1/2 (f - mean)| <= U}, U = R sqrt(2 ln(2 sqrt(det V))) + D. In the plane
+    with the linear kernel its boundary is searched: f = mean + U V^-1/2 u for many directions u.
     """
     generator = Streams(effort.seed).generator(9)
     points = generator.uniform(-0.7, 0.7, (20, 2))
