@@ -69,6 +69,31 @@ def quiet() -> Iterator[None]:
         yield
 
 
+def pairwise(**axes: Any) -> Any:
+    """Parametrise a test by some pairs of values in place of all of them.
+
+    Every value of every axis is met, and each value of the longest axis with two values of each of
+    the others: a property that fails for one value, or for one policy, is still found.
+    """
+    values = {name: list(axis) for name, axis in axes.items()}
+    longest = max(map(len, values.values()))
+    rows = [
+        tuple(
+            axis[(row + turn * (place + 1)) % len(axis)]
+            for place, axis in enumerate(values.values())
+        )
+        for turn in range(2)
+        for row in range(longest)
+    ]
+    names = ["-".join(map(show_value, row)) for row in rows]
+    distinct = dict(zip(names, rows, strict=True))
+    return pytest.mark.parametrize(tuple(values), list(distinct.values()), ids=list(distinct))
+
+
+def show_value(value: Any) -> str:
+    return value if isinstance(value, str) and value else repr(value)
+
+
 def has_index(rule: type[kb.Policy]) -> bool:
     """Whether a rule plays the greatest of one number for each arm."""
     own = rule.index is not kb.Policy.index or rule.score_arms is not kb.Policy.score_arms

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
+from conftest import pairwise
 from kernelbandits import checks
 from kernelbandits.catalogue import POLICIES
 
@@ -40,18 +41,22 @@ def refuses(act: Callable[[], object], bad: object, *words: str) -> None:
         assert word in text, text
 
 
+KERNELLED = [name for name, entry in POLICIES.items() if entry.takes_kernel]
+"""Those that do not fit a kernel of their own."""
+
+
 def names_taking(setting: str) -> list[str]:
     return [name for name, entry in POLICIES.items() if setting in entry.settings]
 
 
-@pytest.mark.parametrize("bad", [*NO_NUMBER, -1.0, -1e-300], ids=repr)
-@pytest.mark.parametrize("name", names_taking("noise_scale"))
+@pairwise(bad=[*NO_NUMBER, -1.0, -1e-300], name=names_taking("noise_scale"))
 def test_a_noise_scale_below_zero_or_no_number_is_refused(name, bad, build):
     refuses(lambda: build(name, POINTS, kb.Linear(), noise_scale=bad), bad, "noise_scale")
 
 
-@pytest.mark.parametrize("bad", [*NO_NUMBER, -1.0], ids=repr)
-@pytest.mark.parametrize("name", [name for name in names_taking("norm_bound") if name != "gp-ucb"])
+@pairwise(
+    bad=[*NO_NUMBER, -1.0], name=[name for name in names_taking("norm_bound") if name != "gp-ucb"]
+)
 def test_a_norm_bound_below_zero_or_no_number_is_refused(name, bad, build):
     refuses(lambda: build(name, POINTS, kb.Linear(), norm_bound=bad), bad, "norm_bound")
 
@@ -65,42 +70,34 @@ def test_the_norm_bound_of_gp_ucb_is_checked_where_it_is_used(bad):
     )
 
 
-@pytest.mark.parametrize("bad", [*NO_NUMBER, 0.0, -1.0], ids=repr)
-@pytest.mark.parametrize("name", names_taking("ridge"))
+@pairwise(bad=[*NO_NUMBER, 0.0, -1.0], name=names_taking("ridge"))
 def test_a_ridge_that_is_not_above_zero_is_refused(name, bad, build):
     if bad is None and name in ("bpe", "reds"):
         return  # then it is R^2
     refuses(lambda: build(name, POINTS, kb.Linear(), ridge=bad), bad, "ridge")
 
 
-@pytest.mark.parametrize("bad", [0.0, 1.0, -0.1, 1.5, math.nan, math.inf, "0.1", True], ids=repr)
-@pytest.mark.parametrize("name", names_taking("delta"))
+@pairwise(bad=[0.0, 1.0, -0.1, 1.5, math.nan, math.inf, "0.1", True], name=names_taking("delta"))
 def test_a_confidence_outside_zero_and_one_is_refused(name, bad, build):
     refuses(lambda: build(name, POINTS, kb.Linear(), delta=bad), bad, "delta in (0, 1)")
 
 
-@pytest.mark.parametrize("bad", [0, -1, 1.5, 10.0, math.nan, "10", True], ids=repr)
-@pytest.mark.parametrize("name", names_taking("horizon"))
+@pairwise(bad=[0, -1, 1.5, 10.0, math.nan, "10", True], name=names_taking("horizon"))
 def test_a_horizon_that_is_no_count_of_rounds_is_refused(name, bad, build):
     refuses(lambda: build(name, POINTS, kb.Linear(), horizon=bad), bad, "horizon")
 
 
-@pytest.mark.parametrize("horizon", [1, 2, 10**9, np.int64(7)])
-@pytest.mark.parametrize("name", names_taking("horizon"))
+@pairwise(horizon=[1, 2, 10**9, np.int64(7)], name=names_taking("horizon"))
 def test_any_count_of_rounds_is_a_horizon(name, horizon, build):
     assert build(name, POINTS, kb.Linear(), horizon=horizon).horizon == horizon
 
 
-@pytest.mark.parametrize("bad", ["first", "", None, 0], ids=repr)
-@pytest.mark.parametrize("name", POLICIES)
+@pairwise(bad=["first", "", None, 0], name=POLICIES)
 def test_an_unknown_rule_for_ties_is_refused(name, bad, build):
     refuses(lambda: build(name, POINTS, kb.Linear(), ties=bad), bad, "ties in ('random', 'lowest')")
 
 
-@pytest.mark.parametrize(
-    "bad", [[], 5, None, [1.0, 2.0], np.empty((0, 3)), [["a", "b"]], "points"], ids=repr
-)
-@pytest.mark.parametrize("name", POLICIES)
+@pairwise(bad=[[], 5, None, [1.0, 2.0], np.empty((0, 3)), [["a", "b"]], "points"], name=POLICIES)
 def test_arms_that_are_no_points_are_refused(name, bad, build):
     with pytest.raises(ValueError, match=r"Arms needs .*, got"):
         build(name, bad, kb.RBF(0.3))
@@ -112,19 +109,18 @@ def test_a_point_that_is_not_finite_is_refused_with_its_place(name, build):
         build(name, [[0.0], [math.nan]], kb.RBF(0.3))
 
 
-@pytest.mark.parametrize("bad", [1.0, "rbf", kb.RBF, np.eye(3)], ids=repr)
-@pytest.mark.parametrize("name", POLICIES)
+@pairwise(bad=[1.0, "rbf", kb.RBF, np.eye(3)], name=KERNELLED)
 def test_what_is_no_kernel_is_refused(name, bad, build):
     refuses(lambda: build(name, POINTS, bad), bad, "kernel")
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", KERNELLED)
 def test_a_kernel_of_another_dimension_is_refused_at_construction(name, build):
     with pytest.raises(ValueError, match="needs points of 2 dimensions, got 3 and 3"):
         build(name, POINTS, kb.RBF((1.0, 2.0)))
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", KERNELLED)
 def test_an_indefinite_kernel_is_refused_at_construction(name, build):
     def indefinite(x, z):
         return np.abs(x @ np.arange(1.0, 4.0)[:, None] - (z @ np.arange(1.0, 4.0)[:, None]).T)
@@ -213,8 +209,7 @@ def test_an_unknown_information_gain_is_refused(rule, bad):
     refuses(lambda: rule(POINTS, kb.Linear(), horizon=10, gain=bad, **THEORY), bad, "gain")
 
 
-@pytest.mark.parametrize("length", [1e-300, 1e-154, 1e300])
-@pytest.mark.parametrize("name", POLICIES)
+@pairwise(length=[1e-300, 1e-154, 1e300], name=KERNELLED)
 def test_extreme_lengths_still_play(name, length, build):
     policy = build(name, POINTS, kb.RBF(length))
     for t in range(1, 6):
@@ -223,8 +218,7 @@ def test_extreme_lengths_still_play(name, length, build):
     assert policy.posterior.mean.max() <= 1.0
 
 
-@pytest.mark.parametrize("reward", [0.0, 1.0, -3.0])
-@pytest.mark.parametrize("name", POLICIES)
+@pairwise(reward=[0.0, 1.0, -3.0], name=POLICIES)
 def test_identical_rewards_divide_nothing_by_zero(name, reward, build):
     policy = build(name, POINTS, kb.RBF(0.3))
     for t in range(1, 30):
@@ -236,7 +230,7 @@ LEARNT = {"tgp-ucb": 0.0, "tv-gp-ucb": math.sqrt(0.99)}
 """Of a large reward: nothing where it is truncated, less where it is a round old."""
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", KERNELLED)
 def test_a_large_offset_of_the_rewards_is_learnt_and_not_removed(name, build):
     policy = build(name, POINTS, kb.Linear())
     policy.tell(policy.choice(1), 1e12)

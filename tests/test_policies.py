@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from conftest import has_index
+from conftest import has_index, pairwise
 from kernelbandits import posterior as posterior_room
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.domains import tied
@@ -334,8 +334,7 @@ def test_a_refused_reward_changes_nothing(name, build, cloud):
     assert policy.posterior.events == 6
 
 
-@every_policy
-@pytest.mark.parametrize("reward", [1e150, -1e150, 5e-324, -0.0, 1, np.float32(0.5), np.int64(3)])
+@pairwise(reward=[1e150, -1e150, 5e-324, -0.0, 1, np.float32(0.5), np.int64(3)], name=POLICIES)
 def test_an_extreme_reward_is_learnt_and_the_posterior_stays_finite(name, reward, build, cloud):
     policy = build(name, cloud)
     policy.tell(policy.choice(3), reward)
@@ -359,8 +358,7 @@ BAD_CHOICES = [
 ]
 
 
-@every_policy
-@pytest.mark.parametrize("choice", BAD_CHOICES, ids=lambda choice: f"{choice.x}, {choice.arm!r}")
+@pairwise(choice=BAD_CHOICES, name=POLICIES)
 def test_a_choice_that_is_no_arm_is_refused_and_changes_nothing(name, choice, build, cloud):
     policy = build(name, cloud)
     before = state(policy)
@@ -369,22 +367,19 @@ def test_a_choice_that_is_no_arm_is_refused_and_changes_nothing(name, choice, bu
     assert same_state(state(policy), before)
 
 
-@every_policy
-@pytest.mark.parametrize("arm", [12, -1, 1.5, "0", None, True])
+@pairwise(arm=[12, -1, 1.5, "0", None, True], name=POLICIES)
 def test_an_arm_that_does_not_exist_has_no_choice(name, arm, build, cloud):
     with pytest.raises(ValueError, match="choice needs"):
         build(name, cloud).choice(arm)
 
 
-@every_policy
-@pytest.mark.parametrize("t", [0, -3])
+@pairwise(t=[0, -3], name=POLICIES)
 def test_rounds_count_from_one(name, t, build, cloud):
     with pytest.raises(ValueError, match=f"needs a round t >= 1, got {t}"):
         build(name, cloud).ask(t, kb.Streams(0))
 
 
-@every_policy
-@pytest.mark.parametrize("rng", [None, 0, np.random.RandomState(0)])
+@pairwise(rng=[None, 0, np.random.RandomState(0)], name=POLICIES)
 def test_randomness_from_anywhere_else_is_refused(name, rng, build, cloud):
     if rng is None and name == "auto":
         return  # its own seed serves
@@ -401,8 +396,7 @@ def test_one_arm_is_enough(name, build):
     assert {choice.arm for choice, _ in played(policy, 5)} == {0}
 
 
-@every_policy
-@pytest.mark.parametrize("ties", ["random", "lowest"])
+@pairwise(ties=["random", "lowest"], name=POLICIES)
 def test_repeated_arms_are_played_and_learn_alike(name, ties, build, cloud, quiet):
     policy = build(name, np.vstack([cloud, cloud]), ties=ties)
     played(policy, 25)
@@ -557,7 +551,7 @@ def test_what_is_no_choice_is_refused_and_changes_nothing(build, cloud, choice):
 
 def test_a_policy_without_what_it_must_be_given_names_it(cloud):
     with pytest.raises(
-        ValueError, match="simple-ucb needs noise_scale, norm_bound, got no settings"
+        ValueError, match="simple-ucb needs noise_scale and norm_bound, got no settings"
     ):
         kb.policy("simple-ucb", cloud, kb.RBF(0.3))
 
@@ -608,8 +602,7 @@ def test_a_kernel_that_fails_while_a_reward_is_told_leaves_all_or_nothing(name, 
     assert policy.ask(45, kb.Streams(1)) == twin.ask(45, kb.Streams(1))
 
 
-@pytest.mark.parametrize("note", [None, 5, "level", [("level", 1)]], ids=repr)
-@every_policy
+@pairwise(note=[None, 5, "level", [("level", 1)]], name=POLICIES)
 def test_a_note_that_is_none_is_refused_and_changes_nothing(name, note, build, cloud):
     policy = build(name, cloud)
     before = state(policy)

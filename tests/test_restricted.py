@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernelbandits as kb
+from conftest import pairwise
 from kernelbandits.catalogue import POLICIES, policy_entry
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import design_location
@@ -44,9 +45,7 @@ def pendings(made):
     return [made.choice(arm) for arm in (3, 3, 8)] if made.imagines_pending else []
 
 
-@every_name
-@pytest.mark.parametrize("rewards", [0, 2, 30])
-@pytest.mark.parametrize("waiting", [False, True], ids=["nothing pending", "pending"])
+@pairwise(name=[*NAMES, "auto"], rewards=[0, 2, 30], waiting=[False, True])
 def test_all_arms_allowed_is_the_answer_without_a_word(policy, name, rewards, waiting):
     made = policy(name, rewards)
     pending = pendings(made) if waiting else []
@@ -62,8 +61,7 @@ def test_all_arms_allowed_is_the_answer_without_a_word(policy, name, rewards, wa
             )
 
 
-@every_name
-@pytest.mark.parametrize("rewards", [0, 2, 30])
+@pairwise(name=[*NAMES, "auto"], rewards=[0, 2, 30])
 def test_only_arms_that_are_allowed_are_played_and_they_keep_their_number(policy, name, rewards):
     made, rng = policy(name, rewards), np.random.default_rng(2)
     for t in range(1, 15):
