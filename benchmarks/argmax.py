@@ -17,7 +17,7 @@ import kernelbandits as kb
 from benchmarks import tables
 from benchmarks.rows import Goal, Row
 from kernelbandits.catalogue.problems import named_function
-from kernelbandits.domains.search import apart
+from kernelbandits.domains.search import separate_rows
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -114,7 +114,7 @@ class Case:
         """By scipy's L-BFGS-B, one start after the other."""
         points = np.vstack([qmc.Sobol(self.box.dimension, rng=0).random(CANDIDATES), self.points])
         scale = np.full(self.box.dimension, self.lengthscale)
-        return self.climbed(points[apart(points, self.values(points), scale, STARTS)], {})
+        return self.climbed(points[separate_rows(points, self.values(points), scale, STARTS)], {})
 
     def reference(self) -> float:
         """200 000 Sobol points, and L-BFGS-B from the best of them and the best of each of 98 parts."""

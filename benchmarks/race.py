@@ -50,10 +50,10 @@ DEFAULT = "w = 1, width 5 t^-1/3"
 Settings = Mapping[str, Any]
 VARIANTS: Mapping[str, Callable[[], Settings]] = {
     DEFAULT: dict,
-    "w = 1, width 5 t^-1/4": lambda: {"width": widths.falling(5.0, 0.25)},
-    "w = 1, width 3 t^-1/4": lambda: {"width": widths.falling(3.0, 0.25)},
-    "w = 1, width 3 t^-1/3": lambda: {"width": widths.falling(3.0, 1 / 3)},
-    "w = 1, width 8 t^-1/2": lambda: {"width": widths.falling(8.0, 0.5)},
+    "w = 1, width 5 t^-1/4": lambda: {"width": widths.polynomial_decay(5.0, 0.25)},
+    "w = 1, width 3 t^-1/4": lambda: {"width": widths.polynomial_decay(3.0, 0.25)},
+    "w = 1, width 3 t^-1/3": lambda: {"width": widths.polynomial_decay(3.0, 1 / 3)},
+    "w = 1, width 8 t^-1/2": lambda: {"width": widths.polynomial_decay(8.0, 0.5)},
     "w = 1, width 0.5": lambda: {"width": 0.5},
     "w = 1, width 1": lambda: {"width": 1.0},
     "w = 1, width 2": lambda: {"width": 2.0},

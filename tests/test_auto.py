@@ -229,8 +229,8 @@ def test_on_arms_it_agrees_with_fitting_and_solving_from_scratch_round_by_round(
         policy.tell(choice, reward)
         rows.append(choice.x)
         rewards.append(reward)
-        if policy.calibrator.refits.due(t):
-            last = fit if fit is not None and fit.fitted else None
+        if policy.calibrator.refits.is_due(t):
+            last = fit if fit is not None and fit.is_fitted else None
             fit = naive_fit(np.array(rows), np.array(rewards), spans, last)
 
 
@@ -285,7 +285,7 @@ def test_rewards_are_kept_by_distinct_point():
         np.array(row)
         for row in ([9.0, 9.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [2.0, 3.0], [9.0, 9.0])
     ]
-    assert rewards.unmatched(rows) == [0, 3, 5]
+    assert rewards.unmatched_rows(rows) == [0, 3, 5]
 
 
 def test_a_reward_taken_back_leaves_no_trace():
@@ -322,7 +322,7 @@ def test_failures_count_where_they_outnumber_the_rewards_near_by_more_than_two(s
         told = sum(n for point, n in weighted if math.dist(row / lengths, point / lengths) < 0.15)
         if failures > told + 2:
             expected.append(i)
-    assert rewards.unmatched_near(rows, lengths) == expected
+    assert rewards.unmatched_rows_near(rows, lengths) == expected
 
 
 # ---------------------------------------------------------------- units
@@ -585,7 +585,7 @@ def test_failures_where_rewards_came_are_bad_luck_and_change_no_estimate():
     assert policy.explain(policy.choice(3)).mean == before
     policy.fail(policy.choice(3))
     assert policy.explain(policy.choice(3)).mean < before
-    while not policy.calibrator.refits.due(policy.rewards.events):
+    while not policy.calibrator.refits.is_due(policy.rewards.events):
         policy.tell(policy.choice(20), float(POINTS[20].sum()))
     assert policy.posterior.events == policy.rewards.events + 1
     assert policy.turn == 1 + policy.rewards.events + 4
@@ -660,7 +660,7 @@ def test_failures_before_the_first_reward_move_on():
 def until_fitted(policy, rounds):
     """At least so many rewards, and the last of them fitted to."""
     played(policy, rounds)
-    while not policy.calibrator.refits.due(policy.rewards.events):
+    while not policy.calibrator.refits.is_due(policy.rewards.events):
         played(policy, 1)
     return policy
 
@@ -714,7 +714,9 @@ def test_the_settings_state_it_before_the_first_reward():
         assert policy.settings["calibration"] == policy.calibration.sentence()
 
 
-@pytest.mark.parametrize("width", [0, 2.5, kb.widths.practical()], ids=["zero", "number", "width"])
+@pytest.mark.parametrize(
+    "width", [0, 2.5, kb.widths.bogunovic_practical()], ids=["zero", "number", "width"]
+)
 def test_a_width_of_one_s_own_is_taken_and_nothing_is_claimed_of_it(width):
     policy = played(kb.Auto(ARMS, width=width), 5)
     expected = width(9, 0.0) if isinstance(width, kb.widths.Width) else width
@@ -1034,8 +1036,8 @@ def test_a_tell_that_stops_half_way_changes_nothing(monkeypatch, domain, rounds,
 
 
 def test_refits_far_apart_are_never_due_again():
-    assert [n for n in range(1, 300) if Refits(growth=1.7e308, first=2).due(n)] == [2]
-    assert [n for n in range(1, 300) if Refits(growth=100.0, first=2).due(n)] == [2, 200]
+    assert [n for n in range(1, 300) if Refits(growth=1.7e308, first=2).is_due(n)] == [2]
+    assert [n for n in range(1, 300) if Refits(growth=100.0, first=2).is_due(n)] == [2, 200]
 
 
 def test_an_arm_whose_point_is_another_s_is_refused_and_changes_nothing():

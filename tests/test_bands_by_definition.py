@@ -440,7 +440,7 @@ BREAKAGES = {
     "sd squared": (patched(Posterior, "sd", lambda sound: squared_sd), ucb_width, few_runs),
 }
 FORGOTTEN_CONFIDENCE = {
-    "improved": (
+    "chowdhury_gopalan": (
         lambda r, d, delta, gain, chance=1: Width("", lambda t: (0.0, 0.0, r**2)),
         "IGP-UCB",
     ),
@@ -453,7 +453,7 @@ FORGOTTEN_CONFIDENCE = {
         lambda r, d, ridge, delta, m: Width("", lambda t: (d + r * 5, 0.0, 0.0)),
         "BPE",
     ),
-    "truncated": (
+    "truncated_rewards": (
         lambda level, d, delta, gain: Width("", lambda t: (d + 2.0, 0.0, 0.0)),
         "TGP-UCB",
     ),

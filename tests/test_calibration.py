@@ -16,7 +16,7 @@ import kernelbandits as kb
 from kernelbandits.calibration import Calibration, Prior, Refits, Standard, calibrate
 from kernelbandits.calibration import evidence as likelihood
 from kernelbandits.calibration.evidence import Evidence
-from kernelbandits.calibration.fit import checked
+from kernelbandits.calibration.fit import check_arguments
 from kernelbandits.calibration.standard import Summary
 
 NUS = (1.5, 2.5, math.inf)
@@ -104,7 +104,7 @@ class TestLikelihood:
 
     def test_the_gradient_that_is_searched_with_includes_the_prior(self):
         points, which, rewards = some_data(d=2)
-        search = checked(points, *collapse(which, rewards), PRIOR, False, 2.5).search()
+        search = check_arguments(points, *collapse(which, rewards), PRIOR, False, 2.5).search()
         v = np.array([0.3, -0.7, 1.1, -0.4])
         slopes = [(search.value(v + h) - search.value(v - h)) / 2e-5 for h in 1e-5 * np.eye(4)]
         np.testing.assert_allclose(search.value_and_gradient(v)[1], slopes, rtol=1e-6, atol=1e-7)
@@ -239,7 +239,7 @@ class TestFit:
 
     def test_no_slope_is_left_where_the_search_converged(self):
         points, which, rewards = some_data(m=20, d=2, repeats=5)
-        problem = checked(points, *collapse(which, rewards), PRIOR, False, 2.5)
+        problem = check_arguments(points, *collapse(which, rewards), PRIOR, False, 2.5)
         fit, search = fit_of(points, which, rewards), problem.search()
         _, slope = search.value_and_gradient((problem.parameters(fit) - search.mode) / search.sds)
         assert fit.message == "converged"
@@ -247,7 +247,7 @@ class TestFit:
 
     def test_more_evaluations_find_no_worse_a_maximum_and_a_grid_none_better(self):
         points, which, rewards = some_data(m=7, d=1, repeats=0, seed=11)
-        problem = checked(points, *collapse(which, rewards), PRIOR, False, 2.5)
+        problem = check_arguments(points, *collapse(which, rewards), PRIOR, False, 2.5)
         search = problem.search()
 
         def density(fit):
@@ -282,7 +282,7 @@ class TestFit:
 
     def test_the_best_parameters_met_are_remembered(self):
         points, which, rewards = some_data()
-        search = checked(points, *collapse(which, rewards), PRIOR, False, 2.5).search()
+        search = check_arguments(points, *collapse(which, rewards), PRIOR, False, 2.5).search()
         near, far = np.zeros(4), np.full(4, 4.0)
         assert search.value(near) < search.value(far)
         assert (search.best == search.mode).all()
@@ -385,7 +385,7 @@ class TestStandard:
 
 class TestRefits:
     def test_they_are_geometric(self):
-        due = [n for n in range(100_001) if Refits().due(n)]
+        due = [n for n in range(100_001) if Refits().is_due(n)]
         assert due == sorted({math.ceil(2 * 1.25**k) for k in range(49)})
         assert due[:10] == [2, 3, 4, 5, 7, 8, 10, 12, 15, 19]
         assert 45 <= len(due) <= 50
@@ -393,8 +393,8 @@ class TestRefits:
     @given(st.floats(1.001, 10.0), st.integers(1, 50), st.integers(0, 60))
     def test_every_power_is_due_whatever_the_growth(self, growth, first, k):
         n = math.ceil(first * growth**k)
-        assert Refits(growth, first).due(n)
-        assert not Refits(growth, first).due(first - 1)
+        assert Refits(growth, first).is_due(n)
+        assert not Refits(growth, first).is_due(first - 1)
 
     @pytest.mark.parametrize("bad", [1.0, 0.5, math.nan, math.inf, "2", None, True])
     def test_growth_is_above_one(self, bad):
@@ -409,7 +409,7 @@ class TestRefits:
     @pytest.mark.parametrize("bad", [-1, 2.0, "2", None, math.nan])
     def test_events_are_whole(self, bad):
         with pytest.raises(ValueError, match="due needs a whole number events >= 0, got"):
-            Refits().due(bad)
+            Refits().is_due(bad)
 
 
 GIVEN = Calibration((0.3, 0.6), 4.0, 0.25, 0.5, Standard(10.0, 2.0), rewards=3, points=2)
@@ -514,7 +514,7 @@ class TestBadDays:
         )
         points, which, rewards = some_data(m=20)
         fit = fit_of(points, which, rewards)
-        search = checked(points, *collapse(which, rewards), PRIOR, False, 2.5).search()
+        search = check_arguments(points, *collapse(which, rewards), PRIOR, False, 2.5).search()
         assert (
             search.value(np.full(4, -2.0))
             == search.value_and_gradient(np.full(4, -2.0))[0]

@@ -277,9 +277,9 @@ def test_choices_nobody_asked_for():
 
 def test_one_number_is_a_context_of_size_one():
     domain = Contextual(BOX, 1)
-    assert domain.context(0.5).tolist() == domain.context([0.5]).tolist() == [0.5]
+    assert domain.check_context(0.5).tolist() == domain.check_context([0.5]).tolist() == [0.5]
     with pytest.raises(ValueError, match="context of size 2"):
-        Contextual(BOX, 2).context(0.5)
+        Contextual(BOX, 2).check_context(0.5)
 
 
 # ---------------------------------------------------------------- what is refused

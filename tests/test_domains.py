@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import kernelbandits as kb
-from kernelbandits.domains import argmax, tied
+from kernelbandits.domains import argmax, tied_arms
 
 INDEX = arrays(float, st.integers(1, 8), elements=st.floats(-1e9, 1e9))
 
@@ -25,11 +25,11 @@ def test_ties_are_within_one_part_in_1e12_of_the_best_or_of_one(scale):
     """1e-12 max(1, |best|), no more and no less, and relative to the best index once that exceeds one."""
     width = 1e-12 * max(1.0, scale)
     index = np.array([scale - 1.5 * width, scale - 0.75 * width, scale, scale - 0.5 * width])
-    assert tied(index).tolist() == [1, 2, 3]
+    assert tied_arms(index).tolist() == [1, 2, 3]
 
 
 def test_the_tolerance_grows_with_the_size_of_a_negative_best_index():
-    assert tied(np.array([-1e6, -1e6 - 5e-7, -1e6 - 2e-6])).tolist() == [0, 1]
+    assert tied_arms(np.array([-1e6, -1e6 - 5e-7, -1e6 - 2e-6])).tolist() == [0, 1]
 
 
 @given(st.integers(1, 50), st.floats(0, 1, exclude_max=True))

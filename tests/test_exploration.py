@@ -331,7 +331,7 @@ def test_a_decay_falls_like_a_power_down_to_its_floor():
 def test_the_runs_of_a_decay_are_its_rounds(decay, horizon):
     rounds = [law for law, start, stop in decay.runs(horizon) for _ in range(start, stop)]
     assert rounds == [decay(t) for t in range(1, horizon + 1)]
-    early = decay.early(horizon)
+    early = decay.early_rounds(horizon)
     np.testing.assert_allclose(
         decay.chances(horizon), [decay(t).p for t in range(1, early + 1)], rtol=1e-15
     )

@@ -29,7 +29,7 @@ def played(kernel=MATERN, ridge=0.05, rewards=40, arms=12, points=POINTS):
 
 
 def one_by_one(posterior, arms):
-    other = posterior.imagined([])
+    other = posterior.with_pending([])
     for arm in arms:
         other.update(arm, float(other.mean[arm]))
     return other
@@ -56,17 +56,21 @@ def same(one, other, tolerance=1e-10):
 )
 def test_imagined_at_once_is_imagined_one_by_one(arms, ridge, rewards):
     posterior = played(ridge=ridge, rewards=rewards)
-    same(posterior.imagined(arms), one_by_one(posterior, arms), tolerance=1e-12 / min(ridge, 0.01))
+    same(
+        posterior.with_pending(arms),
+        one_by_one(posterior, arms),
+        tolerance=1e-12 / min(ridge, 0.01),
+    )
 
 
 def test_what_is_told_later_is_learnt_as_if_the_plays_had_been_real():
     posterior, arms = played(), [3, 20, 20, 25, 3, 29]
-    one, other = posterior.imagined(arms), one_by_one(posterior, arms)
+    one, other = posterior.with_pending(arms), one_by_one(posterior, arms)
     for arm in (20, 7, 28, 3, 28):
         for each in (one, other):
             each.update(arm, 0.4)
     same(one, other)
-    same(one.imagined([5, 28, 11]), one_by_one(other, [5, 28, 11]))
+    same(one.with_pending([5, 28, 11]), one_by_one(other, [5, 28, 11]))
     assert not one.audit()
     assert (one.health.repairs, one.health.audits) == (0, 1)
 
@@ -76,7 +80,7 @@ def test_to_imagine_changes_nothing_that_is_known():
     parts = ("mean", "variance", "_rows", "_factor", "_core", "counts")
     before = {name: getattr(posterior, name).copy() for name in parts}
     slots, log_det = dict(posterior._slot), posterior.log_det
-    posterior.imagined([1, 22, 23, 22])
+    posterior.with_pending([1, 22, 23, 22])
     for name, kept in before.items():
         np.testing.assert_array_equal(getattr(posterior, name), kept)
     assert (posterior._slot, posterior.log_det, posterior.events) == (slots, log_det, 40)
@@ -85,7 +89,7 @@ def test_to_imagine_changes_nothing_that_is_known():
 def test_an_arm_of_which_all_is_known_stays_so():
     points = np.vstack([np.zeros((1, 2)), POINTS])
     posterior = played(kb.Linear(), points=points, rewards=20)
-    other = posterior.imagined([0, 0, 5, 0])
+    other = posterior.with_pending([0, 0, 5, 0])
     assert other.sd[0] == 0.0
     same(other, one_by_one(posterior, [0, 0, 5, 0]))
 
@@ -94,7 +98,7 @@ def test_an_arm_of_which_all_is_known_stays_so():
 def test_arms_that_say_the_same_have_variances_below_the_ceiling(kernel):
     """K has next to no eigenvalues: what is left of a variance is rounding, and never negative beyond it."""
     posterior = played(kernel, ridge=1e-6, rewards=50)
-    other = posterior.imagined([*range(30), *range(30)])
+    other = posterior.with_pending([*range(30), *range(30)])
     exact = one_by_one(posterior, [*range(30), *range(30)])
     assert other.variance.min() > -1e-9
     assert other.sd.max() <= posterior.sd.max() + 1e-7
@@ -111,7 +115,7 @@ def test_where_the_ridge_is_lost_in_rounding_it_goes_one_by_one(ridge):
         for arm in rng.integers(3, size=500).tolist():
             posterior.update(arm, 1.0)
         for arms in ([37], [1, 37, 40, 37]):
-            other = posterior.imagined(arms)
+            other = posterior.with_pending(arms)
             assert np.isfinite(other.mean).all()
             assert np.isfinite(other.sd).all()
             assert math.isfinite(other.log_det)
@@ -122,6 +126,6 @@ def test_the_information_of_pending_plays_is_that_of_their_gram_matrix():
     posterior = PoolPosterior(kb.Matern(0.4), POINTS, 0.1)
     arms = [4, 9, 9, 17]
     matrix = np.eye(4) + kb.Matern(0.4)(POINTS[arms], POINTS[arms]) / 0.1
-    assert posterior.imagined(arms).log_det == pytest.approx(
+    assert posterior.with_pending(arms).log_det == pytest.approx(
         math.log(np.linalg.det(matrix)), rel=1e-12
     )

@@ -176,7 +176,7 @@ def test_a_reward_beyond_all_scales_is_fitted_at_once():
     """The units of the first rewards are tiny, so the next one calls for a fit out of turn."""
     one, other = kb.Auto(POINTS), kb.Auto(POINTS)
     pairs = [*pairs_of(one, 20, scale=1e-140), (one.choice(3), 1e60), (one.choice(4), 2e60)]
-    assert not any(one.calibrator.refits.due(n) for n in (20, 21, 22))
+    assert not any(one.calibrator.refits.is_due(n) for n in (20, 21, 22))
     same(told(one, pairs), learnt(other, pairs))
     assert fit(one) == fit(other)
 
@@ -290,7 +290,7 @@ def test_only_the_rewards_after_the_last_fit_are_learnt_one_by_one(monkeypatch):
         PoolPosterior, "update", lambda self, *told: (updates.append(told), update(self, *told))
     )
     policy.tell_all(pairs_of(policy, 1000))
-    last = max(n for n in range(1, 1001) if policy.calibrator.refits.due(n))
+    last = max(n for n in range(1, 1001) if policy.calibrator.refits.is_due(n))
     assert len(updates) == 1000 - last
 
 
@@ -325,11 +325,15 @@ def test_whole_and_numpy_rewards_are_numbers():
 @pytest.mark.parametrize("first", [1, 2, 7])
 def test_the_next_fit_is_the_least_number_that_is_due(growth, first):
     refits = Refits(growth, first)
-    numbers = [n for n in range(3000) if refits.due(n)]
+    numbers = [n for n in range(3000) if refits.is_due(n)]
     expected = sorted({n for k in range(9000) if (n := ceiling(first, growth, k)) < 3000})
     assert numbers == expected
     for n in range(0, 2000, 7):
-        assert refits.after(n) == next((due for due in numbers if due > n), refits.after(n)) > n
+        assert (
+            refits.next_after(n)
+            == next((due for due in numbers if due > n), refits.next_after(n))
+            > n
+        )
 
 
 def ceiling(first, growth, k):
@@ -347,7 +351,7 @@ def test_imagining_leaves_what_is_known_as_it_was_and_is_the_same_as_a_full_copy
     told(policy, pairs_of(policy, 40))
     if policy.imagines_pending:
         before, full = copy.deepcopy(state(policy)), copy.deepcopy(policy.posterior)
-        imagined = policy.posterior.imagined([3, 3, 8])
+        imagined = policy.posterior.with_pending([3, 3, 8])
         for arm in (3, 3, 8):
             full.update(arm, float(full.mean[arm]))
         for a, b in zip(

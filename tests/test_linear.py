@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbandits as kb
-from kernelbandits.domains import tied
+from kernelbandits.domains import tied_arms
 from kernelbandits.problems import GaussianNoise, Instance
 from kernelbandits.widths import Width
 
@@ -663,7 +663,7 @@ def test_lin_ts_plays_the_greatest_value_of_its_draw_from_d_normals():
     for t in range(21, 40):
         choice = policy.ask(t, streams)
         values = policy.domain.points @ policy.parameter(t, streams.normal("sample", t, 4))
-        assert choice.arm in tied(values)
+        assert choice.arm in tied_arms(values)
         assert choice.note["sample"] == pytest.approx(values.max(), abs=1e-12)
 
 

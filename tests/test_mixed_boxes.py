@@ -82,7 +82,7 @@ def test_two_different_categories_are_at_distance_one():
 
 @given(boxes, units)
 def test_a_point_encoded_and_decoded_is_the_point(box, rng):
-    row = box.place(rng.random((1, box.sides)))[0]
+    row = box.from_unit(rng.random((1, box.sides)))[0]
     assert admissible(box, row)
     x = box.decode(row)
     np.testing.assert_array_equal(box.encode(x), row)
@@ -95,7 +95,7 @@ def test_the_nearest_admissible_row_is_nearer_than_any_other_that_was_tried(box,
     span = np.subtract(box.upper, box.lower)
     rows = box.lower + span * rng.uniform(-0.5, 1.5, (5, box.dimension))
     nearest = box.nearest(rows)
-    others = box.place(rng.random((30, box.sides)))
+    others = box.from_unit(rng.random((30, box.sides)))
     for row, near in zip(rows, nearest, strict=True):
         assert admissible(box, near)
         distance = np.linalg.norm(row - near)
@@ -128,7 +128,7 @@ def test_a_row_between_values_is_decoded_to_the_nearest():
 
 def test_a_move_changes_one_separate_value_and_every_small_change_is_there():
     row = SMALL.encode((1, "abc", False))
-    moved = [SMALL.decode(move) for move in SMALL.moves(row)]
+    moved = [SMALL.decode(move) for move in SMALL.neighbours(row)]
     here = SMALL.decode(row)
     expected = [
         (*here[:place], value, *here[place + 1 :])
@@ -140,11 +140,11 @@ def test_a_move_changes_one_separate_value_and_every_small_change_is_there():
 
 
 def test_a_wide_whole_number_tries_its_neighbours_and_a_spread():
-    tried = kb.Integer(0, 10**6).moves(np.array([1234.0]))[:, 0]
+    tried = kb.Integer(0, 10**6).neighbours(np.array([1234.0]))[:, 0]
     assert {1233.0, 1235.0, 1232.0, 1236.0, 0.0, 1e6} <= set(tried.tolist())
     assert len(tried) < 70
     assert np.diff(np.sort(tried)).max() < 1e6 / 8
-    assert kb.MixedBox((kb.Real(0, 1),)).moves(np.array([0.5])).shape == (0, 1)
+    assert kb.MixedBox((kb.Real(0, 1),)).neighbours(np.array([0.5])).shape == (0, 1)
 
 
 # ---------------------------------------------------------------- covers
@@ -255,7 +255,7 @@ def test_a_mixed_box_is_a_value():
             "MixedBox needs a sequence of names, got None",
         ),
         (lambda: OVEN.cover(0), "cover needs a whole number size >= 1, got 0"),
-        (lambda: OVEN.all(), "all needs a box without real variables"),
+        (lambda: OVEN.all_rows(), "all_rows needs a box without real variables"),
     ],
 )
 def test_bad_variables_are_refused_in_one_sentence(make, message):
@@ -398,4 +398,4 @@ def test_a_ragged_context_is_refused():
     with pytest.raises(
         ValueError, match="Contextual needs a context of size 2, all finite numbers, got"
     ):
-        kb.Contextual(kb.Box((0,), (1,)), 2).context([[1], [1, 2]])
+        kb.Contextual(kb.Box((0,), (1,)), 2).check_context([[1], [1, 2]])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import kernelbandits as kb
-from kernelbandits.domains import tied
+from kernelbandits.domains import tied_arms
 from kernelbandits.policies import tree
 from kernelbandits.policies.cubes import unit_cube
 from kernelbandits.problems import GaussianNoise, RKHSFunction
@@ -198,7 +198,7 @@ def test_pi_gp_ucb_is_what_its_definition_says(settings, full, cells_at_least):
     judge = Judge(CLOUD, kb.Matern(0.3), settings.get("ridge", 1.0), full, inherit, nu=nu)
     for t, choice in play(policy):
         np.testing.assert_allclose(policy.index(t), judge.index(), rtol=1e-9)
-        assert choice.arm in tied(policy.index(t))
+        assert choice.arm in tied_arms(policy.index(t))
         judge.tell(choice.x, reward_of(choice.x, t))
     assert sorted(cell.cube.arms.tolist() for cell in policy.cells) == sorted(
         judge.arms(cell[0]) for cell in judge.cells
@@ -497,7 +497,7 @@ def test_the_adaptive_tree_is_what_its_definition_says(kernel, noise, ridge):
         assert {c: cube.arms.tolist() for c, cube in policy.leaves.items()} == {
             leaf[3]: sorted(leaf[0]) for leaf in naive.leaves
         }
-        assert choice.arm in tied(expected)
+        assert choice.arm in tied_arms(expected)
         naive.data.append((choice.x, reward_of(choice.x, t)))
         naive.settle()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import kernelbandits as kb
 from kernelbandits.posterior import PointPosterior, posterior_on
-from kernelbandits.posterior.growing import GrowingFactor
+from kernelbandits.posterior.cholesky import GrowingFactor
 
 KERNELS = {
     "rbf": kb.RBF(0.3),
@@ -305,7 +305,7 @@ def test_imagined_plays_lower_the_variances_and_leave_the_estimate():
         posterior.counts.copy(),
         posterior.points.copy(),
     )
-    other = posterior.imagined(pending)
+    other = posterior.with_pending(pending)
     np.testing.assert_allclose(other.at(CLOUD)[0], posterior.at(CLOUD)[0], rtol=0, atol=1e-11)
     rows = np.vstack([np.repeat(posterior.points, posterior.counts, axis=0), pending])
     _, sd, log_det = brute_force(kb.Matern(0.3), 0.05, rows, np.zeros(len(rows)), CLOUD)
@@ -324,7 +324,7 @@ def test_imagined_plays_lower_the_variances_and_leave_the_estimate():
 
 def test_nothing_imagined_is_a_copy():
     _, posterior, _ = played(kb.RBF(0.3), 0.05, 30, seed=5)
-    for other in (posterior.imagined([]), posterior.imagined(np.empty((0, 2)))):
+    for other in (posterior.with_pending([]), posterior.with_pending(np.empty((0, 2)))):
         assert other is not posterior
         np.testing.assert_array_equal(other.at(CLOUD), posterior.at(CLOUD))
 
@@ -340,7 +340,7 @@ def test_arms_may_be_imagined_as_played_too(form):
         posterior.update(arm, reward)
         points.update(CLOUD[arm], reward)
     mean, sd, log_det = posterior.mean.copy(), posterior.sd, posterior.log_det
-    other, theirs = posterior.imagined((3, 3, 7)), points.imagined(CLOUD[[3, 3, 7]])
+    other, theirs = posterior.with_pending((3, 3, 7)), points.with_pending(CLOUD[[3, 3, 7]])
     assert type(other) is form
     np.testing.assert_allclose(other.mean, mean, rtol=0, atol=1e-12)
     np.testing.assert_allclose(other.sd, theirs.at(CLOUD)[1], rtol=0, atol=1e-10)
@@ -351,7 +351,7 @@ def test_arms_may_be_imagined_as_played_too(form):
     assert posterior.events == 40
     for bad in (25, -1, 1.5, None):
         with pytest.raises(ValueError, match="update needs an arm below 25"):
-            posterior.imagined((bad,))
+            posterior.with_pending((bad,))
 
 
 def test_a_posterior_is_chosen_by_the_domain():

@@ -14,10 +14,10 @@ import kernelbandits as kb
 from conftest import has_index, pairwise
 from kernelbandits import posterior as posterior_room
 from kernelbandits.catalogue import POLICIES
-from kernelbandits.domains import tied
+from kernelbandits.domains import tied_arms
 from kernelbandits.policies import IndexPolicy
 from kernelbandits.policies.linear import LinearRule
-from kernelbandits.streams import Drawn
+from kernelbandits.streams import GeneratorRandomness
 
 every_policy = pytest.mark.parametrize("name", POLICIES)
 INDEXED = [
@@ -176,7 +176,7 @@ def test_a_policy_learns_what_it_was_told(name, build, cloud):
 def test_a_generator_may_be_used_and_is_drawn_from_in_the_order_weight_tie_sample(
     name, build, cloud
 ):
-    class Written(Drawn):
+    class Written(GeneratorRandomness):
         def uniform(self, purpose, t):
             asked.append(purpose)
             return super().uniform(purpose, t)
@@ -205,7 +205,7 @@ def test_the_weight_is_the_first_number_of_the_generator_and_the_tie_the_second(
     u, tie = np.random.default_rng(6).random(2)
     weight = policy.exploration.law(1, policy.posterior).draw(u)
     assert choice.note["weight"] == weight
-    best = tied(policy.index(1, weight))
+    best = tied_arms(policy.index(1, weight))
     assert choice.arm == best[int(tie * len(best))]
 
 
@@ -257,7 +257,7 @@ def test_the_choice_has_the_greatest_index(name, build, cloud):
     for t in range(1, 26):
         choice = policy.ask(t, streams)
         index = policy.index(t, *([choice.note["weight"]] if name in INDEXED else []))
-        assert choice.arm in tied(index)
+        assert choice.arm in tied_arms(index)
         policy.tell(choice, reward_of(choice, t))
 
 

@@ -175,12 +175,12 @@ def test_repeated_pulls_collapse_to_counts_and_average_rewards(form):
     assert posterior.log_det == pytest.approx(expected, abs=1e-9)
     exact = Factorisation.of(k, n, posterior.tally.sums, ridge)
     assert exact.log_det == pytest.approx(expected, abs=1e-10)
-    left = k.diagonal() - (exact.explained(k) ** 2).sum(0)
+    left = k.diagonal() - (exact.explained_root(k) ** 2).sum(0)
     np.testing.assert_allclose(
         exact.played_variance(k.diagonal(), left), posterior.variance, rtol=1e-9
     )
     np.testing.assert_allclose(exact.mean(k), posterior.mean, atol=1e-9)
-    explained = exact.explained(k)
+    explained = exact.explained_root(k)
     np.testing.assert_allclose(k.diagonal() - (explained**2).sum(0), posterior.variance, atol=1e-12)
 
 

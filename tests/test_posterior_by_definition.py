@@ -21,7 +21,7 @@ from kernelbandits.posterior import (
     PoolPosterior,
     Posterior,
 )
-from kernelbandits.posterior.truth import lower_root
+from kernelbandits.posterior.sufficient import lower_root
 from reference_bandits import (
     ENGINES,
     KERNELS,

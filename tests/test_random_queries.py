@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import kernelbandits as kb
-from kernelbandits.domains import tied
+from kernelbandits.domains import tied_arms
 from kernelbandits.problems import GaussianNoise, Instance, RKHSFunction
 
 CLOUD = np.random.default_rng(12).random((12, 2))
@@ -42,7 +42,7 @@ def test_the_odd_rounds_of_exploit_plus_are_greedy(noise):
         choice = plus.ask(t, kb.Streams(7))
         if t % 2:
             assert choice.arm == greedy.ask(t, kb.Streams(7)).arm == never.ask(t, kb.Streams(7)).arm
-            assert choice.arm in tied(plus.posterior.mean)
+            assert choice.arm in tied_arms(plus.posterior.mean)
             assert choice.note["weight"] == 0.0
         for policy in (plus, greedy, never):
             policy.tell(policy.choice(choice.arm), value(choice.x) + noise * (-1) ** t)
@@ -174,7 +174,7 @@ def test_without_noise_the_estimate_passes_through_the_rewards(make):
     for t in range(1, 31):
         choice = policy.ask(t, kb.Streams(4))
         policy.tell(choice, value(choice.x))
-    played = policy.posterior.tally.played
+    played = policy.posterior.tally.played_arms
     np.testing.assert_allclose(
         policy.posterior.mean[played], [value(x) for x in CLOUD[played]], atol=1e-5
     )

@@ -14,7 +14,7 @@ import definitions
 from broken_engines import patched
 from kernelbandits import streams
 from kernelbandits.policies import GPTS, SimpleMixture
-from kernelbandits.streams import Drawn, Streams
+from kernelbandits.streams import GeneratorRandomness, Streams
 from kernelbandits.verification.laws import LAWS, normal_cdf
 from reference_bandits import NOISE_SCALE, NORM_BOUND, RIDGE, SCALES, reference_bandit
 
@@ -200,18 +200,20 @@ BREAKAGES = {
         check_single_numbers,
     ),
     "a generator that is not asked": (
-        patched(Drawn, "uniform", lambda sound: lambda self, purpose, t: 0.5),
+        patched(GeneratorRandomness, "uniform", lambda sound: lambda self, purpose, t: 0.5),
         check_generator_weights,
     ),
     "a generator read from the other end": (
         patched(
-            Drawn, "uniform", lambda sound: lambda self, purpose, t: 1 - sound(self, purpose, t)
+            GeneratorRandomness,
+            "uniform",
+            lambda sound: lambda self, purpose, t: 1 - sound(self, purpose, t),
         ),
         check_generator_weights,
     ),
     "normals of a generator doubled": (
         patched(
-            Drawn,
+            GeneratorRandomness,
             "normal",
             lambda sound: lambda self, purpose, t, n: 2 * sound(self, purpose, t, n),
         ),

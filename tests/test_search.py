@@ -15,9 +15,9 @@ from scipy.optimize import minimize
 from scipy.stats import qmc
 
 import kernelbandits as kb
-from kernelbandits.domains.climb import climb, evaluated
-from kernelbandits.domains.search import about, apart
-from kernelbandits.domains.sobol import shifted, sobol
+from kernelbandits.domains.bfgs import evaluate, projected_bfgs
+from kernelbandits.domains.search import rows_around, separate_rows
+from kernelbandits.domains.sobol import shift_points, sobol
 
 SQUARE = kb.Box((0.0, 0.0), (1.0, 1.0))
 
@@ -63,7 +63,7 @@ class Index:
 def drawn_index(seed: int, box: kb.Box | kb.MixedBox, count: int, length: Any) -> Index:
     """Rewards drawn from the prior, half of the points about one of the others."""
     rng = np.random.default_rng(seed)
-    points = box.place(rng.random((count, box.sides)))
+    points = box.from_unit(rng.random((count, box.sides)))
     points[count // 2 :] = box.nearest(
         points[0] + 0.5 * length * rng.normal(size=(count - count // 2, box.dimension))
     )
@@ -116,7 +116,7 @@ def test_beyond_the_table_the_points_stay_evenly_spread():
 
 @given(st.floats(0, 1, exclude_max=True))
 def test_a_shifted_set_stays_in_the_cube_and_as_even(u):
-    points = shifted(sobol(7, 3), u)
+    points = shift_points(sobol(7, 3), u)
     assert ((points >= 0) & (points < 1)).all()
     counts = np.stack([np.histogram(column, 8, (0, 1))[0] for column in points.T])
     assert np.abs(counts - 16).max() <= 2
@@ -124,7 +124,7 @@ def test_a_shifted_set_stays_in_the_cube_and_as_even(u):
 
 def test_shifts_of_different_coordinates_are_uncorrelated():
     shifts = np.array(
-        [shifted(np.zeros((1, 4)), u)[0] for u in kb.Streams(1).uniforms("tie", 4000)]
+        [shift_points(np.zeros((1, 4)), u)[0] for u in kb.Streams(1).uniforms("tie", 4000)]
     )
     assert np.abs(np.corrcoef(shifts.T) - np.eye(4)).max() < 4 / math.sqrt(4000)
 
@@ -137,7 +137,7 @@ def test_a_climb_ends_at_the_top_of_a_quadratic_or_at_its_best_point_in_the_box(
     """With a separable bowl the constrained maximiser is the top, clipped."""
     rng = np.random.default_rng(d)
     top, bend = rng.uniform(-0.5, 1.5, d), rng.uniform(0.1, 30, d)
-    rows, values, _ = climb(
+    rows, values, _ = projected_bfgs(
         bowl(top, bend), rng.random((5, d)), np.zeros(d), np.ones(d), np.full(d, 0.3)
     )
     best = np.clip(top, 0, 1)
@@ -158,7 +158,9 @@ def test_a_climb_over_an_ill_conditioned_bowl_ends_where_scipys_does(seed):
         value, slope = function(x[None])
         return -value[0], -slope[0]
 
-    rows, values, _ = climb(function, rng.random((3, 4)), np.zeros(4), np.ones(4), np.full(4, 0.5))
+    rows, values, _ = projected_bfgs(
+        function, rng.random((3, 4)), np.zeros(4), np.ones(4), np.full(4, 0.5)
+    )
     truth = minimize(
         fallen, rows[0], jac=True, bounds=[(0, 1)] * 4, options={"ftol": 1e-15, "gtol": 1e-10}
     ).fun
@@ -172,7 +174,7 @@ def test_a_climb_over_rosenbrocks_valley_reaches_its_end():
         slopes = np.stack([2 * (1 - a) + 400 * a * (b - a * a), -200 * (b - a * a)], axis=1)
         return -((1 - a) ** 2) - 100 * (b - a * a) ** 2, slopes
 
-    rows, values, _ = climb(
+    rows, values, _ = projected_bfgs(
         valley, np.array([[-1.2, 1.0]]), np.full(2, -2.0), np.full(2, 2.0), np.ones(2)
     )
     assert values[0] > -1e-6
@@ -184,7 +186,7 @@ def test_no_start_ends_lower_than_it_began_and_held_coordinates_stay():
     starts = np.random.default_rng(3).random((30, 3))
     lower, upper = np.zeros((30, 3)), np.ones((30, 3))
     lower[:, 1] = upper[:, 1] = starts[:, 1]
-    rows, values, _ = climb(index, starts, lower, upper, np.full(3, 0.3))
+    rows, values, _ = projected_bfgs(index, starts, lower, upper, np.full(3, 0.3))
     assert (values >= index.values(starts)).all()
     np.testing.assert_array_equal(rows[:, 1], starts[:, 1])
     np.testing.assert_allclose(values, index.values(rows), rtol=1e-9)
@@ -196,7 +198,7 @@ def test_no_start_ends_lower_than_it_began_and_held_coordinates_stay():
 def test_starts_are_the_best_first_and_apart_by_half_a_scale():
     rng = np.random.default_rng(0)
     rows, heights, scale = rng.random((400, 2)), rng.random(400), np.array([0.8, 0.4])
-    chosen = apart(rows, heights, scale, 10)
+    chosen = separate_rows(rows, heights, scale, 10)
     assert chosen[0] == heights.argmax()
     assert (np.diff(heights[chosen]) <= 0).all()
     places = rows[chosen] / scale
@@ -209,7 +211,7 @@ def test_starts_are_the_best_first_and_apart_by_half_a_scale():
 
 def test_points_about_a_place_go_all_ways_and_up_to_some_scales_away():
     scale = np.array([0.1, 0.2, 0.3, 0.4])
-    away = (about(np.full((1, 4), 0.5), scale, 512, 0.3) - 0.5) / scale
+    away = (rows_around(np.full((1, 4), 0.5), scale, 512, 0.3) - 0.5) / scale
     distance = np.linalg.norm(away, axis=1)
     assert distance.max() <= 2.5
     assert np.abs(np.histogram(distance, 5, (0, 2.5))[0] - len(away) / 5).max() < 10
@@ -221,7 +223,7 @@ def test_points_about_a_place_go_all_ways_and_up_to_some_scales_away():
 def test_the_first_of_the_places_has_the_most_points_about_it():
     places = np.array([[float(i)] for i in range(10)])
     counts = np.bincount(
-        np.rint(about(places, np.array([0.01]), 512, 0.5)[:, 0]).astype(int), minlength=10
+        np.rint(rows_around(places, np.array([0.01]), 512, 0.5)[:, 0]).astype(int), minlength=10
     )
     assert (counts > 0).all()
     assert counts[0] > 4 * counts[9]
@@ -377,7 +379,7 @@ def test_a_gradient_that_is_no_number_at_some_points_stops_only_those_who_meet_i
 
 def test_a_slope_that_is_not_finite_counts_as_none():
     slopes = np.array([[1.0, math.inf], [math.nan, 0.0], [3.0, 4.0], [5.0, 6.0]])
-    values, cleaned = evaluated(
+    values, cleaned = evaluate(
         lambda x: (np.array([1.0, 2.0, 3.0, math.nan]), slopes), np.zeros((4, 2))
     )
     assert values.tolist() == [1.0, 2.0, 3.0, -math.inf]
@@ -409,7 +411,9 @@ def test_a_finite_box_is_searched_as_a_whole():
         (kb.Integer(-3, 4), kb.Category(("a", "b", "c")), kb.Ordered((1, 2, 3, 4, 5)))
     )
     rng = np.random.default_rng(1)
-    table = {row.tobytes(): height for row, height in zip(box.all(), rng.random(120), strict=True)}
+    table = {
+        row.tobytes(): height for row, height in zip(box.all_rows(), rng.random(120), strict=True)
+    }
     found = kb.domains.maximise(
         lambda x: (np.array([table[row.tobytes()] for row in x]), np.zeros_like(x)), box
     )
@@ -419,7 +423,7 @@ def test_a_finite_box_is_searched_as_a_whole():
         kb.domains.maximise(lambda x: (np.zeros(len(x)), np.zeros_like(x)), box, u=u).row
         for u in (0.0, 0.999)
     ]
-    np.testing.assert_array_equal(flat, box.all()[[0, -1]])
+    np.testing.assert_array_equal(flat, box.all_rows()[[0, -1]])
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -439,7 +443,7 @@ def test_on_a_mixed_box_the_search_agrees_with_brute_force(seed):
     found = kb.domains.maximise(
         index, box, near=near(index), scale=length, u=seed / 8, values=index.values
     )
-    levels = (variable.all() for variable in box.variables[2:])
+    levels = (variable.all_coordinates() for variable in box.variables[2:])
     separate = [np.concatenate(parts) for parts in itertools.product(*levels)]
     real = qmc.scale(qmc.Sobol(2, rng=seed).random(64), (0, -2), (1, 2))
     rows = np.vstack([np.hstack([real, np.tile(part, (64, 1))]) for part in separate])
@@ -528,7 +532,7 @@ def test_of_many_starts_the_lower_half_stops_time_and_again_so_that_the_best_cos
         return index(x)
 
     index = drawn_index(4, unit(4), 30, 0.3)
-    climb(
+    projected_bfgs(
         watched, np.random.default_rng(4).random((64, 4)), np.zeros(4), np.ones(4), np.full(4, 0.3)
     )
     assert sizes[:3] == [64] * 3

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernelbandits as kb
-from kernelbandits.streams import BLOCK, NORMALS, PURPOSES, Drawn, as_randomness, rows_of
+from kernelbandits.streams import (
+    BLOCK,
+    NORMALS,
+    PURPOSES,
+    GeneratorRandomness,
+    as_randomness,
+    rows_of,
+)
 
 ROUNDS = st.integers(0, 5 * BLOCK)
 
@@ -140,7 +147,7 @@ def test_a_seed_is_a_whole_number(seed):
 
 
 def test_a_generator_is_drawn_afresh_at_each_request():
-    drawn, rng = Drawn(np.random.default_rng(0)), np.random.default_rng(0)
+    drawn, rng = GeneratorRandomness(np.random.default_rng(0)), np.random.default_rng(0)
     assert drawn.uniform("weight", 1) == rng.random()
     assert drawn.uniform("weight", 1) == rng.random()
     np.testing.assert_array_equal(drawn.normal("sample", 1, 3), rng.standard_normal(3))
@@ -149,7 +156,7 @@ def test_a_generator_is_drawn_afresh_at_each_request():
 def test_randomness_is_streams_or_a_generator_and_nothing_else():
     streams = kb.Streams(0)
     assert as_randomness(streams) is streams
-    assert isinstance(as_randomness(np.random.default_rng(0)), Drawn)
+    assert isinstance(as_randomness(np.random.default_rng(0)), GeneratorRandomness)
     for other in (0, None, np.random.RandomState(0), "streams"):
         with pytest.raises(ValueError, match=r"needs a kb.Streams or a numpy Generator, got"):
             as_randomness(other)

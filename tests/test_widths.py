@@ -75,8 +75,8 @@ def test_every_ridge_is_its_row_of_the_table():
 
 WIDTHS = {
     "self-normalised": widths.self_normalised(R, D, 0.3, DELTA),
-    "improved": widths.improved(R, D, DELTA, REALISED),
-    "improved given": widths.improved(R, D, DELTA, GIVEN),
+    "improved": widths.chowdhury_gopalan(R, D, DELTA, REALISED),
+    "improved given": widths.chowdhury_gopalan(R, D, DELTA, GIVEN),
     "finite": widths.srinivas_finite(7, DELTA, 0.2),
     "rkhs": widths.srinivas_rkhs(D, DELTA, GIVEN, 1.0),
     "rkhs realised": widths.srinivas_rkhs(D, DELTA, REALISED, 0.5),
@@ -110,14 +110,14 @@ def test_the_square_root_of_the_determinant_enters_and_not_the_determinant():
     """Invisible at small L; at L = 20 the width would be 40 % too wide."""
     width = widths.self_normalised(1.0, 0.0, 1.0, 0.5)
     assert width(1, 20.0) == pytest.approx(math.sqrt(2 * math.log(2) + 20.0), rel=1e-14)
-    improved = widths.improved(1.0, 0.0, 0.5, REALISED)
+    improved = widths.chowdhury_gopalan(1.0, 0.0, 0.5, REALISED)
     assert improved(1, 20.0) == pytest.approx(math.sqrt(20.0 + 2 + 2 * math.log(2)), rel=1e-14)
 
 
 def test_gamma_of_the_round_before_for_igp_ucb_and_of_the_round_itself_for_srinivas():
     seen: list[int] = []
     term = gain_term(lambda t: seen.append(int(t)) or float(t), kb.Linear(), ARMS, 1.0)
-    widths.improved(R, D, DELTA, term)(5, 0.0)
+    widths.chowdhury_gopalan(R, D, DELTA, term)(5, 0.0)
     widths.srinivas_rkhs(D, DELTA, term, 1.0)(5, 0.0)
     assert seen == [4, 5]
 
@@ -129,7 +129,8 @@ def test_scaling_noise_and_norm_scales_the_width(log_det, noise, norm, delta):
         scaled = widths.self_normalised(factor * noise, factor * norm, 0.7, delta)(1, log_det)
         assert scaled == pytest.approx(factor * plain, rel=1e-12)
         plain, scaled = (
-            widths.improved(f * noise, f * norm, delta, REALISED)(3, log_det) for f in (1, factor)
+            widths.chowdhury_gopalan(f * noise, f * norm, delta, REALISED)(3, log_det)
+            for f in (1, factor)
         )
         assert scaled == pytest.approx(factor * plain, rel=1e-12)
 
@@ -137,7 +138,7 @@ def test_scaling_noise_and_norm_scales_the_width(log_det, noise, norm, delta):
 def test_igp_ucb_exceeds_simple_ucb_by_what_its_horizon_and_confidence_cost():
     """As T grows: R [sqrt(L + 2 + 2 ln(1/delta)) - sqrt(L + 2 ln 2)] > 0 for delta < e/2."""
     for log_det in LOG_DETS:
-        gap = widths.improved(R, D, DELTA, REALISED)(1, log_det) - widths.self_normalised(
+        gap = widths.chowdhury_gopalan(R, D, DELTA, REALISED)(1, log_det) - widths.self_normalised(
             R, D, 1.0, 0.5
         )(1, log_det)
         expected = math.sqrt(log_det + 2 + 2 * math.log(10)) - math.sqrt(log_det + 2 * math.log(2))
@@ -147,4 +148,4 @@ def test_igp_ucb_exceeds_simple_ucb_by_what_its_horizon_and_confidence_cost():
 def test_without_noise_only_the_norm_bound_is_left():
     for log_det in LOG_DETS:
         assert widths.self_normalised(0.0, 1.5, 0.3, 0.5)(1, log_det) == 1.5
-        assert widths.improved(0.0, 1.5, 0.1, REALISED)(1, log_det) == 1.5
+        assert widths.chowdhury_gopalan(0.0, 1.5, 0.1, REALISED)(1, log_det) == 1.5

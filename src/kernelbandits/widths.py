@@ -46,7 +46,7 @@ def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: 
     return Width("D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L)", lambda t: terms)
 
 
-def improved(
+def chowdhury_gopalan(
     noise_scale: float, norm_bound: float, delta: float, gain: Term, chance: int = 1
 ) -> Width:
     """D + R sqrt(2 (gamma_{t-1} + 1 + ln(chance / delta))), Chowdhury & Gopalan (2017).
@@ -103,7 +103,7 @@ def kernel_ucb(eta: float, ridge: float) -> Width:
     return Width("eta/sqrt(ridge)", lambda t: (width, 0.0, 0.0))
 
 
-def practical() -> Width:
+def bogunovic_practical() -> Width:
     """sqrt(beta_t), beta_t = 0.8 ln(4 t): the experiments of Bogunovic et al. (2016); nothing is proved of it."""
     return Width("sqrt(0.8 ln(4 t))", lambda t: (0.0, 0.8 * np.log(4 * t), 0.0))
 
@@ -114,7 +114,7 @@ def truncation_level(moment_bound: float, excess: float) -> Callable[[Rounds], R
     return lambda n: moment_bound ** (1 / order) * n ** (0.5 / order)
 
 
-def truncated(
+def truncated_rewards(
     level: Callable[[Rounds], Rounds], norm_bound: float, delta: float, gain: Term
 ) -> Width:
     """D + 3 b_{t-1} sqrt(gamma_{t-1} + 1 + ln(1/delta)): Ray Chowdhury & Gopalan (2019), TGP-UCB."""
@@ -145,7 +145,7 @@ def unknown_variance(norm_bound: float, delta: float) -> Width:
     )
 
 
-def falling(first: float = 5.0, power: float = 1 / 3) -> Width:
+def polynomial_decay(first: float = 5.0, power: float = 1 / 3) -> Width:
     """first t^-power: no bound of anything; the factor and the power are those that did best by benchmark."""
     return Width(
         f"{first:g} t^-{power:.3g} (practical: nothing is claimed)",

@@ -12,10 +12,10 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from kernelbandits import checks
-from kernelbandits.calibration.standard import Standard, checked_counts, column
+from kernelbandits.calibration.standard import Standard, check_counts, check_vector
 from kernelbandits.checks import Array
 from kernelbandits.kernels import RBF, Kernel, Matern, Scaled
-from kernelbandits.posterior.truth import lower_root
+from kernelbandits.posterior.sufficient import lower_root
 
 SMOOTHNESS = (1.5, 2.5, math.inf)
 
@@ -127,8 +127,8 @@ class Calibration:
         guarantee that uses D is conditional on |f| <= D in the space of the fitted kernel. The safety factor is room,
         not proof.
         """
-        n = checked_counts("norm_bound", counts)
-        u = self._signal_means(n, column("norm_bound", "sums", sums, len(n)))
+        n = check_counts("norm_bound", counts)
+        u = self._signal_means(n, check_vector("norm_bound", "sums", sums, len(n)))
         x = checks.points("norm_bound", points)
         shape = (len(n), self.dimension)
         checks.needs(x.shape == shape, "norm_bound", f"points of shape {shape}", x.shape)
@@ -158,11 +158,11 @@ class Calibration:
         return float((np.abs(u) - 2 * np.sqrt(self.signal_ridge / n)).max())
 
     @property
-    def fitted(self) -> bool:
+    def is_fitted(self) -> bool:
         """Whether the scales come from rewards, these or earlier ones."""
         return self.evidence > -math.inf
 
-    def shifted(self, by: float) -> Calibration:
+    def shift_rewards(self, by: float) -> Calibration:
         """The same fit of rewards that are all greater by so much."""
         return replace(self, standard=Standard(self.standard.centre + by, self.standard.spread))
 
@@ -177,7 +177,7 @@ class Calibration:
         """Where the numbers come from."""
         if not self.rewards:
             return "not fitted: no rewards yet"
-        if not self.fitted:
+        if not self.is_fitted:
             return f"not fitted to the {self.rewards} rewards given: {self.message}"
         origin = f"fitted to {self.rewards} rewards at {self.points} points"
         return origin if self.ok else f"{origin}, but the refit after these failed: {self.message}"

@@ -58,7 +58,7 @@ class Scales:
 
 
 @dataclass(frozen=True)
-class Factor:
+class CovarianceFactor:
     """C = L L' and alpha = C^-1 zbar."""
 
     lower: Array
@@ -133,18 +133,18 @@ class Evidence:
             return -math.inf, np.zeros_like(parameters)
         return self.value_of(factor, parameters), self._gradient(factor, scales, k, slope)
 
-    def factor(self, parameters: Array) -> Factor | None:
+    def factor(self, parameters: Array) -> CovarianceFactor | None:
         scales = Scales.of(parameters)
         return self._factor(self.profile(scales.weights @ self.squares)[0], scales)
 
-    def value_of(self, factor: Factor, parameters: Array) -> float:
+    def value_of(self, factor: CovarianceFactor, parameters: Array) -> float:
         """ln p, C being factored."""
         log_noise = float(parameters[-1])
         between = float(self.means @ factor.alpha) + factor.log_det
         within = self.scatter * math.exp(-log_noise) + self.repeats * log_noise
         return -0.5 * (between + within) - self.constant
 
-    def _gradient(self, factor: Factor, scales: Scales, k: Array, slope: Array) -> Array:
+    def _gradient(self, factor: CovarianceFactor, scales: Scales, k: Array, slope: Array) -> Array:
         r"""-1/2 tr(W dC/dp), W = C^-1 - alpha alpha', and for the noise what the scatter adds:
 
         dC/d ln l_j = signal slope (x_ij - x_kj)^2 / l_j^2,  dC/d ln signal = signal K,  dC/d ln noise = noise / n_i.
@@ -159,14 +159,14 @@ class Evidence:
         )
         return np.array([*lengths, signal, noise])
 
-    def _factor(self, k: Array, scales: Scales) -> Factor | None:
+    def _factor(self, k: Array, scales: Scales) -> CovarianceFactor | None:
         """The Cholesky factor, at need with the diagonal raised by 8 eps m max C, which rounding explains; or none."""
         diagonal = scales.signal + 1.0 + scales.noise * self.shares
         for jitter in (0.0, 8 * EPS * len(diagonal) * float(diagonal.max())):
             matrix = self._lower_triangle(scales.signal * k + 1.0, diagonal + jitter)
             lower, failed = dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
             if not failed:
-                return Factor(lower, dpotrs(lower, self.means, lower=1)[0])
+                return CovarianceFactor(lower, dpotrs(lower, self.means, lower=1)[0])
         return None
 
     def _lower_triangle(self, off: Array, diagonal: Array) -> Array:

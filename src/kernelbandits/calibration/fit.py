@@ -48,7 +48,7 @@ def calibrate(
     ok = False and a message, where a fit fails; without one that is the prior's mode. The maximum found is a local one.
     Starts are searched in the order of their density, the next one while less than half of `evaluations` is spent.
     """
-    problem = checked(
+    fit = check_arguments(
         points, counts, sums, squares, Prior() if prior is None else prior, shared, nu
     )
     checks.needs(
@@ -57,17 +57,17 @@ def calibrate(
         "a Calibration as start",
         start,
     )
-    same = start is None or start.dimension == problem.dimension
-    checks.needs(same, "calibrate", f"a start of {problem.dimension} dimensions", start)
+    same = start is None or start.dimension == fit.dimension
+    checks.needs(same, "calibrate", f"a start of {fit.dimension} dimensions", start)
     limit = checks.whole("calibrate", "evaluations", evaluations)
-    if problem.summary.constant:
-        return problem.unfitted(start, "the rewards are all equal", 0)
-    return problem.fitted(start, limit)
+    if fit.summary.constant:
+        return fit.keep_previous(start, "the rewards are all equal", 0)
+    return fit.run(start, limit)
 
 
-def checked(
+def check_arguments(
     points: Any, counts: Any, sums: Any, squares: Any, prior: Prior, shared: bool, nu: float
-) -> Problem:
+) -> ScaleFit:
     """Every argument once."""
     x = checks.points("calibrate", points)
     largest = float(np.abs(x).max())
@@ -84,11 +84,11 @@ def checked(
     checks.needs(isinstance(prior, Prior), "calibrate", "a Prior", prior)
     checks.needs(isinstance(shared, bool), "calibrate", "shared True or False", shared)
     check_smoothness("calibrate", nu)
-    return Problem(x, summary, prior, shared, float(nu))
+    return ScaleFit(x, summary, prior, shared, float(nu))
 
 
 @dataclass(frozen=True)
-class Problem:
+class ScaleFit:
     """What is to be fitted."""
 
     points: Array
@@ -109,18 +109,20 @@ class Problem:
     def mode(self) -> Array:
         return self.prior.mode(self.dimension, self.lengths)
 
-    def fitted(self, start: Calibration | None, limit: int) -> Calibration:
+    def run(self, start: Calibration | None, limit: int) -> Calibration:
         """The best parameters met by the search, or what is kept where none has a likelihood."""
         search = self.search()
         message = search.run(self.starts(start), limit)
         factor = search.evidence.factor(search.best)
         if factor is None or not math.isfinite(search.least):
-            return self.unfitted(start, "no likelihood could be computed", search.evaluations)
+            return self.keep_previous(start, "no likelihood could be computed", search.evaluations)
         evidence = search.evidence.value_of(factor, search.best)
         found = {"mean": factor.mean, "evidence": evidence, "evaluations": search.evaluations}
         return self.calibration(search.best, message=message, ok=True, **found)
 
-    def unfitted(self, start: Calibration | None, message: str, evaluations: int) -> Calibration:
+    def keep_previous(
+        self, start: Calibration | None, message: str, evaluations: int
+    ) -> Calibration:
         """The last good fit, or the prior's mode, with what went wrong."""
         kept = self.calibration(self.mode, mean=0.0) if start is None else start
         told = f"{message}, so {'the prior mode' if start is None else 'the last fit'} is kept"
@@ -139,9 +141,9 @@ class Problem:
             **found,
         )
 
-    def search(self) -> Search:
+    def search(self) -> DensitySearch:
         evidence = Evidence.of(self.points, self.summary, self.shared, self.nu)
-        return Search(
+        return DensitySearch(
             evidence, self.mode, self.prior.sds(self.lengths), self.prior.reach(self.lengths)
         )
 
@@ -159,7 +161,7 @@ class Problem:
         return np.array([*shared, math.log(start.signal_variance), math.log(start.noise_variance)])
 
 
-class Search:
+class DensitySearch:
     """Minus the log posterior density as a function of v = (parameters - mode) / sd, and the best met so far.
 
     In v the prior is standard normal, which is why few steps are enough.
@@ -170,7 +172,7 @@ class Search:
         self.best, self.least, self.evaluations = mode, math.inf, 0
 
     def run(self, starts: list[Array], limit: int) -> str:
-        """Search from the starts, the densest first, the next one while half of the limit is left; why it ended."""
+        """DensitySearch from the starts, the densest first, the next one while half of the limit is left; why it ended."""
         inside = [
             np.clip((start - self.mode) / self.sds, -self.reach, self.reach) for start in starts
         ]
@@ -203,15 +205,15 @@ class Search:
     def value(self, v: Array) -> float:
         """-ln p(z | parameters) + |v|^2 / 2"""
         parameters = self.mode + self.sds * v
-        return self._met(parameters, -self.evidence.value(parameters) + 0.5 * float(v @ v))
+        return self._record(parameters, -self.evidence.value(parameters) + 0.5 * float(v @ v))
 
     def value_and_gradient(self, v: Array) -> tuple[float, Array]:
         """The same, and its gradient in v."""
         parameters = self.mode + self.sds * v
         value, gradient = self.evidence.value_and_gradient(parameters)
-        return self._met(parameters, -value + 0.5 * float(v @ v)), v - self.sds * gradient
+        return self._record(parameters, -value + 0.5 * float(v @ v)), v - self.sds * gradient
 
-    def _met(self, parameters: Array, value: float) -> float:
+    def _record(self, parameters: Array, value: float) -> float:
         """Count, remember the best, and let no NaN pass."""
         self.evaluations += 1
         if value < self.least:

@@ -23,16 +23,16 @@ class Refits:
         checks.needs(grows, "Refits", "growth >= 1.001", self.growth)
         checks.whole("Refits", "first", self.first)
 
-    def due(self, events: int) -> bool:
+    def is_due(self, events: int) -> bool:
         """Whether this number of rewards is ceil(first growth^k) for some k."""
         n = (
             events
             if type(events) is int and 0 <= events < MANY
-            else checks.whole("due", "events", events, least=0)
+            else checks.whole("is_due", "events", events, least=0)
         )
-        return n >= self.first and self.after(n - 1) == n
+        return n >= self.first and self.next_after(n - 1) == n
 
-    def after(self, events: int) -> float:
+    def next_after(self, events: int) -> float:
         """The least ceil(first growth^k) beyond this number of rewards."""
         steps = math.log(max(1.0, events / self.first)) / math.log(self.growth)
         k = max(0, math.floor(steps) - 1)

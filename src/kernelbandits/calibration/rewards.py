@@ -17,7 +17,7 @@ SPARED = 2
 """Failures that are bad luck where no reward came: a place gets a third chance."""
 
 
-class Before(NamedTuple):
+class RewardsBefore(NamedTuple):
     """What there was before a reward came: all that it changes."""
 
     slot: int
@@ -48,10 +48,10 @@ class Rewards:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, row: Array, reward: float) -> Before:
+    def add(self, row: Array, reward: float) -> RewardsBefore:
         """One reward at a point; what was there before comes back, for `restore`."""
-        points, origin, slot = len(self), self.origin, self.slot(row)
-        before = Before(
+        points, origin, slot = len(self), self.origin, self.slot_of(row)
+        before = RewardsBefore(
             slot,
             points,
             self._counts[slot],
@@ -63,11 +63,11 @@ class Rewards:
         self.count(slot, reward)
         return before
 
-    def slot(self, row: Array) -> int:
+    def slot_of(self, row: Array) -> int:
         """The place of a point, a new one at need."""
         slot = self._slot.setdefault((row + 0.0).tobytes(), len(self._rows))
         if slot == len(self._rows):
-            self._open(row)
+            self._add_point(row)
         return slot
 
     def count(self, slot: int, reward: float) -> None:
@@ -80,7 +80,7 @@ class Rewards:
         self._squares[slot] += difference**2
         self.events += 1
 
-    def restore(self, before: Before) -> None:
+    def restore(self, before: RewardsBefore) -> None:
         """Undo the last reward added, to the last digit."""
         (
             slot,
@@ -96,13 +96,13 @@ class Rewards:
             for column in (self._rows, self._counts, self._sums, self._squares):
                 del column[-1]
 
-    def _open(self, row: Array) -> None:
+    def _add_point(self, row: Array) -> None:
         self._rows.append(row + 0.0)
         self._counts.append(0)
         self._sums.append(0.0)
         self._squares.append(0.0)
 
-    def unmatched(self, rows: Sequence[Array]) -> list[int]:
+    def unmatched_rows(self, rows: Sequence[Array]) -> list[int]:
         """The numbers of those of some rows that are beyond as many as there are rewards at the same point."""
         left = {key: self._counts[slot] for key, slot in self._slot.items()}
         numbers = []
@@ -113,15 +113,15 @@ class Rewards:
                 numbers.append(number)
         return numbers
 
-    def unmatched_near(self, rows: Sequence[Array], lengths: Array) -> list[int]:
+    def unmatched_rows_near(self, rows: Sequence[Array], lengths: Array) -> list[int]:
         """The same where hardly a point comes twice: near by, and by more than two. Row i counts if
 
         #{j <= i: |row_j - row_i| < r} > 2 + #{rewards: |point - row_i| < r},  r = 0.15, distances in lengthscales.
         """
         given = np.array(rows)
-        rewarded = near(given, self.points, lengths) @ self.counts
+        rewarded = near_matrix(given, self.points, lengths) @ self.counts
         numbers: list[int] = np.flatnonzero(
-            np.tril(near(given, given, lengths)).sum(1) > rewarded + SPARED
+            np.tril(near_matrix(given, given, lengths)).sum(1) > rewarded + SPARED
         ).tolist()
         return numbers
 
@@ -145,7 +145,7 @@ class Rewards:
         return np.array(self._squares)
 
 
-def near(rows: Array, points: Array, lengths: Array) -> Array:
+def near_matrix(rows: Array, points: Array, lengths: Array) -> Array:
     """1 where a row is less than 0.15 lengthscales from a point, else 0."""
     squares = np.zeros((len(rows), len(points)))
     for j, length in enumerate(lengths):

@@ -56,9 +56,9 @@ class Summary:
 
     @classmethod
     def of(cls, owner: str, counts: Any, sums: Any, squares: Any) -> Summary:
-        n = checked_counts(owner, counts)
+        n = check_counts(owner, counts)
         s, q = (
-            column(owner, name, values, len(n))
+            check_vector(owner, name, values, len(n))
             for name, values in (("sums", sums), ("squares", squares))
         )
         return cls(n, s / n, float(scatters(owner, n, s, q).sum()))
@@ -108,15 +108,15 @@ def scatters(owner: str, n: Array, s: Array, q: Array) -> Array:
     return np.where((n > 1) & (q - squared > 4 * EPS * n * q), q - squared, 0.0)
 
 
-def checked_counts(owner: str, values: Any) -> Array:
+def check_counts(owner: str, values: Any) -> Array:
     """Whole numbers, one reward at least at every point."""
-    counts = column(owner, "counts", values, None)
+    counts = check_vector(owner, "counts", values, None)
     bad = counts[(counts < 1) | (counts != np.floor(counts))]
     checks.needs(len(bad) == 0, owner, "whole counts >= 1", bad[0] if len(bad) else None)
     return counts
 
 
-def column(owner: str, name: str, values: Any, length: int | None) -> Array:
+def check_vector(owner: str, name: str, values: Any, length: int | None) -> Array:
     """A vector of finite numbers, one for each point."""
     try:
         given = np.asarray(values)

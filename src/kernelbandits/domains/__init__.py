@@ -1,14 +1,19 @@
-"""What may be chosen, and the best of it: arms, boxes and mixed boxes, and the search for a best point."""
+"""Domains: what may be chosen, and the search for the best of it.
+
+`Arms` is a finite list of points, `Box` a continuous box, `MixedBox` a box of real, whole, ordered
+and unordered variables, and `Contextual` adds a context to any of them. `argmax` finds the best of
+finitely many arms and `maximise` searches a box.
+"""
 
 from __future__ import annotations
 
 from kernelbandits.domains.arms import Arms
 from kernelbandits.domains.box import COVER, Box, golden_ratio
 from kernelbandits.domains.contextual import Contextual
-from kernelbandits.domains.covers import as_arms
+from kernelbandits.domains.discretise import as_arms
 from kernelbandits.domains.mixed import MixedBox
-from kernelbandits.domains.search import Found, maximise
-from kernelbandits.domains.ties import TIE_TOLERANCE, TIES, argmax, tied
+from kernelbandits.domains.search import Maximum, maximise
+from kernelbandits.domains.ties import TIE_TOLERANCE, TIES, argmax, tied_arms
 from kernelbandits.domains.variables import Category, Integer, Ordered, Real
 
 __all__ = [
@@ -19,8 +24,8 @@ __all__ = [
     "Box",
     "Category",
     "Contextual",
-    "Found",
     "Integer",
+    "Maximum",
     "MixedBox",
     "Ordered",
     "Real",
@@ -28,5 +33,5 @@ __all__ = [
     "as_arms",
     "golden_ratio",
     "maximise",
-    "tied",
+    "tied_arms",
 ]

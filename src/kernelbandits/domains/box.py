@@ -1,4 +1,4 @@
-"""A continuous box, and the evenly spread points that stand for it."""
+"""A continuous box, and evenly spread points that cover it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,35 @@ from kernelbandits.checks import Array
 from kernelbandits.domains.arms import Arms
 
 COVER = 500
-"""Points that stand for a box unless told otherwise."""
+"""The default number of points in a cover."""
 SHORTEST_SIDE, LONGEST_SIDE = 1e-100, 1e100
-"""Squares of lengths and of slopes along these are numbers still."""
+"""Sides that a search accepts: squares of lengths and of slopes neither overflow nor vanish."""
 FLOATS = 1024
-"""A side is searched if so many floats lie on it."""
+"""A side is searched if at least this many floating-point numbers lie on it."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """All points with lower <= x <= upper, coordinate by coordinate."""
+    """All points x with lower <= x <= upper in every coordinate.
+
+    >>> from kernelbandits import Box
+    >>> box = Box(lower=(0.0, 20.0), upper=(1.0, 90.0))
+    >>> box.nearest([[0.5, 100.0]])
+    array([[ 0.5, 90. ]])
+    >>> box.cover(3).points.round(2)
+    array([[ 0.5 , 55.  ],
+           [ 0.25, 39.89],
+           [ 0.01, 24.78]])
+    >>> Box((0.0,), (0.0,))
+    Traceback (most recent call last):
+    ...
+    ValueError: Box needs lower < upper, got ((0.0,), (0.0,))
+    """
 
     lower: tuple[float, ...]
+    """The smallest value of each coordinate."""
     upper: tuple[float, ...]
+    """The largest value of each coordinate."""
 
     def __post_init__(self) -> None:
         given = is_flat(self.lower) and is_flat(self.upper)
@@ -50,65 +66,74 @@ class Box:
 
     @property
     def dimension(self) -> int:
+        """The number of coordinates of a point."""
         return len(self.lower)
 
     @property
     def discrete(self) -> tuple[bool, ...]:
-        """Which coordinates of a row take separate values only: none."""
+        """Which coordinates of a row take separate values only; in a box none does."""
         return (False,) * self.dimension
 
     @property
     def sides(self) -> int:
-        """Numbers in [0, 1] that say which point: one for each coordinate."""
+        """How many numbers in [0, 1] determine a point: one for each coordinate."""
         return self.dimension
 
     def encode(self, x: Any) -> Array:
-        """The point as a row, if it lies in the box."""
-        row = one_row("encode", x, self.dimension)
+        """Return the point as a row of numbers; an error if it is not in the box."""
+        row = as_row("encode", x, self.dimension)
         within = bool(((row >= self.lower) & (row <= self.upper)).all())
         checks.needs(within, "encode", f"a point in {self}", row.tolist())
         return row
 
     def decode(self, row: Any) -> Array:
-        """The point of a row, which is the nearest in the box; it cannot be written to."""
-        x: Array = self.nearest(one_row("decode", row, self.dimension)[None])[0]
+        """Return the point of the box nearest to a row, as a read-only array."""
+        x: Array = self.nearest(as_row("decode", row, self.dimension)[None])[0]
         x.flags.writeable = False
         return x
 
     def nearest(self, rows: Any) -> Array:
-        """Each row moved into the box."""
-        return np.clip(rows_of("nearest", rows, self.dimension), self.lower, self.upper)
+        """Return the point of the box nearest to each row."""
+        return np.clip(as_rows("nearest", rows, self.dimension), self.lower, self.upper)
 
-    def place(self, unit: Array) -> Array:
-        """The points lower + (upper - lower) u of rows u in [0, 1]^d."""
+    def from_unit(self, unit: Array) -> Array:
+        """Return the points lower + (upper - lower) u for rows u in [0, 1]^d."""
         low, high = np.array(self.lower), np.array(self.upper)
+        # Written as low (1 - u) + high u, because upper - lower may overflow.
         placed: Array = np.clip(low * (1 - unit) + high * unit, low, high)
         return placed
 
-    def moves(self, row: Array) -> Array:
-        """The row with one separate value changed: there is none to change."""
+    def neighbours(self, row: Array) -> Array:
+        """Return the rows that differ in one separate value; a box has none."""
         return np.empty((0, self.dimension))
 
     def cover(self, size: int = COVER) -> Arms:
-        """Evenly spread points x_i = lower + (upper - lower) frac(1/2 + i a), a_j = g^-j, g^(d+1) = g + 1.
+        """Return evenly spread points as arms.
 
-        The additive recurrence of the generalised golden ratio: deterministic, and the first points of a larger cover.
+        x_i = lower + (upper - lower) frac(1/2 + i a) with a_j = g^-j and g^(d+1) = g + 1, the
+        additive recurrence of the generalised golden ratio. It is deterministic, and a cover begins
+        with the points of every smaller one.
         """
         count = checks.whole("cover", "size", size)
         return Arms(
-            self.place(evenly_spread(count, self.dimension)), f"a cover of {self} by {count} points"
+            self.from_unit(spread_points(count, self.dimension)),
+            f"a cover of {self} by {count} points",
         )
 
 
-def evenly_spread(count: int, dimension: int) -> Array:
-    """The first points frac(1/2 + i a) of the recurrence in the unit cube."""
+def spread_points(count: int, dimension: int) -> Array:
+    """Return the first points frac(1/2 + i a) of the recurrence in the unit cube."""
     steps = golden_ratio(dimension) ** -np.arange(1.0, dimension + 1)
     unit: Array = (0.5 + np.arange(count)[:, None] * steps) % 1
     return unit
 
 
 def golden_ratio(dimension: int) -> float:
-    """The root g > 1 of g^(d+1) = g + 1, by the contraction g <- (1 + g)^(1/(d+1))."""
+    """Return the root g > 1 of g^(d+1) = g + 1, by iterating g <- (1 + g)^(1/(d+1)).
+
+    >>> round(golden_ratio(1), 4)
+    1.618
+    """
     ratio = 2.0
     for _ in range(100):
         ratio = (1 + ratio) ** (1 / (dimension + 1))
@@ -116,7 +141,7 @@ def golden_ratio(dimension: int) -> float:
 
 
 def is_flat(values: Any) -> bool:
-    """Whether it is a sequence without sequences in it."""
+    """Tell whether the values are a sequence that contains no sequences."""
     try:
         return np.ndim(values) == 1
     except ValueError:
@@ -124,7 +149,7 @@ def is_flat(values: Any) -> bool:
 
 
 def is_empty(values: Any) -> bool:
-    """Whether it holds nothing."""
+    """Tell whether there are no values."""
     try:
         return np.size(values) == 0
     except ValueError:
@@ -132,7 +157,11 @@ def is_empty(values: Any) -> bool:
 
 
 def check_sides(owner: str, box: Any) -> None:
-    """A search can move along a side that is neither too long nor too short for squares, and has floats enough."""
+    """Raise an error if a search cannot move along a side.
+
+    A side must be neither too long nor too short to be squared, and must contain enough
+    floating-point numbers.
+    """
     needed = f"sides of {SHORTEST_SIDE:g} to {LONGEST_SIDE:g} with at least {FLOATS} floats on each"
     for low, high, discrete in zip(box.lower, box.upper, box.discrete, strict=True):
         finest = FLOATS * math.ulp(max(abs(low), abs(high)))
@@ -140,8 +169,8 @@ def check_sides(owner: str, box: Any) -> None:
         checks.needs(discrete or searched, owner, needed, (low, high))
 
 
-def one_row(owner: str, values: Any, dimension: int) -> Array:
-    """A row of finite numbers, one for each coordinate."""
+def as_row(owner: str, values: Any, dimension: int) -> Array:
+    """Return the values as a row of finite numbers, one for each coordinate."""
     try:
         given = np.asarray(values)
     except ValueError:
@@ -151,7 +180,8 @@ def one_row(owner: str, values: Any, dimension: int) -> Array:
     return row
 
 
-def rows_of(owner: str, values: Any, dimension: int) -> Array:
+def as_rows(owner: str, values: Any, dimension: int) -> Array:
+    """Return the values as rows of finite numbers, one number for each coordinate."""
     rows = checks.points(owner, values)
     checks.needs(rows.shape[1] == dimension, owner, f"rows of {dimension} numbers", rows.shape)
     return rows

@@ -1,4 +1,4 @@
-"""A domain beside a context: coordinates that are given in every round and not chosen."""
+"""A domain with a context: coordinates that are given in every round and not chosen."""
 
 from __future__ import annotations
 
@@ -16,13 +16,23 @@ from kernelbandits.domains.mixed import MixedBox
 
 @dataclass(frozen=True)
 class Contextual:
-    """What may be chosen, and `size` context coordinates that come with every ask; kernels see rows (x, context).
+    """A domain, and a context of `size` numbers that is given with every ask.
 
-    `domain` is Arms, a Box or a MixedBox, or a number d of coordinates: then the arms come with every ask as well.
+    Ask with `policy.ask(t, rng, context=...)`. Kernels see rows (x, context), the chosen point
+    followed by the context.
+
+    >>> from kernelbandits import Box, Contextual
+    >>> domain = Contextual(Box((0.0, 0.0), (1.0, 1.0)), size=1)
+    >>> domain.dimension
+    3
+    >>> domain.encode((0.2, 0.4), context=0.7)
+    array([0.2, 0.4, 0.7])
     """
 
     domain: Any
+    """Arms, a Box, a MixedBox; or a number of coordinates, if arms are given with every ask."""
     size: int
+    """How many numbers a context has."""
 
     def __post_init__(self) -> None:
         if checks.is_whole(self.domain):
@@ -39,16 +49,19 @@ class Contextual:
 
     @property
     def coordinates(self) -> int:
-        """Of what is chosen."""
+        """The number of coordinates of what is chosen."""
         return self.domain if checks.is_whole(self.domain) else int(self.domain.dimension)
 
     @property
     def dimension(self) -> int:
-        """Of what kernels see."""
+        """The number of coordinates that kernels see."""
         return self.coordinates + self.size
 
-    def context(self, values: Any) -> Array:
-        """The context of a round, checked; nothing need be said where it has no coordinates."""
+    def check_context(self, values: Any) -> Array:
+        """Return the context of a round as a read-only array, checked.
+
+        None is accepted if a context has no coordinates, and a plain number if it has one.
+        """
         needed = f"a context of size {self.size}, all finite numbers"
         if values is None and self.size == 0:
             return np.empty(0)
@@ -58,10 +71,10 @@ class Contextual:
         checks.needs(
             good and all(checks.is_number(value) for value in values), "Contextual", needed, values
         )
-        return frozen(np.array(values, dtype=np.float64))
+        return read_only(np.array(values, dtype=np.float64))
 
-    def arms(self, rows: Any) -> Array:
-        """The arms of a round, checked."""
+    def check_arms(self, rows: Any) -> Array:
+        """Return the arms of a round as a read-only array, checked."""
         given = checks.points("ask", rows)
         checks.needs(
             given.shape[1] == self.coordinates,
@@ -69,13 +82,13 @@ class Contextual:
             f"arms of {self.coordinates} coordinates",
             given.shape,
         )
-        return frozen(given)
+        return read_only(given)
 
     def encode(self, x: Any, context: Any) -> Array:
-        """The row (x, context) that a kernel sees."""
-        return np.concatenate([self._chosen(x), self.context(context)])
+        """Return the row (x, context) that a kernel sees."""
+        return np.concatenate([self._encode_choice(x), self.check_context(context)])
 
-    def _chosen(self, x: Any) -> Array:
+    def _encode_choice(self, x: Any) -> Array:
         if isinstance(self.domain, (Box, MixedBox)):
             return np.asarray(self.domain.encode(x))
         point: Array = checks.points("tell", [x])[0]
@@ -87,6 +100,7 @@ class Contextual:
         return point
 
 
-def frozen(array: Array) -> Array:
+def read_only(array: Array) -> Array:
+    """Return the same array, which can no longer be written to."""
     array.flags.writeable = False
     return array

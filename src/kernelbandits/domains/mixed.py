@@ -1,4 +1,4 @@
-"""A box of reals, whole numbers, ordered and unordered categories."""
+"""A box of real and whole numbers, ordered and unordered categories."""
 
 from __future__ import annotations
 
@@ -14,23 +14,39 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains.arms import Arms
-from kernelbandits.domains.box import COVER, evenly_spread, one_row, rows_of
+from kernelbandits.domains.box import COVER, as_row, as_rows, spread_points
 from kernelbandits.domains.variables import Variable
 
 DOUBLINGS = 6
-"""A cover is looked for among its size times 1, 2, 4, ... points of the recurrence, so many times."""
+"""How often the points of a cover are doubled to find enough different ones.
+
+Rounding to separate values makes points equal, so a cover needs more points than it keeps.
+"""
 
 
 @dataclass(frozen=True)
 class MixedBox:
-    """Every combination of its variables' values; x is a dict if the variables have names, else a tuple.
+    """Every combination of the values of its variables.
 
-    Kernels see rows: the coordinates of the variables side by side.
+    A point x is a dict if the variables have names, and a tuple otherwise. Kernels see rows of
+    numbers: `encode` turns a point into a row, and `decode` a row into a point.
+
+    >>> from kernelbandits import Category, Integer, MixedBox, Real
+    >>> box = MixedBox({"heat": Real(20, 90), "stirs": Integer(1, 5), "acid": Category(("a", "b"))})
+    >>> box.encode({"heat": 35.0, "stirs": 3, "acid": "b"}).round(3)
+    array([35.   ,  3.   ,  0.   ,  0.707])
+    >>> box.decode([36.2, 2.8, 0.1, 0.6])
+    {'heat': 36.2, 'stirs': 3, 'acid': 'b'}
+    >>> box.encode({"heat": 10.0, "stirs": 3, "acid": "b"})
+    Traceback (most recent call last):
+    ...
+    ValueError: encode needs a number in [20.0, 90.0] for 'heat', got 10.0
     """
 
     variables: Any
     """Name -> variable, or a sequence of variables; kept as a tuple."""
     names: tuple[str, ...] = ()
+    """Names of the variables, if they were given as a sequence."""
 
     def __post_init__(self) -> None:
         given, named = self.variables, isinstance(self.variables, Mapping)
@@ -46,9 +62,10 @@ class MixedBox:
         variables, names = (given.values(), given.keys()) if named else (given, self.names)
         object.__setattr__(self, "variables", tuple(variables))
         object.__setattr__(self, "names", tuple(names))
-        self._check()
+        self._check_variables()
 
-    def _check(self) -> None:
+    def _check_variables(self) -> None:
+        """Raise an error for what is no variable, and for names that do not fit."""
         checks.needs(len(self.variables) > 0, "MixedBox", "at least one variable", self.variables)
         for variable in self.variables:
             known = isinstance(variable, Variable)
@@ -62,10 +79,12 @@ class MixedBox:
 
     @cached_property
     def lower(self) -> tuple[float, ...]:
+        """The smallest value of each coordinate of a row."""
         return tuple(bound for variable in self.variables for bound in variable.lower)
 
     @cached_property
     def upper(self) -> tuple[float, ...]:
+        """The largest value of each coordinate of a row."""
         return tuple(bound for variable in self.variables for bound in variable.upper)
 
     @cached_property
@@ -75,22 +94,22 @@ class MixedBox:
 
     @property
     def dimension(self) -> int:
-        """Coordinates of a row."""
+        """The number of coordinates of a row."""
         return len(self.lower)
 
     @property
     def sides(self) -> int:
-        """Numbers in [0, 1] that say which point: one for each variable."""
+        """How many numbers in [0, 1] determine a point: one for each variable."""
         return len(self.variables)
 
     @cached_property
     def count(self) -> float:
-        """How many points it has; infinitely many if a variable is real."""
+        """The number of points; infinite if a variable is real."""
         return math.prod(float(variable.levels) for variable in self.variables)
 
     @cached_property
     def blocks(self) -> tuple[tuple[Variable, slice], ...]:
-        """The variables and their coordinates' places in a row."""
+        """Each variable with the part of a row that holds its coordinates."""
         ends = np.cumsum([len(variable.lower) for variable in self.variables]).tolist()
         places = [
             slice(end - len(variable.lower), end)
@@ -99,18 +118,20 @@ class MixedBox:
         return tuple(zip(self.variables, places, strict=True))
 
     def encode(self, x: Any) -> Array:
-        """The row of a point, if every variable may take its value."""
+        """Return the row of a point; an error if a variable cannot take its value."""
         values = self._values(x)
         for variable, value, name in zip(
             self.variables, values, self.names or range(self.sides), strict=True
         ):
-            checks.needs(variable.holds(value), "encode", f"{variable.needed} for {name!r}", value)
+            checks.needs(
+                variable.holds(value), "encode", f"{variable.requirement} for {name!r}", value
+            )
         return np.concatenate(
             [variable.encode(value) for variable, value in zip(self.variables, values, strict=True)]
         )
 
     def _values(self, x: Any) -> tuple[Any, ...]:
-        """The values of x in the order of the variables."""
+        """Return the values of x in the order of the variables."""
         if self.names:
             fits = isinstance(x, Mapping) and set(x) == set(self.names)
             checks.needs(fits, "encode", f"a value for each of {self.names}", x)
@@ -124,73 +145,79 @@ class MixedBox:
         return tuple(x)
 
     def decode(self, row: Any) -> Any:
-        """The point of a row, which is the nearest admissible one."""
-        nearest = self.nearest(one_row("decode", row, self.dimension)[None])[0]
+        """Return the point nearest to a row."""
+        nearest = self.nearest(as_row("decode", row, self.dimension)[None])[0]
         values = tuple(variable.decode(nearest[place]) for variable, place in self.blocks)
         return dict(zip(self.names, values, strict=True)) if self.names else values
 
     def nearest(self, rows: Any) -> Array:
-        """The admissible row nearest to each, variable by variable."""
-        given = rows_of("nearest", rows, self.dimension)
+        """Return the row of the point nearest to each row, variable by variable."""
+        given = as_rows("nearest", rows, self.dimension)
         return np.hstack([variable.nearest(given[:, place]) for variable, place in self.blocks])
 
-    def place(self, unit: Array) -> Array:
-        """The rows of points u in [0, 1)^v, a number for each variable."""
+    def from_unit(self, unit: Array) -> Array:
+        """Return the rows for u in [0, 1)^v, one number for each variable."""
         return np.hstack(
             [
-                variable.place(column)
+                variable.from_unit(column)
                 for variable, column in zip(self.variables, unit.T, strict=True)
             ]
         )
 
-    def moves(self, row: Array) -> Array:
-        """The rows that differ from this one in one separate value."""
-        tried: Array = np.vstack([row[None], *self._moves(row)])
+    def neighbours(self, row: Array) -> Array:
+        """Return rows that differ from this one in the value of one discrete variable."""
+        tried: Array = np.vstack([row[None], *self._neighbours(row)])
         changed: Array = tried[(tried != row).any(1)]
         return changed
 
-    def _moves(self, row: Array) -> Iterator[Array]:
+    def _neighbours(self, row: Array) -> Iterator[Array]:
         for variable, place in self.blocks:
             if variable.discrete:
-                values = variable.moves(row[place])
+                values = variable.neighbours(row[place])
                 rows = np.repeat(row[None], len(values), axis=0)
                 rows[:, place] = values
                 yield rows
 
     def cover(self, size: int = COVER) -> Arms:
-        """All points if there are no more than size, else evenly spread ones, all different.
+        """Return all points as arms if there are at most `size`, otherwise evenly spread ones.
 
-        They are fewer than size where the floats between the bounds of the real variables are.
+        All are different. There are fewer than `size` only if so few floating-point numbers lie
+        between the bounds of the real variables.
         """
         count = checks.whole("cover", "size", size)
         if self.count <= count:
-            return Arms(self.all(), f"all points of {self}")
-        rows = self._spread(count)
+            return Arms(self.all_rows(), f"all points of {self}")
+        rows = self._spread_rows(count)
         return Arms(rows, f"a cover of {self} by {len(rows)} points")
 
-    def all(self) -> Array:
-        """Every row, if the box is finite."""
-        checks.needs(math.isfinite(self.count), "all", "a box without real variables", self)
+    def all_rows(self) -> Array:
+        """Return the rows of all points; an error if a variable is real."""
+        checks.needs(math.isfinite(self.count), "all_rows", "a box without real variables", self)
         return np.array(
             [
                 np.concatenate(parts)
-                for parts in product(*(variable.all() for variable in self.variables))
+                for parts in product(*(variable.all_coordinates() for variable in self.variables))
             ]
         )
 
-    def _spread(self, count: int) -> Array:
-        """The first different ones of the recurrence that covers a box; what a finite box lacks then, in its order."""
+    def _spread_rows(self, count: int) -> Array:
+        """Return `count` different rows from the recurrence that also covers a box.
+
+        If those are too few, a finite box adds its other points in their own order.
+        """
         for doubling in range(DOUBLINGS):
-            rows = different(self.place(evenly_spread(count * 2**doubling, self.sides)))
+            rows = distinct_rows(self.from_unit(spread_points(count * 2**doubling, self.sides)))
             if len(rows) >= count:
                 return rows[:count]
         return (
-            different(np.vstack([rows, self.all()]))[:count] if math.isfinite(self.count) else rows
+            distinct_rows(np.vstack([rows, self.all_rows()]))[:count]
+            if math.isfinite(self.count)
+            else rows
         )
 
 
-def different(rows: Array) -> Array:
-    """Each row once, where it comes first; -0.0 is 0.0."""
+def distinct_rows(rows: Array) -> Array:
+    """Return each row once, at its first position; -0.0 counts as 0.0."""
     plain = rows + 0.0
     first: Array = plain[np.sort(np.unique(plain, axis=0, return_index=True)[1])]
     return first

@@ -1,4 +1,4 @@
-"""The best point of a box, searched for."""
+"""The search for the best point of a box."""
 
 from __future__ import annotations
 
@@ -13,40 +13,42 @@ from scipy.special import ndtri
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.domains.box import Box, check_sides, is_empty, is_flat, rows_of
-from kernelbandits.domains.climb import Function, climb, evaluated, numbers
+from kernelbandits.domains.bfgs import Function, as_numbers, evaluate, projected_bfgs
+from kernelbandits.domains.box import Box, as_rows, check_sides, is_empty, is_flat
 from kernelbandits.domains.mixed import MixedBox
-from kernelbandits.domains.sobol import shifted, sobol
+from kernelbandits.domains.sobol import shift_points, sobol
 
 Values = Callable[[Array], Array]
 """Rows (n, d) -> values (n,)."""
 
 CANDIDATES, ABOUT, STARTS = 128, 64, 10
-"""For each variable: Sobol points, points about those worth starting about, and places to climb from."""
+"""For each variable: Sobol points, rows around those given as near, and starts of the ascent."""
 VARIABLES = 2, 8
-"""No fewer variables are counted, and no more."""
+"""For these counts a box has at least 2 and at most 8 variables, which limits the cost."""
 FARTHEST = 2.5
-"""So many scales away are the points about others at the most."""
+"""The largest distance, in scales, of the rows around those given as near."""
 POOL = 20
-"""Places to climb from are chosen among so many times as many rows, the best ones."""
+"""Starts are chosen among this many times as many rows, the best ones."""
 EVERY = 2048
-"""A box of no more points is looked at as a whole."""
+"""A finite box with at most this many points is evaluated completely."""
 LARGEST_COUNT = 2**20
-"""No more candidates are looked at, and no more starts climbed from."""
+"""The most candidates, and the most starts."""
 REACHED = 1e-6
+"""An ascent that ends within this distance of the best value counts as having reached it."""
 EXCHANGES = 50
+"""The most exchanges of separate values."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """The best row met, its value, and how it was found."""
+class Maximum:
+    """The best row found, its value, and how it was found."""
 
     row: Array
     value: float
     starts: int
-    """Places climbed from; most of them give up where others are higher."""
+    """Starts of the ascent. Most stop early, where others are higher."""
     reached: int
-    """How many of them came within 1e-6 of the best value."""
+    """How many of them ended within 1e-6 of the best value."""
     evaluations: int
     """Rows at which the function was evaluated."""
 
@@ -61,13 +63,45 @@ def maximise(
     starts: int | None = None,
     u: float = 0.5,
     values: Values | None = None,
-) -> Found:
-    """The row of the box where a function, given with its gradient, is greatest, as far as a search can tell.
+) -> Maximum:
+    """Search the row of a box at which a function is largest.
 
-    Looked at (by `values` if given: the function without gradient) are Sobol points shifted by u, the rows `near`, and
-    rows about these at up to 2.5 times `scale`, a distance for each coordinate over which the function changes. From
-    the best that are apart a quasi-Newton method climbs; separate values are changed one at a time until nothing
-    improves. Equal arguments give equal results.
+    The function is evaluated at Sobol points, at the rows `near` and at rows around these. From the
+    best of them that are not close to each other, BFGS ascends to local maxima. The separate values
+    of a mixed box are then changed one at a time until nothing improves. A finite box of at most
+    2048 points is evaluated completely. Equal arguments give equal results.
+
+    This is a search: the maximum found may be a local one.
+
+    Parameters
+    ----------
+    function
+        Rows (n, d) -> values (n,) and gradients (n, d).
+    box
+        Where to search.
+    near
+        Rows around which maxima are expected, the most promising first; for an index policy the
+        points played.
+    scale
+        The distance over which the function changes, one number or one for each coordinate: the
+        lengthscale of a kernel. A quarter of each side by default.
+    candidates, starts
+        How many Sobol points are evaluated, and from how many rows the ascent starts.
+    u
+        A number in [0, 1) that shifts the Sobol points. Different numbers find different maxima of
+        equal height.
+    values
+        The function without its gradient, if that is faster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> def hill(rows):
+    ...     away = rows - np.array([0.3, 0.8])
+    ...     return -(away**2).sum(1), -2 * away
+    >>> kb.domains.maximise(hill, kb.Box((0.0, 0.0), (1.0, 1.0))).row.round(4)
+    array([0.3, 0.8])
     """
     checks.needs(isinstance(box, (Box, MixedBox)), "maximise", "a Box or a MixedBox", box)
     checks.needs(checks.chance("maximise", "u", u) < 1, "maximise", "u < 1", u)
@@ -76,39 +110,40 @@ def maximise(
         values is None or callable(values), "maximise", "values that are a function of rows", values
     )
     check_sides("maximise", box)
-    count = number_of("candidates", candidates, CANDIDATES * counted(box))
-    climbs = number_of("starts", starts, STARTS * counted(box))
-    lengths, close = scales(scale, np.subtract(box.upper, box.lower)), worth(box, near)
+    count = check_count("candidates", candidates, CANDIDATES * variable_count(box))
+    climbs = check_count("starts", starts, STARTS * variable_count(box))
+    lengths, close = check_scales(scale, np.subtract(box.upper, box.lower)), check_near(box, near)
     if isinstance(box, MixedBox) and box.count <= EVERY:
-        return best_of_all(function, box, u, values)
-    rows = looked_at(box, close, lengths, count, u)
-    first = apart(rows, heights_of(function, values, rows), lengths, climbs)
-    return Search(function, box, lengths).climbed(rows[first], len(rows))
+        return search_all(function, box, u, values)
+    rows = candidate_rows(box, close, lengths, count, u)
+    first = separate_rows(rows, evaluate_values(function, values, rows), lengths, climbs)
+    return Search(function, box, lengths).run(rows[first], len(rows))
 
 
-def best_of_all(function: Function, box: MixedBox, u: float, values: Values | None = None) -> Found:
-    """Of a small finite box every point is looked at; u chooses among equals."""
-    rows = box.all()
-    heights = heights_of(function, values, rows)
+def search_all(
+    function: Function, box: MixedBox, u: float, values: Values | None = None
+) -> Maximum:
+    """Evaluate every point of a small finite box; u chooses among equal maxima."""
+    rows = box.all_rows()
+    heights = evaluate_values(function, values, rows)
     equal = (heights == heights.max()).nonzero()[0]
     best = equal[int(u * len(equal))]
-    return Found(rows[best], float(heights[best]), len(rows), within_reach(heights), len(rows))
+    return Maximum(rows[best], float(heights[best]), len(rows), count_reached(heights), len(rows))
 
 
-def within_reach(heights: Array) -> int:
+def count_reached(heights: Array) -> int:
+    """Return how many values are within 1e-6 of the largest."""
     return int((heights >= heights.max() - REACHED).sum())
 
 
-def scales(given: Any, span: Array) -> Array:
-    """One distance for each coordinate, no longer than its side: a quarter of that unless given."""
+def check_scales(given: Any, span: Array) -> Array:
+    """Return one distance for each coordinate, at most its side; by default a quarter of it."""
     if given is None:
         return span / 4
-    of = (
-        checks.lengthscales("maximise", list(given))
-        if is_flat(given)
-        else checks.positive("maximise", "lengthscale", given)
-    )
-    lengths = np.array(of)
+    if is_flat(given):
+        lengths = np.array(checks.lengthscales("maximise", list(given)))
+    else:
+        lengths = np.array(checks.positive("maximise", "lengthscale", given))
     checks.needs(
         lengths.ndim == 0 or len(lengths) == len(span), "maximise", f"{len(span)} scales", given
     )
@@ -116,40 +151,52 @@ def scales(given: Any, span: Array) -> Array:
     return shorter
 
 
-def worth(box: Box | MixedBox, near: Any) -> Array:
-    """The rows worth starting about, made admissible."""
+def check_near(box: Box | MixedBox, near: Any) -> Array:
+    """Return the rows `near`, moved into the box."""
     if near is None or is_empty(near):
         return np.empty((0, box.dimension))
-    return box.nearest(rows_of("maximise", near, box.dimension))
+    return box.nearest(as_rows("maximise", near, box.dimension))
 
 
-def counted(box: Box | MixedBox) -> int:
-    """The number of variables, kept within bounds."""
+def variable_count(box: Box | MixedBox) -> int:
+    """Return the number of variables, but at least 2 and at most 8."""
     return min(max(box.sides, VARIABLES[0]), VARIABLES[1])
 
 
-def number_of(name: str, given: int | None, usual: int) -> int:
+def check_count(name: str, given: int | None, usual: int) -> int:
+    """Return the number given, or the usual one, checked."""
     count = usual if given is None else checks.whole("maximise", name, given)
     checks.needs(count <= LARGEST_COUNT, "maximise", f"{name} <= 2^20", given)
     return count
 
 
-def looked_at(box: Box | MixedBox, near: Array, scale: Array, candidates: int, u: float) -> Array:
-    """Sobol points, as many as the next power of two, the rows near, and rows about these."""
-    spread = box.place(shifted(sobol(power_of(candidates), box.sides), u))
+def candidate_rows(
+    box: Box | MixedBox, near: Array, scale: Array, candidates: int, u: float
+) -> Array:
+    """Return Sobol points, the rows `near` and rows around these.
+
+    Sobol points are evenly spread only in powers of two, so their number is rounded up to one.
+    """
+    spread = box.from_unit(shift_points(sobol(next_power(candidates), box.sides), u))
     if not len(near):
         return spread
-    return np.vstack([spread, near, box.nearest(about(near, scale, ABOUT * counted(box), u))])
+    # With short lengthscales the maxima of mean + w * width * sd lie a lengthscale or two away from
+    # the points played, in places that few Sobol points reach.
+    around = rows_around(near, scale, ABOUT * variable_count(box), u)
+    return np.vstack([spread, near, box.nearest(around)])
 
 
-def power_of(count: int) -> int:
-    """The least power of two that is no less."""
+def next_power(count: int) -> int:
+    """Return the least p with 2^p >= count."""
     return math.ceil(math.log2(count))
 
 
-def about(near: Array, scale: Array, count: int, u: float) -> Array:
-    """Rows x_i + r scale e, e a direction, 0 < r < FARTHEST, i = floor(m v^2): about the first ones more often."""
-    unit = shifted(sobol(power_of(count), near.shape[1] + 2), u)
+def rows_around(near: Array, scale: Array, count: int, u: float) -> Array:
+    """Return rows x_i + r scale e, with e a direction and 0 < r < FARTHEST.
+
+    i = floor(m v^2) for a uniform v, so there are more rows around the first, most promising ones.
+    """
+    unit = shift_points(sobol(next_power(count), near.shape[1] + 2), u)
     normal = ndtri(np.clip(unit[:, 2:], 1e-9, 1 - 1e-9))
     normal /= np.maximum(np.sqrt((normal**2).sum(1)), 1e-9)[:, None]
     which = (len(near) * unit[:, 0] ** 2).astype(int)
@@ -157,24 +204,30 @@ def about(near: Array, scale: Array, count: int, u: float) -> Array:
     return points
 
 
-def heights_of(function: Function, values: Values | None, rows: Array) -> Array:
-    """By `values` if given, else by the function."""
-    return evaluated(function, rows)[0] if values is None else measured(values, rows)
+def evaluate_values(function: Function, values: Values | None, rows: Array) -> Array:
+    """Return the values of the rows, computed by `values` if it is given."""
+    if values is None:
+        return evaluate(function, rows)[0]
+    return evaluate_without_gradient(values, rows)
 
 
-def measured(values: Values, rows: Array) -> Array:
-    """Values, -infinity for those that are no number."""
+def evaluate_without_gradient(values: Values, rows: Array) -> Array:
+    """Return the values, with -infinity for those that are not a number."""
     needed = f"{len(rows)} values"
     with np.errstate(all="ignore"):
-        heights = numbers(needed, values(rows.copy()))
+        heights = as_numbers(needed, values(rows.copy()))
     checks.needs(heights.shape == (len(rows),), "maximise", needed, heights.shape)
     return np.where(np.isnan(heights), -np.inf, heights)
 
 
-def apart(rows: Array, heights: Array, scale: Array, count: int) -> npt.NDArray[np.intp]:
-    """The best rows of which no two are within half a scale."""
+def separate_rows(rows: Array, heights: Array, scale: Array, count: int) -> npt.NDArray[np.intp]:
+    """Return the numbers of the best rows such that no two are within half a scale.
+
+    Two starts that close would end at the same maximum.
+    """
     best = np.argsort(-heights, kind="stable")[: POOL * count]
     places, left = rows[best] / scale, np.isfinite(heights[best])
+    # If no value is finite the first row is still returned, so that there is a result.
     left[0] = True
     chosen: list[int] = []
     while left.any() and len(chosen) < count:
@@ -186,35 +239,42 @@ def apart(rows: Array, heights: Array, scale: Array, count: int) -> npt.NDArray[
 
 @dataclass(frozen=True)
 class Search:
-    """Climbs of a function in a box."""
+    """The ascent of a function in a box, from given starts."""
 
     function: Function
     box: Box | MixedBox
     scale: Array
 
-    def climbed(self, rows: Array, looked: int) -> Found:
-        """Climb in the real coordinates, exchange separate values, and so on until nothing improves."""
-        rows, heights, evaluations = self.up(rows)
+    def run(self, rows: Array, evaluated: int) -> Maximum:
+        """Ascend in the real coordinates, then exchange separate values until nothing improves.
+
+        `evaluated` is the number of rows evaluated before, to be counted in the result.
+        """
+        rows, heights, evaluations = self.ascend(rows)
         if any(self.box.discrete):
-            rows, heights, more = self.exchanged(rows, heights)
+            rows, heights, more = self.exchange_values(rows, heights)
             evaluations += more
         best = int(heights.argmax())
-        return Found(
-            rows[best], float(heights[best]), len(rows), within_reach(heights), looked + evaluations
+        return Maximum(
+            rows[best],
+            float(heights[best]),
+            len(rows),
+            count_reached(heights),
+            evaluated + evaluations,
         )
 
-    def up(self, rows: Array) -> tuple[Array, Array, int]:
-        """To local maxima, with the separate values held."""
+    def ascend(self, rows: Array) -> tuple[Array, Array, int]:
+        """Ascend to local maxima, with the separate values held fixed."""
         held = np.array(self.box.discrete)
         lower, upper = np.where(held, rows, self.box.lower), np.where(held, rows, self.box.upper)
-        return climb(self.function, rows, lower, upper, self.scale)
+        return projected_bfgs(self.function, rows, lower, upper, self.scale)
 
-    def exchanged(self, rows: Array, heights: Array) -> tuple[Array, Array, int]:
-        """The best row's separate values are changed one at a time and climbed from, while that improves it."""
+    def exchange_values(self, rows: Array, heights: Array) -> tuple[Array, Array, int]:
+        """Change one separate value of the best row and ascend again, while that improves it."""
         evaluations = 0
         for _ in range(EXCHANGES):
             best = int(heights.argmax())
-            tried, found, more = self.up(self.box.moves(rows[best]))
+            tried, found, more = self.ascend(self.box.neighbours(rows[best]))
             evaluations += more
             if not found.max(initial=-np.inf) > heights[best]:
                 break

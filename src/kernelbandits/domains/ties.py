@@ -1,4 +1,4 @@
-"""The best of finitely many indices, and who wins a tie."""
+"""The arm with the largest index, and how ties are resolved."""
 
 from __future__ import annotations
 
@@ -7,22 +7,40 @@ import math
 from kernelbandits.checks import Array, Indices
 
 TIES = ("random", "lowest")
+"""How a policy resolves ties."""
+# Equal arms get indices that differ by rounding, and the two engines round differently. Without a
+# tolerance rounding would decide, always for the same arm.
 TIE_TOLERANCE = 1e-12
+"""Indices this close, relative to max(1, |best|), are tied."""
 
 
-def tied(index: Array) -> Indices:
-    """The arms within 1e-12 max(1, |best|) of the best index, in order."""
+def tied_arms(index: Array) -> Indices:
+    """Return the arms within 1e-12 max(1, |best|) of the largest index, in order.
+
+    >>> import numpy as np
+    >>> tied_arms(np.array([0.1, 0.7, 0.7 - 1e-15]))
+    array([1, 2])
+    """
     best = float(index[index.argmax()])
     if not -math.inf < best < math.inf:
         raise ValueError(
-            f"the best arm needs finite indices, got {best}; policy.posterior.audit() rebuilds a damaged state"
+            f"the best arm needs finite indices, got {best}; "
+            "policy.posterior.audit() rebuilds a damaged state"
         )
     return (index >= best - TIE_TOLERANCE * max(1.0, abs(best))).nonzero()[0]
 
 
 def argmax(index: Array, ties: str, u: float) -> int:
-    """The arm with the greatest index; the uniform u settles a tie, or the lowest arm wins it."""
-    best = tied(index)
+    """Return the arm with the largest index.
+
+    With ties="random" the uniform number u chooses among tied arms; with "lowest" the first wins.
+
+    >>> import numpy as np
+    >>> index = np.array([0.3, 0.9, 0.9])
+    >>> argmax(index, "random", 0.6), argmax(index, "lowest", 0.6)
+    (2, 1)
+    """
+    best = tied_arms(index)
     if len(best) == 1 or ties == "lowest":
         return int(best[0])
     return int(best[int(u * len(best))])

@@ -1,10 +1,17 @@
-"""Laws of the weight w_t, the paper's exploration distributions, and schedules of laws.
+"""Exploration laws: the distribution of the weight w_t in index = mean + w_t * width_t * sd.
 
-One uniform becomes one weight, `law.draw(u)`; a law knows its optimism C1 = P(w >= 1), atoms included.
-An exploration argument is a law, a schedule t -> law, or a schedule (t, posterior) -> law.
+A law turns one uniform number into one weight, `law.draw(u)`, and knows its optimism
+C1 = P(w >= 1). The `exploration` argument of a policy is a law, a schedule t -> law, or a schedule
+(t, posterior) -> law.
+
+>>> from kernelbandits import Bernoulli, Decay, PointMass
+>>> Bernoulli(0.25).draw(0.8), Bernoulli(0.25).optimism
+(1.0, 0.25)
+>>> Decay(first=1.0, power=0.5, floor=0.05)(100)
+Bernoulli(p=0.1)
 """
 
-from kernelbandits.exploration.composed import Frozen, Mixture, as_law
+from kernelbandits.exploration.frozen import Frozen, as_law
 from kernelbandits.exploration.laws import (
     Bernoulli,
     Categorical,
@@ -13,7 +20,8 @@ from kernelbandits.exploration.laws import (
     Law,
     PointMass,
 )
-from kernelbandits.exploration.relatives import DiscretisedGaussian, RootExponential
+from kernelbandits.exploration.mixture import Mixture
+from kernelbandits.exploration.randomised_ucb import DiscretisedGaussian, RootExponential
 from kernelbandits.exploration.schedules import Certainty, Decay, Exploration, Step
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What a law of the weight w is, and the laws with finitely many values and the Gaussian."""
+"""The interface of an exploration law; laws with finitely many values; the Gaussian law."""
 
 from __future__ import annotations
 
@@ -12,31 +12,37 @@ from scipy.special import ndtr, ndtri
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.exploration.tails import UNKNOWN, area, at_all, believed
+from kernelbandits.exploration.tails import UNKNOWN, area, evaluate_at_all, least_trusted_tail
 from kernelbandits.streams import LEAST_UNIFORM
 
 GREATEST_UNIFORM = 1 - 2.0**-53
-"""The last number below 1."""
+"""The largest number below 1."""
 MIDDLES = (np.arange(1 << 16) + 0.5) / (1 << 16)
-"""Uniforms that stand for all, where a distribution function cannot be integrated."""
+"""Evenly spaced uniforms. Weights drawn at these give the mean of a law whose tail cannot be
+integrated."""
 
 
 Masses = tuple[Sequence[float], Sequence[float]]
-"""Values and their chances."""
+"""The values of a law, and the probability of each."""
 
 
 class Law:
-    """The law of a weight w."""
+    """The distribution of a weight w.
+
+    A law of your own defines `draw`, the quantile function, and `cdf`. Everything else follows from
+    these two; override what has a formula. `as_law` accepts frozen laws of scipy.stats as well.
+    """
 
     @overload
     def draw(self, u: float) -> float: ...
     @overload
     def draw(self, u: Array) -> Array: ...
     def draw(self, u: Any) -> Any:
-        """The weight that belongs to a uniform u in [0, 1): the quantile function."""
+        """Return the weight for a uniform number u in [0, 1): the quantile function at u."""
         raise NotImplementedError
 
     def sample(self, rng: np.random.Generator) -> float:
+        """Draw one weight with a numpy generator."""
         return self.draw(rng.random())
 
     def cdf(self, x: float) -> float:
@@ -45,18 +51,22 @@ class Law:
 
     @property
     def mean_abs(self) -> float:
-        """E|w| = int P(|w| > u) du over u > 0, infinite if it diverges."""
-        found = area(self.tail_abs, map(abs, self.atoms), believed(self.tail))
-        return float(np.abs(at_all(self.draw, MIDDLES)).mean()) if found is UNKNOWN else found.value
+        """E|w|, the integral of P(|w| > u) over u > 0; infinite if it diverges."""
+        found = area(self.tail_abs, map(abs, self.atoms), least_trusted_tail(self.tail))
+        return (
+            float(np.abs(evaluate_at_all(self.draw, MIDDLES)).mean())
+            if found is UNKNOWN
+            else found.value
+        )
 
     @property
     def atoms(self) -> tuple[float, ...]:
-        """The values w takes with positive chance, in order."""
+        """The values that w takes with positive probability, in increasing order."""
         return ()
 
     @property
     def masses(self) -> Masses | None:
-        """All values of w and their chances, where they can be listed."""
+        """All values of w and their probabilities, or None if they cannot be listed."""
         return None
 
     @property
@@ -70,28 +80,30 @@ class Law:
 
     @property
     def expectation(self) -> float:
-        """E w = int P(w > u) - P(w < -u) du over u > 0."""
-        above = area(self.tail, (value for value in self.atoms if value > 0), believed(self.tail))
+        """E w, the integral of P(w > u) - P(w < -u) over u > 0."""
+        above = area(
+            self.tail, (value for value in self.atoms if value > 0), least_trusted_tail(self.tail)
+        )
         below = area(lambda u: self.below(-u), (-value for value in self.atoms if value < 0))
         if UNKNOWN in (above, below):
-            return float(at_all(self.draw, MIDDLES).mean())
+            return float(evaluate_at_all(self.draw, MIDDLES).mean())
         return above.value - below.value
 
     def below(self, x: Any) -> Any:
-        """P(w < x), of a number or an array."""
+        """P(w < x) of a number or an array x."""
         return self.cdf(np.nextafter(x, -math.inf))
 
     def tail(self, x: Any) -> Any:
-        """P(w > x), of a number or an array."""
+        """P(w > x) of a number or an array x."""
         return 1.0 - self.cdf(x)
 
     def tail_abs(self, u: Any) -> Any:
-        """P(|w| > u) = P(w > u) + P(w < -u), of a number or an array."""
-        return like(u, np.where(np.less(u, 0), 1.0, self.tail(u) + self.below(-u)))
+        """P(|w| > u) = P(w > u) + P(w < -u) of a number or an array u."""
+        return match_shape(u, np.where(np.less(u, 0), 1.0, self.tail(u) + self.below(-u)))
 
 
 class Discrete(Law):
-    """Finitely many values, `support` in increasing order, with `chances`."""
+    """A law with finitely many values: `support`, in increasing order, with their `chances`."""
 
     @property
     def support(self) -> tuple[float, ...]:
@@ -133,10 +145,10 @@ class Discrete(Law):
         return self.support, self.chances
 
     def below(self, x: Any) -> Any:
-        return like(x, np.greater.outer(x, self.support) @ np.array(self.chances))
+        return match_shape(x, np.greater.outer(x, self.support) @ np.array(self.chances))
 
     def tail(self, x: Any) -> Any:
-        return like(x, np.less.outer(x, self.support) @ np.array(self.chances))
+        return match_shape(x, np.less.outer(x, self.support) @ np.array(self.chances))
 
     @property
     def atoms(self) -> tuple[float, ...]:
@@ -147,15 +159,22 @@ class Discrete(Law):
         )
 
     def _total(self, chosen: Callable[[float], bool]) -> float:
+        """Return the probability of the chosen values; exactly 1 if all are chosen."""
         chances = [p for value, p in zip(self.support, self.chances, strict=True) if chosen(value)]
         return 1.0 if len(chances) == len(self.chances) else math.fsum(chances)
 
 
 @dataclass(frozen=True)
 class PointMass(Discrete):
-    """w = c, always: c = 1 is UCB, c = 0 pure exploitation."""
+    """The weight is always c. c = 1 is UCB, c = 0 is pure exploitation.
+
+    >>> from kernelbandits import PointMass
+    >>> PointMass(1.0).draw(0.3), PointMass(1.0).optimism
+    (1.0, 1.0)
+    """
 
     c: float = 1.0
+    """The weight."""
 
     def __post_init__(self) -> None:
         checks.number("PointMass", "c", self.c)
@@ -174,11 +193,21 @@ class PointMass(Discrete):
 
 @dataclass(frozen=True)
 class Bernoulli(Discrete):
-    """Explore fully with chance p, not at all otherwise: w is 1 or 0."""
+    """The weight is 1 with probability p and 0 otherwise: explore as UCB does, or not at all.
+
+    >>> from kernelbandits import Bernoulli
+    >>> law = Bernoulli(0.25)
+    >>> [law.draw(u) for u in (0.1, 0.74, 0.75, 0.99)]
+    [0.0, 0.0, 1.0, 1.0]
+    >>> law.optimism, law.mean_abs
+    (0.25, 0.25)
+    """
 
     p: float
+    """The probability of exploring, in [0, 1]."""
 
     def __post_init__(self) -> None:
+        # A schedule such as Decay makes a law in every round, so the usual case is decided here.
         if type(self.p) is not float or not 0.0 <= self.p <= 1.0:
             checks.chance("Bernoulli", "p", self.p)
 
@@ -204,10 +233,24 @@ class Bernoulli(Discrete):
 
 @dataclass(frozen=True)
 class Categorical(Discrete):
-    """w = support[i] with chance weights[i]; without a support the paper's i/K, i = 1..K."""
+    """The weight is support[i] with probability weights[i].
+
+    Without a support the values are those of the paper, i/K for i = 1..K.
+
+    >>> from kernelbandits import Categorical
+    >>> law = Categorical((0.2, 0.3, 0.5))
+    >>> law.support
+    (0.3333333333333333, 0.6666666666666666, 1.0)
+    >>> law.optimism
+    0.5
+    >>> Categorical((0.5, 0.5), support=(0.0, 2.0)).draw(0.6)
+    2.0
+    """
 
     weights: tuple[float, ...]
+    """The probabilities, in the order of the values."""
     values: tuple[float, ...]
+    """The values, in increasing order."""
 
     def __init__(self, weights: Iterable[float], support: Sequence[float] | None = None) -> None:
         chances = checks.weights("Categorical", weights)
@@ -232,10 +275,20 @@ class Categorical(Discrete):
 
 @dataclass(frozen=True)
 class Gaussian(Law):
-    """w ~ N(mean, scale^2); a negative weight plays the greatest lower confidence bound."""
+    """The weight is normal, w ~ N(mean, scale^2).
+
+    A negative weight chooses the point with the highest lower confidence bound.
+
+    >>> from kernelbandits import Gaussian
+    >>> law = Gaussian(mean=0.0, scale=1.0)
+    >>> law.draw(0.5), round(law.optimism, 4)
+    (0.0, 0.1587)
+    """
 
     mean: float = 0.0
+    """The mean of the weight."""
     scale: float = 1.0
+    """The standard deviation of the weight; 0 gives the weight `mean` in every round."""
 
     def __post_init__(self) -> None:
         checks.number("Gaussian", "mean", self.mean)
@@ -257,7 +310,10 @@ class Gaussian(Law):
 
     @property
     def mean_abs(self) -> float:
-        """Folded normal: scale sqrt(2/pi) exp(-m^2 / (2 scale^2)) + m (1 - 2 Phi(-m / scale)), m = mean."""
+        """scale sqrt(2/pi) exp(-m^2 / (2 scale^2)) + m (1 - 2 Phi(-m / scale)), m = mean.
+
+        This is the mean of the folded normal law.
+        """
         if not self.scale:
             return abs(self.mean)
         z = self.mean / self.scale
@@ -270,13 +326,13 @@ class Gaussian(Law):
 
     def tail(self, x: Any) -> Any:
         """Phi((mean - x) / scale)."""
-        return like(
+        return match_shape(
             x, ndtr((self.mean - x) / self.scale) if self.scale else 1.0 * np.less(x, self.mean)
         )
 
     def below(self, x: Any) -> Any:
         """Phi((x - mean) / scale)."""
-        return like(
+        return match_shape(
             x, ndtr((x - self.mean) / self.scale) if self.scale else 1.0 * np.greater(x, self.mean)
         )
 
@@ -289,6 +345,6 @@ class Gaussian(Law):
         return None if self.scale else ((float(self.mean),), (1.0,))
 
 
-def like(x: Any, values: Any) -> Any:
-    """A number for a number, an array for an array."""
+def match_shape(x: Any, values: Any) -> Any:
+    """Return the values as a number if x is a number, and as an array if x is an array."""
     return values if np.ndim(x) else float(values)

@@ -1,4 +1,8 @@
-"""Schedules of laws, and the exploration argument of a policy: a law, t -> law, or (t, posterior) -> law."""
+"""Schedules: a law for every round.
+
+The `exploration` argument of a policy is a law, a schedule t -> law, or a schedule
+(t, posterior) -> law. Any function of one of these forms is a schedule.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,9 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.exploration.composed import as_law
+from kernelbandits.exploration.frozen import as_law
 from kernelbandits.exploration.laws import Bernoulli, Law
-from kernelbandits.exploration.tails import at_all
+from kernelbandits.exploration.tails import evaluate_at_all
 
 Run = tuple[Law, int, int]
 """A law and the rounds start + 1..stop in which it holds."""
@@ -26,10 +30,20 @@ MOST_ROUNDS = 1 << 62
 
 @dataclass(frozen=True)
 class Step:
-    """The paper's schedule: one law up to a round, another after it; with Ber(1/2), Ber(1/4) and T//2 its Section 5."""
+    """One law up to a round, and another one after it.
+
+    Section 5 of the paper uses Ber(1/2) in the first half of the rounds and Ber(1/4) in the second:
+
+    >>> from kernelbandits import Bernoulli, Step
+    >>> schedule = Step(Bernoulli(0.5), Bernoulli(0.25), last=500)
+    >>> schedule(500), schedule(501)
+    (Bernoulli(p=0.5), Bernoulli(p=0.25))
+    """
 
     first: Law
+    """The law of the rounds 1..last."""
     second: Law
+    """The law of all later rounds."""
     last: int
     """The last round of the first law."""
 
@@ -42,7 +56,7 @@ class Step:
         return self.first if t <= self.last else self.second
 
     def runs(self, horizon: int) -> list[Run]:
-        """The same without asking round by round."""
+        """Return the laws of rounds 1..horizon, without a call for every round."""
         change = min(self.last, horizon)
         both = (self.first, 0, change), (self.second, change, horizon)
         return [run for run in both if run[1] < run[2]]
@@ -50,11 +64,19 @@ class Step:
 
 @dataclass(frozen=True)
 class Decay:
-    """Ber(p_t), p_t = max(floor, first t^-power): less exploration in later rounds, never less than the floor."""
+    """Ber(p_t) with p_t = max(floor, first * t^-power): less exploration in later rounds.
+
+    >>> from kernelbandits import Decay
+    >>> [Decay(power=0.5, floor=0.05)(t).p for t in (1, 4, 100, 10_000)]
+    [1.0, 0.5, 0.1, 0.05]
+    """
 
     first: float = 1.0
+    """The probability of exploring in round 1."""
     power: float = 0.5
+    """How fast the probability falls; 0 keeps it constant."""
     floor: float = 0.05
+    """The probability never falls below this. Regret bounds need C1 > 0 in every round."""
 
     def __post_init__(self) -> None:
         checks.chance("Decay", "first", self.first)
@@ -64,35 +86,49 @@ class Decay:
     def __call__(self, t: int) -> Law:
         return Bernoulli(max(self.floor, self.first * checks.whole("Decay", "t", t) ** -self.power))
 
-    def early(self, horizon: int) -> int:
-        """How many of the rounds 1..horizon have a p_t of their own, for it falls and is above the floor yet."""
+    def early_rounds(self, horizon: int) -> int:
+        """Return how many of the rounds 1..horizon have a p_t above the floor.
+
+        Each of these rounds has a law of its own. All later rounds share one law, so the search by
+        bisection serves even a horizon of 10^18.
+        """
         if not self.power:
             return 0
         rounds = range(1, min(horizon, MOST_ROUNDS) + 1)
         return bisect_left(rounds, True, key=lambda t: self.first * t**-self.power <= self.floor)
 
     def chances(self, horizon: int) -> Array:
-        """p_t of the early rounds, at once."""
-        rounds = np.arange(1.0, self.early(horizon) + 1)
+        """Return p_t of the early rounds as an array."""
+        rounds = np.arange(1.0, self.early_rounds(horizon) + 1)
         return np.asarray(self.first * rounds**-self.power)
 
     def runs(self, horizon: int) -> list[Run]:
-        """The rounds after the early ones are one run."""
-        early = self.early(horizon)
+        """Return the laws of rounds 1..horizon; the rounds at the floor are one run."""
+        early = self.early_rounds(horizon)
         late = [(self(early + 1), early, horizon)] if early < horizon else []
         return [*((self(t), t - 1, t) for t in range(1, early + 1)), *late]
 
 
 @dataclass(frozen=True)
 class Certainty:
-    """Ber(p_t), p_t = floor + (first - floor) max_x sd(x) / max_x sqrt(k(x, x)): explore while something is unknown.
+    """Ber(p_t) with p_t = floor + (first - floor) * max_x sd(x) / max_x sqrt(k(x, x)).
 
-    p_t is fixed by the history, as the paper allows; C1 never falls below the floor. The greatest are those over the
-    arms of the round; on a box those over its cover of 500 points.
+    The policy explores less as the estimate becomes certain. p_t depends on the history only, which
+    the paper allows, and C1 never falls below the floor. The maxima are over the arms of the round,
+    and on a box over its cover of 500 points.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> posterior = kb.posterior.ArmPosterior(kb.Linear(), np.eye(2))
+    >>> schedule = kb.Certainty(first=0.5, floor=0.1)
+    >>> schedule(1, posterior).p
+    0.5
     """
 
     first: float = 0.5
+    """The probability of exploring before anything was observed."""
     floor: float = 0.05
+    """The probability of exploring when nothing is left to learn."""
 
     def __post_init__(self) -> None:
         checks.chance("Certainty", "first", self.first)
@@ -109,7 +145,13 @@ class Certainty:
 
 @dataclass(frozen=True)
 class Exploration:
-    """A law or schedule, told apart once: `law(t, posterior)` is the law of round t."""
+    """The `exploration` argument of a policy, a law or a schedule: `law(t, posterior)`.
+
+    >>> from kernelbandits import Bernoulli
+    >>> from kernelbandits.exploration import Exploration
+    >>> Exploration.of(lambda t: Bernoulli(1 / t)).law(4, posterior=None)
+    Bernoulli(p=0.25)
+    """
 
     source: Any
     arguments: int
@@ -117,6 +159,7 @@ class Exploration:
 
     @classmethod
     def of(cls, source: Any) -> Exploration:
+        """Find out which of the three forms was given."""
         if isinstance(source, Exploration):
             return source
         if isinstance(source, (Law, type)) or hasattr(source, "ppf") or not callable(source):
@@ -124,16 +167,21 @@ class Exploration:
         return cls(source, required_arguments(source))
 
     def law(self, t: int, posterior: Any) -> Law:
+        """Return the law of round t."""
         if self.arguments == 0:
             return self.source  # type: ignore[no-any-return]
         return as_law(self.source(t) if self.arguments == 1 else self.source(t, posterior))
 
     @property
     def uses_history(self) -> bool:
+        """Whether the law depends on the posterior, so that no weight is known in advance."""
         return self.arguments == 2
 
     def runs(self, horizon: int) -> list[Run]:
-        """The laws of rounds 1..horizon, for a law or schedule that does not look at the history."""
+        """Return the laws of rounds 1..horizon, each with the rounds in which it holds.
+
+        This is for a law or a schedule that does not use the posterior.
+        """
         if self.arguments == 0:
             return [(self.source, 0, horizon)]
         if hasattr(self.source, "runs"):
@@ -146,7 +194,7 @@ class Exploration:
         ]
 
     def counts(self, horizon: int) -> Counter[Law]:
-        """How many of the rounds 1..horizon have each law; equal laws are one, in whatever order they come."""
+        """Return how many of the rounds 1..horizon have each law; equal laws count together."""
         if self.arguments and not hasattr(self.source, "runs"):
             return Counter(as_law(self.source(t)) for t in range(1, horizon + 1))
         found: Counter[Law] = Counter()
@@ -155,14 +203,16 @@ class Exploration:
         return found
 
     def weights(self, uniforms: Array) -> Array:
-        """w_1..w_T from the uniforms of rounds 1..T."""
+        """Return the weights w_1..w_T for the uniforms of rounds 1..T."""
         drawn = [
-            at_all(law.draw, uniforms[start:stop]) for law, start, stop in self.runs(len(uniforms))
+            evaluate_at_all(law.draw, uniforms[start:stop])
+            for law, start, stop in self.runs(len(uniforms))
         ]
         return np.concatenate(drawn) if drawn else np.empty(0)
 
 
 def required_arguments(schedule: Callable[..., Any]) -> int:
+    """Return how many positional arguments without a default a schedule has: 1 or 2."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(schedule).parameters.values()
     count = sum(p.kind in kinds and p.default is p.empty for p in parameters)

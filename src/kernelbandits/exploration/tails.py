@@ -1,8 +1,12 @@
-"""E Z = int_0^inf P(Z > u) du of a variable Z >= 0, at any scale and for any tail.
+"""Integrals of tails, E Z = int_0^inf P(Z > u) du of a variable Z >= 0, at any scale.
 
-The tail is looked at on powers of two first: they show its scale, where it ends and whether the integral is finite.
-Then 33 points on each of many panels, from end to end, are looked at together: where a polynomial through every other
-point misses the points between, there is a jump or a bend, and the panel is halved.
+The tail is evaluated at powers of two first. They show its scale, where it ends, and whether the
+integral is finite. The range is then divided into panels of 33 points each. Where the polynomial
+through every other point misses the points between them, the tail has a jump or a bend, and the
+panel is halved.
+
+A general integrator does not serve here: the scale of a user's law is unknown, and a law may have
+atoms, at which the tail jumps.
 """
 
 from __future__ import annotations
@@ -20,48 +24,52 @@ Tail = Callable[[Any], Any]
 """u -> P(Z > u)"""
 
 POWERS: Array = 0.7548776662466927 * 2.0 ** np.arange(-496.0, 497.0, 8.0)
-"""Shifted, so that no panel ends where a law is likely to."""
+"""Powers of 2^8, multiplied by a number that is not round, so that no panel ends at a point such as
+1, where a law is likely to have an atom."""
 UNSEEN = 1e-6
-"""The chance that may be left beyond the last power."""
+"""The probability that may be left beyond the last power."""
 NEGLIGIBLE = 1e-17
-"""A share of the integral that none of its digits can see."""
+"""A share of the integral too small to change any of its digits."""
 LEAST_TAIL, ROUNDED_TAIL = 1e-290, 1e-12
-"""How small a tail is believed, and how small one that was computed as 1 - cdf."""
+"""The smallest tail whose digits are right: if computed directly, and if computed as 1 - cdf."""
 GRAIN = 2.0**-54
-"""No 1 - cdf lies between 0 and this."""
+"""1 - cdf takes no value between 0 and this."""
 ACCURATE, USABLE = 1e-7, 1e-3
-"""The relative errors up to which an integral is taken for exact, and up to which it is better than a simulation."""
+"""Relative errors: up to the first an integral counts as exact, up to the second it is more
+accurate than a simulation."""
 TOLERANCE = 1e-11
 HALVINGS, MOST_PANELS = 60, 2000
-"""No tail that needs more is piecewise smooth."""
+"""Limits of the refinement. A tail that needs more is not piecewise smooth."""
 AT_ONCE = 4096
+"""Panels evaluated in one call, to limit the memory."""
 INSET = 1e-10
-"""By which the outermost points keep off the ends of a panel, where the tail may jump."""
+"""Distance of the outermost points from the ends of a panel, where the tail may jump."""
 ANGLES = np.pi * np.arange(33) / 32
 NODES = np.clip((1 - np.cos(ANGLES)) / 2, INSET, 1 - INSET)
 MOMENTS = [0.0 if k % 2 else 1 / (1 - k * k) for k in range(33)]
 """int cos(k arccos(1 - 2x)) dx over [0, 1]"""
 WEIGHTS = np.linalg.solve(np.cos(np.outer(np.arange(33), ANGLES)), MOMENTS)
-"""Clenshaw-Curtis, exact for polynomials of degree 32."""
+"""The weights of Clenshaw and Curtis, exact for polynomials of degree 32."""
 COSINES = np.cos(np.outer(ANGLES, np.arange(17)))
 BETWEEN = np.linalg.solve(COSINES[::2].T, COSINES[1::2].T)
-"""From every other point to the points between them, by the polynomial of degree 16."""
+"""The matrix that interpolates from every other point to the points between, by degree 16."""
 
 
 @dataclass(frozen=True)
 class Area:
-    """An integral, and by how much it may be off."""
+    """An integral and a bound on its error."""
 
     value: float
     error: float = 0.0
 
     @property
     def usable(self) -> bool:
+        """Whether the integral is more accurate than a simulation would be."""
         return self.error <= USABLE * self.value
 
     @property
     def remark(self) -> float:
-        """The error, where it is worth a word."""
+        """The error if it is large enough to be reported, otherwise 0."""
         return self.error if self.error > ACCURATE * self.value else 0.0
 
 
@@ -69,13 +77,23 @@ INFINITE, UNKNOWN = Area(math.inf), Area(math.nan, math.inf)
 
 
 def area(tail: Tail, breaks: Iterable[float] = (), least: float = LEAST_TAIL) -> Area:
-    """int_0^inf tail(u) du of a falling tail that may jump at the breaks and is believed down to the least height.
+    """Return the integral of a falling tail over u > 0.
 
-    Infinite for a tail that falls no faster than 1/u as far as it is believed; unknown for what does not fall.
+    The result is INFINITE for a tail that falls no faster than 1/u, and UNKNOWN for a function that
+    does not fall.
+
+    Parameters
+    ----------
+    tail
+        u -> P(Z > u), of a number or an array.
+    breaks
+        Points where the tail may jump.
+    least
+        The smallest value of the tail whose digits are right.
     """
     with np.errstate(all="ignore"):
         sizes = chances(tail, POWERS)
-        if not falls(sizes) or sizes[-1] > UNSEEN:
+        if not is_falling(sizes) or sizes[-1] > UNSEEN:
             return UNKNOWN
         points, heights = octaves(tail, sizes)
         last, beyond = ending(points, heights, least)
@@ -87,24 +105,31 @@ def area(tail: Tail, breaks: Iterable[float] = (), least: float = LEAST_TAIL) ->
     return Area(inner.value + beyond.value, inner.error + beyond.error)
 
 
-def believed(tail: Tail) -> float:
-    """The least height down to which a tail has digits: not far if it is 1 - cdf in disguise."""
+def least_trusted_tail(tail: Tail) -> float:
+    """Return the smallest value of a tail whose digits are right.
+
+    A tail computed as 1 - cdf has no digits left below 1e-12. It is recognised by having no value
+    between 0 and 2^-54.
+    """
     with np.errstate(all="ignore"):
         sizes = chances(tail, POWERS)
     return LEAST_TAIL if ((sizes > 0) & (sizes < GRAIN)).any() else ROUNDED_TAIL
 
 
 def octaves(tail: Tail, sizes: Array) -> tuple[Array, Array]:
-    """The powers of two at which the tail matters, and the tail there."""
-    first, last = relevant(POWERS, sizes)
+    """Return the powers of two at which the tail matters, and the tail there."""
+    first, last = relevant_range(POWERS, sizes)
     points = POWERS[first] * 2.0 ** np.arange(8.0 * (last - first) + 1)
     heights = chances(tail, points)
-    first, last = relevant(points, heights)
+    first, last = relevant_range(points, heights)
     return points[first : last + 1], heights[first : last + 1]
 
 
-def relevant(points: Array, heights: Array) -> tuple[int, int]:
-    """The last point before which the tail is 1 or u too small, and the first beyond which nothing is left."""
+def relevant_range(points: Array, heights: Array) -> tuple[int, int]:
+    """Return the first and the last point that matter for the integral.
+
+    Before the first the tail is 1 or u is negligible; beyond the last nothing is left.
+    """
     weights = points * heights
     live = np.flatnonzero(weights > NEGLIGIBLE * weights.max())
     full = np.flatnonzero(heights >= 1 - GRAIN)
@@ -113,9 +138,11 @@ def relevant(points: Array, heights: Array) -> tuple[int, int]:
 
 
 def ending(points: Array, heights: Array, least: float) -> tuple[int, Area]:
-    """The last point to integrate to, and u P(Z > u) / (a - 1) beyond it for a tail c u^-a; its error is that of a.
+    """Return the last point to integrate to, and the integral beyond it.
 
-    Only a tail that has a steady a down to the least height is such; one that stops before, or falls ever faster, ends.
+    A tail c u^-a has the integral u P(Z > u) / (a - 1) beyond u, which diverges for a <= 1. The
+    exponent is measured over the last two octaves and must be steady. A tail that falls faster and
+    faster, or ends, has nothing beyond its last point.
     """
     seen = np.flatnonzero(heights > least)
     last = int(seen[-1]) if len(seen) else 0
@@ -133,11 +160,11 @@ def ending(points: Array, heights: Array, least: float) -> tuple[int, Area]:
 
 
 def integral(tail: Tail, edges: Array, tolerance: float) -> Area:
-    """The integral over panels between the edges, halved until each is smooth."""
+    """Return the integral over the panels between the edges, halved until each is smooth."""
     left, right = edges[:-1], edges[1:]
     value = error = 0.0
     for halving in range(HALVINGS + 1):
-        found, gap = on_panels(tail, left, right)
+        found, gap = integrate_panels(tail, left, right)
         rough = gap > tolerance
         if halving == HALVINGS or rough.sum() > MOST_PANELS:
             rough[:] = False
@@ -149,8 +176,11 @@ def integral(tail: Tail, edges: Array, tolerance: float) -> Area:
     return Area(value, error)
 
 
-def on_panels(tail: Tail, left: Array, right: Array) -> tuple[Array, Array]:
-    """The integral on each panel from 33 points, and by how much every other point misjudges the points between."""
+def integrate_panels(tail: Tail, left: Array, right: Array) -> tuple[Array, Array]:
+    """Return the integral on each panel, and an estimate of its error.
+
+    The error is the mean distance between the tail and the polynomial through every other point.
+    """
     value, gap = np.empty(len(left)), np.empty(len(left))
     for start in range(0, len(left), AT_ONCE):
         part = slice(start, start + AT_ONCE)
@@ -162,16 +192,18 @@ def on_panels(tail: Tail, left: Array, right: Array) -> tuple[Array, Array]:
     return value, gap
 
 
-def falls(heights: Array) -> bool:
+def is_falling(heights: Array) -> bool:
+    """Tell whether the heights never rise, up to rounding."""
     return bool((np.diff(heights) <= 1e-9).all() and not np.isnan(heights).any())
 
 
 def chances(tail: Tail, points: Array) -> Array:
-    return np.clip(at_all(tail, points), 0.0, 1.0)
+    """Return the tail at the points, cut to [0, 1]."""
+    return np.clip(evaluate_at_all(tail, points), 0.0, 1.0)
 
 
-def at_all(function: Callable[[Any], Any], points: Array) -> Array:
-    """The function of every point: at once where it takes an array, one by one where it does not."""
+def evaluate_at_all(function: Callable[[Any], Any], points: Array) -> Array:
+    """Return the function of every point, in one call if it takes an array."""
     try:
         values = np.asarray(function(points), dtype=float)
         if values.shape == points.shape:

@@ -1,7 +1,18 @@
-"""Kernels as values: k(x, z) for two sets of points, its gradients, sums, products and scaling of kernels."""
+"""Kernels: how much the rewards of two points have in common.
+
+A kernel is a value. `kernel(x, z)` is the matrix of k(x_i, z_j) for two sets of points, rows of
+(n, d) and (m, d) arrays. Kernels can be added, multiplied and scaled, and every kernel has the
+gradients that a search on a box needs.
+
+>>> import numpy as np
+>>> from kernelbandits.kernels import RBF, Linear
+>>> kernel = RBF(0.5) + 0.1 * Linear()
+>>> kernel(np.array([[0.0], [1.0]]), np.array([[1.0]])).round(3)
+array([[0.135],
+       [1.1  ]])
+"""
 
 from kernelbandits.kernels.base import Adapted, Kernel, Product, Scaled, Sum, as_kernel
-from kernelbandits.kernels.composed import Normalised, On
 from kernelbandits.kernels.linear import Linear, Polynomial, inner_products, squared_norms
 from kernelbandits.kernels.matrices import check_semidefinite, check_symmetric, gram, has_adapted
 from kernelbandits.kernels.stationary import (
@@ -12,6 +23,7 @@ from kernelbandits.kernels.stationary import (
     Stationary,
     squared_distance,
 )
+from kernelbandits.kernels.transforms import Normalised, On
 
 __all__ = [
     "MATERN_SMOOTHNESS",

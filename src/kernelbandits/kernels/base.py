@@ -1,4 +1,4 @@
-"""What a kernel is, and the algebra of kernels: sums, products, scaling, and functions from outside."""
+"""The interface of a kernel; sums, products and multiples of kernels; functions used as kernels."""
 
 from __future__ import annotations
 
@@ -11,27 +11,38 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 
 STEP = float(np.cbrt(np.finfo(float).eps))
-"""Of a central difference, relative to max(1, |x_j|): its two errors, h^2 and eps / h, are of one size."""
+"""Step h of a central difference, relative to max(1, |x_j|).
+
+The cube root of eps makes its two errors equally large: h^2 from the Taylor series, eps / h from
+rounding.
+"""
 
 
 class Kernel:
-    """A positive semi-definite function: `kernel(x, z)` is the (n, m) array of k(x_i, z_j)."""
+    """A positive semi-definite function of two points.
+
+    `kernel(x, z)` is the (n, m) array of k(x_i, z_j) for the rows x_i of an (n, d) array and z_j of
+    an (m, d) array. A new kernel is a frozen dataclass that defines `__call__`. The other methods
+    have defaults that work for every kernel; define them where a formula is faster or more exact.
+    `k1 + k2`, `k1 * k2` and `2.0 * k1` are kernels again.
+    """
 
     def __call__(self, x: Array, z: Array) -> Array:
+        """Return k(x_i, z_j) as an (n, m) array."""
         raise NotImplementedError
 
     def diagonal(self, x: Array) -> Array:
-        """k(x_i, x_i)."""
+        """Return k(x_i, x_i) as an array of n numbers."""
         return np.array([self(row[None], row[None])[0, 0] for row in x])
 
     def gradient(self, x: Array, z: Array) -> Array:
-        """The (n, m, d) array of d k(x_i, z_j) / d x_i; by central differences where nothing better is known."""
+        """Return d k(x_i, z_j) / d x_i as an (n, m, d) array; here by central differences."""
         return np.stack(
             [(self(up, z) - self(down, z)) / size[:, None] for up, down, size in steps(x)], axis=-1
         )
 
     def diagonal_gradient(self, x: Array) -> Array:
-        """The (n, d) array of d k(x_i, x_i) / d x_i."""
+        """Return d k(x_i, x_i) / d x_i as an (n, d) array; here by central differences."""
         return np.stack(
             [(self.diagonal(up) - self.diagonal(down)) / size for up, down, size in steps(x)],
             axis=-1,
@@ -52,7 +63,10 @@ class Kernel:
 
 
 def steps(x: Array) -> list[tuple[Array, Array, Array]]:
-    """For each coordinate j: x + h e_j, x - h e_j, and the distance that rounding has left between them."""
+    """Return (x + h e_j, x - h e_j, their distance) for each coordinate j.
+
+    The distance is computed from the two rounded points; it is not exactly 2 h.
+    """
     pairs = [(x.copy(), x.copy()) for _ in range(x.shape[1])]
     for j, (up, down) in enumerate(pairs):
         size = STEP * np.maximum(1.0, np.abs(x[:, j]))
@@ -63,7 +77,7 @@ def steps(x: Array) -> list[tuple[Array, Array, Array]]:
 
 @dataclass(frozen=True)
 class Sum(Kernel):
-    """k = left + right."""
+    """The sum of two kernels, k = left + right; written `left + right`."""
 
     left: Kernel
     right: Kernel
@@ -83,7 +97,7 @@ class Sum(Kernel):
 
 @dataclass(frozen=True)
 class Product(Kernel):
-    """k = left * right."""
+    """The product of two kernels, k = left * right; written `left * right`."""
 
     left: Kernel
     right: Kernel
@@ -106,7 +120,7 @@ class Product(Kernel):
 
 @dataclass(frozen=True)
 class Scaled(Kernel):
-    """factor * k, factor > 0."""
+    """A multiple of a kernel, factor * k with factor > 0; written `factor * k`."""
 
     kernel: Kernel
     factor: float
@@ -129,7 +143,11 @@ class Scaled(Kernel):
 
 @dataclass(frozen=True)
 class Adapted(Kernel):
-    """Any callable (x, z) -> (n, m) array as a kernel, scikit-learn's among them; its Gram matrices are checked."""
+    """A function of the user's as a kernel: any callable (x, z) -> (n, m) array of float64.
+
+    Kernels of scikit-learn are such callables. Nothing is known of a function, so its matrices are
+    checked to be symmetric and positive semi-definite (`kernels.gram`).
+    """
 
     function: Any
 
@@ -146,16 +164,17 @@ class Adapted(Kernel):
         return gram
 
     def diagonal(self, x: Array) -> Array:
-        """k(x_i, x_i), at once where the function has scikit-learn's `diag`."""
+        """Return k(x_i, x_i), in one call if the function has scikit-learn's method `diag`."""
         if hasattr(self.function, "diag"):
             return np.asarray(self.function.diag(x), dtype=np.float64)
         return super().diagonal(x)
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """A kernel as it is; any other callable adapted."""
+    """Return a kernel unchanged, and wrap any other callable k(x, z) as `Adapted`."""
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, type) or not callable(kernel):
-        raise ValueError(f"a policy needs a kernel or a callable k(x, z), got {kernel!r}")
+        hint = f"; make one: {kernel.__name__}(...)" if isinstance(kernel, type) else ""
+        raise ValueError(f"a policy needs a kernel or a callable k(x, z), got {kernel!r}{hint}")
     return Adapted(kernel)

@@ -1,4 +1,4 @@
-"""Kernels of the distance between two points."""
+"""Stationary kernels: functions of the distance between two points."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from kernelbandits.kernels.base import Kernel
 
 MATERN_SMOOTHNESS = (0.5, 1.5, 2.5)
 FARTHEST = 800.0
-"""exp(-800) is zero in double precision: distances beyond make no difference."""
+"""Distances are cut off here. exp(-800) is zero in double precision, so no value changes, and an
+infinite distance does not become infinity times zero."""
 
 
 class Stationary(Kernel):
-    """A kernel of the scaled distance r = |(x - z) / l|, with k(x, x) = 1."""
+    """A kernel of the scaled distance r = |(x - z) / l|, with k(x, x) = 1.
+
+    A subclass gives `profile`, k as a function of r^2, and `slope`, its derivative. Functions of
+    r^2 need no square root where the formula has none.
+    """
 
     lengthscale: float | tuple[float, ...]
 
@@ -32,7 +37,7 @@ class Stationary(Kernel):
         return np.ones(len(x))
 
     def gradient(self, x: Array, z: Array) -> Array:
-        """2 k'(r^2) (x - z) / l^2, k' the slope in r^2; zero where the slope has vanished."""
+        """2 k'(r^2) (x - z) / l^2, with k' the slope in r^2; zero where the slope is zero."""
         scale = scales(type(self).__name__, x, z, self.lengthscale)[:, None, None]
         with np.errstate(over="ignore", invalid="ignore"):
             apart = (columns(x)[:, :, None] - columns(z)[:, None, :]) / scale
@@ -44,16 +49,16 @@ class Stationary(Kernel):
         return np.zeros(x.shape)
 
     def profile(self, squares: Array) -> Array:
-        """k as a function of r^2."""
+        """Return k as a function of r^2."""
         raise NotImplementedError
 
     def slope(self, squares: Array) -> Array:
-        """d k / d r^2, zero where there is none."""
+        """Return d k / d r^2, and zero where there is no derivative."""
         raise NotImplementedError
 
 
 def scales(owner: str, x: Array, z: Array, lengthscale: float | tuple[float, ...]) -> Array:
-    """The length of each dimension."""
+    """Return the lengthscale of each dimension."""
     lengths = np.broadcast_to(
         np.asarray(lengthscale), (np.size(lengthscale) if np.ndim(lengthscale) else x.shape[1],)
     )
@@ -65,14 +70,18 @@ def scales(owner: str, x: Array, z: Array, lengthscale: float | tuple[float, ...
 
 
 def columns(x: Array) -> Array:
-    """One row for each coordinate, side by side in memory."""
+    """Return one row for each coordinate, contiguous in memory."""
     return np.ascontiguousarray(x.T)
 
 
 def squared_distance(
     owner: str, x: Array, z: Array, lengthscale: float | tuple[float, ...]
 ) -> Array:
-    """r^2 = sum_j ((x_j - z_j) / l_j)^2, added up a dimension at a time so that only (n, m) numbers are held."""
+    """Return r^2 = sum_j ((x_j - z_j) / l_j)^2 as an (n, m) array.
+
+    The differences are squared, not expanded into |x|^2 - 2 x.z + |z|^2, which would lose all
+    digits of small distances. Dimensions are added one at a time, so memory stays at (n, m).
+    """
     squares, apart = np.zeros((len(x), len(z))), np.empty((len(x), len(z)))
     with np.errstate(over="ignore"):
         for length, left, right in zip(
@@ -86,7 +95,22 @@ def squared_distance(
 
 @dataclass(frozen=True)
 class RBF(Stationary):
-    r"""Squared-exponential kernel, k(x, z) = exp(-r^2 / 2), r = |(x - z) / l|."""
+    """The squared-exponential kernel, k(x, z) = exp(-r^2 / 2) with r = |(x - z) / l|.
+
+    Its functions are infinitely smooth. The lengthscale l is the distance over which rewards stay
+    alike. Give it in the units of the points: one number, or one for each dimension.
+
+    >>> import numpy as np
+    >>> from kernelbandits import RBF
+    >>> RBF(0.5)(np.array([[0.0]]), np.array([[0.0], [0.5], [2.0]])).round(4)
+    array([[1.000e+00, 6.065e-01, 3.000e-04]])
+    >>> RBF((0.2, 5.0))
+    RBF(lengthscale=(0.2, 5.0))
+    >>> RBF(-1)
+    Traceback (most recent call last):
+    ...
+    ValueError: RBF needs lengthscale > 0, got -1
+    """
 
     lengthscale: float | tuple[float, ...] = 1.0
     """The length l over which rewards stay alike; one number, or one for each dimension."""
@@ -100,13 +124,24 @@ class RBF(Stationary):
 
 @dataclass(frozen=True)
 class Matern(Stationary):
-    r"""Matern kernel of smoothness nu = 1/2, 3/2 or 5/2, with s = sqrt(2 nu) r:
+    """The Matern kernel of smoothness nu = 1/2, 3/2 or 5/2. With s = sqrt(2 nu) |(x - z) / l|,
 
-    k = exp(-s), (1 + s) exp(-s), (1 + s + s^2 / 3) exp(-s).
+    k = exp(-s),   (1 + s) exp(-s),   (1 + s + s^2 / 3) exp(-s).
+
+    A larger nu means smoother functions: continuous for 1/2, once differentiable for 3/2, twice for
+    5/2.
+
+    >>> import numpy as np
+    >>> from kernelbandits import Matern
+    >>> x, z = np.array([[0.0]]), np.array([[0.3]])
+    >>> [round(float(Matern(0.3, nu)(x, z)[0, 0]), 3) for nu in (0.5, 1.5, 2.5)]
+    [0.368, 0.483, 0.524]
     """
 
     lengthscale: float | tuple[float, ...] = 1.0
+    """The length l over which rewards stay alike; one number, or one for each dimension."""
     nu: float = 2.5
+    """The smoothness: 0.5, 1.5 or 2.5."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,24 +157,37 @@ class Matern(Stationary):
         return 1 + s if self.nu == 1.5 else 1 + s + s * (s / 3)
 
     def slope(self, squares: Array) -> Array:
-        """-exp(-s) / (2 s), -(3/2) exp(-s), -(5/6) (1 + s) exp(-s); zero stands for the peak of nu = 1/2 at s = 0."""
+        """-exp(-s) / (2 s),  -(3/2) exp(-s)  or  -(5/6) (1 + s) exp(-s).
+
+        The kernel of nu = 1/2 has a peak at s = 0 and no derivative there; zero is returned.
+        """
         s = self._distance(squares)
         if self.nu == 0.5:
             return -np.divide(np.exp(-s), 2 * s, out=np.zeros_like(s), where=s > 0)
         return -1.5 * np.exp(-s) if self.nu == 1.5 else -5 / 6 * (1 + s) * np.exp(-s)
 
     def _distance(self, squares: Array) -> Array:
-        """s, or 800 where it is more."""
+        """Return s = sqrt(2 nu) r, at most 800."""
         with np.errstate(over="ignore"):
             return np.minimum(np.sqrt(2 * self.nu * squares), FARTHEST)
 
 
 @dataclass(frozen=True)
 class RationalQuadratic(Stationary):
-    r"""Rational quadratic kernel, k(x, z) = (1 + r^2 / (2 alpha))^-alpha: a scale mixture of RBF kernels."""
+    """The rational quadratic kernel, k(x, z) = (1 + r^2 / (2 alpha))^-alpha.
+
+    It is a mixture of RBF kernels of many lengthscales; as alpha grows it tends to the RBF kernel.
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import RationalQuadratic
+    >>> RationalQuadratic(1.0, alpha=1.0)(np.array([[0.0]]), np.array([[1.0], [3.0]])).round(3)
+    array([[0.667, 0.182]])
+    """
 
     lengthscale: float | tuple[float, ...] = 1.0
+    """The length l over which rewards stay alike; one number, or one for each dimension."""
     alpha: float = 1.0
+    """How slowly the correlation falls at long distances; smaller is slower."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

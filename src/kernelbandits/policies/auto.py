@@ -46,7 +46,7 @@ class Auto(IndexPolicy):
         A `kb.Box`, a `kb.MixedBox`, `kb.Arms` or an (n, d) array of candidates, or a
         `kb.Contextual`.
     width
-        "practical": 5 t^-1/3 (`widths.falling`), chosen by benchmark; nothing is claimed of it, nor
+        "practical": 5 t^-1/3 (`widths.polynomial_decay`), chosen by benchmark; nothing is claimed of it, nor
         of a number, which multiplies the sd in every round, nor of a `Width` of your own.
         "theory": D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L), Whitehouse's, at the ridge that is
         the fitted noise variance; R and D are `safety` times the fitted ones. That f lies within
@@ -413,7 +413,7 @@ def check_width(width: Any) -> Width | str:
     if checks.is_number(width):
         return widths.constant(checks.nonnegative("Auto", "width", width))
     named = checks.one_of("Auto", "width", width, WIDTHS)
-    return widths.falling() if named == "practical" else "theory"
+    return widths.polynomial_decay() if named == "practical" else "theory"
 
 
 def equal_points(x: Any, point: Array) -> bool:

@@ -38,7 +38,7 @@ from kernelbandits.policies.round import (
     view_pending,
 )
 from kernelbandits.policies.spectral import lengthscales_of
-from kernelbandits.posterior import PoolPosterior, Posterior, posterior_on, proved
+from kernelbandits.posterior import PoolPosterior, Posterior, as_trusted, posterior_on
 from kernelbandits.runtime import single_threaded
 from kernelbandits.streams import as_randomness
 from kernelbandits.theory.gains import Term, gain_name, gain_term
@@ -382,7 +382,7 @@ class Policy:
     def choice(self, arm: Any, *, context: Any = None) -> Choice:
         """The choice of an arm nobody asked for, by its number, or of a point x of a box."""
         if isinstance(self.domain, Contextual):
-            given = self.domain.context(context)
+            given = self.domain.check_context(context)
             return Choice(*pick_point(self.domain.domain, arm), {}, given)
         checks.needs(context is None, "choice", f"no context on {self.domain}", context)
         return Choice(*pick_point(self.domain, arm))
@@ -465,7 +465,7 @@ class Policy:
     def _fresh_posterior(self, points: Array | None = None) -> Posterior:
         """Another posterior of the same kernel and ridge, without data, on all arms or on points."""
         where = self.domain if points is None else points
-        return posterior_on(proved(self.posterior.kernel), where, self.posterior.ridge)
+        return posterior_on(as_trusted(self.posterior.kernel), where, self.posterior.ridge)
 
     def _warn_once(self, text: str, subject: str | None = None) -> None:
         """Warn once of a subject: the text itself, unless the text changes from round to round."""
@@ -535,7 +535,7 @@ class Policy:
         if not changing or arms is not None:
             return place_of(self.domain, choice.context, arms)
         points = self.posterior.points[:, : self.domain.coordinates]
-        return ArmList(points, self.domain.context(choice.context))
+        return ArmList(points, self.domain.check_context(choice.context))
 
     def _compared_rows(self, here: Array, place: Place) -> Array:
         """The choice and what may be better, sorted.

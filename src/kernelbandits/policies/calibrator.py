@@ -13,7 +13,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard, calibrate
-from kernelbandits.calibration.rewards import Before
+from kernelbandits.calibration.rewards import RewardsBefore
 from kernelbandits.checks import Array, NumericsWarning
 from kernelbandits.domains import Arms, Category, Contextual
 from kernelbandits.kernels import RBF, Kernel, Matern
@@ -43,7 +43,7 @@ NO_PENALTIES = FailurePenalties([], 0.0)
 class CalibratorState(NamedTuple):
     """What a calibrator was before a reward came."""
 
-    rewards: Before
+    rewards: RewardsBefore
     calibration: Calibration
     posterior: Any
     penalties: FailurePenalties
@@ -83,7 +83,7 @@ class Calibrator:
     @property
     def next_fit(self) -> float:
         """After how many rewards the scales are fitted again."""
-        return self.refits.after(self.rewards.events)
+        return self.refits.next_after(self.rewards.events)
 
     # ------------------------------------------------------------------ rewards
 
@@ -94,7 +94,7 @@ class Calibrator:
 
     def learn_counted(self, place: Any, reward: float) -> bool:
         """Learn the reward counted last; return whether the scales were fitted again."""
-        if self.refits.due(self.rewards.events) or self.exceeds_units(reward):
+        if self.refits.is_due(self.rewards.events) or self.exceeds_units(reward):
             self.refit()
             return True
         if self.failed and self._count_penalties() != self.penalties:
@@ -120,7 +120,7 @@ class Calibrator:
         slots: dict[int, int] = {}
         for arm, reward in rewards:
             if arm not in slots:
-                slots[arm] = self.rewards.slot(self.domain.points[arm])
+                slots[arm] = self.rewards.slot_of(self.domain.points[arm])
             self.rewards.count(slots[arm], reward)
 
     def update_posterior(self, rewards: Sequence[Reward]) -> None:
@@ -152,10 +152,10 @@ class Calibrator:
         if not self.rewards.events or not self.failed:
             return NO_PENALTIES
         if self.finite:
-            numbers = self.rewards.unmatched([self.domain.points[arm] for arm in self.failed])
+            numbers = self.rewards.unmatched_rows([self.domain.points[arm] for arm in self.failed])
         else:
             lengths = np.array(self.posterior.kernel.lengthscale)
-            numbers = self.rewards.unmatched_near(self.failed, lengths)
+            numbers = self.rewards.unmatched_rows_near(self.failed, lengths)
         if not numbers:
             return NO_PENALTIES
         return FailurePenalties(numbers, float((self._signal_sums() / self.rewards.counts).min()))
@@ -179,10 +179,10 @@ class Calibrator:
             prior=self.prior,
             shared=self.shared,
             nu=self.nu,
-            start=last.shifted(-origin) if last.fitted else None,
+            start=last.shift_rewards(-origin) if last.is_fitted else None,
             evaluations=EVALUATIONS,
         )
-        self.calibration = fit.shifted(origin)
+        self.calibration = fit.shift_rewards(origin)
         if last.ok and not self.calibration.ok:
             warnings.warn(f"Auto: {self.calibration.message}", NumericsWarning, stacklevel=5)
         self.relearn(self._fitted_kernel())

@@ -45,7 +45,9 @@ class IGPUCB(IndexPolicy):
         chance = self._check_bounds(noise_scale, norm_bound, delta)
         term, name = self._gain(gain)
         self._set_rule(
-            widths.improved(noise_scale, norm_bound, chance, term), PointMass(1.0), gain=name
+            widths.chowdhury_gopalan(noise_scale, norm_bound, chance, term),
+            PointMass(1.0),
+            gain=name,
         )
 
 

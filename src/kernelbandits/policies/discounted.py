@@ -76,7 +76,7 @@ class WGPUCB(IndexPolicy):
     def _settle(self) -> None:
         """A fit depends on the weights and sums alone."""
         if self.posterior.events:
-            self.posterior.settle()
+            self.posterior.fit()
             self.double_log_det = self.posterior.log_det_of(
                 self.double_weights, self.posterior.ridge
             )

@@ -140,7 +140,7 @@ def bayesian_width(owner: str, schedule: str, arms: int, delta: float) -> Width:
     """sqrt(beta_t) by the name of its schedule."""
     confidence = checks.inside(owner, "delta", delta)
     finite = checks.one_of(owner, "schedule", schedule, SCHEDULES) == "finite"
-    return widths.srinivas_finite(arms, confidence, 1.0) if finite else widths.practical()
+    return widths.srinivas_finite(arms, confidence, 1.0) if finite else widths.bogunovic_practical()
 
 
 def block_length(horizon: int, rate: float) -> int:

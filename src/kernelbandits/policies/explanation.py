@@ -11,7 +11,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.place import Region
-from kernelbandits.posterior.truth import lower_root
+from kernelbandits.posterior.sufficient import lower_root
 from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:

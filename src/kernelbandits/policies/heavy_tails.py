@@ -62,7 +62,7 @@ class TGPUCB(IndexPolicy):
         """Rewards learnt as zero so far."""
         self.posterior.complete = False
         term, name = self._gain(gain)
-        width = widths.truncated(self.level, norm_bound, chance, term)
+        width = widths.truncated_rewards(self.level, norm_bound, chance, term)
         self._set_rule(width, PointMass(1.0), excess=excess, moment_bound=bound, gain=name)
 
     def _learn(self, arm: Any, reward: float, note: Mapping[str, float]) -> None:

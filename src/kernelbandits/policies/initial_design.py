@@ -46,7 +46,7 @@ def draw_middle(place: Place, sides: Array, t: int, randomness: Randomness) -> L
         target = place.rows.min(0) + unit * np.ptp(place.rows, axis=0)
         return place.location(int((((place.rows - target) / sides) ** 2).sum(1).argmin()))
     unit = middle_fifth(randomness.normal("sample", t, place.box.sides))
-    return place.location(place.box.place(unit[None])[0])
+    return place.location(place.box.from_unit(unit[None])[0])
 
 
 def middle_fifth(normals: Array) -> Array:
@@ -63,4 +63,4 @@ def draw_locations(place: Place, t: int, randomness: Randomness) -> list[Locatio
         return [place.location(min(int(arm), len(place.rows) - 1)) for arm in arms]
     normals = randomness.normal("sample", t, OFFERED * place.box.sides)
     unit = np.minimum(ndtr(normals).reshape(OFFERED, -1), np.nextafter(1.0, 0.0))
-    return [place.location(row) for row in place.box.place(unit)]
+    return [place.location(row) for row in place.box.from_unit(unit)]

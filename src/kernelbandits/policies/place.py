@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, argmax, maximise
-from kernelbandits.domains.box import one_row
+from kernelbandits.domains.box import as_row
 from kernelbandits.policies.acquisition import Surface
 from kernelbandits.streams import Randomness
 
@@ -113,7 +113,7 @@ class Region:
     def draw(self, randomness: Randomness, t: int) -> Location:
         """Every point with the same chance."""
         unit = ndtr(randomness.normal("sample", t, self.box.sides))
-        return self.location(self.box.place(unit[None])[0])
+        return self.location(self.box.from_unit(unit[None])[0])
 
     def location(self, row: Array, search: dict[str, float] | None = None) -> Location:
         """The point of this row."""
@@ -135,11 +135,11 @@ def place_of(domain: Any, context: Any, arms: Any) -> Place:
             return list_arms(domain, arm_numbers(arms, len(domain)))
         refuse_arms(domain, arms)
         return Region(domain, None)
-    given = domain.context(context)
+    given = domain.check_context(context)
     if checks.is_whole(domain.domain):
         needed = f"the arms of the round, an (n, {domain.domain}) array"
         checks.needs(arms is not None, "ask", needed, arms)
-        return ArmList(domain.arms(arms), given)
+        return ArmList(domain.check_arms(arms), given)
     refuse_arms(domain, arms)
     inner = domain.domain
     return ArmList(inner.points, given) if isinstance(inner, Arms) else Region(inner, given)
@@ -177,7 +177,7 @@ def pick_point(domain: Any, arm: Any) -> tuple[Any, int | None]:
         checks.needs(number < len(domain), "choice", f"an arm below {len(domain)}", arm)
         return domain.points[number], number
     if checks.is_whole(domain):
-        return one_row("choice", arm, domain), None
+        return as_row("choice", arm, domain), None
     return domain.decode(domain.encode(arm)), None
 
 

@@ -147,7 +147,7 @@ def view_pending(posterior: Any, places: list[Any], *, inflate: bool) -> Pending
 
     With `inflate` the view has the factor exp(I) by which a confidence width must grow to hold.
     """
-    imagined = posterior.imagined(places)
+    imagined = posterior.with_pending(places)
     note = {"pending": float(len(places))}
     if not inflate:
         return PendingView(imagined, 1.0, note, places)

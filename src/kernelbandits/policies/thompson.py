@@ -83,7 +83,7 @@ class GPTS(Policy):
         )
         confidence = self._check_bounds(noise_scale, norm_bound, delta)
         term, name = self._gain(gain)
-        self.width = widths.improved(noise_scale, norm_bound, confidence, term, chance=2)
+        self.width = widths.chowdhury_gopalan(noise_scale, norm_bound, confidence, term, chance=2)
         self.settings |= {
             "width": self.width.rule,
             "gain": name,

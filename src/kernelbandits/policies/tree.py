@@ -10,7 +10,7 @@ import numpy as np
 
 from kernelbandits import widths
 from kernelbandits.checks import Array, Indices
-from kernelbandits.domains import tied
+from kernelbandits.domains import tied_arms
 from kernelbandits.policies.about import PARTITIONS, About
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.cubes import Cube, unit_cube
@@ -102,7 +102,7 @@ class AdaptiveTree(Policy):
 
     def _ripe(self) -> list[int]:
         """Those with width sd(c) <= V and more than one arm."""
-        best = tied(self._values())
+        best = tied_arms(self._values())
         band = self._width() * np.sqrt(np.maximum(self.posterior.variance[best], 0.0))
         return [
             int(c)
@@ -137,7 +137,7 @@ class AdaptiveTree(Policy):
         return int(arms[centre]), float(distances[centre].max())
 
     def _least(self, arms: Indices, costs: Array) -> int:
-        rows = tied(-costs)
+        rows = tied_arms(-costs)
         return int(rows[np.lexsort(self.unit[arms[rows]].T[::-1])[0]])
 
     def _distances(self, arms: Indices, others: Indices) -> Array:

@@ -24,10 +24,10 @@ from kernelbandits.posterior.drifting import DriftingPosterior
 from kernelbandits.posterior.linear import LinearPosterior
 from kernelbandits.posterior.points import PointPosterior
 from kernelbandits.posterior.pool import PoolPosterior
-from kernelbandits.posterior.proved import proved
 from kernelbandits.posterior.refit import RefitPosterior
 from kernelbandits.posterior.spectrum import Spectrum
-from kernelbandits.posterior.truth import Factorisation, Tally
+from kernelbandits.posterior.sufficient import Factorisation, Tally
+from kernelbandits.posterior.trusted import as_trusted
 
 __all__ = [
     "LARGEST_COVARIANCE",
@@ -44,8 +44,8 @@ __all__ = [
     "Spectrum",
     "State",
     "Tally",
+    "as_trusted",
     "posterior_on",
-    "proved",
 ]
 
 LARGEST_COVARIANCE = 2000

@@ -10,7 +10,7 @@ from scipy.linalg.blas import dger
 from kernelbandits.checks import Array, Indices
 from kernelbandits.kernels import gram
 from kernelbandits.posterior.base import EPS, Posterior
-from kernelbandits.posterior.truth import Factorisation
+from kernelbandits.posterior.sufficient import Factorisation
 
 State = tuple[Array, Array, Indices, Array, Array, Array, Array]
 """mean, covariance, counts, reward sums, their lost digits, variance ceilings, (log_det, largest reward, clamps)"""
@@ -50,7 +50,7 @@ class ArmPosterior(Posterior):
 
     def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
         prior = self.kernel(self.points, self.points)
-        explained = exact.explained(prior[:, played])
+        explained = exact.explained_root(prior[:, played])
         mean, cov = exact.mean(prior[:, played]), np.asfortranarray(prior - explained.T @ explained)
         cov[played, played] = exact.played_variance(self.prior[played], cov[played, played])
         variance = np.maximum(cov.diagonal(), 0.0)

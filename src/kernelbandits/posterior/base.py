@@ -16,7 +16,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
 from kernelbandits.kernels import Kernel, as_kernel
-from kernelbandits.posterior.truth import Factorisation, Tally, told
+from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals
 
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1 + 1e-6
@@ -54,7 +54,7 @@ class Posterior:
         self._ceiling: list[float] = (ROUNDING * self.prior).tolist()
         self._audits = self._repairs = self._clamps = 0
         self._audited_at = self._patience = 0
-        self._floor = -1e-9 * self._largest
+        self._least_variance = -1e-9 * self._largest
         self._warned = False
         self._report_conditioning()
 
@@ -82,7 +82,7 @@ class Posterior:
     @property
     def support(self) -> Indices:
         """The arms whose rewards the estimate rests on."""
-        return self.tally.played
+        return self.tally.played_arms
 
     def update(self, arm: int, reward: float) -> None:
         """Condition on one reward: with c = cov[:, arm] and e = c[arm] + ridge,
@@ -91,11 +91,11 @@ class Posterior:
 
         A variance that is not positive leaves nothing to learn: c is taken as zero.
         """
-        reward = self._checked(arm, reward)
+        reward = self._check_reward(arm, reward)
         column = self._column(arm)
         variance = float(column[arm])
         least = self.variance[self.variance.argmin()]
-        suspicious = not 0.0 <= variance <= self._ceiling[arm] or not least >= self._floor
+        suspicious = not 0.0 <= variance <= self._ceiling[arm] or not least >= self._least_variance
         if not variance > 0:
             self._clamps += variance < 0
             variance, column = 0.0, np.zeros_like(column)
@@ -108,16 +108,16 @@ class Posterior:
         self._downdate(arm, column, evidence)
         self.audit_if_due(suspicious)
 
-    def imagined(self, arms: Sequence[int]) -> Self:
-        """The same estimate, with the variances as if these arms had been played: each is told its own mean."""
+    def with_pending(self, arms: Sequence[int]) -> Self:
+        """The same estimate, with the variances as if these arms had been played: each is check_totals its own mean."""
         for arm in arms:
-            self._checked(arm, 0.0)
+            self._check_reward(arm, 0.0)
         other = self._copy()
         if len(arms):
-            other._imagine([int(arm) for arm in arms])
+            other._add_pending([int(arm) for arm in arms])
         return other
 
-    def _imagine(self, arms: list[int]) -> None:
+    def _add_pending(self, arms: list[int]) -> None:
         for arm in arms:
             self.update(arm, float(self.mean[arm]))
 
@@ -131,7 +131,7 @@ class Posterior:
 
     def learn(self, counts: Any, sums: Any) -> None:
         """Everything at once, in place of what was learnt: how often each arm was played and the sum of its rewards."""
-        self.tally = Tally.of(*told(counts, sums, len(self.points), least=0))
+        self.tally = Tally.of(*check_totals(counts, sums, len(self.points), least=0))
         played = self.support
         self._ceiling = (
             ROUNDING * np.minimum(self.prior, self.ridge / np.maximum(self.counts, 1e-300))
@@ -142,7 +142,7 @@ class Posterior:
         self._reconcile(exact, played)
         self._report_conditioning()
 
-    def _checked(self, arm: int, reward: float) -> float:
+    def _check_reward(self, arm: int, reward: float) -> float:
         """The reward as a number, of an arm that exists."""
         value = checks.reward(reward)
         if type(arm) is not int or not 0 <= arm < len(self.mean):
@@ -169,26 +169,28 @@ class Posterior:
 
     def at(self, points: Any) -> tuple[Array, Array]:
         """Mean and sd at any points, by conditioning on the truth."""
-        where = self._places(points)
+        where = self._check_points(points)
         played = self.support
         prior = self.kernel.diagonal(where)
         if not len(played):
             return np.zeros(len(where)), np.sqrt(prior)
         cross = self.kernel(where, self.points[played])
         exact = self._factorisation(played)
-        variance = prior - (exact.explained(cross) ** 2).sum(0)
+        variance = prior - (exact.explained_root(cross) ** 2).sum(0)
         return exact.mean(cross), np.sqrt(np.maximum(variance, 0.0))
 
     def covariance(self, points: Any) -> Array:
         """cov(x, z) of f at any points, by conditioning on the truth."""
-        where, played = self._places(points), self.support
+        where, played = self._check_points(points), self.support
         prior = self.kernel(where, where)
         if not len(played):
             return prior
-        explained = self._factorisation(played).explained(self.kernel(where, self.points[played]))
+        explained = self._factorisation(played).explained_root(
+            self.kernel(where, self.points[played])
+        )
         return prior - explained.T @ explained
 
-    def _places(self, points: Any) -> Array:
+    def _check_points(self, points: Any) -> Array:
         where, d = checks.points("at", points), self.points.shape[1]
         checks.needs(where.shape[1] == d, "at", f"points of {d} dimensions", where.shape[1])
         return where

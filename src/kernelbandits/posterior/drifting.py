@@ -12,7 +12,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, NumericsWarning
 from kernelbandits.posterior.arms import ArmPosterior
 from kernelbandits.posterior.base import EPS, ROUNDING
-from kernelbandits.posterior.truth import Tally
+from kernelbandits.posterior.sufficient import Tally
 
 BLOCK = 100
 """Points that `at` takes at once."""
@@ -20,7 +20,7 @@ BLOCK = 100
 History = list[tuple[int, float]]
 
 
-class Chronicle(Tally):
+class OrderedTally(Tally):
     """The truth in its order: every arm played and its reward."""
 
     def __init__(self, n: int) -> None:
@@ -46,7 +46,7 @@ class DriftingPosterior(ArmPosterior):
 
     lends = False
     is_plain = False
-    tally: Chronicle
+    tally: OrderedTally
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class DriftingPosterior(ArmPosterior):
         self._audited = audited
         self.rate = checks.chance("a drifting posterior", "rate", rate)
         super().__init__(kernel, points, ridge)
-        self.tally = Chronicle(len(self.mean))
+        self.tally = OrderedTally(len(self.mean))
         self._renewed: Array = self.rate * self.cov
 
     def _downdate(self, arm: int, scaled: Array, evidence: float) -> None:
@@ -113,8 +113,10 @@ class DriftingPosterior(ArmPosterior):
         """Mean and sd at any points in the next round: the rewards replayed on them beside the arms played."""
         if self.rate == 0:
             return super().at(points)
-        where = self._places(points)
-        parts = [self._beside(block) for block in np.split(where, range(BLOCK, len(where), BLOCK))]
+        where = self._check_points(points)
+        parts = [
+            self._predict_at(block) for block in np.split(where, range(BLOCK, len(where), BLOCK))
+        ]
         return np.concatenate([mean for mean, _ in parts]), np.concatenate([sd for _, sd in parts])
 
     def audit_if_due(self, suspicious: bool) -> None:
@@ -130,8 +132,8 @@ class DriftingPosterior(ArmPosterior):
         checks.needs(self.rate == 0, "a draw from counts", "rate 0", self.rate)
         return super().deviation(g, e)
 
-    def _beside(self, where: Array) -> tuple[Array, Array]:
-        played = self.tally.played
+    def _predict_at(self, where: Array) -> tuple[Array, Array]:
+        played = self.tally.played_arms
         row = {int(arm): number for number, arm in enumerate(played)}
         history = [(row[arm], reward) for arm, reward in self.tally.history]
         exact = self._replay(np.vstack([self.points[played], where]), history)

@@ -13,8 +13,8 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.kernels import Linear, gram, squared_norms
 from kernelbandits.posterior.base import EPS, Posterior
-from kernelbandits.posterior.pool import PROVED
-from kernelbandits.posterior.truth import Factorisation, lower_root
+from kernelbandits.posterior.sufficient import Factorisation, lower_root
+from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 
 class LinearPosterior(Posterior):
@@ -28,7 +28,7 @@ class LinearPosterior(Posterior):
     is_plain = True
 
     def _prior(self) -> Array:
-        gram(self.kernel, self.points[:PROVED])
+        gram(self.kernel, self.points[:CHECKED_POINTS])
         self.kernel = Linear()
         with np.errstate(over="ignore"):
             self.variance = squared_norms(self.points)
@@ -48,7 +48,7 @@ class LinearPosterior(Posterior):
     @property
     def theta(self) -> Array:
         """thetahat = Vbar^-1 sum y x, from the counts and sums."""
-        played = self.tally.played
+        played = self.tally.played_arms
         moments = self.tally.sums[played] @ self.points[played]
         return np.asarray(cho_solve((self._precision_root(played), True), moments)) / self.ridge
 
@@ -78,8 +78,8 @@ class LinearPosterior(Posterior):
 
     def at(self, points: Any) -> tuple[Array, Array]:
         """x . thetahat and |S' x| at any points, from the counts."""
-        where = self._places(points)
-        root = self._exact_root(self.tally.played)
+        where = self._check_points(points)
+        root = self._exact_root(self.tally.played_arms)
         return where @ self.theta, np.sqrt(squared_norms(where @ root))
 
     def _exact_root(self, played: Indices) -> Array:
@@ -96,14 +96,14 @@ class LinearPosterior(Posterior):
         root = self._exact_root(played)
         mean, variance = self.points @ self.theta, squared_norms(self.points @ root)
         tolerance, size = self._tolerance(variance), np.maximum(variance, EPS * variance.max())
-        same = bool((np.abs(self.variance - variance) <= tolerance * size).all()) and self._same(
-            root, tolerance
-        )
+        same = bool(
+            (np.abs(self.variance - variance) <= tolerance * size).all()
+        ) and self._root_agrees(root, tolerance)
         repaired = not same or self._mean_differs(mean, tolerance)
         self.mean[:], self.variance, self.root = mean, variance, np.asfortranarray(root)
         return repaired
 
-    def _same(self, root: Array, tolerance: float) -> bool:
+    def _root_agrees(self, root: Array, tolerance: float) -> bool:
         """Whether S S' is that of the other root."""
         cov = root @ root.T
         sd = np.sqrt(cov.diagonal())

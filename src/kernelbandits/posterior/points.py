@@ -15,11 +15,9 @@ from kernelbandits.domains import Box, MixedBox
 from kernelbandits.domains.box import check_sides
 from kernelbandits.kernels import Kernel, as_kernel, gram, has_adapted, squared_norms
 from kernelbandits.posterior.base import EPS, Health
-from kernelbandits.posterior.growing import GrowingFactor
-from kernelbandits.posterior.truth import Factorisation, Tally, told
-
-PROVED = 200
-"""A kernel from outside proves itself on so many points of the domain."""
+from kernelbandits.posterior.cholesky import GrowingFactor
+from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals
+from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 LEAST_PIVOT = 1e3 * EPS
 """Of k(x, x): a square of L's diagonal below it is rounding. It takes a conditioning above 1e-3 to come there."""
@@ -88,9 +86,9 @@ class PointPosterior:
     def update(self, point: Any, reward: float) -> None:
         """Condition on one reward: log_det += ln(1 + variance / ridge), variance that of the point before."""
         value = checks.reward(reward)
-        row = self._places("update", [point])
+        row = self._check_points("update", [point])
         slot = self._slot.get(row.tobytes())
-        variance = self._appended(row) if slot is None else self._repeated(slot)
+        variance = self._append_point(row) if slot is None else self._repeat_point(slot)
         self.tally.add(len(self.points) - 1 if slot is None else slot, value)
         self.log_det += math.log1p(variance / self.ridge)
         self._coefficients = None
@@ -100,8 +98,8 @@ class PointPosterior:
 
     def learn(self, points: Any, counts: Any, sums: Any) -> None:
         """Everything at once, in place of what was learnt: distinct points, how often played, sums of their rewards."""
-        rows = self._places("learn", points)
-        number, total = told(counts, sums, len(rows), least=1)
+        rows = self._check_points("learn", points)
+        number, total = check_totals(counts, sums, len(rows), least=1)
         slot = {row.tobytes(): place for place, row in enumerate(rows)}
         checks.needs(
             len(slot) == len(rows),
@@ -126,13 +124,13 @@ class PointPosterior:
         self._factor.raise_pivots(self._least_pivots())
         self._coefficients, self.log_det = exact.coefficients, exact.log_det
 
-    def _appended(self, row: Array) -> float:
+    def _append_point(self, row: Array) -> float:
         """A new row of L: v' = (L^-1 k(x))' and sqrt(variance + ridge), variance = k(x, x) - v'v."""
         cross, prior = self._cross(row)[0], float(self.kernel.diagonal(row)[0])
         finite = bool(np.isfinite(cross).all()) and math.isfinite(prior)
         checks.needs(finite, str(self.kernel), "finite values", row[0].tolist())
         explained = self._factor.solve(cross)
-        variance = self._plausible(prior - float(explained @ explained))
+        variance = self._clamp_variance(prior - float(explained @ explained))
         self._factor.append(explained, math.sqrt(max(variance + self.ridge, LEAST_PIVOT * prior)))
         self._slot[row.tobytes()] = len(self.points)
         self.points = np.concatenate([self.points, row])
@@ -140,7 +138,7 @@ class PointPosterior:
         self.tally.grow()
         return variance
 
-    def _repeated(self, slot: int) -> float:
+    def _repeat_point(self, slot: int) -> float:
         """A_ii falls by a = ridge / (n (n + 1)), and p = sqrt(a) L^-1 e_i has |p|^2 = a [A^-1]_ii <= 1 / (n + 1)."""
         count, unit = int(self.counts[slot]), np.zeros(len(self.points))
         unit[slot] = 1.0
@@ -159,11 +157,11 @@ class PointPosterior:
         """s (1 - s [A^-1]_ii) with s = ridge / n, or where that cancels k - v'v, v = L' e_i - s L^-1 e_i."""
         direct, prior = share * (1 - share * float(white @ white)), float(self._variances[slot])
         explained = self._factor.lower[slot] - share * white
-        return self._plausible(
+        return self._clamp_variance(
             direct if direct < prior / 2 else prior - float(explained @ explained)
         )
 
-    def _plausible(self, variance: float) -> float:
+    def _clamp_variance(self, variance: float) -> float:
         """Zero for a variance that rounding left below it; a kernel from outside may have no other."""
         sound = not (self._foreign and variance < -1e-6 * float(self.prior.max()))
         checks.needs(
@@ -174,19 +172,19 @@ class PointPosterior:
 
     def at(self, points: Any) -> tuple[Array, Array]:
         """Mean and sd at any points."""
-        where = self._places("at", points)
+        where = self._check_points("at", points)
         cross = self._cross(where)
         return cross @ self.coefficients, self._sd(where, self._factor.solve(cross.T))
 
     def covariance(self, points: Any) -> Array:
         """cov(x, z) of f at any points: k(x, z) - k(x)' A^-1 k(z)."""
-        where = self._places("covariance", points)
+        where = self._check_points("covariance", points)
         explained = self._factor.solve(self._cross(where).T)
         return self.kernel(where, where) - explained.T @ explained
 
     def gradients(self, points: Any) -> tuple[Array, Array, Array, Array]:
         """Mean, sd and their gradients: k'(x)' A^-1 ybar and (k'(x, x) / 2 - k'(x)' A^-1 k(x)) / sd, 0 where sd = 0."""
-        where = self._places("gradients", points)
+        where = self._check_points("gradients", points)
         cross = self._cross(where)
         explained = self._factor.solve(cross.T)
         sd, mean = self._sd(where, explained), cross @ self.coefficients
@@ -196,9 +194,9 @@ class PointPosterior:
         """Of mean and sd; `weights` are the rows k(x)' A^-1."""
         rises = self.kernel.diagonal_gradient(where) / 2
         if not len(self.points):
-            return np.zeros_like(where), over(rises, sd)
+            return np.zeros_like(where), divide_by_sd(rises, sd)
         slopes = np.moveaxis(self.kernel.gradient(where, self.points), -1, 0)
-        return (slopes @ self.coefficients).T, over(
+        return (slopes @ self.coefficients).T, divide_by_sd(
             rises - np.einsum("kij,ij->ik", slopes, weights), sd
         )
 
@@ -211,12 +209,12 @@ class PointPosterior:
         variance = self.kernel.diagonal(where) - squared_norms(explained.T)
         return np.sqrt(np.maximum(variance, 0.0))
 
-    def imagined(self, points: Any) -> PointPosterior:
-        """The same estimate, with the variances as if these points had been played: each is told its own mean."""
+    def with_pending(self, points: Any) -> PointPosterior:
+        """The same estimate, with the variances as if these points had been played: each is check_totals its own mean."""
         other = self._copy()
         if np.size(points):
             for point, mean in zip(
-                self._places("imagined", points), self.at(points)[0].tolist(), strict=True
+                self._check_points("with_pending", points), self.at(points)[0].tolist(), strict=True
             ):
                 other.update(point, mean)
         return other
@@ -230,7 +228,7 @@ class PointPosterior:
         )
         return other
 
-    def _places(self, owner: str, points: Any) -> Array:
+    def _check_points(self, owner: str, points: Any) -> Array:
         """Checked points, -0.0 as 0.0."""
         where = checks.points(owner, points) + 0.0
         checks.needs(
@@ -290,7 +288,7 @@ class PointPosterior:
             warnings.warn(text, NumericsWarning, stacklevel=4)
 
 
-def over(rises: Array, sd: Array) -> Array:
+def divide_by_sd(rises: Array, sd: Array) -> Array:
     """rises / sd, and 0 where sd = 0."""
     return np.divide(rises, sd[:, None], out=np.zeros_like(rises), where=sd[:, None] > 0)
 
@@ -306,7 +304,7 @@ def dimension_of(domain: Any) -> int:
 def prior_on(kernel: Kernel, domain: Any, dimension: int) -> Array:
     """k(x, x) at two corners of the domain, or at a point of the unit sphere where there is none; they are finite."""
     if has_adapted(kernel) and hasattr(domain, "cover"):
-        gram(kernel, domain.cover(PROVED).points)
+        gram(kernel, domain.cover(CHECKED_POINTS).points)
     sphere = np.full(dimension, dimension**-0.5)
     corners = np.array(
         [getattr(domain, "lower", sphere), getattr(domain, "upper", sphere)], dtype=np.float64

@@ -13,13 +13,12 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.kernels import gram
 from kernelbandits.posterior.base import EPS, Posterior
-from kernelbandits.posterior.truth import Factorisation, lower_root
+from kernelbandits.posterior.sufficient import Factorisation, lower_root
+from kernelbandits.posterior.trusted import CHECKED_POINTS
 from kernelbandits.runtime import single_threaded
 
 MOST_KEPT = 1 << 20
 """Numbers of prior columns that are kept."""
-PROVED = 200
-"""A kernel proves itself on the first so many points."""
 
 
 class PriorColumns:
@@ -52,7 +51,7 @@ class PoolPosterior(Posterior):
     is_plain = True
 
     def _prior(self) -> Array:
-        gram(self.kernel, self.points[:PROVED])
+        gram(self.kernel, self.points[:CHECKED_POINTS])
         self.variance = self.kernel.diagonal(self.points)
         checks.needs(
             bool(np.isfinite(self.variance).all()),
@@ -64,7 +63,7 @@ class PoolPosterior(Posterior):
         self._factor: Array = np.empty((0, 0))
         self._core: Array = np.empty((0, 0))
         self._slot: dict[int, int] = {}
-        self._known = PriorColumns(self.kernel, self.points)
+        self._prior_columns = PriorColumns(self.kernel, self.points)
         return self.variance.copy()
 
     @property
@@ -89,7 +88,7 @@ class PoolPosterior(Posterior):
         self.variance -= scaled**2
 
     @single_threaded
-    def _imagine(self, arms: list[int]) -> None:
+    def _add_pending(self, arms: list[int]) -> None:
         """All at once: with Q the columns q of the arms, C = Q' V their cov(arm, .) and F F' = I + C(., arms) / ridge,
 
         S += Q (F F')^-1 Q' / ridge,   log_det += ln det(F F').
@@ -104,13 +103,13 @@ class PoolPosterior(Posterior):
         coordinates = self._factor[slots, :m] - played.T @ self._core[:m, :m]
         evidence = np.eye(len(arms)) + coordinates @ played / self.ridge
         if not np.isfinite(evidence).all():
-            super()._imagine(arms)
+            super()._add_pending(arms)
             return
         factor = lower_root(evidence, least=1.0)
         half = dtrtrs(factor, coordinates, lower=1)[0] / math.sqrt(self.ridge)
         variance = self.variance - ((half @ rows) ** 2).sum(0)
-        if not variance.min() >= self._floor:
-            super()._imagine(arms)
+        if not variance.min() >= self._least_variance:
+            super()._add_pending(arms)
             return
         self.variance = variance
         self._core[:m, :m] += half.T @ half
@@ -123,7 +122,9 @@ class PoolPosterior(Posterior):
         m, end = len(self._slot), len(self._slot) + len(arms)
         self._grow(end)
         projection = self._rows[:m, arms].T
-        residual = np.array([self._known.of(arm) for arm in arms]) - projection @ self._rows[:m]
+        residual = (
+            np.array([self._prior_columns.of(arm) for arm in arms]) - projection @ self._rows[:m]
+        )
         block = lower_root(residual[:, arms] + self.ridge * np.eye(len(arms)), least=self.ridge)
         self._rows[m:end] = dtrtrs(block, residual, lower=1)[0]
         self._factor[m:end, :m], self._factor[m:end, m:end] = projection, block
@@ -140,7 +141,7 @@ class PoolPosterior(Posterior):
 
     def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
         cross = self.kernel(self.points, self.points[played])
-        mean, variance = exact.mean(cross), self.prior - (exact.explained(cross) ** 2).sum(0)
+        mean, variance = exact.mean(cross), self.prior - (exact.explained_root(cross) ** 2).sum(0)
         variance[played] = exact.played_variance(self.prior[played], variance[played])
         tolerance = self._tolerance(variance)
         size = np.maximum(variance, EPS * variance.max())

@@ -11,8 +11,8 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.kernels import gram
 from kernelbandits.posterior.base import EPS, Posterior
 from kernelbandits.posterior.columns import Columns
-from kernelbandits.posterior.pool import PROVED
-from kernelbandits.posterior.truth import Factorisation, lower_root
+from kernelbandits.posterior.sufficient import Factorisation, lower_root
+from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 LEAST_WEIGHT = 1e-12
 """An arm of less weight is forgotten."""
@@ -39,7 +39,7 @@ class RefitPosterior(Posterior):
         self.sums = np.zeros(len(self.mean))
 
     def _prior(self) -> Array:
-        gram(self.kernel, self.points[:PROVED])
+        gram(self.kernel, self.points[:CHECKED_POINTS])
         self.variance = self.kernel.diagonal(self.points)
         checks.needs(
             bool(np.isfinite(self.variance).all()),
@@ -61,11 +61,11 @@ class RefitPosterior(Posterior):
     def update(self, arm: int, reward: float) -> None:
         """Fade, add the reward, fit."""
         self.record(arm, reward)
-        self.settle()
+        self.fit()
 
     def record(self, arm: int, reward: float) -> None:
         """Fade and add the reward, for a fit to come: it depends on weights and sums alone."""
-        reward = self._checked(arm, reward)
+        reward = self._check_reward(arm, reward)
         self.columns.add(int(arm))
         self.tally.add(arm, reward)
         if self.forgetting < 1:
@@ -73,7 +73,7 @@ class RefitPosterior(Posterior):
         self.weights[arm] += 1
         self.sums[arm] += reward
 
-    def settle(self) -> None:
+    def fit(self) -> None:
         """Fit what was recorded."""
         self.refit(self.ridge)
         self._report_conditioning()
@@ -84,7 +84,7 @@ class RefitPosterior(Posterior):
         support = self.support
         if len(support):
             exact = self._factorisation(support)
-            self.mean, self.variance = self._fitted(exact)
+            self.mean, self.variance = self._mean_and_variance(exact)
             self.log_det = exact.log_det
 
     def log_det_of(self, weights: Array, ridge: float) -> float:
@@ -112,14 +112,14 @@ class RefitPosterior(Posterior):
             self._parts()[0], self.weights[played], self.sums[played], self.ridge
         )
 
-    def _fitted(self, exact: Factorisation) -> tuple[Array, Array]:
+    def _mean_and_variance(self, exact: Factorisation) -> tuple[Array, Array]:
         """Mean and variance of all arms."""
         cross = self._parts()[1].T
-        explained = exact.explained(cross)
+        explained = exact.explained_root(cross)
         return exact.mean(cross), self.prior - np.einsum("ij,ij->j", explained, explained)
 
     def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
-        mean, variance = self._fitted(exact)
+        mean, variance = self._mean_and_variance(exact)
         near = np.abs(self.variance - variance) <= 1e3 * EPS * self._largest
         repaired = not near.all() or self._mean_differs(mean, self._tolerance(variance))
         self.mean, self.variance = mean, variance

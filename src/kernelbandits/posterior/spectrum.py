@@ -39,26 +39,26 @@ class Spectrum:
         kept = values > len(values) * EPS * values.max(initial=0.0)
         values, loadings = values * kept, (cross.T @ (root[:, None] * vectors)) * kept
         targets = (sums / root) @ vectors
-        return cls(values, loadings, targets, *explained(loadings, values, posterior.prior))
+        return cls(values, loadings, targets, *explained_shares(loadings, values, posterior.prior))
 
     @classmethod
-    def fitted(cls, posterior: Posterior) -> Spectrum:
+    def of_posterior(cls, posterior: Posterior) -> Spectrum:
         """That of a posterior, whoever holds its columns."""
-        points, played = posterior.points, posterior.tally.played
+        points, played = posterior.points, posterior.tally.played_arms
         return cls.of(posterior, played, posterior.kernel(points[played], points))
 
     def against(self, arm: int, prior: Array) -> Spectrum:
         """Of the differences f(x) - f(arm), whose prior variance is |k(., x) - k(., arm)|^2."""
         loadings = self.loadings - self.loadings[arm]
-        shares, residue = explained(loadings, self.values, prior)
+        shares, residue = explained_shares(loadings, self.values, prior)
         return replace(self, loadings=loadings, shares=shares, residue=residue)
 
-    def scaled(self, factor: float) -> Spectrum:
+    def scale_rewards(self, factor: float) -> Spectrum:
         """The same arms with all rewards multiplied."""
         return replace(self, targets=factor * self.targets)
 
 
-def explained(loadings: Array, values: Array, prior: Array) -> tuple[Array, Array]:
+def explained_shares(loadings: Array, values: Array, prior: Array) -> tuple[Array, Array]:
     """s = b^2 / values, and r = prior - sum s."""
     shares = loadings**2 / np.where(values > 0, values, 1.0)
     return shares, np.maximum(prior - shares.sum(1), 0.0)

@@ -118,16 +118,16 @@ class FunctionProblem:
         if isinstance(self.domain, Arms):
             return self.domain.points
         if isinstance(self.domain, MixedBox) and self.is_finite:
-            return self.domain.all()
+            return self.domain.all_rows()
         rng = problem_generator(streams)
-        rows: Array = self.domain.place(rng.random((self.candidates, self.domain.sides)))
+        rows: Array = self.domain.from_unit(rng.random((self.candidates, self.domain.sides)))
         for _ in range(MOST_DRAWS):
             # Whole numbers and categories repeat themselves; each point is one candidate only.
             first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
             rows = rows[first][: self.candidates]
             if len(rows) == self.candidates:
                 break
-            more = self.domain.place(rng.random((self.candidates, self.domain.sides)))
+            more = self.domain.from_unit(rng.random((self.candidates, self.domain.sides)))
             rows = np.vstack([rows, more])
         return rows
 

@@ -48,7 +48,7 @@ FIRST_RELEASE: Mapping[str, Any] = {
 AUTO_DEFAULTS: Mapping[int, Mapping[str, Any]] = {
     1: {
         "exploration": PointMass(1.0),
-        "width": widths.falling(5.0, 1 / 3),
+        "width": widths.polynomial_decay(5.0, 1 / 3),
         "delta": 0.1,
         "prior": Prior(
             length=-1.75,

@@ -250,7 +250,7 @@ class ConfidenceSet:
         share = radius / math.sqrt(posterior.ridge)
         width = norm_bound + share if method == "whitehouse" else math.hypot(norm_bound, share)
         exact = (
-            Dual.of(Spectrum.fitted(posterior), posterior, radius, norm_bound)
+            Dual.of(Spectrum.of_posterior(posterior), posterior, radius, norm_bound)
             if method == "cmm"
             else None
         )
@@ -295,7 +295,7 @@ def covariance(posterior: Posterior, arms: Indices, others: Indices) -> Array:
         posterior.tally.sums[played],
         posterior.ridge,
     )
-    left, right = (exact.explained(kernel(points[some], known)) for some in (arms, others))
+    left, right = (exact.explained_root(kernel(points[some], known)) for some in (arms, others))
     return kernel(points[arms], points[others]) - left.T @ right
 
 

@@ -53,12 +53,12 @@ class Dual:
         cls, spectrum: Spectrum, posterior: Posterior, noise_radius: float, norm_bound: float
     ) -> Dual:
         unit = power_of_two(max(posterior.tally.largest, noise_radius, norm_bound))
-        scaled, ridge = spectrum.scaled(1 / unit), posterior.ridge
+        scaled, ridge = spectrum.scale_rewards(1 / unit), posterior.ridge
         return cls(scaled, posterior.prior, ridge, noise_radius / unit, norm_bound / unit, unit)
 
     def negated(self) -> Dual:
         """For the lower bound: minus the upper bound of -f."""
-        return replace(self, spectrum=self.spectrum.scaled(-1.0))
+        return replace(self, spectrum=self.spectrum.scale_rewards(-1.0))
 
     def against(self, arm: int, prior: Array) -> Dual:
         """For the greatest f(x) - f(arm) instead of f(x); prior = |k(., x) - k(., arm)|^2."""

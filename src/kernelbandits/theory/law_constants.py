@@ -151,7 +151,7 @@ def laws_of(chosen: Exploration, horizon: int) -> Laws:
     """The laws of rounds 1..T; a decay gives its chances at once."""
     if not isinstance(chosen.source, Decay):
         return tabled(counted_laws(chosen, horizon))
-    early = asked(chosen.source.early(horizon))
+    early = asked(chosen.source.early_rounds(horizon))
     late: dict[Law, int] = {chosen.source(horizon): horizon - early} if early < horizon else {}
     return [*([bernoullis(chosen.source.chances(early))] if early else []), *tabled(late)]
 

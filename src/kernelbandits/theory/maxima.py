@@ -13,7 +13,7 @@ import numpy as np
 
 from kernelbandits.checks import Array
 from kernelbandits.exploration import Law
-from kernelbandits.exploration.tails import LEAST_TAIL, Area, area, at_all, chances
+from kernelbandits.exploration.tails import LEAST_TAIL, Area, area, chances, evaluate_at_all
 
 Rows = tuple[Array, Array, Array]
 """Values and chances of discrete variables, a row each, and how many there are of each row."""
@@ -115,6 +115,6 @@ def extremes(law: Law, count: int, samples: int, rng: np.random.Generator) -> tu
     step = max(1, BLOCK // samples)
     for start in range(0, count, step):
         uniforms = rng.random(samples * min(step, count - start))
-        drawn = at_all(law.draw, uniforms).reshape(samples, -1)
+        drawn = evaluate_at_all(law.draw, uniforms).reshape(samples, -1)
         low, high = np.minimum(low, drawn.min(axis=1)), np.maximum(high, drawn.max(axis=1))
     return low, high

@@ -22,8 +22,8 @@ from scipy.linalg.lapack import dtrtri
 
 from kernelbandits.checks import Array, Indices
 from kernelbandits.kernels import Kernel, gram
-from kernelbandits.posterior.pool import PROVED
-from kernelbandits.posterior.truth import lower_root
+from kernelbandits.posterior.sufficient import lower_root
+from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 EPS = float(np.finfo(float).eps)
 TOLERANCE = 1e-3
@@ -50,7 +50,7 @@ class Places:
         self.kernel, self.points = kernel, points
         self.prior: Array = kernel.diagonal(points)
         self._held: Array | None = gram(kernel, points) if len(points) <= DENSE else None
-        gram(kernel, points[:PROVED])
+        gram(kernel, points[:CHECKED_POINTS])
 
     def __len__(self) -> int:
         return len(self.points)

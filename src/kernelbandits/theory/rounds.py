@@ -12,7 +12,7 @@ import numpy as np
 
 from kernelbandits.checks import Array
 from kernelbandits.exploration import Bernoulli, Law
-from kernelbandits.exploration.tails import believed
+from kernelbandits.exploration.tails import least_trusted_tail
 from kernelbandits.theory.maxima import Part, Rows
 
 
@@ -66,15 +66,18 @@ class Single:
         return np.array([self.law.mean_abs])
 
     @cached_property
-    def believed(self) -> float:
-        return believed(self.law.tail)
+    def least_trusted_tail(self) -> float:
+        return least_trusted_tail(self.law.tail)
 
     def absolute(self, scale: Array) -> Part:
         """scale |w|"""
         factor = float(scale[0])
         atoms = tuple(factor * abs(value) for value in self.law.atoms)
         return Part(
-            float(self.count), lambda u: self.law.tail_abs(u / factor), atoms, self.believed
+            float(self.count),
+            lambda u: self.law.tail_abs(u / factor),
+            atoms,
+            self.least_trusted_tail,
         )
 
     def excess(self, scale: Array) -> Part:
@@ -82,7 +85,10 @@ class Single:
         factor, middle = float(scale[0]), self.law.expectation
         atoms = tuple(factor * (value - middle) for value in self.law.atoms)
         return Part(
-            float(self.count), lambda u: self.law.tail(middle + u / factor), atoms, self.believed
+            float(self.count),
+            lambda u: self.law.tail(middle + u / factor),
+            atoms,
+            self.least_trusted_tail,
         )
 
 

@@ -1,4 +1,4 @@
-"""The laws of two close relatives of Generic-GP: RandUCB's truncated Gaussian on a grid, and IRGP-UCB's root."""
+"""The exploration laws of two related algorithms, RandUCB and IRGP-UCB."""
 
 from __future__ import annotations
 
@@ -11,22 +11,32 @@ import numpy as np
 from scipy.special import erfcx
 
 from kernelbandits import checks
-from kernelbandits.exploration.laws import Discrete, Law, like
+from kernelbandits.exploration.laws import Discrete, Law, match_shape
 
 
 @dataclass(frozen=True)
 class DiscretisedGaussian(Discrete):
-    """w on the grid 0 = z_1 < ... < z_M = upper of M equal steps: P(w = z_M) = top, and for the others
+    """The law of RandUCB (Vaswani et al., 2020): a half-normal law on a grid of M weights.
 
-    P(w = z_m) proportional to exp(-z_m^2 / (2 scale^2)). Vaswani et al. (2020).
+    The grid is 0 = z_1 < ... < z_M = upper, evenly spaced. P(w = z_M) = top, and the other weights
+    have probabilities proportional to exp(-z_m^2 / (2 scale^2)).
+
+    >>> from kernelbandits.exploration import DiscretisedGaussian
+    >>> law = DiscretisedGaussian(points=5)
+    >>> law.support
+    (0.0, 0.25, 0.5, 0.75, 1.0)
+    >>> law.optimism
+    1e-07
     """
 
     points: int = 20
-    """M"""
+    """M, the number of weights."""
     scale: float = 1 / 8
+    """The standard deviation of the normal law that is discretised."""
     upper: float = 1.0
+    """The largest weight."""
     top: float = 1e-7
-    """The chance of the greatest weight, which optimism needs."""
+    """The probability of the largest weight. It keeps C1 = P(w >= 1) positive."""
 
     def __post_init__(self) -> None:
         checks.whole("DiscretisedGaussian", "points", self.points, least=2)
@@ -48,10 +58,20 @@ class DiscretisedGaussian(Discrete):
 
 @dataclass(frozen=True)
 class RootExponential(Law):
-    """w = sqrt(shift + E), E exponential with the given mean: a Rayleigh weight that never falls below sqrt(shift)."""
+    """The law of IRGP-UCB: w = sqrt(shift + E), with E exponential.
+
+    The weight never falls below sqrt(shift); with shift 0 it has a Rayleigh law.
+
+    >>> from kernelbandits.exploration import RootExponential
+    >>> law = RootExponential(shift=1.0, mean=2.0)
+    >>> law.draw(0.0), law.optimism
+    (1.0, 1.0)
+    """
 
     shift: float = 0.0
+    """The square of the smallest weight."""
     mean: float = 2.0
+    """The mean of the exponential variable E."""
 
     def __post_init__(self) -> None:
         checks.nonnegative("RootExponential", "shift", self.shift)
@@ -73,7 +93,10 @@ class RootExponential(Law):
 
     @property
     def mean_abs(self) -> float:
-        """sqrt(shift) + (sqrt(pi mean) / 2) erfcx(sqrt(shift / mean)), erfcx(z) = exp(z^2) erfc(z)."""
+        """sqrt(shift) + (sqrt(pi mean) / 2) erfcx(sqrt(shift / mean)).
+
+        erfcx(z) = exp(z^2) erfc(z) in one function, because the first factor overflows alone.
+        """
         tail = math.sqrt(math.pi * self.mean) / 2 * erfcx(math.sqrt(self.shift / self.mean))
         return math.sqrt(self.shift) + float(tail)
 
@@ -83,7 +106,7 @@ class RootExponential(Law):
 
     def tail(self, x: Any) -> Any:
         """exp(-(x^2 - shift)^+ / mean) for x >= 0."""
-        return like(
+        return match_shape(
             x, np.exp(-np.maximum(np.square(np.maximum(x, 0.0)) - self.shift, 0.0) / self.mean)
         )
 

@@ -1,4 +1,4 @@
-"""Kernels made of another one: brought to k(x, x) = 1, or looking at some coordinates only."""
+"""Kernels made from one other kernel: with k(x, x) = 1, or of some coordinates only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ from kernelbandits.kernels.base import Kernel, as_kernel
 
 @dataclass(frozen=True)
 class Normalised(Kernel):
-    """k(x, z) / sqrt(k(x, x) k(z, z)): the same directions in feature space, with k(x, x) = 1."""
+    """k(x, z) / sqrt(k(x, x) k(z, z)), a kernel with k(x, x) = 1.
+
+    The paper's theory takes k(x, x) <= 1 for granted; a polynomial kernel, for example, needs this.
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import Normalised, Polynomial
+    >>> x = np.array([[0.0], [2.0]])
+    >>> Polynomial(2).diagonal(x)
+    array([ 1., 25.])
+    >>> Normalised(Polynomial(2)).diagonal(x)
+    array([1., 1.])
+    """
 
     kernel: Kernel
 
@@ -23,6 +34,7 @@ class Normalised(Kernel):
         return self.kernel(x, z) / np.sqrt(np.outer(self.norms(x), self.norms(z)))
 
     def norms(self, x: Array) -> Array:
+        """Return k(x_i, x_i) of the inner kernel, all positive."""
         squares = self.kernel.diagonal(x)
         checks.needs(
             bool((squares > 0).all()),
@@ -50,14 +62,20 @@ class Normalised(Kernel):
 
 @dataclass(frozen=True)
 class On(Kernel):
-    """The kernel of some coordinates: k(x, z) = kernel(x[columns], z[columns]), constant in the others.
+    """A kernel of some coordinates only: k(x, z) = kernel(x[columns], z[columns]).
 
-    On(RBF(0.2), (0, 1)) * On(RBF(1.0), (2,)): alike where both the first two coordinates and the third are.
+    A product of such kernels gives groups of coordinates kernels of their own.
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import On, RBF
+    >>> kernel = On(RBF(0.2), (0, 1)) * On(RBF(1.0), 2)
+    >>> kernel(np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]])).round(3)
+    array([[0.607]])
     """
 
     kernel: Kernel
     columns: tuple[int, ...]
-    """Column numbers from 0; a single number and a slice with an end are taken too."""
+    """Column numbers from 0. A single number or a slice with an end is accepted too."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel", as_kernel(self.kernel))
@@ -95,7 +113,7 @@ class On(Kernel):
 
 
 def column_numbers(columns: Any) -> tuple[int, ...]:
-    """Different column numbers, as a tuple."""
+    """Return the column numbers as a tuple, checked to be different."""
     items = (columns,) if checks.is_whole(columns) else columns
     if isinstance(columns, slice):
         items = range(*slice_ends(columns))
@@ -112,7 +130,10 @@ def column_numbers(columns: Any) -> tuple[int, ...]:
 
 
 def slice_ends(columns: slice) -> tuple[int, int, int]:
-    """Start, end and step, all of them known: how many columns there are is not."""
+    """Return start, end and step of a slice.
+
+    The end must be given: the kernel does not know how many columns the points have.
+    """
     start = checks.whole("On", "start", 0 if columns.start is None else columns.start, least=0)
     stop = checks.whole("On", "end of the slice", columns.stop, least=0)
     return start, stop, checks.whole("On", "step", 1 if columns.step is None else columns.step)

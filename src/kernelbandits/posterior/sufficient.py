@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 
-MOST = 2**53
+LARGEST_COUNT = 2**53
 """Up to this size every whole number is a float."""
 
 
@@ -82,15 +82,17 @@ class Tally:
         return np.array(self._sums) + self._lost
 
     @property
-    def played(self) -> Indices:
+    def played_arms(self) -> Indices:
         """The arms played at least once, in order."""
         return self.counts.nonzero()[0]
 
 
-def told(counts: Any, sums: Any, n: int, least: int) -> tuple[Indices, Array]:
+def check_totals(counts: Any, sums: Any, n: int, least: int) -> tuple[Indices, Array]:
     """Counts and sums of rewards of n arms or points, checked: no reward may exceed what one by one could be learnt."""
-    number, total = column("counts", counts, n), column("sums", sums, n)
-    whole = bool(((number >= least) & (number == np.rint(number)) & (number <= MOST)).all())
+    number, total = check_column("counts", counts, n), check_column("sums", sums, n)
+    whole = bool(
+        ((number >= least) & (number == np.rint(number)) & (number <= LARGEST_COUNT)).all()
+    )
     checks.needs(whole, "learn", f"whole counts >= {least}", counts)
     checks.needs(bool(number.any()), "learn", "at least one reward", counts)
     sound = bool((np.abs(total) <= checks.LARGEST_REWARD * number).all())
@@ -103,7 +105,7 @@ def told(counts: Any, sums: Any, n: int, least: int) -> tuple[Indices, Array]:
     return number.astype(np.int64), total
 
 
-def column(name: str, values: Any, n: int) -> Array:
+def check_column(name: str, values: Any, n: int) -> Array:
     """A flat array of n numbers."""
     try:
         given = np.asarray(values)
@@ -150,7 +152,7 @@ class Factorisation:
         """k(x, played) (K + ridge N^-1)^-1 ybar, for cross = k(x, played)."""
         return cross @ self.coefficients
 
-    def explained(self, cross: Array) -> Array:
+    def explained_root(self, cross: Array) -> Array:
         """V with prior covariance - V' V = posterior covariance."""
         return solve_triangular(self.factor, (cross * self.root).T, lower=True) / math.sqrt(
             self.ridge

@@ -1,4 +1,4 @@
-"""A finite set for those who need one."""
+"""A finite list of arms in place of a box, for policies that enumerate arms."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from kernelbandits.domains.mixed import MixedBox
 
 
 def as_arms(domain: Any) -> Arms:
-    """Arms as they are, a box by its declared cover, an (n, d) array as arms."""
+    """Return arms unchanged, an (n, d) array as arms, and a box as its cover of 500 points.
+
+    A notice says that the policy plays on a cover: what it finds is the best of these points.
+    """
     if isinstance(domain, (Box, MixedBox)):
         arms = domain.cover()
-        text = f"the policy plays on {arms.origin}; {type(domain).__name__}.cover(size) declares another one"
+        name = type(domain).__name__
+        text = f"the policy plays on {arms.origin}; {name}.cover(size) declares another one"
         warnings.warn(text, DataNotice, stacklevel=4)
         return arms
     return domain if isinstance(domain, Arms) else Arms(domain)

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from kernelbandits.checks import Array
 from kernelbandits.kernels import Kernel, has_adapted
 
+CHECKED_POINTS = 200
+"""On how many points a kernel from outside is checked to be positive semi-definite."""
+
 
 @dataclass(frozen=True)
-class Proved(Kernel):
+class Trusted(Kernel):
     """A kernel from outside whose matrix on all arms was found sound: on some of them it is not asked again."""
 
     matrix: Callable[[Array, Array], Array]
@@ -23,5 +26,5 @@ class Proved(Kernel):
         return self.variances(x)
 
 
-def proved(kernel: Kernel) -> Kernel:
-    return Proved(kernel.__call__, kernel.diagonal) if has_adapted(kernel) else kernel
+def as_trusted(kernel: Kernel) -> Kernel:
+    return Trusted(kernel.__call__, kernel.diagonal) if has_adapted(kernel) else kernel
