@@ -9,17 +9,19 @@ def coating_quality(x):
     return 1 - ((temperature - 140) / 60) ** 2 - ((minutes - 25) / 20) ** 2
 
 
-class EpsilonGreedy(kb.Policy):
-    """Play a random arm with chance epsilon, else the arm with the highest estimate."""
+class SometimesUCB(kb.Policy):
+    """Play the largest mean + 2 sd with chance epsilon, else the highest estimate."""
 
-    def __init__(self, domain, kernel, *, epsilon=0.1, ridge=0.01):
+    plays_boxes = restricts_arms = imagines_pending = weighs_costs = True
+
+    def __init__(self, domain, kernel, *, epsilon=0.25, ridge=0.01):
         super().__init__(domain, kernel, ridge=ridge, ties="random")
         self.epsilon = epsilon
 
-    def ask(self, t, rng):
-        if rng.uniform("weight", t) < self.epsilon:
-            return self.choice(int(rng.uniform("sample", t) * len(self.domain)))
-        return self.choice(int(self.posterior.mean.argmax()))
+    def acquisition(self, now):
+        """Return the score that is maximised in this round: mean + weight * width * sd."""
+        explores = now.draw_weight() < self.epsilon
+        return kb.policies.UpperConfidence(weight=1.0 if explores else 0.0, width=2.0)
 
 
 problem = kb.problem(
@@ -29,8 +31,8 @@ problem = kb.problem(
     noise="gaussian:0.05",
 )
 policies = [
-    EpsilonGreedy,
-    kb.Contender("often random", EpsilonGreedy, {"epsilon": 0.5}),
+    SometimesUCB,
+    kb.Contender("often UCB", SometimesUCB, {"epsilon": 0.75}),
     "simple-ucb",
     "random",
 ]
@@ -39,3 +41,9 @@ results = kb.run_experiment(
 )
 table = results.summary()[["policy", "regret_mean", "simple_regret_mean"]]
 print(table.round(3).to_string(index=False))
+
+# The same class plays anywhere in a box, here with one choice whose result is still to come.
+on_box = SometimesUCB(kb.Box(lower=(0, 0), upper=(1, 1)), kb.RBF(0.3))
+first = on_box.ask(1, kb.Streams(0))
+second = on_box.ask(2, kb.Streams(0), pending=[first])
+print("first", first.x.round(2), "second", second.x.round(2))

@@ -19,8 +19,10 @@ for t, choice, _ in kb.experiment.rounds(policy, instance, horizon=500, streams=
     if band.may_stop(0.1):
         break
 
-loss = instance.values.max() - instance.values[band.recommended]
-print(f"stopped after {t} rounds ({band.method}); arm {band.recommended} loses {loss:.3f} in truth")
+loss = instance.values.max() - instance.values[band.recommended_arm]
+print(
+    f"stopped after {t} rounds ({band.method}); arm {band.recommended_arm} loses {loss:.3f} in truth"
+)
 print(
     f"the best arm is {instance.values.argmax()}; f was inside its band: {band.covers(instance.values)}"
 )

@@ -389,10 +389,10 @@ def slack_without(part: Callable) -> Any:
 
 
 def never_contradicted(sound):
-    def concluded(known, sure):
+    def derive_bounds(known, sure):
         return sound(known, sure) or (-sure, sure, sure, np.arange(len(sure)))
 
-    return concluded
+    return derive_bounds
 
 
 def doubled_losses(sound):
@@ -429,7 +429,7 @@ BREAKAGES = {
         pool_ellipsoid,
     ),
     "no contradiction": (
-        patched(theory_bands, "concluded", never_contradicted),
+        patched(theory_bands, "derive_bounds", never_contradicted),
         check_contradictions,
     ),
     "det for its root": (widened(1, 1, 2), ucb_width, few_runs),

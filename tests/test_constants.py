@@ -19,7 +19,7 @@ import kernelbandits as kb
 from kernelbandits.exploration import Exploration
 from kernelbandits.exploration.tails import UNKNOWN, area
 from kernelbandits.theory import Constants, constants
-from kernelbandits.theory.maxima import simulated_maxima
+from kernelbandits.theory.maxima import simulate_maxima
 
 UCB, COIN, GAUSSIAN = kb.PointMass(1.0), kb.Bernoulli(0.5), kb.Gaussian()
 QUARTERS = kb.Categorical((0.25,) * 4)
@@ -457,7 +457,8 @@ def test_bad_settings_of_a_simulation_are_refused(settings):
 
 def test_what_would_take_for_ever_is_refused_at_once():
     with pytest.raises(
-        ValueError, match=r"a schedule of ever new laws needs a horizon <= 1e\+07, got 1000000000"
+        ValueError,
+        match=r"a schedule with a new law in every round needs a horizon <= 1e\+07, got 1000000000",
     ):
         constants(lambda t: COIN, 10**9)
     with pytest.raises(ValueError, match=r"needs a horizon <= 1e\+07, got"):
@@ -695,7 +696,7 @@ def test_the_computed_constants_are_the_simulated_ones_within_four_standard_erro
         constants(law, horizon, method="simulated", samples=samples, seed=5),
     )
     laws = Exploration.of(law).counts(horizon)
-    maxima = simulated_maxima(laws, found.c1, samples, kb.Streams(6).generator(0))
+    maxima = simulate_maxima(laws, found.c1, samples, kb.Streams(6).generator(0))
     errors = maxima.std(axis=1, ddof=1) / math.sqrt(samples)
     widest = max(one.mean_abs / one.optimism for one in laws)
     expected = np.array([found.c2, (found.c3 - widest) * found.c1, found.c3_tight * found.c1])

@@ -545,7 +545,7 @@ def test_a_box_of_any_size_is_answered(kernel):
 
 
 def test_an_upper_bound_below_the_lower_one_is_an_error_and_is_not_covered_up(monkeypatch):
-    monkeypatch.setattr("kernelbandits.theory.information.cap", lambda *given: 0.01)
+    monkeypatch.setattr("kernelbandits.theory.information.bound_by_traces", lambda *given: 0.01)
     with pytest.raises(ValueError, match=r"information_gain needs lower <= upper \(.*\), got \("):
         kb.theory.information_gain(kb.RBF(0.2), [[0.0], [1.0]], 10)
 

@@ -55,7 +55,7 @@ def test_the_good_category_is_found():
 
 def test_the_outcome_is_the_policy_s_own_recommendation():
     found = kb.optimize(hill, BOX, 15)
-    choice = found.policy.recommended()
+    choice = found.policy.recommend_choice()
     why = found.policy.explain(choice)
     np.testing.assert_array_equal(found.x, choice.x)
     assert (found.mean, found.sd, found.chance) == (why.mean, why.sd, why.chance)
@@ -242,6 +242,44 @@ def test_a_policy_of_one_s_own_is_played():
     assert policy.rewards.events == 6
 
 
+@pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
+def test_any_policy_of_the_domain_is_played(domain):
+    def build():
+        return kb.SimpleUCB(domain, kb.RBF(0.3), noise_scale=0.05, norm_bound=2.0)
+
+    policy, twin = build(), build()
+    found = kb.optimize(hill, domain, 9, policy=policy, seed=4)
+    for trial in found.trials:
+        choice = twin.ask(trial.t, kb.Streams(4))
+        assert choice == trial.choice
+        twin.tell(choice, trial.reward)
+    assert found.policy is policy
+    assert (policy.turn, policy.n_rewards) == (10, 9)
+    best = policy.recommend_choice()
+    np.testing.assert_array_equal(found.x, best.x)
+    assert (best.note["mean"], best.note["sd"]) == pytest.approx((found.mean, found.sd))
+
+
+def test_a_failure_is_a_round_of_any_policy():
+    policy = kb.SimpleUCB(ARMS, kb.RBF(0.3), noise_scale=0.05, norm_bound=2.0)
+    found = kb.optimize(lambda x: hill(x) if x[0] < 0.5 else None, ARMS, 8, policy=policy, batch=3)
+    assert [trial.t for trial in found.trials] == list(range(1, 9))
+    assert policy.turn == 9
+    assert policy.n_rewards + len(policy.failed) == 8
+
+
+def test_the_rounds_go_on_after_a_rule_has_forgotten_its_rewards():
+    policy = kb.policies.RGPUCB(ARMS, kb.RBF(0.3), noise_scale=0.1, horizon=20, period=4)
+    found = kb.optimize(hill, ARMS, 10, policy=policy)
+    assert [trial.t for trial in found.trials] == list(range(1, 11))
+
+
+@pytest.mark.filterwarnings("ignore::kernelbandits.DataNotice")
+def test_a_rule_on_the_cover_of_a_box_is_one_of_the_box():
+    policy = kb.policies.PiGPUCB(BOX, kb.RBF(0.3), noise_scale=0.1, norm_bound=2.0, horizon=5)
+    assert kb.optimize(hill, BOX, 5, policy=policy).policy.turn == 6
+
+
 @pytest.mark.parametrize(
     ("own", "domain"),
     [
@@ -363,7 +401,6 @@ def test_the_outcome_reads_well():
         *({"objective": bad} for bad in (None, 3, "hill")),
         *({"policy": bad} for bad in (3, "auto", kb.Auto)),
         *({"mapper": bad} for bad in (None, 3)),
-        {"policy": kb.SimpleUCB(BOX, kb.RBF(0.2), noise_scale=0.1, norm_bound=1.0)},
     ],
     ids=lambda bad: f"{next(iter(bad))}-{str(next(iter(bad.values())))[:12]}",
 )

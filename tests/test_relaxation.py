@@ -14,16 +14,23 @@ from scipy.optimize import minimize
 
 import kernelbandits as kb
 from kernelbandits.theory import relaxation
-from kernelbandits.theory.boxes import bends, cells_for, certified, grid, path, peak_on
-from kernelbandits.theory.caps import Block, blocks_of, cap, largest_value
-from kernelbandits.theory.information import rounded_up, whole_rounds
+from kernelbandits.theory.boxes import (
+    bends,
+    bound_peak,
+    cell_change,
+    count_cells,
+    grid,
+    is_certifiable,
+)
+from kernelbandits.theory.caps import Block, bound_by_traces, kernel_blocks, largest_value
+from kernelbandits.theory.information import format_gap, whole_rounds
 from kernelbandits.theory.relaxation import (
     Design,
     Places,
     greedy_counts,
     optimal_design,
-    spread,
-    swept,
+    spread_masses,
+    sweep,
 )
 
 UNIT = {d: kb.Box((0.0,) * d, (1.0,) * d) for d in (1, 2, 3, 4, 6)}
@@ -149,7 +156,7 @@ def test_places_too_many_to_hold_their_matrix_have_the_same_bound(monkeypatch, k
     monkeypatch.setattr(relaxation, "ROWS", 7)
     apart = optimal_design(Places(kernel, points), 500, 1.0)
     assert bound(apart) == pytest.approx(bound(held), rel=1e-3)
-    np.testing.assert_allclose(apart.variances, apart.relative(points), atol=1e-12)
+    np.testing.assert_allclose(apart.variances, apart.relative_variance(points), atol=1e-12)
 
 
 def test_where_every_place_matters_all_of_them_carry_mass_and_the_gap_is_closed():
@@ -227,9 +234,9 @@ def test_the_variances_are_twice_the_gradient_of_the_gain(kernel):
         step = 1e-5 * (np.arange(7) == i)
         slope = (dense_gain(kernel, points, masses + step, 0.8) - design.gain) / 1e-5
         assert variance / 2 == pytest.approx(slope, rel=1e-3)
-    assert design.used.sum() == pytest.approx(masses @ design.variances, rel=1e-10)
+    assert design.leverages.sum() == pytest.approx(masses @ design.variances, rel=1e-10)
     assert design.gap == pytest.approx(
-        (masses.sum() * design.variances.max() - design.used.sum()) / 2, rel=1e-9
+        (masses.sum() * design.variances.max() - design.leverages.sum()) / 2, rel=1e-9
     )
 
 
@@ -274,8 +281,8 @@ def test_sweeps_and_spreading_never_lower_the_gain_and_keep_the_total(seed, kern
     rng = np.random.default_rng(seed)
     masses = rng.random(12)
     design = of(kernel, rng.random((12, 2)), masses * (rounds / masses.sum()))
-    moved, _ = swept(design, 1e9)
-    for later in (moved, spread(design)):
+    moved, _ = sweep(design, 1e9)
+    for later in (moved, spread_masses(design)):
         assert later.gain >= design.gain * (1 - 1e-9)
         assert later.masses.sum() == pytest.approx(rounds, rel=1e-9)
         assert (later.masses >= 0).all()
@@ -304,7 +311,7 @@ def test_a_design_in_whole_rounds_has_that_many_of_them(monkeypatch, rounds):
 
 def test_a_scaled_design_keeps_its_shares():
     design = of(kb.RBF(0.3), cloud(0, 4), [1.0, 0.0, 2.0, 3.0])
-    doubled = design.scaled(12.0, 0.3)
+    doubled = design.rescale(12.0, 0.3)
     np.testing.assert_allclose(doubled.masses, [2.0, 0.0, 4.0, 6.0])
     assert doubled.gain == pytest.approx(
         dense_gain(kb.RBF(0.3), cloud(0, 4), doubled.masses, 0.3), rel=1e-12
@@ -313,8 +320,8 @@ def test_a_scaled_design_keeps_its_shares():
 
 @given(st.floats(1e-12, 1e9))
 def test_a_gap_is_never_printed_too_small(value):
-    assert value <= float(rounded_up(value)) * (1 + 1e-15)
-    assert float(rounded_up(value)) <= 1.1 * value
+    assert value <= float(format_gap(value)) * (1 + 1e-15)
+    assert float(format_gap(value)) <= 1.1 * value
 
 
 # From a grid to a box
@@ -332,7 +339,7 @@ def feature_error(kernel, x, t, width, dimension) -> float:
 def test_the_bend_bounds_the_error_of_linear_interpolation(seed, kernel, width):
     rng = np.random.default_rng(seed)
     dimension = int(rng.integers(2))
-    found = path(kernel, UNIT[2], dimension, width)
+    found = cell_change(kernel, UNIT[2], dimension, width)
     x = rng.random(2) * np.where(np.arange(2) == dimension, 1 - width, 1.0)
     for t in (0.5, *rng.random(5)):
         assert feature_error(kernel, x, t, width, dimension) <= found.bend + 1e-7
@@ -345,13 +352,15 @@ def test_the_bend_of_a_smooth_kernel_is_of_second_order():
     """For the RBF kernel it is (a / l)^2 sqrt(3) / 8, the norm of the second derivative of phi."""
     for width in (0.02, 0.01):
         expected = (width / 0.2) ** 2 * math.sqrt(3) / 8
-        assert expected <= path(kb.RBF(0.2), UNIT[1], 0, width).bend <= 1.2 * expected
-    assert path(kb.Linear(), UNIT[2], 0, 0.3).bend == 0.0
+        assert expected <= cell_change(kb.RBF(0.2), UNIT[1], 0, width).bend <= 1.2 * expected
+    assert cell_change(kb.Linear(), UNIT[2], 0, 0.3).bend == 0.0
 
 
 def test_the_bend_of_a_product_counts_what_both_factors_move():
     """x x x interpolated linearly is off by t (1 - t) a^2, though neither factor bends."""
-    assert path(kb.Linear() * kb.Linear(), UNIT[1], 0, 0.4).bend == pytest.approx(0.04, rel=1e-12)
+    assert cell_change(kb.Linear() * kb.Linear(), UNIT[1], 0, 0.4).bend == pytest.approx(
+        0.04, rel=1e-12
+    )
     assert feature_error(kb.Linear() * kb.Linear(), np.array([0.2]), 0.5, 0.4, 0) == pytest.approx(
         0.04, rel=1e-9
     )
@@ -359,9 +368,9 @@ def test_the_bend_of_a_product_counts_what_both_factors_move():
 
 def test_each_dimension_has_its_own_lengthscale():
     kernel = kb.RBF((0.1, 2.0))
-    assert path(kernel, UNIT[2], 0, 0.05) == path(kb.RBF(0.1), UNIT[2], 0, 0.05)
-    assert path(kernel, UNIT[2], 1, 0.05) == path(kb.RBF(2.0), UNIT[2], 1, 0.05)
-    cells = cells_for(kernel, UNIT[2], 0.0, 2000)
+    assert cell_change(kernel, UNIT[2], 0, 0.05) == cell_change(kb.RBF(0.1), UNIT[2], 0, 0.05)
+    assert cell_change(kernel, UNIT[2], 1, 0.05) == cell_change(kb.RBF(2.0), UNIT[2], 1, 0.05)
+    cells = count_cells(kernel, UNIT[2], 0.0, 2000)
     assert cells[0] > 10 * cells[1]
     assert (cells + 1).prod() <= 2000
 
@@ -376,14 +385,14 @@ def test_each_dimension_has_its_own_lengthscale():
 def test_no_point_of_the_box_has_more_variance_than_the_peak(seed, kernel, cells, ridge):
     rng = np.random.default_rng(seed)
     design = of(kernel, rng.random((10, 2)), rng.random(10) * 20, ridge)
-    peak = peak_on(design, UNIT[2], np.full(2, float(cells)))
-    assert design.relative(rng.random((3000, 2))).max() <= peak * (1 + 1e-9)
+    peak = bound_peak(design, UNIT[2], np.full(2, float(cells)))
+    assert design.relative_variance(rng.random((3000, 2))).max() <= peak * (1 + 1e-9)
 
 
 def test_the_peak_of_a_smooth_kernel_is_close_to_the_greatest_variance():
     design = of(kb.RBF(0.3), cloud(2, 10), np.full(10, 5.0))
-    true = design.relative(grid(UNIT[2], np.array([300.0, 300.0]))).max()
-    assert true <= peak_on(design, UNIT[2], np.array([40.0, 40.0])) <= 1.01 * true
+    true = design.relative_variance(grid(UNIT[2], np.array([300.0, 300.0]))).max()
+    assert true <= bound_peak(design, UNIT[2], np.array([40.0, 40.0])) <= 1.01 * true
 
 
 def test_a_grid_has_the_corners_of_the_box_and_its_cells():
@@ -397,7 +406,7 @@ def test_a_grid_has_the_corners_of_the_box_and_its_cells():
 
 def test_kernels_of_which_nothing_is_known_between_points_are_not_certified():
     box = UNIT[2]
-    assert all(certified(kernel, box) for kernel in KERNELS)
+    assert all(is_certifiable(kernel, box) for kernel in KERNELS)
     unknown = kb.Matern(0.3) + kb.kernels.Adapted(lambda x, z: x @ z.T)
     for kernel in (
         unknown,
@@ -405,7 +414,7 @@ def test_kernels_of_which_nothing_is_known_between_points_are_not_certified():
         2.0 * unknown,
         kb.kernels.Normalised(kb.kernels.Polynomial(2)),
     ):
-        assert not certified(kernel, box)
+        assert not is_certifiable(kernel, box)
     assert bends(kb.RBF(0.3), box, np.ones(2)).shape == (2,)
 
 
@@ -427,21 +436,27 @@ def test_no_points_of_a_domain_have_more_gain_than_its_ranks_and_traces_allow(
     for domain in (UNIT[2], kb.Arms(points)):
         largest = largest_value(kernel, domain)
         assert largest >= kernel.diagonal(points).max() * (1 - 1e-12)
-        assert gain <= cap(blocks_of(kernel, domain), largest, t, ridge)
-        assert gain <= cap([Block(math.inf, largest)], largest, t, ridge)
+        assert gain <= bound_by_traces(kernel_blocks(kernel, domain), largest, t, ridge)
+        assert gain <= bound_by_traces([Block(math.inf, largest)], largest, t, ridge)
 
 
 def test_the_caps_in_closed_form():
-    assert cap([Block(math.inf, 2.0)], 2.0, 50, 0.5) == pytest.approx(25 * math.log(5), rel=1e-9)
-    linear = cap(blocks_of(kb.Linear(), kb.Box((-1.0, -2.0), (1.0, 1.0))), 5.0, 100, 0.5)
+    assert bound_by_traces([Block(math.inf, 2.0)], 2.0, 50, 0.5) == pytest.approx(
+        25 * math.log(5), rel=1e-9
+    )
+    linear = bound_by_traces(
+        kernel_blocks(kb.Linear(), kb.Box((-1.0, -2.0), (1.0, 1.0))), 5.0, 100, 0.5
+    )
     assert linear == pytest.approx(math.log1p(100 * 5 / (2 * 0.5)), rel=1e-9)
-    assert cap([Block(7, 1.0)], 1.0, 3, 1.0) == pytest.approx(1.5 * math.log(2), rel=1e-9)
+    assert bound_by_traces([Block(7, 1.0)], 1.0, 3, 1.0) == pytest.approx(
+        1.5 * math.log(2), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_the_shares_of_the_series_are_reached_by_some_point_and_sum_to_the_kernel(d):
     """k_q(x, x) = exp(-s) s^q / q!, s = |x / l|^2, largest on the box where s is nearest to q."""
-    blocks = blocks_of(kb.RBF(0.4), UNIT[d])
+    blocks = kernel_blocks(kb.RBF(0.4), UNIT[d])
     edge = d * (0.5 / 0.4) ** 2
     s = np.linspace(0, edge, 20001)
     for q, block in enumerate(blocks[:12]):
@@ -455,7 +470,7 @@ def test_the_shares_of_the_series_are_reached_by_some_point_and_sum_to_the_kerne
 
 def test_the_polynomial_kernel_is_the_sum_of_its_degrees():
     kernel, box = kb.kernels.Polynomial(3, offset=0.5), UNIT[2]
-    blocks = blocks_of(kernel, box)
+    blocks = kernel_blocks(kernel, box)
     assert [block.rank for block in blocks] == [1, 2, 3, 4]
     assert (
         sum(block.share for block in blocks)
@@ -473,7 +488,7 @@ def test_the_level_is_the_best_way_to_share_the_trace(seed):
         for rank, share in zip(rng.integers(1, 20, 4), rng.random(4), strict=True)
     ]
     largest, rounds, ridge = 0.6 * sum(block.share for block in blocks), 100.0, 0.3
-    best = cap(blocks, largest, rounds, ridge)
+    best = bound_by_traces(blocks, largest, rounds, ridge)
     ranks, most = np.array([b.rank for b in blocks]), rounds * np.array([b.share for b in blocks])
     for _ in range(200):
         traces = most * rng.random(4)
@@ -482,4 +497,4 @@ def test_the_level_is_the_best_way_to_share_the_trace(seed):
 
 
 def test_a_series_of_too_many_degrees_is_one_block():
-    assert blocks_of(kb.RBF(1e-3), UNIT[2]) == [Block(math.inf, 1.0)]
+    assert kernel_blocks(kb.RBF(1e-3), UNIT[2]) == [Block(math.inf, 1.0)]

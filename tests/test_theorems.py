@@ -13,8 +13,8 @@ from scipy import stats
 import kernelbandits as kb
 from kernelbandits.exploration import Certainty, Decay, RootExponential, Step
 from kernelbandits.theory import constants, linear_gain, sublinear, theorems
-from kernelbandits.theory.paper_theorems import lower_tail, shares, sub_gaussian_scale
-from kernelbandits.theory.sublinearity import law_exponent, measured_exponent
+from kernelbandits.theory.paper_theorems import lower_tail, share_and_scale, sub_gaussian_scale
+from kernelbandits.theory.sublinearity import law_exponent, measure_exponent
 
 UCB = kb.PointMass(1.0)
 NORMAL = kb.Gaussian()
@@ -242,8 +242,11 @@ def test_those_theorems_are_given_that_apply_in_every_round(exploration, names):
 
 def test_a_mixture_of_mixtures_is_taken_apart():
     inner = kb.Mixture((0.5, 0.5), (UCB, kb.Gaussian(0.0, 3.0)))
-    assert shares(kb.Mixture((0.4, 0.6), (inner, kb.Bernoulli(0.5)))) == (pytest.approx(0.5), 3.0)
-    assert shares(kb.Mixture((1.0, 0.0), (UCB, RootExponential()))) == (1.0, 0.0)
+    assert share_and_scale(kb.Mixture((0.4, 0.6), (inner, kb.Bernoulli(0.5)))) == (
+        pytest.approx(0.5),
+        3.0,
+    )
+    assert share_and_scale(kb.Mixture((1.0, 0.0), (UCB, RootExponential()))) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize("law", [kb.PointMass(0.9), kb.Bernoulli(0.0), kb.Gaussian(0.0, 0.0)])
@@ -277,8 +280,10 @@ def test_what_no_theorem_speaks_of_is_refused():
 def test_a_matern_kernel_leaves_room_exactly_where_nu_exceeds_half_the_dimension(d, nu):
     found = sublinear(kb.Matern(0.2, nu), d, UCB)
     assert found.holds == (nu > d / 2)
-    assert found.room == pytest.approx(0.5 - d / (2 * nu + d))
-    assert ("no law can help, at a fixed ridge nu > d/2" in found.sentence) == (nu <= d / 2)
+    assert found.margin == pytest.approx(0.5 - d / (2 * nu + d))
+    assert ("Not sublinear for any law: at a fixed ridge nu > d/2" in found.sentence) == (
+        nu <= d / 2
+    )
 
 
 def test_a_bound_from_constants_that_are_false_says_so():
@@ -291,11 +296,11 @@ def test_a_bound_from_constants_that_are_false_says_so():
 def test_the_condition_is_said_in_a_sentence():
     assert sublinear(kb.Matern(0.2, 2.5), 2, NORMAL).sentence == (
         "Sublinear: Matern(lengthscale=0.2, nu=2.5) in dimension 2 needs C2 + C3 = o(T^0.214), and here C2 + C3 grows "
-        "like a power of log T at most (finitely many laws, none of heavy tails); the bound grows like T^0.786, "
+        "like a power of log T at most (finitely many laws, all with light tails); the bound grows like T^0.786, "
         "up to logarithms."
     )
     assert sublinear(kb.Matern(0.2, 0.5), 2, UCB).sentence == (
-        "Not sublinear: no law can help, at a fixed ridge nu > d/2 = 1 is needed, got nu = 0.5 (E8)."
+        "Not sublinear for any law: at a fixed ridge nu > d/2 = 1 is needed, got nu = 0.5 (E8)."
     )
     slow = sublinear(kb.RBF(0.2), 2, Decay(1.0, 0.5, 0.0))
     assert not slow.holds
@@ -345,7 +350,7 @@ def test_a_schedule_of_unknown_growth_is_measured_and_labelled_so(monkeypatch):
     exponent, source = law_exponent(lambda t: kb.Bernoulli(t**-0.4))
     assert source == "measured between T = 1e+03 and 1e+04"
     assert exponent == pytest.approx(0.4, abs=0.05), "terms of lower order bend the slope"
-    assert measured_exponent(lambda t: kb.Bernoulli(0.5), 10**4) == 0.0
+    assert measure_exponent(lambda t: kb.Bernoulli(0.5), 10**4) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -353,10 +358,10 @@ def test_a_schedule_of_unknown_growth_is_measured_and_labelled_so(monkeypatch):
 )
 def test_a_measured_exponent_proves_nothing_and_the_sentence_says_so(law):
     found = sublinear(kb.RBF(0.2), 2, law)
-    assert not found.proved
+    assert not found.is_proved
     assert found.sentence.startswith("Measured, not proved: ")
-    assert sublinear(kb.RBF(0.2), 2, NORMAL).proved
-    assert sublinear(kb.Matern(0.2, 0.5), 2, law).proved, "no law can help"
+    assert sublinear(kb.RBF(0.2), 2, NORMAL).is_proved
+    assert sublinear(kb.Matern(0.2, 0.5), 2, law).is_proved, "no law can help"
 
 
 def test_heavy_tails_are_measured():

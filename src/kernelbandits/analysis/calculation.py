@@ -349,4 +349,4 @@ def plain_theorem(theorem: Theorem, bound: RegretBound) -> dict[str, Any]:
 
 def plain_sublinear(found: Sublinear) -> dict[str, Any]:
     exponents = {"gain_exponent": found.gain_exponent, "law_exponent": found.law_exponent}
-    return exponents | {"holds": found.holds, "proved": found.proved, "sentence": found.sentence}
+    return exponents | {"holds": found.holds, "proved": found.is_proved, "sentence": found.sentence}

@@ -28,8 +28,6 @@ from kernelbandits.widths import Width
 WIDTHS = ("practical", "theory")
 NEAR = 0.05
 """Of a lengthscale: a point of a box no farther than this from one played counts as the same."""
-IN_REWARD_UNITS = ("mean", "index")
-"""Numbers of a note that are shifted and scaled back to the units of the rewards."""
 
 
 class Auto(IndexPolicy):
@@ -164,11 +162,6 @@ class Auto(IndexPolicy):
 
     def _next_round(self, pending: Sequence[Choice]) -> int:
         return self.turn + len(check_pending(pending))
-
-    @property
-    def turn(self) -> int:
-        """The next round: every reward and every failure was one."""
-        return 1 + self.rewards.events + len(self.failed)
 
     def _round(self, t: int, randomness: Any, options: Any) -> Round:
         now = super()._round(t, randomness, options)
@@ -367,16 +360,6 @@ class Auto(IndexPolicy):
         measured = allowed[self.calibrator.arm_counts()[allowed] > 0]
         return int(measured[mean[measured].argmax()]) if len(measured) else place.greatest(mean)
 
-    def recommended(self, *, context: Any = None, arms: Any = None) -> Choice:
-        """The recommended choice; its note has the estimate."""
-        best = self.recommend(context=context, arms=arms)
-        chosen = best if self.finite or arms is None else arms[best]
-        choice = self.choice(chosen, context=context)
-        place = self._place_of(choice)
-        mean, sd = self.posterior.at((self.domain.points[place] if self.finite else place)[None])
-        estimate = {"mean": float(mean[0]), "sd": float(sd[0])}
-        return replace(choice, note=self._in_reward_units(estimate))
-
     def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
         """mean + weight * width_t * sd, in the units of the rewards."""
         return np.asarray(self.units.original(super().index(t, weight, points)))
@@ -394,12 +377,7 @@ class Auto(IndexPolicy):
 
     def _in_reward_units(self, note: Mapping[str, float]) -> dict[str, float]:
         """A note with its estimates in the units of the rewards, and the fitted noise."""
-        told = {
-            name: self.units.original(value) if name in IN_REWARD_UNITS else value
-            for name, value in note.items()
-        }
-        noise = self.calibration.noise_scale
-        return {**told, "sd": self.units.spread * note["sd"], "noise_scale": noise}
+        return {**super()._in_reward_units(note), "noise_scale": self.calibration.noise_scale}
 
     def _noise_scale(self) -> float:
         """R as fitted, in signal units."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,8 +45,11 @@ from kernelbandits.streams import as_randomness
 from kernelbandits.theory.gains import Term, gain_name, gain_term
 
 LEAST_RIDGE = 1e-8
-"""Stands for the interpolation of rewards without noise."""
+"""The ridge for rewards without noise: a ridge of zero would make the kernel matrix singular as
+soon as a point is played twice."""
 SEARCH = "by search; the theory takes it for exact, as it is on a finite cover"
+IN_REWARD_UNITS = ("mean", "index")
+"""Numbers of a note that are shifted and scaled back to the units of the rewards."""
 FINITE_GAINS = ("greedy", "analytic")
 """Information gains that are computed on a finite set."""
 INCUMBENTS = 500
@@ -177,6 +181,11 @@ class Policy:
     ) -> Choice:
         """Return the choice of round t. Asking changes nothing: ask twice and get the same.
 
+        The steps of one ask: `AskOptions` collects the arguments, `_round` turns them into a
+        `Round` (all that the rule sees), and `choose` picks the maximiser of the round's
+        acquisition. Rules that cannot take pending choices or a restriction to some arms by
+        themselves are asked through a copy (`ask_copy`).
+
         Parameters
         ----------
         t
@@ -237,14 +246,15 @@ class Policy:
         if not self.finite:
             return self._best_point(now, acquisition)
         sd = now.sd
+        # Pending rewards are imagined at their own means, which leaves every mean as it is.
         scores = acquisition.score(self.posterior.mean, sd)
         arm = now.best_arm(scores, self.posterior.mean, now.draw_tie())
         return self._choice_of_arm(arm, sd, now, acquisition.note(scores, arm))
 
     def _choice_of_arm(self, arm: int, sd: Array, now: Round, note: dict[str, float]) -> Choice:
         """The choice of an arm, with the estimate there in its note."""
-        told = note | self._note_arm(arm, sd) | now.note(arm)
-        return Choice(self.domain.points[arm], arm, told)
+        whole_note = note | self._note_arm(arm, sd) | now.note(arm)
+        return Choice(self.domain.points[arm], arm, whole_note)
 
     def acquisition(self, now: Round) -> Acquisition:
         """The score that the round maximises; by default that of each arm by `score_arms`."""
@@ -270,9 +280,11 @@ class Policy:
         """All that the rule sees in this ask."""
         pending, context, arms, costs = options
         view = None
+        # An empty list needs no view; anything that is no list goes to the check, which refuses it.
         if pending or not isinstance(pending, (tuple, list)):
             view = self._view_pending(check_pending(pending))
         if self._all_arms is not None and arms is None and context is None:
+            # Most rounds play on all arms: their list is built once, not in every ask.
             place: Place = self._all_arms
         else:
             place = place_of(self.domain, context, arms)
@@ -294,8 +306,8 @@ class Policy:
     def _choice_at(self, location: Location, now: Round, note: Mapping[str, float]) -> Choice:
         """The choice of a location, with the estimate there in its note."""
         estimate = self._note_location(location, now)
-        told = {**note, **now.note(location.arm), **estimate, **location.search}
-        return Choice(location.x, location.arm, told, now.place.context)
+        whole_note = {**note, **now.note(location.arm), **estimate, **location.search}
+        return Choice(location.x, location.arm, whole_note, now.place.context)
 
     def _note_location(self, location: Location, now: Round) -> dict[str, float]:
         """The estimate at a location and its uncertainty, for the note."""
@@ -348,7 +360,10 @@ class Policy:
         self.posterior.update(place, reward)
 
     def _settle(self) -> None:
-        """What follows from all that was learnt and need not be known in between."""
+        """Compute what only the next `ask` needs.
+
+        It is called once after `tell`, and once after all rewards of `tell_all`.
+        """
 
     def _check_choice(self, owner: str, choice: Choice) -> Any:
         """Where the reward of a choice belongs, if it is one with a note."""
@@ -399,6 +414,20 @@ class Policy:
         location = self._search(posterior_mean(self.posterior), place, "lowest", MIDDLE)
         return location.x if location.arm is None else location.arm
 
+    def recommend_choice(self, *, context: Any = None, arms: Any = None) -> Choice:
+        """Return what `recommend` recommends as a choice; its note has the estimate there.
+
+        The estimate ("mean" and "sd") is in the units of the rewards.
+        """
+        best = self.recommend(context=context, arms=arms)
+        chosen = best if self.finite or arms is None else arms[best]
+        choice = self.choice(chosen, context=context)
+        place = self._place_of(choice)
+        row = self.domain.points[place] if self.finite else place
+        mean, sd = self.posterior.at(row[None])
+        estimate = {"mean": float(mean[0]), "sd": float(sd[0])}
+        return replace(choice, note=self._in_reward_units(estimate))
+
     def estimates(self) -> tuple[Array, Array]:
         """Posterior mean and sd of every arm, in the units of the rewards."""
         hint = "arms (elsewhere policy.posterior.at(rows) gives mean and sd)"
@@ -411,9 +440,10 @@ class Policy:
         The correlations are those of the rewards, the standard deviations those of `estimates`,
         which a rule may widen, for a drift.
         """
-        found: Array = self.posterior.covariance(self.domain.points[arms])
-        ratio = self.estimates()[1][arms] / np.sqrt(np.maximum(found.diagonal(), 1e-300))
-        return found * np.outer(ratio, ratio)
+        covariance: Array = self.posterior.covariance(self.domain.points[arms])
+        # 1e-300 keeps the quotient finite where the variance is zero.
+        ratio = self.estimates()[1][arms] / np.sqrt(np.maximum(covariance.diagonal(), 1e-300))
+        return covariance * np.outer(ratio, ratio)
 
     def noise_posterior(self) -> Any:
         """The posterior of the rewards at the noise that the policy was told of: ridge R^2.
@@ -451,6 +481,11 @@ class Policy:
         return int(self.posterior.events)
 
     @property
+    def turn(self) -> int:
+        """The next round: 1 + the rewards + the failures so far."""
+        return 1 + self.n_rewards + len(self.failed)
+
+    @property
     def next_fit(self) -> float:
         """After how many rewards hyperparameters are fitted again; never, unless it fits any."""
         return math.inf
@@ -463,7 +498,7 @@ class Policy:
     # ------------------------------------------------------------------ what subclasses share
 
     def _fresh_posterior(self, points: Array | None = None) -> Posterior:
-        """Another posterior of the same kernel and ridge, without data, on all arms or on points."""
+        """A posterior of the same kernel and ridge, without data, on all arms or on points."""
         where = self.domain if points is None else points
         return posterior_on(as_trusted(self.posterior.kernel), where, self.posterior.ridge)
 
@@ -497,6 +532,7 @@ class Policy:
 
     def _check_kernel(self) -> None:
         largest = float(self._prior_variances().max())
+        # A normalised kernel may exceed 1 by rounding.
         if largest > 1 + 1e-9:
             hint = "scale the kernel or wrap it in kb.kernels.Normalised"
             self._warn_once(f"its guarantee needs k(x, x) <= 1, got {largest:g}; {hint}")
@@ -523,6 +559,15 @@ class Policy:
         checks.needs(known, type(self).__name__, needed, gain)
         cover = self.domain.cover()
         return gain_term(gain, kernel, cover, ridge), f"{name} on {cover.origin}"
+
+    def _in_reward_units(self, note: Mapping[str, float]) -> dict[str, float]:
+        """A note with its estimates in the units of the rewards."""
+        converted = {
+            name: self.units.original(value) if name in IN_REWARD_UNITS else value
+            for name, value in note.items()
+        }
+        converted["sd"] = self.units.spread * note["sd"]
+        return converted
 
     def _noise_scale(self) -> float:
         """R in the units of the posterior, as the policy was given it; without it sqrt(ridge)."""

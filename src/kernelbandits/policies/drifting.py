@@ -1,4 +1,7 @@
-"""Rules for worlds that change, Bogunovic, Scarlett & Cevher (2016): forget by a Markov prior, or by starting again."""
+"""Rules for a function that changes over time (Bogunovic, Scarlett & Cevher, 2016).
+
+TV-GP-UCB lets old rewards count less and less; R-GP-UCB starts again after every block of rewards.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,21 @@ SCHEDULES = ("finite", "practical")
 
 
 class TVGPUCB(IndexPolicy):
-    """TV-GP-UCB: mean + sqrt(beta_t) sd at ridge R^2 under the prior k(x, z) (1 - rate)^(|s - t| / 2).
+    """Play the highest upper confidence bound, with old rewards counting less as f drifts.
 
-    schedule "finite": beta_t = 2 ln(|X| pi^2 t^2 / (6 delta)), for f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1};
-    schedule "practical": beta_t = 0.8 ln(4 t), that of the authors' experiments. A round is a reward told.
+    index_t(x) = mean(x) + sqrt(beta_t) sd(x) at ridge R^2, under the prior
+    k(x, z) (1 - rate)^(|s - t| / 2) between rounds s and t. Time goes on by one with every reward.
+
+    Parameters
+    ----------
+    noise_scale
+        R, the standard deviation of the noise.
+    rate
+        How fast f changes: f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, with g a new draw from
+        the prior. 0 is a function that does not change.
+    schedule
+        "finite": beta_t = 2 ln(|X| pi^2 t^2 / (6 delta)) on |X| arms; "practical":
+        beta_t = 0.8 ln(4 t), that of the authors' experiments.
     """
 
     about = About(
@@ -32,8 +46,8 @@ class TVGPUCB(IndexPolicy):
         family=CHANGING,
         paper="Bogunovic, Scarlett & Cevher, Time-varying Gaussian process bandit optimization, "
         "2016",
-        guarantee="for f_t a Markov chain of GPs, regret against the best of each round: linear in T, "
-        "its slope falls with rate",
+        guarantee="for f_t a Markov chain of GPs, regret against the best of each round: linear in "
+        "T, its slope falls with rate",
         ours="rate (0.01); finite sets of at most 2000 arms; a round is a reward told; beta_t is "
         "as remembered",
     )
@@ -63,10 +77,20 @@ class TVGPUCB(IndexPolicy):
 
 
 class RGPUCB(IndexPolicy):
-    """R-GP-UCB: GP-UCB that forgets everything after every `period` rewards; beta_t goes on with the round t.
+    """Play GP-UCB and forget all rewards after every `period` of them.
 
-    Unless given, period = ceil(min(T, 12 rate^(-1/4))). `posterior` is that of the current block, `latest` that which
-    learnt the last reward: it answers which arm is best until the new block has a reward of its own.
+    index_t(x) = mean(x) + sqrt(beta_t) sd(x) at ridge R^2, with the posterior of the current block
+    of rewards alone; beta_t goes on with the round t. `latest` is the posterior that learnt the
+    last reward: it answers which arm is best until the new block has a reward of its own.
+
+    Parameters
+    ----------
+    rate
+        How fast f changes, as for `TVGPUCB`.
+    period
+        After how many rewards all is forgotten; by default ceil(min(T, 12 rate^(-1/4))).
+    schedule
+        That of beta_t, as for `TVGPUCB`.
     """
 
     about = About(
@@ -75,8 +99,8 @@ class RGPUCB(IndexPolicy):
         family=CHANGING,
         paper="Bogunovic, Scarlett & Cevher, Time-varying Gaussian process bandit optimization, "
         "2016",
-        guarantee="for f_t a Markov chain of GPs, regret against the best of each round: linear in T, "
-        "its slope falls with rate",
+        guarantee="for f_t a Markov chain of GPs, regret against the best of each round: linear in "
+        "T, its slope falls with rate",
         ours="rate (0.01); beta_t by the round, not by the block; period 12 rate^(-1/4) and beta_t"
         " are as remembered",
     )
@@ -106,24 +130,34 @@ class RGPUCB(IndexPolicy):
             if period is None
             else checks.whole("RGPUCB", "period", period)
         )
-        self.latest, self._forgotten = self.posterior, 0.0
+        self.latest = self.posterior
+        self._forgotten_rewards = 0
+        self._forgotten_log_det = 0.0
         width = bayesian_width("RGPUCB", schedule, len(self.domain), delta)
         stated = {"noise_scale": noise_scale, "delta": delta, "gain": "none", "schedule": schedule}
         self._set_rule(width, PointMass(1.0), rate=drift, period=self.period, **stated)
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
-        ends = self.posterior.events + 1 >= self.period
-        following = self._fresh_posterior() if ends else self.posterior
+        block_ends = self.posterior.events + 1 >= self.period
+        # The new posterior is built first: if that fails, the reward has changed nothing.
+        following = self._fresh_posterior() if block_ends else self.posterior
         self.posterior.update(arm, reward)
         self.latest = self.posterior
-        if ends:
-            self._forgotten += self.posterior.log_det
-            self.posterior, following.complete = following, False
+        if block_ends:
+            self._forgotten_rewards += self.posterior.events
+            self._forgotten_log_det += self.posterior.log_det
+            self.posterior = following
+            self.posterior.complete = False
 
     @property
     def played_log_det(self) -> float:
         """The sum over the blocks."""
-        return float(self._forgotten + self.posterior.log_det)
+        return float(self._forgotten_log_det + self.posterior.log_det)
+
+    @property
+    def n_rewards(self) -> int:
+        """How many rewards were told, in all blocks."""
+        return self._forgotten_rewards + int(self.posterior.events)
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
         """The best arm by the block that learnt the last reward."""
@@ -132,6 +166,7 @@ class RGPUCB(IndexPolicy):
 
 
 def noise_variance(owner: str, noise_scale: float) -> float:
+    """R^2, for a noise scale R > 0."""
     checks.positive(owner, "noise_scale", noise_scale)
     return checks.scale(owner, "noise_scale", noise_scale) ** 2
 
@@ -149,7 +184,10 @@ def block_length(horizon: int, rate: float) -> int:
 
 
 def drifting_at(rate: float) -> Form:
-    """The posterior that drifts at this rate, on as many arms as its covariance has room for."""
+    """The posterior of a function that drifts at this rate.
+
+    It keeps the covariance of all arms, so their number is limited.
+    """
 
     def form(kernel: Any, arms: Arms, ridge: float) -> Posterior:
         n = len(arms)

@@ -234,8 +234,8 @@ class CMMUCB(ResidualBall):
         return self._dual().band()
 
     def acquisition(self, now: Round) -> ArmScores:
-        # `contest` bounds only the arms that can be best exactly, which is all a maximum needs.
-        return ArmScores(self._dual().contest())
+        # `upper_near_maximum` bounds only the arms that can be best exactly, which is all a maximum needs.
+        return ArmScores(self._dual().upper_near_maximum())
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         self.columns.add(arm)

@@ -13,15 +13,18 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms
 from kernelbandits.policies.auto import Auto
+from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.explanation import Explanation, show_point
+from kernelbandits.streams import Streams
 
 Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""`map`, or a function with its arguments, such as the map of a process pool."""
 
 
 @dataclass(frozen=True, eq=False)
 class OptimizationTrial:
-    """One round: what was tried, and what came of it."""
+    """One round of `optimize`: the point that was measured, and its reward or its failure."""
 
     t: int
     choice: Choice
@@ -52,24 +55,35 @@ class OptimizationTrial:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What an optimisation found."""
+    """What `optimize` returns: the recommended point, its estimate, and all rounds.
+
+    >>> import kernelbandits as kb
+    >>> outcome = kb.optimize(lambda x: -((x[0] - 0.3) ** 2), kb.Box((0.0,), (1.0,)), 10)
+    >>> outcome.records()[0].keys()
+    dict_keys(['t', 'arm', 'x1', 'reward', 'failure'])
+    """
 
     x: Any
-    """The point of the greatest estimate: the likely best, not the luckiest."""
+    """The point with the highest estimate: the likely best, not the luckiest."""
     arm: int | None
+    """Its number on a list of arms; None on a box."""
     mean: float
+    """The estimate at x, in the units of the rewards."""
     sd: float
+    """The standard deviation of the estimate."""
     chance: float
-    """Of being the best of the points compared, under the posterior."""
+    """The chance that x is the best of the points compared, under the posterior."""
     trials: tuple[OptimizationTrial, ...]
-    policy: Auto
+    """All rounds, in order."""
+    policy: Policy
+    """The policy after the last round; give it to `optimize` again to go on."""
 
     @property
     def failures(self) -> int:
         return sum(trial.reward is None for trial in self.trials)
 
     def records(self) -> list[dict[str, Any]]:
-        """The rounds as rows: pandas.DataFrame(outcome.records())."""
+        """The rounds as rows of a table, for instance for `pandas.DataFrame(outcome.records())`."""
         return [trial.record() for trial in self.trials]
 
     def __str__(self) -> str:
@@ -87,51 +101,98 @@ def optimize(
     rounds: int,
     *,
     seed: int = 0,
-    policy: Auto | None = None,
+    policy: Policy | None = None,
     batch: int = 1,
     mapper: Mapper = map,
     each: Callable[[OptimizationTrial], object] | None = None,
 ) -> Outcome:
-    """Maximise an objective measured with noise: kb.optimize(f, kb.Box((0, 0), (1, 1)), 50); return -y to minimise.
+    """Maximise a function that is measured with noise, and return the likely best point.
 
-    The objective gets a point x and returns a number. What is no finite number, and an exception, is a failure: it is
-    counted, is no observation, and the run goes on. `batch` points at a time are measured by `mapper`, for instance the
-    map of a process pool. `each` is called with every trial. Equal seeds give equal runs. A `policy` of this domain
-    goes on from where it is, with the seed that it has.
+    Each round asks the policy for a point, measures it and tells the policy the result. Equal seeds
+    give equal runs. To minimise y, return -y.
+
+    Parameters
+    ----------
+    objective
+        A function of a point x (an array, or a dict on a `kb.MixedBox`) that returns a number. A
+        result that is no finite number, and an exception, is a failure: it is counted, it is no
+        observation, and the run goes on.
+    domain
+        Where to search: a `kb.Box`, a `kb.MixedBox`, `kb.Arms` or an (n, d) array of candidates.
+    rounds
+        How many measurements are made.
+    seed
+        Of the randomness of the policy.
+    policy
+        Any `kb.Policy` of this domain; without one a `kb.Auto` is made. It goes on from where it
+        is. A policy with randomness of its own (`policy.streams`, as `kb.Auto` has) uses that in
+        place of `seed`.
+    batch
+        How many points are measured at a time.
+    mapper
+        How the points of a batch are measured: `map`, or for instance the map of a process pool.
+    each
+        A function that is called with every `OptimizationTrial`, for instance to print it.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> outcome = kb.optimize(lambda x: -((x[0] - 0.3) ** 2), kb.Box((0.0,), (1.0,)), 15)
+    >>> bool(abs(outcome.x[0] - 0.3) < 0.05)
+    True
+
+    With a policy of your choice:
+
+    >>> arms = kb.Arms([[0.0], [0.25], [0.5], [0.75], [1.0]])
+    >>> policy = kb.SimpleUCB(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
+    >>> kb.optimize(lambda x: 1 - (x[0] - 0.7) ** 2, arms, 20, policy=policy).arm
+    3
     """
     checks.needs(callable(objective), "optimize", "an objective to call", objective)
     checks.needs(callable(mapper), "optimize", "a mapper to call", mapper)
-    checks.needs(
-        policy is None or isinstance(policy, Auto), "optimize", "a kb.Auto as policy", policy
-    )
-    fits = policy is None or same_domain(policy.domain, domain)
-    checks.needs(fits, "optimize", "a policy of the same domain", getattr(policy, "domain", None))
-    player = Auto(domain, seed=seed) if policy is None else policy
-    sizes = checks.whole("optimize", "rounds", rounds), checks.whole("optimize", "batch", batch)
+    if policy is None:
+        policy = Auto(domain, seed=seed)
+    else:
+        checks.needs(isinstance(policy, Policy), "optimize", "a kb.Policy as policy", policy)
+        fits = same_domain(policy.domain, domain)
+        checks.needs(fits, "optimize", "a policy of the same domain", policy.domain)
+    streams = getattr(policy, "streams", Streams(seed))
+    n_rounds = checks.whole("optimize", "rounds", rounds)
+    batch_size = checks.whole("optimize", "batch", batch)
     trials: list[OptimizationTrial] = []
-    for trial in play_rounds(objective, player, *sizes, mapper):
+    for trial in play_rounds(objective, policy, streams, n_rounds, batch_size, mapper):
         trials.append(trial)
         if each is not None:
             each(trial)
-    return summarise(player, trials)
+    return summarise(policy, trials)
 
 
 def same_domain(one: Any, other: Any) -> bool:
-    """Whether the points are the same, in the same order where there is one."""
+    """Whether the points are the same, in the same order where there is one.
+
+    A rule that plays on a finite cover of a box has the cover as its domain: it is one of that box.
+    """
     given = other if isinstance(other, (Box, MixedBox, Contextual)) else as_arms(other)
+    if isinstance(one, Arms) and one.origin and isinstance(given, (Box, MixedBox)):
+        given = given.cover()
     if isinstance(one, Arms) and isinstance(given, Arms):
         return np.array_equal(one.points, given.points)
     return bool(one == given)
 
 
 def play_rounds(
-    objective: Callable[[Any], Any], policy: Auto, rounds: int, batch: int, mapper: Mapper
+    objective: Callable[[Any], Any],
+    policy: Policy,
+    streams: Streams,
+    rounds: int,
+    batch: int,
+    mapper: Mapper,
 ) -> Iterator[OptimizationTrial]:
-    """The trials of the next rounds, those of a batch told before the next one is asked for."""
+    """Yield the trials of the next rounds; a batch is told before the next one is asked for."""
     left = rounds
     while left:
         start = policy.turn
-        choices = policy.batch(min(batch, left))
+        choices = policy.batch(min(batch, left), start, streams)
         for t, (choice, (reward, failure)) in enumerate(
             measure(Attempt(objective), choices, mapper), start
         ):
@@ -154,8 +215,8 @@ def measure(
     checks.needs(number == len(choices), "optimize", needed, number)
 
 
-def tell_trial(policy: Auto, trial: OptimizationTrial) -> OptimizationTrial:
-    """The trial, after the policy has heard of it."""
+def tell_trial(policy: Policy, trial: OptimizationTrial) -> OptimizationTrial:
+    """Tell the policy the result of a trial, and return the trial."""
     if trial.reward is None:
         policy.fail(trial.choice)
     else:
@@ -165,12 +226,16 @@ def tell_trial(policy: Auto, trial: OptimizationTrial) -> OptimizationTrial:
 
 @dataclass(frozen=True)
 class Attempt:
-    """x -> (reward, "") or (None, why there is none)."""
+    """x -> (reward, "") or (None, why there is none).
+
+    It is a class and no inner function, so that a process pool can send it to its workers.
+    """
 
     objective: Callable[[Any], Any]
 
     def __call__(self, x: Any) -> tuple[float | None, str]:
         try:
+            # An objective that changes x in place must not change the point of the choice.
             value = self.objective(copy.copy(x))
         except Exception as error:
             return None, describe_error(error)
@@ -181,18 +246,19 @@ class Attempt:
 
 
 def describe_error(error: Exception) -> str:
-    """What an error says, if it can say it."""
+    """The type and the message of an error."""
+    # The message comes from the user's class, whose __str__ may raise as well.
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:
         return type(error).__name__
 
 
-def summarise(policy: Auto, trials: Sequence[OptimizationTrial]) -> Outcome:
-    """The recommended point and what is believed of it; before any reward there is none."""
-    if not policy.rewards.events:
+def summarise(policy: Policy, trials: Sequence[OptimizationTrial]) -> Outcome:
+    """The recommended point and its estimate; without any reward there is none."""
+    if not policy.n_rewards:
         failed = f"{len(trials)} failures, the last of them {trials[-1].failure}"
         raise ValueError(f"optimize needs one reward at least, got {failed}")
-    choice = policy.recommended()
+    choice = policy.recommend_choice()
     why: Explanation = policy.explain(choice)
     return Outcome(choice.x, choice.arm, why.mean, why.sd, why.chance, tuple(trials), policy)

@@ -14,7 +14,7 @@ from kernelbandits.exploration import Certainty, Exploration
 from kernelbandits.problems.base import Instance
 from kernelbandits.problems.noise import GaussianNoise, Noise
 from kernelbandits.streams import Streams
-from kernelbandits.theory.law_constants import counted_laws
+from kernelbandits.theory.law_constants import count_laws
 
 ALPHA, BETA = 5.1 / 6, 1 / 6
 """Shares of the horizon in the paper's two cases."""
@@ -116,4 +116,4 @@ def least_optimism(exploration: Any, horizon: int) -> float:
     source = Exploration.of(exploration).source
     if isinstance(source, Certainty):
         return source.floor
-    return min(law.optimism for law in counted_laws(exploration, horizon))
+    return min(law.optimism for law in count_laws(exploration, horizon))

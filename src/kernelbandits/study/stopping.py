@@ -11,7 +11,7 @@ from kernelbandits.study.settings import AUTO
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Stop
 from kernelbandits.theory import Band, confidence_band
-from kernelbandits.theory.bands import rounded_up
+from kernelbandits.theory.bands import format_rounded_up
 
 NAMED = 10
 """So many rows are named."""
@@ -53,7 +53,7 @@ def bounded(answers: Answers, arm: int, band: Band) -> Stop:
         return Stop("theory", f"No: {band.sentence()[0].lower()}{band.sentence()[1:]}", False, None)
     loss = float(answers.scale.length(band.simple_regret(arm)))
     target = answers.state.settings.target
-    most = f"row {answers.row(arm)} loses at most {rounded_up(loss)} of {target}"
+    most = f"row {answers.row(arm)} loses at most {format_rounded_up(loss)} of {target}"
     text = (
         f"with chance at least {1 - band.delta:.6g} the best is {among(answers, band)}, and {most}."
     )

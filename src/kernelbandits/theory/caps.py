@@ -1,14 +1,16 @@
-"""Upper bounds of the maximum information gain from traces and ranks alone: no design, no grid, any dimension.
+"""Upper bounds of the maximum information gain from traces and ranks, in any dimension.
 
-A kernel is a sum of blocks k_b of rank r_b with k_b(x, x) <= s_b. det(I + sum_b A_b) <= prod_b det(I + A_b), and a
-matrix of rank r and trace t has det(I + A) <= (1 + t / r)^r, so over T points
+They need neither a design nor a grid. A kernel is a sum of blocks k_b of rank r_b with
+k_b(x, x) <= s_b. We have det(I + sum_b A_b) <= prod_b det(I + A_b), and a matrix of rank r and
+trace t has det(I + A) <= (1 + t / r)^r. So for T points
 
-    gamma_T <= max sum_b (r_b / 2) ln(1 + t_b / (r_b ridge))   over   t_b <= T s_b,  sum_b t_b <= T sup k,   r_b <= T
+    gamma_T <= max sum_b (r_b / 2) ln(1 + t_b / (r_b ridge))
+    over t_b <= T s_b,  sum_b t_b <= T sup k,  r_b <= T.
 
     any kernel    one block of rank T:  (T / 2) ln(1 + sup k / ridge)
     linear        one block of rank d
     polynomial    C(p, q) c^(p - q) (x . z)^q,  of rank C(d + q - 1, q)
-    RBF           exp(-(|x|^2 + |z|^2) / 2) (x . z)^q / q!,  of rank C(d + q - 1, q): its Taylor series
+    RBF           exp(-(|x|^2 + |z|^2) / 2) (x . z)^q / q!,  of rank C(d + q - 1, q) (Taylor)
 """
 
 from __future__ import annotations
@@ -36,9 +38,9 @@ from kernelbandits.kernels import (
 )
 
 LONGEST_SERIES = 1e4
-"""A domain of so many squared lengthscales has no useful Taylor series."""
+"""Beyond this many squared lengthscales the Taylor series has too many terms to be useful."""
 ROUNDING = 1 + 1e-10
-"""Beyond the rounding of a sum of logarithms."""
+"""More than the rounding error of a sum of logarithms, so that the bound stays an upper bound."""
 
 Domain = Arms | Box
 
@@ -50,8 +52,12 @@ class Block(NamedTuple):
     share: float
 
 
-def cap(blocks: Sequence[Block], largest: float, rounds: float, ridge: float) -> float:
-    """max sum_b (r_b / 2) ln(1 + t_b / (r_b ridge)): t_b / r_b = min(level, T s_b / r_b), the level by the total."""
+def bound_by_traces(blocks: Sequence[Block], largest: float, rounds: float, ridge: float) -> float:
+    """max sum_b (r_b / 2) ln(1 + t_b / (r_b ridge)).
+
+    At the maximum t_b / r_b = min(level, T s_b / r_b), with one level for all blocks, so that the
+    total is T sup k ("water filling").
+    """
     ranks = np.minimum([block.rank for block in blocks], rounds)
     most = rounds * np.array([block.share for block in blocks])
     level = filling_level(ranks, most, rounds * largest)
@@ -59,7 +65,7 @@ def cap(blocks: Sequence[Block], largest: float, rounds: float, ridge: float) ->
 
 
 def cap_name(kernel: Kernel) -> str:
-    """What the bound is called."""
+    """The name of the bound in a certificate."""
     if isinstance(kernel, Linear):
         return "(d/2) ln(1 + T max|x|^2/(d ridge))"
     return (
@@ -70,7 +76,7 @@ def cap_name(kernel: Kernel) -> str:
 
 
 def filling_level(ranks: Array, most: Array, total: float) -> float:
-    """The least level with sum_b min(r_b level, most_b) >= total, by bisection from above."""
+    """The smallest level with sum_b min(r_b level, most_b) >= total, by bisection."""
     low, high = 0.0, float((most / ranks).max())
     for _ in range(200):
         middle = (low + high) / 2
@@ -106,7 +112,7 @@ def symmetric_rank(d: int, degrees: Array) -> Array:
 
 @singledispatch
 def largest_value(kernel: Kernel, domain: Domain) -> float:
-    """An upper bound of sup k(x, x) over the domain; infinite where none is known on a box."""
+    """An upper bound of sup k(x, x) over the domain; infinite on a box where none is known."""
     return math.inf if isinstance(domain, Box) else float(kernel.diagonal(domain.points).max())
 
 
@@ -143,18 +149,18 @@ def largest_product(kernel: Product, domain: Domain) -> float:
 
 
 @singledispatch
-def blocks_of(kernel: Kernel, domain: Domain) -> list[Block]:
-    """Parts that add up to the kernel, each with its rank and its share."""
+def kernel_blocks(kernel: Kernel, domain: Domain) -> list[Block]:
+    """Parts whose sum is the kernel, each with its rank and its largest value."""
     return [Block(math.inf, largest_value(kernel, domain))]
 
 
-@blocks_of.register
-def linear_block(kernel: Linear, domain: Domain) -> list[Block]:
+@kernel_blocks.register
+def blocks_of_linear(kernel: Linear, domain: Domain) -> list[Block]:
     return [Block(domain.dimension, largest_norm(domain))]
 
 
-@blocks_of.register
-def degrees(kernel: Polynomial, domain: Domain) -> list[Block]:
+@kernel_blocks.register
+def blocks_of_polynomial(kernel: Polynomial, domain: Domain) -> list[Block]:
     """C(p, q) c^(p - q) |x|^2q"""
     p, square = kernel.degree, largest_norm(domain)
     shares = [math.comb(p, q) * kernel.offset ** (p - q) * square**q for q in range(p + 1)]
@@ -162,9 +168,12 @@ def degrees(kernel: Polynomial, domain: Domain) -> list[Block]:
     return [Block(float(rank), share) for rank, share in zip(ranks, shares, strict=True)]
 
 
-@blocks_of.register
-def taylor_series(kernel: RBF, domain: Domain) -> list[Block]:
-    """exp(-s) s^q / q! with s = |x / l|^2, largest at s = q or at the edge; degrees beyond the last are one block."""
+@kernel_blocks.register
+def blocks_of_rbf(kernel: RBF, domain: Domain) -> list[Block]:
+    """Degree q has the value exp(-s) s^q / q! with s = |x / l|^2, largest at s = q or at the edge.
+
+    The degrees beyond the last one form one block.
+    """
     edge = largest_radius(domain, kernel.lengthscale)
     if not 0 < edge <= LONGEST_SERIES:
         return [Block(math.inf, 1.0)]
@@ -177,11 +186,13 @@ def taylor_series(kernel: RBF, domain: Domain) -> list[Block]:
     return [Block(1.0, 1.0), *(Block(float(rank), float(share)) for rank, share in series), beyond]
 
 
-@blocks_of.register
-def scaled_blocks(kernel: Scaled, domain: Domain) -> list[Block]:
-    return [Block(rank, kernel.factor * share) for rank, share in blocks_of(kernel.kernel, domain)]
+@kernel_blocks.register
+def blocks_of_scaled(kernel: Scaled, domain: Domain) -> list[Block]:
+    return [
+        Block(rank, kernel.factor * share) for rank, share in kernel_blocks(kernel.kernel, domain)
+    ]
 
 
-@blocks_of.register
-def added_blocks(kernel: Sum, domain: Domain) -> list[Block]:
-    return [*blocks_of(kernel.left, domain), *blocks_of(kernel.right, domain)]
+@kernel_blocks.register
+def blocks_of_sum(kernel: Sum, domain: Domain) -> list[Block]:
+    return [*kernel_blocks(kernel.left, domain), *kernel_blocks(kernel.right, domain)]

@@ -100,9 +100,9 @@ def design(
 ) -> DesignedLaw:
     """Return the exploration law that minimises the regret bound.
 
-    Without a budget the answer is UCB, the point mass at 1: the bound never prefers a random weight.
-    A budget limits how much is explored on average, E|w|; then the answer is a Bernoulli law. For the
-    normal laws, which contain neither, the best scale is found numerically.
+    Without a budget the answer is UCB, the point mass at 1: the bound never prefers a random
+    weight. A budget limits how much is explored on average, E|w|; then the answer is a Bernoulli
+    law. For the normal laws, which contain neither, the best scale is found numerically.
 
     A smaller bound does not mean a smaller regret: docs/theory.md compares both on three problems.
 

@@ -1,4 +1,8 @@
-"""The greatest value at x of a function in a ball of residuals and a ball of norms, by duality over one number."""
+"""The largest f(x) over all functions with bounded residuals and bounded norm.
+
+The two constraints are a ball of residuals and a ball of norms. By duality the maximum is a minimum
+over one number a, the ratio of the two multipliers.
+"""
 
 from __future__ import annotations
 
@@ -12,32 +16,39 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.posterior import Posterior, Spectrum
 
 GRID = np.geomspace(1e-10, 1e12, 48)
-"""Ridges tried first, in units of the largest eigenvalue: below lies rounding, above the limit D sqrt(k(x, x))."""
+"""The values of a that are tried first, in units of the largest eigenvalue.
+
+Smaller values are dominated by rounding, and for larger ones the bound is its limit D sqrt(k(x,
+x)).
+"""
 STEPS = 3
-"""Cubic steps after the grid: the third leaves some 1e-9 of D, each further one a hundredth."""
+"""Cubic steps after the grid. After three the error is about 1e-9 of D; each further step divides
+it by about a hundred."""
 FIRST = 16
-"""Arms refined at first in a contest; four times as many after each round of it."""
+"""`upper_near_maximum` refines this many arms first, then four times as many in each pass."""
 
 
 def noise_radius(log_det: float, noise_scale: float, delta: float) -> float:
-    """S = R sqrt(L + 2 ln(1/delta)): what the noise adds to the radius of the residuals, in squares."""
+    """S = R sqrt(L + 2 ln(1/delta)); S^2 is the noise's part of the squared residual radius."""
     return noise_scale * math.sqrt(log_det + 2 * math.log(1 / delta))
 
 
 def power_of_two(size: float) -> float:
-    """The greatest 2^k <= size, by which numbers are divided without rounding; 1 for nothing."""
+    """The largest 2^k <= size, or 1 if size is 0. Division by it is exact."""
     return math.ldexp(1.0, math.frexp(size)[1] - 1) if size else 1.0
 
 
 @dataclass(frozen=True)
 class Dual:
-    """f(x) <= h_a(x) = mean_a(x) + sqrt(slack_a variance_a(x)) for every a > 0, with equality at the best a;
+    """f(x) <= h_a(x) = mean_a(x) + sqrt(slack_a variance_a(x)) for every a > 0.
 
-    slack_a = D^2 + (S^2 + ridge q_ridge - a q_a) / a, S the noise's part of the radius, q_a = y' (K + a I)^-1 y.
+    The best a gives equality. Here slack_a = D^2 + (S^2 + ridge q_ridge - a q_a) / a, with S from
+    `noise_radius` and q_a = y' (K + a I)^-1 y.
 
-    In a spectrum, w = 1 / (values + a): ridge q_ridge - a q_a = (ridge - a) sum_j g_j w_j with
-    g_j = z_j^2 values_j / (values_j + ridge); the scatter within arms has cancelled. As the partial minimum of a convex
-    dual in two multipliers, h is quasi-convex in their ratio a: what is found between falling and rising is the least.
+    In the eigenbasis let w = 1 / (values + a). Then ridge q_ridge - a q_a = (ridge - a) sum_j g_j
+    w_j with g_j = z_j^2 values_j / (values_j + ridge); the scatter of repeated rewards cancels. h
+    is the partial minimum of a convex dual in two multipliers, so it is quasi-convex in their ratio
+    a: a minimum between a decreasing and an increasing part is the global one.
     """
 
     spectrum: Spectrum
@@ -46,7 +57,7 @@ class Dual:
     noise_radius: float
     norm_bound: float
     unit: float = 1.0
-    """In which rewards, noise and norm are measured here, so that their squares stay numbers."""
+    """The unit of rewards, noise and norm here, chosen so that their squares do not overflow."""
 
     @classmethod
     def of(
@@ -56,36 +67,39 @@ class Dual:
         scaled, ridge = spectrum.scale_rewards(1 / unit), posterior.ridge
         return cls(scaled, posterior.prior, ridge, noise_radius / unit, norm_bound / unit, unit)
 
-    def negated(self) -> Dual:
-        """For the lower bound: minus the upper bound of -f."""
+    def negate(self) -> Dual:
+        """The same problem for -f: minus its upper bound is the lower bound of f."""
         return replace(self, spectrum=self.spectrum.scale_rewards(-1.0))
 
     def against(self, arm: int, prior: Array) -> Dual:
-        """For the greatest f(x) - f(arm) instead of f(x); prior = |k(., x) - k(., arm)|^2."""
+        """The same problem for f(x) - f(arm) instead of f(x); prior = |k(., x) - k(., arm)|^2."""
         return replace(self, spectrum=self.spectrum.against(arm, prior), prior=prior)
 
     def band(self) -> tuple[Array, Array]:
-        """The least and the greatest f(x) over both balls, on all arms."""
-        return -self.negated().upper(), self.upper()
+        """The smallest and the largest f(x) over both balls, on all arms."""
+        return -self.negate().upper(), self.upper()
 
     @cached_property
     def empty(self) -> bool:
-        """A negative slack: no function is in both balls."""
+        """Whether no function is in both balls: the slack is negative for some a."""
         a, fit = self._ridges, self._fits[0]
         size = self.norm_bound**2 + self.noise_radius**2 / a + (1 + self.ridge / a) * fit
         return bool((self._slack(a, fit) < -1e-9 * size).any())
 
     def upper(self) -> Array:
         """min over a of h_a, on all arms."""
-        return self.unit * self._refined(np.arange(len(self.prior)))
+        return self.unit * self._refine(np.arange(len(self.prior)))
 
-    def contest(self) -> Array:
-        """The same on every arm that may be the greatest; on the others an upper bound, below the greatest."""
+    def upper_near_maximum(self) -> Array:
+        """The same on every arm that may have the largest value; elsewhere a coarser upper bound.
+
+        The coarser bounds are below the largest value, so the maximiser is the same.
+        """
         index, batch, best = self._coarse.copy(), FIRST, -math.inf
         rivals = np.argsort(-index, kind="stable")
         while len(rivals):
             chosen, rest = rivals[:batch], rivals[batch:]
-            index[chosen] = self._refined(chosen)
+            index[chosen] = self._refine(chosen)
             best = max(best, float(index[chosen].max()))
             rivals, batch = rest[index[rest] >= best - 1e-9 * max(1.0, abs(best))], 4 * batch
         return self.unit * index
@@ -113,7 +127,7 @@ class Dual:
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
-        """(2, n, u): b z and s, which meet w, and b z and b^2, which meet w^2"""
+        """(2, n, u): b z and s, the factors of w, and b z and b^2, the factors of w^2"""
         loadings, product = self.spectrum.loadings, self.spectrum.loadings * self.spectrum.targets
         return np.array([product, self.spectrum.shares]), np.array([product, loadings**2])
 
@@ -127,13 +141,13 @@ class Dual:
 
     @cached_property
     def _coarse(self) -> Array:
-        """The least h on the grid, or its limit D sqrt(k(x, x)) as a grows."""
+        """The smallest h on the grid, or its limit D sqrt(k(x, x)) for large a."""
         limit = self.norm_bound * np.sqrt(self.prior)
         least: Array = self._table[0].min(0)
         return np.minimum(least, limit)
 
     def _at(self, a: Array, arms: Indices) -> tuple[Array, Array]:
-        """h and its slope in ln a, for one a of its own for each of these arms."""
+        """h and its slope in ln a, with one value of a for each of these arms."""
         weights = self._weights(a)
         pairs = zip((weights, weights**2), self._moments, strict=True)
         (first, fit), (second, turn) = (
@@ -159,8 +173,11 @@ class Dual:
         slope = np.divide(rise, 2 * root, out=np.zeros_like(root), where=root > 0) - a * second[0]
         return first[0] + root, slope
 
-    def _refined(self, arms: Indices) -> Array:
-        """The least h on these arms: cubic steps between the two ridges of the grid where its slope changes sign."""
+    def _refine(self, arms: Indices) -> Array:
+        """The smallest h on these arms.
+
+        Cubic steps search between the two grid values of a where the slope changes its sign.
+        """
         best = self._coarse[arms]
         inside, ends = self._brackets(arms)
         inner, columns = arms[inside], np.arange(int(inside.sum()))
@@ -172,7 +189,10 @@ class Dual:
         return best
 
     def _brackets(self, arms: Indices) -> tuple[Array, Array]:
-        """Which arms have their minimum inside the grid, and its two ends: (2, arms, 3) of ln a, h and slope."""
+        """Which arms have their minimum inside the grid, and the interval around it.
+
+        The interval is given by its two ends, (2, arms, 3): ln a, h and slope.
+        """
         bounds, slopes = self._table[0][:, arms], self._table[1][:, arms]
         columns, least = np.arange(len(arms)), bounds.argmin(0)
         low = np.clip(least - (slopes[least, columns] > 0), 0, len(GRID) - 2)
@@ -185,7 +205,10 @@ class Dual:
 
 
 def cubic_minimum(ends: Array) -> Array:
-    """Where the cubic through two values and slopes is least, the slopes of opposite sign: between the two."""
+    """The minimiser of the cubic with two given values and slopes.
+
+    The slopes have opposite signs, so the minimiser lies between the two points.
+    """
     (x0, f0, s0), (x1, f1, s1) = ends[0].T, ends[1].T
     d = s0 + s1 - 3 * (f0 - f1) / (x0 - x1)
     e = np.sqrt(d * d - s0 * s1)

@@ -1,10 +1,12 @@
-"""The information gain gamma in three declared meanings: realised <= maximal <= greedy.
+"""The information gain gamma_t that a width uses, in three declared meanings.
 
     realised   L / 2 = (1/2) log det(I + K / ridge) of what was played
-    greedy     G_t / (1 - 1/e), G_t the greedy value: a certified upper bound of the maximum on a finite set
+    greedy     G_t / (1 - 1/e), a certified upper bound of the maximum on a finite set; G_t is the
+               gain of t greedily chosen points
     analytic   (d / 2) ln(1 + t / (d ridge)), for the linear kernel on the unit ball
 
-Comparing one policy under `realised` with another under `greedy` does not compare the policies.
+realised <= maximum <= greedy. To compare two policies, give both the same kind of gain: the kinds
+differ by more than the policies do.
 """
 
 from __future__ import annotations
@@ -24,16 +26,17 @@ from kernelbandits.posterior import posterior_on
 GAINS = ("realised", "greedy", "analytic")
 
 Rounds = Any
-"""A round t, or an array of rounds: the formulas below take either and answer in kind."""
+"""A round t or an array of rounds; the formulas below return a number or an array accordingly."""
 
 Term = Callable[[Rounds], tuple[Rounds, Rounds]]
 """t -> (fixed, share): gamma_t = fixed + share * L."""
 
 
 class GreedyGain:
-    """G_t = (1/2) log det(I + K / ridge) of t points, each the one of greatest variance, repeats allowed.
+    """G_t = (1/2) log det(I + K / ridge) of t points, each the one with the largest variance.
 
-    (1 - 1/e) gamma_t <= G_t <= gamma_t, for the gain is monotone and submodular. Values are extended on demand.
+    Points may repeat. (1 - 1/e) gamma_t <= G_t <= gamma_t, because the gain is monotone and
+    submodular. Values are computed when they are first needed.
     """
 
     def __init__(self, kernel: Any, arms: Arms, ridge: float) -> None:
@@ -53,7 +56,7 @@ class GreedyGain:
 
 
 def analytic_gain(kernel: Any, points: Array, ridge: float, t: Rounds) -> Rounds:
-    """gamma_t <= (d / 2) ln(1 + t / (d ridge)), linear kernel, |x| <= 1."""
+    """gamma_t <= (d / 2) ln(1 + t / (d ridge)) for the linear kernel and |x| <= 1."""
     checks.needs(
         isinstance(kernel, Linear),
         "the analytic gain",
@@ -69,12 +72,10 @@ def analytic_gain(kernel: Any, points: Array, ridge: float, t: Rounds) -> Rounds
 
 
 def gain_name(gain: str | Callable[[int], float]) -> str:
-    """What a result file says of the gain."""
-    return (
-        gain
-        if isinstance(gain, str)
-        else f"given by {getattr(gain, '__name__', type(gain).__name__)}"
-    )
+    """The name of the gain in files of results."""
+    if isinstance(gain, str):
+        return gain
+    return f"given by {getattr(gain, '__name__', type(gain).__name__)}"
 
 
 def gain_term(gain: str | Callable[[int], float], kernel: Any, arms: Arms, ridge: float) -> Term:

@@ -1,6 +1,7 @@
-"""The maximum information gain gamma_T = max (1/2) log det(I + K / ridge) over T points, enclosed with certificates.
+"""The maximum information gain, gamma_T = max (1/2) log det(I + K / ridge) over T points.
 
-On a finite set of arms the points are among them, with repeats; on a box they are anywhere in it.
+It is enclosed between a lower bound that some T points reach and an upper bound with a certificate.
+On a finite set of arms the points are arms, and may repeat; on a box they are anywhere in it.
 """
 
 from __future__ import annotations
@@ -18,47 +19,47 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms, Box
 from kernelbandits.kernels import Kernel, as_kernel
-from kernelbandits.theory.boxes import bends, cells_for, certified, grid, peak_on
-from kernelbandits.theory.caps import Block, blocks_of, cap, cap_name, largest_value
+from kernelbandits.theory.boxes import bends, bound_peak, count_cells, grid, is_certifiable
+from kernelbandits.theory.caps import Block, bound_by_traces, cap_name, kernel_blocks, largest_value
 from kernelbandits.theory.relaxation import STARTS, Design, Places, greedy_counts, optimal_design
 
 GRID = 200_000
-"""Points of the grid on which a box is looked at."""
+"""The largest number of grid points on which a bound for a box is evaluated."""
 LOOK = 1.5e10
-"""Numbers that looking at a grid may touch: points times the square of the places that carry mass."""
+"""The largest work for a grid: its points times the square of the number of places with mass."""
 CANDIDATES = 1000
-"""Points of a box that may carry mass."""
+"""The number of points of a box that may carry mass."""
 LARGEST_HORIZON = 10**12
 LARGEST_RATIO = 1e15
-"""Beyond this T sup k / ridge the rounding of a kernel outweighs what a design can say."""
+"""Beyond this T sup k / ridge the rounding error of the kernel is larger than the duality gap."""
 LARGEST_SIZE = 1e302
-"""Of T sup k and T sup k / ridge: beyond, sums are no numbers."""
+"""The limit of T sup k and T sup k / ridge; beyond it sums would overflow."""
 FINENESS = 0.003
-"""What the sd may rise between grid points, as a share of itself."""
+"""How much the sd may grow between grid points, as a share of itself."""
 SHORT = 1 - 1e-12
-"""Takes a number to the safe side of its rounding."""
+"""A factor just below 1 that turns a rounded number into a lower bound."""
 CROSSED = 1e-9
-"""Of the upper bound, by which rounding may leave it below the lower one."""
+"""By rounding, the upper bound may be smaller than the lower bound by this share of itself."""
 MEMORY, TIME = 2e7, 4e9
-"""Numbers that greedy rounds may hold and touch."""
+"""How many numbers greedy rounds may store, and how many operations they may take."""
 
 
 @dataclass(frozen=True)
 class InformationGain:
-    """What is known of gamma_T."""
+    """lower <= gamma_T <= upper; `information_gain` computes it."""
 
     lower: float
-    """Reached by T points."""
+    """The gain of some T points."""
     upper: float
-    """Which no T points of the domain exceed."""
+    """No T points of the domain have a larger gain."""
     certificate: str
-    """Why they do not."""
+    """Why no T points have a larger gain."""
     horizon: int
     ridge: float
     witness: str = ""
-    """Which points reach the lower bound."""
+    """Which points have the gain `lower`."""
     domain: str = ""
-    """What both bounds speak of: arms, a whole box, or no more than a cover of it."""
+    """The set for which both bounds hold: arms, a whole box, or only a finite cover of it."""
 
     def __post_init__(self) -> None:
         checks.needs(
@@ -70,8 +71,8 @@ class InformationGain:
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
-    """A kernel on a domain, and the places of it that may carry mass."""
+class DesignSpace:
+    """A kernel on a domain, and the places of the domain that may carry mass."""
 
     kernel: Kernel
     domain: Arms | Box
@@ -87,64 +88,101 @@ class Ground:
 
 
 def information_gain(kernel: Any, domain: Any, horizon: int, ridge: float = 1.0) -> InformationGain:
-    """lower <= gamma_T <= upper, on a finite set of arms or on a box, and the certificate of the upper bound."""
+    """Return lower and upper bounds of gamma_T, and the certificate of the upper bound.
+
+    Parameters
+    ----------
+    kernel
+        A kernel, or a function k(x, z).
+    domain
+        Arms, an (n, d) array, or a `kb.Box`.
+    horizon
+        Number of rounds T.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> gain = information_gain(kb.RBF(0.2), kb.Arms([[0.0], [0.5], [1.0]]), horizon=100)
+    >>> print(f"{gain.lower:.3f} <= gamma <= {gain.upper:.3f}, on {gain.domain}")
+    5.302 <= gamma <= 5.302, on 3 arms
+    """
     return growth(kernel, domain, (horizon,), ridge)[0]
 
 
 def growth(
     kernel: Any, domain: Any, horizons: Iterable[int], ridge: float = 1.0
 ) -> tuple[InformationGain, ...]:
-    """gamma_T at several horizons, in the order given; each design is begun from the one before."""
+    """Return the information gain at several horizons, in the order given.
+
+    This is faster than a call for each: every design starts from that of the previous horizon.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> [round(gain.upper, 2) for gain in growth(kb.RBF(0.2), arms, (1, 10, 100))]
+    [0.35, 2.2, 5.3]
+    """
     owner = "information_gain"
     checks.needs(isinstance(horizons, Iterable), owner, "a sequence of horizons", horizons)
     wanted = [checks.whole(owner, "horizon", horizon, least=0) for horizon in horizons]
     known = isinstance(kernel, Kernel) or (callable(kernel) and not isinstance(kernel, type))
     checks.needs(known, owner, "a kernel or a callable k(x, z)", kernel)
-    share, ground = checks.positive(owner, "ridge", ridge), grounded(as_kernel(kernel), domain)
-    size = max(wanted, default=0) * max(ground.largest, ground.largest / share)
+    share = checks.positive(owner, "ridge", ridge)
+    space = build_design_space(as_kernel(kernel), domain)
+    size = max(wanted, default=0) * max(space.largest, space.largest / share)
     checks.needs(
         size <= LARGEST_SIZE, owner, f"T sup k and T sup k / ridge <= {LARGEST_SIZE:g}", size
     )
     found: dict[int, InformationGain] = {}
     near: Design | None = None
     for rounds in sorted(set(wanted)):
-        near = designed(ground, rounds, share, near)
-        found[rounds] = Enclosure(ground, rounds, share, near).gain
+        near = find_design(space, rounds, share, near)
+        found[rounds] = Enclosure(space, rounds, share, near).gain
     return tuple(found[rounds] for rounds in wanted)
 
 
-def grounded(kernel: Kernel, domain: Any) -> Ground:
-    """The domain by its points: all distinct arms, a grid of a box, or its cover where no bound reaches the box."""
+def build_design_space(kernel: Kernel, domain: Any) -> DesignSpace:
+    """The places: all distinct arms, or a grid of a box.
+
+    Where no bound can be extended to the whole box, its finite cover takes the place of the box.
+    """
     if isinstance(domain, Box):
         corner = np.array([domain.lower])
         kernel(corner, corner)
-        ground = domain if certified(kernel, domain) else domain.cover()
+        region = domain if is_certifiable(kernel, domain) else domain.cover()
     else:
-        ground = domain if isinstance(domain, Arms) else Arms(domain)
+        region = domain if isinstance(domain, Arms) else Arms(domain)
     points = (
-        candidates(kernel, ground)
-        if isinstance(ground, Box)
-        else np.unique(ground.points + 0.0, axis=0)
+        candidates(kernel, region)
+        if isinstance(region, Box)
+        else np.unique(region.points + 0.0, axis=0)
     )
-    largest = largest_value(kernel, ground)
+    largest = largest_value(kernel, region)
     checks.needs(math.isfinite(largest), str(kernel), "finite k(x, x)", largest)
-    return Ground(kernel, ground, Places(kernel, points), largest)
+    return DesignSpace(kernel, region, Places(kernel, points), largest)
 
 
 def candidates(kernel: Kernel, box: Box) -> Array:
-    """A grid with the corners of the box; in high dimensions its cover."""
+    """A grid that contains the corners of the box; in high dimensions the cover of the box."""
     if 2**box.dimension > CANDIDATES:
         return box.cover(CANDIDATES).points
-    return grid(box, cells_for(kernel, box, 0.0, CANDIDATES))
+    return grid(box, count_cells(kernel, box, 0.0, CANDIDATES))
 
 
-def designed(ground: Ground, rounds: int, ridge: float, near: Design | None) -> Design | None:
-    """The optimal design for T rounds, or for fewer and a larger ridge where numbers are not good enough for these."""
-    if rounds == 0 or ground.largest == 0:
+def find_design(
+    space: DesignSpace, rounds: int, ridge: float, near: Design | None
+) -> Design | None:
+    """The optimal design for T rounds, None if there is nothing to gain.
+
+    Where floating-point numbers are not accurate enough, the design is for fewer rounds and a
+    larger ridge.
+    """
+    if rounds == 0 or space.largest == 0:
         return None
     fewer = min(rounds, LARGEST_HORIZON)
     return optimal_design(
-        ground.places, fewer, max(ridge, fewer * ground.largest / LARGEST_RATIO), near
+        space.places, fewer, max(ridge, fewer * space.largest / LARGEST_RATIO), near
     )
 
 
@@ -152,14 +190,14 @@ def designed(ground: Ground, rounds: int, ridge: float, near: Design | None) -> 
 class Enclosure:
     """The bounds of gamma_T for one horizon."""
 
-    ground: Ground
+    space: DesignSpace
     rounds: int
     ridge: float
     design: Design | None
 
     @property
     def gain(self) -> InformationGain:
-        """The greatest of the lower and the least of the upper bounds."""
+        """The largest lower bound and the smallest upper bound."""
         lower, witness = max(self.witnesses())
         upper, certificate = min(self.certificates())
         checks.needs(
@@ -168,112 +206,125 @@ class Enclosure:
             f"lower <= upper ({certificate})",
             (lower, upper),
         )
-        domain = self.ground.domain
+        domain = self.space.domain
         where = f", on {domain.origin} only" if isinstance(domain, Arms) and domain.origin else ""
-        name = self.ground.name
+        name = self.space.name
         return InformationGain(
             lower, max(lower, upper), certificate + where, self.rounds, self.ridge, witness, name
         )
 
     def witnesses(self) -> Iterator[tuple[float, str]]:
-        """Gains that T points reach; fewer points, or a larger ridge, have less."""
+        """Gains of T points; a gain of fewer points, or at a larger ridge, is a lower bound too."""
         yield (
-            SHORT * float(np.log1p(self.rounds * self.ground.places.prior.max() / self.ridge)) / 2,
+            SHORT * float(np.log1p(self.rounds * self.space.places.prior.max() / self.ridge)) / 2,
             "one point",
         )
         if self.design is not None:
             yield (
-                self.reached(whole_rounds(self.design), self.design),
+                self.gain_of_counts(whole_rounds(self.design), self.design),
                 "the optimal design in whole rounds",
             )
         if self.greedy is not None:
             yield self.greedy, "greedy points"
 
     @cached_property
-    def fitting(self) -> Design | None:
-        """The design, if it is for these rounds and this ridge."""
+    def exact_design(self) -> Design | None:
+        """The design, if it is for exactly these rounds and this ridge; else None."""
         found = self.design
         return found if found and (found.rounds, found.ridge) == (self.rounds, self.ridge) else None
 
     @cached_property
     def greedy(self) -> float | None:
-        """G_T, for as many rounds as greedy steps are quick."""
-        if self.fitting is None or self.rounds > STARTS:
+        """G_T, the gain of greedy points; None where greedy steps would take too long."""
+        if self.exact_design is None or self.rounds > STARTS:
             return None
-        nothing = replace(self.fitting, masses=np.zeros(len(self.ground.places)))
-        return self.reached(greedy_counts(nothing, self.rounds), self.fitting)
+        nothing = replace(self.exact_design, masses=np.zeros(len(self.space.places)))
+        return self.gain_of_counts(greedy_counts(nothing, self.rounds), self.exact_design)
 
-    def reached(self, counts: Array, design: Design) -> float:
-        """(1/2) log det(I + K / ridge) of whole repeats, less its rounding."""
+    def gain_of_counts(self, counts: Array, design: Design) -> float:
+        """(1/2) log det(I + K / ridge) of these counts, minus its rounding error."""
         played = replace(design, masses=counts)
-        return max(played.gain - played.rounding(self.ground.largest), 0.0)
+        return max(played.gain - played.rounding(self.space.largest), 0.0)
 
     def certificates(self) -> Iterator[tuple[float, str]]:
         """Upper bounds, each with its name."""
-        largest = self.ground.largest
-        yield self.cap(Block(math.inf, largest)), "(T/2) ln(1 + sup k/ridge)"
+        largest = self.space.largest
+        yield self.bound_by_traces(Block(math.inf, largest)), "(T/2) ln(1 + sup k/ridge)"
         yield (
-            self.cap(*blocks_of(self.ground.kernel, self.ground.domain)),
-            cap_name(self.ground.kernel),
+            self.bound_by_traces(*kernel_blocks(self.space.kernel, self.space.domain)),
+            cap_name(self.space.kernel),
         )
-        if isinstance(self.ground.domain, Box):
-            yield from self.on_box(self.ground.domain)
+        if isinstance(self.space.domain, Box):
+            yield from self.bounds_on_box(self.space.domain)
         else:
             yield (
-                self.cap(Block(len(self.ground.places), largest)),
+                self.bound_by_traces(Block(len(self.space.places), largest)),
                 "(n/2) ln(1 + T sup k/(n ridge)), n arms",
             )
-            yield from self.on_arms()
+            yield from self.bounds_on_arms()
 
-    def cap(self, *blocks: Block) -> float:
-        """From ranks and traces; no rounds, no gain."""
+    def bound_by_traces(self, *blocks: Block) -> float:
+        """The upper bound from ranks and traces; 0 if there are no rounds."""
         return (
-            cap(blocks, self.ground.largest, float(self.rounds), self.ridge) if self.rounds else 0.0
+            bound_by_traces(blocks, self.space.largest, float(self.rounds), self.ridge)
+            if self.rounds
+            else 0.0
         )
 
-    def on_arms(self) -> Iterator[tuple[float, str]]:
-        """The relaxation, and the guarantee of greedy points."""
-        if self.fitting is not None:
-            bound = self.fitting.bound(float(self.fitting.variances.max()), self.ground.largest)
+    def bounds_on_arms(self) -> Iterator[tuple[float, str]]:
+        """The relaxation on the arms, and the bound from greedy points."""
+        if self.exact_design is not None:
+            bound = self.exact_design.bound(
+                float(self.exact_design.variances.max()), self.space.largest
+            )
             yield (
                 bound,
-                f"D-optimal relaxation, duality gap {rounded_up(bound - self.fitting.gain)}",
+                f"D-optimal relaxation, duality gap {format_gap(bound - self.exact_design.gain)}",
             )
-        if self.fitting is not None and self.greedy is not None:
-            value = self.greedy + 2 * self.fitting.rounding(self.ground.largest)
+        if self.exact_design is not None and self.greedy is not None:
+            value = self.greedy + 2 * self.exact_design.rounding(self.space.largest)
             yield value / (1 - math.exp(-1)), "greedy / (1 - 1/e)"
 
-    def on_box(self, box: Box) -> Iterator[tuple[float, str]]:
-        """The relaxation on a grid as fine as the sd asks for and the work allows, carried over to the whole box."""
-        if self.fitting is None:
+    def bounds_on_box(self, box: Box) -> Iterator[tuple[float, str]]:
+        """The relaxation on a grid, extended to the whole box.
+
+        The grid is as fine as the sd requires; nothing is yielded if that takes too much work.
+        """
+        if self.exact_design is None:
             return
-        kernel, limit = self.ground.kernel, min(GRID, LOOK / len(self.fitting.support) ** 2)
-        sd = math.sqrt(self.ridge * float(self.fitting.used.sum()) / self.rounds)
-        cells = cells_for(kernel, box, FINENESS * sd, limit)
+        kernel, limit = self.space.kernel, min(GRID, LOOK / len(self.exact_design.support) ** 2)
+        sd = math.sqrt(self.ridge * float(self.exact_design.leverages.sum()) / self.rounds)
+        cells = count_cells(kernel, box, FINENESS * sd, limit)
         if (cells + 1).prod() <= limit and bends(
             kernel, box, cells
-        ).sum() ** 2 <= self.ground.largest:
-            bound = self.fitting.bound(peak_on(self.fitting, box, cells), self.ground.largest)
+        ).sum() ** 2 <= self.space.largest:
+            bound = self.exact_design.bound(
+                bound_peak(self.exact_design, box, cells), self.space.largest
+            )
             shape = " x ".join(f"{int(count) + 1}" for count in cells)
-            gap = rounded_up(bound - self.fitting.gain)
+            gap = format_gap(bound - self.exact_design.gain)
             yield (
                 bound,
                 f"D-optimal relaxation on the whole box by a grid of {shape}, duality gap {gap}",
             )
 
 
-def rounded_up(value: float) -> str:
-    """Two digits, never less than the value."""
+def format_gap(value: float) -> str:
+    """The gap with two digits, rounded up."""
     return f"{float(Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(value)):g}"
 
 
 def whole_rounds(design: Design) -> Array:
-    """Masses rounded down, and what is left greedily; by the largest remainders where it is much."""
+    """Turn real-valued masses into whole numbers of rounds.
+
+    Masses are rounded down, and the remaining rounds are chosen greedily. Where too many remain,
+    the largest remainders get them.
+    """
     counts = np.floor(design.masses * SHORT)
     rest = int(design.rounds - counts.sum())
-    if (rest + np.count_nonzero(counts)) * len(counts) <= MEMORY and rest * rest * len(
-        counts
-    ) <= TIME:
+    stored = (rest + np.count_nonzero(counts)) * len(counts)
+    operations = rest * rest * len(counts)
+    if stored <= MEMORY and operations <= TIME:
         return greedy_counts(replace(design, masses=counts), rest)
     counts[(counts - design.masses).argsort()[:rest]] += 1
     return counts

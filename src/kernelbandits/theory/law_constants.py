@@ -1,4 +1,4 @@
-"""The three constants of an exploration schedule, through which one theorem covers every law.
+"""The three constants of an exploration schedule, by which one theorem covers every law.
 
 C1_t = P(w_t >= 1)
 C2_T = E max_t |w_t|
@@ -19,36 +19,40 @@ from kernelbandits import checks
 from kernelbandits.exploration import Bernoulli, Certainty, Decay, Exploration, Law
 from kernelbandits.exploration.tails import USABLE
 from kernelbandits.streams import PURPOSES, Streams
-from kernelbandits.theory.maxima import expected_maximum, simulated_maxima
-from kernelbandits.theory.rounds import Laws, Single, Table, bernoullis, tabled
+from kernelbandits.theory.maxima import expected_maximum, simulate_maxima
+from kernelbandits.theory.rounds import Laws, Single, Table, bernoulli_table, tabulate_laws
 
 METHODS = ("auto", "simulated")
 NEEDED = "C1 = P(w >= 1) > 0 in every round"
 MOST_ROUNDS = 10**7
-"""How many rounds a schedule is asked about one by one."""
+"""A schedule that is a plain function is asked about at most this many rounds."""
 LARGEST_MEAN = 1e140
-"""Up to which a tail is looked at."""
+"""Tails are integrated up to this value."""
 MOST_LAWS = 20_000
-"""How many laws that are not discrete are integrated together; of more, the maximum is simulated."""
+"""At most this many laws that are not discrete are integrated; more are simulated."""
 DRAWS, MOST_DRAWS = 2 * 10**7, 10**10
-"""Weights that a simulation draws unless told otherwise, and at the most."""
+"""The number of weights that a simulation draws by default, and the largest number allowed."""
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What the bounds need of an exploration schedule over T rounds."""
+    """What the regret bounds need to know of an exploration schedule over T rounds."""
 
     c1: float
     """min_t P(w_t >= 1)"""
     c2: float
     c3: float
     c3_tight: float
-    """C3' = E max_t (w_t - E w_t)^+ / C1_t, which may stand for C3 in the repaired bound: 0 for a point mass."""
+    """C3' = E max_t (w_t - E w_t)^+ / C1_t, which may replace C3 in the repaired bound.
+
+    It is 0 for a point mass.
+    """
     horizon: int
     error: float = 0.0
-    """0 where six digits are right; else the standard error of a simulation, or what a coarse tail leaves open."""
+    """0 where six digits are right; else the standard error of a simulation or the error of an
+    integral."""
     method: str = "exact"
-    """exact | quadrature | simulated | over all histories"""
+    """"exact", "quadrature", "simulated" or "over all histories"."""
 
     def __post_init__(self) -> None:
         checks.needs(
@@ -69,10 +73,27 @@ def constants(
     samples: int | None = None,
     seed: int = 0,
 ) -> Constants:
-    """C1, C2, C3 and C3' of a law, of a schedule t -> law, or of `Certainty`, over T rounds.
+    """Return C1, C2, C3 and C3' of an exploration law or schedule over T rounds.
 
-    Discrete laws are summed, others integrated; what cannot be integrated to a thousandth is simulated, as is anything
-    on demand. C2 and C3 are infinite where E|w| is.
+    For discrete laws they are finite sums, for other laws integrals. An integral that is not
+    accurate to a thousandth is replaced by a simulation. C2 and C3 are infinite if E|w| is.
+
+    Parameters
+    ----------
+    exploration
+        A law, a schedule t -> law, or a `kb.Certainty`.
+    horizon
+        Number of rounds T.
+    method
+        "auto" or "simulated".
+    samples, seed
+        For a simulation: the number of simulated schedules, and the seed.
+
+    Examples
+    --------
+    >>> found = constants(Bernoulli(0.5), horizon=1000)
+    >>> found.c1, found.c2, found.c3, found.c3_tight
+    (0.5, 1.0, 3.0, 1.0)
     """
     rounds = checks.whole("constants", "horizon", horizon)
     checks.one_of("constants", "method", method, METHODS)
@@ -81,7 +102,7 @@ def constants(
         checks.needs(
             method == "auto", "Certainty", "method 'auto', for its laws follow the history", method
         )
-        return over_all_histories(chosen.source, rounds)
+        return bound_over_histories(chosen.source, rounds)
     laws = laws_of(chosen, rounds)
     least = optimism(chosen, laws, rounds)
     if any(np.isinf(law.mean_abs).any() for law in laws):
@@ -89,12 +110,15 @@ def constants(
     for law in (law for law in laws if isinstance(law, Single)):
         needed = f"E|w| <= {LARGEST_MEAN:g} of a law that is not discrete"
         checks.needs(law.mean_abs[0] <= LARGEST_MEAN, "constants", needed, law.law)
-    found = computed(laws, rounds, least) if method == "auto" else None
-    return found or simulated(laws, counted_laws(chosen, rounds), least, samples, seed)
+    found = compute_constants(laws, rounds, least) if method == "auto" else None
+    return found or simulate_constants(laws, count_laws(chosen, rounds), least, samples, seed)
 
 
-def computed(laws: Laws, horizon: int, least: float) -> Constants | None:
-    """By sums and integrals, with weights scaled by min C1 / C1_t <= 1; nothing where an integral is not accurate."""
+def compute_constants(laws: Laws, horizon: int, least: float) -> Constants | None:
+    """By sums and integrals; None where an integral is not accurate.
+
+    Weights are scaled by min C1 / C1_t <= 1 rather than by 1 / C1_t, which may overflow.
+    """
     if sum(isinstance(law, Single) for law in laws) > MOST_LAWS:
         return None
     scales = [least / law.optimism for law in laws]
@@ -108,15 +132,18 @@ def computed(laws: Laws, horizon: int, least: float) -> Constants | None:
     if not (size.usable and raised.usable and excess.error <= USABLE * raised.value):
         return None
     method = "exact" if all(isinstance(law, Table) for law in laws) else "quadrature"
-    c3 = finite((raised.value + widest(laws, least)) / least, least)
+    c3 = check_c3((raised.value + largest_mean_ratio(laws, least)) / least, least)
     error = max(size.remark, raised.remark / least)
     return Constants(least, size.value, c3, excess.value / least, horizon, error, method)
 
 
-def simulated(
+def simulate_constants(
     laws: Laws, counts: Counter[Law], least: float, samples: int | None, seed: int
 ) -> Constants:
-    """By many schedules of weights, drawn as a policy draws them; C1 and the means are those of the laws."""
+    """By simulated schedules, with weights drawn as a policy draws them.
+
+    C1 and E|w_t| are computed from the laws.
+    """
     horizon = counts.total()
     usual = min(max(DRAWS // horizon, 100), 10_000)
     many = usual if samples is None else checks.whole("constants", "samples", samples, least=2)
@@ -126,19 +153,21 @@ def simulated(
         f"samples * horizon <= {MOST_DRAWS:g}",
         many * horizon,
     )
-    found = simulated_maxima(counts, least, many, Streams(seed).generator(len(PURPOSES)))
+    found = simulate_maxima(counts, least, many, Streams(seed).generator(len(PURPOSES)))
     size, raised, excess = found.mean(axis=1).tolist()
     errors = found.std(axis=1, ddof=1) / math.sqrt(many) / [1.0, least, least]
-    c3 = finite((raised + widest(laws, least)) / least, least)
+    c3 = check_c3((raised + largest_mean_ratio(laws, least)) / least, least)
     return Constants(least, size, c3, excess / least, horizon, float(errors.max()), "simulated")
 
 
-def over_all_histories(schedule: Certainty, horizon: int) -> Constants:
-    """The worst that p_t in [floor, first] can do, whatever the history: Ber(first) for C2, Ber(floor) for the rest.
+def bound_over_histories(schedule: Certainty, horizon: int) -> Constants:
+    """The largest constants over all histories, for Ber(p_t) with p_t in [floor, first].
 
-    C2: P(w_1 = ... = w_T = 0) >= (1 - first)^T. C3 and C3': with chance p a round raises the maximum m so far to 1/p
-    (C3': 1/p - 1), which makes 1 + (1 - p) m, or (1 - p)(1 + m), on average: greatest at p = floor whatever m, and
-    linear in m, so that by induction p = floor is the worst in every round. E|w_t| / C1_t is 1.
+    C2 is at most that of Ber(first), because P(w_1 = ... = w_T = 0) >= (1 - first)^T. C3 and C3'
+    are at most those of Ber(floor). Let m be the maximum so far. In a round of chance p it becomes
+    1/p (for C3': 1/p - 1) with chance p, so on average 1 + (1 - p) m (for C3': (1 - p)(1 + m)).
+    Both are largest at p = floor for every m, and linear in m; by induction p = floor is the worst
+    case in every round. E|w_t| / C1_t is 1.
     """
     checks.needs(schedule.floor > 0, "a regret bound", NEEDED, schedule)
     seldom = constants(Bernoulli(schedule.floor), horizon)
@@ -148,21 +177,27 @@ def over_all_histories(schedule: Certainty, horizon: int) -> Constants:
 
 
 def laws_of(chosen: Exploration, horizon: int) -> Laws:
-    """The laws of rounds 1..T; a decay gives its chances at once."""
+    """The laws of the rounds 1..T; those of a decay are computed as one array."""
     if not isinstance(chosen.source, Decay):
-        return tabled(counted_laws(chosen, horizon))
-    early = asked(chosen.source.early_rounds(horizon))
+        return tabulate_laws(count_laws(chosen, horizon))
+    early = check_rounds(chosen.source.early_rounds(horizon))
     late: dict[Law, int] = {chosen.source(horizon): horizon - early} if early < horizon else {}
-    return [*([bernoullis(chosen.source.chances(early))] if early else []), *tabled(late)]
+    return [
+        *([bernoulli_table(chosen.source.chances(early))] if early else []),
+        *tabulate_laws(late),
+    ]
 
 
-def counted_laws(exploration: Any, horizon: int) -> Counter[Law]:
-    """How many of the rounds 1..T have each law."""
+def count_laws(exploration: Any, horizon: int) -> Counter[Law]:
+    """The number of the rounds 1..T that have each law."""
     chosen = Exploration.of(exploration)
-    needed = "a law, or a schedule t -> law (for those that look at the history give the least favourable laws)"
+    needed = (
+        "a law, or a schedule t -> law (if the law depends on the history, "
+        "give the least favourable laws)"
+    )
     checks.needs(not chosen.uses_history, "constants", needed, chosen.source)
     if chosen.arguments and not hasattr(chosen.source, "runs"):
-        asked(horizon)
+        check_rounds(horizon)
     try:
         return chosen.counts(horizon)
     except TypeError as wrong:
@@ -174,11 +209,11 @@ def counted_laws(exploration: Any, horizon: int) -> Counter[Law]:
         ) from wrong
 
 
-def asked(rounds: int) -> int:
-    """A number of rounds that a schedule may be asked about one by one."""
+def check_rounds(rounds: int) -> int:
+    """The number of rounds, if a schedule may be asked about each of them."""
     checks.needs(
         rounds <= MOST_ROUNDS,
-        "a schedule of ever new laws",
+        "a schedule with a new law in every round",
         f"a horizon <= {MOST_ROUNDS:g}",
         rounds,
     )
@@ -186,15 +221,17 @@ def asked(rounds: int) -> int:
 
 
 def optimism(chosen: Exploration, laws: Laws, horizon: int) -> float:
-    """min_t C1_t, by which the bounds divide."""
+    """min_t C1_t, by which the regret bounds divide."""
     least = float(np.concatenate([law.optimism for law in laws]).min())
     if not least > 0:
-        raise ValueError(f"a regret bound needs {NEEDED}, got {pessimist(chosen, horizon)}")
+        raise ValueError(
+            f"a regret bound needs {NEEDED}, got {describe_law_without_optimism(chosen, horizon)}"
+        )
     return least
 
 
-def pessimist(chosen: Exploration, horizon: int) -> str:
-    """The first law that never reaches one, and its round if it is a schedule's."""
+def describe_law_without_optimism(chosen: Exploration, horizon: int) -> str:
+    """The first law with P(w >= 1) = 0, and its round if it is part of a schedule."""
     law, start = next(
         (law, start) for law, start, _ in chosen.runs(horizon) if not law.optimism > 0
     )
@@ -202,18 +239,19 @@ def pessimist(chosen: Exploration, horizon: int) -> str:
 
 
 def least_optimism(laws: Iterable[Law]) -> float:
-    """min C1 of some laws, by which the bounds divide."""
+    """min C1 of some laws, by which the regret bounds divide."""
     worst = min(laws, key=lambda law: law.optimism)
     checks.needs(worst.optimism > 0, "a regret bound", NEEDED, worst)
     return worst.optimism
 
 
-def widest(laws: Laws, least: float) -> float:
+def largest_mean_ratio(laws: Laws, least: float) -> float:
     """min_t C1_t max_t E|w_t| / C1_t"""
     return max(float((law.mean_abs * (least / law.optimism)).max()) for law in laws)
 
 
-def finite(c3: float, least: float) -> float:
+def check_c3(c3: float, least: float) -> float:
+    """C3, if it is finite: it overflows where C1 is close to the smallest float."""
     checks.needs(
         math.isfinite(c3), "a regret bound", "C1 = P(w >= 1) so large that C3 is a number", least
     )

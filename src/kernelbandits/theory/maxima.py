@@ -1,6 +1,9 @@
-"""E max_s Z_s of independent variables Z_s >= 0, many of them alike: a sum if all are discrete, else by quadrature.
+"""E max_s Z_s of independent variables Z_s >= 0, of which many have the same law.
 
-E max_s Z_s = int_0^inf (1 - prod_s P(Z_s <= u)) du = int_0^inf -expm1(sum_j n_j log1p(-P(Z_j > u))) du
+It is a finite sum if all variables are discrete, else an integral:
+
+    E max_s Z_s = int_0^inf (1 - prod_s P(Z_s <= u)) du
+                = int_0^inf -expm1(sum_j n_j log1p(-P(Z_j > u))) du.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from kernelbandits.exploration import Law
 from kernelbandits.exploration.tails import LEAST_TAIL, Area, area, chances, evaluate_at_all
 
 Rows = tuple[Array, Array, Array]
-"""Values and chances of discrete variables, a row each, and how many there are of each row."""
+"""Values and chances of discrete variables, a row each, and the number of variables of each."""
 
 BLOCK = 1 << 20
 """Weights drawn at once."""
@@ -24,18 +27,18 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Part:
-    """A variable that is not discrete, and how many there are of it."""
+    """The law of a variable that is not discrete, and how many variables have it."""
 
     count: float
     tail: Callable[[Any], Any]
     """P(Z > u)"""
     atoms: tuple[float, ...] = ()
-    believed: float = LEAST_TAIL
-    """How small the tail is believed."""
+    least_tail: float = LEAST_TAIL
+    """Values of the tail below this are rounding errors."""
 
 
 def expected_maximum(variables: Iterable[Rows | Part]) -> Area:
-    """E max over all variables."""
+    """E max over all variables, with an estimate of the error."""
     given = list(variables)
     parts = [part for part in given if isinstance(part, Part)]
     steps = Steps.of(rows for rows in given if not isinstance(rows, Part))
@@ -49,7 +52,7 @@ def expected_maximum(variables: Iterable[Rows | Part]) -> Area:
         return -np.expm1(logs)
 
     atoms = np.concatenate([steps.values, *(part.atoms for part in parts)])
-    rounded = sum(part.count * part.believed for part in parts if part.believed > LEAST_TAIL)
+    rounded = sum(part.count * part.least_tail for part in parts if part.least_tail > LEAST_TAIL)
     return area(exceeds, atoms, max(LEAST_TAIL, rounded))
 
 
@@ -58,13 +61,13 @@ class Steps:
     """The distribution of the maximum of discrete variables."""
 
     values: Array
-    """From the greatest down."""
+    """From the largest to the smallest."""
     logs: Array
-    """ln P(max <= u), for u from the greatest value up, then between each two values."""
+    """ln P(max <= u): first for u at or above the largest value, then between each two values."""
 
     @classmethod
     def of(cls, rows: Iterable[Rows]) -> Steps:
-        found = [drops(*row) for row in rows]
+        found = [log_probability_drops(*row) for row in rows]
         values = np.concatenate([np.empty(0), *(values for values, _ in found)])
         changes = np.concatenate([np.empty(0), *(changes for _, changes in found)])
         order = np.argsort(-values, kind="stable")
@@ -80,13 +83,11 @@ class Steps:
         return self.logs[np.searchsorted(-self.values, -u)]
 
 
-def drops(values: Array, chances: Array, counts: Array) -> tuple[Array, Array]:
-    """The positive values, and n [ln P(Z < v) - ln P(Z <= v)], by which ln P falls where the maximum passes v."""
+def log_probability_drops(values: Array, chances: Array, counts: Array) -> tuple[Array, Array]:
+    """The positive values v, and n [ln P(Z < v) - ln P(Z <= v)]: how ln P(max <= u) jumps at v."""
     order = np.argsort(-values, axis=1)
-    falling, shares = (
-        np.take_along_axis(values, order, axis=1),
-        np.take_along_axis(chances, order, axis=1),
-    )
+    falling = np.take_along_axis(values, order, axis=1)
+    shares = np.take_along_axis(chances, order, axis=1)
     reached = np.minimum(np.cumsum(shares, axis=1), 1.0)
     before = np.hstack([np.zeros((len(values), 1)), reached[:, :-1]])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -97,20 +98,25 @@ def drops(values: Array, chances: Array, counts: Array) -> tuple[Array, Array]:
     return falling[live], changes[live]
 
 
-def simulated_maxima(
+def simulate_maxima(
     laws: Mapping[Law, int], least: float, samples: int, rng: np.random.Generator
 ) -> Array:
-    """max |w_t|, max a_t |w_t| and max a_t (w_t - E w_t)^+, a_t = least / C1_t, in so many simulated schedules."""
+    """max |w_t|, max a_t |w_t| and max a_t (w_t - E w_t)^+ in simulated schedules, (3, samples).
+
+    a_t = least / C1_t.
+    """
     greatest = np.zeros((3, samples))
     for law, count in laws.items():
-        low, high = extremes(law, count, samples, rng)
+        low, high = draw_extremes(law, count, samples, rng)
         size, scale = np.maximum(high, -low), least / law.optimism
         greatest = np.maximum(greatest, [size, scale * size, scale * (high - law.expectation)])
     return greatest
 
 
-def extremes(law: Law, count: int, samples: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """The least and the greatest of `count` weights, so many times over."""
+def draw_extremes(
+    law: Law, count: int, samples: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """The smallest and the largest of `count` weights, for each of the samples."""
     low, high = np.full(samples, np.inf), np.full(samples, -np.inf)
     step = max(1, BLOCK // samples)
     for start in range(0, count, step):

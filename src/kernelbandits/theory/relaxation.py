@@ -1,12 +1,14 @@
-"""The D-optimal design with real-valued repeats: a certified upper bound of the maximum information gain.
+"""The D-optimal design with real-valued repeats: an upper bound of the maximum information gain.
 
-    gamma_T <= max F(m) over masses m >= 0 of sum T,    F(m) = (1/2) log det(I + sum_i m_i phi_i phi_i' / ridge)
+    gamma_T <= max F(m) over masses m >= 0 of sum T,    F(m) = (1/2) log det(I + sum_i m_i phi_i
+    phi_i' / ridge)
 
 F is concave and its gradient is v / 2, v(x) = var(x) / ridge under the masses, so for *any* masses
 
     gamma_T <= F(m) + (T sup_x v(x) - sum_i m_i v(x_i)) / 2
 
-A design is good where it was found; the bound is computed afresh from the masses and holds wherever the search stopped.
+A better design gives a smaller bound. The bound is computed from the masses alone, so it holds
+wherever the search for a design stopped.
 """
 
 from __future__ import annotations
@@ -27,24 +29,24 @@ from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 EPS = float(np.finfo(float).eps)
 TOLERANCE = 1e-3
-"""A duality gap of so much of the gain ends the search."""
+"""The search ends when the duality gap is below this share of the gain."""
 STARTS = 300
-"""Steps of the greedy design that the search begins with."""
+"""Number of steps of the greedy design with which the search starts."""
 SWEEPS = 60
 STEPS = 500
-"""Exchanges in a sweep, between two looks at all places."""
+"""Exchanges in a sweep; between two sweeps the variances of all places are computed."""
 WORK = 6e8
-"""Numbers an exchange may touch, over all sweeps."""
+"""The largest number of operations of all exchanges."""
 DENSE = 2000
-"""Up to so many arms all of them may carry mass from the beginning."""
+"""With at most this many arms, all of them may carry mass from the beginning."""
 LARGEST_ROWS = 20_000_000
-"""Numbers that greedy steps may hold."""
+"""How many numbers greedy steps may store."""
 ROWS = 4096
-"""Places looked at together."""
+"""Variances are computed for this many places at a time."""
 
 
 class Places:
-    """Points that may carry mass; k among them is held as long as it fits."""
+    """Points that may carry mass; their kernel matrix is stored if it is small enough."""
 
     def __init__(self, kernel: Kernel, points: Array) -> None:
         self.kernel, self.points = kernel, points
@@ -70,7 +72,7 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Masses on places: real-valued repeats, T in all."""
+    """Masses on places: real-valued repeats with sum T."""
 
     places: Places
     masses: Array
@@ -100,31 +102,31 @@ class Design:
         return float(np.log(self.factor.diagonal()).sum())
 
     @cached_property
-    def used(self) -> Array:
+    def leverages(self) -> Array:
         """m_i v(x_i) = 1 - [B^-1]_ii of the places that carry mass."""
         inverse, _ = dtrtri(self.factor, lower=1)
         return np.asarray(np.maximum(1 - (inverse**2).sum(0), 0.0))
 
-    def explained(self, cross: Array) -> Array:
+    def explained_factor(self, cross: Array) -> Array:
         """W with cov(x, z) / ridge = k(x, z) / ridge - W(x)' W(z), for cross = k(support, .)."""
         return (
             np.asarray(solve_triangular(self.factor, self.root[:, None] * cross, lower=True))
             / self.ridge
         )
 
-    def explained_at(self, chosen: Indices) -> Array:
+    def explained_factor_at(self, chosen: Indices) -> Array:
         """W of some of the places."""
-        return self.explained(self.places.matrix(self.support, chosen))
+        return self.explained_factor(self.places.matrix(self.support, chosen))
 
     def covariance(self, chosen: Indices) -> Array:
         """cov / ridge among some of the places."""
-        rows = self.explained_at(chosen)
+        rows = self.explained_factor_at(chosen)
         return np.asfortranarray(self.places.matrix(chosen, chosen) / self.ridge - rows.T @ rows)
 
-    def relative(self, points: Array) -> Array:
+    def relative_variance(self, points: Array) -> Array:
         """v(x) = var(x) / ridge at any points."""
         carried = self.places.points[self.support]
-        rows = self.explained(self.places.kernel(carried, points))
+        rows = self.explained_factor(self.places.kernel(carried, points))
         return np.asarray(
             np.maximum(self.places.kernel.diagonal(points) / self.ridge - (rows**2).sum(0), 0.0)
         )
@@ -134,30 +136,33 @@ class Design:
         """v at all places."""
         some = np.array_split(np.arange(len(self.places)), 1 + len(self.places) // ROWS)
         left = [
-            self.places.prior[part] / self.ridge - (self.explained_at(part) ** 2).sum(0)
+            self.places.prior[part] / self.ridge - (self.explained_factor_at(part) ** 2).sum(0)
             for part in some
         ]
         return np.asarray(np.maximum(np.concatenate(left), 0.0))
 
     @cached_property
     def gap(self) -> float:
-        """How far the design may be from the best on its places."""
+        """The duality gap: by how much the best design on these places can exceed this one."""
         return float(self.rounds * self.variances.max() - self.masses @ self.variances) / 2
 
     def rounding(self, largest: float) -> float:
-        """What rounding may hide of the gain: 4 s eps (1 + T sup k / ridge), measured, not proved."""
+        """An allowance for rounding errors of the gain: 4 s eps (1 + T sup k / ridge).
+
+        s is the number of places with mass. The allowance was measured, not proved.
+        """
         return 4 * len(self.support) * EPS * (1 + self.rounds * largest / self.ridge)
 
     def bound(self, peak: float, largest: float) -> float:
-        """No T points have more gain, where peak = sup v and largest = sup k."""
+        """An upper bound of the gain of any T points, with peak = sup v and largest = sup k."""
         return (
             self.gain
-            + max(self.rounds * peak - float(self.used.sum()), 0.0) / 2
+            + max(self.rounds * peak - float(self.leverages.sum()), 0.0) / 2
             + self.rounding(largest)
         )
 
-    def scaled(self, rounds: float, ridge: float) -> Design:
-        """The same shares of another number of rounds, at another ridge."""
+    def rescale(self, rounds: float, ridge: float) -> Design:
+        """The design with the same shares for another number of rounds and another ridge."""
         return replace(
             self, masses=self.masses * (rounds / self.rounds), rounds=rounds, ridge=ridge
         )
@@ -166,39 +171,44 @@ class Design:
 def optimal_design(
     places: Places, rounds: float, ridge: float, near: Design | None = None
 ) -> Design:
-    """The best design found on the places: sweeps of exchanges, beginning from a greedy design or one found before."""
-    design = started(places, rounds, ridge)
+    """Return the best design found on the places.
+
+    Sweeps of exchanges improve a greedy design, or the design `near` if that has a larger gain.
+    """
+    design = start_design(places, rounds, ridge)
     if near is not None:
-        design = max(design, near.scaled(rounds, ridge), key=lambda found: found.gain)
+        design = max(design, near.rescale(rounds, ridge), key=lambda found: found.gain)
     best, work = design, 0.0
     for _ in range(SWEEPS):
         if design.gap <= TOLERANCE * design.gain or work >= WORK:
             break
-        design, touched = swept(design, WORK - work)
+        design, touched = sweep(design, WORK - work)
         best, work = min(best, design, key=lambda found: found.gain + found.gap), work + touched
     return best
 
 
-def started(places: Places, rounds: float, ridge: float) -> Design:
-    """Greedy steps of T / 300 rounds each; where nearly every step finds a place of its own, masses on all of them."""
+def start_design(places: Places, rounds: float, ridge: float) -> Design:
+    """A greedy design with steps of T / 300 rounds each.
+
+    If nearly every greedy step chooses another place, many places will carry mass; then the masses
+    start from equal shares on all places.
+    """
     steps = max(1, min(STARTS, LARGEST_ROWS // len(places)))
     counts = greedy_counts(
         Design(places, np.zeros(len(places)), 0.0, ridge * steps / rounds), steps
     )
     greedy = Design(places, counts * (rounds / steps), rounds, ridge)
     crowded = len(greedy.support) < 0.9 * steps or len(places) > DENSE
-    return (
-        greedy
-        if crowded
-        else spread(replace(greedy, masses=np.full(len(places), rounds / len(places))))
-    )
+    if crowded:
+        return greedy
+    return spread_masses(replace(greedy, masses=np.full(len(places), rounds / len(places))))
 
 
 def greedy_counts(begun: Design, steps: int) -> Array:
-    """The repeats of a design, and `steps` more at the place of greatest variance, one after the other."""
+    """The counts of a design with `steps` more rounds, each at the place of largest variance."""
     places, held, counts = begun.places, len(begun.support), begun.masses.copy()
     rows = np.empty((held + steps, len(places)))
-    rows[:held] = begun.explained_at(np.arange(len(places)))
+    rows[:held] = begun.explained_factor_at(np.arange(len(places)))
     left = places.prior / begun.ridge - (rows[:held] ** 2).sum(0)
     for step in range(held, held + steps):
         place = int(left.argmax())
@@ -209,24 +219,31 @@ def greedy_counts(begun: Design, steps: int) -> Array:
     return counts
 
 
-def spread(design: Design) -> Design:
-    """m_i <- T m_i v_i / sum_j m_j v_j, which never lowers F: all masses at once, where exchanges go one by one."""
+def spread_masses(design: Design) -> Design:
+    """m_i <- T m_i v_i / sum_j m_j v_j, which never lowers F.
+
+    The step changes all masses at once, whereas an exchange changes two.
+    """
     for _ in range(3 if len(design.places) > DENSE // 2 else 10):
-        used = design.used
-        if (
-            not used.sum() > 0
-            or (used / design.masses[design.support]).max() * design.rounds <= 1.01 * used.sum()
-        ):
+        leverages = design.leverages
+        total = leverages.sum()
+        if not total > 0:
+            break
+        largest = (leverages / design.masses[design.support]).max()
+        if largest * design.rounds <= 1.01 * total:
             break
         masses = np.zeros(len(design.masses))
-        masses[design.support] = used * (design.rounds / used.sum())
+        masses[design.support] = leverages * (design.rounds / total)
         design = replace(design, masses=masses)
     return design
 
 
-def swept(design: Design, work: float) -> tuple[Design, float]:
-    """Exchanges among the places that carry mass and the most informative others; the numbers touched."""
-    taking = np.concatenate([design.support, entering(design)])
+def sweep(design: Design, work: float) -> tuple[Design, float]:
+    """Exchange mass among the places that carry some and the most informative others.
+
+    Returns the new design and the number of operations.
+    """
+    taking = np.concatenate([design.support, entering_places(design)])
     cov, masses = design.covariance(taking), design.masses[taking]
     steps = int(min(STEPS, max(1.0, work / len(taking) ** 2)))
     exchange(
@@ -238,12 +255,14 @@ def swept(design: Design, work: float) -> tuple[Design, float]:
     return replace(design, masses=moved), float(steps * len(taking) ** 2) + looked
 
 
-def entering(design: Design) -> Indices:
-    """Places without mass and of greatest variance, each chosen as if the ones before had been given T / s rounds."""
-    count, level = (
-        max(10, len(design.support) // 5),
-        float(design.masses @ design.variances) / design.rounds,
-    )
+def entering_places(design: Design) -> Indices:
+    """Places without mass and with large variance.
+
+    Each is chosen as if those before it had T / s rounds, s the number of places with mass. So two
+    places close to each other are not both chosen.
+    """
+    count = max(10, len(design.support) // 5)
+    level = float(design.masses @ design.variances) / design.rounds
     outside = np.setdiff1d((-design.variances).argsort()[: 4 * count], design.support)
     cov, chosen = design.covariance(outside), set[int]()
     for _ in range(min(count, len(outside))):
@@ -256,10 +275,12 @@ def entering(design: Design) -> Indices:
 
 
 def exchange(cov: Array, masses: Array, rounds: float, goal: float, steps: int) -> None:
-    """Pairwise Frank-Wolfe, in place: move mass from the least informative place that has some to the most informative.
+    """Pairwise Frank-Wolfe, in place.
 
-    cov is relative to the ridge. A mass m moved from j to i raises det by 1 + m (v_i - v_j) - m^2 (v_i v_j - v_ij^2),
-    whose maximum is at m = (v_i - v_j) / (2 (v_i v_j - v_ij^2)), or where j has nothing left.
+    Each step moves mass from the least informative place with mass to the most informative place.
+    cov is relative to the ridge. A mass m moved from j to i multiplies the determinant by
+    1 + m (v_i - v_j) - m^2 (v_i v_j - v_ij^2). This is largest at m = (v_i - v_j) / (2 (v_i v_j -
+    v_ij^2)), or at the whole mass of j if that is less.
     """
     relative = cov.ravel(order="K")[:: len(cov) + 1]
     for _ in range(steps):
@@ -272,6 +293,8 @@ def exchange(cov: Array, masses: Array, rounds: float, goal: float, steps: int) 
             (high - low) / (2 * curvature) if curvature > 0 else np.inf, float(masses[worst])
         )
         condition(cov, best, moved)
+        # Without this check the next update would divide by nearly zero. The mass stays where it
+        # was; cov, which is not used after the loop, does not.
         if not 1 - moved * relative[worst] > 1e-9:
             break
         condition(cov, worst, -moved)
@@ -280,6 +303,6 @@ def exchange(cov: Array, masses: Array, rounds: float, goal: float, steps: int) 
 
 
 def condition(cov: Array, place: int, mass: float) -> None:
-    """cov -= c c' m / (1 + m c_place): `mass` rounds of a place more, or fewer."""
+    """cov -= c c' m / (1 + m c_place): add `mass` rounds of a place, or remove them."""
     column = cov[:, place].copy()
     dger(-mass / (1 + mass * column[place]), column, column, a=cov, overwrite_a=1)

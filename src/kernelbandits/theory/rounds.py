@@ -1,4 +1,7 @@
-"""The laws of rounds 1..T, equal ones counted once: discrete laws in tables, the others one by one."""
+"""The laws of the rounds 1..T, each distinct law with the number of its rounds.
+
+Discrete laws stand in tables, the others one by one.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from kernelbandits.theory.maxima import Part, Rows
 
 @dataclass(frozen=True)
 class Table:
-    """Discrete laws with equally many values, a row each; a value of 0 may be left out."""
+    """Discrete laws with the same number of values, a row each; a value of 0 may be left out."""
 
     values: Array
     chances: Array
@@ -52,7 +55,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Single:
-    """A law that is not discrete, and what is known of it."""
+    """A law that is not discrete, and the number of rounds that have it."""
 
     law: Law
     count: int
@@ -66,7 +69,7 @@ class Single:
         return np.array([self.law.mean_abs])
 
     @cached_property
-    def least_trusted_tail(self) -> float:
+    def least_tail(self) -> float:
         return least_trusted_tail(self.law.tail)
 
     def absolute(self, scale: Array) -> Part:
@@ -74,10 +77,7 @@ class Single:
         factor = float(scale[0])
         atoms = tuple(factor * abs(value) for value in self.law.atoms)
         return Part(
-            float(self.count),
-            lambda u: self.law.tail_abs(u / factor),
-            atoms,
-            self.least_trusted_tail,
+            float(self.count), lambda u: self.law.tail_abs(u / factor), atoms, self.least_tail
         )
 
     def excess(self, scale: Array) -> Part:
@@ -85,21 +85,18 @@ class Single:
         factor, middle = float(scale[0]), self.law.expectation
         atoms = tuple(factor * (value - middle) for value in self.law.atoms)
         return Part(
-            float(self.count),
-            lambda u: self.law.tail(middle + u / factor),
-            atoms,
-            self.least_trusted_tail,
+            float(self.count), lambda u: self.law.tail(middle + u / factor), atoms, self.least_tail
         )
 
 
 Laws = list[Table | Single]
 
 
-def tabled(counts: Mapping[Law, int]) -> Laws:
-    """Laws whose values can be listed go into tables."""
+def tabulate_laws(counts: Mapping[Law, int]) -> Laws:
+    """Put the laws whose values can be listed into tables."""
     coins = [(law.p, count) for law, count in counts.items() if isinstance(law, Bernoulli)]
     rows: dict[int, list[tuple[Any, Any, int]]] = defaultdict(list)
-    found: Laws = [bernoullis(*np.array(coins, dtype=float).T)] if coins else []
+    found: Laws = [bernoulli_table(*np.array(coins, dtype=float).T)] if coins else []
     for law, count in () if len(coins) == len(counts) else counts.items():
         masses = law.masses
         if masses is None:
@@ -113,6 +110,9 @@ def tabled(counts: Mapping[Law, int]) -> Laws:
     ]
 
 
-def bernoullis(p: Array, counts: Array | float = 1.0) -> Table:
-    """Ber(p_1), Ber(p_2), ...; that w = 0 need not be listed, for it raises no maximum and no mean."""
+def bernoulli_table(p: Array, counts: Array | float = 1.0) -> Table:
+    """Ber(p_1), Ber(p_2), ... as a table.
+
+    The value w = 0 is left out, because it changes neither a maximum nor a mean.
+    """
     return Table(np.broadcast_to(1.0, (len(p), 1)), p[:, None], np.broadcast_to(counts, p.shape))

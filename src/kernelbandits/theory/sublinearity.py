@@ -1,7 +1,8 @@
-"""Whether the regret bound grows slower than T: with gamma_T = O~(T^e) and C2 + C3 = O~(T^q) it is O~(T^(1/2 + e + q)).
+"""Whether the regret bound grows more slowly than T.
 
-So a kernel leaves room for C2 + C3 = o(T^(1/2 - e)), up to logarithms. A Matern kernel has e = d/(2 nu + d), and for
-nu <= d/2 there is no room for any law: at a fixed ridge the bound is not sublinear even for C's that do not grow (E8).
+If gamma_T = O~(T^e) and C2 + C3 = O~(T^q), the bound is O~(T^(1/2 + e + q)), up to logarithms. It
+is sublinear if C2 + C3 = o(T^(1/2 - e)). A Matern kernel has e = d/(2 nu + d). For nu <= d/2 the
+bound is not sublinear for any law at a fixed ridge, even if C2 and C3 do not grow (E8).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from kernelbandits.theory.rates import gain_exponent
 
 MEASURED = "measured"
 FROM, TO, TO_OF_SCHEDULE = 10**3, 10**6, 10**5
-"""The horizons between which growth is measured; a schedule is asked round by round, and not so long."""
+"""The horizons between which growth is measured; a schedule, which is asked about each round, gets
+the shorter one."""
 
 
 @dataclass(frozen=True)
@@ -42,30 +44,34 @@ class Sublinear:
     law_exponent: float
     """q"""
     source: str
-    """Where q comes from."""
+    """How q is known."""
 
     @property
-    def room(self) -> float:
-        """1/2 - e - q"""
+    def margin(self) -> float:
+        """1/2 - e - q: the bound is sublinear if this is positive."""
         return 0.5 - self.gain_exponent - self.law_exponent
 
     @property
-    def proved(self) -> bool:
-        """Whether q is known and not measured, or does not matter for no law can help."""
+    def is_proved(self) -> bool:
+        """Whether the answer is proved: q is not measured, or no q could change the answer."""
         return self.gain_exponent >= 0.5 or not self.source.startswith(MEASURED)
 
     @property
     def holds(self) -> bool:
-        """Whether the bound grows slower than T; a measured q does not prove it."""
-        return self.room > 0
+        """Whether the bound grows more slowly than T; a measured q does not prove it."""
+        return self.margin > 0
 
     @property
     def sentence(self) -> str:
+        """The answer and its reason, in words."""
         if self.gain_exponent >= 0.5:
-            return f"Not sublinear: no law can help, {self.obstacle}."
-        needed = f"{self.kernel} in dimension {self.dimension} needs C2 + C3 = o(T^{0.5 - self.gain_exponent:.3g})"
-        if not self.proved:
-            return self._guess(needed)
+            return f"Not sublinear for any law: {self.obstacle}."
+        needed = (
+            f"{self.kernel} in dimension {self.dimension} "
+            f"needs C2 + C3 = o(T^{0.5 - self.gain_exponent:.3g})"
+        )
+        if not self.is_proved:
+            return self._measured_sentence(needed)
         size = (
             f"T^{self.law_exponent:.3g} up to logarithms"
             if self.law_exponent
@@ -73,69 +79,90 @@ class Sublinear:
         )
         found = f"C2 + C3 grows like {size} ({self.source})"
         start = "Sublinear" if self.holds else "Not sublinear"
-        return f"{start}: {needed}, and here {found}; the bound grows like T^{1 - self.room:.3g}, up to logarithms."
+        return (
+            f"{start}: {needed}, and here {found}; "
+            f"the bound grows like T^{1 - self.margin:.3g}, up to logarithms."
+        )
 
-    def _guess(self, needed: str) -> str:
+    def _measured_sentence(self, needed: str) -> str:
         seen = f"C2 + C3 grew like T^{self.law_exponent:.3g} ({self.source})"
         so = "would be" if self.holds else "would not be"
-        return f"Measured, not proved: {needed}, and here {seen}; growing on like that, the bound {so} sublinear."
+        return (
+            f"Measured, not proved: {needed}, and here {seen}; "
+            f"if this growth continues, the bound {so} sublinear."
+        )
 
     @property
     def obstacle(self) -> str:
-        """Why there is no room."""
+        """Why no law makes the bound sublinear."""
         if isinstance(self.kernel, Matern):
-            return f"at a fixed ridge nu > d/2 = {self.dimension / 2:g} is needed, got nu = {self.kernel.nu:g} (E8)"
+            return (
+                f"at a fixed ridge nu > d/2 = {self.dimension / 2:g} is needed, "
+                f"got nu = {self.kernel.nu:g} (E8)"
+            )
         return (
             f"at a fixed ridge gamma_T = o(T^(1/2)) is needed, got T^{self.gain_exponent:.3g} (E8)"
         )
 
 
 def sublinear(kernel: Any, dimension: int, exploration: Any) -> Sublinear:
-    """The exponents of gamma_T and of C2 + C3, for a law or schedule and a kernel on a bounded domain of R^d."""
+    """Return how fast the regret bound grows for a kernel on a bounded domain of R^d and a law.
+
+    Examples
+    --------
+    >>> from kernelbandits import Matern, PointMass
+    >>> answer = sublinear(Matern(0.2, nu=2.5), 2, PointMass(1))
+    >>> answer.holds, round(1 - answer.margin, 3)
+    (True, 0.786)
+    >>> print(sublinear(Matern(0.2, nu=0.5), 2, PointMass(1)).sentence)
+    Not sublinear for any law: at a fixed ridge nu > d/2 = 1 is needed, got nu = 0.5 (E8).
+    """
     chosen = as_kernel(kernel)
     gain = gain_exponent(chosen, dimension)
     return Sublinear(chosen, dimension, gain, *law_exponent(exploration))
 
 
 def law_exponent(exploration: Any) -> tuple[float, str]:
-    """q in C2 + C3 = O~(T^q), and where it comes from."""
+    """q in C2 + C3 = O~(T^q), and how it is known."""
     source = Exploration.of(exploration).source
     if isinstance(source, (Decay, Certainty)) and source.floor > 0:
-        return 0.0, "C1 never falls below a floor"
+        return 0.0, "C1 has a positive lower limit"
     if isinstance(source, Decay):
         least_optimism([source(1)])
-        return min(source.power, 1.0), "C3 follows 1/C1, and never grows faster than T"
+        return min(source.power, 1.0), "C3 grows like 1/C1, and never faster than T"
     laws = fixed_laws(source)
-    if laws and all(map(light, laws)):
+    if laws and all(map(has_light_tails, laws)):
         least_optimism(laws)
-        return 0.0, "finitely many laws, none of heavy tails"
+        return 0.0, "finitely many laws, all with light tails"
     last = TO if isinstance(source, Law) else TO_OF_SCHEDULE
-    return measured_exponent(exploration, last), f"{MEASURED} between T = {FROM:.0e} and {last:.0e}"
+    return measure_exponent(exploration, last), f"{MEASURED} between T = {FROM:.0e} and {last:.0e}"
 
 
 def fixed_laws(source: Any) -> list[Law]:
-    """The laws of a source that has finitely many, whatever T; none where that is not known."""
+    """The laws of a schedule that has finitely many for all T; none where that is not known."""
     if isinstance(source, Step):
         return [source.first, source.second] if source.last else [source.second]
     return [source] if isinstance(source, Law) else []
 
 
-def light(law: Law) -> bool:
+def has_light_tails(law: Law) -> bool:
     """Whether E max_t |w_t| is known to grow no faster than a power of log T."""
     if isinstance(law, Mixture):
         return all(
-            light(part) for chance, part in zip(law.weights, law.laws, strict=True) if chance > 0
+            has_light_tails(part)
+            for chance, part in zip(law.weights, law.laws, strict=True)
+            if chance > 0
         )
     return isinstance(law, (Discrete, Gaussian, RootExponential))
 
 
-def measured_exponent(exploration: Any, last: int) -> float:
+def measure_exponent(exploration: Any, last: int) -> float:
     """The slope of log(C2 + C3) against log T."""
-    low, high = growing(exploration, FROM), growing(exploration, last)
+    low, high = sum_of_constants(exploration, FROM), sum_of_constants(exploration, last)
     return max(0.0, math.log(high / low) / math.log(last / FROM))
 
 
-def growing(exploration: Any, horizon: int) -> float:
+def sum_of_constants(exploration: Any, horizon: int) -> float:
     """C2 + C3"""
     found = constants(exploration, horizon)
     checks.needs(

@@ -1,4 +1,4 @@
-"""The regret bound of an upper-confidence rule whose band holds: no law, no constants, only its width."""
+"""The regret bound of an upper-confidence rule: it depends only on the width of its band."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from kernelbandits.theory.information import InformationGain
 
 @dataclass(frozen=True)
 class UCBBound:
-    """An upper bound of the expected regret after T rounds of mean + width sd, and what it rests on."""
+    """An upper bound of the expected regret after T rounds of the rule mean + width sd."""
 
     regret: float
     """2 width sqrt(2 T ridge gamma M / ln(1 + M)) + 2 D T delta, M = sup k / ridge"""
     trivial: float
-    """2 D T sqrt(sup k): no gap exceeds it in any round."""
+    """2 D T sqrt(sup k): the largest regret that is possible at all."""
     delta: float
     width: float
-    """The greatest width of the rounds 1..T."""
+    """The largest width in the rounds 1..T."""
     information_gain: float
 
     @property
     def value(self) -> float:
-        """The least that is proved."""
+        """The smaller of both bounds."""
         return min(self.regret, self.trivial)
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound says no more than 2 D T."""
+        """Whether the bound is no smaller than the trivial 2 D T."""
         return self.value >= self.trivial
 
 
@@ -44,25 +44,41 @@ def ucb_bound(
     largest: float = 1.0,
     delta: float = 0.1,
 ) -> UCBBound:
-    """For a rule with |f - mean| <= width_t sd on all arms in all rounds at once, with chance 1 - delta.
+    """R(T) <= 2 width sqrt(2 T ridge gamma_T M / ln(1 + M)) + 2 D T delta,  M = sup k / ridge.
 
-    Then a round loses at most 2 width_t sd(x_t), and sum sd(x_t)^2 <= ridge M / ln(1 + M) L_T with L_T <= 2 gamma_T:
+    The bound holds for a rule that plays the maximiser of mean + width_t sd, if with chance
+    1 - delta |f - mean| <= width_t sd on all arms in all rounds at once. A round then loses at most
+    2 width_t sd(x_t), and sum sd(x_t)^2 <= ridge M / ln(1 + M) L_T with L_T <= 2 gamma_T.
 
-        R(T) <= 2 width sqrt(2 T ridge gamma_T M / ln(1 + M)) + 2 D T delta,   M = sup k / ridge.
+    Parameters
+    ----------
+    width
+        The largest width in the rounds 1..T, at L = 2 gamma_T.
+    horizon
+        Number of rounds T.
+    information_gain
+        An upper bound of gamma_T at this ridge: a number, or the result of `information_gain`.
+    norm_bound
+        D: the RKHS norm of f is at most D.
+    largest
+        sup k(x, x).
 
-    `width` is the greatest of the rounds, at L = 2 gamma_T; gamma_T an upper bound at this ridge; `largest` is sup k.
+    Examples
+    --------
+    >>> bound = ucb_bound(2.0, 10_000, 20.0, norm_bound=1, delta=0.001)
+    >>> round(bound.value), bound.vacuous
+    (3059, False)
     """
     owner = "ucb_bound"
-    rounds, size = (
-        checks.whole(owner, "horizon", horizon),
-        checks.nonnegative(owner, "width", width),
-    )
-    norm, chance = (
-        checks.positive(owner, "norm_bound", norm_bound),
-        checks.inside(owner, "delta", delta),
-    )
-    share, top = checks.positive(owner, "ridge", ridge), checks.positive(owner, "largest", largest)
-    gain, trivial = gain_at(information_gain, rounds, share), 2 * norm * math.sqrt(top) * rounds
+    rounds = checks.whole(owner, "horizon", horizon)
+    size = checks.nonnegative(owner, "width", width)
+    norm = checks.positive(owner, "norm_bound", norm_bound)
+    chance = checks.inside(owner, "delta", delta)
+    share = checks.positive(owner, "ridge", ridge)
+    top = checks.positive(owner, "largest", largest)
+    gain = gain_at(information_gain, rounds, share)
+    trivial = 2 * norm * math.sqrt(top) * rounds
+    # A product of roots, because the product under one root may overflow.
     reach = (
         math.sqrt(2 * rounds)
         * math.sqrt(share)
