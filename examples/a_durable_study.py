@@ -1,4 +1,4 @@
-"""A table of films and a noisy measurement: days apart, several workers, a slip of the hand, and nothing lost."""
+"""A study in the lab: a table of films, measurements on several days, a typing error, no loss."""
 
 import tempfile
 from pathlib import Path
@@ -14,36 +14,34 @@ films = pd.DataFrame(shares, columns=["Cs", "FA", "MA"])
 stability = 1 - 2 * (films.Cs - 0.3) ** 2 - (films.FA - 0.5) ** 2
 
 
-def measured(row: int) -> float:
+def measure_film(row: int) -> float:
+    """Stand for the instrument: the stability of a film, with an error of 0.03."""
     return round(stability[row] + 0.03 * rng.normal(), 3)
 
 
-place = (
-    Path(tempfile.mkdtemp()) / "films.db"
-)  # or postgresql://host/db?study=films, when many machines share it
+# Several machines share a study in PostgreSQL: "postgresql://host/db?study=films".
+place = Path(tempfile.mkdtemp()) / "films.db"
 with kb.Study.create(place, films, target="stability", seed=1) as study:
-    for one in study.ask(4):  # four films for today, all different
-        study.tell(one.trial, measured(one.row))
-    study.tell(row=0, value=measured(0))  # measured though nobody asked
+    for suggestion in study.ask(4):  # four films for today, all different
+        study.tell(suggestion.trial, measure_film(suggestion.row))
+    study.tell(row=0, value=measure_film(0))  # a film that nobody asked for
 
-with kb.Study.open(
-    place
-) as study:  # the next day, in another process: the same study, to the last digit
+# The next day, in another process: the study continues as if it had never been closed.
+with kb.Study.open(place) as study:
     for _ in range(15):
-        [one] = study.ask(worker="glovebox 2")
-        study.tell(one.trial, measured(one.row))
-    [one] = study.ask()
-    study.tell(one.trial, 90.1)  # meant 0.901
-    study.correct(one.trial, 0.901, reason="decimal point")
-    print("why:", study.explain(one.trial).sentence)
+        [suggestion] = study.ask(worker="glovebox 2")
+        study.tell(suggestion.trial, measure_film(suggestion.row))
+    [suggestion] = study.ask()
+    study.tell(suggestion.trial, 90.1)  # a typing error
+    study.correct(suggestion.trial, 0.901, reason="decimal point")
+    print("why:", study.explain(suggestion.trial).sentence)
+
     status = study.status()
     best = status.best
-    interval = f"{best.mean:.3f} ({best.low:.3f} to {best.high:.3f})"
-    print(f"likely best: row {best.row}, {interval}, with chance {best.probability:.2f}")
-    print("truly:", round(stability[best.row], 3), "of at most", round(stability.max(), 3))
+    interval = f"{best.mean:.3f} (95 % interval {best.low:.3f} to {best.high:.3f})"
+    print(f"likely best: row {best.row}, {interval}, with probability {best.probability:.2f}")
+    print(f"its true stability: {stability[best.row]:.3f}; the best film: {stability.max():.3f}")
     print("stop?", status.stop.sentence)
-    print(
-        study.to_dataframe()
-        .tail(3)[["trial", "row", "Cs", "FA", "MA", "state", "value"]]
-        .to_string(index=False)
-    )
+
+    columns = ["trial", "row", "Cs", "FA", "MA", "state", "value"]
+    print(study.to_dataframe().tail(3)[columns].to_string(index=False))

@@ -4,7 +4,7 @@ import kernelbandits as kb
 
 
 def coating_quality(x):
-    """Quality of a coating by temperature in C and time in minutes: a number, to be maximised."""
+    """Quality of a coating by temperature in C and time in minutes; more is better."""
     temperature, minutes = x
     return 1 - ((temperature - 140) / 60) ** 2 - ((minutes - 25) / 20) ** 2
 
@@ -34,6 +34,7 @@ policies = [
     SometimesUCB,
     kb.Contender("often UCB", SometimesUCB, {"epsilon": 0.75}),
     "simple-ucb",
+    "expected-improvement",
     "random",
 ]
 results = kb.run_experiment(

@@ -1,4 +1,4 @@
-"""Tune a recipe of numbers, whole numbers and kinds: some trials fail, and nothing is known of the scales."""
+"""Tune a recipe of real numbers, whole numbers and categories; some of the trials fail."""
 
 import numpy as np
 
@@ -15,21 +15,23 @@ rng = np.random.default_rng(0)
 strength = {"citric": 40.0, "acetic": 55.0, "malic": 45.0}
 
 
-def crystals(x: dict) -> float:
-    """Grams of a batch, measured with an error of a gram."""
+def true_yield(x: dict) -> float:
+    """Grams of crystals that a recipe gives on average."""
+    return strength[x["acid"]] - (x["heat"] - 60) ** 2 / 40 - (x["stirs"] - 5) ** 2
+
+
+def measure_crystals(x: dict) -> float:
+    """Grams of crystals, measured with an error of one gram."""
     if x["heat"] > 85:
         raise RuntimeError("boiled over")
-    return strength[x["acid"]] - (x["heat"] - 60) ** 2 / 40 - (x["stirs"] - 5) ** 2 + rng.normal()
+    return true_yield(x) + rng.normal()
 
 
-outcome = kb.optimize(crystals, recipe, rounds=40, seed=1)
+outcome = kb.optimize(measure_crystals, recipe, rounds=40, seed=1)
 print(outcome)
-print(
-    f"truly {strength[outcome.x['acid']] - (outcome.x['heat'] - 60) ** 2 / 40 - (outcome.x['stirs'] - 5) ** 2:.1f} g"
-)
+print(f"true yield of this recipe: {true_yield(outcome.x):.1f} g, of the best: 55.0 g")
 print(outcome.policy.settings["calibration"])
 
-more = kb.optimize(
-    crystals, recipe, rounds=6, batch=3, policy=outcome.policy
-)  # goes on, three beakers at a time
-print(f"after {more.policy.turn - 1} rounds: {more}")
+# Continue with the same policy, three beakers at a time.
+more = kb.optimize(measure_crystals, recipe, rounds=6, batch=3, policy=outcome.policy)
+print(f"after {len(outcome.trials) + len(more.trials)} trials: {more}")

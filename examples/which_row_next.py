@@ -1,4 +1,4 @@
-"""A table of candidates, measurements that come when they come, and an answer to "why this row?"."""
+"""A table, results that arrive in any order, failed measurements, and no scales to be given."""
 
 import numpy as np
 
@@ -10,20 +10,27 @@ table = np.column_stack(
 )
 yields = 70 - ((table[:, 0] - 250) / 60) ** 2 - ((table[:, 1] - 0.08) / 0.04) ** 2
 
+
+def measure_yield(row: int) -> float:
+    """The yield of a row, with an error of 0.3."""
+    return yields[row] + 0.3 * rng.normal()
+
+
 policy = kb.Auto(kb.Arms(table), seed=2)
-for row in (3, 30, 55):  # what was measured before anybody asked
-    policy.tell(policy.choice(row), yields[row] + 0.3 * rng.normal())
+earlier = [3, 30, 55]  # rows that were measured before the policy was used
+policy.tell_all([(policy.choice(row), measure_yield(row)) for row in earlier])
 
 for _ in range(10):
-    today = policy.batch(3)  # three a day
-    for choice in rng.permutation(np.array(today, dtype=object)):  # results come in any order
+    batch = policy.batch(3)  # three rows a day
+    for number in rng.permutation(3):  # the results come in any order
+        choice = batch[number]
         if rng.random() < 0.1:
-            policy.fail(choice)  # a broken vial is no observation
+            policy.fail(choice)  # a broken vial: no observation
         else:
-            policy.tell(choice, yields[choice.arm] + 0.3 * rng.normal())
+            policy.tell(choice, measure_yield(choice.arm))
 
 print("next:", policy.explain(policy.ask()))
-best = policy.recommended()
-print("best:", policy.explain(best))
-print(f"row {best.arm} truly yields {yields[best.arm]:.2f}; the best row {yields.max():.2f}")
-print(policy.calibration.sentence(), policy.settings["claim"])
+best = policy.recommend()
+print("recommended:", policy.explain(policy.choice(best)))
+print(f"the true yield of row {best}: {yields[best]:.2f}; of the best row: {yields.max():.2f}")
+print(policy.settings["calibration"])
