@@ -689,7 +689,7 @@ def test_the_theory_width_is_the_paper_s_with_fitted_constants(nu):
 
 def test_the_settings_state_what_is_claimed():
     theory, practical = (played(kb.Auto(ARMS, width=width), 9) for width in ("theory", "practical"))
-    assert practical.settings["claim"] == "none: the width was chosen by benchmark"
+    assert practical.settings["claim"] == "none: the confidence width was chosen by benchmark"
     assert "nothing is claimed" in practical.settings["width"]
     told = theory.settings
     numbers = f"R = {told['noise_scale']:.3g} (units of the rewards) and D = {told['norm_bound']:.3g} (signal sd)"

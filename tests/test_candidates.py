@@ -69,9 +69,7 @@ def test_numbers_are_scaled_text_is_a_category_and_the_target_is_no_feature(tabl
     ]
     np.testing.assert_array_equal(found.points, expected)
     assert found.x(1) == {"Cs": 0.5, "solvent": "DMSO", "T (°C)": 120.0}
-    assert found.notices == (
-        "column 'y' holds 2 results; they count once they are told (tell --csv)",
-    )
+    assert found.notices == ("column 'y' holds 2 results; to use them, tell this file as results",)
     assert len(found) == 4
     assert found.costs is None
     assert found.allowed_rows.tolist() == [True] * 4
@@ -394,7 +392,7 @@ def test_a_million_names_without_features_are_refused_before_memory_is_taken(mon
 def test_a_column_is_named_by_its_header_or_without_its_unit_in_any_case(table, name):
     found = read_candidates(table(FILMS), columns=[name, "Cs"])
     assert found.chosen == ("T (°C)", "Cs")
-    noticed = any("column 'T (°C)' is taken for" in notice for notice in found.notices)
+    noticed = any("column 'T (°C)' is used as" in notice for notice in found.notices)
     assert noticed == (name.strip() not in ("T (°C)", "T"))
 
 
@@ -429,7 +427,7 @@ def test_a_name_that_may_mean_two_columns_is_refused():
         ({"columns": ["Cs", "cs"]}, "distinct columns"),
         (
             {"columns": ["Cs"], "target": "Cs"},
-            "a target that is not chosen as a column besides, got 'Cs'",
+            "a target that is not one of the columns that describe a candidate, got 'Cs'",
         ),
         ({"cost": "z"}, "a column for cost among"),
         ({"allowed": "z"}, "a column for allowed among"),
@@ -445,7 +443,7 @@ def test_a_target_of_other_case_leaves_a_column_that_was_chosen(table):
     assert read_candidates(table(content), columns=["t"], target="T").chosen == ("t",)
     found = read_candidates(table(content), target="T")
     assert found.chosen == ("a",)
-    assert "column 't' is taken for 'T'" in found.notices
+    assert "column 't' is used as 'T'" in found.notices
 
 
 @pytest.mark.parametrize("name", ["", "Unnamed: 0", "id", "ID", "index", "row", "Nr."])
@@ -528,7 +526,7 @@ def test_a_gap_is_refused_by_line_and_column_and_with_a_way_on(table, cell, othe
     content = f"a,b\n{others[0]},1\n{others[1]},2\n{cell},3\n"
     with pytest.raises(
         ValueError,
-        match=r"needs a value in line 4, column 'a', got a missing one .*; correct it, leave",
+        match=r"needs a value in line 4, column 'a', got a missing one .*; correct it, remove",
     ):
         read_candidates(table(content), columns=["a", "b"])
 
@@ -556,20 +554,20 @@ def test_numbers_in_a_column_of_text_are_noticed(table):
     found = read_candidates(table("a,b\nred,1\nblue,2\n7,3\nred,4\n"))
     assert found.kinds["a"] == "category"
     assert (
-        "column 'a' is read as text, since only 1 of its 3 different values are numbers"
+        "column 'a' is read as text, because only 1 of its 3 different values are numbers"
         in found.notices
     )
 
 
 def test_numbers_with_units_are_text_with_a_notice(table):
     found = read_candidates(table("a,b\n10 mM,1\n20 mM,2\n10 mM,3\n"))
-    assert any("a unit belongs into the header" in notice for notice in found.notices)
+    assert any("write the unit in the header" in notice for notice in found.notices)
 
 
 def test_very_many_words_are_noticed():
     frame = pd.DataFrame({"a": [f"w{i % 60}" for i in range(90)], "b": range(90)})
     assert any(
-        "column 'a' is text of 60 different values" in notice
+        "column 'a' is text with 60 different values" in notice
         for notice in read_candidates(frame).notices
     )
 
@@ -579,7 +577,7 @@ def test_constant_columns_make_no_difference_and_are_noticed(table):
     assert found.chosen == ("a", "b", "c")
     np.testing.assert_array_equal(found.points, [[0], [1]])
     assert found.notices[:2] == tuple(
-        f"column {name!r} is constant and makes no difference" for name in "bc"
+        f"column {name!r} has the same value in every row and has no effect" for name in "bc"
     )
 
 
@@ -886,7 +884,7 @@ def test_a_target_that_is_a_part_of_a_header_or_the_other_way_round_is_refused(
 ):
     content = f"Cs,{header}\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))
     with pytest.raises(
-        ValueError, match=r"films.csv needs a column .* name the target in full, or name the"
+        ValueError, match=r"films.csv needs a column .* write the target in full, or name the"
     ) as caught:
         read_candidates(table(content), target=target)
     assert f"got {header!r}; " in str(caught.value)

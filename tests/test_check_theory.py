@@ -14,8 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelbandits
-from kernelbandits.apps import checking
-from kernelbandits.apps.cli import app, exit_code
+from kernelbandits.apps.cli import app, check_theory, exit_code
 from kernelbandits.experiment import process_mapper
 from kernelbandits.verification import TOPICS, CheckedStatement, Effort
 from kernelbandits.verification.errata import ERRATA
@@ -42,7 +41,7 @@ def results(monkeypatch):
     """results(*statements): the command gets these statements, whatever it is asked for."""
 
     def give(*statements: CheckedStatement) -> None:
-        monkeypatch.setattr(checking, "run_topics", lambda *given: list(statements))
+        monkeypatch.setattr(check_theory, "run_topics", lambda *given: list(statements))
 
     return give
 
@@ -67,7 +66,7 @@ def test_a_reader_of_the_pipe_who_stops_early_does_not_change_the_exit_code():
 def test_a_folder_with_the_name_of_a_file_is_refused_before_the_simulation(
     name, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(checking, "run_topics", lambda *given: pytest.fail("simulated"))
+    monkeypatch.setattr(check_theory, "run_topics", lambda *given: pytest.fail("simulated"))
     (tmp_path / name).mkdir()
     assert (
         exit_code(lambda: app(["check-theory", "--output", str(tmp_path)], standalone_mode=False))
@@ -80,7 +79,7 @@ def test_a_folder_with_the_name_of_a_file_is_refused_before_the_simulation(
 
 def test_results_that_cannot_be_written_are_shown_first(results, tmp_path, monkeypatch, capsys):
     results(RIGHT)
-    monkeypatch.setattr(checking, "check_files_are_writable", lambda output: None)
+    monkeypatch.setattr(check_theory, "check_files_are_writable", lambda output: None)
     (tmp_path / "check-theory.json").mkdir()
     assert (
         exit_code(lambda: app(["check-theory", "--output", str(tmp_path)], standalone_mode=False))
@@ -117,7 +116,7 @@ def test_a_verdict_that_is_not_the_expected_one_ends_with_code_one_and_is_named_
         done.stdout.strip().splitlines()[-1]
         == f"2 statements: 1 verdict is not as expected ({wrong.topic})"
     )
-    assert checking.verdict_text(wrong) in done.stdout
+    assert check_theory.verdict_text(wrong) in done.stdout
     assert wrong.statement in done.stdout
 
 
@@ -162,15 +161,17 @@ def test_the_folder_gets_a_page_and_a_document(results, tmp_path):
 def test_help_has_examples_and_names_every_topic():
     text = invoked("--help").output
     assert "kernelbandits check-theory" in text
-    assert all(name in checking.HELP for name in TOPICS if name not in ERRATA)
+    assert all(name in check_theory.HELP for name in TOPICS if name not in ERRATA)
     assert "check-theory" in CliRunner().invoke(app, ["--help"]).output
 
 
 def test_the_topics_are_those_named_or_all_or_all_but_the_errata():
-    assert checking.choose_topics(None, True) == list(TOPICS)
-    assert checking.choose_topics(None, False) == [name for name in TOPICS if name not in ERRATA]
-    assert checking.choose_topics(" potential , regret", True) == ["potential", "regret"]
-    assert checking.choose_topics("errata", True) == list(ERRATA)
+    assert check_theory.choose_topics(None, True) == list(TOPICS)
+    assert check_theory.choose_topics(None, False) == [
+        name for name in TOPICS if name not in ERRATA
+    ]
+    assert check_theory.choose_topics(" potential , regret", True) == ["potential", "regret"]
+    assert check_theory.choose_topics("errata", True) == list(ERRATA)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +192,7 @@ def test_the_topics_are_those_named_or_all_or_all_but_the_errata():
 def test_contradictory_options_are_refused_before_the_simulation(
     arguments, sentence, monkeypatch, capsys
 ):
-    monkeypatch.setattr(checking, "run_topics", lambda *given: pytest.fail("simulated"))
+    monkeypatch.setattr(check_theory, "run_topics", lambda *given: pytest.fail("simulated"))
     assert exit_code(lambda: app(["check-theory", *arguments])) == 2
     assert capsys.readouterr().err == f"error: {sentence}\n"
 
@@ -207,9 +208,9 @@ def raise_error(item: float) -> float:
 
 def test_the_result_that_is_ready_first_comes_first():
     with process_mapper(2) as mapper:
-        *early, last = checking.map_as_completed(mapper, sleep_and_negate, [2.0, 0.1, 0.0])
+        *early, last = check_theory.map_as_completed(mapper, sleep_and_negate, [2.0, 0.1, 0.0])
     assert (sorted(early), last) == ([(0.0, 0.0), (0.1, -0.1)], (2.0, -2.0))
-    assert list(checking.map_as_completed(map, sleep_and_negate, [0.1, 0.0])) == [
+    assert list(check_theory.map_as_completed(map, sleep_and_negate, [0.1, 0.0])) == [
         (0.1, -0.1),
         (0.0, 0.0),
     ]
@@ -217,18 +218,18 @@ def test_the_result_that_is_ready_first_comes_first():
 
 def test_an_error_in_another_process_is_raised():
     with pytest.raises(ArithmeticError, match="no 1"), process_mapper(2) as mapper:
-        list(checking.map_as_completed(mapper, raise_error, [1, 1]))
+        list(check_theory.map_as_completed(mapper, raise_error, [1, 1]))
 
 
 def test_the_results_come_in_the_order_of_the_topics_for_any_number_of_workers():
     topics, effort = ["E1", "potential", "martingale"], Effort(scale=0.05)
-    one, two = (checking.run_topics(topics, effort, workers, True) for workers in (1, 2))
+    one, two = (check_theory.run_topics(topics, effort, workers, True) for workers in (1, 2))
     assert one == two
     assert list(dict.fromkeys(checked.topic for checked in one)) == topics
 
 
 def test_help_says_how_often_a_correct_program_fails_by_chance():
-    assert "below 1 %" in checking.HELP
+    assert "below 1 %" in check_theory.HELP
 
 
 def test_an_unknown_topic_is_a_usage_error_of_one_line(capsys):

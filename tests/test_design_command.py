@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kernelbandits.apps.cli import app, exit_code
-from kernelbandits.apps.designing import proved_delta, spell_law, spell_policy
+from kernelbandits.apps.cli.design import proved_delta, spell_law, spell_policy
 from kernelbandits.catalogue import from_plain, spelled_law, spelled_policy
 from kernelbandits.theory import constants, design
 from kernelbandits.theory.designer import FAMILIES

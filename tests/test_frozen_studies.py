@@ -233,7 +233,7 @@ def test_or_open_takes_a_study_of_0_1_that_was_created_just_so(tmp_path, monkeyp
     monkeypatch.setattr(kb.Auto, "revision", 2)
     given = {"target": "stability", "columns": ["x"], "or_open": True}
     assert len(kb.Study.create(place, table, seed=2, **given).history()) > 1
-    with pytest.raises(kb.StudyConflict, match="got one with other seed"):
+    with pytest.raises(kb.StudyConflict, match="got one with another seed"):
         kb.Study.create(place, table, seed=3, **given)
 
 

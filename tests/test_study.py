@@ -84,7 +84,7 @@ def test_the_second_tell_of_a_trial_is_refused_with_the_stored_value(where, film
     [one] = study.ask()
     study.tell(one.trial, 0.25)
     with pytest.raises(
-        kb.AlreadyTold, match=r"trial 1, of which the value 0.25 is stored"
+        kb.AlreadyTold, match=r"trial 1, which already has the result 0.25"
     ) as refused:
         other.tell(one.trial, 0.5)
     assert (refused.value.trial, refused.value.value) == (1, 0.25)
@@ -165,7 +165,7 @@ def test_a_trial_that_there_is_not_is_refused(tmp_path, films):
             call(3)
     with pytest.raises(kb.StudyConflict, match="trial 3"):
         study.correct(3, 1.0)
-    with pytest.raises(kb.StudyConflict, match="nothing stands"):
+    with pytest.raises(kb.StudyConflict, match="nothing is left to undo"):
         study.undo()
     assert len(study.history()) == 1
 
@@ -295,7 +295,7 @@ def test_failures_are_counted_and_no_values(where, films):
         0,
         None,
     )
-    with pytest.raises(kb.AlreadyTold, match="a failure is stored"):
+    with pytest.raises(kb.AlreadyTold, match="already is stored as failed"):
         study.tell(one.trial, 0.5)
     study.correct(one.trial, 0.4)
     assert (study.status().failed, study.status().told) == (0, 1)
@@ -474,7 +474,7 @@ def test_without_repeats_every_row_is_suggested_once(tmp_path, films):
     play(study, films, 20)
     rows = [event.row for event in study.history() if event.kind == "asked"]
     assert sorted(rows) == list(range(20))
-    with pytest.raises(kb.StudyConflict, match="none left"):
+    with pytest.raises(kb.StudyConflict, match=r"got none \(repeats"):
         study.ask()
 
 
@@ -545,7 +545,7 @@ def test_the_theory_says_when_to_stop_if_its_constants_were_given(tmp_path, film
     for row in range(5):
         fitted.tell(row=row, value=truth(films, row))
     assert fitted.status().stop.kind == "improvement"
-    assert fitted.status().claim.startswith("none here")
+    assert fitted.status().claim.startswith("No guarantee for this study")
 
 
 def test_the_improvement_left_falls_and_decides_by_the_tolerance(tmp_path, films):
@@ -566,7 +566,7 @@ def test_a_study_is_created_once_and_opened_again_only_if_it_is_the_same(where, 
     same = kb.Study.create(where, films, seed=4, or_open=True)
     same.tell(row=0, value=1.0)
     for other in ({"seed": 5}, {"seed": 4, "policy": "random"}, {"seed": 4, "columns": ["Cs"]}):
-        with pytest.raises(kb.StudyConflict, match="got one with other"):
+        with pytest.raises(kb.StudyConflict, match="got one with another"):
             kb.Study.create(where, films, or_open=True, **other)
     assert kb.Study.open(where).status().told == 1
 
@@ -653,11 +653,11 @@ def test_more_rows_than_are_left_are_refused_with_their_number(tmp_path, films):
     study = kb.Study.create(tmp_path / "a.db", films.head(4), repeats=False)
     with pytest.raises(
         kb.StudyConflict,
-        match=r"ask needs 9 rows without a result and not pending, got 4 \(repeats are off",
+        match=r"ask needs 9 rows that have no result and are not pending, got 4 \(repeats are off",
     ):
         study.ask(9)
     assert len(study.ask(4)) == 4
-    with pytest.raises(kb.StudyConflict, match="got none left"):
+    with pytest.raises(kb.StudyConflict, match=r"got none \(repeats"):
         study.ask()
 
 
@@ -871,7 +871,7 @@ def test_the_theory_is_silent_when_what_it_takes_as_given_was_changed(tmp_path, 
     ):
         meddle()
         assert study.status().stop.kind == "improvement"
-        assert "none here" in study.status().claim
+        assert "No guarantee for this study" in study.status().claim
         study.undo()
         assert study.status().stop.kind == "theory"
     study.undo()
@@ -889,7 +889,7 @@ def test_constants_chosen_by_results_that_were_undone_are_not_given_beforehand(t
     study.undo()
     study.change(settings={"norm_bound": 0.1})
     study.tell(row=1, value=0.3)
-    assert "settings were changed when results were known" in study.status().claim
+    assert "settings were changed after the first result" in study.status().claim
 
 
 def test_the_interval_is_at_the_noise_that_was_stated_and_not_at_the_ridge(tmp_path):
@@ -1009,7 +1009,7 @@ def test_rows_of_the_same_candidate_count_as_one(tmp_path):
     for row in (1, 3):
         once.tell(row=row, value=float(row))
     assert once.ask()[0].x["a"] == 1.0
-    with pytest.raises(kb.StudyConflict, match="none left"):
+    with pytest.raises(kb.StudyConflict, match=r"got none \(repeats"):
         once.ask()
     status = once.status()
     assert (status.measured, status.different, status.rows) == (2, 3, 6)
@@ -1045,7 +1045,7 @@ def test_the_regret_of_the_theorem_is_not_claimed_when_others_had_a_say(tmp_path
             tmp_path / f"{name}.db", films, columns=["Cs", "FA"], **given, **more
         )
         play(study, films, 3)
-        assert study.status().claim.startswith("none here") == (name != "plain")
+        assert study.status().claim.startswith("No guarantee for this study") == (name != "plain")
     study = kb.Study.open(tmp_path / "plain.db")
     study.ask(2)
     assert "while others were pending" in study.status().claim
@@ -1239,7 +1239,7 @@ def test_repeats_may_be_wanted_or_forbidden(tmp_path, films):
     forbidden = kb.Study.create(tmp_path / "b.db", films.head(3), repeats=False)
     play(forbidden, films, 3)
     assert forbidden.status().repeats == "never: a row with a result is not suggested again"
-    with pytest.raises(kb.StudyConflict, match="got none left"):
+    with pytest.raises(kb.StudyConflict, match=r"got none \(repeats"):
         forbidden.ask()
     with pytest.raises(ValueError, match="needs repeats true, false or None"):
         kb.Study.create(tmp_path / "c.db", films, repeats="yes")
@@ -1291,7 +1291,7 @@ def test_the_row_recommended_was_measured_and_a_better_estimate_is_named(where, 
     assert untested.sentence == f"Row {top} has a {above} estimate but was never measured."
     status = study.status()
     assert status.best == best
-    assert "stopping with row 5 loses" in status.stop.sentence
+    assert "If you stop with row 5, you lose" in status.stop.sentence
     assert status.stop.left is not None
     assert status.stop.left >= sign * (untested.mean - best.mean) - 0.005
     assert best.probability < 0.5
@@ -1340,3 +1340,15 @@ def test_the_probability_of_the_row_recommended_is_its_own(tmp_path):
     share = float((draws.argmax(1) == best.row).mean())
     tolerance = 5 * np.sqrt(max(share, 0.01) / 2000)
     assert best.probability == pytest.approx(share, abs=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [("min", "minimize"), ("minimise", "minimize"), ("max", "maximize"), ("maximise", "maximize")],
+)
+def test_a_direction_may_be_written_short_or_in_british_english(tmp_path, films, given, stored):
+    with kb.Study.create(tmp_path / "a.db", films, direction=given) as study:
+        assert (study.direction, study.settings["direction"]) == (stored, stored)
+        assert study.history()[0].body["settings"]["direction"] == stored
+    with kb.Study.create(tmp_path / "a.db", films, direction=stored, or_open=True) as again:
+        assert again.direction == stored

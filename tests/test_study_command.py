@@ -22,19 +22,19 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelbandits as kb
-from kernelbandits.apps.cli import app, exit_code
-from kernelbandits.apps.studying import (
-    asking,
-    keeping,
-    looking,
-    making,
-    pages,
-    releasing,
-    telling,
-    wording,
+from kernelbandits.apps.cli import (
+    app,
+    ask,
+    create,
+    exit_code,
+    inspect,
+    maintain,
+    render,
+    tell,
+    undo,
 )
-from kernelbandits.apps.studying.arguments import duration, names
-from kernelbandits.apps.studying.door import typed
+from kernelbandits.apps.cli.arguments import duration, names
+from kernelbandits.apps.cli.output import typed
 from kernelbandits.formatting import to_json_value
 from kernelbandits.study.values import Waiting
 
@@ -143,20 +143,20 @@ def test_every_command_has_help_with_examples_and_both_formats(name):
     )
     assert f"Examples: kernelbandits study {name} " in text
     assert "--format <text|json> Text to read, or one JSON document." in text
-    assert "--quiet -q <bool> No notes on standard error." in text
+    assert "--quiet -q <bool> Print no notes on standard error." in text
 
 
 def test_the_overview_shows_all_commands_and_the_exit_codes():
     text = CliRunner().invoke(app, ["study", "--help"], env={"COLUMNS": "200"}).output
     assert all(re.search(rf"│ {name} +[A-Z]", text) for name in COMMANDS)
-    assert "Exit codes: 0 done, 1 refused, 2 a wrong argument, 74 storage." in " ".join(
+    assert "Exit codes: 0 done, 1 refused, 2 wrong argument, 74 storage problem." in " ".join(
         text.split()
     )
     assert "study" in CliRunner().invoke(app, ["--help"]).output
 
 
 def examples() -> list[str]:
-    modules = (making, asking, telling, releasing, looking, keeping)
+    modules = (create, ask, tell, undo, inspect, maintain)
     texts = [
         text
         for module in modules
@@ -257,8 +257,8 @@ def test_ask_shows_the_row_why_and_what_to_type_next(place):
     text = said("ask", place, "--worker", "anna", "--lease", "2h")
     assert re.search(r"trial +row +Cs +FA +MA +T \(°C\) +solvent", text)
     assert re.search(r"\n +1 +\d ", text)
-    assert "Why: One of the first choices" in text
-    assert "Held for anna until 20" in text
+    assert "Why: Part of the initial design" in text
+    assert "Reserved for anna until 20" in text
     assert f"kernelbandits study tell {place} 1 VALUE   (or --failed)" in text
 
 
@@ -278,35 +278,44 @@ def test_reasons_of_a_batch_are_said_once_each(told):
 def test_status_reads_like_a_short_report(told):
     text = " ".join(said("status", told).split())
     assert "maximize stability, 8 candidates" in text
-    assert "progress 5 results and 1 failure on 5 of 8 candidates, 1 pending, 1 not allowed" in text
+    assert "results 5 results and 1 failure on 5 of 8 candidates, 1 pending, 1 not allowed" in text
     assert re.search(
         r"likely best row \d \(Cs .*\): [-0-9.]+, 95 % interval \[.*\]; the best with probability",
         text,
     )
-    assert "may I stop? Stopping with row" in text
-    assert re.search(r"units the policy sees \(stability - [0-9.]+\) / ", text)
-    assert "policy auto" in text
-    assert "claim none" in text
+    assert "may I stop? If you stop with row" in text
+    assert f"how much you are willing to lose: kernelbandits study change {told} " in text
     assert re.search(
-        r"waiting trial 7, row \d \(.*\): asked by anna (just now|\d+ seconds? ago)", text
+        r"pending trial 7, row \d \(.*\): asked for by anna (just now|\d+ seconds? ago)", text
     )
     assert f"kernelbandits study tell {told} 7 VALUE" in text
 
 
+def test_status_shows_the_model_only_with_details(told):
+    short = said("status", told)
+    for word in ("engthscale", "guarantee    ", "policy", "noise sd", "width"):
+        assert word not in short
+    text = " ".join(said("status", told, "--details").split())
+    assert re.search(r"scale the policy works with \(stability - [0-9.]+\) / ", text)
+    assert "policy auto" in text
+    assert "No guarantee: the confidence width was chosen by benchmark." in text
+    assert "Lengthscales" in text
+
+
 def test_status_of_a_new_study_says_that_nothing_is_known(place):
     text = said("status", place)
-    assert "nothing is known yet" in text
+    assert "no results yet" in text
     assert document("status", place)["best"] is None
 
 
 def test_those_who_wait_are_shown_the_longest_first_and_not_all_of_them():
     found = [Waiting(n, 0, {"x": 1.0}, None, 100.0 * n, n > 19) for n in range(1, 21)]
-    (lines,) = (text.splitlines() for text in pages.waiting(found, lambda row: {}).values())
+    (lines,) = (text.splitlines() for text in render.waiting(found, lambda row: {}).values())
     assert (
         lines[0]
-        == "trial 20, row 0 (x 1): asked 33 minutes ago; its time is up, the next asker may be offered it"
+        == "trial 20, row 0 (x 1): asked for 33 minutes ago; its lease has ended, so its row can be suggested again"
     )
-    assert lines[1] == "trial 19, row 0 (x 1): asked 32 minutes ago"
+    assert lines[1] == "trial 19, row 0 (x 1): asked for 32 minutes ago"
     assert lines[-1] == "… 8 more"
 
 
@@ -316,7 +325,7 @@ def test_history_shows_one_line_for_each_event_and_only_the_last_with_a_limit(to
     assert any(row[3:] == ["told", "1", "0", "0.01"] for row in rows)
     assert any(row[3:] == ["asked", "7", row[5], "anna"] for row in rows if len(row) == 7)
     last = said("history", told, "--limit", 2)
-    assert "earlier events; --limit shows more of them" in last
+    assert "earlier events not shown; a larger --limit shows more" in last
     assert [event["seq"] for event in document("history", told, "--limit", 2)] == [12, 13]
 
 
@@ -327,15 +336,25 @@ def test_history_says_what_was_undone_why_it_was_corrected_and_by_which_key(told
     text = " ".join(said("history", told).split())
     assert "key run-a" in text
     assert "digits swapped" in text
-    assert re.search(r"undone 7 \d event 15, corrected", text)
+    assert re.search(r"undone 7 \d undoes event 15 \(corrected\)", text)
     assert not re.search("[0-9a-f]{32}", text)
 
 
 def test_undo_says_what_it_undid(told):
-    assert said("undo", told).startswith("Undone: event 13, asked of trial 7.")
+    assert said("undo", told).startswith("Undone: the ask of trial 7. Its row ")
     (asked,) = document("ask", told)
     said("tell", told, asked["trial"], "0.25")
-    assert f", told of trial {asked['trial']}, 0.25. The history keeps both." in said("undo", told)
+    assert f"Undone: the result 0.25 of trial {asked['trial']}." in said("undo", told)
+    said("correct", told, 1, "21.5")
+    assert said("undo", told) == (
+        "Undone: the correction of trial 1 to 21.5. Its result is 0.01 again.\n"
+    )
+    said("correct", told, 1, "--failed")
+    assert "the correction of trial 1 to failed. Its result is 0.01 again." in said("undo", told)
+    said("withdraw", told, 1)
+    assert said("undo", told) == "Undone: the withdrawal of trial 1. Its result is 0.01 again.\n"
+    said("change", told, "--tolerance", "0.1")
+    assert said("undo", told).startswith("Undone: the change of settings.")
 
 
 def test_estimates_are_best_first_by_the_direction(told, films):
@@ -364,7 +383,7 @@ def test_export_writes_the_trials_and_keeps_a_file_that_is_there(told):
     assert (done.code, out.read_text()) == (1, "mine")
     assert (
         done.err
-        == f"error: export needs a file that is not there yet, got {out}; --force replaces it\n"
+        == f"error: export needs a new file, got {out}, which exists; --force replaces it\n"
     )
     said("export", told, out, "--force")
     assert said("export", told, "-").encode() == out.read_bytes()
@@ -381,7 +400,7 @@ def test_results_of_a_file_are_told_all_at_once_and_may_be_told_again(place):
         (1, 0.5, False),
         (2, -0.25, False),
     ]
-    assert said("tell", place, "--csv", file) == "0 results recorded, 2 known before.\n"
+    assert said("tell", place, "--csv", file) == "0 results recorded, 2 already stored.\n"
     file.write_text("row,stability\n3,0.5\n4,oops\n")
     assert study("tell", place, "--csv", file).code == 2
     assert document("status", place)["told"] == 2
@@ -391,7 +410,7 @@ def test_a_second_result_is_refused_with_the_stored_one(told):
     said("tell", told, 7, "0.25")
     done = study("tell", told, 7, "0.75", "--format", "json")
     assert (done.code, json.loads(done.out)) == (1, {"trial": 7, "value": 0.25, "accepted": False})
-    assert "got trial 7, of which the value 0.25 is stored" in done.err
+    assert "got trial 7, which already has the result 0.25" in done.err
     assert study("tell", told, 7, "0.75").out == ""
 
 
@@ -478,7 +497,9 @@ def test_repeats_are_the_default_of_the_policy_wanted_or_forbidden(films):
         ("--default-repeats", None),
     ):
         assert document("change", place, option)["body"]["settings"]["repeats"] is repeats
-    assert "only when every allowed row has a result or is pending" in said("status", place)
+    assert "only when every allowed row has a result or is pending" in said(
+        "status", place, "--details"
+    )
     assert document("status", place)["repeats"].startswith("only when every allowed row")
     done = study("change", place, "--repeats", "--default-repeats")
     assert done.code == 2
@@ -548,7 +569,7 @@ def test_explain_shows_the_row_beside_the_greedy_one(told):
     trial = document("ask", told, "--n", 2)[-1]["trial"]
     text, found = said("explain", told, trial), document("explain", told, trial)
     assert re.search(rf"suggested +{found['row']} ", text)
-    assert ("greedy" in text) == (found["greedy"] != found["row"])
+    assert ("best estimate " in text) == (found["greedy"] != found["row"])
     assert "weight" in text
     assert "width" in text
     assert set(found) >= {
@@ -726,8 +747,7 @@ def test_status_counts_failures_and_different_candidates(named):
     text = " ".join(said("status", named).split())
     assert "maximize y, 3 different candidates (4 rows)" in text
     assert (
-        "progress 4 results and 1 failure on 2 of 3 different candidates (4 rows), 0 pending"
-        in text
+        "results 4 results and 1 failure on 2 of 3 different candidates (4 rows), 0 pending" in text
     )
 
 
@@ -735,7 +755,7 @@ def test_asking_for_more_rows_than_are_free_is_said(named):
     assert study("ask", named, "--n", 3, "--worker", "a").err == ""
     said("release", named, "--all")
     done = study("ask", named, "--n", 5)
-    note = "note: 5 rows were asked for and only 3 different candidates could be offered, so that rows come twice\n"
+    note = "note: 5 rows were asked for, but only 3 different candidates could be suggested; some come more than once\n"
     assert (done.code, done.err) == (0, note)
     assert study("ask", named, "--n", 5, "-q").err == ""
 
@@ -751,13 +771,13 @@ def test_several_trials_are_released_at_once(shelf, tmp_path):
     assert mine["trial"] == asked["trial"]
     assert (
         said("release", place, "--all", "--worker", "anna")
-        == "Nothing is pending, nothing was given back.\n"
+        == "No trial is pending, so none was released.\n"
     )
     left = [one["trial"] for one in document("status", place)["waiting"]]
     assert left == [6, *range(10, 20)]
     assert (
         said("release", place, "10-19")
-        == f"10 trials are given back ({', '.join(map(str, range(10, 20)))}).\n"
+        == f"10 trials are released: {', '.join(map(str, range(10, 20)))}.\n"
     )
     assert [event["trial"] for event in document("release", place, "--all")] == [6]
     assert document("release", place, "--all") == []
@@ -771,10 +791,10 @@ def test_several_events_are_undone_at_once_the_last_first(told):
     assert [event["body"]["kind"] for event in document("undo", told, "--n", 1)] == ["asked"]
     done = study("undo", told, "--n", 99, "--format", "json")
     assert (done.code, done.out) == (1, "")
-    assert done.err == "error: undo needs at most 6 events, as many as can be undone, got 99\n"
+    assert done.err == "error: undo needs at most 6 events, because no more can be undone, got 99\n"
     assert len(document("undo", told, "--n", 6)) == 6
     assert study("undo", told, "--n", 1).err.startswith(
-        "error: undo needs something that can be undone"
+        "error: undo needs an event that can be undone"
     )
 
 
@@ -782,7 +802,7 @@ def test_a_result_is_corrected_to_a_failure_and_back(told):
     event = document("correct", told, 1, "--failed", "--reason", "wrong film")
     assert (event["kind"], event["value"]) == ("corrected", None)
     assert document("status", told)["failed"] == 2
-    assert said("correct", told, 1, "--failed").startswith("Trial 1: failed from now on (event ")
+    assert said("correct", told, 1, "--failed").startswith("Trial 1 now counts as failed (event ")
     said("correct", told, 1, "0.25")
     assert document("status", told)["failed"] == 1
 
@@ -791,22 +811,22 @@ def test_plot_marks_a_trial_and_says_that_it_replaced_a_file(told):
     figure = told.with_name("films.svg")
     assert document("plot", told, figure, "--what", "posterior", "--trial", 7)["replaced"] is False
     marked = figure.read_text()
-    assert said("plot", told, figure, "--what", "posterior") == f"Written to {figure}, replaced\n"
+    assert said("plot", told, figure, "--what", "posterior") == f"Written to {figure} (replaced)\n"
     assert figure.read_text() != marked
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("plot", "all, progress (results as they came), regret (with --truth), posterior (estimates) or weights"),
+    [("plot", "all, progress (results in order), regret (with --truth), posterior (estimates) or weights"),
      ("create", "(index - best estimate) / cost"),
-     ("undo", "told, failed, corrected, withdrawn, settings (a change), and asked while the trial is pending"),
+     ("undo", "corrections, withdrawals and changes of settings can be undone, and an ask while its trial is pending"),
      ("ask", "A file, postgresql://user@host/db?study=name, or env:NAME.")],
 )  # fmt: skip
 def test_the_help_says_what_there_is(name, text):
     shown = CliRunner().invoke(app, ["study", name, "--help"], env={"COLUMNS": "400"}).output
     assert text in " ".join(shown.split())
-    assert "list of processes" not in shown
-    assert "list of processes" in " ".join(
+    assert "no password is visible" not in shown
+    assert "no password is visible" in " ".join(
         CliRunner().invoke(app, ["study", "--help"]).output.split()
     )
 
@@ -827,7 +847,7 @@ def test_a_study_in_a_database_is_called_by_its_name_and_a_missing_one_names_the
 ):
     place = f"{postgres}&study=tune"
     assert said("create", place, "--candidates", films, "--columns", "Cs,FA", "-q").startswith(
-        "Study tune: 8 candidates"
+        "Created tune: 8 candidates"
     )
     assert said("status", place).startswith("tune: maximize value, 8 candidates")
     done = study("status", postgres)
@@ -854,7 +874,7 @@ def test_a_command_to_type_has_no_masked_password_in_it(postgres, films, monkeyp
      ("postgresql://ann@h/db?study=tune&host=x", "tune")],
 )  # fmt: skip
 def test_a_study_is_called_by_its_name_or_its_file(place, text):
-    assert wording.title(place) == text
+    assert render.title(place) == text
 
 
 def test_the_doctor_reports_how_writers_write(place):

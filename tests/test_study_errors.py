@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 import kernelbandits as kb
 from kernelbandits import storage
-from kernelbandits.apps import cli
+from kernelbandits.apps.cli.main import TRACEBACK
 from test_study_command import Done, document, said, study
 
 FILMS = "Cs,FA,kind,hours,stability\n0,1,a,1,\n0.5,0.5,b,2,\n1,0,a,1,\n0.25,0.75,b,2,\n"
@@ -113,7 +113,7 @@ def test_a_trial_is_a_whole_number(folder, trial):
     ("words", "got"),
     [((), "nothing"), (("1",), "1"), (("1", "2", "--failed"), "1 2 --failed"), (("--row", "1"), "--row 1"),
      (("1", "2", "--row", "3"), "1 2 --row 3"), (("--failed",), "--failed"),
-     (("1", "2", "--csv", "films.csv"), "'--csv with more beside it'")],
+     (("1", "2", "--csv", "films.csv"), "'--csv and more'")],
 )  # fmt: skip
 def test_tell_wants_one_of_its_forms(folder, words, got):
     forms = "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed or --csv FILE"
@@ -126,7 +126,7 @@ def test_tell_wants_one_of_its_forms(folder, words, got):
 @pytest.mark.parametrize("word", ["--faild", "-x", "--valu=3"])
 def test_an_option_that_there_is_not_is_no_value(folder, word):
     text = one_sentence(study("tell", "films.db", "1", word), 2)
-    assert text == f"there is no option {word}; --help shows those there are"
+    assert text == f"No such option: {word}. --help lists the options"
 
 
 @pytest.mark.parametrize(
@@ -145,22 +145,22 @@ def test_a_lease_is_a_duration(folder, text):
         (("ask", "films.db", "--lease", "99999999d"), 2, "at most a hundred years"),
         (("ask", "films.db", "--worker", ""), 2, "a worker of 1 to 200 printable characters, got ''"),
         (("tell", "films.db", "1", "2", "--key", "a\nb"), 2, "a key of 1 to 200 printable characters, got 'a\\nb'"),
-        (("tell", "films.db", "99", "2"), 1, "tell needs a trial that was asked for (a row has --row), got trial 99"),
+        (("tell", "films.db", "99", "2"), 1, "tell needs a trial that was asked for, got trial 99"),
         (("tell", "films.db", "--row", "4", "2"), 2, "tell needs a row below 4, got 4"),
         (("tell", "films.db", "--row", "-1", "2"), 2, "--row needs a whole number from 0 on, got '-1'"),
         (("tell", "films.db", "--csv", "none.csv"), 2, "No such file: none.csv"),
         (("correct", "films.db", "1", "2"), 1, "correct needs a trial with a result, got trial 1, which is pending"),
-        (("withdraw", "films.db", "7"), 1, "withdraw needs a trial with a result, got trial 7, there is none"),
+        (("withdraw", "films.db", "7"), 1, "withdraw needs a trial with a result, got trial 7, which does not exist"),
         (("release", "films.db", "7"), 1, "release needs a trial that is pending, got trial 7"),
-        (("explain", "films.db", "7"), 1, "got trial 7, and there is none"),
-        (("replay", "films.db", "--at", "7"), 1, "got trial 7, and there is none"),
+        (("explain", "films.db", "7"), 1, "got trial 7, which does not exist"),
+        (("replay", "films.db", "--at", "7"), 1, "got trial 7, which does not exist"),
         (("change", "films.db"), 2, "change needs at least one setting, such as --policy or --lease, got 'none'"),
         (("change", "films.db", "--policy", "nope"), 2, "--policy needs auto or one of generic-gp, "),
         (("change", "films.db", "--delta", "2"), 2, "Study needs delta in (0, 1), got 2.0"),
         (("plot", "films.db", "a.gif"), 2, "needs .png, .svg or .html, got 'a.gif'"),
         (("plot", "films.db", "a.png", "--what", "nope"), 2, "got 'nope'"),
         (("plot", "films.db", "a.png", "--truth", "none.csv"), 2, "got 'none.csv'"),
-        (("export", "films.db", "films.csv"), 1, "not there yet, got films.csv; --force replaces it"),
+        (("export", "films.db", "films.csv"), 1, "got films.csv, which exists; --force replaces it"),
         (("export", "films.db", "."), 2, "an export needs a path of a file, got '.'"),
         (("export", "films.db", "none/a.csv"), 2, "an export needs a folder that exists, got 'none/a.csv'"),
         (("backup", "films.db", "films.csv"), 1, "films.csv is there already"),
@@ -249,8 +249,8 @@ def test_what_the_parser_refuses_is_one_sentence_with_what_is_needed_and_what_ca
     [(("release", "films.db"), 2, "release needs trials or --all, got 'neither'"),
      (("release", "films.db", "1", "--all"), 2, "release needs trials or --all, got 'both'"),
      (("release", "films.db", "1", "--worker", "a"), 2, "release needs --worker only with --all, got 'a'"),
-     (("release", "films.db", "1", "7"), 1, "release needs trials that are pending, got trial 7; nothing was released"),
-     (("release", "films.db", "5-9"), 1, "release needs trials that are pending, got trial 5; nothing was released"),
+     (("release", "films.db", "1", "7"), 1, "release needs trials that are pending, got trial 7. Nothing was released"),
+     (("release", "films.db", "5-9"), 1, "release needs trials that are pending, got trial 5. Nothing was released"),
      (("release", "films.db", "9-5"), 2, "the end of 9-5 needs a whole number from 9 on, got '5'"),
      (("release", "films.db", "1-"), 2, "the end of 1- needs a whole number from 1 on, got ''"),
      (("release", "films.db", "a-5"), 2, "TRIAL needs a whole number from 1 on, got 'a'"),
@@ -345,7 +345,7 @@ def test_a_damaged_study_is_never_read_and_the_way_out_is_named(folder, statemen
     done = study("doctor", "films.db", "--format", "json")
     assert done.code == 74
     assert not all(finding["ok"] for finding in json.loads(done.out))
-    assert done.err.endswith("need care\n")
+    assert done.err.endswith("found a problem\n")
 
 
 def test_a_damaged_study_is_listed_by_its_name_and_the_others_in_full(postgres, folder):
@@ -408,7 +408,7 @@ def test_memory_that_runs_out_and_mistakes_of_the_program_are_sentences_too(fold
     text = one_sentence(study("status", "films.db"), 70)
     assert text.startswith("a mistake in kernelbandits itself, please report it")
     assert text.endswith("KeyError: 'postgresql://a:***@h/d'")
-    monkeypatch.setenv(cli.TRACEBACK, "1")
+    monkeypatch.setenv(TRACEBACK, "1")
     with pytest.raises(KeyError):
         study("status", "films.db")
 

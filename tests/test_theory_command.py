@@ -24,8 +24,8 @@ from kernelbandits.analysis.calculation import (
     drawn_horizons,
 )
 from kernelbandits.apps.cli import app, exit_code
-from kernelbandits.apps.options import folder
-from kernelbandits.apps.theory import in_words, of_trivial, place_of, spelled_box
+from kernelbandits.apps.cli.options import folder
+from kernelbandits.apps.cli.theory import in_words, of_trivial, place_of, spelled_box
 from kernelbandits.catalogue import spelled_law, spelled_policy
 from kernelbandits.formatting import format_number
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from kernelbandits.apps import progress, screen
+from kernelbandits.apps.cli import progress, screen
 from kernelbandits.checks import DataNotice, TheoryWarning
 from kernelbandits.experiment import Results, plan_experiment, play_experiment, run_experiment
 from kernelbandits.experiment.trial import COMPILED_ROUND, Trial, expected_seconds, tried

@@ -1,1 +1,1 @@
-"""Doors: no mathematics here."""
+"""Programs built on the package: the command line. No mathematics and no SQL here."""

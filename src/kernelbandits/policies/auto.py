@@ -299,7 +299,7 @@ class Auto(IndexPolicy):
     def _fitted_width(self) -> Width:
         """The width that belongs to the fit; what is claimed of it goes to the settings."""
         if isinstance(self.mode, Width):
-            self.settings["claim"] = "none: the width was chosen by benchmark"
+            self.settings["claim"] = "none: the confidence width was chosen by benchmark"
             return self.mode
         bound = self.calibrator.norm_bound(self.safety)
         noise = self.safety * self.calibration.noise_scale

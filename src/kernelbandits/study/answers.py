@@ -101,9 +101,9 @@ class Answers:
 
     @property
     def comparison(self) -> str:
-        """Among how many candidates the best was sought, where these were not all."""
+        """How many candidates were compared, in words, if not all of them."""
         n = len(np.unique(self.player.kinds[self.player.rows][self.allowed]))
-        return f", among the {COMPARED} most promising" if n > COMPARED else ""
+        return f" (of the {COMPARED} most promising)" if n > COMPARED else ""
 
     def best(self) -> Best | None:
         """The row to recommend: of those measured, that of the best estimate."""

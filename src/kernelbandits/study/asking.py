@@ -62,9 +62,9 @@ def ask(pen: Pen, state: State, player: Player, asker: Asker) -> list[Event]:
         except StudyConflict:
             if not mine:
                 raise
-            needed = f"{asker.n} rows without a result and not pending"
+            needed = f"{asker.n} rows that have no result and are not pending"
             raise StudyConflict(
-                f"ask needs {needed}, got {len(mine)} (repeats are off); nothing was asked for"
+                f"ask needs {needed}, got {len(mine)} (repeats are off). No row was asked for"
             ) from None
         if "again" not in draft.body:
             revise(pen, state, player, asker)
@@ -135,7 +135,10 @@ def once_more(
         trial = abandoned.pop(0)
         if trial.asked and player.may_offer(trial, waiting, state):
             before = {name: trial.asked.body[name] for name in ("note", "scale", "greedy")}
-            why = f"Offered again, since trial {trial.number} was not heard of. {trial.asked.body['why']}"
+            why = (
+                f"Suggested again, because trial {trial.number} got no result in time. "
+                f"{trial.asked.body['why']}"
+            )
             return trial.row, {
                 **before,
                 "why": why,

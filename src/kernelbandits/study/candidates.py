@@ -220,7 +220,7 @@ def remarks(sheet: Sheet, candidates: Candidates) -> Iterator[str]:
     """What is worth knowing about a table that was taken as it came."""
     for name in candidates.chosen:
         if name not in candidates.varying:
-            yield f"column {name!r} is constant and makes no difference"
+            yield f"column {name!r} has the same value in every row and has no effect"
     for name in candidates.categories:
         yield from choosing.category_remarks(sheet, name)
     repeated = len(candidates) - candidates.distinct

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kernelbandits.formatting import format_count
 from kernelbandits.storage import Finding
 from kernelbandits.study.player import Player
 from kernelbandits.study.state import State
@@ -27,7 +28,8 @@ def folded(state: State) -> Finding:
     return Finding(
         same,
         "state",
-        f"{len(fresh.results)} told or failed and {len(fresh.pending)} pending {there} as the events say",
+        f"{format_count(len(fresh.results), 'result')} and {len(fresh.pending)} pending {there} "
+        "as the events say",
     )
 
 
@@ -57,7 +59,8 @@ def taught(player: Player, state: State) -> Finding:
     return Finding(
         same,
         "replay",
-        f"a policy taught anew has {'the same' if same else 'other'} estimates to the last digit",
+        "a policy rebuilt from the events has "
+        f"{'the same' if same else 'different'} estimates, to the last digit",
     )
 
 
@@ -65,7 +68,8 @@ def audited(player: Player) -> Finding:
     posterior = copy.deepcopy(player.policy.posterior)
     repaired, health = posterior.audit(), posterior.health
     sure = not repaired and health.conditioning <= UNCERTAIN
-    found = f"estimates and a refactorisation from counts {'differ beyond rounding' if repaired else 'agree'}"
+    agreement = "differ by more than rounding" if repaired else "agree"
+    found = f"the stored factorisation and one computed anew {agreement}"
     return Finding(
         sure, "posterior", f"{found}; relative error of variances about {health.conditioning:.1g}"
     )

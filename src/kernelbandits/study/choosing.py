@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelbandits import checks
+from kernelbandits.formatting import format_count
 from kernelbandits.problems.sheet import COMMA_NUMBER, LARGEST, MISSING, NUMBER, Sheet
 from kernelbandits.study.cells import ABSENT, canonical, looks_numeric, truth
 from kernelbandits.study.frames import ARRAY
@@ -34,7 +35,7 @@ class Notices(list[str]):
 
     def case(self, found: str, wanted: str) -> None:
         if other_case(found, wanted):
-            self.append(f"column {found!r} is taken for {str(wanted)!r}")
+            self.append(f"column {found!r} is used as {str(wanted)!r}")
 
 
 @dataclass(frozen=True)
@@ -101,13 +102,17 @@ def target_column(
     if found is None or (found in taken and other_case(found, str(target))):
         return None
     checks.needs(
-        found not in taken, sheet.file, "a target that is not chosen as a column besides", found
+        found not in taken,
+        sheet.file,
+        "a target that is not one of the columns that describe a candidate",
+        found,
     )
     notices.case(found, str(target))
     told = sum(cell.casefold() not in MISSING for cell in sheet.columns[found])
     if told:
         notices.append(
-            f"column {found!r} holds {told} results; they count once they are told (tell --csv)"
+            f"column {found!r} holds {format_count(told, 'result')}; to use them, "
+            "tell this file as results"
         )
     return found
 
@@ -120,7 +125,7 @@ def notice_no_target(sheet: Sheet, target: str, chosen: Sequence[str], notices: 
     """A table may be without results; a target that is only half of a header is a slip."""
     for name, cells in sheet.columns.items():
         if (name in chosen or not any(cells)) and resembles(name, target):
-            how = "name the target in full, or name the columns that describe a candidate"
+            how = "write the target in full, or name the columns that describe a candidate"
             raise ValueError(
                 f"{sheet.file} needs a column {str(target)!r} or none like it, got {name!r}; {how}"
             )
@@ -159,7 +164,7 @@ def default_columns(sheet: Sheet, taken: Iterable[str | None], notices: Notices)
         if name not in chosen:
             why = "only names the rows" if name in labels else "is empty"
             notices.append(
-                f"column {name!r} {why} and is left out; name it among the columns if it counts"
+                f"column {name!r} {why} and is left out; to use it, name it among the columns"
             )
     checks.needs(
         len(chosen) > 0,
@@ -207,7 +212,7 @@ def described(sheet: Sheet, name: str, kind: str) -> tuple[str, ...]:
         return number_cells(sheet, name) if kind == "number" else text_cells(sheet, name)
     except ValueError as error:
         raise ValueError(
-            f"{error}; correct it, leave the row out, or name only the columns that count"
+            f"{error}; correct it, remove the row, or name only the columns to use"
         ) from None
 
 
@@ -256,11 +261,20 @@ def category_remarks(sheet: Sheet, name: str) -> Iterator[str]:
     values = set(sheet.columns[name])
     numbers = sum(sheet.value(cell, LARGEST) is not None for cell in values)
     if len(values) > MANY_LEVELS:
-        yield f"column {name!r} is text of {len(values)} different values, any two equally far from each other"
+        yield (
+            f"column {name!r} is text with {len(values)} different values; "
+            "any two of them are equally far apart"
+        )
     if numbers:
-        yield f"column {name!r} is read as text, since only {numbers} of its {len(values)} different values are numbers"
+        yield (
+            f"column {name!r} is read as text, because only {numbers} of its {len(values)} "
+            "different values are numbers"
+        )
     if len(values) > 1 and all(MEASURE.match(cell) for cell in values):
-        yield f"column {name!r} is read as text; a unit belongs into the header if these are to be numbers"
+        yield (
+            f"column {name!r} is read as text; if its values are numbers with a unit, "
+            "write the unit in the header"
+        )
 
 
 def header_remarks(sheet: Sheet) -> Iterator[str]:

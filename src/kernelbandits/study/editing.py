@@ -14,7 +14,7 @@ from kernelbandits.study.state import RESULTS, State, Trial
 
 @dataclass(frozen=True)
 class Editor:
-    """Writes one event, checked against the state, under the key of the call."""
+    """Checks one change against the state and writes its event, under the key of the call."""
 
     pen: Pen
     state: State
@@ -24,7 +24,7 @@ class Editor:
         return self.pen.append(Draft(key=self.key, **said))
 
     def correct(self, trial: int | None, value: float | None, reason: str) -> Event:
-        """Another value, or that there is none."""
+        """Replace the result of a trial by another value, or by a failure (None)."""
         known = self._with_result("correct", trial or 0)
         body = {"was": known.value, "reason": reason}
         return self._write(
@@ -39,7 +39,7 @@ class Editor:
     def _with_result(self, owner: str, trial: int) -> Trial:
         known = self.state.trials.get(trial)
         if known is None or known.state not in RESULTS:
-            there = "there is none" if known is None else f"which is {known.state}"
+            there = "which does not exist" if known is None else f"which is {known.state}"
             raise StudyConflict(f"{owner} needs a trial with a result, got trial {trial}, {there}")
         return known
 
@@ -50,13 +50,13 @@ class Editor:
         return self._write(kind="released", trial=trial, row=known.row)
 
     def undo(self) -> Event:
-        """The last event that stands and can be undone; an ask only while it is pending."""
+        """Undo the last event that can be undone; an ask only while its trial is pending."""
         for event in reversed(self.state.standing):
             if event.kind != "asked" or event.trial in self.state.pending:
                 body = {"of": event.seq, "kind": event.kind, "value": event.value}
                 return self._write(kind="undone", trial=event.trial, row=event.row, body=body)
         raise StudyConflict(
-            "undo needs something that can be undone, got a study of which nothing stands"
+            "undo needs an event that can be undone, got none: nothing is left to undo"
         )
 
     def change(self, settings: Mapping[str, Any]) -> Event:

@@ -1,10 +1,11 @@
-"""Why a row was suggested, by what the policy knew."""
+"""Why a row was suggested, by the estimates of that time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.belief import own
 from kernelbandits.study.candidates import Candidates
@@ -15,7 +16,7 @@ from kernelbandits.study.values import Explained, shown
 
 
 class Index(NamedTuple):
-    """What decided, in the target's own units."""
+    """The index of a row and its parts, in the units of the target."""
 
     weight: float | None
     width: float | None
@@ -24,7 +25,7 @@ class Index(NamedTuple):
 
 
 def index_of(note: Mapping[str, float], scale: Scale) -> Index:
-    """By what the policy noted with its choice, in the units of that time."""
+    """Compute the index from the policy's note, with the centre and spread of that time."""
     weight, width = note.get("weight"), note.get("width")
     if weight is None or width is None or "mean" not in note:
         value = note.get("index")
@@ -35,7 +36,7 @@ def index_of(note: Mapping[str, float], scale: Scale) -> Index:
 
 
 class Reasons:
-    """The words of a choice, by the estimate that the policy chose by."""
+    """Explains a choice by the estimates that the policy used for it."""
 
     def __init__(self, player: Player, state: State) -> None:
         self.player, self.state = player, state
@@ -44,19 +45,21 @@ class Reasons:
 
     @property
     def greedy(self) -> int | None:
-        """The row of the greatest estimate; none before there is any value."""
+        """The row with the best estimate; None before the first result."""
         return self.answers.row(self.answers.greedy) if self.answers.known else None
 
     def sentence(self, row: int, note: Mapping[str, float]) -> str:
-        """The choice in words, with what greed would have done."""
+        """Say why the policy chose this row, and which row has the best estimate."""
         if note.get("first"):
-            return "One of the first choices: too little is known for anything better."
+            return "Part of the initial design: there are too few results to prefer any row."
         if not self.answers.known:
-            return "No value is known yet: the policy goes by what it takes for granted."
+            return "There is no result yet: the policy chose by its settings alone."
         if "mean" not in note:
-            return "Chosen by chance alone."
+            return "Chosen at random."
         mean, sd = self.scale.outward(note["mean"]), self.scale.length(note["sd"])
-        waiting = f" with {int(note['pending'])} pending" if note.get("pending") else ""
+        waiting = ""
+        if note.get("pending"):
+            waiting = f" ({format_count(int(note['pending']), 'result')} pending)"
         chosen = f"{self._bonus(note)}{self._worth(note)}{self._instead(note)}"
         return f"Estimate {mean:.4g}, sd {sd:.2g}{waiting}{chosen}. {self._rival(row)}"
 
@@ -69,30 +72,39 @@ class Reasons:
         return f"; index {index.value:.4g} = {parts}"
 
     def _worth(self, note: Mapping[str, float]) -> str:
-        """Where costs count, the index alone does not decide."""
+        """With costs the index alone does not decide: say what the row gains for its cost."""
         value = index_of(note, self.scale).value
         if "cost" not in note or value is None:
             return ""
         gain = abs(value - self.answers.mean(self.answers.greedy))
-        return f"; {gain:.3g} more than the best estimate at cost {note['cost']:.3g} is the most for its cost"
+        return (
+            f"; the index is {gain:.3g} better than the best estimate, at cost {note['cost']:.3g}: "
+            "no other row gains more for its cost"
+        )
 
     def _instead(self, note: Mapping[str, float]) -> str:
         if not note.get("instead"):
             return ""
-        return "; the policy's own choice was not free, and of those free this has the most to hope for"
+        return (
+            "; the row that the policy preferred is not available, and this is the most promising "
+            "of the available rows"
+        )
 
     def _rival(self, row: int) -> str:
         arm = self.answers.greedy
         rival, kinds = self.answers.row(arm), self.player.kinds
         if kinds[rival] == kinds[row]:
-            return "It is the greedy choice as well."
+            return f"It has the {self._best_word} estimate."
         estimate = f"estimate {self.answers.mean(arm):.4g}, sd {self.answers.sd(arm):.2g}"
-        return (
-            f"Greed would take row {rival} ({shown(self.answers.candidates.x(rival))}; {estimate})."
-        )
+        candidate = shown(self.answers.candidates.x(rival))
+        return f"Row {rival} has the {self._best_word} estimate ({candidate}; {estimate})."
+
+    @property
+    def _best_word(self) -> str:
+        return "highest" if self.scale.sign > 0 else "lowest"
 
     def explained(self, trial: Trial, pending: int) -> Explained:
-        """All of it; the chances are those at the noise that the policy was told of."""
+        """Return the full explanation; its probabilities use the noise given to the policy."""
         answers, note, arm, best = (
             self.answers,
             trial.note,
@@ -111,16 +123,19 @@ class Reasons:
 
     def _beside(self, row: int, chance: float, rival: int, rival_chance: float) -> str:
         if not self.answers.known:
-            return "Nothing was known yet."
+            return "There was no result yet."
         if self.player.kinds[row] == self.player.kinds[rival]:
-            return f"It was best with chance {chance:.2g}."
-        return f"It was best with chance {chance:.2g}, row {rival} with chance {rival_chance:.2g}."
+            return f"Its probability of being the best was {chance:.2g}."
+        return (
+            f"Its probability of being the best was {chance:.2g}, "
+            f"that of row {rival} was {rival_chance:.2g}."
+        )
 
 
 def stored_explanation(
     trial: Trial, before: State, candidates: Candidates, sentence: str
 ) -> Explained:
-    """What was stored with the ask of a trial, of which nothing is recomputed."""
+    """Return what was stored when the trial was asked for; nothing is recomputed."""
     assert trial.asked is not None
     note, body, scale = trial.note, trial.asked.body, trial.scale(before.settings.sign)
     greedy = body["greedy"]

@@ -60,7 +60,7 @@ class Player:
                 self.policy = settings.built(Arms(self._points[self.rows]))
         self._arm = {int(row): arm for arm, row in enumerate(self.rows)}
         if self._costs is not None and not self.policy.weighs_costs:
-            needed = "a policy that weighs costs (auto does, and all rules with an index)"
+            needed = "a policy that weighs costs, such as auto or any policy with an index"
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
 
     def follow(self, state: State) -> None:
@@ -125,7 +125,7 @@ class Player:
         idle = open_ & ~busy
         if not idle.any() and self.settings.repeats is False:
             raise StudyConflict(
-                "ask needs a row without a result and not pending, got none left (repeats are off)"
+                "ask needs a row that has no result and is not pending, got none (repeats are off)"
             )
         sound = idle if self.policy.learns_failures else idle & ~self._failing(state)
         return np.flatnonzero(next((mask for mask in (sound, idle) if mask.any()), open_))

@@ -1,9 +1,10 @@
-"""Where a study stands in words, and its past recomputed."""
+"""The status of a study in words, and past choices recomputed."""
 
 from __future__ import annotations
 
 from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
+from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.explaining import Reasons, stored_explanation
@@ -12,6 +13,8 @@ from kernelbandits.study.settings import AUTO, revision_of
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.stopping import doubts, exceptions, stop
 from kernelbandits.study.values import Replayed, Status, Waiting
+
+AUTO_CLAIMS = {"none": "No guarantee", "conditional": "Conditional guarantee"}
 
 
 def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]) -> Status:
@@ -51,18 +54,17 @@ def waits(trial: Trial, candidates: Candidates, now: float) -> Waiting:
 
 
 def units_sentence(answers: Answers) -> str:
-    """How the policy sees the target."""
+    """Say how results are scaled before the policy gets them."""
     scale, settings = answers.scale, answers.state.settings
     sign = "-" if scale.sign < 0 else ""
-    formula = f"the policy sees {sign}({settings.target} - {scale.centre:.6g}) / {scale.spread:.6g}"
+    scaled = f"{sign}({settings.target} - {scale.centre:.6g}) / {scale.spread:.6g}"
+    formula = f"the policy works with {scaled}"
     if settings.centre is not None:
-        return f"{formula}, constants given beforehand"
+        return f"{formula}; both numbers were given"
     known = len(answers.state.first_values)
-    return (
-        f"{formula}, mean and sd of the first {known} results"
-        if known
-        else f"{formula} until results come"
-    )
+    if not known:
+        return f"{formula} until there are results"
+    return f"{formula}: mean and sd of the first {format_count(known, 'result')}"
 
 
 def policy_sentence(answers: Answers) -> str:
@@ -73,19 +75,26 @@ def policy_sentence(answers: Answers) -> str:
 
 
 def claim_sentence(answers: Answers) -> str:
-    """What is guaranteed, and under which conditions."""
+    """Say what theory guarantees for this study, and under which conditions."""
     settings = answers.state.settings
     if settings.policy == AUTO:
-        return str(answers.player.policy.settings["claim"])
+        kind, _, reason = str(answers.player.policy.settings["claim"]).partition(": ")
+        return f"{AUTO_CLAIMS[kind]}: {reason}."
     entry = policy_entry(settings.policy)
     reasons = [*doubts(answers), *exceptions(answers)]
     if not reasons:
         return entry.guarantee
-    return f"none here, since {' and '.join(reasons)}; else: {entry.guarantee}"
+    return (
+        f"No guarantee for this study, because {' and '.join(reasons)}. "
+        f"Without that: {entry.guarantee}"
+    )
 
 
 def replayed(state: State, candidates: Candidates, number: int, owner: str) -> Replayed:
-    """Fold what came before the ask, ask again, compare; other revisions are not asked again."""
+    """Choose again from the events before the ask, and compare.
+
+    A choice of another revision of the policy is shown as stored.
+    """
     trial = asked_trial(state, number, owner)
     assert trial.asked is not None
     before = State.of(state.events[: trial.asked.seq - 1])
@@ -99,16 +108,19 @@ def replayed(state: State, candidates: Candidates, number: int, owner: str) -> R
     same = (
         "the same row"
         if row == trial.row
-        else f"row {row} this time (another release or machine may round otherwise)"
+        else f"row {row} (another release or machine may round differently)"
     )
-    text = f"Trial {number} was row {trial.row}; recomputed from the {len(before.events)} events before it: {same}."
+    text = (
+        f"Trial {number} was row {trial.row}. Recomputed from the {len(before.events)} events "
+        f"before it: {same}."
+    )
     return Replayed(
         number, trial.row, row, row == trial.row, explained, text, revision=trial.revision
     )
 
 
 def as_stored(trial: Trial, before: State, candidates: Candidates) -> Replayed:
-    """A choice of a revision of the policy that this release does not have, as the log has it."""
+    """Return a choice of a revision that this release does not have, as it was stored."""
     policy = before.settings.policy
     why = (
         f"Revision {trial.revision} of {policy} chose this row; this release has revision "
@@ -126,9 +138,9 @@ def as_stored(trial: Trial, before: State, candidates: Candidates) -> Replayed:
 
 
 def asked_trial(state: State, number: int, owner: str) -> Trial:
-    """The trial as it was asked for, even if that was undone since."""
+    """Return the trial as it was asked for, even if the ask was undone later."""
     for event in state.events:
         if event.kind == "asked" and event.trial == number:
             return Trial(number, event.row or 0, "pending", asked=event)
-    there = "which nobody asked for" if number in state.trials else "and there is none"
-    raise StudyConflict(f"{owner} needs a trial that was suggested, got trial {number}, {there}")
+    there = "which nobody asked for" if number in state.trials else "which does not exist"
+    raise StudyConflict(f"{owner} needs a trial that was asked for, got trial {number}, {there}")

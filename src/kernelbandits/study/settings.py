@@ -17,6 +17,13 @@ from kernelbandits.kernels import RBF, Kernel
 from kernelbandits.policies import Auto, Policy
 
 DIRECTIONS = ("maximize", "minimize")
+DIRECTION_SPELLINGS = {
+    "max": "maximize",
+    "maximise": "maximize",
+    "min": "minimize",
+    "minimise": "minimize",
+}
+"""Other ways to write a direction; a study stores maximize or minimize."""
 AUTO = "auto"
 WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
@@ -165,10 +172,10 @@ class Settings:
     def repeats_sentence(self) -> str:
         """When a row is measured again, in words."""
         if self.repeats is False:
-            return "never: a row with a result is not suggested again"
+            return "never: a row that has a result is not suggested again"
         if self.repeats_last:
             return "only when every allowed row has a result or is pending"
-        return "whenever the policy wants to"
+        return "whenever the policy chooses a row again"
 
     @property
     def sign(self) -> float:
@@ -214,6 +221,8 @@ def made(**settings: Any) -> Settings:
         checks.needs(name in known, "Study", f"settings among {', '.join(known)}", name)
     given = spelled_out({name: value for name, value in settings.items() if value is not None})
     given |= dict.fromkeys(REVISIONS, revision_of(given.get("policy", AUTO)))
+    if isinstance(given.get("direction"), str):
+        given["direction"] = DIRECTION_SPELLINGS.get(given["direction"], given["direction"])
     return Settings(**given)
 
 

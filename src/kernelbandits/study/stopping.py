@@ -1,4 +1,4 @@
-"""May one stop here: a confidence statement where the theory has one, else the improvement expected."""
+"""Whether to stop: a confidence statement if theory has one, else the expected improvement."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from kernelbandits.checks import TheoryWarning
+from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.settings import AUTO
 from kernelbandits.study.units import FIRST
@@ -14,24 +15,36 @@ from kernelbandits.theory import Band, confidence_band
 from kernelbandits.theory.bands import format_rounded_up
 
 NAMED = 10
-"""So many rows are named."""
+"""Rows are listed by number if there are at most this many."""
+
+TOLERANCE_HINT = "To get a yes or no, say how much you are willing to lose: tolerance=0.02"
+"""Ends the answer while the study has no tolerance. The command line writes its own."""
 
 
 def stop(answers: Answers) -> Stop:
     target, first = answers.state.settings.target, answers.state.first_values
     arm = answers.recommended
     if arm is None:
-        missing = "no allowed row has a value" if answers.known else "nothing is known"
+        missing = "no allowed row has a result" if answers.known else "there is no result"
         return Stop("none", f"No: {missing} yet.", False, None)
     if answers.state.settings.centre is None and (len(first) < FIRST or len(set(first)) == 1):
-        told = f"{len(first)} results" if len(first) < FIRST else "equal results"
-        return Stop("none", f"No: {told} are too few to know the scale of {target}.", False, None)
+        reason = f"the first {FIRST} results are all equal"
+        if len(first) < FIRST:
+            have = format_count(len(first), "result")
+            reason = f"at least {FIRST} results are needed, and there is {have}"
+            if len(first) != 1:
+                reason = f"at least {FIRST} results are needed, and there are {have}"
+        sentence = f"No: the scale of {target} is not known yet, because {reason}."
+        return Stop("none", sentence, False, None)
     band = proved(answers)
     return expected(answers, arm) if band is None else bounded(answers, arm, band)
 
 
 def proved(answers: Answers) -> Band | None:
-    """Where R, D, centre and spread were fixed beforehand and every result counts as it came."""
+    """Return the confidence band, if R, D, centre and spread were fixed before the first result.
+
+    None if the theory does not apply: with auto, or where results failed or were changed.
+    """
     settings = answers.player.policy.settings
     given: Any = [settings.get(name) for name in ("noise_scale", "norm_bound")]
     every = len(answers.allowed) == len(answers.player.rows)
@@ -48,14 +61,15 @@ def proved(answers: Answers) -> Band | None:
 
 
 def bounded(answers: Answers, arm: int, band: Band) -> Stop:
-    """What the row recommended loses at most."""
+    """Say by how much the recommended row can be worse than the best one."""
     if band.contradiction:
         return Stop("theory", f"No: {band.sentence()[0].lower()}{band.sentence()[1:]}", False, None)
     loss = float(answers.scale.length(band.simple_regret(arm)))
     target = answers.state.settings.target
-    most = f"row {answers.row(arm)} loses at most {format_rounded_up(loss)} of {target}"
+    most = f"row {answers.row(arm)} is at most {format_rounded_up(loss)} ({target}) worse than it"
     text = (
-        f"with chance at least {1 - band.delta:.6g} the best is {among(answers, band)}, and {most}."
+        f"with probability at least {1 - band.delta:.6g} the best row is "
+        f"{among(answers, band)}, and {most}."
     )
     return judged(answers, "theory", text, loss)
 
@@ -69,54 +83,53 @@ def among(answers: Answers, band: Band) -> str:
 
 
 def expected(answers: Answers, arm: int) -> Stop:
-    """What the row recommended loses on average."""
+    """Say by how much the recommended row is worse than the best one on average."""
     left, row = answers.improvement(arm), answers.row(arm)
-    loss = f"{left:.3g} of {answers.state.settings.target} on average{answers.comparison}"
-    return judged(
-        answers,
-        "improvement",
-        f"stopping with row {row} loses {loss}, by the model (no guarantee).",
-        left,
+    target = answers.state.settings.target
+    text = (
+        f"if you stop with row {row}, you lose {left:.3g} ({target}) on average against the best "
+        f"row{answers.comparison}. This is an estimate of the model, not a guarantee."
     )
+    return judged(answers, "improvement", text, left)
 
 
 def judged(answers: Answers, kind: str, text: str, left: float) -> Stop:
-    """Yes or no by the tolerance; without one it is for the reader to say."""
+    """Answer yes or no by the tolerance; without one say how to get such an answer."""
     tolerance = answers.state.settings.tolerance
     if tolerance is None:
         return Stop(
             kind,
-            f"{text[0].upper()}{text[1:]} A tolerance would make this a yes or no.",
+            f"{text[0].upper()}{text[1:]} {TOLERANCE_HINT}",
             None,
             left,
         )
-    verdict = "Yes, within" if left <= tolerance else "Not yet, beyond"
-    return Stop(kind, f"{verdict} the tolerance {tolerance:g}: {text}", left <= tolerance, left)
+    verdict = "Yes, within" if left <= tolerance else "Not yet, above"
+    return Stop(kind, f"{verdict} the tolerance of {tolerance:g}: {text}", left <= tolerance, left)
 
 
 def doubts(answers: Answers) -> list[str]:
-    """Why the theory does not speak here: what it takes as given was chosen by the results."""
+    """Return why no theorem applies to the estimates: its premises depend on the results."""
     state = answers.state
     reasons = {
         "centre and spread are fitted to the results": state.settings.centre is None,
-        "results failed": any(trial.value is None for trial in state.results),
+        "measurements failed": any(trial.value is None for trial in state.results),
         "results were corrected": any(event.kind == "corrected" for event in state.standing),
         "results were withdrawn or taken back": state.taken_back,
-        "settings were changed when results were known": state.meddled,
+        "settings were changed after the first result": state.meddled,
         "the log was salvaged": state.patchy,
     }
     return [reason for reason, holds in reasons.items() if holds]
 
 
 def exceptions(answers: Answers) -> list[str]:
-    """Why the regret of the policy is not what its theorem says: others had a say in what was played."""
+    """Return why the policy's regret bound does not apply: its rule did not choose every row."""
     trials = answers.state.trials.values()
     reasons = {
-        "costs count": answers.candidates.cost is not None,
+        "rows are chosen by their cost too": answers.candidates.cost is not None,
         "some rows are not allowed": len(answers.allowed) < len(answers.player.rows),
         "rows are not repeated": answers.state.settings.repeats is False,
-        "rows were told that nobody asked for": any(trial.asked is None for trial in trials),
+        "results came for rows that nobody asked for": any(trial.asked is None for trial in trials),
         "rows were asked for while others were pending": any(trial.crowded for trial in trials),
-        "rows were offered again": any(trial.again for trial in trials),
+        "rows were suggested a second time": any(trial.again for trial in trials),
     }
     return [reason for reason, holds in reasons.items() if holds]

@@ -68,7 +68,7 @@ class Study:
 
         candidates: a CSV file, a DataFrame or an (n, d) array. Further settings: policy="auto" or a
         name of the catalogue, kernel, settings (the policy's own), seed, lease (seconds), repeats,
-        centre and spread, tolerance, delta.
+        centre and spread, tolerance, delta. direction is "maximize" ("max") or "minimize" ("min").
 
         With repeats=None auto measures a row again only when every allowed row has a result or is
         pending, and a named policy whenever its rule wants to. True lets auto repeat rows at any
@@ -114,7 +114,8 @@ class Study:
         if other:
             self.close()
             raise StudyConflict(
-                f"or_open needs the study it would create, got one with other {' and '.join(other)}"
+                f"or_open needs a study created in the same way, got one with another "
+                f"{' and '.join(other)}"
             )
         return self
 
@@ -249,7 +250,7 @@ class Study:
             there = self._book.state.undoable
             if 0 < there < size:
                 raise StudyConflict(
-                    f"undo needs at most {there} events, as many as can be undone, got {size}"
+                    f"undo needs at most {there} events, because no more can be undone, got {size}"
                 )
             return [self.undo() for _ in range(size)]
 

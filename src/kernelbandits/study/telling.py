@@ -44,7 +44,7 @@ def checked(trial: Any, value: Any, row: Any, failed: Any, rows: int) -> Result:
     )
     checks.needs(isinstance(failed, bool), "tell", "failed true or false", failed)
     if failed:
-        checks.needs(value is None, "tell", "no value of a measurement that failed", value)
+        checks.needs(value is None, "tell", "no value for a measurement that failed", value)
     else:
         checks.needs(value is not None, "tell", "a value, or failed=True", value)
     number = None if trial is None else checks.whole("tell", "trial", trial)
@@ -119,15 +119,17 @@ class Teller:
         known = self.state.trials.get(result.trial)
         if known is None:
             raise StudyConflict(
-                f"tell needs a trial that was asked for (a row has --row), got trial {result.trial}{where(result)}"
+                f"tell needs a trial that was asked for, got trial {result.trial}{where(result)}. "
+                "To store a result of a row that nobody asked for, tell the row instead of a trial."
             )
         if result.row is not None and self.kinds[result.row] != self.kinds[known.row]:
             raise StudyConflict(
-                f"tell needs row {known.row} for trial {known.number}, got row {result.row}{where(result)}"
+                f"trial {known.number} is row {known.row}, got row {result.row}{where(result)}"
             )
         if known.state == "withdrawn":
             raise StudyConflict(
-                f"tell needs a trial that was not withdrawn (its row may be told), got trial {known.number}"
+                f"tell needs a trial that was not withdrawn, got trial {known.number}. "
+                "To store a new result of its row, tell the row instead of the trial."
             )
         return known.number, known.row
 
@@ -170,7 +172,8 @@ class Teller:
             result.row is None or self.kinds[result.row] == self.kinds[event.row or 0]
         ):
             raise StudyConflict(
-                f"tell needs a new key for a new result, got {one.key!r}, the key of {shown(event)}{where(result)}"
+                f"tell needs a new key for a new result, got {one.key!r}, "
+                f"the key of {shown(event)}{where(result)}"
             )
         key = one.key if one.given else None
         accepted = one.table is None or event.body.get("table") == one.table
@@ -207,9 +210,9 @@ def unusual(state: State, results: Sequence[Keyed]) -> list[str]:
     spread = SPREAD * statistics.median(abs(value - middle) for value in values)
     reach = spread * (UNUSUAL if len(values) >= ENOUGH else UNUSUAL**2)
     told = [one.result.value for one in results if one.result.value is not None]
-    hint = "correct it if it was mistyped"
     return [
-        f"{value:g} is far from the other results (middle {middle:g}, all but few within {reach:.3g}); {hint}"
+        f"{value:g} is far from the other results (their median is {middle:g}, and nearly all are "
+        f"within {reach:.3g} of it); correct it if it was mistyped"
         for value in told
         if reach > 0 and abs(value - middle) > reach
     ]

@@ -17,10 +17,11 @@ class AlreadyTold(StudyConflict):
 
     def __init__(self, trial: int, value: float | None, where: str = "") -> None:
         self.trial, self.value = trial, value
-        stored = "a failure" if value is None else f"the value {value:g}"
-        hint = "correct it if that is wrong, or tell its row again (row=, --row) if it was measured again"
+        stored = "is stored as failed" if value is None else f"has the result {value:g}"
         super().__init__(
-            f"tell needs a trial without a result, got trial {trial}{where}, of which {stored} is stored; {hint}"
+            f"tell needs a trial without a result, got trial {trial}{where}, which already "
+            f"{stored}. If that is wrong, correct the trial; if the row was measured again, tell "
+            "the row instead of the trial."
         )
 
 

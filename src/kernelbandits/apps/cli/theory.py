@@ -14,8 +14,8 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks
-from kernelbandits.apps import progress, screen
-from kernelbandits.apps.options import Form, Format, Quiet, folder
+from kernelbandits.apps.cli import progress, screen
+from kernelbandits.apps.cli.options import Form, Format, Quiet, folder
 from kernelbandits.domains import Arms, Box
 from kernelbandits.formatting import format_number, to_json
 from kernelbandits.problems import LowerBound

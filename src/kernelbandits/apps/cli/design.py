@@ -8,8 +8,8 @@ import typer
 from rich.markup import escape
 
 from kernelbandits import checks
-from kernelbandits.apps import screen
-from kernelbandits.apps.options import Form, Format
+from kernelbandits.apps.cli import screen
+from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.catalogue import LAWS, to_plain
 from kernelbandits.catalogue.plain import arguments
 from kernelbandits.formatting import to_json

@@ -15,52 +15,57 @@ from kernelbandits.problems.sheet import NUMBER
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
 Trial = Annotated[
-    str, typer.Argument(metavar="TRIAL", help="The number that ask printed, from 1 on.")
+    str, typer.Argument(metavar="TRIAL", help="Number of the trial, as `ask` printed it.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes on standard error.")]
-Reason = Annotated[str, typer.Option(help="Kept in the history.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes on standard error.")]
+Reason = Annotated[str, typer.Option(help="A remark for the history.")]
 Policy = Annotated[
-    str | None, typer.Option(help="auto, or a policy as `run` takes it: simple-bernoulli:p=0.25.")
+    str | None,
+    typer.Option(help="auto, or a policy with its settings, e.g. simple-bernoulli:p=0.25."),
 ]
 Kernel = Annotated[
-    str | None, typer.Option(help="On columns scaled to [0, 1], e.g. rbf:0.2; auto fits its own.")
+    str | None,
+    typer.Option(help="Kernel on columns scaled to [0, 1], e.g. rbf:0.2; auto fits its own."),
 ]
 NoiseScale = Annotated[
-    float | None, typer.Option(help="R, what the policy is told of the noise, in scaled units.")
+    float | None, typer.Option(help="R, the noise that the policy assumes, in units of the spread.")
 ]
 NormBound = Annotated[
-    float | None, typer.Option(help="D, what it is told of the target's RKHS norm, scaled.")
+    float | None,
+    typer.Option(help="D, the bound on the target's RKHS norm, in units of the spread."),
 ]
 Horizon = Annotated[
-    int | None, typer.Option(help="Measurements planned, for policies that must know.")
+    int | None, typer.Option(help="Number of measurements planned, for policies that need it.")
 ]
 Ridge = Annotated[
-    float | None, typer.Option(help="Ridge of the posterior, for policies that take one.")
+    float | None,
+    typer.Option(help="Regularisation of the posterior (lambda), if the policy has it."),
 ]
 Delta = Annotated[
-    float | None, typer.Option(help="Chance that a confidence statement may be wrong.")
+    float | None, typer.Option(help="Allowed probability that a confidence statement is wrong.")
 ]
-Seed = Annotated[int | None, typer.Option(help="All randomness comes from it.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of all random choices.")]
 Lease = Annotated[
     str | None,
-    typer.Option(metavar="DURATION", help="How long an asker may keep a row: 90s, 2h, 7d."),
+    typer.Option(metavar="DURATION", help="How long a row stays reserved after ask: 90s, 2h, 7d."),
 ]
 Repeats = Annotated[
     bool | None,
     typer.Option(
         "--repeats/--no-repeats",
-        help="Measure rows again whenever the policy wants to, or never. "
-        "Default: auto only when no row without a result is left, others whenever they want to.",
+        help="Whether rows that have a result may be suggested again. Default: auto repeats a row "
+        "only when every row has a result, other policies whenever their rule chooses it.",
     ),
 ]
 Centre = Annotated[
-    float | None, typer.Option(help="Centre of the target's scale, given with --spread.")
+    float | None, typer.Option(help="Typical value of the target; give --spread too.")
 ]
 Spread = Annotated[
-    float | None, typer.Option(help="Spread of the target's scale, given with --centre.")
+    float | None, typer.Option(help="Typical variation of the target; give --centre too.")
 ]
 Tolerance = Annotated[
-    float | None, typer.Option(help="What the likely best may lose for `status` to say: stop.")
+    float | None,
+    typer.Option(help="How much you are willing to lose: `status` then says when to stop."),
 ]
 
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -81,7 +86,10 @@ def duration(option: str, text: str | None) -> float | None:
 
 
 def measured(owner: str, text: str) -> float:
-    """A measured value as it is typed, with a decimal point and nothing that Python alone calls a number."""
+    """Read a measured value, with a decimal point.
+
+    Forms that only Python takes for numbers, such as 1_000, are refused.
+    """
     no_option(text)
     wanted = f"a number of size at most {LARGEST_REWARD:g} with a decimal point as VALUE"
     if NUMBER.fullmatch(text) is None or abs(float(text)) > LARGEST_REWARD:
@@ -105,7 +113,7 @@ def counted(name: str, text: str, least: int) -> int:
 
 def no_option(text: str) -> None:
     if re.match("--?[A-Za-z]", text) and text.lower() not in ("-inf", "-nan", "-infinity"):
-        raise ValueError(f"there is no option {text}; --help shows those there are")
+        raise ValueError(f"No such option: {text}. --help lists the options")
 
 
 def names(option: str, text: str | None) -> list[str] | None:
@@ -120,7 +128,7 @@ def names(option: str, text: str | None) -> list[str] | None:
 
 
 def policy_settings(policy: str | None, **given: Any) -> dict[str, Any]:
-    """policy and settings of a study: those spelled with the policy, and those given by options of their own."""
+    """Return the policy and its settings: those written with its name, and those of options."""
     from kernelbandits.catalogue import POLICIES
     from kernelbandits.catalogue.spelling import keywords, split
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kernelbandits import checks
-from kernelbandits.apps import screen
-from kernelbandits.apps.options import Form, Format
-from kernelbandits.apps.studying import arguments
-from kernelbandits.apps.studying.arguments import Quiet, duration, names, policy_settings, present
-from kernelbandits.apps.studying.door import answer, line, opened, said, typed
-from kernelbandits.apps.studying.wording import cell, command, title
+from kernelbandits.apps.cli import arguments, screen
+from kernelbandits.apps.cli.arguments import Quiet, duration, names, policy_settings, present
+from kernelbandits.apps.cli.options import Form, Format
+from kernelbandits.apps.cli.output import answer, line, opened, said, typed
+from kernelbandits.apps.cli.render import cell, command, title
 from kernelbandits.formatting import format_count, format_duration
 
 if TYPE_CHECKING:
@@ -24,31 +23,40 @@ if TYPE_CHECKING:
 
 CREATE = """Create a study from a table of candidates.
 
-The table is read from CSV as people have it (commas, semicolons or tabs, decimal commas, units in the header, text as
-categories) and stored with its fingerprint: the file is not needed again. Every column but the target describes a
-candidate unless --columns says which. What was noticed in the file is said on standard error.
+The table is a CSV file with a header. Columns may be separated by commas, semicolons or tabs;
+decimal commas, units in the header and columns of text are understood. The table is copied into the
+study, so the file is not needed afterwards. All columns except the target describe a candidate,
+unless --columns names the ones to use. Notes about the file are printed on standard error.
 
 Examples:
 
     kernelbandits study create films.db --candidates films.csv --columns Cs,FA,MA --target stability
 
-    kernelbandits study create films.db --candidates films.csv --direction minimize --cost hours --lease 2d
+    kernelbandits study create films.db --candidates films.csv --direction min --cost hours --lease 2d
 
-    kernelbandits study create films.db --candidates films.csv --policy auto:width=theory --tolerance 0.05
+    kernelbandits study create films.db --candidates films.csv --tolerance 0.05
 
-    kernelbandits study create films.db --candidates films.csv --policy amm-ucb --noise-scale 0.1 --norm-bound 2
+    kernelbandits study create films.db --candidates films.csv --policy auto:width=theory
 
-    kernelbandits study create "postgresql://ann@lab/studies?study=films" --candidates films.csv --or-open
+    kernelbandits study create films.db --candidates films.csv --policy amm-ucb \
+--noise-scale 0.1 --norm-bound 2
+
+    kernelbandits study create "postgresql://ann@lab/studies?study=films" \
+--candidates films.csv --or-open
 """
-COST = "Column with the cost of a measurement, above 0; chosen is the most value per cost: (index - best estimate) / cost."
-CHANGE = """Change the policy or other settings of a study from now on.
+COST = (
+    "Column with the cost of measuring each row, above 0. The row with the largest "
+    "(index - best estimate) / cost is suggested."
+)
+CHANGE = """Change the policy or other settings of a study.
 
-Results stay, and the policy learns all of them anew. The change is an event of the history, and `undo` takes it back.
-Target, direction and table cannot be changed.
+All results are kept, and the new policy uses them. The change is recorded in the history, and
+`undo` reverses it. The target, the direction and the table cannot be changed.
 
 Examples:
 
-    kernelbandits study change films.db --policy amm-ucb --kernel matern:0.3,2.5 --noise-scale 0.1 --norm-bound 2
+    kernelbandits study change films.db --policy amm-ucb --kernel matern:0.3,2.5 \
+--noise-scale 0.1 --norm-bound 2
 
     kernelbandits study change films.db --lease 12h --tolerance 0.05
 
@@ -62,13 +70,16 @@ def create(
         Path, typer.Option(help="CSV file with a header and one row for each candidate.")
     ],
     columns: Annotated[
-        str | None, typer.Option(help="Columns that describe a candidate. Default: all.")
+        str | None,
+        typer.Option(help="Columns that describe a candidate. Default: all except the target."),
     ] = None,
-    target: Annotated[str, typer.Option(help="What is measured.")] = "value",
-    direction: Annotated[str, typer.Option(help="maximize or minimize.")] = "maximize",
+    target: Annotated[str, typer.Option(help="Name of the measured quantity.")] = "value",
+    direction: Annotated[
+        str, typer.Option(help="maximize (max) or minimize (min) the target.")
+    ] = "maximize",
     cost: Annotated[str | None, typer.Option(help=COST)] = None,
     allowed: Annotated[
-        str | None, typer.Option(help="Column that says which rows may be measured.")
+        str | None, typer.Option(help="Column of yes and no: which rows may be measured.")
     ] = None,
     policy: arguments.Policy = "auto",
     kernel: arguments.Kernel = None,
@@ -84,7 +95,10 @@ def create(
     spread: arguments.Spread = None,
     tolerance: arguments.Tolerance = None,
     or_open: Annotated[
-        bool, typer.Option("--or-open", help="Take the study that is there if it is the same.")
+        bool,
+        typer.Option(
+            "--or-open", help="If this study exists already, with the same settings, open it."
+        ),
     ] = False,
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -133,7 +147,10 @@ def change(
     lease: arguments.Lease = None,
     repeats: arguments.Repeats = None,
     default_repeats: Annotated[
-        bool, typer.Option("--default-repeats", help="Repeat rows as the policy does by default.")
+        bool,
+        typer.Option(
+            "--default-repeats", help="Use the policy's own rule for measuring rows again."
+        ),
     ] = False,
     centre: arguments.Centre = None,
     spread: arguments.Spread = None,
@@ -165,7 +182,7 @@ def change(
     said(
         form,
         event,
-        f"Changed {', '.join(wanted)} from now on (event {event.seq}); undo takes it back.",
+        f"Changed: {', '.join(wanted)} (event {event.seq}). `undo` reverses the change.",
     )
 
 
@@ -176,7 +193,7 @@ def spelled(kernel: str | None) -> dict[str, Any]:
 
 
 def about(study: Study) -> dict[str, Any]:
-    """What was created."""
+    """Return what was created, as the JSON document has it."""
     table = study.candidates
     settings = {name: study.settings[name] for name in ("policy", "lease", "seed")}
     return {
@@ -191,13 +208,11 @@ def about(study: Study) -> dict[str, Any]:
 
 
 def show(console: Console, found: Mapping[str, Any], place: str) -> None:
-    size = f"{format_count(found['rows'], 'candidate')} of {format_count(len(found['columns']), 'column')}"
-    line(
-        console, f"Study {title(found['place'])}: {size} ({', '.join(map(cell, found['columns']))})"
-    )
+    columns = ", ".join(map(cell, found["columns"]))
+    size = format_count(found["rows"], "candidate")
+    line(console, f"Created {title(found['place'])}: {size}, described by {columns}.")
     aim = f"{found['direction']} {cell(found['target'])}"
-    line(
-        console,
-        f"It is to {aim} with the policy {found['policy']}; a row is held for {format_duration(found['lease'])}.",
-    )
-    line(console, f"Which row to measure first:  {command('ask', place)}")
+    line(console, f"Aim: {aim}. Policy: {found['policy']}.")
+    lease = format_duration(found["lease"])
+    line(console, f"A row that was asked for is reserved for {lease}.")
+    line(console, f"To get the first row to measure:  {command('ask', place)}")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -20,8 +17,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from kernelbandits import checks
-from kernelbandits.apps import progress, screen
-from kernelbandits.apps.options import Form, Format, Quiet, folder
+from kernelbandits.apps.cli import progress, screen
+from kernelbandits.apps.cli.options import Form, Format, Quiet, folder
 from kernelbandits.formatting import to_json
 
 if TYPE_CHECKING:
@@ -96,7 +93,7 @@ def check_theory(
     topics = choose_topics(only, errata)
     check_files_are_writable(folder(output))
     statements = run_topics(topics, Effort(seed, QUICK if quick else 1.0), workers, quiet)
-    with closed_pipe_ignored():
+    with screen.closed_pipe_ignored():
         if form is Format.json and not quiet:
             typer.echo(statements_json(statements))
         elif not quiet:
@@ -129,19 +126,6 @@ def check_files_are_writable(output: Path | None) -> None:
     for path in (output / name for name in FILES) if output else ():
         needed = f"a folder in which {path.name} is a file"
         checks.needs(not path.is_dir(), "--output", needed, str(path))
-
-
-@contextmanager
-def closed_pipe_ignored() -> Iterator[None]:
-    """If the reader of a pipe stops early, like `head`, drop the rest and keep the exit code."""
-    try:
-        yield
-        sys.stdout.flush()
-    except (BrokenPipeError, SystemExit) as error:
-        broken = isinstance(error, BrokenPipeError)
-        if not broken and not isinstance(error.__context__, BrokenPipeError):
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # Running

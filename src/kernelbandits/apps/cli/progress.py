@@ -16,7 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from kernelbandits.apps.screen import err
+from kernelbandits.apps.cli.screen import err
 
 if TYPE_CHECKING:
     from kernelbandits.experiment.workers import Mapper

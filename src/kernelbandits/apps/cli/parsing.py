@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from kernelbandits.apps import screen
+from kernelbandits.apps.cli import screen
 from kernelbandits.catalogue.lookup import did_you_mean
 
 exceptions: Any = import_module(typer.BadParameter.__module__)

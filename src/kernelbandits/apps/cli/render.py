@@ -1,8 +1,9 @@
-"""What people see of a study."""
+"""Studies as text in a terminal: suggestions, status, history, explanations, estimates."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kernelbandits.apps.listing import facts
-from kernelbandits.apps.studying.door import line
-from kernelbandits.apps.studying.wording import cell, command, number, point, title
+from kernelbandits.apps.cli.listing import facts
+from kernelbandits.apps.cli.output import line
 from kernelbandits.formatting import (
     format_age,
     format_count,
     format_interval,
     format_near,
+    format_number,
     format_share,
     format_time,
     format_times,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from kernelbandits.study.candidates import Candidates
     from kernelbandits.study.values import Best, Explained, Status, Suggestion, Waiting
 
+DIGITS = 6
 MOST_COLUMNS = 8
 """Of a candidate in a table; JSON has all of them."""
 MOST_WAITING = 12
@@ -38,7 +40,35 @@ GIVEN = re.compile(r"[0-9a-f]{32}(/[0-9]+)?")
 """A key that the study gave itself."""
 Label = Callable[[int], Mapping[str, str]]
 """What the table calls a row."""
-ROWS = "Rows count from 0, below the header."
+ROWS = "Rows are counted from 0, starting below the header."
+
+
+def number(value: float | None) -> str:
+    """Write a number so that it can be typed again."""
+    return format_number(value, DIGITS, thousands=False)
+
+
+def cell(value: Any) -> str:
+    """Text of somebody else's file on one line, without what a terminal would obey."""
+    if isinstance(value, float):
+        return number(value)
+    return "".join(letter if letter.isprintable() else " " for letter in str(value))
+
+
+def point(x: Any) -> str:
+    """Cs 0.05, FA 0.8"""
+    return ", ".join(f"{cell(name)} {cell(value)}" for name, value in x.items())
+
+
+def command(*words: object) -> str:
+    """A line to type."""
+    return " ".join(["kernelbandits study", *(shlex.quote(str(word)) for word in words)])
+
+
+def title(place: str) -> str:
+    """What a study is called: its name in the database, or its file."""
+    server = re.fullmatch(r"postgresql://.*[?&]study=(\w+)(&.*)?", place)
+    return server[1] if server else place
 
 
 def table(headings: Sequence[str], left: Sequence[str] = ()) -> Table:
@@ -69,10 +99,11 @@ def suggestions(
         which = f" trial {', '.join(map(str, trials))}" if len(found) > 1 else ""
         line(console, f"Why{which}: {why}")
     held = f" for {cell(found[0].worker)}" if found[0].worker else ""
-    line(console, f"Held{held} until {format_time(min(one.until for one in found))}. {ROWS}")
+    line(console, f"Reserved{held} until {format_time(min(one.until for one in found))}. {ROWS}")
     line(
         console,
-        f"When the result is there:  {command('tell', place, found[0].trial)} VALUE   (or --failed)",
+        f"When you have the result:  {command('tell', place, found[0].trial)} VALUE"
+        "   (or --failed)",
     )
 
 
@@ -94,28 +125,45 @@ def by_reason(found: Sequence[Suggestion]) -> dict[str, list[int]]:
     return trials
 
 
-def status(console: Console, found: Status, label: Label, place: str) -> None:
-    """A short report."""
+def status(
+    console: Console, found: Status, label: Label, place: str, details: bool = False
+) -> None:
+    """Print results, the likely best and what to do next; with details the model too."""
     aim = f"{found.direction} {cell(found.target)}"
     line(console, f"{title(found.place)}: {aim}, {different(found)}")
     about = {
-        "progress": progress(found),
-        "likely best": likely(found.best) if found.best else "nothing is known yet",
-        "may I stop?": found.stop.sentence,
-        "units": found.units,
-        "policy": found.policy,
-        "repeats": found.repeats,
-        "claim": found.claim,
+        "results": progress(found),
+        "likely best": likely(found.best) if found.best else "no results yet",
+        "may I stop?": stop_sentence(found, place),
     }
+    if details:
+        about |= {
+            "policy": found.policy,
+            "repeats": found.repeats,
+            "scale": found.units,
+            "guarantee": found.claim,
+        }
     lines = waiting(found.waiting, label) | {"next": following(found, place)}
     console.print(facts({name: cell(text) for name, text in about.items()} | lines))
+
+
+def stop_sentence(found: Status, place: str) -> str:
+    """Return the answer of the study, with the option in place of the Python argument."""
+    from kernelbandits.study.stopping import TOLERANCE_HINT
+
+    sentence = found.stop.sentence
+    if not sentence.endswith(TOLERANCE_HINT):
+        return sentence
+    hint = TOLERANCE_HINT.replace("tolerance=", f"{command('change', place)} --tolerance ")
+    return sentence.removesuffix(TOLERANCE_HINT) + hint
 
 
 def different(found: Status) -> str:
     """How many candidates there are, in how many rows if they come twice."""
     if found.different == found.rows:
         return format_count(found.rows, "candidate")
-    return f"{format_count(found.different, 'different candidate')} ({format_count(found.rows, 'row')})"
+    candidates = format_count(found.different, "different candidate")
+    return f"{candidates} ({format_count(found.rows, 'row')})"
 
 
 def progress(found: Status) -> str:
@@ -142,19 +190,20 @@ def likely(best: Best) -> str:
 
 
 def waiting(found: Sequence[Waiting], label: Label) -> dict[str, str]:
-    """Who waits since when, the longest first."""
+    """List the trials that wait for a result, the longest waiting first."""
     longest = sorted(found, key=lambda one: -one.since)
     lines = [waiting_line(one, label(one.row)) for one in longest[:MOST_WAITING]]
     more = len(found) - MOST_WAITING
     return (
-        {"waiting": "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])} if found else {}
+        {"pending": "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])} if found else {}
     )
 
 
 def waiting_line(one: Waiting, label: Mapping[str, str]) -> str:
     who = f" by {cell(one.worker)}" if one.worker else ""
-    late = "; its time is up, the next asker may be offered it" if one.overdue else ""
-    return f"trial {one.trial}, row {one.row} ({point({**label, **one.x})}): asked{who} {format_age(one.since)}{late}"
+    late = "; its lease has ended, so its row can be suggested again" if one.overdue else ""
+    where = f"trial {one.trial}, row {one.row} ({point({**label, **one.x})})"
+    return f"{where}: asked for{who} {format_age(one.since)}{late}"
 
 
 def following(found: Status, place: str) -> str:
@@ -193,7 +242,10 @@ def history(console: Console, events: Sequence[Event], earlier: int) -> None:
         shown.add_row(*map(escape, texts))
     console.print(shown)
     if earlier:
-        line(console, f"{format_count(earlier, 'earlier event')}; --limit shows more of them")
+        line(
+            console,
+            f"{format_count(earlier, 'earlier event')} not shown; a larger --limit shows more",
+        )
 
 
 def more(event: Event) -> str:
@@ -211,21 +263,22 @@ def created(body: Mapping[str, Any]) -> str:
 def settled(body: Mapping[str, Any]) -> str:
     """Centre and spread that follow from the results, or what somebody changed."""
     if body.get("auto"):
-        return f"centre {number(body.get('centre'))}, spread {number(body.get('spread'))}, by the results"
+        centre, spread = number(body.get("centre")), number(body.get("spread"))
+        return f"centre {centre}, spread {spread}, from the results"
     settings = body.get("settings", {})
     if "revised_from" in body:
         return (
             f"revision {settings.get('revision')} of {settings.get('policy')} chooses from now on"
         )
-    return f"policy {settings.get('policy')}, changed"
+    return f"changed; policy {settings.get('policy')}"
 
 
 def undone(body: Mapping[str, Any]) -> str:
-    return f"event {body.get('of')}, {body.get('kind')}"
+    return f"undoes event {body.get('of')} ({body.get('kind')})"
 
 
 def released(body: Mapping[str, Any]) -> str:
-    return "its time was up" if body.get("overdue") else "given back"
+    return "its lease ended" if body.get("overdue") else "by the user"
 
 
 def reason(body: Mapping[str, Any]) -> str:
@@ -239,13 +292,13 @@ MORE = {"created": created, "settings": settled, "undone": undone, "released": r
 def explained(console: Console, found: Explained) -> None:
     line(console, cell(found.sentence))
     here = {"row": str(found.row), **narrow(found.x)}
-    shown = table(["", *here, "estimate", "sd", "best with"], left=("",))
+    shown = table(["", *here, "estimate", "sd", "probability of being best"], left=("",))
     last = number(found.mean), number(found.sd), format_share(found.chance)
     shown.add_row("suggested", *map(escape, here.values()), *last)
     if found.results and found.greedy != found.row and found.greedy_x is not None:
         rival = {"row": str(found.greedy), **narrow(found.greedy_x)}
         last = number(found.greedy_mean), number(found.greedy_sd), format_share(found.greedy_chance)
-        shown.add_row("greedy", *map(escape, rival.values()), *last)
+        shown.add_row("best estimate", *map(escape, rival.values()), *last)
     console.print(shown)
     drawn = {
         "weight": found.weight,
@@ -256,8 +309,8 @@ def explained(console: Console, found: Explained) -> None:
     console.print(
         facts({name: number(value) for name, value in drawn.items() if value is not None})
     )
-    known = f"{format_count(found.results, 'result')} known, {found.pending} pending"
-    line(console, f"As it was known then: {known}.")
+    known = f"{format_count(found.results, 'result')}, {found.pending} pending"
+    line(console, f"Known at that time: {known}.")
 
 
 def estimates(console: Console, frame: pd.DataFrame, total: int) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kernelbandits import checks
-from kernelbandits.apps.options import Form, Format
-from kernelbandits.apps.studying.arguments import Place, Quiet, Reason, Trial, counted, measured
-from kernelbandits.apps.studying.door import answer, opened, said
+from kernelbandits.apps.cli.arguments import Place, Quiet, Reason, Trial, counted, measured
+from kernelbandits.apps.cli.options import Form, Format
+from kernelbandits.apps.cli.output import answer, opened, said
 from kernelbandits.formatting import format_count
 
 if TYPE_CHECKING:
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
 TELL = """Tell a result.
 
-A trial takes one result: of two that come at once one is stored, and the other is told which (exit code 1). A retry
-with the same --key is a success and counts once. A row that nobody asked for, or that is measured again, is told by
---row. A late result counts. JSON: trial, value (the one stored), accepted, and a list of them for --csv.
+A trial has one result. If it has one already, the new one is refused and the stored one is shown
+(exit code 1); `correct` replaces a wrong result. With --key a command can be repeated safely: the
+result is stored once. Use --row for a row that nobody asked for, or that was measured again. A
+result that comes after the end of the lease counts too. JSON: trial, value (the stored one) and
+accepted; with --csv a list of these.
 
-A CSV file of results says in each line its trial, its row or its candidate by the columns, and the value in a column
-named like the target. All lines are told, or none; what was told before is left alone, so a file may grow.
+In a CSV file of results, each line names its trial, its row or the values of all columns, and has
+the result in a column named like the target. Either all lines are stored or none. Lines that were
+told before are skipped, so you can add lines to the file and tell it again.
 
 Examples:
 
@@ -38,7 +41,7 @@ Examples:
 
     kernelbandits study tell films.db --csv results.csv
 """
-CORRECT = """Correct the value of a trial, or say that it failed; the history keeps the old value.
+CORRECT = """Replace the result of a trial; the history keeps the old one.
 
 Examples:
 
@@ -46,7 +49,7 @@ Examples:
 
     kernelbandits study correct films.db 17 --failed
 """
-WITHDRAW = """Withdraw a trial: its result no longer counts, and the history keeps it.
+WITHDRAW = """Withdraw the result of a trial: it no longer counts, but stays in the history.
 
 Examples:
 
@@ -58,20 +61,26 @@ FORMS = "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed or --c
 def tell(
     place: Place,
     trial: Annotated[
-        str | None, typer.Argument(metavar="TRIAL", help="As ask printed it; not with --row.")
+        str | None,
+        typer.Argument(metavar="TRIAL", help="Number that `ask` printed; leave it out with --row."),
     ] = None,
     value: Annotated[
-        str | None, typer.Argument(metavar="VALUE", help="With a decimal point; -0.5 is fine.")
+        str | None,
+        typer.Argument(
+            metavar="VALUE", help="The result, with a decimal point, such as 0.83 or -0.5."
+        ),
     ] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="It could not be measured.")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="The measurement failed: there is no value.")
+    ] = False,
     row: Annotated[
-        str | None, typer.Option(metavar="ROW", help="A row, from 0 on, in place of a trial.")
+        str | None,
+        typer.Option(metavar="ROW", help="Row of the table, counted from 0, instead of a trial."),
     ] = None,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", help="Results from a file, all or none.")
-    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="CSV file with results.")] = None,
     key: Annotated[
-        str | None, typer.Option(help="Idempotency key: the same result told twice counts once.")
+        str | None,
+        typer.Option(help="Name of this result: told twice with the same key, it counts once."),
     ] = None,
     worker: Annotated[str | None, typer.Option(help="Who measured it.")] = None,
     form: Form = Format.text,
@@ -81,7 +90,7 @@ def tell(
 
     given = [text for text in (trial, value) if text is not None]
     alone = not given and row is None and not failed
-    checks.needs(csv is None or alone, "tell", f"one of {FORMS}", "--csv with more beside it")
+    checks.needs(csv is None or alone, "tell", f"one of {FORMS}", "--csv and more")
     single = {} if csv else result(given, row, failed)
     with opened(place, quiet) as study:
         try:
@@ -117,7 +126,7 @@ def result(given: Sequence[str], row: str | None, failed: bool) -> dict[str, Any
 
 
 def refused(form: Format, late: AlreadyTold) -> None:
-    """Scripts learn of the value that stands; the sentence follows on standard error."""
+    """Print the stored value for scripts; the sentence follows on standard error."""
     found = {"trial": late.trial, "value": late.value, "accepted": False}
     answer(form, found, lambda console: None)
 
@@ -131,7 +140,7 @@ def recorded_all(told: Sequence[Told]) -> str:
     fresh = sum(one.accepted for one in told)
     known = len(told) - fresh
     return f"{format_count(fresh, 'result')} recorded" + (
-        f", {known} known before." if known else "."
+        f", {known} already stored." if known else "."
     )
 
 
@@ -139,9 +148,11 @@ def correct(
     place: Place,
     trial: Trial,
     value: Annotated[
-        str | None, typer.Argument(metavar="VALUE", help="What it should have been; -0.5 is fine.")
+        str | None, typer.Argument(metavar="VALUE", help="The right result, with a decimal point.")
     ] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="It could not be measured.")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="The measurement failed: there is no value.")
+    ] = False,
     reason: Reason = "",
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -152,9 +163,11 @@ def correct(
     right = None if value is None else measured("correct", value)
     with opened(place, quiet) as study:
         event = study.correct(number, right, failed=failed, reason=reason)
-    shown = "failed" if right is None else repr(right)
+    shown = "now counts as failed" if right is None else f"now has the result {right!r}"
     said(
-        form, event, f"Trial {number}: {shown} from now on (event {event.seq}); undo takes it back."
+        form,
+        event,
+        f"Trial {number} {shown} (event {event.seq}). `undo` reverses the correction.",
     )
 
 
@@ -167,5 +180,6 @@ def withdraw(
     said(
         form,
         event,
-        f"Trial {number} is withdrawn and counts no more (event {event.seq}); undo takes it back.",
+        f"The result of trial {number} no longer counts (event {event.seq}). "
+        "`undo` reverses the withdrawal.",
     )

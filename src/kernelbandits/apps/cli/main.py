@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kernelbandits import __version__, checks
-from kernelbandits.apps import checking, designing, listing, progress, screen, studying, theory
-from kernelbandits.apps.options import (
+from kernelbandits.apps.cli import check_theory, design, listing, progress, screen, study, theory
+from kernelbandits.apps.cli.options import (
     FigureFormats,
     FigureSize,
     Form,
@@ -22,7 +22,7 @@ from kernelbandits.apps.options import (
     Quiet,
     read_figure_size,
 )
-from kernelbandits.apps.parsing import App
+from kernelbandits.apps.cli.parsing import App
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.catalogue.lookup import did_you_mean
 from kernelbandits.formatting import mask_password
@@ -390,9 +390,9 @@ def list_(
 
 
 app.command("theory", help=theory.HELP)(theory.theory)
-app.command("design", help=designing.HELP)(designing.design)
-app.command("check-theory", help=checking.HELP)(checking.check_theory)
-app.add_typer(studying.app, name="study")
+app.command("design", help=design.HELP)(design.design)
+app.command("check-theory", help=check_theory.HELP)(check_theory.check_theory)
+app.add_typer(study.app, name="study")
 
 
 def is_all(policies: str) -> bool:

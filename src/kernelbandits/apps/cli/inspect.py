@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelbandits.apps import progress, screen
-from kernelbandits.apps.options import Form, Format
-from kernelbandits.apps.studying import pages
-from kernelbandits.apps.studying.arguments import Place, Quiet
-from kernelbandits.apps.studying.door import answer, notes, opened, said, typed
-from kernelbandits.apps.studying.keeping import records
+from kernelbandits.apps.cli import progress, render, screen
+from kernelbandits.apps.cli.arguments import Place, Quiet
+from kernelbandits.apps.cli.maintain import records
+from kernelbandits.apps.cli.options import Form, Format
+from kernelbandits.apps.cli.output import answer, notes, opened, said, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,20 +19,25 @@ if TYPE_CHECKING:
     from kernelbandits.study import Study
     from kernelbandits.study.candidates import Candidates
 
-STATUS = """Show where a study stands: progress, the likely best, whether one may stop, and who waits since when.
+STATUS = """Show the results so far, the likely best row, and what to do next.
 
-The likely best is the measured row of the best estimate, not of the luckiest measurement; its
-probability is that of being the best of all allowed. A row with a better estimate that was never
-measured is named beside it. JSON: told, pending, failed, best (row, mean, low, high, probability,
-untested, or null), and more.
+The likely best is the measured row with the best estimate. One lucky measurement does not make a
+row the best, because the estimate takes all results and the noise into account. The probability is
+that of being the best of all allowed rows. If a row that was never measured has a better estimate,
+it is named too. Trials that wait for a result are listed with the time since they were asked for.
+--details adds the policy, its fitted model and what theory guarantees.
+
+JSON: told, pending, failed, best (row, mean, low, high, probability, untested, or null), and more.
 
 Examples:
 
     kernelbandits study status films.db
 
+    kernelbandits study status films.db --details
+
     kernelbandits study status films.db --format json
 """
-HISTORY = """Show all that happened, in order: nothing is ever taken out of it.
+HISTORY = """Show everything that happened in a study, in order. Nothing is ever deleted from it.
 
 Examples:
 
@@ -41,9 +45,10 @@ Examples:
 
     kernelbandits study history films.db --format json
 """
-ESTIMATES = """Show what is believed of each candidate, the best estimate first.
+ESTIMATES = """Show the estimate of each candidate, the best first.
 
-The interval is that of the estimate, 95 %, in the target's own units.
+The 95 % interval is that of the estimate, not of a new measurement. All numbers are in the units of
+the target.
 
 Examples:
 
@@ -51,7 +56,7 @@ Examples:
 
     kernelbandits study estimates films.db --format json
 """
-PLOT = """Draw a study: its observations, estimates, exploration weights, and regret if the truth is known.
+PLOT = """Draw the results and estimates of a study, and the regret if the true values are known.
 
 Examples:
 
@@ -63,8 +68,8 @@ Examples:
 """
 LIST = """List the studies of a PostgreSQL database, or the one in a file.
 
-JSON: a list of objects with name, place, rows, events and since (seconds since 1970); of a damaged study only its name
-and place are known.
+JSON: a list of objects with name, place, rows, events and since (seconds since 1970); for a damaged
+study only name and place.
 
 Examples:
 
@@ -73,14 +78,25 @@ Examples:
     kernelbandits study list "postgresql://ann@lab/studies"
 """
 TOP = 20
-WHAT = "all, progress (results as they came), regret (with --truth), posterior (estimates) or weights (exploration)."
+WHAT = (
+    "all, progress (results in order), regret (with --truth), posterior (estimates) or "
+    "weights (exploration)."
+)
 
 
-def status(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
+def status(
+    place: Place,
+    details: Annotated[
+        bool, typer.Option("--details", help="Show the policy, its model and its guarantee too.")
+    ] = False,
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
     with opened(place, quiet, writable=False) as study:
         found, label = study.status(), study.candidates.label
     notes(found.notices, quiet or form is Format.json)
-    answer(form, found, lambda console: pages.status(console, found, label, typed(place)))
+    shown = typed(place)
+    answer(form, found, lambda console: render.status(console, found, label, shown, details))
 
 
 def list_(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
@@ -88,13 +104,13 @@ def list_(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
 
     screen.listen(quiet)
     found = storage.studies(place)
-    answer(form, found, lambda console: pages.studies(console, found))
+    answer(form, found, lambda console: render.studies(console, found))
 
 
 def history(
     place: Place,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Only so many, the last. Default: all.")
+        int | None, typer.Option(min=1, help="Number of events, the last ones. Default: all.")
     ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -102,13 +118,14 @@ def history(
     with opened(place, quiet, writable=False) as study:
         events = study.history()
     shown = events[-limit:] if limit else events
-    answer(form, shown, lambda console: pages.history(console, shown, len(events) - len(shown)))
+    answer(form, shown, lambda console: render.history(console, shown, len(events) - len(shown)))
 
 
 def estimates(
     place: Place,
     top: Annotated[
-        int | None, typer.Option(min=1, help=f"So many. Default: {TOP}, and all in JSON.")
+        int | None,
+        typer.Option(min=1, help=f"Number of candidates. Default: {TOP}, and all in JSON."),
     ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -116,7 +133,7 @@ def estimates(
     with opened(place, quiet, writable=False) as study:
         frame = best_first(study)
     shown = frame.head(top or (len(frame) if form is Format.json else TOP))
-    answer(form, records(shown), lambda console: pages.estimates(console, shown, len(frame)))
+    answer(form, records(shown), lambda console: render.estimates(console, shown, len(frame)))
 
 
 def best_first(study: Study) -> pd.DataFrame:
@@ -137,9 +154,9 @@ def plot(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="OUT.png, OUT.svg or OUT.html.")],
     what: Annotated[str, typer.Option(help=WHAT)] = "all",
     truth: Annotated[
-        Path | None, typer.Option(help="CSV with the true value of each row, for the regret.")
+        Path | None, typer.Option(help="CSV file with the true value of each row, for the regret.")
     ] = None,
-    trial: Annotated[int | None, typer.Option(min=1, help="A trial to mark and explain.")] = None,
+    trial: Annotated[int | None, typer.Option(min=1, help="Trial to mark and explain.")] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -149,4 +166,4 @@ def plot(
     with opened(place, quiet, writable=False) as study, progress.waiting("drawing", quiet):
         draw_study(study, out, what=what, truth=truth, trial=trial)
     document = {"path": str(out), "what": what, "replaced": there}
-    said(form, document, f"Written to {out}" + (", replaced" if there else ""))
+    said(form, document, f"Written to {out}" + (" (replaced)" if there else ""))

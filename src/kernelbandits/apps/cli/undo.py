@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kernelbandits import checks
-from kernelbandits.apps.options import Form, Format
-from kernelbandits.apps.studying.arguments import Place, Quiet, counted
-from kernelbandits.apps.studying.door import opened, said
+from kernelbandits.apps.cli.arguments import Place, Quiet, counted
+from kernelbandits.apps.cli.options import Form, Format
+from kernelbandits.apps.cli.output import opened, said
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from kernelbandits.storage import Event
     from kernelbandits.study import Study
 
-RELEASE = """Give back rows that were asked for and will not be measured; the next asker may be offered them.
+RELEASE = """Release rows that will not be measured, so that they can be suggested again.
 
-A range such as 14-213, and --all, release what is pending of it. JSON: an event for one TRIAL, else a list of events.
+A range such as 14-213 releases the pending trials in it, and --all releases all pending trials.
+JSON: an event for one TRIAL, else a list of events.
 
 Examples:
 
@@ -30,10 +31,10 @@ Examples:
 
     kernelbandits study release films.db --all --worker robot-2
 """
-UNDO = """Undo the last event that is not undone; the history keeps both.
+UNDO = """Undo the last step; the history keeps the step and its undoing.
 
-What can be undone: told, failed, corrected, withdrawn, settings (a change), and asked while the trial is pending.
-JSON: an event, or a list of events with --n.
+Results, failures, corrections, withdrawals and changes of settings can be undone, and an ask while
+its trial is pending. JSON: an event, or a list of events with --n.
 
 Examples:
 
@@ -49,9 +50,9 @@ Trials = Annotated[
 def release(
     place: Place,
     trials: Trials = None,
-    every: Annotated[bool, typer.Option("--all", help="All that are pending.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All pending trials.")] = False,
     worker: Annotated[
-        str | None, typer.Option(help="With --all: only those that this worker asked for.")
+        str | None, typer.Option(help="With --all: only trials that this worker asked for.")
     ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -88,23 +89,24 @@ def pending(study: Study, spans: Sequence[range], every: bool, worker: str | Non
     missing = [named[0] for named in spans if not any(trial in named for trial in waiting)]
     if missing:
         raise StudyConflict(
-            f"release needs trials that are pending, got trial {missing[0]}; nothing was released"
+            f"release needs trials that are pending, got trial {missing[0]}. Nothing was released"
         )
     return sorted(trial for trial in waiting if any(trial in named for named in spans))
 
 
 def released(numbers: Sequence[int]) -> str:
     if len(numbers) == 1:
-        return f"Trial {numbers[0]} is given back; its row may be offered to the next who asks."
+        return f"Trial {numbers[0]} is released. Its row can be suggested again."
     if not numbers:
-        return "Nothing is pending, nothing was given back."
-    return f"{format_count(len(numbers), 'trial')} are given back ({', '.join(map(str, numbers))})."
+        return "No trial is pending, so none was released."
+    return f"{format_count(len(numbers), 'trial')} are released: {', '.join(map(str, numbers))}."
 
 
 def undo(
     place: Place,
     n: Annotated[
-        int | None, typer.Option("--n", "-n", min=1, help="So many events, the last first.")
+        int | None,
+        typer.Option("--n", "-n", min=1, help="Number of steps to undo, the last one first."),
     ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -121,8 +123,19 @@ def sentences(study: Study, events: Sequence[Event]) -> list[str]:
 
 
 def sentence(there: Mapping[int, Event], body: Any) -> str:
-    """Which event was undone, by its number in the history."""
+    """Say what was undone, and what holds now."""
     event = there[body["of"]]
-    about = "" if event.trial is None else f" of trial {event.trial}"
-    value = "" if event.value is None else f", {event.value!r}"
-    return f"Undone: event {event.seq}, {event.kind}{about}{value}. The history keeps both."
+    before = event.body.get("was")
+    restored = (
+        "It counts as failed again." if before is None else f"Its result is {before!r} again."
+    )
+    value = "failed" if event.value is None else repr(event.value)
+    sentences = {
+        "told": f"the result {value} of trial {event.trial}. The trial has no result now.",
+        "failed": f"the failure of trial {event.trial}. The trial has no result now.",
+        "corrected": f"the correction of trial {event.trial} to {value}. {restored}",
+        "withdrawn": f"the withdrawal of trial {event.trial}. {restored}",
+        "asked": f"the ask of trial {event.trial}. Its row {event.row} can be suggested again.",
+        "settings": "the change of settings. The settings before it apply again.",
+    }
+    return f"Undone: {sentences[event.kind]}"

@@ -270,3 +270,16 @@ def show_folder(output: Path) -> None:
         f"Written to {escape(str(output))}: open {escape(str(output / 'report.html'))}",
         soft_wrap=True,
     )
+
+
+@contextmanager
+def closed_pipe_ignored() -> Iterator[None]:
+    """If the reader of a pipe stops early, like `head`, drop the rest and keep the exit code."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit) as error:
+        broken = isinstance(error, BrokenPipeError)
+        if not broken and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,9 +12,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from kernelbandits.apps import screen
-from kernelbandits.apps.checking import closed_pipe_ignored
-from kernelbandits.apps.options import Format
+from kernelbandits.apps.cli import screen
+from kernelbandits.apps.cli.options import Format
 from kernelbandits.formatting import mask_password, to_json
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def answer(form: Format, value: Any, show: Callable[[Console], None]) -> None:
     """One document on standard output, or what a person reads."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    with closed_pipe_ignored():
+    with screen.closed_pipe_ignored():
         if form is Format.json:
             typer.echo(as_json(value))
         else:

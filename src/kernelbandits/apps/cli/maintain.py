@@ -12,10 +12,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from kernelbandits.apps import screen
-from kernelbandits.apps.options import Form, Format
-from kernelbandits.apps.studying.arguments import Place, Quiet
-from kernelbandits.apps.studying.door import answer, opened, said
+from kernelbandits.apps.cli import screen
+from kernelbandits.apps.cli.arguments import Place, Quiet
+from kernelbandits.apps.cli.options import Form, Format
+from kernelbandits.apps.cli.output import answer, opened, said
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from kernelbandits.storage import Finding
     from kernelbandits.study import Study
 
-EXPORT = """Write the trials to a CSV file: one line for each, with its candidate, state, value, times and estimate.
+EXPORT = """Write all trials to a CSV file.
 
-`-` writes to standard output. A file that is there already is kept unless --force is given; it is replaced as a whole.
+Each line is one trial: its candidate, state, result, times and estimate. `-` writes to standard
+output. An existing file is only replaced with --force.
 
 Examples:
 
@@ -37,15 +38,15 @@ Examples:
 
     kernelbandits study export films.db - --format json
 """
-DOCTOR = """Examine a study: the file, the checksums of its events, the table of candidates, the place where it lies.
+DOCTOR = """Check a study for damage: its file, the checksums of its events, its table and its disk.
 
-Exit code 0 if all is well, 74 if something is wrong.
+The exit code is 0 if everything is in order, and 74 if something is wrong.
 
 Examples:
 
     kernelbandits study doctor films.db
 """
-BACKUP = """Copy a study, as it is now, into a new SQLite file; others may go on working.
+BACKUP = """Copy a study into a new SQLite file. Others can keep working during the copy.
 
 Examples:
 
@@ -66,13 +67,13 @@ def export(
     path: Annotated[
         str, typer.Argument(metavar="OUT", help="A CSV file, or - for standard output.")
     ],
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
     if path != "-" and Path(path).exists() and not Path(path).is_dir() and not force:
         raise StudyConflict(
-            f"export needs a file that is not there yet, got {path}; --force replaces it"
+            f"export needs a new file, got {path}, which exists; --force replaces it"
         )
     with opened(place, quiet, writable=False) as study:
         document = written(study, path, form)
@@ -109,12 +110,14 @@ def doctor(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None
     wrong = [one for one in found if not one.ok]
     if wrong:
         raise typer.Exit(
-            screen.failed(f"{len(wrong)} of {format_count(len(found), 'finding')} need care", 74)
+            screen.failed(
+                f"{len(wrong)} of {format_count(len(found), 'check')} found a problem", 74
+            )
         )
 
 
 def examined(place: str) -> Sequence[Finding]:
-    """By the study itself or, where it cannot be opened, by its store."""
+    """Check the study or, if it cannot be opened, its file alone."""
     from kernelbandits.storage import Damaged, Finding
     from kernelbandits.study import Study
 
@@ -126,7 +129,7 @@ def examined(place: str) -> Sequence[Finding]:
 
 
 def stored(place: str) -> Sequence[Finding]:
-    """What the store says of itself, if it can be opened at all."""
+    """Check the file alone, if it can be opened at all."""
     from kernelbandits.storage import Damaged, Log
 
     with suppress(Damaged), closing(Log.open(place, writable=False)) as log:
@@ -144,7 +147,7 @@ def show(console: Console, found: Sequence[Finding]) -> None:
 
 def backup(
     place: Place,
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="A file that is not there yet.")],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="A new file.")],
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -154,13 +157,13 @@ def backup(
     said(
         form,
         {"place": shown, "target": str(target)},
-        f"Copied {shown} to {target}, read back and checked.",
+        f"Copied {shown} to {target}, and checked the copy.",
     )
 
 
 def salvage(
     place: Place,
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="A file that is not there yet.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="A new file.")],
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:

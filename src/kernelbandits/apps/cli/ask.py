@@ -1,0 +1,110 @@
+"""`study ask`, and why: `explain` and `replay`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from kernelbandits.apps.cli import render
+from kernelbandits.apps.cli.arguments import Lease, Place, Quiet, Trial, counted, duration
+from kernelbandits.apps.cli.options import Form, Format
+from kernelbandits.apps.cli.output import answer, line, notes, opened, typed
+from kernelbandits.formatting import format_count
+
+if TYPE_CHECKING:
+    from kernelbandits.study.values import Suggestion
+
+ASK = """Ask which row to measure next, and why.
+
+The row is reserved for you until its lease ends; others who ask get other rows. A worker who asks
+again under the same name, before telling the results, gets the same rows again. JSON: a list of
+objects with trial, row, x (column to value), why, note (estimates of the policy), greedy (the row
+with the best estimate), until, worker, again, label (name of the row in the table), revision (of
+the policy) and notices.
+
+Examples:
+
+    kernelbandits study ask films.db
+
+    kernelbandits study ask films.db --n 4 --worker robot-2 --lease 2h
+
+    kernelbandits study ask films.db --format json
+"""
+EXPLAIN = """Explain why a row was suggested, by the results known at that time.
+
+The answer shows the estimate and standard deviation of the row, the exploration weight, the
+confidence width, and for comparison the row with the best estimate at that time. A row chosen by
+another revision of auto is explained by what was stored with it.
+
+Examples:
+
+    kernelbandits study explain films.db 17
+
+    kernelbandits study explain films.db 17 --format json
+"""
+REPLAY = """Recompute a past suggestion from the events before it, and explain it.
+
+The exit code is 0 if the result is the same row, and 1 if not. Rows chosen by another revision of
+auto are shown as stored and not recomputed (exit code 0). JSON: trial, row, recomputed and same
+(null where nothing was recomputed), revision, explained and sentence.
+
+Examples:
+
+    kernelbandits study replay films.db --at 17
+"""
+
+
+def ask(
+    place: Place,
+    n: Annotated[int, typer.Option("--n", "-n", help="Number of rows.")] = 1,
+    worker: Annotated[
+        str | None, typer.Option(help="Who asks. The same name gets its pending rows again.")
+    ] = None,
+    lease: Lease = None,
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    seconds = duration("--lease", lease)
+    with opened(place, quiet) as study:
+        found, candidates = study.ask(n, worker=worker, lease=seconds), study.candidates
+    notes(repeated(found), quiet)
+    answer(
+        form, found, lambda console: render.suggestions(console, found, candidates, typed(place))
+    )
+
+
+def repeated(found: Sequence[Suggestion]) -> list[str]:
+    """A note if there were not enough free candidates."""
+    kinds = len({tuple(one.x.items()) for one in found})
+    if kinds == len(found):
+        return []
+    available = f"only {format_count(kinds, 'different candidate')} could be suggested"
+    return [f"{len(found)} rows were asked for, but {available}; some come more than once"]
+
+
+def explain(place: Place, trial: Trial, form: Form = Format.text, quiet: Quiet = False) -> None:
+    number = counted("TRIAL", trial, 1)
+    with opened(place, quiet, writable=False) as study:
+        found = study.explain(number)
+    answer(form, found, lambda console: render.explained(console, found))
+
+
+def replay(
+    place: Place,
+    at: Annotated[int, typer.Option("--at", min=1, help="Number of the trial.")],
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    with opened(place, quiet, writable=False) as study:
+        found = study.replay(at)
+
+    def show(console: Console) -> None:
+        line(console, found.sentence)
+        render.explained(console, found.explained)
+
+    answer(form, found, show)
+    if found.same is False:
+        raise typer.Exit(1)
