@@ -18,7 +18,7 @@ from benchmarks.pools import CANDIDATES, FUNCTIONS, PEROVSKITE, RANDOM_MOVES, St
 from kernelbandits import widths
 from kernelbandits.calibration import Prior
 from kernelbandits.catalogue.problems import named_function
-from kernelbandits.catalogue.spelling import spelled_problem
+from kernelbandits.catalogue.spelling import read_problem
 
 ROUNDS, SEEDS = 100, 10
 PART = "part of "
@@ -87,7 +87,7 @@ def candidates(pool: str, streams: kb.Streams) -> Stage:
         unit = generator.random((CANDIDATES, function.dimension))
         return scaled(unit, -function(function.natural(corner + SIDE * unit)), streams)
     if ":" in pool:
-        instance = spelled_problem(f"{pool},candidates={CANDIDATES}").instance(streams)
+        instance = read_problem(f"{pool},candidates={CANDIDATES}").instance(streams)
         return scaled(instance.domain.points, instance.values, streams)
     return arms_stage(pool, streams)
 

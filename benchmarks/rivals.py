@@ -16,7 +16,7 @@ from benchmarks.rows import Goal, Row
 from benchmarks.speed import problems_played
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.experiment import Cell, contender, play_cell
-from kernelbandits.experiment.engines import ready
+from kernelbandits.experiment.engines import load_loops
 
 SEEDS, HORIZON, ARMS = 25, 1000, 50
 REPEATS = 3
@@ -35,7 +35,7 @@ def cell_of(name: str) -> Cell:
 
 def policy_rows() -> list[Row]:
     """All seeds of each policy, policies in turn, the median of the repeats."""
-    ready()
+    load_loops()
     cells = {name: cell_of(name) for name in POLICIES}
     taken: dict[str, list[float]] = {name: [] for name in cells}
     with warnings.catch_warnings():

@@ -64,7 +64,7 @@ def looped(right: str, wrong: str) -> Breakage:
         lines = [line for line in text.splitlines() if "njit" not in line]
         space: dict = {}
         exec(compile("\n".join(lines), "broken.py", "exec", dont_inherit=True), space)
-        monkeypatch.setattr(engines, "ready", lambda: SimpleNamespace(**space))
+        monkeypatch.setattr(engines, "load_loops", lambda: SimpleNamespace(**space))
 
     return broken
 

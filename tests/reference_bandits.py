@@ -13,7 +13,7 @@ import definitions
 from definitions import IndexRule, KernelFormula, TimedWidthFormula, WidthFormula
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms
-from kernelbandits.experiment.engines import chosen_engine
+from kernelbandits.experiment.engines import resolve_engine
 from kernelbandits.exploration import Bernoulli, Step
 from kernelbandits.kernels import RBF, Kernel, Linear, Matern
 from kernelbandits.policies import (
@@ -41,7 +41,7 @@ KERNELS: Mapping[str, tuple[Kernel, KernelFormula]] = {
     "Matern(0.3)": (Matern(0.3, nu=2.5), definitions.matern(0.3)),
     "linear": (Linear(), definitions.linear),
 }
-ENGINES = ("numpy", "numba") if chosen_engine("auto") == "numba" else ("numpy",)
+ENGINES = ("numpy", "numba") if resolve_engine("auto") == "numba" else ("numpy",)
 """Asking and telling, and the compiled loop where numba is installed."""
 
 

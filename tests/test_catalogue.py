@@ -17,13 +17,13 @@ from kernelbandits.catalogue import (
     PROBLEMS,
     from_plain,
     policy_entry,
+    read_kernel,
+    read_law,
+    read_motion,
+    read_noise,
+    read_policy,
+    read_problem,
     shared_settings,
-    spelled_kernel,
-    spelled_law,
-    spelled_motion,
-    spelled_noise,
-    spelled_policy,
-    spelled_problem,
     to_plain,
 )
 from kernelbandits.catalogue.plain import fingerprint
@@ -144,12 +144,12 @@ def test_a_name_like_no_other_gets_no_proposal(name):
     [
         (lambda: kb.problem("brannin"), "No problem is called 'brannin'. Did you mean 'branin'?"),
         (lambda: kb.problem("levi4"), "No problem is called 'levi4'. Did you mean 'levy4'?"),
-        (lambda: spelled_kernel("mattern:0.3"), "No kernel is called 'mattern'. Did you mean 'matern'?"),
-        (lambda: spelled_law("bernouli:1"), "No exploration law is called 'bernouli'. Did you mean"),
-        (lambda: spelled_noise("gausian:1"), "No noise is called 'gausian'. Did you mean 'gaussian'?"),
-        (lambda: spelled_motion("jump:3"), "No motion is called 'jump'. Did you mean 'jumps'? There are"),
+        (lambda: read_kernel("mattern:0.3"), "No kernel is called 'mattern'. Did you mean 'matern'?"),
+        (lambda: read_law("bernouli:1"), "No exploration law is called 'bernouli'. Did you mean"),
+        (lambda: read_noise("gausian:1"), "No noise is called 'gausian'. Did you mean 'gaussian'?"),
+        (lambda: read_motion("jump:3"), "No motion is called 'jump'. Did you mean 'jumps'? There are"),
         (lambda: kb.problem("branin", candidate=3), "has no setting 'candidate'. Did you mean 'candidates'?"),
-        (lambda: spelled_kernel("rbf:lengtscale=2"), "rbf has no setting 'lengtscale'. Did you mean 'lengthscale'?"),
+        (lambda: read_kernel("rbf:lengtscale=2"), "rbf has no setting 'lengtscale'. Did you mean 'lengthscale'?"),
     ],
 )  # fmt: skip
 def test_every_kind_of_name_is_answered_alike(build, sentence):
@@ -203,7 +203,7 @@ def test_a_problem_by_name_has_that_name_and_an_instance(name):
 )  # fmt: skip
 def test_a_problem_by_text_is_the_problem_by_keywords(text, settings):
     assert kb.problem(text) == kb.problem(text.partition(":")[0], **settings)
-    assert kb.problem(text) == spelled_problem(text)
+    assert kb.problem(text) == read_problem(text)
 
 
 def test_text_and_keywords_are_combined_and_a_setting_in_both_is_refused():
@@ -313,7 +313,7 @@ SPELLED_KERNELS = {
 
 @pytest.mark.parametrize("text", SPELLED_KERNELS)
 def test_a_spelled_kernel_is_the_kernel(text):
-    assert spelled_kernel(text) == SPELLED_KERNELS[text]
+    assert read_kernel(text) == SPELLED_KERNELS[text]
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_a_spelled_kernel_is_the_kernel(text):
 )
 def test_a_misspelled_kernel_is_refused(text):
     with pytest.raises(ValueError, match=REFUSED):
-        spelled_kernel(text)
+        read_kernel(text)
 
 
 SPELLED_LAWS = {
@@ -341,7 +341,7 @@ SPELLED_LAWS = {
 
 @pytest.mark.parametrize("text", SPELLED_LAWS)
 def test_a_spelled_law_is_the_law(text):
-    assert spelled_law(text) == SPELLED_LAWS[text]
+    assert read_law(text) == SPELLED_LAWS[text]
 
 
 @pytest.mark.parametrize(
@@ -349,29 +349,29 @@ def test_a_spelled_law_is_the_law(text):
 )
 def test_a_misspelled_law_is_refused(text):
     with pytest.raises(ValueError, match=REFUSED):
-        spelled_law(text)
+        read_law(text)
 
 
 def test_a_spelled_policy_is_its_name_and_settings():
-    assert spelled_policy("simple-ucb") == ("simple-ucb", {})
-    assert spelled_policy("simple-bernoulli:p=0.25") == ("simple-bernoulli", {"p": 0.25})
-    name, settings = spelled_policy("generic-gp:exploration=gaussian(0.5,1),noise-scale=2")
+    assert read_policy("simple-ucb") == ("simple-ucb", {})
+    assert read_policy("simple-bernoulli:p=0.25") == ("simple-bernoulli", {"p": 0.25})
+    name, settings = read_policy("generic-gp:exploration=gaussian(0.5,1),noise-scale=2")
     assert (name, settings) == (
         "generic-gp",
         {"exploration": kb.Gaussian(0.5, 1), "noise_scale": 2},
     )
     for bad in ("ucb", "simple-ucb:3"):
         with pytest.raises(ValueError, match=REFUSED):
-            spelled_policy(bad)
+            read_policy(bad)
 
 
 def test_a_spelled_noise_is_the_noise():
-    assert spelled_noise("gaussian:0.01") == GaussianNoise(0.01)
-    assert spelled_noise("student:scale=0.1,df=3") == StudentNoise(0.1, 3)
-    assert spelled_noise("pareto:0.1,3") == ParetoNoise(0.1, 3)
+    assert read_noise("gaussian:0.01") == GaussianNoise(0.01)
+    assert read_noise("student:scale=0.1,df=3") == StudentNoise(0.1, 3)
+    assert read_noise("pareto:0.1,3") == ParetoNoise(0.1, 3)
     for bad in ("cauchy:1", "gaussian", "gaussian:-1", "gaussian:1_000", "gaussian:inf"):
         with pytest.raises(ValueError, match=REFUSED):
-            spelled_noise(bad)
+            read_noise(bad)
 
 
 def test_every_name_of_the_tables_stands_for_something():

@@ -525,7 +525,7 @@ def test_the_quick_paper_without_data_or_network_says_so_in_one_line_and_finishe
     assert done.returncode == 0, done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert "perovskite" in done.stderr
-    assert "not judged" in done.stdout
+    assert "not tested" in done.stdout
 
 
 def test_version_is_printed():

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from kernelbandits.apps.cli import app, exit_code
 from kernelbandits.apps.cli.design import proved_delta, spell_law, spell_policy
-from kernelbandits.catalogue import from_plain, spelled_law, spelled_policy
+from kernelbandits.catalogue import from_plain, read_law, read_policy
 from kernelbandits.theory import constants, design
 from kernelbandits.theory.designer import FAMILIES
 
@@ -55,7 +55,7 @@ def test_the_gaussian_family_gives_its_best_scale():
 
 @pytest.mark.parametrize(("more", "delta"), [((), 0.0005), (("--norm-bound", "4"), 0.000125)])
 def test_the_policy_to_play_has_the_delta_for_which_the_bound_is_proved(more, delta):
-    name, settings = spelled_policy(lines("--family", "gaussian", *more)["play"].split('"')[1])
+    name, settings = read_policy(lines("--family", "gaussian", *more)["play"].split('"')[1])
     assert (name, settings["delta"]) == ("generic-gp", delta)
     assert proved_delta(0.01, 3) == 0.999999
 
@@ -63,10 +63,10 @@ def test_the_policy_to_play_has_the_delta_for_which_the_bound_is_proved(more, de
 @pytest.mark.parametrize("family", FAMILIES)
 def test_other_commands_read_the_law_as_it_was_printed(family):
     law = design(100, family=family, budget=0.45).law
-    again = spelled_law(spell_law(law))
+    again = read_law(spell_law(law))
     assert type(again) is type(law)
     assert constants(again, 100).c3 == pytest.approx(constants(law, 100).c3, rel=1e-5)
-    _, settings = spelled_policy(spell_policy(law, 0.1))
+    _, settings = read_policy(spell_policy(law, 0.1))
     assert settings["exploration"] == again
 
 

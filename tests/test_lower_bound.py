@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import kernelbandits as kb
 from kernelbandits.apps.cli import app
-from kernelbandits.catalogue import fingerprint, from_plain, spelled_problem, to_plain
+from kernelbandits.catalogue import fingerprint, from_plain, read_problem, to_plain
 from kernelbandits.exploration import Certainty, RootExponential, Step
 from kernelbandits.problems import LowerBound
 
@@ -308,10 +308,11 @@ def test_what_is_neither_a_law_nor_its_optimism_is_refused(bad):
 
 def test_the_instance_is_in_the_catalogue():
     assert kb.problem("lower-bound", d=3, horizon=2000) == GOLDEN
-    assert spelled_problem("lower-bound:d=3,horizon=2000") == GOLDEN
-    assert spelled_problem("lower-bound:d=4,horizon=900,noise-scale=0.5") == LowerBound(4, 900, 0.5)
+    assert read_problem("lower-bound:d=3,horizon=2000") == GOLDEN
+    assert read_problem("lower-bound:d=4,horizon=900,noise-scale=0.5") == LowerBound(4, 900, 0.5)
     with pytest.raises(
-        ValueError, match=r"has no setting 'noise'\. It takes d, horizon, noise_scale, norm_bound"
+        ValueError,
+        match=r"has no setting 'noise'\. Did you mean 'noise_scale'\? It takes d, horizon, noise_scale, norm_bound",
     ):
         kb.problem("lower-bound", noise=None)
 

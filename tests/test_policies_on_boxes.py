@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import kernelbandits as kb
 from kernelbandits.catalogue import POLICIES
-from kernelbandits.policies.paths import draw_waves, normals_needed
+from kernelbandits.policies.paths import count_normals, draw_waves
 from kernelbandits.policies.spectral import lengthscales_of, terms_of
 
 BOX = kb.Box((-1.0, 0.0), (1.0, 3.0))
@@ -421,7 +421,7 @@ def test_the_frequencies_are_drawn_from_the_spectral_density_of_the_kernel(kerne
     """Bochner: k(x, z) = sum of variance E cos(w . (x - z)); 50 000 draws of a number in [-1, 1] for each term."""
     terms, m = terms_of(kernel, range(2)), 50_000
     drawn = draw_waves(
-        terms, 2, m, np.random.default_rng(3).standard_normal(normals_needed(terms, m))
+        terms, 2, m, np.random.default_rng(3).standard_normal(count_normals(terms, m))
     )
     away = np.random.default_rng(5).normal(0, 0.7, (8, 2))
     variances = np.repeat([term.variance for term in terms], m) / m

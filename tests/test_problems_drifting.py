@@ -14,13 +14,13 @@ from kernelbandits.catalogue import (
     MOTIONS,
     fingerprint,
     from_plain,
-    spelled_motion,
-    spelled_problem,
+    read_motion,
+    read_problem,
     to_plain,
 )
 from kernelbandits.experiment import Contender, play_cell
 from kernelbandits.experiment.cells import Cell
-from kernelbandits.experiment.engines import compiled_loop, play, rounds
+from kernelbandits.experiment.engines import find_loop, play, rounds
 from kernelbandits.experiment.runner import run_experiment
 from kernelbandits.problems import (
     Drifting,
@@ -262,8 +262,8 @@ def test_the_rewards_of_a_game_are_those_of_its_rounds():
 def test_a_moving_world_is_played_by_the_python_engine():
     instance = Drifting(BRANIN).instance(kb.Streams(0))
     policy = kb.GPUCB(instance.domain, kb.RBF(0.2), noise_scale=0.3)
-    assert compiled_loop(policy, BRANIN.instance(kb.Streams(0))) is not None
-    assert compiled_loop(policy, instance) is None
+    assert find_loop(policy, BRANIN.instance(kb.Streams(0))) is not None
+    assert find_loop(policy, instance) is None
     assert play(policy, instance, 5, kb.Streams(0)).engine == "numpy"
 
 
@@ -352,14 +352,14 @@ SPELLED = {
 
 @pytest.mark.parametrize("text", SPELLED)
 def test_a_spelled_problem_in_motion_is_the_problem(text):
-    assert spelled_problem(text) == SPELLED[text]
+    assert read_problem(text) == SPELLED[text]
 
 
 def test_what_all_problems_are_given_goes_to_the_problem_that_moves():
     noise = GaussianNoise(0.3)
-    given = spelled_problem("drifting:problem=branin,motion=jumps(9)", candidates=7, noise=noise)
+    given = read_problem("drifting:problem=branin,motion=jumps(9)", candidates=7, noise=noise)
     assert given == Drifting(kb.problem("branin", candidates=7, noise=noise), Jumps(9))
-    own = spelled_problem("drifting:problem=branin(candidates=5)", candidates=7, noise=None)
+    own = read_problem("drifting:problem=branin(candidates=5)", candidates=7, noise=None)
     assert own == Drifting(kb.problem("branin", candidates=5))
 
 
@@ -379,11 +379,11 @@ def test_what_all_problems_are_given_goes_to_the_problem_that_moves():
 )
 def test_a_misspelled_motion_is_refused(text):
     with pytest.raises(ValueError, match=r"needs|is called|has no setting"):
-        spelled_problem(text)
+        read_problem(text)
 
 
 def test_every_motion_has_a_name():
-    assert {spelled_motion(name) for name in MOTIONS} == {Markov(), Turning(), Jumps()}
+    assert {read_motion(name) for name in MOTIONS} == {Markov(), Turning(), Jumps()}
 
 
 @pytest.mark.parametrize(

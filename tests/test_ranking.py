@@ -22,7 +22,7 @@ from kernelbandits.analysis.ranking import (
     ranking_of,
     standings,
 )
-from kernelbandits.catalogue import FAMILIES, POLICIES, spelled_problem
+from kernelbandits.catalogue import FAMILIES, POLICIES, read_problem
 from kernelbandits.experiment import run_experiment
 from kernelbandits.experiment.notices import merge_notices, split_notice
 from kernelbandits.report import families, figures, pages, run
@@ -284,7 +284,7 @@ def test_uniform_draws_lose_what_they_are_expected_to(played):
 
 
 def test_in_a_changing_world_uniform_draws_lose_what_each_round_asks():
-    moving = spelled_problem("drifting:problem=branin,motion=markov(0.2)")
+    moving = read_problem("drifting:problem=branin,motion=markov(0.2)")
     results = run_experiment(moving, "random", horizon=40, seeds=2)
     losses = ranking.uniform_losses(results.cells[0])
     for place, seed in enumerate(results.cells[0].seeds):

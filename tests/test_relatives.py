@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 import kernelbandits as kb
-from kernelbandits.catalogue import from_plain, spelled_law, to_plain
+from kernelbandits.catalogue import from_plain, read_law, to_plain
 
 POINTS = np.random.default_rng(0).random((10, 2))
 RULES = {"noise_scale": 0.7, "norm_bound": 1.5}
@@ -166,11 +166,11 @@ def test_a_law_survives_the_way_through_a_file(law):
 
 
 def test_the_laws_can_be_spelled_on_a_command_line():
-    assert spelled_law("discretised-gaussian") == kb.exploration.DiscretisedGaussian()
-    assert spelled_law(
+    assert read_law("discretised-gaussian") == kb.exploration.DiscretisedGaussian()
+    assert read_law(
         "discretised-gaussian:10,scale=0.5,top=0.1"
     ) == kb.exploration.DiscretisedGaussian(10, 0.5, top=0.1)
-    assert spelled_law("root-exponential(1,mean=2)") == kb.exploration.RootExponential(1, 2)
+    assert read_law("root-exponential(1,mean=2)") == kb.exploration.RootExponential(1, 2)
 
 
 # ---------------------------------------------------------------- RandUCB

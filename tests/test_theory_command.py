@@ -26,7 +26,7 @@ from kernelbandits.analysis.calculation import (
 from kernelbandits.apps.cli import app, exit_code
 from kernelbandits.apps.cli.options import folder
 from kernelbandits.apps.cli.theory import in_words, of_trivial, place_of, spelled_box
-from kernelbandits.catalogue import spelled_law, spelled_policy
+from kernelbandits.catalogue import read_law, read_policy
 from kernelbandits.formatting import format_number
 
 ROOT = Path(__file__).parents[1]
@@ -404,7 +404,7 @@ def test_every_spelling_of_the_help_is_understood():
     assert "Examples" in text
     for law in re.findall(r'--law "?([a-z][^ "]*)', text):
         if ":" in law:
-            spelled_law(law)
+            read_law(law)
 
 
 LOWER = ("--law", "point-mass:1", "--problem", "lower-bound:d=3,horizon=2000")
@@ -543,9 +543,9 @@ def test_the_line_to_play_spells_the_policy_of_the_bound(spelling):
     text, found = said(*arguments), document(*arguments)
     line = re.search(r'^play    --policy "(.*)"$', text, re.M)
     assert line
-    name, settings = spelled_policy(line[1])
+    name, settings = read_policy(line[1])
     assert name == "generic-gp"
-    assert settings["exploration"] == spelled_law(spelling) == spelled_law(found["spelled"])
+    assert settings["exploration"] == read_law(spelling) == read_law(found["spelled"])
     assert settings["delta"] == pytest.approx(found["bounds"]["delta"], rel=1e-6)
     assert settings["noise_scale"] == 0.1
     assert f"\nlaw     {found['spelled']}\n" in text

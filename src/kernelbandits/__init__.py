@@ -242,6 +242,7 @@ def find_home(name: str) -> str | None:
     if name.startswith("_"):
         return None
     for module in SEARCHED:
-        if hasattr(import_module(f"{__name__}.{module}"), name):
+        home = import_module(f"{__name__}.{module}")
+        if name in getattr(home, "__all__", vars(home)):
             return module
     return None

@@ -13,11 +13,11 @@ from kernelbandits import checks
 from kernelbandits.domains import Arms, Box
 from kernelbandits.experiment.cells import Cell, Contender
 from kernelbandits.experiment.premises import (
-    differences,
-    misled,
-    of_lower_bound,
-    of_noise,
-    on_problem,
+    check_horizon_and_kernel,
+    check_lower_bound,
+    check_noise,
+    check_problem,
+    check_rule,
 )
 from kernelbandits.exploration import Certainty, Exploration, Law, Step
 from kernelbandits.formatting import to_json_value
@@ -152,7 +152,7 @@ class Calculation:
         return (
             ()
             if self.problem is None
-            else tuple(on_problem(self.query_cell(self.problem), [self.rule]))
+            else tuple(check_problem(self.query_cell(self.problem), [self.rule]))
         )
 
     @property
@@ -166,9 +166,9 @@ class Calculation:
             1 + 1e-9
         ):
             true = self.problem.noise.sub_gaussian
-            spared += of_noise(self.problem.name, true, self.noise_scale, self.noise_scale)
+            spared += check_noise(self.problem.name, true, self.noise_scale, self.noise_scale)
         if isinstance(self.problem, LowerBound):
-            spared += of_lower_bound(self.query_cell(self.problem), self.problem, [self.rule])
+            spared += check_lower_bound(self.query_cell(self.problem), self.problem, [self.rule])
         return tuple(text for text in self.premises if text not in spared)
 
     @property
@@ -182,7 +182,12 @@ class Calculation:
         problem = self.problem
         if not isinstance(problem, LowerBound):
             return None
-        if any((*differences(self.query_cell(problem), problem), *misled(problem, self.rule))):
+        if any(
+            (
+                *check_horizon_and_kernel(self.query_cell(problem), problem),
+                *check_rule(problem, self.rule),
+            )
+        ):
             return None
         anew = isinstance(Exploration.of(self.exploration).source, Certainty)
         return problem.regret_bound(self.constants.c1 if anew else self.exploration)

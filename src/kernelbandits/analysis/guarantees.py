@@ -23,9 +23,14 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms
 from kernelbandits.experiment import Cell, CellResult, Results
 from kernelbandits.experiment.curves import log_spaced_rounds
-from kernelbandits.experiment.premises import differences, misled, of_noise, of_norm
+from kernelbandits.experiment.premises import (
+    check_horizon_and_kernel,
+    check_noise,
+    check_norm,
+    check_rule,
+)
 from kernelbandits.kernels import Kernel, Linear, as_kernel
-from kernelbandits.policies import AMMUCB, IGPUCB, OFUL, GenericGP, Policy, WhitehouseUCB
+from kernelbandits.policies import AMMUCB, IGPUCB, OFUL, Policy, WhitehouseUCB
 from kernelbandits.policies.martingale_mixtures import ResidualBall
 from kernelbandits.problems import Drifting, Instance, LowerBound
 from kernelbandits.streams import Streams
@@ -195,12 +200,12 @@ def guarantee(
 def least_regret(cell: Cell, result: CellResult, instance: Instance) -> float | None:
     """The lower bound of the paper's Theorem 2 where its premises hold, else none."""
     problem = cell.problem
-    if not isinstance(problem, LowerBound) or any(differences(cell, problem)):
+    if not isinstance(problem, LowerBound) or any(check_horizon_and_kernel(cell, problem)):
         return None
     if cell.contender.is_own:
         return None
-    rule = cell.contender.build(instance, cell.kernel)
-    if not isinstance(rule, GenericGP) or any(misled(problem, dict(result.settings))):
+    rule: Any = cell.contender.build(instance, cell.kernel)
+    if not rule.is_generic or any(check_rule(problem, dict(result.settings))):
         return None
     return problem.regret_bound(rule.exploration)
 
@@ -231,7 +236,9 @@ def proved_bounds(
     if isinstance(cell.problem, Drifting):
         return "the problem changes from round to round"
     entry = cell.contender.entry
-    if isinstance(entry, UserPolicy) or not issubclass(entry.constructor, (GenericGP, *BANDED)):
+    if isinstance(entry, UserPolicy) or not (
+        entry.constructor.is_generic or issubclass(entry.constructor, BANDED)
+    ):
         return "none is computed for it"
     try:
         rules = [cell.contender.build(instance, cell.kernel) for instance in instances]
@@ -250,13 +257,9 @@ def check_kernel(rule: Policy, kernel: Kernel) -> None:
     checks.needs(linear, "the bound of a linear rule", "the linear kernel", kernel)
 
 
-def constants_of(rule: Policy, gains: Gains) -> list[Constants]:
+def constants_of(rule: Any, gains: Gains) -> list[Constants]:
     """C1, C2, C3 at each horizon; none for a rule without a law."""
-    return (
-        [constants(rule.exploration, gain.horizon) for gain in gains]
-        if isinstance(rule, GenericGP)
-        else []
-    )
+    return [constants(rule.exploration, gain.horizon) for gain in gains] if rule.is_generic else []
 
 
 def bounds(
@@ -265,7 +268,7 @@ def bounds(
     """At each horizon: the least bound proved at the policy's delta, 2 D T, the printed bound."""
     told = {name: rule.settings[name] for name in ("norm_bound", "ridge", "delta")}
     told["largest"] = float(rule.posterior.prior.max())
-    if isinstance(rule, GenericGP):
+    if rule.is_generic:
         noise = rule.settings["noise_scale"]
         for law, gain in zip(laws, gains, strict=True):
             found = regret_bound(law, gain.horizon, gain, noise_scale=noise, **told)
@@ -296,12 +299,12 @@ def failing_premises(results: Results, problem: str) -> dict[str, list[str]]:
     """policy -> why no bound of it applies: the R or D given to it is not true of the problem."""
     mine = [cell for cell in results.cells if cell.problem.name == problem]
     true_scale = mine[0].problem.noise.sub_gaussian
-    norm_sentences = cache(lambda bound: list(of_norm(mine[0], bound)))
+    norm_sentences = cache(lambda bound: list(check_norm(mine[0], bound)))
     found = {}
     for cell in mine:
         given = results.found[cell.key].settings
         scale, bound = given.get("noise_scale"), given.get("norm_bound")
-        noise = [] if scale is None else of_noise(problem, true_scale, scale, 0.0)
+        noise = [] if scale is None else check_noise(problem, true_scale, scale, 0.0)
         found[cell.contender.label] = [*noise, *([] if bound is None else norm_sentences(bound))]
     return found
 

@@ -10,13 +10,13 @@ from kernelbandits.catalogue.policies import (
     policy_entry,
     shared_settings,
 )
-from kernelbandits.catalogue.problems import PROBLEMS, ProblemEntry, problem, spelled_problem
+from kernelbandits.catalogue.problems import PROBLEMS, ProblemEntry, problem, read_problem
 from kernelbandits.catalogue.spelling import (
-    spelled_kernel,
-    spelled_law,
-    spelled_motion,
-    spelled_noise,
-    spelled_policy,
+    read_kernel,
+    read_law,
+    read_motion,
+    read_noise,
+    read_policy,
 )
 from kernelbandits.catalogue.user_policy import UserPolicy
 from kernelbandits.catalogue.values import KERNELS, LAWS, MOTIONS, NOISES
@@ -38,12 +38,12 @@ __all__ = [
     "policy",
     "policy_entry",
     "problem",
+    "read_kernel",
+    "read_law",
+    "read_motion",
+    "read_noise",
+    "read_policy",
+    "read_problem",
     "shared_settings",
-    "spelled_kernel",
-    "spelled_law",
-    "spelled_motion",
-    "spelled_noise",
-    "spelled_policy",
-    "spelled_problem",
     "to_plain",
 ]

@@ -19,7 +19,7 @@ from kernelbandits.catalogue.lookup import (
     find_entry,
     parameters_of,
 )
-from kernelbandits.catalogue.spelling import keywords, spelled_noise, split
+from kernelbandits.catalogue.spelling import keywords, read_noise, split
 from kernelbandits.problems import FunctionProblem, Problem, SampledFunction, TestFunction
 
 SFU = "Surjanovic & Bingham, Virtual Library of Simulation Experiments"
@@ -149,7 +149,7 @@ def problem(what: str | Callable[[Any], float], domain: Any = None, /, **setting
     return build_problem(name, settings | own, PYTHON_EXAMPLES)
 
 
-def spelled_problem(text: str, **shared: Any) -> Problem:
+def read_problem(text: str, **shared: Any) -> Problem:
     """Read a problem with its settings: levy4:candidates=80.
 
     The shared settings are those that a command gives to all of its problems, or None; the
@@ -160,7 +160,7 @@ def spelled_problem(text: str, **shared: Any) -> Problem:
     own = keywords(items)
     if "problem" in own:
         # A problem in motion has no candidates or noise of its own: the problem that it moves has.
-        own["problem"] = spelled_problem(own["problem"], **given)
+        own["problem"] = read_problem(own["problem"], **given)
         given = {}
     return build_problem(name, given | own)
 
@@ -171,9 +171,9 @@ def build_problem(
     entry = problem_entry(name)
     check_settings(name, parameters_of(entry.constructor), settings, examples)
     if isinstance(settings.get("noise"), str):
-        settings["noise"] = spelled_noise(settings["noise"])
+        settings["noise"] = read_noise(settings["noise"])
     if isinstance(settings.get("problem"), str):
-        settings["problem"] = spelled_problem(settings["problem"])
+        settings["problem"] = read_problem(settings["problem"])
     return entry.constructor(**settings)
 
 
@@ -183,4 +183,4 @@ def function_settings(settings: dict[str, Any]) -> dict[str, Any]:
     options = {name: False for name in known if name not in ("function", "domain")}
     check_settings("kb.problem(f, domain)", options, settings, PYTHON_EXAMPLES)
     noise = settings.get("noise")
-    return settings | ({"noise": spelled_noise(noise)} if isinstance(noise, str) else {})
+    return settings | ({"noise": read_noise(noise)} if isinstance(noise, str) else {})

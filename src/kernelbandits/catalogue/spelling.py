@@ -24,12 +24,12 @@ from kernelbandits.kernels import Kernel
 from kernelbandits.problems import Motion, Noise
 
 
-def spelled_kernel(text: str) -> Kernel:
+def read_kernel(text: str) -> Kernel:
     """Read a kernel: a sum of products, each factor name:arguments or a number.
 
     Examples
     --------
-    >>> spelled_kernel("matern:0.3,nu=1.5")
+    >>> read_kernel("matern:0.3,nu=1.5")
     Matern(lengthscale=0.3, nu=1.5)
     """
     terms: list[Kernel] = [read_product(term) for term in re.split(r"(?<![0-9][eE])[+]", text)]
@@ -51,27 +51,27 @@ def read_product(text: str) -> Any:
     return reduce(operator.mul, sorted(parts, key=lambda part: isinstance(part, float)))
 
 
-def spelled_law(text: str) -> Law:
+def read_law(text: str) -> Law:
     """Read an exploration law or a schedule of laws: gaussian:0,1 or decay:first=0.9,floor=0.1."""
     return build_value("exploration law", text, LAWS)  # type: ignore[no-any-return]
 
 
-def spelled_noise(text: str) -> Noise:
+def read_noise(text: str) -> Noise:
     """Read the law of the reward noise: gaussian:0.01 or student:0.05,3."""
     return build_value("noise", text, NOISES)  # type: ignore[no-any-return]
 
 
-def spelled_motion(text: str) -> Motion:
+def read_motion(text: str) -> Motion:
     """Read how a problem changes with time: markov:0.01, turning:1000 or jumps:100."""
     return build_value("motion", text, MOTIONS)  # type: ignore[no-any-return]
 
 
-def spelled_policy(text: str) -> tuple[str, dict[str, Any]]:
+def read_policy(text: str) -> tuple[str, dict[str, Any]]:
     """Read the name of a policy and its settings.
 
     Examples
     --------
-    >>> spelled_policy("simple-bernoulli:p=0.25")
+    >>> read_policy("simple-bernoulli:p=0.25")
     ('simple-bernoulli', {'p': 0.25})
     """
     name, given = split(text)
@@ -119,8 +119,8 @@ TEXTS: Mapping[str, Callable[[str], Any]] = {
     "name": strip_quotes,
     "title": strip_quotes,
     "problem": strip_quotes,
-    "motion": spelled_motion,
-    "noise": spelled_noise,
+    "motion": read_motion,
+    "noise": read_noise,
     "columns": lambda text: tuple(strip_quotes(name) for name in split_outside_brackets(text, "/")),
 }
 """Settings that are read by their own rule: most are text, whatever the text looks like."""
@@ -159,9 +159,9 @@ def read_value(text: str) -> Any:
     if is_numeral(text):
         return int(text) if text.lstrip("+-").isdigit() else float(text)
     if is_law(text):
-        return spelled_law(text)
+        return read_law(text)
     if text.partition("(")[0] in KERNELS and "(" in text:
-        return spelled_kernel(text)
+        return read_kernel(text)
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     return text

@@ -28,10 +28,8 @@ class Box:
     >>> box = Box(lower=(0.0, 20.0), upper=(1.0, 90.0))
     >>> box.nearest([[0.5, 100.0]])
     array([[ 0.5, 90. ]])
-    >>> box.cover(3).points.round(2)
-    array([[ 0.5 , 55.  ],
-           [ 0.25, 39.89],
-           [ 0.01, 24.78]])
+    >>> box.cover(3).points.round(2).tolist()
+    [[0.5, 55.0], [0.25, 24.89], [0.01, 64.78]]
     >>> Box((0.0,), (0.0,))
     Traceback (most recent call last):
     ...

@@ -1,7 +1,7 @@
 """Problems x policies x seeds: played, stored cell by cell, and handed out as curves."""
 
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell
-from kernelbandits.experiment.engines import Played, PlayedRound, play, rounds
+from kernelbandits.experiment.engines import RoundRecord, RunRecord, play, rounds
 from kernelbandits.experiment.results import Results
 from kernelbandits.experiment.runner import (
     cells_of,
@@ -17,9 +17,9 @@ __all__ = [
     "Cell",
     "CellResult",
     "Contender",
-    "Played",
-    "PlayedRound",
     "Results",
+    "RoundRecord",
+    "RunRecord",
     "cells_of",
     "contender",
     "forget_cells",

@@ -26,7 +26,7 @@ from kernelbandits.catalogue.user_policy import (
     takes_kernel,
 )
 from kernelbandits.checks import Array, Numbers
-from kernelbandits.experiment.engines import ENGINES, chosen_engine, play
+from kernelbandits.experiment.engines import ENGINES, play, resolve_engine
 from kernelbandits.policies import Policy
 from kernelbandits.problems import Instance, Problem
 from kernelbandits.streams import Streams
@@ -142,7 +142,7 @@ class Cell:
             "policy": entrant.policy if entrant.is_own else entrant.entry.name,
             "settings": entrant.settings,
         }
-        decided = parts | rule | {"engine": chosen_engine(self.engine), "code": code_fingerprint()}
+        decided = parts | rule | {"engine": resolve_engine(self.engine), "code": code_fingerprint()}
         plain: dict[str, Any] = to_plain(decided)
         return plain
 
@@ -212,25 +212,27 @@ def play_cell(cell: Cell) -> CellResult:
     stacked = {
         name: np.array([run[name] for run in runs]) for name in runs[0] if name != "settings"
     }
-    return CellResult(settings=runs[0]["settings"] | {"notices": distinct(caught)}, **stacked)
+    return CellResult(
+        settings=runs[0]["settings"] | {"notices": distinct_warnings(caught)}, **stacked
+    )
 
 
-def distinct(caught: list[warnings.WarningMessage]) -> list[list[str]]:
+def distinct_warnings(caught: list[warnings.WarningMessage]) -> list[list[str]]:
     """What was warned of, each text once, with the name of its category."""
     return [
         list(pair) for pair in dict.fromkeys((w.category.__name__, str(w.message)) for w in caught)
     ]
 
 
-def play_stored(folder: Path | str | None, endings: bool, cell: Cell) -> CellResult:
+def play_and_store(folder: Path | str | None, endings: bool, cell: Cell) -> CellResult:
     """Play the cell and store its result at once; `endings` keeps the last round only."""
     result = play_cell(cell).ending() if endings else play_cell(cell)
     if folder:
-        result.save(stored_at(cell.key, folder, endings))
+        result.save(cell_path(cell.key, folder, endings))
     return result
 
 
-def stored_at(key: str, folder: Path | str, endings: bool) -> Path:
+def cell_path(key: str, folder: Path | str, endings: bool) -> Path:
     return Path(folder) / f"{key}{'-ending' if endings else ''}.npz"
 
 

@@ -64,7 +64,7 @@ def regret_figure(
     problems = results.problems
     rows, columns = grid_of(len(problems) + 1)
     natural = PANEL_SIZE[0] * columns, PANEL_SIZE[1] * rows
-    width, height = natural if size is None else checked_size(size, rows, columns)
+    width, height = natural if size is None else check_size(size, rows, columns)
     scale = min(1.0, max(LEAST_SCALE, min(width / natural[0], height / natural[1])))
     margins = MARGINS.scale(scale)
     with drawing(rows, columns, (width, height), margins, 10 * scale) as (figure, grid):
@@ -82,7 +82,7 @@ def regret_figure(
         return save(figure, path, formats)
 
 
-def checked_size(size: tuple[float, float], rows: int, columns: int) -> tuple[float, float]:
+def check_size(size: tuple[float, float], rows: int, columns: int) -> tuple[float, float]:
     numbers = len(size) == 2 and all(checks.is_number(inches) for inches in size)
     checks.needs(numbers, "a figure", "a size of two numbers, width and height in inches", size)
     least = LEAST_PANEL * columns, LEAST_PANEL * rows

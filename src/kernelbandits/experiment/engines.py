@@ -24,14 +24,14 @@ SAMPLE_ROUNDS = 4096
 """Thompson sampling holds 2 n normals a round: the compiled loop takes at most so many rounds at once."""
 
 
-class PlayedRound(NamedTuple):
+class RoundRecord(NamedTuple):
     t: int
     choice: Choice
     reward: float
 
 
 @dataclass(frozen=True)
-class Played:
+class RunRecord:
     """The arms of rounds 1..T, the arm recommended after each, and the seconds it took."""
 
     arms: Numbers
@@ -42,33 +42,33 @@ class Played:
 
 def rounds(
     policy: Policy, instance: Instance, horizon: int, streams: Streams
-) -> Iterator[PlayedRound]:
+) -> Iterator[RoundRecord]:
     """Yield (t, choice, reward) for each round; the caller stores, plots or stops."""
     check_game(policy, instance, horizon, streams)
     for t in range(1, horizon + 1):
         choice = policy.ask(t, streams)
         reward = instance.pull(int(choice.arm or 0), streams.uniform("noise", t), t)
         policy.tell(choice, reward)
-        yield PlayedRound(t, choice, reward)
+        yield RoundRecord(t, choice, reward)
 
 
 def play(
     policy: Policy, instance: Instance, horizon: int, streams: Streams, engine: str = "auto"
-) -> Played:
+) -> RunRecord:
     """T rounds at once, by the compiled loop where numba is installed and the policy is of its form."""
     checks.one_of("play", "engine", engine, ENGINES)
     check_game(policy, instance, horizon, streams)
     arms, recommended = np.empty(horizon, dtype=np.int32), np.empty(horizon, dtype=np.int32)
-    loop = compiled_loop(policy, instance) if chosen_engine(engine) == "numba" else None
+    loop = find_loop(policy, instance) if resolve_engine(engine) == "numba" else None
     if loop:
-        ready()
+        load_loops()
     start = time.perf_counter()
     if loop:
         loop(policy, instance, horizon, streams, (arms, recommended))
     else:
         for t, choice, _ in rounds(policy, instance, horizon, streams):
             arms[t - 1], recommended[t - 1] = int(choice.arm or 0), policy.recommend()
-    return Played(arms, recommended, time.perf_counter() - start, "numba" if loop else "numpy")
+    return RunRecord(arms, recommended, time.perf_counter() - start, "numba" if loop else "numpy")
 
 
 def check_game(policy: Policy, instance: Instance, horizon: int, streams: Streams) -> None:
@@ -81,7 +81,7 @@ def check_game(policy: Policy, instance: Instance, horizon: int, streams: Stream
     )
 
 
-def chosen_engine(engine: str) -> str:
+def resolve_engine(engine: str) -> str:
     """numba where it is installed, else numpy; asking for numba without it is an error."""
     if engine == "numba":
         require("numba", extra="experiments", owner='engine "numba"')
@@ -93,7 +93,7 @@ def chosen_engine(engine: str) -> str:
 Loop = Callable[[Any, Instance, int, Streams, tuple[Numbers, Numbers]], None]
 
 
-def compiled_loop(policy: Policy, instance: Instance) -> Loop | None:
+def find_loop(policy: Policy, instance: Instance) -> Loop | None:
     """The compiled loop that plays the policy on the instance, or None where Python has to.
 
     A policy declares its loop (`Policy.compiled_loop`). The loop works on an n x n covariance and
@@ -111,7 +111,7 @@ def compiled_loop(policy: Policy, instance: Instance) -> Loop | None:
 
 
 @cache
-def ready() -> Any:
+def load_loops() -> Any:
     """The compiled loops, imported and compiled for the types they will meet, so that no clock counts it."""
     from kernelbandits import compiled
 
@@ -125,7 +125,7 @@ def ready() -> Any:
     return compiled
 
 
-def world_of(instance: Instance, horizon: int, streams: Streams) -> tuple[Array, Array]:
+def reward_tables(instance: Instance, horizon: int, streams: Streams) -> tuple[Array, Array]:
     """Mean rewards of the arms, and the noise of rounds 1..horizon; no reward is too large to learn from."""
     values, noise = (
         np.array(instance.values),
@@ -144,12 +144,12 @@ def play_index(
 ) -> None:
     tables = policy.tables(horizon, streams)
     drawn = (tables.widths, tables.weights, tables.ties)
-    world = world_of(instance, horizon, streams)
+    world = reward_tables(instance, horizon, streams)
     warn_beyond(policy, horizon)
     t = 1
     while t <= horizon:
         last = min(horizon, t + policy.posterior.next_audit - policy.posterior.events - 1)
-        t = advance(ready().play_index, policy, world, drawn, record, t, last)
+        t = advance(load_loops().play_index, policy, world, drawn, record, t, last)
 
 
 def play_samples(
@@ -159,7 +159,7 @@ def play_samples(
     streams: Streams,
     record: tuple[Numbers, Numbers],
 ) -> None:
-    world = world_of(instance, horizon, streams)
+    world = reward_tables(instance, horizon, streams)
     warn_beyond(policy, horizon)
     t = 1
     while t <= horizon:
@@ -167,7 +167,7 @@ def play_samples(
         last = min(horizon, due, t + SAMPLE_ROUNDS - 1)
         tables = policy.sample_tables(t, last, streams)
         drawn = (tables.widths, tables.ties, tables.prior, tables.noise)
-        t = advance(ready().play_samples, policy, world, drawn, record, t, last)
+        t = advance(load_loops().play_samples, policy, world, drawn, record, t, last)
 
 
 def advance(

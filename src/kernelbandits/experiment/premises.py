@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.experiment.cells import Cell
 from kernelbandits.kernels import Linear, as_kernel
-from kernelbandits.policies import GenericGP
 from kernelbandits.problems import Drifting, LowerBound, least_norm
 from kernelbandits.streams import Streams
 
@@ -28,12 +27,12 @@ MANY = 500
 def premises(results: Results) -> list[str]:
     """A sentence for every premise that is false, or so generous that it decides the comparison."""
     first = {cell.problem.name: cell for cell in results.cells}
-    told = {name: told_on(results, name) for name in first}
-    sentences = [text for name, cell in first.items() for text in on_problem(cell, told[name])]
-    return [*sentences, *different_gains(results)]
+    told = {name: policy_settings(results, name) for name in first}
+    sentences = [text for name, cell in first.items() for text in check_problem(cell, told[name])]
+    return [*sentences, *check_gains(results)]
 
 
-def told_on(results: Results, problem: str) -> list[dict[str, Any]]:
+def policy_settings(results: Results, problem: str) -> list[dict[str, Any]]:
     """The settings of the policies that played the problem."""
     return [
         dict(results.found[cell.key].settings)
@@ -42,7 +41,7 @@ def told_on(results: Results, problem: str) -> list[dict[str, Any]]:
     ]
 
 
-def on_problem(cell: Cell, told: list[dict[str, Any]]) -> Iterator[str]:
+def check_problem(cell: Cell, told: list[dict[str, Any]]) -> Iterator[str]:
     name = cell.problem.name
     scales = sorted(
         {settings["noise_scale"] for settings in told if settings.get("noise_scale") is not None}
@@ -51,16 +50,16 @@ def on_problem(cell: Cell, told: list[dict[str, Any]]) -> Iterator[str]:
         {settings["norm_bound"] for settings in told if settings.get("norm_bound") is not None}
     )
     if scales:
-        yield from of_noise(name, cell.problem.noise.sub_gaussian, scales[0], scales[-1])
+        yield from check_noise(name, cell.problem.noise.sub_gaussian, scales[0], scales[-1])
     if bounds:
-        yield from of_norm(cell, bounds[0])
+        yield from check_norm(cell, bounds[0])
     if isinstance(cell.problem, Drifting):
         yield f"{name} changes from round to round, so only rules for changing worlds have a guarantee on it"
     if isinstance(cell.problem, LowerBound):
-        yield from of_lower_bound(cell, cell.problem, told)
+        yield from check_lower_bound(cell, cell.problem, told)
 
 
-def of_noise(name: str, true: float, least: float, most: float) -> Iterator[str]:
+def check_noise(name: str, true: float, least: float, most: float) -> Iterator[str]:
     """R told against the R of the noise."""
     if math.isinf(true):
         yield f"the noise of {name} is not sub-Gaussian, so no guarantee that needs an R holds on it"
@@ -70,7 +69,7 @@ def of_noise(name: str, true: float, least: float, most: float) -> Iterator[str]
         yield f"policies are told R = {most:g}, {most / true:.0f} times that of the noise of {name}, and explore for it"
 
 
-def of_norm(cell: Cell, bound: float) -> Iterator[str]:
+def check_norm(cell: Cell, bound: float) -> Iterator[str]:
     """D told against the least norm of a function through the rewards, on the first seed."""
     instance = cell.problem.instance(Streams(cell.seeds[0]))
     if len(instance.domain) <= MANY:
@@ -80,11 +79,11 @@ def of_norm(cell: Cell, bound: float) -> Iterator[str]:
             yield f"no function of norm <= {bound:g} has the rewards of {cell.problem.name} ({truth})"
 
 
-def of_lower_bound(cell: Cell, problem: LowerBound, told: list[dict[str, Any]]) -> Iterator[str]:
+def check_lower_bound(cell: Cell, problem: LowerBound, told: list[dict[str, Any]]) -> Iterator[str]:
     """What the instance was made for against what is played; a rule told more than its R and D must lose as much."""
     found = [
-        *differences(cell, problem),
-        *dict.fromkeys(text for rule in told for text in misled(problem, rule)),
+        *check_horizon_and_kernel(cell, problem),
+        *dict.fromkeys(text for rule in told for text in check_rule(problem, rule)),
     ]
     if found:
         yield f"the lower bound of {problem.name} does not hold here: it needs {'; '.join(found)}"
@@ -92,17 +91,17 @@ def of_lower_bound(cell: Cell, problem: LowerBound, told: list[dict[str, Any]]) 
         yield f"the lower bound of {problem.name} is one of the first {problem.horizon} of {cell.horizon} rounds"
 
 
-def differences(cell: Cell, problem: LowerBound) -> Iterator[str]:
+def check_horizon_and_kernel(cell: Cell, problem: LowerBound) -> Iterator[str]:
     if cell.horizon < problem.horizon:
         yield f"T = {problem.horizon} rounds, played are {cell.horizon}"
     if not isinstance(cell.kernel, Linear):
         yield f"the linear kernel, played is {cell.kernel}"
 
 
-def misled(problem: LowerBound, settings: dict[str, Any]) -> Iterator[str]:
+def check_rule(problem: LowerBound, settings: dict[str, Any]) -> Iterator[str]:
     """How a rule of the Generic-GP family was told otherwise; of other rules the bound says nothing."""
     entry = POLICIES.get(settings["policy"])
-    if entry is None or not issubclass(entry.constructor, GenericGP):
+    if entry is None or not entry.constructor.is_generic:
         return
     noise, norm = settings["noise_scale"], settings["norm_bound"]
     if noise * math.sqrt(problem.d / 2) + norm < problem.size * (1 - 1e-9):
@@ -111,7 +110,7 @@ def misled(problem: LowerBound, settings: dict[str, Any]) -> Iterator[str]:
         yield f"ridge 1, played is {settings['ridge']:g}"
 
 
-def different_gains(results: Results) -> Iterator[str]:
+def check_gains(results: Results) -> Iterator[str]:
     """Policies under different meanings of the information gain are not compared with each other."""
     meant: dict[str, list[str]] = {}
     for cell in results.cells:

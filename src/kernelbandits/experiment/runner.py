@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.catalogue import problem, spelled_policy
+from kernelbandits.catalogue import problem, read_policy
 from kernelbandits.catalogue.lookup import check_setting
 from kernelbandits.catalogue.user_policy import Constructor
 from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
@@ -22,9 +22,9 @@ from kernelbandits.experiment.cells import (
     Cell,
     CellResult,
     Contender,
+    cell_path,
     contender,
-    play_stored,
-    stored_at,
+    play_and_store,
 )
 from kernelbandits.experiment.premises import premises
 from kernelbandits.experiment.results import Results
@@ -196,7 +196,7 @@ def as_contender(item: Entrant, shared: Mapping[str, Any]) -> Contender:
     if isinstance(item, Contender):
         return contender(item.policy, item.settings, shared, item.label)
     if isinstance(item, str):
-        name, given = spelled_policy(item)
+        name, given = read_policy(item)
         return contender(name, given, shared)
     return contender(item, {}, shared)
 
@@ -246,10 +246,10 @@ def run_cells(
     for _ in found:
         tick(watch)
     for cell, result in zip(
-        missing, mapper(partial(play_stored, folder, endings), missing), strict=True
+        missing, mapper(partial(play_and_store, folder, endings), missing), strict=True
     ):
-        if folder and not stored_at(cell.key, folder, endings).exists():
-            result.save(stored_at(cell.key, folder, endings))
+        if folder and not cell_path(cell.key, folder, endings).exists():
+            result.save(cell_path(cell.key, folder, endings))
         found[cell.key] = result
         tick(watch)
     repeat_notices(found.values())
@@ -270,7 +270,7 @@ def repeat_notices(results: Iterable[CellResult]) -> None:
 def forget_cells(keys: Iterable[str], folder: Path | str) -> None:
     """Remove these stored cells, and the folder if nothing else is in it."""
     for key, endings in product(keys, (False, True)):
-        stored_at(key, folder, endings).unlink(missing_ok=True)
+        cell_path(key, folder, endings).unlink(missing_ok=True)
     with suppress(OSError):
         Path(folder).rmdir()
 
@@ -284,4 +284,4 @@ def load(key: str, folder: Path | str | None, endings: bool) -> CellResult | Non
     if folder is None:
         return None
     Path(folder).mkdir(parents=True, exist_ok=True)
-    return CellResult.load(stored_at(key, folder, endings))
+    return CellResult.load(cell_path(key, folder, endings))

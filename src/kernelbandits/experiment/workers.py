@@ -29,15 +29,17 @@ def process_mapper(workers: int) -> Iterator[Mapper]:
     if checks.whole("an experiment", "workers", workers) == 1:
         yield map
         return
-    context = fresh_processes()
+    context = process_context()
     open_end, hold = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=serve, initargs=(open_end,))
+    pool = ProcessPoolExecutor(
+        workers, mp_context=context, initializer=start_worker, initargs=(open_end,)
+    )
     with TemporaryDirectory(prefix="kernelbandits-") as folder:
         try:
-            with one_thread(), interrupts_ignored():
+            with one_thread(), ignore_interrupts():
                 pool.submit(int)
             yield lambda work, cells: map(
-                fetched, pool.map(partial(left_in, folder, work), sendable(cells))
+                fetch_result, pool.map(partial(store_result, folder, work), check_sendable(cells))
             )
         except BaseException:
             hold.close()
@@ -46,7 +48,7 @@ def process_mapper(workers: int) -> Iterator[Mapper]:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def left_in(folder: str, work: Callable[[Any], Any], cell: Any) -> str:
+def store_result(folder: str, work: Callable[[Any], Any], cell: Any) -> str:
     """Work on the cell and leave the result in a file: its name is too short to be cut in two in the pipe.
 
     A worker that goes in the middle of a longer message would leave its parent waiting for the rest.
@@ -58,7 +60,7 @@ def left_in(folder: str, work: Callable[[Any], Any], cell: Any) -> str:
     return path
 
 
-def fetched(path: str) -> Any:
+def fetch_result(path: str) -> Any:
     """The result another process has left, taken away."""
     with open(path, "rb") as file:
         result = pickle.load(file)
@@ -66,17 +68,17 @@ def fetched(path: str) -> Any:
     return result
 
 
-def fresh_processes() -> BaseContext:
+def process_context() -> BaseContext:
     """Workers forked from one clean process that has all they need, or spawned where the system cannot fork."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["__main__", "kernelbandits.experiment.warm"])
+    context.set_forkserver_preload(["__main__", "kernelbandits.experiment.preload"])
     return context
 
 
 @contextmanager
-def interrupts_ignored() -> Iterator[None]:
+def ignore_interrupts() -> Iterator[None]:
     """Processes started inside leave Ctrl-C to the one that started them, from their first line on."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -88,20 +90,20 @@ def interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def serve(open_end: connection.Connection) -> None:
+def start_worker(open_end: connection.Connection) -> None:
     """A worker leaves Ctrl-C to its parent, and goes when the parent dies or lets go of its end of the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     ends = [open_end, *([parent.sentinel] if parent else [])]
-    threading.Thread(target=leave_with, args=(ends,), daemon=True).start()
+    threading.Thread(target=exit_when_closed, args=(ends,), daemon=True).start()
 
 
-def leave_with(ends: list[Any]) -> None:
+def exit_when_closed(ends: list[Any]) -> None:
     connection.wait(ends)
     os._exit(1)
 
 
-def sendable(cells: Sequence[Any]) -> Sequence[Any]:
+def check_sendable(cells: Sequence[Any]) -> Sequence[Any]:
     """The cells, if another process can be sent them."""
     try:
         pickle.dumps(cells)

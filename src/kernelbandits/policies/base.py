@@ -119,6 +119,9 @@ class Policy:
     constructor) is played round by round in Python, unless it declares its loop again.
     """
 
+    is_generic: ClassVar[bool] = False
+    """Whether it is Algorithm 1 of the paper with some law, so that its theorem applies."""
+
     domain: Any
     """Arms; for a rule that plays boxes also a Box, a MixedBox or a Contextual."""
 

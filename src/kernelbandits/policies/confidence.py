@@ -14,9 +14,36 @@ from kernelbandits.policies.index import IndexPolicy
 
 
 class IGPUCB(IndexPolicy):
-    """Chowdhury & Gopalan (2017): mean + beta_t sd at ridge 1 + 2/T,
+    """Play the highest upper confidence bound, with a width that grows with the information gain.
+
+    index_t(x) = mean(x) + beta_t sd(x) at ridge 1 + 2/T, with
 
     beta_t = D + R sqrt(2 (gamma_{t-1} + 1 + ln(1/delta))).
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    horizon
+        T, how many rounds will be played.
+    delta
+        The band holds in all rounds with chance 1 - delta.
+    gain
+        What stands for gamma_{t-1}: "realised" (half the log-determinant of what was played),
+        "greedy", "analytic", or a function of t.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.IGPUCB(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0, horizon=20)
+    >>> for t in range(1, 21):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=float(choice.x[0]))
+    >>> policy.recommend()
+    2
     """
 
     about = About(
@@ -52,10 +79,34 @@ class IGPUCB(IndexPolicy):
 
 
 class GPUCB(IndexPolicy):
-    """Srinivas et al. (2010): mean + sqrt(beta_t) sd at ridge R^2, R the noise's standard deviation.
+    """Play the highest upper confidence bound, with a width that grows with the round.
 
-    schedule "finite": beta_t = 2 ln(|X| t^2 pi^2 / (6 delta)), for f ~ GP(0, k);
-    schedule "rkhs": beta_t = 2 D^2 + 300 gamma_t ln^3(t / delta), for |f| <= D and noise bounded by R.
+    index_t(x) = mean(x) + sqrt(beta_t) sd(x) at ridge R^2.
+
+    Parameters
+    ----------
+    noise_scale
+        R, the standard deviation of the noise (schedule "rkhs": the noise is bounded by R).
+    schedule
+        "finite": beta_t = 2 ln(|X| t^2 pi^2 / (6 delta)) on |X| arms, for f drawn from GP(0, k).
+        "rkhs": beta_t = 2 D^2 + 300 gamma_t ln^3(t / delta), for |f| <= D.
+    norm_bound
+        D, a bound on the norm of f in the space of the kernel; the schedule "rkhs" needs it.
+    gain
+        What stands for gamma_t in the schedule "rkhs", as for `IGPUCB`.
+    beta_scale
+        A factor before beta_t; below 1 it explores less.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.GPUCB(arms, kb.RBF(0.3), noise_scale=0.1)
+    >>> for t in range(1, 21):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=float(choice.x[0]))
+    >>> policy.recommend()
+    2
     """
 
     about = About(
@@ -64,8 +115,8 @@ class GPUCB(IndexPolicy):
         family=CONFIDENCE,
         paper="Srinivas, Krause, Kakade & Seeger, Gaussian process optimization in the bandit "
         "setting: no regret and experimental design, 2010",
-        guarantee="regret O~(sqrt(T gamma_T)) for f ~ GP (finite), O~(gamma_T sqrt(T)) for |f| <= D "
-        "(rkhs)",
+        guarantee="regret O~(sqrt(T gamma_T)) for f ~ GP (finite), O~(gamma_T sqrt(T)) for "
+        "|f| <= D (rkhs)",
         ours="beta_scale (1; the authors' experiments use 1/5); gain realised is ours for the rkhs"
         " schedule",
     )
@@ -87,10 +138,8 @@ class GPUCB(IndexPolicy):
         ridge = checks.scale("GPUCB", "noise_scale", noise_scale) ** 2
         checks.one_of("GPUCB", "schedule", schedule, ("finite", "rkhs"))
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
-        confidence, scale = (
-            checks.inside("GPUCB", "delta", delta),
-            checks.positive("GPUCB", "beta_scale", beta_scale),
-        )
+        confidence = checks.inside("GPUCB", "delta", delta)
+        scale = checks.positive("GPUCB", "beta_scale", beta_scale)
         if schedule == "finite":
             checks.scale("GPUCB", "norm_bound", norm_bound or 0.0)
             self._check_kernel()
@@ -99,9 +148,8 @@ class GPUCB(IndexPolicy):
             checks.needs(self.finite, "GPUCB", needed, self.domain)
             name, width = "none", widths.srinivas_finite(len(self.domain), confidence, scale)
         else:
-            checks.needs(
-                norm_bound is not None, "GPUCB", "norm_bound for the rkhs schedule", norm_bound
-            )
+            needed = "norm_bound for the rkhs schedule"
+            checks.needs(norm_bound is not None, "GPUCB", needed, norm_bound)
             self._check_theory(noise_scale, norm_bound or 0.0)
             term, name = self._gain(gain)
             width = widths.srinivas_rkhs(norm_bound or 0.0, confidence, term, scale)
@@ -115,9 +163,33 @@ class GPUCB(IndexPolicy):
 
 
 class WhitehouseUCB(IndexPolicy):
-    """Whitehouse, Ramdas & Wu (2023): mean + (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L)) sd.
+    """Play the highest upper confidence bound, with a width that holds at every ridge.
 
-    ridge is a number, or "matern": T^(d / (2 nu + 2 d)) from the kernel's eigendecay and the horizon.
+    index_t(x) = mean(x) + (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L)) sd(x),
+
+    with L = log det(I + K / ridge) of what was played.
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    ridge
+        A number, or "matern": T^(d / (2 nu + 2 d)) for a Matern kernel and a horizon T.
+    horizon
+        T, how many rounds will be played; only the ridge "matern" needs it.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.WhitehouseUCB(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0, ridge=0.1)
+    >>> for t in range(1, 21):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=float(choice.x[0]))
+    >>> policy.recommend()
+    2
     """
 
     about = About(
@@ -125,8 +197,8 @@ class WhitehouseUCB(IndexPolicy):
         title="GP-UCB (Whitehouse)",
         family=CONFIDENCE,
         paper="Whitehouse, Ramdas & Wu, On the sublinear regret of GP-UCB, 2023",
-        guarantee="regret O~(gamma_T(ridge) sqrt(T)) with chance 1 - delta, sublinear for Matern at the"
-        " tuned ridge",
+        guarantee="regret O~(gamma_T(ridge) sqrt(T)) with chance 1 - delta, sublinear for Matern "
+        "at the tuned ridge",
         ours="the constant 1 before T^(d / (2 nu + 2 d)) in the ridge 'matern'",
     )
 
@@ -150,7 +222,10 @@ class WhitehouseUCB(IndexPolicy):
 
 
 def matern_ridge(kernel: Any, domain: Any, horizon: int | None) -> float:
-    """ridge = T^(d / (2 nu + 2 d)), which balances a Matern kernel's eigendecay; the constant 1 before it is ours."""
+    """T^(d / (2 nu + 2 d)), the ridge that balances the eigendecay of a Matern kernel.
+
+    The constant 1 before it is ours.
+    """
     checks.needs(
         isinstance(kernel, Matern), "the ridge of a Matern eigendecay", "a Matern kernel", kernel
     )

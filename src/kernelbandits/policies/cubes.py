@@ -49,12 +49,12 @@ class Cube:
 def unit_cube(points: Array) -> tuple[Array, Cube, str]:
     """The arms as points of the unit cube (themselves if they lie in it), the cube of all, and what was done."""
     inside = bool((points >= 0).all() and (points <= 1).all())
-    unit = points if inside else scaled(points)
+    unit = points if inside else scale_to_unit_cube(points)
     root = Cube(np.zeros(points.shape[1]), 1.0, np.arange(len(points)))
     return unit, root, AS_GIVEN if inside else SCALED
 
 
-def scaled(points: Array) -> Array:
+def scale_to_unit_cube(points: Array) -> Array:
     """(x - min) / (max - min) of each coordinate, by halves so that nothing overflows; zero where all are equal."""
     low, high = points.min(0) / 2, points.max(0) / 2
     extent = np.where(high > low, high - low, 1.0)

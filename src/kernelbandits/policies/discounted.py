@@ -16,9 +16,23 @@ from kernelbandits.posterior import RefitPosterior
 
 
 class WGPUCB(IndexPolicy):
-    """Deng et al. (2022): mean + (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + Lbar)) sd, reward s weighted eta^(t-s),
+    """Play the highest upper confidence bound, with older rewards weighted down exponentially.
 
-    Lbar = log det(I + W^2 K W^2 / ridge), W^2 = diag(eta^(t-s)): the noise meets the weights twice.
+    index_t(x) = mean(x) + (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + Lbar)) sd(x), with the reward
+    of round s weighted eta^(t-s) and
+
+    Lbar = log det(I + W^2 K W^2 / ridge), W^2 = diag(eta^(t-s)).
+
+    The weights are squared in Lbar because they multiply the noise twice.
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of every f_t in the space of the kernel.
+    forgetting
+        eta in (0, 1]; 1 forgets nothing.
     """
 
     about = About(
@@ -27,8 +41,8 @@ class WGPUCB(IndexPolicy):
         family=CHANGING,
         paper="Deng, Zhou, Kim, Tewari, Gupta & Shroff, Weighted Gaussian process bandits for non-"
         "stationary environments, 2022",
-        guarantee="sublinear dynamic regret at a forgetting tuned to the drift; a still f is in the "
-        "band of a round (1 - delta)",
+        guarantee="sublinear dynamic regret at a forgetting tuned to the drift; a still f is in "
+        "the band of a round (1 - delta)",
         ours="forgetting 0.99 by default (the original tunes it to drift and horizon); the width's"
         " constants, derived here",
     )
@@ -74,7 +88,7 @@ class WGPUCB(IndexPolicy):
         self.double_weights[arm] += 1
 
     def _settle(self) -> None:
-        """A fit depends on the weights and sums alone."""
+        """Fit the posterior once after many rewards: it depends on weights and sums alone."""
         if self.posterior.events:
             self.posterior.fit()
             self.double_log_det = self.posterior.log_det_of(

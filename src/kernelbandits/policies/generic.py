@@ -35,11 +35,13 @@ def describe(name: str, title: str, rate: str) -> About:
 
 
 class GenericGP(IndexPolicy):
-    """Algorithm 1 of the paper: X_t = argmax f_hat_{t-1} + w_t g_{t-1}, w_t ~ P_{w,t}, with
+    """Play the greatest estimate plus a random multiple of its uncertainty (Algorithm 1).
+
+    X_t = argmax f_hat_{t-1} + w_t g_{t-1}, with w_t drawn from the exploration law of the round and
 
     g = (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L)) sd,
 
-    the paper's eq. (g3) at ridge 1 and delta 1/2.
+    the paper's eq. (g3) at ridge 1 and delta 1/2. L = log det(I + K / ridge) of what was played.
 
     Parameters
     ----------
@@ -65,6 +67,7 @@ class GenericGP(IndexPolicy):
     """
 
     about = describe("generic-gp", "Generic-GP", "O((C2 + C3) gamma_T sqrt(T)) if P(w >= 1) > 0")
+    is_generic = True
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class GenericGP(IndexPolicy):
 
 
 class SimpleUCB(IndexPolicy):
-    """w = 1 in every round: the deterministic upper-confidence rule.
+    """Play the highest upper confidence bound: Generic-GP with w = 1 in every round.
 
     R is `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
 
@@ -97,6 +100,7 @@ class SimpleUCB(IndexPolicy):
     """
 
     about = describe("simple-ucb", "Simple-UCB", "O~(gamma_T sqrt(T))")
+    is_generic = True
 
     def __init__(
         self,
@@ -114,7 +118,7 @@ class SimpleUCB(IndexPolicy):
 
 
 class SimpleBernoulli(IndexPolicy):
-    """w ~ Ber(p_t): a step of Simple-UCB with chance p_t, pure exploitation otherwise.
+    """Play as Simple-UCB with chance p_t, and the highest estimate otherwise: w ~ Ber(p_t).
 
     `p` is a chance, or a schedule of Bernoulli laws such as `kb.Decay()`. R is `noise_scale` and D
     is `norm_bound`; see `GenericGP` for the width.
@@ -129,6 +133,7 @@ class SimpleBernoulli(IndexPolicy):
     """
 
     about = describe("simple-bernoulli", "Simple-Bernoulli", "O~(gamma_T sqrt(T) / min p_t)")
+    is_generic = True
 
     def __init__(
         self,
@@ -151,12 +156,23 @@ class SimpleBernoulli(IndexPolicy):
 
 
 class SimpleGaussian(IndexPolicy):
-    """w ~ N(0, scale^2): one normal number a round where Thompson sampling draws a whole function.
+    """Play mean + w width sd with one normal number w ~ N(0, scale^2) in each round.
 
-    R is `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
+    Thompson sampling draws a whole function in its place. R is `noise_scale` and D is `norm_bound`;
+    see `GenericGP` for the width.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.SimpleGaussian(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
+    >>> weights = [policy.ask(t, kb.Streams(0)).note["weight"] for t in range(1, 30)]
+    >>> min(weights) < 0 < max(weights)
+    True
     """
 
     about = describe("simple-gaussian", "Simple-Gaussian", "O~(gamma_T sqrt(T))")
+    is_generic = True
 
     def __init__(
         self,
@@ -175,12 +191,22 @@ class SimpleGaussian(IndexPolicy):
 
 
 class SimpleCategorical(IndexPolicy):
-    """w = i/K with chance weights[i - 1], i = 1..K.
+    """Play mean + w width sd with a weight w from the levels 1/K, 2/K, ..., 1.
 
-    R is `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
+    w = i/K with chance weights[i - 1], i = 1..K. R is `noise_scale` and D is `norm_bound`; see
+    `GenericGP` for the width.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.SimpleCategorical(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
+    >>> sorted({policy.ask(t, kb.Streams(0)).note["weight"] for t in range(1, 50)})
+    [0.25, 0.5, 0.75, 1.0]
     """
 
     about = describe("simple-categorical", "Simple-Categorical", "O~(gamma_T sqrt(T) / min p_K)")
+    is_generic = True
 
     def __init__(
         self,
@@ -199,13 +225,22 @@ class SimpleCategorical(IndexPolicy):
 
 
 class SimpleMixture(IndexPolicy):
-    """w = 1 with chance rho, else drawn from a sub-Gaussian law.
+    """Play mean + w width sd with w = 1 with chance rho, and w drawn from another law otherwise.
 
-    These are the paper's mixtures, which raise P(w >= 1). R is `noise_scale` and D is `norm_bound`;
-    see `GenericGP` for the width.
+    These are the paper's mixtures, which raise P(w >= 1). `law` is any sub-Gaussian law. R is
+    `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.SimpleMixture(arms, kb.RBF(0.3), rho=1.0, noise_scale=0.1, norm_bound=1.0)
+    >>> policy.ask(1, kb.Streams(0)).note["weight"]
+    1.0
     """
 
     about = describe("simple-mixture", "Simple-Mixture", "O~(gamma_T sqrt(T) / min rho_t)")
+    is_generic = True
 
     def __init__(
         self,

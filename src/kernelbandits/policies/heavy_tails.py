@@ -12,12 +12,25 @@ from kernelbandits.policies.index import IndexPolicy
 
 
 class TGPUCB(IndexPolicy):
-    """Ray Chowdhury & Gopalan (2019): mean + beta_t sd at ridge 1 + 2/T for rewards with E|Y|^(1 + a) <= v,
+    """Play IGP-UCB on rewards of which the very large ones are learnt as zero.
 
-    beta_t = D + 3 b_{t-1} sqrt(gamma_{t-1} + 1 + ln(1/delta)),   b_n = v^(1 / (1 + a)) n^(1 / (2 (1 + a))).
+    index_t(x) = mean(x) + beta_t sd(x) at ridge 1 + 2/T, for rewards with E|Y|^(1 + a) <= v, with
 
-    The n-th reward is learnt as 0 where |y| > b_n. a is `excess`, v `moment_bound`, by default
-    (D^2 + R^2)^((1 + a) / 2), which holds for |f| <= D and noise of variance at most R^2.
+    beta_t = D + 3 b_{t-1} sqrt(gamma_{t-1} + 1 + ln(1/delta)),
+
+    b_n = v^(1 / (1 + a)) n^(1 / (2 (1 + a))).
+
+    The n-th reward is learnt as 0 where |y| > b_n.
+
+    Parameters
+    ----------
+    excess
+        a in (0, 1]: moments of order 1 + a are finite. 1 stands for a finite variance.
+    moment_bound
+        v; by default (D^2 + R^2)^((1 + a) / 2), which holds for |f| <= D (`norm_bound`) and noise
+        of variance at most R^2 (`noise_scale`).
+    gain
+        What stands for gamma_{t-1}, as for `IGPUCB`.
     """
 
     about = About(
@@ -25,8 +38,8 @@ class TGPUCB(IndexPolicy):
         title="TGP-UCB",
         family=HEAVY_TAILS,
         paper="Ray Chowdhury & Gopalan, Bayesian optimization under heavy-tailed payoffs, 2019",
-        guarantee="regret O~(gamma_T T^((2 + a) / (2 (1 + a)))) with chance 1 - delta, if E|Y|^(1 + a) "
-        "<= v",
+        guarantee="regret O~(gamma_T T^((2 + a) / (2 (1 + a)))) with chance 1 - delta, if "
+        "E|Y|^(1 + a) <= v",
         ours="the constant 3 is re-derived; moment_bound v = (D^2 + R^2)^((1 + a) / 2) unless "
         "given, R the noise's standard deviation; gain: realised L/2 by default",
     )
@@ -48,18 +61,17 @@ class TGPUCB(IndexPolicy):
         ridge = 1 + 2 / checks.whole("TGPUCB", "horizon", horizon)
         super().__init__(domain, kernel, ridge=ridge, ties=ties, horizon=horizon)
         chance = self._check_bounds(noise_scale, norm_bound, delta)
-        checks.needs(
-            checks.is_number(excess) and 0 < excess <= 1, "TGPUCB", "excess in (0, 1]", excess
-        )
-        bound = (
-            second_moment(noise_scale, norm_bound, excess) if moment_bound is None else moment_bound
-        )
-        self.level = widths.truncation_level(
-            checks.positive("TGPUCB", "moment_bound", bound), excess
-        )
+        in_range = checks.is_number(excess) and 0 < excess <= 1
+        checks.needs(in_range, "TGPUCB", "excess in (0, 1]", excess)
+        bound = moment_bound
+        if bound is None:
+            bound = second_moment(noise_scale, norm_bound, excess)
+        checks.positive("TGPUCB", "moment_bound", bound)
+        self.level = widths.truncation_level(bound, excess)
         checks.scale("TGPUCB", "moment_bound^(1 / (1 + excess))", self.level(1))
         self.truncated = 0
         """Rewards learnt as zero so far."""
+        # The posterior has not learnt the rewards as they came, so nobody may rebuild them from it.
         self.posterior.complete = False
         term, name = self._gain(gain)
         width = widths.truncated_rewards(self.level, norm_bound, chance, term)

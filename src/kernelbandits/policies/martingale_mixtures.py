@@ -94,7 +94,7 @@ class ResidualBall(Policy):
         """R sqrt(L + 2 ln(1/delta))"""
         return noise_radius(self.posterior.log_det, self.noise_scale, self.delta)
 
-    def _say_empty(self) -> None:
+    def _warn_empty(self) -> None:
         self._warn_once(
             "its confidence set is empty: noise_scale or norm_bound is too small for these rewards"
         )
@@ -163,7 +163,7 @@ class DMMUCB(ResidualBall):
         radius = self.losses[self._own] + self.noise_radius**2
         square = radius - self.losses + self.alphas * self.norm_bound**2
         if (square < -1e-9 * radius).any():
-            self._say_empty()
+            self._warn_empty()
         width = np.sqrt(np.maximum(square, 0.0)) / np.sqrt(self.alphas)
         variance = np.array([posterior.variance for posterior in self.levels])
         mean = np.array([posterior.mean for posterior in self.levels])
@@ -247,5 +247,5 @@ class CMMUCB(ResidualBall):
     def _dual(self) -> Dual:
         dual = Dual.of(self.spectrum, self.posterior, self.noise_radius, self.norm_bound)
         if dual.empty:
-            self._say_empty()
+            self._warn_empty()
         return dual

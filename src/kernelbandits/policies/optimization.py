@@ -39,11 +39,8 @@ class OptimizationTrial:
 
     def record(self) -> dict[str, Any]:
         """One row of a table."""
-        point = (
-            self.x
-            if isinstance(self.x, dict)
-            else {f"x{j + 1}": value for j, value in enumerate(self.x)}
-        )
+        named = isinstance(self.x, dict)
+        point = self.x if named else {f"x{j + 1}": value for j, value in enumerate(self.x)}
         return {
             "t": self.t,
             "arm": self.choice.arm,

@@ -44,7 +44,7 @@ SPLITS: Mapping[str, Callable[[int, float, float, int], bool]] = {
 
 
 @dataclass(eq=False)
-class Cell:
+class PartitionCell:
     """A cube of arms, and what was learnt of them since it was made; None before the first reward."""
 
     cube: Cube
@@ -106,7 +106,7 @@ class PiGPUCB(Policy):
         claims = log_cells(rounds, self.domain.dimension, self.nu)
         self.paid = 1 + claims - math.log(chance)
         self.unit, root, geometry = unit_cube(self.domain.points)
-        self.cells = [Cell(root)]
+        self.cells = [PartitionCell(root)]
         self._home = np.zeros(len(self.domain), dtype=np.int64)
         self._mean, self._sd, self._width = np.empty((3, len(self.domain)))
         self._show(self.cells[0])
@@ -129,12 +129,12 @@ class PiGPUCB(Policy):
     def score_arms(self, t: int) -> Array:
         return self._mean + self._width * self._sd
 
-    def cell_of(self, arm: int) -> Cell:
+    def cell_of(self, arm: int) -> PartitionCell:
         return self.cells[int(self._home[arm])]
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         cell = self.cell_of(arm)
-        told = self._known(cell)
+        told = self._cell_posterior(cell)
         super()._learn(arm, reward, note)
         told.update(int(cell.cube.arms.searchsorted(arm)), reward)
         self._show(cell)
@@ -142,23 +142,23 @@ class PiGPUCB(Policy):
         if full and cell.cube.divides(self.unit):
             self._divide(cell)
 
-    def _known(self, cell: Cell) -> Posterior:
+    def _cell_posterior(self, cell: PartitionCell) -> Posterior:
         """The posterior of the cell, made when it is first wanted."""
         if cell.posterior is None:
             cell.posterior = self._fresh_posterior(self.domain.points[cell.cube.arms])
         return cell.posterior
 
-    def _show(self, cell: Cell) -> None:
+    def _show(self, cell: PartitionCell) -> None:
         """Write what the cell knows of its arms into the vectors over all arms."""
         arms, known = cell.cube.arms, cell.posterior
         self._mean[arms] = 0.0 if known is None else known.mean
         self._sd[arms] = np.sqrt(self.posterior.prior[arms]) if known is None else known.sd
         self._width[arms] = self.width(0.0 if known is None else known.log_det)
 
-    def _divide(self, parent: Cell) -> None:
+    def _divide(self, parent: PartitionCell) -> None:
         """Put the children in the parent's place."""
         place = int(self._home[parent.cube.arms[0]])
-        children = [Cell(cube) for cube in parent.cube.halves(self.unit)]
+        children = [PartitionCell(cube) for cube in parent.cube.halves(self.unit)]
         places = (place, *range(len(self.cells), len(self.cells) + len(children) - 1))
         self.cells[place], self.cells[len(self.cells) :] = children[0], children[1:]
         for where, child in zip(places, children, strict=True):
@@ -167,14 +167,14 @@ class PiGPUCB(Policy):
                 self._inherit(parent, child)
             self._show(child)
 
-    def _inherit(self, parent: Cell, child: Cell) -> None:
+    def _inherit(self, parent: PartitionCell, child: PartitionCell) -> None:
         """The parent's rewards of the child's arms; counts and sums are all a posterior needs of them."""
         assert parent.posterior is not None
         counts, sums = parent.posterior.counts, parent.posterior.tally.sums
         for row in parent.cube.arms.searchsorted(child.cube.arms):
             place = int(child.cube.arms.searchsorted(parent.cube.arms[row]))
             for _ in range(counts[row]):
-                self._known(child).update(place, float(sums[row] / counts[row]))
+                self._cell_posterior(child).update(place, float(sums[row] / counts[row]))
 
     def _note_arm(self, arm: int, sd: Array) -> dict[str, float]:
         """What the cell of the arm knows of it, and the side of the cell."""

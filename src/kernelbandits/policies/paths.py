@@ -1,4 +1,8 @@
-"""A path of the posterior, drawn by random features and bent to the data by the kernel (Wilson et al., 2020)."""
+"""A random function from the posterior, as a formula that can be evaluated anywhere on a box.
+
+A draw from the prior is a sum of random waves; the kernel then conditions it on the rewards (Wilson
+et al., 2020).
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,11 @@ from kernelbandits.posterior import Factorisation
 
 @dataclass(frozen=True)
 class Waves:
-    """g(x) = sum_j a_j cos(w_j . x) + b_j sin(w_j . x): a draw from the prior, w_j from its spectral density,
+    """g(x) = sum_j a_j cos(w_j . x) + b_j sin(w_j . x): a draw from the prior.
 
-    a_j, b_j ~ N(0, variance / m). With the frequencies drawn afresh cov(g(x), g(z)) = k(x, z) exactly; given them, and
-    so as a Gaussian law, only in the limit of many.
+    The frequencies w_j come from the spectral density of the kernel, a_j, b_j ~ N(0, variance / m).
+    With the frequencies drawn afresh cov(g(x), g(z)) = k(x, z) exactly. For fixed frequencies, where
+    g is Gaussian, that holds in the limit of many of them.
     """
 
     frequencies: Array
@@ -43,9 +48,10 @@ class Waves:
 
 @dataclass(frozen=True)
 class Path:
-    """f(x) = mean(x) + v [g(x) - k(x)' (K + ridge N^-1)^-1 (g(X) + e)] = v g(x) + k(x)' c,   e_i ~ N(0, ridge / n_i),
+    """f(x) = mean(x) + v [g(x) - k(x)' (K + ridge N^-1)^-1 (g(X) + e)] = v g(x) + k(x)' c.
 
-    Matheron's rule: a draw whose mean is `mean` and whose covariance is v^2 cov.
+    With e_i ~ N(0, ridge / n_i) this is Matheron's rule: a draw whose mean is the posterior mean
+    and whose covariance is v^2 times the posterior covariance.
     """
 
     prior: Waves
@@ -60,20 +66,28 @@ class Path:
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
         """f and its gradient."""
-        (prior, rise), (bend, turn) = self.prior.slopes(rows), self.data.slopes(rows)
-        return self.scale * prior + bend, self.scale * rise + turn
+        prior, prior_slope = self.prior.slopes(rows)
+        data, data_slope = self.data.slopes(rows)
+        return self.scale * prior + data, self.scale * prior_slope + data_slope
 
 
-def normals_needed(terms: Sequence[Term], features: int) -> int:
-    """Of every frequency: one normal for each coordinate and one for its size, factor by factor, and two weights."""
+def count_normals(terms: Sequence[Term], features: int) -> int:
+    """How many normal numbers the waves take.
+
+    Each frequency takes one for its size and one for each coordinate, factor by factor, and two for
+    its weights.
+    """
     return features * sum(
         2 + sum(1 + len(factor.columns) for factor in term.factors) for term in terms
     )
 
 
 def draw_waves(terms: Sequence[Term], dimension: int, features: int, normals: Array) -> Waves:
-    """m frequencies for each term; those of a product of kernels are the sums of the frequencies of its factors."""
-    supply = iter(normals[: normals_needed(terms, features)].reshape(-1, features))
+    """Draw m frequencies for each term, and their weights.
+
+    The frequencies of a product of kernels are the sums of the frequencies of its factors.
+    """
+    supply = iter(normals[: count_normals(terms, features)].reshape(-1, features))
     frequencies, weights = [], []
     for term in terms:
         frequencies.append(
@@ -94,10 +108,13 @@ def draw_frequencies(factor: Factor, dimension: int, supply: Iterator[Array]) ->
 
 
 def spectral_size(kernel: Stationary, normal: Array) -> Array:
-    """By which a normal frequency is multiplied, from one more normal number; tau ~ Gamma(shape s, mean 1):
+    """The factor that turns normal frequencies into those of the kernel, from one more normal.
 
-    RBF: 1. Matern: tau^(-1/2), s = nu (frequencies are multivariate t with 2 nu degrees of freedom).
-    Rational quadratic: tau^(1/2), s = alpha.
+    With tau ~ Gamma(shape s, mean 1) the factor is
+
+    - RBF: 1;
+    - Matern: tau^(-1/2), s = nu (frequencies are multivariate t with 2 nu degrees of freedom);
+    - rational quadratic: tau^(1/2), s = alpha.
     """
     if isinstance(kernel, Matern):
         return np.asarray(gamma_mean_one(kernel.nu, normal) ** -0.5)
@@ -112,11 +129,11 @@ def gamma_mean_one(shape: float, normal: Array) -> Array:
 
 
 def condition_path(posterior: Any, prior: Waves, scale: float, noise: Array) -> Path:
-    """The draw from the posterior on points, from one of its prior and standard normals for the noise."""
+    """Condition a draw from the prior on the rewards, with standard normals for their noise."""
     points, counts = posterior.points, posterior.counts
     deviation = prior.values(points) + noise[: len(points)] * np.sqrt(posterior.ridge / counts)
-    bent = solve_sums(posterior, posterior.sums - counts * scale * deviation)
-    return Path(prior, scale, Expansion(posterior.kernel, points, bent))
+    coefficients = solve_sums(posterior, posterior.sums - counts * scale * deviation)
+    return Path(prior, scale, Expansion(posterior.kernel, points, coefficients))
 
 
 def solve_sums(posterior: Any, sums: Array) -> Array:

@@ -31,6 +31,8 @@ class RandUCB(IndexPolicy):
         "code's, whose top is 9e-8",
     )
 
+    is_generic = True
+
     def __init__(
         self,
         domain: Any,

@@ -12,7 +12,7 @@ from kernelbandits.domains import Arms, Box, MixedBox
 from kernelbandits.policies.about import CONFIDENCE, About
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.paths import Path, condition_path, draw_waves, normals_needed
+from kernelbandits.policies.paths import Path, condition_path, count_normals, draw_waves
 from kernelbandits.policies.place import Region
 from kernelbandits.policies.round import Round, check_pending
 from kernelbandits.policies.spectral import terms_of
@@ -22,24 +22,53 @@ from kernelbandits.streams import Streams, as_randomness
 
 @dataclass(frozen=True)
 class SampleTables:
-    """What GP-TS looks up in rounds first..last: scales, ties, prior draws g = S z and normals e."""
+    """The numbers of GP-TS in rounds first..last, as arrays for the compiled loop."""
 
     widths: Array
     ties: Array
     prior: Array
-    """(rounds, n): g"""
+    """(rounds, n): the draws from the prior, g = S z"""
     noise: Array
-    """(rounds, n): e"""
+    """(rounds, n): the standard normal numbers e"""
 
 
 class GPTS(Policy):
-    """Chowdhury & Gopalan (2017): play the maximiser of f_t ~ GP(mean, v_t^2 cov) at ridge 1 + 2/T,
+    """Thompson sampling: draw one function from the posterior and play its maximiser.
+
+    f_t ~ GP(mean, v_t^2 cov) at ridge 1 + 2/T, with
 
     v_t = D + R sqrt(2 (gamma_{t-1} + 1 + ln(2/delta))).
 
-    On arms the draw is joint and exact, by Matheron's rule: mean + v_t [g - cov ((n/ridge) g + sqrt(n/ridge) e)],
-    g = S z. On a box `grid` makes arms of so many points of its cover; without it f_t is a path by random features,
-    which is approximate (Gaussian in the limit of many `features` only), and its maximiser is searched for.
+    On arms the draw is joint and exact, by Matheron's rule: with g = S z a draw from the prior and
+    e standard normal, f_t = mean + v_t [g - cov ((n/ridge) g + sqrt(n/ridge) e)]. On a box f_t is a
+    path by random features. Its law is Gaussian only in the limit of many features, and its
+    maximiser is found by search.
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    horizon
+        T, how many rounds will be played.
+    gain
+        What stands for gamma_{t-1}, as for `IGPUCB`.
+    grid
+        On a box: play exactly on a cover of this many points instead.
+    features
+        On a box: how many random features a path has.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> policy = kb.GPTS(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0, horizon=20)
+    >>> for t in range(1, 21):
+    ...     choice = policy.ask(t, kb.Streams(0))
+    ...     policy.tell(choice, reward=float(choice.x[0]))
+    >>> policy.recommend()
+    2
     """
 
     about = About(
@@ -97,7 +126,8 @@ class GPTS(Policy):
     def _set_features(self, features: int) -> None:
         self.features = checks.whole("GPTS", "features", features)
         self.terms = terms_of(self.posterior.kernel, range(self.domain.dimension))
-        parts = "a kernel of RBF, Matern and RationalQuadratic parts for a path (grid=n draws exactly on a cover)"
+        kernels = "a kernel of RBF, Matern and RationalQuadratic parts for a path"
+        parts = f"{kernels} (grid=n draws exactly on a cover)"
         checks.needs(len(self.terms) > 0, "GPTS", parts, self.posterior.kernel)
         self.settings["exploration"] = (
             f"a posterior path by {features} random features (approximate)"
@@ -139,7 +169,7 @@ class GPTS(Policy):
 
     def _draw_path(self, now: Round) -> Path:
         """A path from normal numbers: first those of the waves, then one for each point played."""
-        needed = normals_needed(self.terms, self.features)
+        needed = count_normals(self.terms, self.features)
         normals = now.draw_normals(needed + noise_numbers(len(now.posterior.points)))
         prior = draw_waves(self.terms, self.domain.dimension, self.features, normals[:needed])
         scale = self._scale(now.t, now.inflation)
@@ -159,7 +189,7 @@ class GPTS(Policy):
 
 
 def grid_of(domain: Any, grid: int | None) -> Any:
-    """The cover of a box by so many points, where that is asked for."""
+    """The domain, or the cover of a box by `grid` points."""
     if grid is None:
         return domain
     checks.needs(isinstance(domain, (Box, MixedBox)), "GPTS", "a box for its grid", domain)
@@ -176,8 +206,9 @@ def joint_posterior(kernel: Any, domain: Any, ridge: float) -> Any:
 
 
 def noise_numbers(points: int) -> int:
-    """A power of two that is enough for so many points, and at least 64.
+    """How many normal numbers are drawn for the noise at some points: a power of two, at least 64.
 
-    Streams draw blocks of one size, so the size changes only when it is outgrown.
+    The numbers of a round depend on how many are drawn, and Streams draw them in blocks. With a
+    power of two the size of a block changes rarely.
     """
     return max(64, 1 << (points - 1).bit_length())

@@ -66,7 +66,7 @@ class AdaptiveTree(Policy):
         n = len(self.domain)
         self._spread, self._parent_spread = np.full((2, n), -math.inf)
         self._parent = np.zeros(n, dtype=np.int64)
-        self._grow(root, 0, math.inf)
+        self._add_leaf(root, 0, math.inf)
         self._settle()
         self.settings |= {
             "width": self.width.rule,
@@ -96,11 +96,11 @@ class AdaptiveTree(Policy):
 
     def _settle(self) -> None:
         """Divide leaves of the greatest index until none of them is to be divided."""
-        while ripe := self._ripe():
+        while ripe := self._find_divisible():
             for centre in ripe:
                 self._divide(centre)
 
-    def _ripe(self) -> list[int]:
+    def _find_divisible(self) -> list[int]:
         """Those with width sd(c) <= V and more than one arm."""
         best = tied_arms(self._values())
         band = self._width() * np.sqrt(np.maximum(self.posterior.variance[best], 0.0))
@@ -114,9 +114,9 @@ class AdaptiveTree(Policy):
         cell, spread = self.leaves.pop(centre), float(self._spread[centre])
         self._spread[centre] = -math.inf
         for part in cell.parts(self.unit):
-            self._grow(part, centre, spread)
+            self._add_leaf(part, centre, spread)
 
-    def _grow(self, cell: Cube, parent: int, parent_spread: float) -> None:
+    def _add_leaf(self, cell: Cube, parent: int, parent_spread: float) -> None:
         """A new leaf below the parent."""
         centre, distance = self._centre(cell.arms)
         self.leaves[centre] = cell

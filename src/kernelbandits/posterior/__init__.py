@@ -1,11 +1,23 @@
-"""The estimate after t rewards: mean, sd and log-determinant, over a finite set of arms or at any points.
+"""The posterior after t rewards: mean, standard deviation and log-determinant.
 
     mean(x) = k_t(x)' (K_t + ridge I)^-1 y
     cov(x, z) = k(x, z) - k_t(x)' (K_t + ridge I)^-1 k_t(z),    sd(x)^2 = cov(x, x)
     log_det = log det(I + K_t / ridge)
 
-Rewards are never centred. The working state moves by rank-one updates; counts and reward sums are the truth,
-and a refactorisation from them audits the state at fixed event numbers.
+Rewards are never centred. The state follows every reward by a rank-one update. The counts and sums
+of the rewards (`sufficient`) determine the posterior exactly, and at fixed numbers of rewards an
+audit compares the state with a factorisation from them.
+
+The forms differ in what they hold in memory, not in the result: `ArmPosterior` (n x n covariance),
+`PoolPosterior` (large pools), `PointPosterior` (any points of a box), `LinearPosterior` (d x d),
+`RefitPosterior` (the ridge may change, old rewards may fade) and `DriftingPosterior` (f changes).
+
+>>> import numpy as np
+>>> import kernelbandits as kb
+>>> posterior = kb.posterior.posterior_on(kb.RBF(0.5), np.array([[0.0], [0.5], [1.0]]), ridge=0.1)
+>>> posterior.update(1, 2.0)
+>>> posterior.mean.round(3), posterior.sd.round(3)
+(array([1.103, 1.818, 1.103]), array([0.816, 0.302, 0.816]))
 """
 
 from __future__ import annotations
@@ -59,7 +71,11 @@ def posterior_on(kernel: Any, domain: Any, ridge: float) -> Posterior | PointPos
 
 
 def posterior_on(kernel: Any, domain: Any, ridge: float) -> Posterior | PointPosterior:
-    """The posterior whose memory fits: n x n up to 2000 arms, columns of the arms played beyond; on a box, points."""
+    """Return the posterior whose memory fits the domain.
+
+    Up to 2000 arms it is an `ArmPosterior`, for more arms a `PoolPosterior`, and on a box a
+    `PointPosterior`.
+    """
     if not isinstance(domain, (Arms, np.ndarray, Sequence)):
         return PointPosterior(kernel, domain, ridge)
     form = ArmPosterior if len(domain) <= LARGEST_COVARIANCE else PoolPosterior

@@ -13,25 +13,36 @@ from kernelbandits.posterior.base import EPS, Posterior
 from kernelbandits.posterior.sufficient import Factorisation
 
 State = tuple[Array, Array, Indices, Array, Array, Array, Array]
-"""mean, covariance, counts, reward sums, their lost digits, variance ceilings, (log_det, largest reward, clamps)"""
+"""The state for a compiled loop: mean, covariance, counts, reward sums, their lost digits, ceilings
+of the variances, and (log_det, largest reward, clamps)."""
 
 
 class ArmPosterior(Posterior):
-    """n arms, an n-vector and an n x n covariance; one reward costs O(n^2) whatever t."""
+    """The posterior over n arms with its n x n covariance; a reward costs O(n^2) in every round.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> posterior = kb.posterior.ArmPosterior(kb.RBF(0.3), np.array([[0.0], [1.0]]), ridge=0.01)
+    >>> posterior.update(0, 0.7)
+    >>> posterior.mean.round(3), posterior.counts
+    (array([0.693, 0.003]), array([1, 0]))
+    """
 
     lends = True
     is_plain = True
 
     def _prior(self) -> Array:
+        # Column order, because dger updates such a matrix in place and copies any other.
         self.cov: Array = np.asfortranarray(gram(self.kernel, self.points))
         self.variance = self._diagonal()
         return self.variance.copy()
 
     def _diagonal(self) -> Array:
+        """Return a view of the diagonal of the covariance, so that the variances follow it."""
         return self.cov.ravel(order="K")[:: len(self.cov) + 1]
 
     def __getstate__(self) -> dict[str, Any]:
-        """The variances look into the covariance; a copy looks into its own."""
+        """Leave out `variance`, a view into the covariance; a copy needs a view into its own."""
         return {name: value for name, value in vars(self).items() if name != "variance"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -51,14 +62,14 @@ class ArmPosterior(Posterior):
     def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
         prior = self.kernel(self.points, self.points)
         explained = exact.explained_root(prior[:, played])
-        mean, cov = exact.mean(prior[:, played]), np.asfortranarray(prior - explained.T @ explained)
+        mean = exact.mean(prior[:, played])
+        cov = np.asfortranarray(prior - explained.T @ explained)
         cov[played, played] = exact.played_variance(self.prior[played], cov[played, played])
         variance = np.maximum(cov.diagonal(), 0.0)
-        tolerance, sd = (
-            self._tolerance(variance),
-            np.sqrt(np.maximum(variance, EPS * variance.max())),
-        )
+        tolerance = self._tolerance(variance)
+        sd = np.sqrt(np.maximum(variance, EPS * variance.max()))
         same = bool((np.abs(self.cov - cov) <= tolerance * np.outer(sd, sd)).all())
+        # A state that agrees is kept as it is, so that an audit of a sound state changes nothing.
         if same and not self._mean_differs(mean, tolerance):
             return False
         self.mean[:], self.cov = mean, cov
@@ -66,13 +77,16 @@ class ArmPosterior(Posterior):
         return True
 
     def lend(self) -> State:
-        """The state as C-ordered arrays for a compiled loop; mean, covariance and counts are worked on in place."""
+        """Return the state as C-ordered arrays for a compiled loop.
+
+        Mean, covariance and counts are changed in place; `take_back` takes the rest.
+        """
         sums, lost = self.tally.lend()
         totals = np.array([self.log_det, self.tally.largest, self._clamps])
         return self.mean, self.cov.T, self.counts, sums, lost, np.array(self._ceiling), totals
 
     def take_back(self, state: State, suspicious: bool) -> None:
-        """The state after a compiled loop; an audit if it is due."""
+        """Take the state back from a compiled loop, and audit it if that is due."""
         self.log_det, self.tally.largest, clamps = state[6].tolist()
         self._clamps = int(clamps)
         self._ceiling = state[5].tolist()
@@ -80,16 +94,21 @@ class ArmPosterior(Posterior):
         self.audit_if_due(suspicious)
 
     def root(self) -> Array:
-        """S with K = S S', by eigenvalues so that a near-singular K has one; those of rounding size are zero."""
+        """Return S with K = S S', for draws from the prior.
+
+        Eigenvalues are used because a nearly singular K has no Cholesky factor. Those of rounding
+        size are set to zero.
+        """
         values, vectors = np.linalg.eigh(gram(self.kernel, self.points))
         kept = np.where(values > len(values) * EPS * values[-1], values, 0.0)
         root: Array = vectors * np.sqrt(kept)
         return root
 
     def deviation(self, g: Array, e: Array) -> Array:
-        """A draw of f - mean from the posterior by Matheron's rule: g - cov ((n / ridge) g + sqrt(n / ridge) e).
+        """Return a draw of f - mean, g - cov ((n / ridge) g + sqrt(n / ridge) e): Matheron's rule.
 
-        g is a draw from the prior (g = S z), e standard normal; the covariance of the result is exactly cov.
+        g is a draw from the prior (g = S z) and e is standard normal; the result has the covariance
+        cov. So a draw costs O(n^2), and no factor of cov is needed, which changes in every round.
         """
         precision = self.counts / self.ridge
         return g - self.cov @ (precision * g + np.sqrt(precision) * e)

@@ -1,4 +1,4 @@
-"""What the two finite posteriors share: one update, one audit."""
+"""What all posteriors over a finite list of arms share: the update and the audit."""
 
 from __future__ import annotations
 
@@ -15,21 +15,26 @@ from scipy.linalg.blas import daxpy, dscal
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
-from kernelbandits.kernels import Kernel, as_kernel
+from kernelbandits.kernels import Kernel, as_kernel, gram
 from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals
+from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 EPS = float(np.finfo(float).eps)
 ROUNDING = 1 + 1e-6
-"""No exact variance exceeds min(k(x, x), ridge / n); one beyond it by this factor calls for an audit."""
+"""No exact variance exceeds min(k(x, x), ridge / n). One that exceeds it by more than this factor
+is a sign of damage, and an audit follows at once."""
+LARGEST_ERROR = 1e-6
+"""A warning is given when the relative error to expect of a variance exceeds this."""
 
 
 @dataclass(frozen=True)
 class Health:
-    """What the audits found."""
+    """What the audits of a posterior found; see `posterior.health`."""
 
     audits: int
+    """How often the state was compared with the counts and sums."""
     repairs: int
-    """Audits that replaced the state because it differed from the truth."""
+    """Audits that replaced the state because it differed by more than rounding."""
     clamps: int
     """Negative variances of the arm played, taken as zero."""
     conditioning: float
@@ -37,7 +42,33 @@ class Health:
 
 
 class Posterior:
-    """What the two finite posteriors share: one update, one audit."""
+    """The posterior over a finite list of arms; subclasses differ in what they hold in memory.
+
+    `mean`, `sd` and `log_det` are the estimate. `update(arm, reward)` adds a reward, `at(points)`
+    predicts at any points, `with_pending(arms)` gives the variances while results are pending, and
+    `health` says how accurate the numbers are.
+
+    A subclass defines `_prior`, `_column` (cov[:, arm]), `_downdate` (the covariance after a
+    reward), `_reconcile` (compare with the exact posterior and replace) and `audit_interval`.
+
+    Parameters
+    ----------
+    kernel
+        A kernel, or a callable k(x, z).
+    points
+        The arms, as `Arms` or an (n, d) array.
+    ridge
+        lambda of the paper: the variance of the noise, in the units of the kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> posterior = kb.posterior.ArmPosterior(kb.Linear(), np.eye(2), ridge=1.0)
+    >>> posterior.update(0, 3.0)
+    >>> posterior.mean, posterior.sd.round(3), round(posterior.log_det, 3)
+    (array([1.5, 0. ]), array([0.707, 1.   ]), 0.693)
+    """
 
     def __init__(self, kernel: Any, points: Any, ridge: float = 1.0) -> None:
         self.kernel: Kernel = as_kernel(kernel)
@@ -54,29 +85,33 @@ class Posterior:
         self._ceiling: list[float] = (ROUNDING * self.prior).tolist()
         self._audits = self._repairs = self._clamps = 0
         self._audited_at = self._patience = 0
+        # Rounding leaves variances a little below zero; anything beyond this is damage.
         self._least_variance = -1e-9 * self._largest
         self._warned = False
         self._report_conditioning()
 
     variance: Array
-    """cov(x, x) as computed; rounding may leave it a hair below zero."""
+    """cov(x, x) as computed; rounding may leave it slightly below zero."""
     lends = False
     """Whether a compiled loop can work on its state (`lend`, `take_back`)."""
     is_plain = False
-    """Whether the rewards count alike, so that counts and sums of the arms determine it."""
+    """Whether all rewards count alike, so that counts and sums of the arms determine it."""
     complete = True
-    """Whether it has learnt every reward as it came; a rule that forgets or truncates some says that it has not."""
+    """Whether it has learnt every reward unchanged; not if a rule forgets or truncates some."""
 
     @property
     def sd(self) -> Array:
+        """The posterior standard deviation of each arm."""
         return np.sqrt(np.maximum(self.variance, 0.0))
 
     @property
     def counts(self) -> Indices:
+        """How often each arm was played."""
         return self.tally.counts
 
     @property
     def events(self) -> int:
+        """The number of rewards."""
         return self.tally.events
 
     @property
@@ -85,21 +120,23 @@ class Posterior:
         return self.tally.played_arms
 
     def update(self, arm: int, reward: float) -> None:
-        """Condition on one reward: with c = cov[:, arm] and e = c[arm] + ridge,
+        """Condition on one reward. With c = cov[:, arm] and e = c[arm] + ridge,
 
         mean += c (reward - mean[arm]) / e,   cov -= c c' / e,   log_det += ln(e / ridge).
 
-        A variance that is not positive leaves nothing to learn: c is taken as zero.
+        If the variance of the arm is not positive, nothing is left to learn and c is taken as zero.
         """
         reward = self._check_reward(arm, reward)
         column = self._column(arm)
         variance = float(column[arm])
         least = self.variance[self.variance.argmin()]
+        # Comparisons are negated so that NaN is suspicious too.
         suspicious = not 0.0 <= variance <= self._ceiling[arm] or not least >= self._least_variance
         if not variance > 0:
             self._clamps += variance < 0
             variance, column = 0.0, np.zeros_like(column)
         evidence = variance + self.ridge
+        # BLAS works in place: numpy would make a temporary array at every reward.
         daxpy(column, self.mean, a=(reward - float(self.mean[arm])) / evidence)
         self.log_det += math.log1p(variance / self.ridge)
         count = self.tally.add(arm, reward)
@@ -109,7 +146,11 @@ class Posterior:
         self.audit_if_due(suspicious)
 
     def with_pending(self, arms: Sequence[int]) -> Self:
-        """The same estimate, with the variances as if these arms had been played: each is check_totals its own mean."""
+        """Return a copy with the variances as if these arms had been played already.
+
+        Each pending arm is told its own posterior mean, which leaves the means as they are and
+        lowers the variances exactly as the real rewards will (GP-BUCB).
+        """
         for arm in arms:
             self._check_reward(arm, 0.0)
         other = self._copy()
@@ -122,7 +163,9 @@ class Posterior:
             self.update(arm, float(self.mean[arm]))
 
     def _copy(self) -> Self:
-        """Another in the same state, which shares what never changes; lists and dictionaries hold numbers only."""
+        """Return a copy that shares what never changes."""
+        # deepcopy takes what is in its memo as copied already. Lists and dictionaries hold numbers
+        # only, so a shallow copy of them is enough.
         parts: dict[int, Any] = {id(part): part for part in (self.kernel, self.points, self.prior)}
         parts |= {
             id(part): part.copy() for part in vars(self).values() if isinstance(part, (list, dict))
@@ -130,7 +173,7 @@ class Posterior:
         return copy.deepcopy(self, parts)
 
     def learn(self, counts: Any, sums: Any) -> None:
-        """Everything at once, in place of what was learnt: how often each arm was played and the sum of its rewards."""
+        """Replace everything learnt by these counts and sums of rewards, one of each for an arm."""
         self.tally = Tally.of(*check_totals(counts, sums, len(self.points), least=0))
         played = self.support
         self._ceiling = (
@@ -143,7 +186,7 @@ class Posterior:
         self._report_conditioning()
 
     def _check_reward(self, arm: int, reward: float) -> float:
-        """The reward as a number, of an arm that exists."""
+        """Return the reward as a number; an error if the arm does not exist."""
         value = checks.reward(reward)
         if type(arm) is not int or not 0 <= arm < len(self.mean):
             known = checks.is_whole(arm) and 0 <= arm < len(self.mean)
@@ -151,9 +194,12 @@ class Posterior:
         return value
 
     def audit_if_due(self, suspicious: bool) -> None:
-        """An audit at the fixed event numbers, and at once after an impossible variance.
+        """Audit at fixed numbers of rewards, and at once after an impossible variance.
 
-        Suspicion that an audit did not confirm is rounding: it is heard again only after a tenth of the interval.
+        The numbers are fixed, and do not depend on the clock or on who looks, so that both engines
+        audit after the same reward and stay equal bit by bit. If an audit finds that a suspicious
+        variance was rounding, the next suspicion is ignored for a tenth of the interval; otherwise
+        an ill-conditioned posterior would be audited at every reward.
         """
         self._report_conditioning()
         since = self.tally.events - self._audited_at
@@ -164,11 +210,11 @@ class Posterior:
 
     @property
     def next_audit(self) -> int:
-        """The number of rewards after which the next audit is due."""
+        """The number of rewards after which the next audit is due; a compiled loop stops there."""
         return self._audited_at + self.audit_interval
 
     def at(self, points: Any) -> tuple[Array, Array]:
-        """Mean and sd at any points, by conditioning on the truth."""
+        """Return mean and sd at any points, computed from counts and sums."""
         where = self._check_points(points)
         played = self.support
         prior = self.kernel.diagonal(where)
@@ -180,7 +226,7 @@ class Posterior:
         return exact.mean(cross), np.sqrt(np.maximum(variance, 0.0))
 
     def covariance(self, points: Any) -> Array:
-        """cov(x, z) of f at any points, by conditioning on the truth."""
+        """Return the covariance of f at any points, computed from counts and sums."""
         where, played = self._check_points(points), self.support
         prior = self.kernel(where, where)
         if not len(played):
@@ -191,12 +237,17 @@ class Posterior:
         return prior - explained.T @ explained
 
     def _check_points(self, points: Any) -> Array:
+        """Return the points as an array of the right dimension."""
         where, d = checks.points("at", points), self.points.shape[1]
         checks.needs(where.shape[1] == d, "at", f"points of {d} dimensions", where.shape[1])
         return where
 
     def audit(self) -> bool:
-        """Compare the state with a refactorisation from the counts and replace it beyond rounding: was it replaced?"""
+        """Compare the state with the posterior computed from counts and sums.
+
+        A state that differs by more than rounding is replaced, with a warning. Return whether it
+        was.
+        """
         self._audits += 1
         self._audited_at = self.tally.events
         played = self.support
@@ -216,48 +267,74 @@ class Posterior:
         return repaired
 
     def _log_det(self, exact: Factorisation, played: Indices) -> float:
-        """From the counts."""
+        """Return log_det from counts and sums."""
         return exact.log_det
 
     @property
     def health(self) -> Health:
+        """How accurate the numbers are, and what the audits found."""
         return Health(self._audits, self._repairs, self._clamps, self.conditioning)
 
     @property
     def conditioning(self) -> float:
+        """eps k_max n_max / ridge, the relative error to expect of a variance."""
         return EPS * self._largest * max(1, self.tally.most) / self.ridge
 
     @property
     def audit_interval(self) -> int:
+        """The number of rewards between two audits."""
         raise NotImplementedError
 
     def _prior(self) -> Array:
+        """Set up the state before any reward, and return k(x, x)."""
         raise NotImplementedError
 
     def _column(self, arm: int) -> Array:
+        """Return a copy of cov[:, arm]."""
         raise NotImplementedError
 
     def _downdate(self, arm: int, scaled: Array, evidence: float) -> None:
+        """Subtract scaled scaled' from the covariance; scaled = c / sqrt(e) and evidence = e."""
         raise NotImplementedError
 
     def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
+        """Replace the state by the exact one if it differs; return whether it did."""
         raise NotImplementedError
 
     def _factorisation(self, played: Indices) -> Factorisation:
+        """Return the posterior from counts and sums of the arms played."""
         matrix = self.kernel(self.points[played], self.points[played])
         return Factorisation.of(matrix, self.counts[played], self.tally.sums[played], self.ridge)
 
     def _tolerance(self, variance: Array) -> float:
-        """1e3 eps k_max / var_min: a difference beyond it is not rounding."""
+        """Return 1e3 eps k_max / var_min; a larger relative difference is not rounding."""
         least = variance[self.prior > 0].min(initial=np.inf)
         return 1e3 * EPS * self._largest / max(float(least), EPS * self._largest)
 
     def _mean_differs(self, mean: Array, tolerance: float) -> bool:
-        """Rounding of the mean is proportional to the largest reward, which averages may hide."""
+        """Tell whether the mean differs by more than rounding.
+
+        Rounding of the mean is proportional to the largest reward, which averages may hide.
+        """
         return not bool((np.abs(self.mean - mean) <= tolerance * self.tally.largest).all())
 
     def _report_conditioning(self) -> None:
-        if not self._warned and self.conditioning > 1e-6:
+        """Warn once if variances have lost more than ten of their sixteen digits."""
+        if not self._warned and self.conditioning > LARGEST_ERROR:
             self._warned = True
-            text = f"posterior variances are good to {self.conditioning:.0e} only: ridge {self.ridge:g} is small"
-            warnings.warn(text, NumericsWarning, stacklevel=4)
+            warn_of_conditioning(self.conditioning, self.ridge)
+
+
+def warn_of_conditioning(conditioning: float, ridge: float) -> None:
+    """Warn that a small ridge costs digits of the variances."""
+    text = f"posterior variances are good to {conditioning:.0e} only: ridge {ridge:g} is small"
+    warnings.warn(text, NumericsWarning, stacklevel=5)
+
+
+def prior_variance(kernel: Kernel, points: Array) -> Array:
+    """Return k(x, x) of all points, after a check of the kernel on the first of them."""
+    gram(kernel, points[:CHECKED_POINTS])
+    variance = kernel.diagonal(points)
+    finite = bool(np.isfinite(variance).all())
+    checks.needs(finite, str(kernel), "finite k(x, x)", variance)
+    return variance

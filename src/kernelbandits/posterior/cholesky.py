@@ -1,4 +1,4 @@
-"""A Cholesky factor that grows by a row, and follows one diagonal entry that falls, each in O(m^2)."""
+"""A Cholesky factor with two updates of O(m^2): a new row, and a smaller diagonal entry."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from scipy.linalg.lapack import dtrtrs
 from kernelbandits.checks import Array
 
 FIRST = 16
-"""Rows held from the start; twice as many each time they are full."""
+"""Rows held from the start."""
 
 
 class GrowingFactor:
-    """L lower triangular with A = L L', in a buffer that doubles when it is full."""
+    """The lower triangular L with A = L L', in a buffer that doubles when it is full.
+
+    >>> import numpy as np
+    >>> factor = GrowingFactor()
+    >>> factor.append(np.empty(0), 2.0)
+    >>> factor.append(np.array([1.0]), 3.0)
+    >>> factor.lower @ factor.lower.T
+    array([[ 4.,  2.],
+           [ 2., 10.]])
+    """
 
     def __init__(self, lower: Array | None = None) -> None:
         self.size = 0 if lower is None else len(lower)
@@ -22,13 +31,14 @@ class GrowingFactor:
 
     @property
     def lower(self) -> Array:
+        """L, a view that can be written to."""
         return self._buffer[: self.size, : self.size]
 
     def copy(self) -> GrowingFactor:
         return GrowingFactor(self.lower)
 
     def solve(self, right: Array, transposed: bool = False) -> Array:
-        """L^-1 right, or L'^-1 right."""
+        """Return L^-1 right, or L'^-1 right."""
         if not self.size:
             return np.zeros_like(right)
         solution: Array = dtrtrs(
@@ -37,7 +47,7 @@ class GrowingFactor:
         return solution
 
     def append(self, row: Array, pivot: float) -> None:
-        """L with a last row (row', pivot)."""
+        """Add (row', pivot) as the last row of L."""
         m = self.size
         if m == len(self._buffer):
             larger = np.zeros((2 * m, 2 * m), order="F")
@@ -47,10 +57,14 @@ class GrowingFactor:
         self.size = m + 1
 
     def lower_diagonal(self, column: Array) -> None:
-        """The factor of A - (L p) (L p)', where |p| < 1: L C with C C' = I - p p'. With t_j = 1 - sum_{i < j} p_i^2,
+        """Replace L by the factor of A - (L p) (L p)', for a vector p with |p| < 1.
 
-        C_jj = sqrt(t_{j+1} / t_j),   C_ij = -p_i p_j / sqrt(t_j t_{j+1})  below,
-        so column j of L C is  L_j C_jj - (sum_{i > j} L_i p_i) p_j / sqrt(t_j t_{j+1}).
+        It is L C with C C' = I - p p'. With t_j = 1 - sum_{i < j} p_i^2,
+
+            C_jj = sqrt(t_{j+1} / t_j),   C_ij = -p_i p_j / sqrt(t_j t_{j+1})  below,
+
+        so column j of L C is L_j C_jj - (sum_{i > j} L_i p_i) p_j / sqrt(t_j t_{j+1}). The sums
+        over i > j are cumulative, so the whole update is a few operations on arrays.
         """
         lower, p = self.lower, column
         left = 1 - np.concatenate([[0.0], np.cumsum(p * p)])
@@ -59,6 +73,6 @@ class GrowingFactor:
         lower[:, :-1] -= below * (p / np.sqrt(left[1:] * left[:-1]))[:-1]
 
     def raise_pivots(self, least: Array) -> None:
-        """No diagonal entry of L below the least: what is missing is rounding."""
+        """Raise every diagonal entry of L to at least `least`; what it lacks is rounding."""
         pivots = self.lower.diagonal()
         np.fill_diagonal(self.lower, np.maximum(pivots, least))

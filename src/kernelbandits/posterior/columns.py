@@ -1,4 +1,4 @@
-"""The columns of K that belong to the arms played: all that a fit from counts needs."""
+"""The columns of K that belong to the arms played, which is all that a fit from counts needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kernelbandits.kernels import Kernel
 
 
 class Columns:
-    """k(., x) of every arm x played, in the order of their first play."""
+    """k(., x) of every arm x played, in the order of the first plays; each is computed once."""
 
     def __init__(self, kernel: Kernel, points: Array) -> None:
         self._kernel, self._points = kernel, points
@@ -17,13 +17,14 @@ class Columns:
         self._slot: dict[int, int] = {}
         self.arms: Indices = np.empty(0, dtype=np.int64)
         self.matrix: Array = np.empty((0, 0))
-        """k(x, z) of the arms played among themselves"""
+        """k(x, z) of the arms played among themselves."""
 
     def add(self, arm: int) -> None:
-        """Make sure that the arm has its column."""
+        """Compute the column of an arm, unless it is there."""
         if arm in self._slot:
             return
         column, m = self._kernel(self._points[arm][None], self._points)[0], len(self._slot)
+        # The buffer doubles, so that many first plays copy it only a few times.
         if m == len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros((max(16, m), len(self._points)))])
         self._rows[m], self._slot[arm] = column, m

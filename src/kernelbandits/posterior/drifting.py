@@ -1,4 +1,4 @@
-"""The posterior of a world that drifts: a Markov prior over arms and rounds, followed by Kalman steps."""
+"""The posterior of a function that drifts, with a Markov prior over the rounds, by Kalman steps."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kernelbandits.posterior.base import EPS, ROUNDING
 from kernelbandits.posterior.sufficient import Tally
 
 BLOCK = 100
-"""Points that `at` takes at once."""
+"""How many points `at` predicts in one replay."""
 
 History = list[tuple[int, float]]
 
 
 class OrderedTally(Tally):
-    """The truth in its order: every arm played and its reward."""
+    """Counts and sums, and every reward in its order: with drift the order matters."""
 
     def __init__(self, n: int) -> None:
         super().__init__(n)
@@ -33,15 +33,16 @@ class OrderedTally(Tally):
 
 
 class DriftingPosterior(ArmPosterior):
-    """f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, g iid GP(0, k); mean and cov are those of the next round.
+    """The posterior if f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, with g iid GP(0, k).
 
-    A reward is a rank-one update and then the step to the round after it,
+    mean and cov are those of the next round. A reward is a rank-one update, followed by the step to
+    the next round,
 
-        mean <- sqrt(1 - rate) mean,   cov <- (1 - rate) cov + rate K:
+        mean <- sqrt(1 - rate) mean,   cov <- (1 - rate) cov + rate K.
 
-    the posterior under the prior k(x, z) (1 - rate)^(|s - t| / 2) of Bogunovic et al. (2016), and log_det is
-    log det(I + Ktilde / ridge) of that prior. Counts are those of all time. At rate 0 nothing drifts and nothing
-    differs from `ArmPosterior`.
+    This is the posterior under the prior k(x, z) (1 - rate)^(|s - t| / 2) of Bogunovic et al.
+    (2016), and log_det is log det(I + Ktilde / ridge) of that prior. Counts are those of all
+    rounds. At rate 0 nothing drifts, and the posterior is that of `ArmPosterior`.
     """
 
     lends = False
@@ -66,32 +67,37 @@ class DriftingPosterior(ArmPosterior):
     def _downdate(self, arm: int, scaled: Array, evidence: float) -> None:
         super()._downdate(arm, scaled, evidence)
         if self.rate > 0:
+            # With drift the variance rises again, so plays put no ceiling on it.
             self._ceiling[arm] = ROUNDING * float(self.prior[arm])
             self._drift()
 
     def _drift(self) -> None:
+        """Step to the next round."""
         self.mean *= math.sqrt(1 - self.rate)
         self.cov *= 1 - self.rate
         self.cov += self._renewed
 
     @property
     def audit_interval(self) -> int:
-        """A replay takes all rewards, so each audit waits for as many as the last one replayed."""
-        return (
-            super().audit_interval
-            if self.rate == 0
-            else max(super().audit_interval, self._audited_at)
-        )
+        """The number of rewards between two audits, doubled by every audit.
+
+        An audit replays all rewards. If it waits for as many rewards as the last one replayed, all
+        audits together cost about twice the last.
+        """
+        usual = super().audit_interval
+        return usual if self.rate == 0 else max(usual, self._audited_at)
 
     @property
     def conditioning(self) -> float:
-        """No variance falls below rate k(x, x), however often its arm is played."""
-        return (
-            super().conditioning if self.rate == 0 else min(super().conditioning, EPS / self.rate)
-        )
+        """The relative error to expect of a variance.
+
+        No variance falls below rate * k(x, x), however often the arm is played.
+        """
+        usual = super().conditioning
+        return usual if self.rate == 0 else min(usual, EPS / self.rate)
 
     def audit(self) -> bool:
-        """Compare the state with a replay of all rewards and replace it beyond rounding: was it replaced?"""
+        """Compare the state with a replay of all rewards; replace it if it differs, and say so."""
         if self.rate == 0:
             return super().audit()
         self._audits += 1
@@ -110,7 +116,10 @@ class DriftingPosterior(ArmPosterior):
         return True
 
     def at(self, points: Any) -> tuple[Array, Array]:
-        """Mean and sd at any points in the next round: the rewards replayed on them beside the arms played."""
+        """Return mean and sd at any points in the next round.
+
+        All rewards are replayed on these points together with the arms played.
+        """
         if self.rate == 0:
             return super().at(points)
         where = self._check_points(points)
@@ -120,7 +129,7 @@ class DriftingPosterior(ArmPosterior):
         return np.concatenate([mean for mean, _ in parts]), np.concatenate([sd for _, sd in parts])
 
     def audit_if_due(self, suspicious: bool) -> None:
-        # A replay is what an audit compares with: it is not audited itself, and warns of nothing.
+        # A replay is what an audit compares with. It is not audited itself and gives no warnings.
         if self._audited:
             super().audit_if_due(suspicious)
 
@@ -129,10 +138,12 @@ class DriftingPosterior(ArmPosterior):
             super()._report_conditioning()
 
     def deviation(self, g: Array, e: Array) -> Array:
+        """Refuse a draw by Matheron's rule: with drift, counts do not determine the posterior."""
         checks.needs(self.rate == 0, "a draw from counts", "rate 0", self.rate)
         return super().deviation(g, e)
 
     def _predict_at(self, where: Array) -> tuple[Array, Array]:
+        """Return mean and sd at some points by a replay."""
         played = self.tally.played_arms
         row = {int(arm): number for number, arm in enumerate(played)}
         history = [(row[arm], reward) for arm, reward in self.tally.history]
@@ -140,13 +151,14 @@ class DriftingPosterior(ArmPosterior):
         return exact.mean[len(played) :], exact.sd[len(played) :]
 
     def _replay(self, points: Array, history: History) -> DriftingPosterior:
-        """The same steps again, on other points."""
+        """Return a posterior on other points after the same rewards."""
         replay = DriftingPosterior(self.kernel, points, self.ridge, self.rate, audited=False)
         for arm, reward in history:
             replay.update(arm, reward)
         return replay
 
     def _agrees(self, exact: DriftingPosterior) -> bool:
+        """Tell whether the state equals that of a replay, up to rounding."""
         tolerance = self._tolerance(np.maximum(exact.variance, 0.0))
         same = bool((np.abs(self.cov - exact.cov) <= tolerance * self._largest).all())
         gained = abs(self.log_det - exact.log_det) <= tolerance * max(1.0, exact.log_det)

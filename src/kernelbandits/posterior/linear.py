@@ -18,11 +18,19 @@ from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 
 class LinearPosterior(Posterior):
-    """f(x) = x . theta, whatever the kernel: O(n d + d^2) a reward, and never an n x n matrix.
+    """The posterior of f(x) = x . theta, whatever kernel is given: O(n d + d^2) for a reward.
 
-    cov(x, z) = x' P z, P = ridge Vbar^-1, Vbar = ridge I + sum x x'. Held is a root S, P = S S', which a reward of x
-    turns into S - (S w) w' / (e + sqrt(ridge e)), w = S' x and e = w'w + ridge (Potter's form: P keeps its sign).
-    The variances are a sum of their own, as on a pool, so every audit starts the state afresh from the truth.
+    cov(x, z) = x' P z with P = ridge Vbar^-1 and Vbar = ridge I + sum x x'. Held is a root S of
+    P = S S'. A reward of x replaces it by S - (S w) w' / (e + sqrt(ridge e)), where w = S' x and
+    e = w'w + ridge. In this form of Potter, P = S S' cannot become indefinite by rounding. The
+    variances are a sum of their own, as in `PoolPosterior`, so every audit replaces the state.
+
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> posterior = kb.posterior.LinearPosterior(kb.Linear(), np.array([[1.0, 0.0], [1.0, 1.0]]))
+    >>> posterior.update(1, 3.0)
+    >>> posterior.theta
+    array([1., 1.])
     """
 
     is_plain = True
@@ -47,7 +55,7 @@ class LinearPosterior(Posterior):
 
     @property
     def theta(self) -> Array:
-        """thetahat = Vbar^-1 sum y x, from the counts and sums."""
+        """The estimate thetahat = Vbar^-1 sum y x, from counts and sums."""
         played = self.tally.played_arms
         moments = self.tally.sums[played] @ self.points[played]
         return np.asarray(cho_solve((self._precision_root(played), True), moments)) / self.ridge
@@ -57,7 +65,7 @@ class LinearPosterior(Posterior):
         return max(1000, 20 * self._distinct)
 
     def _column(self, arm: int) -> Array:
-        """X S w, w = S' x."""
+        """Return X S w, with w = S' x."""
         self._white = self.points[arm] @ self.root
         self._direction = self.root @ self._white
         column: Array = self.points @ self._direction
@@ -70,26 +78,26 @@ class LinearPosterior(Posterior):
         self._distinct += int(self.counts[arm] == 1)
 
     def _precision_root(self, played: Indices) -> Array:
-        """L with L L' = Vbar / ridge, lower triangular, from the counts."""
+        """Return the lower triangular L with L L' = Vbar / ridge, from the counts."""
         x = self.points[played]
         return lower_root(
             np.eye(x.shape[1]) + (x.T * self.counts[played]) @ x / self.ridge, least=1.0
         )
 
     def at(self, points: Any) -> tuple[Array, Array]:
-        """x . thetahat and |S' x| at any points, from the counts."""
+        """Return mean x . thetahat and sd |S' x| at any points, from counts and sums."""
         where = self._check_points(points)
         root = self._exact_root(self.tally.played_arms)
         return where @ self.theta, np.sqrt(squared_norms(where @ root))
 
     def _exact_root(self, played: Indices) -> Array:
-        """S from the counts."""
+        """Return S from the counts."""
         return np.asarray(
             solve_triangular(self._precision_root(played), np.eye(len(self.root)), lower=True).T
         )
 
     def _log_det(self, exact: Factorisation, played: Indices) -> float:
-        """ln det(Vbar / ridge)."""
+        """Return ln det(Vbar / ridge)."""
         return float(2 * np.log(self._precision_root(played).diagonal()).sum())
 
     def _reconcile(self, exact: Factorisation, played: Indices) -> bool:
@@ -104,7 +112,7 @@ class LinearPosterior(Posterior):
         return repaired
 
     def _root_agrees(self, root: Array, tolerance: float) -> bool:
-        """Whether S S' is that of the other root."""
+        """Tell whether both roots have the same S S'; S itself is not unique."""
         cov = root @ root.T
         sd = np.sqrt(cov.diagonal())
         return bool((np.abs(self.root @ self.root.T - cov) <= tolerance * np.outer(sd, sd)).all())

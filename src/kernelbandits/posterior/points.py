@@ -1,4 +1,4 @@
-"""The posterior on any points: a box has no list of arms."""
+"""The posterior at any points, for domains without a list of arms."""
 
 from __future__ import annotations
 
@@ -14,29 +14,54 @@ from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Box, MixedBox
 from kernelbandits.domains.box import check_sides
 from kernelbandits.kernels import Kernel, as_kernel, gram, has_adapted, squared_norms
-from kernelbandits.posterior.base import EPS, Health
+from kernelbandits.posterior.base import EPS, LARGEST_ERROR, Health, warn_of_conditioning
 from kernelbandits.posterior.cholesky import GrowingFactor
 from kernelbandits.posterior.sufficient import Factorisation, Tally, check_totals
 from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 LEAST_PIVOT = 1e3 * EPS
-"""Of k(x, x): a square of L's diagonal below it is rounding. It takes a conditioning above 1e-3 to come there."""
+"""The least square of a diagonal entry of L, as a share of k(x, x); less is rounding.
+
+A pivot reaches it only if `conditioning` exceeds 1e-3, and a warning came long before. Without the
+limit a pivot could become zero or imaginary there.
+"""
 
 
 class PointPosterior:
-    """Mean and sd at any points, from the m distinct points played: with A = K + ridge N^-1, N their counts,
+    """The posterior at any points, from the m distinct points played.
 
-    mean(x) = k(x)' A^-1 ybar,   sd(x)^2 = k(x, x) - k(x)' A^-1 k(x),   log_det = log det(I + K / ridge) of all plays.
+    With A = K + ridge N^-1, N the counts of the points and ybar their mean rewards,
 
-    Held is A = L L'. A new point adds a row to L; a point played again lowers one entry of A from ridge / n to
-    ridge / (n + 1). Both are O(m^2), and the pivots stay at least ridge / n. Counts and sums are the truth, from which
-    every audit starts the factor afresh.
+        mean(x) = k(x)' A^-1 ybar,   sd(x)^2 = k(x, x) - k(x)' A^-1 k(x),
+        log_det = log det(I + K_t / ridge) over all plays.
+
+    Held is the factor of A = L L'. A new point adds a row to L. A point played again lowers one
+    entry of A from ridge / n to ridge / (n + 1). Both cost O(m^2). Every audit computes the factor
+    again from counts and sums.
+
+    Parameters
+    ----------
+    kernel
+        A kernel, or a callable k(x, z).
+    domain
+        A `Box` or `MixedBox`, a `Contextual` domain, or the number of coordinates.
+    ridge
+        lambda of the paper: the variance of the noise, in the units of the kernel.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> posterior = kb.posterior.PointPosterior(kb.RBF(0.5), kb.Box((0.0,), (1.0,)), ridge=0.1)
+    >>> posterior.update([0.5], 2.0)
+    >>> mean, sd = posterior.at([[0.0], [0.5]])
+    >>> mean.round(3), sd.round(3)
+    (array([1.103, 1.818]), array([0.816, 0.302]))
     """
 
     lends = False
     is_plain = False
     complete = True
-    """It has learnt every reward as it came."""
+    """It has learnt every reward unchanged."""
 
     def __init__(self, kernel: Any, domain: Any, ridge: float = 1.0) -> None:
         self.kernel: Kernel = as_kernel(kernel)
@@ -56,18 +81,21 @@ class PointPosterior:
         self._report_conditioning()
 
     points: Array
-    """(m, d): the distinct points played, in the order of their first play"""
+    """(m, d): the distinct points played, in the order of their first play."""
 
     @property
     def counts(self) -> Indices:
+        """How often each point was played."""
         return self.tally.counts
 
     @property
     def sums(self) -> Array:
+        """The sum of the rewards at each point."""
         return self.tally.sums
 
     @property
     def events(self) -> int:
+        """The number of rewards."""
         return self.tally.events
 
     @property
@@ -77,14 +105,17 @@ class PointPosterior:
 
     @property
     def coefficients(self) -> Array:
-        """A^-1 ybar"""
+        """A^-1 ybar, computed when first needed after a reward."""
         if self._coefficients is None:
             white = self._factor.solve(self.sums / self.counts)
             self._coefficients = self._factor.solve(white, transposed=True)
         return self._coefficients
 
     def update(self, point: Any, reward: float) -> None:
-        """Condition on one reward: log_det += ln(1 + variance / ridge), variance that of the point before."""
+        """Condition on one reward at a point of the domain.
+
+        log_det += ln(1 + variance / ridge), with the variance of the point before the reward.
+        """
         value = checks.reward(reward)
         row = self._check_points("update", [point])
         slot = self._slot.get(row.tobytes())
@@ -97,7 +128,7 @@ class PointPosterior:
             self.audit()
 
     def learn(self, points: Any, counts: Any, sums: Any) -> None:
-        """Everything at once, in place of what was learnt: distinct points, how often played, sums of their rewards."""
+        """Replace everything learnt by distinct points with their counts and sums of rewards."""
         rows = self._check_points("learn", points)
         number, total = check_totals(counts, sums, len(rows), least=1)
         slot = {row.tobytes(): place for place, row in enumerate(rows)}
@@ -119,13 +150,16 @@ class PointPosterior:
         self._report_conditioning()
 
     def _restart(self, exact: Factorisation) -> None:
-        """Factor, coefficients and log_det from the truth."""
+        """Set factor, coefficients and log_det from counts and sums."""
         self._factor = GrowingFactor(exact.factor * (math.sqrt(self.ridge) / exact.root)[:, None])
         self._factor.raise_pivots(self._least_pivots())
         self._coefficients, self.log_det = exact.coefficients, exact.log_det
 
     def _append_point(self, row: Array) -> float:
-        """A new row of L: v' = (L^-1 k(x))' and sqrt(variance + ridge), variance = k(x, x) - v'v."""
+        """Add a row to L and return the variance of the new point, k(x, x) - v'v.
+
+        The row is v' = (L^-1 k(x))' with the pivot sqrt(variance + ridge).
+        """
         cross, prior = self._cross(row)[0], float(self.kernel.diagonal(row)[0])
         finite = bool(np.isfinite(cross).all()) and math.isfinite(prior)
         checks.needs(finite, str(self.kernel), "finite values", row[0].tolist())
@@ -139,30 +173,50 @@ class PointPosterior:
         return variance
 
     def _repeat_point(self, slot: int) -> float:
-        """A_ii falls by a = ridge / (n (n + 1)), and p = sqrt(a) L^-1 e_i has |p|^2 = a [A^-1]_ii <= 1 / (n + 1)."""
-        count, unit = int(self.counts[slot]), np.zeros(len(self.points))
+        """Lower A_ii after another play of a point, and return its variance before.
+
+        A_ii falls by a = ridge / (n (n + 1)). p = sqrt(a) L^-1 e_i has |p|^2 = a [A^-1]_ii, at most
+        1 / (n + 1) <= 1/2, so nothing cancels.
+        """
+        count = int(self.counts[slot])
+        unit = np.zeros(len(self.points))
         unit[slot] = 1.0
-        white, share = self._factor.solve(unit), self.ridge / count
+        white = self._factor.solve(unit)
+        share = self.ridge / count
         variance = self._played_variance(slot, white, share)
+        # share |white|^2 = (ridge / n) [A^-1]_ii is at most 1; only rounding makes it larger.
         rounding = max(1.0, share * float(white @ white))
         self._factor.lower_diagonal(white * math.sqrt(share / (count + 1) / rounding))
         self._factor.raise_pivots(self._least_pivots())
         return variance
 
     def _least_pivots(self) -> Array:
-        """sqrt(ridge / (n + 1)): A exceeds a positive semi-definite matrix by ridge / n; and not below rounding."""
+        """Return the least possible pivots, sqrt(ridge / (n + 1)), or the size of rounding.
+
+        A is K plus ridge / n on the diagonal and K is positive semi-definite, so a smaller pivot is
+        an error of rounding.
+        """
         return np.sqrt(np.maximum(self.ridge / (self.counts + 1), LEAST_PIVOT * self._variances))
 
     def _played_variance(self, slot: int, white: Array, share: float) -> float:
-        """s (1 - s [A^-1]_ii) with s = ridge / n, or where that cancels k - v'v, v = L' e_i - s L^-1 e_i."""
-        direct, prior = share * (1 - share * float(white @ white)), float(self._variances[slot])
+        """Return the variance of a point played, s (1 - s [A^-1]_ii) with s = ridge / n.
+
+        That form loses digits if the variance is near the prior variance. Then k - v'v is used, with
+        v = L' e_i - s L^-1 e_i, which loses digits only if the variance is small.
+        """
+        direct = share * (1 - share * float(white @ white))
+        prior = float(self._variances[slot])
         explained = self._factor.lower[slot] - share * white
         return self._clamp_variance(
             direct if direct < prior / 2 else prior - float(explained @ explained)
         )
 
     def _clamp_variance(self, variance: float) -> float:
-        """Zero for a variance that rounding left below it; a kernel from outside may have no other."""
+        """Return zero for a variance that is negative by rounding, and any other unchanged.
+
+        A function used as a kernel that gives a clearly negative variance is not positive
+        semi-definite, which is an error.
+        """
         sound = not (self._foreign and variance < -1e-6 * float(self.prior.max()))
         checks.needs(
             sound, str(self.kernel), "no negative eigenvalue", f"a variance of {variance:.3g}"
@@ -171,19 +225,23 @@ class PointPosterior:
         return max(variance, 0.0)
 
     def at(self, points: Any) -> tuple[Array, Array]:
-        """Mean and sd at any points."""
+        """Return mean and sd at any points."""
         where = self._check_points("at", points)
         cross = self._cross(where)
         return cross @ self.coefficients, self._sd(where, self._factor.solve(cross.T))
 
     def covariance(self, points: Any) -> Array:
-        """cov(x, z) of f at any points: k(x, z) - k(x)' A^-1 k(z)."""
+        """Return the covariance of f at any points, k(x, z) - k(x)' A^-1 k(z)."""
         where = self._check_points("covariance", points)
         explained = self._factor.solve(self._cross(where).T)
         return self.kernel(where, where) - explained.T @ explained
 
     def gradients(self, points: Any) -> tuple[Array, Array, Array, Array]:
-        """Mean, sd and their gradients: k'(x)' A^-1 ybar and (k'(x, x) / 2 - k'(x)' A^-1 k(x)) / sd, 0 where sd = 0."""
+        """Return mean, sd and their gradients at any points.
+
+        The gradients are k'(x)' A^-1 ybar and (k'(x, x) / 2 - k'(x)' A^-1 k(x)) / sd, and 0 where
+        sd = 0.
+        """
         where = self._check_points("gradients", points)
         cross = self._cross(where)
         explained = self._factor.solve(cross.T)
@@ -191,7 +249,7 @@ class PointPosterior:
         return mean, sd, *self._slopes(where, sd, self._factor.solve(explained, transposed=True).T)
 
     def _slopes(self, where: Array, sd: Array, weights: Array) -> tuple[Array, Array]:
-        """Of mean and sd; `weights` are the rows k(x)' A^-1."""
+        """Return the gradients of mean and sd; `weights` are the rows k(x)' A^-1."""
         rises = self.kernel.diagonal_gradient(where) / 2
         if not len(self.points):
             return np.zeros_like(where), divide_by_sd(rises, sd)
@@ -201,16 +259,20 @@ class PointPosterior:
         )
 
     def _cross(self, where: Array) -> Array:
-        """k(x, z) with the points played."""
+        """Return k(x, z) for the points z played."""
         return self.kernel(where, self.points) if len(self.points) else np.empty((len(where), 0))
 
     def _sd(self, where: Array, explained: Array) -> Array:
-        """sqrt(k(x, x) - v'v), v the columns of L^-1 k(x)."""
+        """Return sqrt(k(x, x) - v'v), with v the columns of L^-1 k(x)."""
         variance = self.kernel.diagonal(where) - squared_norms(explained.T)
         return np.sqrt(np.maximum(variance, 0.0))
 
     def with_pending(self, points: Any) -> PointPosterior:
-        """The same estimate, with the variances as if these points had been played: each is check_totals its own mean."""
+        """Return a copy with the variances as if these points had been played already.
+
+        Each pending point is told its own posterior mean, which leaves the means as they are and
+        lowers the variances exactly as the real rewards will (GP-BUCB).
+        """
         other = self._copy()
         if np.size(points):
             for point, mean in zip(
@@ -221,15 +283,16 @@ class PointPosterior:
 
     def _copy(self) -> PointPosterior:
         other = copy.copy(self)
-        other.tally, other._slot, other._factor = (
-            copy.deepcopy(self.tally),
-            dict(self._slot),
-            self._factor.copy(),
-        )
+        other.tally = copy.deepcopy(self.tally)
+        other._slot = dict(self._slot)
+        other._factor = self._factor.copy()
         return other
 
     def _check_points(self, owner: str, points: Any) -> Array:
-        """Checked points, -0.0 as 0.0."""
+        """Return the points as an array of the right dimension, with -0.0 as 0.0.
+
+        Points are found again by their bytes, and -0.0 has other bytes than 0.0.
+        """
         where = checks.points(owner, points) + 0.0
         checks.needs(
             where.shape[1] == self.dimension,
@@ -240,7 +303,7 @@ class PointPosterior:
         return where
 
     def audit(self) -> bool:
-        """Start the factor afresh from the counts: had it differed from the truth beyond rounding?"""
+        """Compute the factor again from counts and sums; return whether it had been damaged."""
         self._audits += 1
         self._audited_at = self.events
         if not len(self.points):
@@ -259,42 +322,48 @@ class PointPosterior:
         return repaired
 
     def _differs(self, matrix: Array, log_det: float) -> bool:
-        """L L' from A by more than 1e4 eps max A, or log_det by more than the conditioning explains."""
+        """Tell whether the factor or log_det differs by more than rounding.
+
+        Rounding explains 1e4 eps max A for L L', and what the conditioning says for log_det.
+        """
         lower, tolerance = self._factor.lower, 1e4 * EPS * float(matrix.max())
-        same = bool((np.abs(lower @ lower.T - matrix) <= tolerance).all())
-        return not (
-            same
-            and abs(self.log_det - log_det)
-            <= max(1e-6, 1e3 * self.conditioning) * max(1.0, log_det)
-        )
+        same_factor = bool((np.abs(lower @ lower.T - matrix) <= tolerance).all())
+        allowed = max(1e-6, 1e3 * self.conditioning) * max(1.0, log_det)
+        return not (same_factor and abs(self.log_det - log_det) <= allowed)
 
     @property
     def audit_interval(self) -> int:
-        """The factor gathers rounding as it follows repeats; so many rewards cost more than the audit does."""
+        """The number of rewards between two audits.
+
+        Repeated points add rounding to the factor. After this many rewards, at O(m^2) each, an audit
+        at O(m^3) is not the larger cost.
+        """
         return max(100, 4 * len(self.points))
 
     @property
     def health(self) -> Health:
+        """How accurate the numbers are, and what the audits found."""
         return Health(self._audits, self._repairs, self._clamps, self.conditioning)
 
     @property
     def conditioning(self) -> float:
+        """eps k_max n_max / ridge, the relative error to expect of a variance."""
         return EPS * float(self.prior.max()) * max(1, self.tally.most) / self.ridge
 
     def _report_conditioning(self) -> None:
-        if not self._warned and self.conditioning > 1e-6:
+        """Warn once if variances have lost more than ten of their sixteen digits."""
+        if not self._warned and self.conditioning > LARGEST_ERROR:
             self._warned = True
-            text = f"posterior variances are good to {self.conditioning:.0e} only: ridge {self.ridge:g} is small"
-            warnings.warn(text, NumericsWarning, stacklevel=4)
+            warn_of_conditioning(self.conditioning, self.ridge)
 
 
 def divide_by_sd(rises: Array, sd: Array) -> Array:
-    """rises / sd, and 0 where sd = 0."""
+    """Return rises / sd, and 0 where sd = 0."""
     return np.divide(rises, sd[:, None], out=np.zeros_like(rises), where=sd[:, None] > 0)
 
 
 def dimension_of(domain: Any) -> int:
-    """Of a domain, or a whole number as it is; a box is one that can be searched."""
+    """Return the dimension of a domain, or the number given; a box must be one to search in."""
     box = getattr(domain, "domain", domain)
     if isinstance(box, (Box, MixedBox)):
         check_sides("a posterior", box)
@@ -302,7 +371,10 @@ def dimension_of(domain: Any) -> int:
 
 
 def prior_on(kernel: Kernel, domain: Any, dimension: int) -> Array:
-    """k(x, x) at two corners of the domain, or at a point of the unit sphere where there is none; they are finite."""
+    """Return k(x, x) at two corners of the domain, for the conditioning before the first reward.
+
+    A domain without corners is represented by a point of the unit sphere.
+    """
     if has_adapted(kernel) and hasattr(domain, "cover"):
         gram(kernel, domain.cover(CHECKED_POINTS).points)
     sphere = np.full(dimension, dimension**-0.5)

@@ -1,4 +1,4 @@
-"""The posterior refitted at every reward: its ridge may move, and old rewards may fade."""
+"""The posterior fitted again at every reward: the ridge may change, and old rewards may fade."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
-from kernelbandits.kernels import gram
-from kernelbandits.posterior.base import EPS, Posterior
+from kernelbandits.posterior.base import EPS, Posterior, prior_variance
 from kernelbandits.posterior.columns import Columns
 from kernelbandits.posterior.sufficient import Factorisation, lower_root
-from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 LEAST_WEIGHT = 1e-12
-"""An arm of less weight is forgotten."""
+"""An arm with a smaller weight is forgotten."""
 
 
 class RefitPosterior(Posterior):
-    """Fitted afresh at every reward from real weights c and weighted sums s of the arms played, O(n u^2 + u^3):
+    """The posterior from real weights c and weighted sums s, fitted again at every reward.
 
     mean(x) = k(x, .) (K + ridge C^-1)^-1 (s / c),    log_det = log det(I + C^1/2 K C^1/2 / ridge).
 
-    A reward y of arm i first fades what was known: c <- eta c, s <- eta s; then c_i += 1, s_i += y. With forgetting
-    eta = 1 the weights are the counts. No n x n matrix is held.
+    A reward y of arm i first fades what was known, c <- eta c and s <- eta s; then c_i += 1 and
+    s_i += y. With forgetting eta = 1 the weights are the counts. A fit costs O(n u^2 + u^3) for u
+    arms played. There is no rank-one update: a changed ridge or faded weights change everything.
     """
 
     def __init__(
@@ -39,19 +38,12 @@ class RefitPosterior(Posterior):
         self.sums = np.zeros(len(self.mean))
 
     def _prior(self) -> Array:
-        gram(self.kernel, self.points[:CHECKED_POINTS])
-        self.variance = self.kernel.diagonal(self.points)
-        checks.needs(
-            bool(np.isfinite(self.variance).all()),
-            str(self.kernel),
-            "finite k(x, x)",
-            self.variance,
-        )
+        self.variance = prior_variance(self.kernel, self.points)
         return self.variance.copy()
 
     @property
     def support(self) -> Indices:
-        """The arms that still weigh, in the order of their first play."""
+        """The arms of positive weight, in the order of their first play."""
         return self.columns.arms[self.weights[self.columns.arms] > 0]
 
     @property
@@ -59,12 +51,12 @@ class RefitPosterior(Posterior):
         return 1
 
     def update(self, arm: int, reward: float) -> None:
-        """Fade, add the reward, fit."""
+        """Fade old rewards, add this one and fit."""
         self.record(arm, reward)
         self.fit()
 
     def record(self, arm: int, reward: float) -> None:
-        """Fade and add the reward, for a fit to come: it depends on weights and sums alone."""
+        """Fade old rewards and add this one, without a fit; many rewards then need one fit."""
         reward = self._check_reward(arm, reward)
         self.columns.add(int(arm))
         self.tally.add(arm, reward)
@@ -74,12 +66,12 @@ class RefitPosterior(Posterior):
         self.sums[arm] += reward
 
     def fit(self) -> None:
-        """Fit what was recorded."""
+        """Fit to all rewards recorded."""
         self.refit(self.ridge)
         self._report_conditioning()
 
     def refit(self, ridge: float) -> None:
-        """The same rewards at this ridge."""
+        """Fit the same rewards with this ridge."""
         self.ridge = checks.positive("a posterior", "ridge", ridge)
         support = self.support
         if len(support):
@@ -88,7 +80,7 @@ class RefitPosterior(Posterior):
             self.log_det = exact.log_det
 
     def log_det_of(self, weights: Array, ridge: float) -> float:
-        """log det(I + W^1/2 K W^1/2 / ridge) of the same arms for other weights or another ridge."""
+        """Return log det(I + W^1/2 K W^1/2 / ridge) for other weights or another ridge."""
         matrix, _ = self._parts()
         root = np.sqrt(weights[self.support])
         factor = lower_root(np.eye(len(root)) + root[:, None] * matrix * root / ridge, least=1.0)
@@ -101,7 +93,7 @@ class RefitPosterior(Posterior):
         self.weights[forgotten] = self.sums[forgotten] = 0.0
 
     def _parts(self) -> tuple[Array, Array]:
-        """k of the arms that weigh, among themselves and with all arms."""
+        """Return k of the arms of positive weight, among themselves and with all arms."""
         weighs = self.weights[self.columns.arms] > 0
         if weighs.all():
             return self.columns.matrix, self.columns.cross
@@ -113,7 +105,7 @@ class RefitPosterior(Posterior):
         )
 
     def _mean_and_variance(self, exact: Factorisation) -> tuple[Array, Array]:
-        """Mean and variance of all arms."""
+        """Return mean and variance of all arms."""
         cross = self._parts()[1].T
         explained = exact.explained_root(cross)
         return exact.mean(cross), self.prior - np.einsum("ij,ij->j", explained, explained)

@@ -1,4 +1,4 @@
-"""The posterior at every ridge at once, by the eigenvalues of the arms played."""
+"""The posterior for every ridge at once, from one eigendecomposition over the arms played."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from kernelbandits.posterior.base import EPS, Posterior
 
 @dataclass(frozen=True)
 class Spectrum:
-    """N^1/2 K N^1/2 = U diag(values) U' over the arms played, N their counts. At ridge a, with w = 1 / (values + a),
+    """N^1/2 K N^1/2 = U diag(values) U' over the arms played, N their counts.
 
-    mean(x) = sum_j b_j(x) z_j w_j,   variance(x) = r(x) + a sum_j s_j(x) w_j,
-    b(x) = U' N^1/2 k(played, x),   z = U' N^1/2 (mean reward of each arm),   s_j = b_j^2 / values_j.
+    At ridge a, with w = 1 / (values + a),
 
-    r = k(x, x) - sum_j s_j is what the arms played say nothing about; so written, no small variance is a difference.
-    Eigenvalues of rounding size are zero, and so are their loadings.
+        mean(x) = sum_j b_j(x) z_j w_j,   variance(x) = r(x) + a sum_j s_j(x) w_j,
+        b(x) = U' N^1/2 k(played, x),   z = U' N^1/2 (mean reward of each arm),
+        s_j = b_j^2 / values_j,   r(x) = k(x, x) - sum_j s_j.
+
+    r is the part of the prior variance that the arms played say nothing about. Written like this, a
+    small variance is a sum of positive numbers and not a difference. Eigenvalues of rounding size
+    are set to zero, and so are their loadings.
     """
 
     values: Array
@@ -33,7 +37,7 @@ class Spectrum:
 
     @classmethod
     def of(cls, posterior: Posterior, arms: Indices, cross: Array) -> Spectrum:
-        """From counts and sums; `arms` are those played, in any order, and cross = k(arms, x) for all x."""
+        """Decompose; `arms` are those played, in any order, and cross = k(arms, x) for all x."""
         root, sums = np.sqrt(posterior.counts[arms]), posterior.tally.sums[arms]
         values, vectors = np.linalg.eigh(root[:, None] * cross[:, arms] * root)
         kept = values > len(values) * EPS * values.max(initial=0.0)
@@ -43,22 +47,22 @@ class Spectrum:
 
     @classmethod
     def of_posterior(cls, posterior: Posterior) -> Spectrum:
-        """That of a posterior, whoever holds its columns."""
+        """Return the spectrum of a posterior of any form."""
         points, played = posterior.points, posterior.tally.played_arms
         return cls.of(posterior, played, posterior.kernel(points[played], points))
 
     def against(self, arm: int, prior: Array) -> Spectrum:
-        """Of the differences f(x) - f(arm), whose prior variance is |k(., x) - k(., arm)|^2."""
+        """Return the spectrum of f(x) - f(arm), of prior variance |k(., x) - k(., arm)|^2."""
         loadings = self.loadings - self.loadings[arm]
         shares, residue = explained_shares(loadings, self.values, prior)
         return replace(self, loadings=loadings, shares=shares, residue=residue)
 
     def scale_rewards(self, factor: float) -> Spectrum:
-        """The same arms with all rewards multiplied."""
+        """Return the spectrum for the same arms with all rewards multiplied."""
         return replace(self, targets=factor * self.targets)
 
 
 def explained_shares(loadings: Array, values: Array, prior: Array) -> tuple[Array, Array]:
-    """s = b^2 / values, and r = prior - sum s."""
+    """Return s = b^2 / values and r = prior - sum s."""
     shares = loadings**2 / np.where(values > 0, values, 1.0)
     return shares, np.maximum(prior - shares.sum(1), 0.0)

@@ -1,4 +1,9 @@
-"""The truth of a posterior: counts and sums of rewards, and what follows from them alone."""
+"""Sufficient statistics: counts and sums of rewards, and the posterior that follows from them.
+
+The posterior depends on the rewards only through the count and the sum of each arm. The state of a
+posterior is updated reward by reward and gathers rounding; these statistics do not, so audits
+rebuild the state from them.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +19,21 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 
 LARGEST_COUNT = 2**53
-"""Up to this size every whole number is a float."""
+"""Up to this size every whole number is a floating-point number."""
 
 
 class Tally:
-    """The truth: how often each arm was played, and the compensated (Neumaier) sum of its rewards."""
+    """The number of plays of each arm and the sum of its rewards.
+
+    Sums are compensated (Neumaier): beside each sum the digits lost so far are kept. A plain sum of
+    a million rewards can lose six digits, and audits take these sums for exact.
+
+    >>> tally = Tally(2)
+    >>> for reward in (1e16, 1.0, -1e16):
+    ...     count = tally.add(0, reward)
+    >>> count, tally.sums.tolist()
+    (3, [1.0, 0.0])
+    """
 
     def __init__(self, n: int) -> None:
         self.counts = np.zeros(n, dtype=np.int64)
@@ -30,7 +45,7 @@ class Tally:
 
     @classmethod
     def of(cls, counts: Any, sums: Any) -> Tally:
-        """All at once."""
+        """Return a tally with given counts and sums."""
         tally = cls(len(counts))
         tally.counts[:] = counts
         tally.take_back(np.asarray(sums, dtype=np.float64), np.zeros(len(counts)))
@@ -40,7 +55,7 @@ class Tally:
         return tally
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Lists and arrays are copied; all they hold are numbers."""
+        """Copy the lists and arrays, which hold numbers only; much faster than the default."""
         other = copy.copy(self)
         held = {
             name: part.copy()
@@ -51,9 +66,11 @@ class Tally:
         return other
 
     def add(self, arm: int, reward: float) -> int:
-        """Record one reward; the arm's count."""
+        """Add one reward of an arm and return the arm's count."""
         before = self._sums[arm]
         after = self._sums[arm] = before + reward
+        # The smaller of the two numbers is the one whose digits were lost. The compiled loop has
+        # the same lines in the same order (`compiled.add_reward`).
         self._lost[arm] += (
             (before - after) + reward if abs(before) >= abs(reward) else (reward - after) + before
         )
@@ -65,30 +82,36 @@ class Tally:
         return count
 
     def grow(self) -> None:
-        """Room for one arm more."""
+        """Add an arm without plays."""
         self.counts = np.append(self.counts, 0)
         self._sums.append(0.0)
         self._lost.append(0.0)
 
     def lend(self) -> tuple[Array, Array]:
+        """Return sums and lost digits as arrays, for a compiled loop."""
         return np.array(self._sums), np.array(self._lost)
 
     def take_back(self, sums: Array, lost: Array) -> None:
+        """Take sums and lost digits over from a compiled loop; it has changed `counts` in place."""
         self._sums, self._lost = sums.tolist(), lost.tolist()
         self.events, self.most = int(self.counts.sum()), int(self.counts.max(initial=0))
 
     @property
     def sums(self) -> Array:
+        """The sum of the rewards of each arm."""
         return np.array(self._sums) + self._lost
 
     @property
     def played_arms(self) -> Indices:
-        """The arms played at least once, in order."""
+        """The arms played at least once, in increasing order."""
         return self.counts.nonzero()[0]
 
 
 def check_totals(counts: Any, sums: Any, n: int, least: int) -> tuple[Indices, Array]:
-    """Counts and sums of rewards of n arms or points, checked: no reward may exceed what one by one could be learnt."""
+    """Return counts and sums of rewards of n arms or points, checked.
+
+    The sums may be no larger than rewards told one by one could make them.
+    """
     number, total = check_column("counts", counts, n), check_column("sums", sums, n)
     whole = bool(
         ((number >= least) & (number == np.rint(number)) & (number <= LARGEST_COUNT)).all()
@@ -106,7 +129,7 @@ def check_totals(counts: Any, sums: Any, n: int, least: int) -> tuple[Indices, A
 
 
 def check_column(name: str, values: Any, n: int) -> Array:
-    """A flat array of n numbers."""
+    """Return a flat array of n numbers."""
     try:
         given = np.asarray(values)
     except ValueError:
@@ -121,7 +144,11 @@ def check_column(name: str, values: Any, n: int) -> Array:
 
 
 def lower_root(matrix: Array, least: float) -> Array:
-    """The Cholesky factor; where rounding of a near-singular K has left none, with eigenvalues raised to the least."""
+    """Return the lower Cholesky factor of a matrix whose eigenvalues are at least `least`.
+
+    If K is nearly singular, rounding can leave a small or negative eigenvalue and no factor. The
+    eigenvalues are then raised to `least`, which is what they are without rounding.
+    """
     try:
         return cholesky(matrix, lower=True)
     except LinAlgError:
@@ -132,7 +159,11 @@ def lower_root(matrix: Array, least: float) -> Array:
 
 @dataclass(frozen=True)
 class Factorisation:
-    """B = I + N^1/2 K N^1/2 / ridge over the distinct arms played, N their counts: the posterior from the truth."""
+    """The posterior from counts and sums, by B = I + N^1/2 K N^1/2 / ridge over the arms played.
+
+    N are the counts. All eigenvalues of B are at least 1, however singular K and however large the
+    counts, so its Cholesky factor is accurate where that of K + ridge N^-1 is not.
+    """
 
     root: Array
     """N^1/2"""
@@ -144,26 +175,32 @@ class Factorisation:
 
     @classmethod
     def of(cls, matrix: Array, counts: Indices | Array, sums: Array, ridge: float) -> Factorisation:
+        """Factorise, for matrix = K and the counts and sums of the arms played."""
         root = np.sqrt(counts)
         factor = lower_root(np.eye(len(root)) + root[:, None] * matrix * root / ridge, least=1.0)
         return cls(root, factor, root * cho_solve((factor, True), sums / root) / ridge, ridge)
 
     def mean(self, cross: Array) -> Array:
-        """k(x, played) (K + ridge N^-1)^-1 ybar, for cross = k(x, played)."""
+        """Return the mean k(x, played) (K + ridge N^-1)^-1 ybar, for cross = k(x, played)."""
         return cross @ self.coefficients
 
     def explained_root(self, cross: Array) -> Array:
-        """V with prior covariance - V' V = posterior covariance."""
+        """Return V with prior covariance - V' V = posterior covariance."""
         return solve_triangular(self.factor, (cross * self.root).T, lower=True) / math.sqrt(
             self.ridge
         )
 
     def played_variance(self, prior: Array, left: Array) -> Array:
-        """Of the arms played: k - V' V (given as `left`), or where that cancels (ridge / n_i) (1 - [B^-1]_ii)."""
+        """Return the variances of the arms played, without cancellation.
+
+        k - V' V, given as `left`, loses digits where little of the prior variance remains. There
+        the equal expression (ridge / n_i) (1 - [B^-1]_ii) is used.
+        """
         inverse = cho_solve((self.factor, True), np.eye(len(self.root)))
         direct = self.ridge / self.root**2 * (1 - inverse.diagonal())
         return np.where(direct < prior / 2, direct, left)
 
     @property
     def log_det(self) -> float:
+        """log det(I + K_t / ridge) over all plays."""
         return float(2 * np.log(self.factor.diagonal()).sum())

@@ -1,4 +1,4 @@
-"""Kernels that have proved themselves on the arms already."""
+"""Kernels that were already checked on the arms."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from kernelbandits.checks import Array
 from kernelbandits.kernels import Kernel, has_adapted
 
 CHECKED_POINTS = 200
-"""On how many points a kernel from outside is checked to be positive semi-definite."""
+"""The number of points on which a function used as a kernel is checked, where all are too many."""
 
 
 @dataclass(frozen=True)
 class Trusted(Kernel):
-    """A kernel from outside whose matrix on all arms was found sound: on some of them it is not asked again."""
+    """A function used as a kernel whose matrix on all arms has passed the checks.
+
+    On a subset of the arms it passes too, so a posterior over some of them does not check again.
+    """
 
     matrix: Callable[[Array, Array], Array]
     variances: Callable[[Array], Array]
@@ -27,4 +30,5 @@ class Trusted(Kernel):
 
 
 def as_trusted(kernel: Kernel) -> Kernel:
+    """Return a kernel that is not checked again."""
     return Trusted(kernel.__call__, kernel.diagonal) if has_adapted(kernel) else kernel

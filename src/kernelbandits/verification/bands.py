@@ -128,7 +128,7 @@ def linear_sample_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
 
 def batch_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
     """The band from the rewards of the current batch alone."""
-    return around_mean(policy.batch, policy.width(t, 0.0))
+    return around_mean(policy.batch_posterior, policy.width(t, 0.0))
 
 
 def level_limits(policy: Any, t: int, scenario: Scenario) -> Limits:

@@ -187,9 +187,9 @@ def change(
 
 
 def spelled(kernel: str | None) -> dict[str, Any]:
-    from kernelbandits.catalogue import spelled_kernel
+    from kernelbandits.catalogue import read_kernel
 
-    return {} if kernel is None else {"kernel": spelled_kernel(kernel)}
+    return {} if kernel is None else {"kernel": read_kernel(kernel)}
 
 
 def about(study: Study) -> dict[str, Any]:

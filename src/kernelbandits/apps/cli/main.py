@@ -29,7 +29,7 @@ from kernelbandits.formatting import mask_password
 
 if TYPE_CHECKING:
     from kernelbandits.experiment import Cell, Results
-    from kernelbandits.experiment.trial import Trial
+    from kernelbandits.experiment.dry_run import DryRun
 
 TRACEBACK = "KERNELBANDITS_TRACEBACK"
 """The environment variable by which a mistake of the program is shown in full."""
@@ -305,20 +305,20 @@ def run(
 ) -> None:
     from kernelbandits import report
     from kernelbandits.analysis import ranking_of
-    from kernelbandits.catalogue import spelled_kernel, spelled_noise, spelled_problem
+    from kernelbandits.catalogue import read_kernel, read_noise, read_problem
     from kernelbandits.experiment import forget_cells, plan_experiment
-    from kernelbandits.experiment.trial import tried
+    from kernelbandits.experiment.dry_run import try_policies
 
     size = read_figure_size(figure_size)
     screen.listen(quiet)
     screen.engine_notice(engine, quiet)
     screen.page_notice(quiet)
-    law = spelled_noise(noise) if noise else None
-    chosen = [spelled_problem(text, candidates=candidates, noise=law) for text in problem]
+    law = read_noise(noise) if noise else None
+    chosen = [read_problem(text, candidates=candidates, noise=law) for text in problem]
     planned = partial(
         plan_experiment,
         chosen,
-        kernel=spelled_kernel(kernel),
+        kernel=read_kernel(kernel),
         horizon=horizon,
         seeds=seeds,
         engine=engine,
@@ -331,7 +331,7 @@ def run(
     )
     named = leave_out(policy_names(policies), policy_names(without))
     with progress.waiting("looking", quiet):
-        trial = tried(
+        trial = try_policies(
             [*named, *(policy or [])], planned, optional=named if is_all(policies) else ()
         )
     for name, sentence in trial.refused.items():
@@ -359,7 +359,7 @@ def run(
 
 
 def play_plan(
-    plan: tuple[Cell, ...], trial: Trial, folder: Path, workers: int, quiet: bool
+    plan: tuple[Cell, ...], trial: DryRun, folder: Path, workers: int, quiet: bool
 ) -> Results:
     """The slow cells first; the results are in the order of the plan whatever came first."""
     from kernelbandits.experiment import Results, play_experiment, process_mapper

@@ -96,7 +96,7 @@ def theory(
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits.analysis.calculation import Calculation
-    from kernelbandits.catalogue import spelled_kernel, spelled_law
+    from kernelbandits.catalogue import read_kernel, read_law
 
     screen.listen(quiet)
     files = folder(output or (FILES if plot else None))
@@ -105,9 +105,9 @@ def theory(
     with threadpool_limits(limits=1), progress.waiting("calculating", quiet):
         place = place_of(problem, box, dimension, candidates, seed)
         found = Calculation(
-            spelled_law(law),
+            read_law(law),
             horizon,
-            spelled_kernel(kernel),
+            read_kernel(kernel),
             place.domain,
             place.words,
             noise_scale=noise_scale,
@@ -163,12 +163,12 @@ def place_of(
     problem: str | None, box: str | None, dimension: int | None, candidates: int | None, seed: int
 ) -> Place:
     """The arms of a problem, a box or the unit cube, or candidates spread over these."""
-    from kernelbandits.catalogue import spelled_problem
+    from kernelbandits.catalogue import read_problem
 
     given = [text for text in (problem, box, dimension) if text is not None]
     checks.needs(len(given) <= 1, "theory", "one domain: --problem, --box or --dimension", given)
     if problem is not None:
-        chosen = spelled_problem(problem, candidates=candidates)
+        chosen = read_problem(problem, candidates=candidates)
         arms = chosen.instance(Streams(seed)).domain
         return Place(arms, f"the {len(arms)} arms of {chosen.title}, seed {seed}", chosen)
     whole = (

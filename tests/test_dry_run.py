@@ -11,13 +11,13 @@ import pytest
 from kernelbandits.apps.cli import progress, screen
 from kernelbandits.checks import DataNotice, TheoryWarning
 from kernelbandits.experiment import Results, plan_experiment, play_experiment, run_experiment
-from kernelbandits.experiment.trial import COMPILED_ROUND, Trial, expected_seconds, tried
+from kernelbandits.experiment.dry_run import COMPILED_ROUND, DryRun, expected_seconds, try_policies
 
 PLANNED = partial(plan_experiment, ["branin", "levy2"], horizon=50, seeds=3)
 
 
 def test_the_willing_are_kept_in_order_and_each_cell_has_its_seconds():
-    trial = tried(["random", "simple-ucb"], PLANNED)
+    trial = try_policies(["random", "simple-ucb"], PLANNED)
     assert trial.willing == ["random", "simple-ucb"]
     assert set(trial.seconds) == {cell.key for cell in PLANNED(["random", "simple-ucb"])}
     assert all(seconds > 0 for seconds in trial.seconds.values())
@@ -25,19 +25,19 @@ def test_the_willing_are_kept_in_order_and_each_cell_has_its_seconds():
 
 
 def test_an_optional_policy_may_refuse_and_says_why():
-    trial = tried(["random", "generic-gp"], PLANNED, optional=["random", "generic-gp"])
+    trial = try_policies(["random", "generic-gp"], PLANNED, optional=["random", "generic-gp"])
     assert trial.willing == ["random"]
     assert trial.refused["generic-gp"].startswith("generic-gp needs exploration")
 
 
 def test_a_policy_asked_for_by_name_must_play():
     with pytest.raises(ValueError, match="generic-gp needs exploration"):
-        tried(["random", "generic-gp"], PLANNED, optional=["random"])
+        try_policies(["random", "generic-gp"], PLANNED, optional=["random"])
 
 
 def test_where_all_refuse_the_first_one_is_heard():
     with pytest.raises(ValueError, match="generic-gp needs exploration"):
-        tried(["generic-gp"], PLANNED, optional=["generic-gp"])
+        try_policies(["generic-gp"], PLANNED, optional=["generic-gp"])
 
 
 def test_a_compiled_cell_is_expected_to_be_faster_than_one_played_in_python():
@@ -49,12 +49,12 @@ def test_a_compiled_cell_is_expected_to_be_faster_than_one_played_in_python():
 def test_a_look_says_nothing_and_leaves_the_warnings_to_the_game():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tried(["generic-gp:exploration=point-mass(0.5)"], PLANNED)
+        try_policies(["generic-gp:exploration=point-mass(0.5)"], PLANNED)
 
 
 def test_slow_cells_come_first_and_the_results_do_not_know():
     cells = PLANNED(["random", "simple-ucb"])
-    trial = Trial(seconds={cell.key: float(place) for place, cell in enumerate(cells)})
+    trial = DryRun(seconds={cell.key: float(place) for place, cell in enumerate(cells)})
     turned = trial.slow_first(cells)
     assert turned == list(reversed(cells))
     found = Results(cells, play_experiment(turned).found)

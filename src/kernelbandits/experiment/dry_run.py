@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from threadpoolctl import threadpool_limits
 
 from kernelbandits.experiment.cells import Cell
-from kernelbandits.experiment.engines import chosen_engine, compiled_loop, rounds
+from kernelbandits.experiment.engines import find_loop, resolve_engine, rounds
 from kernelbandits.policies import Policy
 from kernelbandits.problems import Instance
 from kernelbandits.streams import Streams
@@ -25,7 +25,7 @@ Planner = Callable[[Sequence[str]], Sequence[Cell]]
 
 
 @dataclass
-class Trial:
+class DryRun:
     """Policies as they are spelled, the seconds their cells are expected to take, and what the others said."""
 
     willing: list[str] = field(default_factory=list)
@@ -38,12 +38,12 @@ class Trial:
         return sorted(cells, key=lambda cell: -self.seconds[cell.key])
 
 
-def tried(policies: Iterable[str], planned: Planner, optional: Sequence[str] = ()) -> Trial:
+def try_policies(policies: Iterable[str], planned: Planner, optional: Sequence[str] = ()) -> DryRun:
     """Build every policy on the first seed of every problem; an optional one may refuse, any other raises.
 
     Where all refuse, the first of them is raised.
     """
-    trial = Trial()
+    trial = DryRun()
     for spelled in policies:
         try:
             trial.seconds |= {cell.key: expected_seconds(cell) for cell in planned([spelled])}
@@ -72,7 +72,7 @@ def expected_seconds(cell: Cell) -> float:
 
 
 def seconds_a_round(cell: Cell, policy: Policy, instance: Instance, streams: Streams) -> float:
-    if chosen_engine(cell.engine) == "numba" and compiled_loop(policy, instance):
+    if resolve_engine(cell.engine) == "numba" and find_loop(policy, instance):
         return COMPILED_ROUND
     few, start = min(FIRST_ROUNDS, cell.horizon), time.perf_counter()
     for _ in rounds(policy, instance, few, streams):
