@@ -67,7 +67,7 @@ def test_slow_cells_come_first_and_the_results_do_not_know():
 def test_the_bar_counts_cells_and_moves_by_what_they_take():
     cells = PLANNED(["random", "simple-ucb"])
     seconds = {cell.key: float(2**place) for place, cell in enumerate(cells)}
-    with progress.weighed("playing", seconds, quiet=True) as shown:
+    with progress.weigh_cells("playing", seconds, quiet=True) as shown:
         task = shown.bar.tasks[0]
         shown.ready()
         results = shown.watched(map)(lambda cell: cell.key, cells[1:])

@@ -25,7 +25,7 @@ from benchmarks.durability.nursery import FAILED, ROOT, Nursery, until
 from benchmarks.durability.places import places, scratch
 
 from kernelbandits.storage import log
-from kernelbandits.storage.rows import events
+from kernelbandits.storage.rows import build_events
 from kernelbandits.storage.session import Session
 from kernelbandits.study import Study
 
@@ -211,7 +211,7 @@ def test_the_checker_sees_a_study_that_answers_otherwise_when_opened_anew(tmp_pa
             study.tell(suggestion.trial, tasks.measured(suggestion.row, suggestion.trial))
         study.estimates()
         assert kills.differences(study, tmp_path) == 0
-        study._book.player._points = study._book.player._points[::-1].copy()
+        study._session.driver._points = study._session.driver._points[::-1].copy()
         study.correct(1, 0.3)
         (tmp_path / "copy.db").unlink()
         assert kills.differences(study, tmp_path) > 0
@@ -323,7 +323,7 @@ def test_damaged_files_are_seen_or_unharmed(site):
 
 def look_without_checksums(**given: Any) -> None:
     """Broken: what is read is taken as it comes."""
-    log.verified = lambda rows, seq, check: events(rows)
+    log.verified = lambda rows, seq, check: build_events(rows)
     looks.look(**given)
 
 

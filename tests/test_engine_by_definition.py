@@ -336,7 +336,7 @@ BREAKAGES = {
     "1 forgotten in IGP-UCB": (
         patched(
             widths,
-            "improved",
+            "chowdhury_gopalan",
             lambda sound: (
                 lambda r, d, delta, gain, chance=1: sound(r, d, delta * math.e, gain, chance)
             ),
@@ -397,7 +397,7 @@ BREAKAGES = {
         compiled[UCB],
     ),
     "loop: noise of the round before": (
-        looped("world[1][t]", "world[1][max(t - 1, 0)]"),
+        looped("problem[1][t]", "problem[1][max(t - 1, 0)]"),
         compiled[UCB],
     ),
     "loop: ties to the last": (

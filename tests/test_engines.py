@@ -281,7 +281,7 @@ def test_one_compiled_update_is_one_update(cloud):
     for t, (arm, reward) in enumerate(((3, 1.0), (4, -2.0), (3, 0.5))):
         twin.update(arm, reward)
         state, world = posterior.lend(), (np.zeros(12), np.full(3, reward))
-        assert compiled.learn(state, world, record, np.empty(12), t, arm, 0.5)
+        assert compiled.play_arm(state, world, record, np.empty(12), t, arm, 0.5)
         assert (record[0][t], record[1][t]) == (arm, twin.mean.argmax())
         posterior.take_back(state, suspicious=False)
         np.testing.assert_allclose(posterior.cov, twin.cov, atol=1e-15)

@@ -38,7 +38,7 @@ def restore(name: str, where: str) -> kb.Study:
     rows = (FOLDER / f"{name}.sql").read_text(encoding="utf-8").splitlines()
 
     def fill(connection: sa.Connection) -> None:
-        engine.make_room(connection)
+        engine.create_schema(connection)
         for table in tables.all:
             connection.execute(sa.schema.CreateTable(table))
         cursor = connection.connection.cursor()
@@ -46,7 +46,7 @@ def restore(name: str, where: str) -> kb.Study:
             cursor.execute(f'SET LOCAL search_path TO "{tables.schema}"')
         for row in rows:
             cursor.execute(row)
-        engine.mark(connection, VERSION)
+        engine.write_mark(connection, VERSION)
 
     session.write(fill)
     session.close()
@@ -82,7 +82,7 @@ def test_a_study_of_0_1_opens_with_its_events_its_state_and_its_rows(name, place
     assert events[-1].check == known["last_check"]
     assert all(finding.ok for finding in study.doctor())
 
-    state = study._book.state
+    state = study._session.state
     assert [[one.number, one.row, one.state, one.value] for one in state.results] == known[
         "results"
     ]
@@ -179,7 +179,7 @@ def test_a_study_of_0_1_keeps_the_defaults_of_0_1_of_auto(tmp_path, monkeypatch)
     fresh = kb.Study.create(tmp_path / "c.db", study.candidates.points)
     assert (fresh.settings["revision"], fresh.settings["defaults"]) == (2, 2)
     assert "theory" not in str(study.status().policy)
-    assert fresh._book.player.policy.calibrator.nu == 1.5
+    assert fresh._session.driver.policy.calibrator.nu == 1.5
 
 
 def test_the_defaults_of_the_present_revision_of_auto_are_written_down():

@@ -818,7 +818,9 @@ def test_a_network_file_system_is_recognised_by_the_table_of_mounts(path, kind):
 def test_a_file_on_a_network_file_system_is_warned_of(monkeypatch, tmp_path):
     with pytest.warns(kb.DataNotice, match="is on a network file system"):
         warn_of_network(Path("/home/ada/films.db"), MOUNTS)
-    monkeypatch.setattr("kernelbandits.storage.mounts.table", lambda: "server:/ / nfs rw 0 0\n")
+    monkeypatch.setattr(
+        "kernelbandits.storage.mounts.read_mounts", lambda: "server:/ / nfs rw 0 0\n"
+    )
     with pytest.warns(kb.DataNotice, match=r"films\.db is on a network file system \(nfs\)"):
         log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
     assert [finding.what for finding in log.health() if not finding.ok] == ["disk"]

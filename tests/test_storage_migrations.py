@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 
 from kernelbandits.storage import Damaged, Draft, Log, OtherVersion, StorageError, migrations
-from kernelbandits.storage.checksums import sealed
+from kernelbandits.storage.checksums import add_check
 from kernelbandits.storage.engines import engine_for
 from kernelbandits.storage.places import find
 from kernelbandits.storage.session import Session
@@ -68,7 +68,7 @@ def set_version(log: Log, version: int) -> None:
 
     def work(connection: sa.Connection) -> None:
         row = tuple(connection.execute(sa.select(study)).one())
-        new = sealed((row[0], version, *row[2:-1]))
+        new = add_check((row[0], version, *row[2:-1]))
         connection.execute(sa.update(study).values(version=version, check=new[-1]))
         log._engine.mark(connection, version)
 
@@ -86,9 +86,9 @@ def make_old(log: Log) -> None:
     set_version(log, 0)
 
 
-def bring_up(where: str) -> None:
+def upgrade_tables(where: str) -> None:
     session = Session(engine_for(find(where), "write"))
-    migrations.bring_up(session, STEPS)
+    migrations.upgrade_tables(session, STEPS)
     session.close()
 
 
@@ -117,7 +117,7 @@ def tables_of(path: Path) -> list[str]:
 def test_an_older_study_is_brought_up_and_keeps_a_backup(where, log):
     events, cells = log.events(), log.cells()
     make_old(log)
-    bring_up(where)
+    upgrade_tables(where)
     again = Log.open(where)
     assert again.events() == events
     assert again.cells() == cells
@@ -131,7 +131,7 @@ def test_an_older_study_is_brought_up_and_keeps_a_backup(where, log):
 
 def test_what_is_of_this_version_is_left_alone(where, log):
     log.close()
-    bring_up(where)
+    upgrade_tables(where)
     assert backups_of(where, log) == []
     assert len(log.events()) == 6
 
@@ -158,7 +158,7 @@ def test_a_migration_that_is_killed_anywhere_leaves_the_old_tables_or_the_new_on
     events = log.events()
     make_old(log)
     for call in range(60):
-        if not killed_at(call, lambda: bring_up(where)):
+        if not killed_at(call, lambda: upgrade_tables(where)):
             break
         assert log._session.read(log._engine.version) in (0, VERSION)
         old = log._session.read(
@@ -176,7 +176,7 @@ def test_who_only_reads_does_not_migrate(where, log, monkeypatch):
     monkeypatch.setattr(migrations, "STEPS", STEPS)
     session = Session(engine_for(find(where), "read"))
     with pytest.raises(OtherVersion, match="has tables of version 0; open it once for writing"):
-        migrations.bring_up(session, STEPS)
+        migrations.upgrade_tables(session, STEPS)
     assert backups_of(where, log) == []
 
 
@@ -217,7 +217,7 @@ def test_a_header_that_was_changed_is_not_brought_up(where, log):
     make_old(log)
     run(log, "UPDATE study SET release = 'x'")
     with pytest.raises(Damaged, match="its header is not the one that was written"):
-        bring_up(where)
+        upgrade_tables(where)
     assert log._session.read(log._engine.version) == 0
 
 
@@ -228,7 +228,7 @@ def test_a_backup_in_postgresql_is_never_overwritten(postgres):
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA kept_v0_backup")
     with pytest.raises(StorageError, match="the schema kept_v0_backup is there already"):
-        bring_up(where)
+        upgrade_tables(where)
     assert log._session.read(log._engine.version) == 0
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits.storage import KINDS, Damaged
-from kernelbandits.study.player import Player
+from kernelbandits.study.driver import Driver
 from kernelbandits.study.state import State
 
 SHORT = 0.2
@@ -438,10 +438,10 @@ def test_the_probability_of_being_best_is_that_of_the_posterior(tmp_path, films)
     for number in range(12):
         row = (7 * number) % 20
         study.tell(row=row, value=truth(films, row) + 0.1 * rng.normal())
-    best, player = study.best(), study._book.taught()
+    best, driver = study.best(), study._session.updated_driver()
     assert best is not None
-    mean, _ = player.estimates()
-    draws = rng.multivariate_normal(mean, player.covariance(np.arange(20)), 20_000, method="svd")
+    mean, _ = driver.estimates()
+    draws = rng.multivariate_normal(mean, driver.covariance(np.arange(20)), 20_000, method="svd")
     share = (draws.argmax(1) == best.row).mean()
     assert 0.1 < share < 0.9
     error = np.sqrt(share * (1 - share) * (1 / 20_000 + 1 / 2000))
@@ -535,7 +535,7 @@ def test_the_theory_says_when_to_stop_if_its_constants_were_given(tmp_path, film
     stop = study.status().stop
     assert stop.kind == "theory"
     assert stop.may_stop
-    assert "with chance at least 0.9 the best is" in stop.sentence
+    assert "with probability at least 0.9 the best row is" in stop.sentence
     fitted = kb.Study.create(
         tmp_path / "b.db",
         films,
@@ -674,7 +674,10 @@ def test_a_failure_changes_no_estimate(tmp_path, films):
     assert study.best().row == status.best.row
     assert study.best().probability == pytest.approx(status.best.probability, abs=1e-9)
     assert study.status().stop.left == pytest.approx(status.stop.left, rel=1e-6)
-    assert study._book.taught().policy.estimates()[0][row] < after["mean"][row] - after["sd"][row]
+    assert (
+        study._session.updated_driver().policy.estimates()[0][row]
+        < after["mean"][row] - after["sd"][row]
+    )
     assert f"{len(films)} rows, 12 results" in repr(study)
 
 
@@ -837,11 +840,11 @@ def test_the_doctor_sees_a_state_and_a_posterior_that_went_wrong(tmp_path, films
         settings={"noise_scale": 0.1, "norm_bound": 1.0},
     )
     play(study, films, 12)
-    study._book.taught().policy.posterior.cov[3, 3] += 1e-3
+    study._session.updated_driver().policy.posterior.cov[3, 3] += 1e-3
     wrong = {finding.what for finding in study.doctor() if not finding.ok}
     assert "posterior" in wrong
-    study._book.taught().policy.posterior.mean[2] += 1e-9
-    study._book.state.results[4].value += 1.0
+    study._session.updated_driver().policy.posterior.mean[2] += 1e-9
+    study._session.state.results[4].value += 1.0
     wrong = {finding.what for finding in study.doctor() if not finding.ok}
     assert {"state", "replay"} <= wrong
 
@@ -958,11 +961,11 @@ def test_a_study_of_which_any_one_event_was_lost_goes_on(tmp_path, films):
             body={"lost": lost.seq},
         )
         state = State.of([remark if event is lost else event for event in events])
-        player = Player(study.candidates, state.settings)
-        player.follow(state)
+        driver = Driver(study.candidates, state.settings)
+        driver.follow(state)
         assert len(state.results) == len({trial.number for trial in state.results})
         assert sum(state.counts.values()) == sum(trial.value is not None for trial in state.results)
-        player.choose(state.last_trial + 1, list(state.pending.values()), state)
+        driver.choose(state.last_trial + 1, list(state.pending.values()), state)
 
 
 def test_few_results_are_too_few_to_stop_whatever_the_tolerance(tmp_path, films):

@@ -33,8 +33,8 @@ from kernelbandits.apps.cli import (
     tell,
     undo,
 )
-from kernelbandits.apps.cli.arguments import duration, names
-from kernelbandits.apps.cli.output import typed
+from kernelbandits.apps.cli.arguments import read_duration, read_names
+from kernelbandits.apps.cli.output import retypable_place
 from kernelbandits.formatting import to_json_value
 from kernelbandits.study.values import Waiting
 
@@ -310,7 +310,7 @@ def test_status_of_a_new_study_says_that_nothing_is_known(place):
 
 def test_those_who_wait_are_shown_the_longest_first_and_not_all_of_them():
     found = [Waiting(n, 0, {"x": 1.0}, None, 100.0 * n, n > 19) for n in range(1, 21)]
-    (lines,) = (text.splitlines() for text in render.waiting(found, lambda row: {}).values())
+    (lines,) = (text.splitlines() for text in render.list_pending(found, lambda row: {}).values())
     assert (
         lines[0]
         == "trial 20, row 0 (x 1): asked for 33 minutes ago; its lease has ended, so its row can be suggested again"
@@ -663,14 +663,14 @@ def test_a_narrow_encoding_gets_escapes_in_place_of_an_error(place):
     [("90s", 90), ("15m", 900), ("2h", 7200), ("7d", 604800), ("3600", 3600), ("1.5h", 5400)],
 )
 def test_durations_are_read_with_and_without_a_unit(text, seconds):
-    assert duration("--lease", text) == seconds
+    assert read_duration("--lease", text) == seconds
 
 
 def test_a_place_is_printed_as_it_was_typed_unless_it_holds_a_password():
-    assert typed("postgresql://ann:secret@lab/db") == "PLACE"
-    assert typed("postgresql://lab/db?user=ann&password=secret") == "PLACE"
-    assert typed("postgresql://ann@lab/db") == "postgresql://ann@lab/db"
-    assert typed("env:FILMS") == "env:FILMS"
+    assert retypable_place("postgresql://ann:secret@lab/db") == "PLACE"
+    assert retypable_place("postgresql://lab/db?user=ann&password=secret") == "PLACE"
+    assert retypable_place("postgresql://ann@lab/db") == "postgresql://ann@lab/db"
+    assert retypable_place("env:FILMS") == "env:FILMS"
 
 
 def test_numbers_that_json_has_not_are_null():
@@ -695,7 +695,7 @@ def test_commands_that_only_look_open_the_study_for_reading(told, words, monkeyp
 
 
 def test_names_of_columns_may_hold_commas_in_quotation_marks():
-    assert names("--columns", 'Cs, "T, °C",MA') == ["Cs", "T, °C", "MA"]
+    assert read_names("--columns", 'Cs, "T, °C",MA') == ["Cs", "T, °C", "MA"]
 
 
 NAMED = "film,Cs,FA,hours,y\nA1,0,1,2,\nA2,0.5,0.5,3.5,\nA3,0.25,0.5,3,\nA4,0.25,0.5,4,\n"

@@ -142,7 +142,7 @@ def test_a_study_in_the_policys_own_units_is_the_policy(name, cloud, tmp_path):
 
 def test_asks_and_results_whose_acknowledgement_was_lost_count_once(where, cloud, monkeypatch):
     study = kb.Study.create(where, cloud)
-    log = study._book.log
+    log = study._session.log
     write = log.write
 
     def twice(work: Any) -> Any:

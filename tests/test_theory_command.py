@@ -468,7 +468,7 @@ def test_a_law_that_is_refused_beyond_the_horizon_is_answered_up_to_it(law, doma
     text = said(*arguments, "--plot", "--output", str(tmp_path))
     found = json.loads((tmp_path / "theory.json").read_text())
     assert found["useful"] is None
-    assert f"Beyond T nothing is said: {found['beyond']}." in text
+    assert f"For more than T rounds nothing is proved: {found['beyond']}." in text
     assert "C1 = P(w >= 1) > 0 in every round" in found["beyond"]
     assert "No T up to" not in text
     assert (tmp_path / "theory.png").exists()

@@ -241,8 +241,8 @@ def test_the_effort_scales_the_runs_but_not_below_the_least():
 
 def test_a_statement_is_as_expected_if_its_verdict_is_the_expected_one():
     holds, fails = (CheckedStatement("s", "p", "o", holds=value) for value in (True, False))
-    assert (holds.verdict, holds.expected, holds.as_expected) == ("holds", "holds", True)
-    assert (fails.verdict, fails.expected, fails.as_expected) == ("fails", "holds", False)
+    assert (holds.verdict, holds.expected_verdict, holds.as_expected) == ("holds", "holds", True)
+    assert (fails.verdict, fails.expected_verdict, fails.as_expected) == ("fails", "holds", False)
     assert CheckedStatement("s", "p", "o", holds=False, should_hold=False).as_expected
     assert not CheckedStatement("s", "p", "o", holds=True, should_hold=False).as_expected
 

@@ -237,7 +237,7 @@ def test_f_leaves_the_band_of_a_policy_with(break_width, name, monkeypatch):
     ("rule", "broken", "names"),
     [
         (
-            "improved",
+            "chowdhury_gopalan",
             lambda r, d, delta, gain, chance=1: Width("", lambda t: (0.0, 0.0, r**2)),
             ("IGP-UCB", "GP-TS"),
         ),
@@ -253,7 +253,7 @@ def test_f_leaves_the_band_of_a_policy_with(break_width, name, monkeypatch):
             ("BPE", "REDS", "MVR"),
         ),
         (
-            "truncated",
+            "truncated_rewards",
             lambda level, d, delta, gain: Width("", lambda t: (d + 2.0, 0.0, 0.0)),
             ("TGP-UCB",),
         ),

@@ -1,7 +1,11 @@
 """The equations of a round compiled with numba, and the loops that play many rounds with them.
 
-The same numbers as `ask` and `tell` go in as arrays, so the same arms come out; a loop stops early where the
-posterior asks for an audit.
+A loop receives as arrays the numbers that `ask` and `tell` would look up, so it chooses the same
+arms. It works on the arrays of an `ArmPosterior` (`lend`, `take_back`) and stops where an audit is
+due, so both engines audit after the same rewards, by the same code.
+
+The order of the arithmetic matters: results of the paper's run are compared bit by bit, and the
+loop is written once more in C in `benchmarks/loop.c`. Change neither order nor grouping.
 """
 
 from __future__ import annotations
@@ -13,6 +17,9 @@ from numba import njit
 
 from kernelbandits.domains import TIE_TOLERANCE
 
+# "contract" allows a * b + c in one instruction, which is faster and rounds once instead of twice.
+# The other freedoms of fastmath would reorder sums or assume that there is no NaN. With
+# error_model="numpy" a division by zero is infinite, as in the numpy engine, and raises no error.
 compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 
 
@@ -25,7 +32,11 @@ def fill_index(index: Any, mean: Any, cov: Any, scale: float) -> None:
 
 @compiled
 def best_arm(index: Any, lowest: bool, u: float) -> int:
-    """The arm of the greatest index, ties within 1e-12 max(1, |best|) settled by u or the lowest number; -1 for NaN."""
+    """Return the arm with the largest index, or -1 if the indices are NaN.
+
+    Arms within 1e-12 max(1, |best|) of the best are tied: the uniform u or the lowest number
+    decides. This is `domains.argmax`.
+    """
     best = index[0]
     for i in range(1, len(index)):
         best = max(best, index[i])
@@ -44,7 +55,10 @@ def best_arm(index: Any, lowest: bool, u: float) -> int:
 
 @compiled
 def condition(mean: Any, cov: Any, column: Any, arm: int, reward: float, ridge: float) -> Any:
-    """mean += c (y - mean[arm]) / e, cov -= c c' / e with e = c[arm] + ridge; the step of the log-determinant."""
+    """mean += c (y - mean[arm]) / e, cov -= c c' / e, with c = cov[arm] and e = c[arm] + ridge.
+
+    Return the increase of the log-determinant. `column` is memory for c / sqrt(e).
+    """
     n = len(mean)
     variance = cov[arm, arm]
     if not variance > 0:
@@ -62,10 +76,13 @@ def condition(mean: Any, cov: Any, column: Any, arm: int, reward: float, ridge: 
 
 
 @compiled
-def tally(
+def add_reward(
     counts: Any, sums: Any, lost: Any, ceiling: Any, arm: int, reward: float, ridge: float
 ) -> None:
-    """Count the reward, add it up by Neumaier's sum, and lower the ceiling ridge / n of the arm's variance."""
+    """Count a reward, add it by Neumaier's sum, and lower the ceiling ridge / n of the variance.
+
+    This is `Tally.add` with the last lines of `Posterior.update`.
+    """
     before = sums[arm]
     after = before + reward
     sums[arm] = after
@@ -77,7 +94,8 @@ def tally(
 
 
 @compiled
-def greatest(mean: Any) -> int:
+def largest_mean(mean: Any) -> int:
+    """Return the first arm with the largest mean: the arm recommended after this round."""
     best = 0
     for i in range(1, len(mean)):
         if mean[i] > mean[best]:
@@ -86,24 +104,30 @@ def greatest(mean: Any) -> int:
 
 
 @compiled
-def learn(state: Any, world: Any, record: Any, column: Any, t: int, arm: int, ridge: float) -> Any:
-    """Play the arm, `tell` its reward, write the round down; False if the variance before it was impossible."""
+def play_arm(
+    state: Any, problem: Any, record: Any, column: Any, t: int, arm: int, ridge: float
+) -> Any:
+    """Play an arm, learn its reward and record the round.
+
+    `problem` is (value of each arm, noise of each round) and `record` is (arms, recommended arms).
+    Return False if the variance of the arm was impossible, so that an audit is needed.
+    """
     mean, cov, counts, sums, lost, ceiling, totals = state
-    reward = world[0][arm] + world[1][t]
+    reward = problem[0][arm] + problem[1][t]
     variance = cov[arm, arm]
     sound = 0.0 <= variance <= ceiling[arm]
     totals[0] += condition(mean, cov, column, arm, reward, ridge)
     totals[1] = max(totals[1], abs(reward))
     totals[2] += variance < 0
-    tally(counts, sums, lost, ceiling, arm, reward, ridge)
-    record[0][t], record[1][t] = arm, greatest(mean)
+    add_reward(counts, sums, lost, ceiling, arm, reward, ridge)
+    record[0][t], record[1][t] = arm, largest_mean(mean)
     return sound
 
 
 @compiled
 def play_index(
     state: Any,
-    world: Any,
+    problem: Any,
     tables: Any,
     record: Any,
     ridge: float,
@@ -111,7 +135,11 @@ def play_index(
     first: int,
     last: int,
 ) -> Any:
-    """Rounds first..last of mean + w_t (a_t + sqrt(b_t + c_t L)) sd: the round reached, and whether all was sound."""
+    """Play rounds first..last of an index policy, mean + w_t (a_t + sqrt(b_t + c_t L)) sd.
+
+    `tables` is (a, b and c of each round, weights, uniforms for ties). Return the last round played
+    and whether all variances were possible; if not, the loop stopped there for an audit.
+    """
     mean, cov, log_det = state[0], state[1], state[6]
     widths, weights, ties = tables
     index, column = np.empty(len(mean)), np.empty(len(mean))
@@ -121,7 +149,7 @@ def play_index(
         arm = best_arm(index, lowest, ties[t])
         if arm < 0:
             return t, False
-        if not learn(state, world, record, column, t, arm, ridge):
+        if not play_arm(state, problem, record, column, t, arm, ridge):
             return t + 1, False
     return last, True
 
@@ -130,7 +158,7 @@ def play_index(
 def fill_sample(
     sample: Any, mean: Any, cov: Any, counts: Any, ridge: float, scale: float, g: Any, e: Any
 ) -> None:
-    """sample = mean + scale [g - cov ((n / ridge) g + sqrt(n / ridge) e)]."""
+    """sample = mean + scale [g - cov ((n / ridge) g + sqrt(n / ridge) e)], by Matheron's rule."""
     n = len(mean)
     for i in range(n):
         sample[i] = g[i]
@@ -147,7 +175,7 @@ def fill_sample(
 @compiled
 def play_samples(
     state: Any,
-    world: Any,
+    problem: Any,
     tables: Any,
     record: Any,
     ridge: float,
@@ -155,7 +183,11 @@ def play_samples(
     first: int,
     last: int,
 ) -> Any:
-    """Rounds first..last of Thompson sampling: the round reached, and whether all was sound."""
+    """Play rounds first..last of Thompson sampling; return as `play_index` does.
+
+    `tables` is (a, b and c, uniforms for ties, draws from the prior, normals), each beginning with
+    round `first`: tables for all rounds would be too large.
+    """
     mean, cov, counts, log_det = state[0], state[1], state[2], state[6]
     widths, ties, prior, normals = tables
     sample, column = np.empty(len(mean)), np.empty(len(mean))
@@ -166,6 +198,6 @@ def play_samples(
         arm = best_arm(sample, lowest, ties[row])
         if arm < 0:
             return t, False
-        if not learn(state, world, record, column, t, arm, ridge):
+        if not play_arm(state, problem, record, column, t, arm, ridge):
             return t + 1, False
     return last, True

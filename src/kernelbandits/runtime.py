@@ -70,6 +70,7 @@ def limit_threads() -> ThreadCounts:
 
 
 def set_threads(counts: ThreadCounts) -> None:
+    """Give each BLAS library its number of threads."""
     for library, count in counts:
         # threadpoolctl lets only the Python thread that set a limit change it again. Here the
         # last user restores the number, and that may be another thread, so the owner is cleared.
@@ -107,6 +108,7 @@ def pause_gc() -> bool:
 
 
 def resume_gc(was_enabled: bool) -> None:
+    """Switch the cyclic garbage collector on again if it was on."""
     if was_enabled:
         gc.enable()
 
@@ -142,11 +144,11 @@ def require(package: str, *, extra: str, owner: str) -> None:
 
     Examples
     --------
-    >>> require("numpy", extra="experiments", owner="a plot")
-    >>> require("nosuch", extra="experiments", owner="a plot")
+    >>> require("numpy", extra="postgres", owner="a plot")
+    >>> require("nosuch", extra="postgres", owner="a plot")
     Traceback (most recent call last):
     ...
-    ValueError: a plot needs nosuch, which is not installed: pip install "kernelbandits[experiments]"
+    ValueError: a plot needs nosuch, which is not installed: pip install "kernelbandits[postgres]"
     """
     if not is_installed(package):
         raise ValueError(

@@ -1,7 +1,10 @@
-"""The width of each rule: three numbers a round, width_t = a_t + sqrt(b_t + c_t L), which multiplies the GP sd.
+"""The confidence width of each rule: three numbers a round, width_t = a_t + sqrt(b_t + c_t L).
 
-L = log det(I + K / ridge) of the rounds before t. The operator norm of the papers is sd / sqrt(ridge); that
-1 / sqrt(ridge) stands in the width here.
+The width multiplies the posterior standard deviation. L = log det(I + K / ridge) of the rounds
+before t. The papers multiply an operator norm that is sd / sqrt(ridge); here the factor
+1 / sqrt(ridge) is part of the width.
+
+Almost all rules of the literature have this form, so one class and one compiled loop play them all.
 """
 
 from __future__ import annotations
@@ -18,19 +21,26 @@ from kernelbandits.theory.gains import Rounds, Term
 
 @dataclass(frozen=True)
 class Width:
-    """width_t(L) = a_t + sqrt(b_t + c_t L)."""
+    """width_t(L) = a_t + sqrt(b_t + c_t L).
+
+    >>> from kernelbandits.widths import Width
+    >>> width = Width("1 + sqrt(4 L)", lambda t: (1.0, 0.0, 4.0))
+    >>> width(t=1, log_det=9.0)
+    7.0
+    """
 
     rule: str
-    """Where the three numbers come from."""
+    """The formula, as text."""
     terms: Callable[[Rounds], tuple[Rounds, Rounds, Rounds]]
-    """t -> (a_t, b_t, c_t), t a round or an array of rounds"""
+    """t -> (a_t, b_t, c_t), for a round t or an array of rounds."""
 
     def __call__(self, t: int, log_det: float) -> float:
+        """Return the width of round t."""
         a, b, c = self.terms(t)
         return float(a + math.sqrt(b + c * log_det))
 
     def table(self, horizon: int) -> Array:
-        """One row (a_t, b_t, c_t) for each of the rounds 1..horizon."""
+        """Return one row (a_t, b_t, c_t) for each of the rounds 1..horizon."""
         table = np.empty((horizon, 3))
         table[:, 0], table[:, 1], table[:, 2] = self.terms(np.arange(1, horizon + 1))
         return table
@@ -49,11 +59,12 @@ def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: 
 def chowdhury_gopalan(
     noise_scale: float, norm_bound: float, delta: float, gain: Term, chance: int = 1
 ) -> Width:
-    """D + R sqrt(2 (gamma_{t-1} + 1 + ln(chance / delta))), Chowdhury & Gopalan (2017).
+    """D + R sqrt(2 (gamma_{t-1} + 1 + ln(chance / delta))): Chowdhury & Gopalan (2017).
 
-    beta_t of IGP-UCB has chance 1, v_t of GP-TS chance 2.
+    beta_t of IGP-UCB has chance 1, and v_t of GP-TS has chance 2.
     """
-    square, paid = 2 * noise_scale**2, 1 + math.log(chance / delta)
+    square = 2 * noise_scale**2
+    paid = 1 + math.log(chance / delta)
 
     def terms(t: Rounds) -> tuple[Rounds, Rounds, Rounds]:
         fixed, share = gain(t - 1)
@@ -63,7 +74,10 @@ def chowdhury_gopalan(
 
 
 def srinivas_finite(arms: int, delta: float, beta_scale: float) -> Width:
-    """sqrt(beta_t), beta_t = scale * 2 ln(|X| t^2 pi^2 / (6 delta)): Srinivas et al. (2010), Theorem 1."""
+    """sqrt(beta_t) with beta_t = scale * 2 ln(|X| t^2 pi^2 / (6 delta)).
+
+    Srinivas et al. (2010), Theorem 1, for a finite set of arms.
+    """
     constant = math.log(arms * math.pi**2 / (6 * delta))
     return Width(
         "sqrt(2 ln(|X| t^2 pi^2 / (6 delta)))",
@@ -72,7 +86,10 @@ def srinivas_finite(arms: int, delta: float, beta_scale: float) -> Width:
 
 
 def srinivas_rkhs(norm_bound: float, delta: float, gain: Term, beta_scale: float) -> Width:
-    """sqrt(beta_t), beta_t = scale (2 D^2 + 300 gamma_t ln^3(t / delta)): Srinivas et al. (2010), Theorem 3."""
+    """sqrt(beta_t) with beta_t = scale (2 D^2 + 300 gamma_t ln^3(t / delta)).
+
+    Srinivas et al. (2010), Theorem 3, for a function of bounded norm.
+    """
 
     def terms(t: Rounds) -> tuple[Rounds, Rounds, Rounds]:
         fixed, share = gain(t)
@@ -85,9 +102,10 @@ def srinivas_rkhs(norm_bound: float, delta: float, gain: Term, beta_scale: float
 def fixed_design(
     noise_scale: float, norm_bound: float, ridge: float, delta: float, claims: int
 ) -> Width:
-    """D + (R / sqrt(ridge)) sqrt(2 ln(2 claims / delta)), for data whose arms were chosen without their rewards.
+    """D + (R / sqrt(ridge)) sqrt(2 ln(2 claims / delta)), for arms chosen without their rewards.
 
-    Each of `claims` two-sided statements |f - mean| <= width sd is wrong with chance at most delta / claims.
+    Each of `claims` two-sided statements |f - mean| <= width sd is wrong with probability at most
+    delta / claims.
     """
     width = norm_bound + noise_scale / math.sqrt(ridge) * math.sqrt(
         2 * math.log(2 * claims / delta)
@@ -104,12 +122,15 @@ def kernel_ucb(eta: float, ridge: float) -> Width:
 
 
 def bogunovic_practical() -> Width:
-    """sqrt(beta_t), beta_t = 0.8 ln(4 t): the experiments of Bogunovic et al. (2016); nothing is proved of it."""
+    """sqrt(0.8 ln(4 t)): the experiments of Bogunovic et al. (2016); no theorem covers it."""
     return Width("sqrt(0.8 ln(4 t))", lambda t: (0.0, 0.8 * np.log(4 * t), 0.0))
 
 
 def truncation_level(moment_bound: float, excess: float) -> Callable[[Rounds], Rounds]:
-    """n -> b_n = v^(1 / (1 + a)) n^(1 / (2 (1 + a))), b_0 = 0: the size up to which the n-th reward is believed."""
+    """Return n -> b_n = v^(1 / (1 + a)) n^(1 / (2 (1 + a))), with b_0 = 0.
+
+    The n-th reward is truncated to zero if it is larger than b_n.
+    """
     order = 1 + excess
     return lambda n: moment_bound ** (1 / order) * n ** (0.5 / order)
 
@@ -117,7 +138,7 @@ def truncation_level(moment_bound: float, excess: float) -> Callable[[Rounds], R
 def truncated_rewards(
     level: Callable[[Rounds], Rounds], norm_bound: float, delta: float, gain: Term
 ) -> Width:
-    """D + 3 b_{t-1} sqrt(gamma_{t-1} + 1 + ln(1/delta)): Ray Chowdhury & Gopalan (2019), TGP-UCB."""
+    """D + 3 b_{t-1} sqrt(gamma_{t-1} + 1 + ln(1/delta)): Chowdhury & Gopalan (2019), TGP-UCB."""
     paid = 1 + math.log(1 / delta)
 
     def terms(t: Rounds) -> tuple[Rounds, Rounds, Rounds]:
@@ -129,14 +150,20 @@ def truncated_rewards(
 
 
 def mixture(noise_scale: float, norm_bound: float, ridge: float, delta: float) -> Width:
-    """sqrt((R^2 / ridge) (2 ln(1/delta) + L) + D^2): Flynn & Reeb (2024), the closed form; R^2 / ridge is their c."""
+    """sqrt((R^2 / ridge) (2 ln(1/delta) + L) + D^2): the closed form of Flynn & Reeb (2024).
+
+    Their constant c is R^2 / ridge.
+    """
     share = noise_scale**2 / ridge
     terms = (0.0, 2 * share * math.log(1 / delta) + norm_bound**2, share)
     return Width("sqrt((R^2/ridge) (2 ln(1/delta) + L) + D^2)", lambda t: terms)
 
 
 def unknown_variance(norm_bound: float, delta: float) -> Width:
-    """D (1 + sqrt(2 ln(1/delta) + L)): Durand et al. (2018) at ridge s^2 / D^2, where s / sqrt(ridge) = D."""
+    """D (1 + sqrt(2 ln(1/delta) + L)): Durand et al. (2018) at ridge s^2 / D^2.
+
+    s is the upper bound on the noise scale, so s / sqrt(ridge) = D.
+    """
     square = norm_bound**2
     terms = (norm_bound, 2 * square * math.log(1 / delta), square)
     return Width(
@@ -146,7 +173,11 @@ def unknown_variance(norm_bound: float, delta: float) -> Width:
 
 
 def polynomial_decay(first: float = 5.0, power: float = 1 / 3) -> Width:
-    """first t^-power: no bound of anything; the factor and the power are those that did best by benchmark."""
+    """first * t^-power: no confidence bound, but a factor and a power chosen by benchmark.
+
+    docs/decisions/0006 has the comparison. A width that falls to zero has no guarantee of sublinear
+    regret.
+    """
     return Width(
         f"{first:g} t^-{power:.3g} (practical: nothing is claimed)",
         lambda t: (first * t**-power, 0.0, 0.0),
@@ -154,5 +185,5 @@ def polynomial_decay(first: float = 5.0, power: float = 1 / 3) -> Width:
 
 
 def constant(factor: float) -> Width:
-    """The same number in every round: no bound of anything."""
+    """The same number in every round; no confidence bound."""
     return Width(f"{factor:g} (practical: nothing is claimed)", lambda t: (factor, 0.0, 0.0))

@@ -257,7 +257,7 @@ STUDIES: Mapping[str, tuple[Callable[[], pd.DataFrame], dict[str, Any], Play]] =
 
 def story(study: kb.Study) -> dict[str, Any]:
     """What 0.1.0 makes of the events."""
-    state = study._book.state
+    state = study._session.state
     asked = [event for event in study.history() if event.kind == "asked"]
     return {
         "release": kb.__version__,

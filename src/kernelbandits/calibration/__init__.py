@@ -1,4 +1,8 @@
-"""Lengthscales, signal and noise from rewards by maximum a posteriori marginal likelihood; R and D read off the fit."""
+"""Calibration: lengthscales, signal and noise estimated from rewards, and the R and D of a fit.
+
+The scales maximise the marginal likelihood of the standardised rewards times a prior (`calibrate`).
+`Calibration` is the result, `Refits` says when to fit again.
+"""
 
 from kernelbandits.calibration.calibration import Calibration
 from kernelbandits.calibration.fit import calibrate

@@ -1,4 +1,4 @@
-"""A fit as a value: kernel, noise and mean, the units they are in, and the R and D read off them."""
+"""The result of a fit: kernel, noise and mean, their units, and the R and D that follow."""
 
 from __future__ import annotations
 
@@ -18,40 +18,49 @@ from kernelbandits.kernels import RBF, Kernel, Matern, Scaled
 from kernelbandits.posterior.sufficient import lower_root
 
 SMOOTHNESS = (1.5, 2.5, math.inf)
+"""The kernels that can be fitted: Matern of nu = 1.5 or 2.5, and RBF (infinite)."""
 
 
 def check_smoothness(owner: str, nu: Any) -> None:
+    """Raise an error unless nu is one of the smoothnesses that can be fitted."""
     checks.needs(isinstance(nu, Real) and nu in SMOOTHNESS, owner, f"nu in {SMOOTHNESS}", nu)
 
 
 @dataclass(frozen=True)
 class Calibration:
-    r"""z = mean + f(x) + noise, with z = (y - centre) / spread the standardised reward,
+    """The fitted model z = mean + f(x) + noise of the standardised reward z.
 
-    f ~ GP(0, signal_variance k) and noise ~ N(0, noise_variance). Three kinds of units: the rewards' own, standardised
-    (by `standard`), and *signal units* u = (z - mean) / sqrt(signal_variance), where f has k(x, x) = 1; to these
-    `signal_standard` leads from y in one step. D, and the ridge R^2 that goes with k, are in signal units.
+    f ~ GP(0, signal_variance k), noise ~ N(0, noise_variance) and z = (y - centre) / spread. There
+    are three kinds of units: those of the rewards y, standardised units z (`standard`), and signal
+    units u = (z - mean) / sqrt(signal_variance), in which f has k(x, x) = 1 (`signal_standard`
+    converts y to u). D and the ridge R^2 that belongs to k are in signal units.
+
+    `calibrate` makes it; see there for an example.
     """
 
     lengthscales: tuple[float, ...]
-    """One for each dimension, of points in the unit cube."""
+    """One for each dimension, for points in the unit cube."""
     signal_variance: float
+    """The variance of f at a point, in standardised units."""
     noise_variance: float
+    """The variance of the noise, in standardised units."""
     mean: float
-    """E[mu | rewards] of the constant mean, standardised."""
+    """The constant mean, E[mu | rewards], in standardised units."""
     standard: Standard
+    """How rewards were standardised."""
     nu: float = 2.5
-    """Smoothness of the Matern kernel; infinite for RBF."""
+    """The smoothness of the Matern kernel; infinite for RBF."""
     evidence: float = -math.inf
-    """ln p(standardised rewards | fit); minus infinity where nothing was fitted."""
+    """ln p(standardised rewards | fit); minus infinity if nothing was fitted."""
     evaluations: int = 0
     """How often the likelihood was computed."""
     rewards: int = 0
     points: int = 0
-    """The rewards it was fitted to, and the distinct points they were taken at."""
+    """The numbers of rewards and of distinct points that it was fitted to."""
     message: str = "not fitted: the prior's mode"
+    """How the fit ended."""
     ok: bool = False
-    """Whether the fit succeeded; one that failed holds the last good scales, or the prior's mode."""
+    """Whether the fit succeeded. If not, the scales are the last good ones or the prior's mode."""
 
     def __post_init__(self) -> None:
         scales = checks.lengthscales("Calibration", self.lengthscales)
@@ -68,31 +77,32 @@ class Calibration:
 
     @property
     def dimension(self) -> int:
+        """The number of coordinates of a point."""
         return len(self.lengthscales)
 
     @property
     def kernel(self) -> Kernel:
-        """k with k(x, x) = 1."""
+        """The kernel k, with k(x, x) = 1."""
         return RBF(self.lengthscales) if math.isinf(self.nu) else Matern(self.lengthscales, self.nu)
 
     @property
     def posterior_kernel(self) -> Kernel:
-        """signal_variance k, for standardised rewards less the mean and the ridge `ridge`."""
+        """signal_variance * k, for standardised rewards minus the mean, with the ridge `ridge`."""
         return Scaled(self.kernel, self.signal_variance)
 
     @property
     def ridge(self) -> float:
-        """noise_variance: the ridge that belongs to `posterior_kernel`."""
+        """The ridge that belongs to `posterior_kernel`: noise_variance."""
         return self.noise_variance
 
     @property
     def signal_ridge(self) -> float:
-        """noise_variance / signal_variance = R^2 in signal units: the ridge that belongs to `kernel`."""
+        """The ridge that belongs to `kernel`: noise_variance / signal_variance = R^2."""
         return self.noise_variance / self.signal_variance
 
     @cached_property
     def signal_standard(self) -> Standard:
-        """From rewards to signal units: centre + spread mean, spread sqrt(signal_variance)."""
+        """Converts rewards to signal units."""
         return Standard(
             self.standard.original(self.mean),
             self.standard.spread * math.sqrt(self.signal_variance),
@@ -100,32 +110,35 @@ class Calibration:
 
     @property
     def noise_scale(self) -> float:
-        """R = sqrt(noise_variance) spread in the rewards' own units.
+        """R = sqrt(noise_variance) * spread, in the units of the rewards.
 
-        An estimate: a sub-Gaussian R of the true noise may be larger, since the fit knows Gaussian noise only and may
-        take signal for noise or noise for signal. A guarantee that uses it is conditional on the noise being
-        R-sub-Gaussian for this R. Upper bounds on R that hold with stated chance from the rewards alone are those of
-        Durand et al. (2018), which `StreamingUCB` uses.
+        This is an estimate. The true R may be larger, because the fit assumes Gaussian noise and
+        may take signal for noise or noise for signal. A guarantee that uses it is conditional on
+        the noise being R-sub-Gaussian for this R. Durand et al. (2018) bound R with a stated
+        probability from the rewards alone; `StreamingUCB` uses their bounds.
         """
         return math.sqrt(self.noise_variance) * self.standard.spread
 
     @property
     def signal_noise_scale(self) -> float:
-        """R = sqrt(noise_variance / signal_variance) in signal units; an estimate, as `noise_scale` is."""
+        """R = sqrt(noise_variance / signal_variance), in signal units; an estimate."""
         return math.sqrt(self.signal_ridge)
 
     def norm_bound(self, points: Any, counts: Any, sums: Any, safety: float = 2.0) -> float:
-        r"""D = safety max(|fhat|, beyond, 1) in signal units, with u_i the mean reward at point i:
+        """Return D = safety * max(|fhat|, beyond, 1) in signal units.
 
-        alpha = (K + ridge N^-1)^-1 u,  |fhat|^2 = alpha' K alpha,  beyond = max_i |u_i| - 2 sqrt(ridge / n_i).
+        With u_i the mean reward at point i,
 
-        |fhat| is the RKHS norm of the estimate. Since |f(x)| <= |f|, a mean reward less two standard errors is a floor
-        for the norm, and so is 1, the fitted sd of f at a point.
+            alpha = (K + ridge N^-1)^-1 u,   |fhat|^2 = alpha' K alpha,
+            beyond = max_i |u_i| - 2 sqrt(ridge / n_i).
 
-        An estimate: no data bound the norm of the true function. The estimate is the smoothest function near the
-        rewards, the truth may differ where nobody looked, and with another lengthscale the space is another. A
-        guarantee that uses D is conditional on |f| <= D in the space of the fitted kernel. The safety factor is room,
-        not proof.
+        |fhat| is the RKHS norm of the estimate. Since |f(x)| <= |f|, a mean reward minus two
+        standard errors is a lower bound of the norm, and so is 1, the fitted sd of f at a point.
+
+        This is an estimate, because no data bound the norm of the true function: the estimate is
+        the smoothest function near the rewards, and the true one may differ between them. A
+        guarantee that uses D is conditional on |f| <= D in the space of the fitted kernel. The
+        safety factor is a margin, not a proof.
         """
         n = check_counts("norm_bound", counts)
         u = self._signal_means(n, check_vector("norm_bound", "sums", sums, len(n)))
@@ -136,7 +149,7 @@ class Calibration:
         return float(safety) * max(self._estimate_norm(x, n, u), self._beyond(n, u), 1.0)
 
     def _signal_means(self, n: Array, sums: Array) -> Array:
-        """u_i = (s_i / n_i - centre) / spread"""
+        """Return u_i = (s_i / n_i - centre) / spread."""
         with np.errstate(over="ignore"):
             u: Array = self.signal_standard.standardise(sums / n)
         largest = float(np.abs(u).max())
@@ -146,7 +159,7 @@ class Calibration:
         return u
 
     def _estimate_norm(self, x: Array, n: Array, u: Array) -> float:
-        """sqrt(alpha' K alpha)"""
+        """Return sqrt(alpha' K alpha)."""
         k = self.kernel(x, x)
         alpha = cho_solve(
             (lower_root(k + np.diag(self.signal_ridge / n), self.signal_ridge / n.max()), True), u
@@ -154,27 +167,30 @@ class Calibration:
         return math.sqrt(max(float(alpha @ (k @ alpha)), 0.0))
 
     def _beyond(self, n: Array, u: Array) -> float:
-        """max_i |u_i| - 2 sqrt(ridge / n_i)"""
+        """Return max_i |u_i| - 2 sqrt(ridge / n_i)."""
         return float((np.abs(u) - 2 * np.sqrt(self.signal_ridge / n)).max())
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the scales come from rewards, these or earlier ones."""
+        """Whether the scales come from rewards, these or earlier ones, and not from the prior."""
         return self.evidence > -math.inf
 
     def shift_rewards(self, by: float) -> Calibration:
-        """The same fit of rewards that are all greater by so much."""
+        """Return the same fit for rewards that are all larger by this number."""
         return replace(self, standard=Standard(self.standard.centre + by, self.standard.spread))
 
     def sentence(self) -> str:
-        """The fit in one sentence, its numbers in the rewards' own units."""
+        """Return the fit in one sentence, in the units of the rewards."""
         lengths = ", ".join(f"{length:.3g}" for length in self.lengthscales)
         signal = self.signal_standard
-        scales = f"signal sd {signal.spread:.3g} about {signal.centre:.4g}, noise sd {self.noise_scale:.3g}"
+        scales = (
+            f"signal sd {signal.spread:.3g} about {signal.centre:.4g}, "
+            f"noise sd {self.noise_scale:.3g}"
+        )
         return f"Lengthscales {lengths} (of the unit cube), {scales}; {self._origin()}."
 
     def _origin(self) -> str:
-        """Where the numbers come from."""
+        """Say where the numbers come from."""
         if not self.rewards:
             return "not fitted: no rewards yet"
         if not self.is_fitted:

@@ -1,4 +1,8 @@
-"""The marginal likelihood of rewards at distinct points, and its gradient in the logarithms of the scales."""
+"""The marginal likelihood of rewards, and its gradient in the logarithms of the scales.
+
+The kernels of `kernels.stationary` are written here again as functions of r^2 with their slope:
+value and slope share an exponential, and only the pairs i > j are computed.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from kernelbandits.calibration.standard import EPS, Summary
 from kernelbandits.checks import Array, Indices
 
 Profile = Callable[[Array], tuple[Array, Array]]
+"""r^2 -> k and -2 dk/d(r^2)."""
 
 
 def rbf(squares: Array) -> tuple[Array, Array]:
@@ -29,7 +34,7 @@ def matern32(squares: Array) -> tuple[Array, Array]:
 
 
 def matern52(squares: Array) -> tuple[Array, Array]:
-    """With a = sqrt(5) r: k = (1 + a + a^2 / 3) exp(-a) and -2 dk/d(r^2) = (5 / 3) (1 + a) exp(-a)."""
+    """With a = sqrt(5) r: k = (1 + a + a^2/3) exp(-a), -2 dk/d(r^2) = (5/3) (1 + a) exp(-a)."""
     fives = 5.0 * squares
     a = np.sqrt(fives)
     decay = np.exp(-a)
@@ -38,12 +43,12 @@ def matern52(squares: Array) -> tuple[Array, Array]:
 
 
 PROFILES: dict[float, Profile] = {1.5: matern32, 2.5: matern52, math.inf: rbf}
-"""k and its slope as functions of r^2, by smoothness."""
+"""The kernel of each smoothness."""
 
 
 @dataclass(frozen=True)
 class Scales:
-    """(ln l_1, ..., ln signal, ln noise) as the numbers the equations need."""
+    """The scales that belong to the parameters (ln l_1, ..., ln l_d, ln signal, ln noise)."""
 
     weights: Array
     """1 / l_j^2"""
@@ -59,7 +64,7 @@ class Scales:
 
 @dataclass(frozen=True)
 class CovarianceFactor:
-    """C = L L' and alpha = C^-1 zbar."""
+    """The covariance C = L L' of the mean rewards, and alpha = C^-1 zbar."""
 
     lower: Array
     alpha: Array
@@ -70,35 +75,38 @@ class CovarianceFactor:
 
     @property
     def mean(self) -> float:
-        """E[mu | rewards] = 1' alpha, since mu ~ N(0, 1) has covariance 1 with every reward."""
+        """E[mu | rewards] = 1' alpha, because mu ~ N(0, 1) has covariance 1 with every reward."""
         return float(self.alpha.sum())
 
     def inverse(self) -> Array:
-        """The lower triangle of C^-1."""
+        """Return the lower triangle of C^-1."""
         return dpotri(self.lower, lower=1)[0]  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
 class Evidence:
-    r"""ln p(z | l, signal, noise) of N standardised rewards at m points, the constant mean mu ~ N(0, 1) integrated out:
+    """ln p(z | l, signal, noise) of N standardised rewards at m points, as the sum of
 
     -1/2 (zbar' C^-1 zbar + ln det C + m ln 2 pi),    C = signal K(l) + 1 1' + noise diag(1 / n_i),
-    -1/2 (S / noise + (N - m) ln(2 pi noise) + sum_i ln n_i),    S the scatter about the means of the points.
+    -1/2 (S / noise + (N - m) ln(2 pi noise) + sum_i ln n_i),   S the scatter within the points.
 
-    The sum of the two is the Gaussian density of the N rewards one by one: nothing is lost by collapsing repeats, and
-    repeats tell the noise directly. Squared distances are held for the pairs i > j only.
+    The constant mean mu ~ N(0, 1) is integrated out. The sum is the Gaussian density of all N
+    rewards: nothing is lost by using the means of the points, the matrix is m x m and not N x N,
+    and repeated measurements determine the noise directly.
     """
 
     means: Array
-    """zbar"""
+    """zbar, the mean standardised reward of each point."""
     shares: Array
     """1 / n_i"""
     scatter: float
+    """S, the squared deviations of the rewards from the mean of their own point."""
     repeats: int
     """N - m"""
     constant: float
+    """What does not depend on the parameters."""
     squares: Array
-    """(x_ij - x_kj)^2: a row for each lengthscale, a column for each pair of points"""
+    """(x_ij - x_kj)^2: a row for each lengthscale, a column for each pair of points i > k."""
     pairs: tuple[Indices, Indices]
     profile: Profile
 
@@ -120,12 +128,12 @@ class Evidence:
         )
 
     def value(self, parameters: Array) -> float:
-        """ln p; minus infinity where C has no Cholesky factor."""
+        """Return ln p; minus infinity if C has no Cholesky factor."""
         factor = self.factor(parameters)
         return -math.inf if factor is None else self.value_of(factor, parameters)
 
     def value_and_gradient(self, parameters: Array) -> tuple[float, Array]:
-        """ln p and its gradient; minus infinity and zeros where C has no Cholesky factor."""
+        """Return ln p and its gradient; minus infinity and zeros if C has no Cholesky factor."""
         scales = Scales.of(parameters)
         k, slope = self.profile(scales.weights @ self.squares)
         factor = self._factor(k, scales)
@@ -134,22 +142,25 @@ class Evidence:
         return self.value_of(factor, parameters), self._gradient(factor, scales, k, slope)
 
     def factor(self, parameters: Array) -> CovarianceFactor | None:
+        """Factorise C at these parameters."""
         scales = Scales.of(parameters)
         return self._factor(self.profile(scales.weights @ self.squares)[0], scales)
 
     def value_of(self, factor: CovarianceFactor, parameters: Array) -> float:
-        """ln p, C being factored."""
+        """Return ln p, given the factor of C."""
         log_noise = float(parameters[-1])
         between = float(self.means @ factor.alpha) + factor.log_det
         within = self.scatter * math.exp(-log_noise) + self.repeats * log_noise
         return -0.5 * (between + within) - self.constant
 
     def _gradient(self, factor: CovarianceFactor, scales: Scales, k: Array, slope: Array) -> Array:
-        r"""-1/2 tr(W dC/dp), W = C^-1 - alpha alpha', and for the noise what the scatter adds:
+        """-1/2 tr(W dC/dp) with W = C^-1 - alpha alpha', and for the noise what the scatter adds.
 
-        dC/d ln l_j = signal slope (x_ij - x_kj)^2 / l_j^2,  dC/d ln signal = signal K,  dC/d ln noise = noise / n_i.
+        dC/d ln l_j = signal slope (x_ij - x_kj)^2 / l_j^2,  dC/d ln signal = signal K,
+        dC/d ln noise = noise / n_i.
         """
-        alpha, inverse, (rows, columns) = factor.alpha, factor.inverse(), self.pairs
+        alpha, inverse = factor.alpha, factor.inverse()
+        rows, columns = self.pairs
         off = inverse.ravel("K")[rows + columns * len(alpha)] - alpha[rows] * alpha[columns]
         diagonal = inverse.diagonal() - alpha * alpha
         lengths = -scales.signal * scales.weights * (self.squares @ (off * slope))
@@ -160,7 +171,10 @@ class Evidence:
         return np.array([*lengths, signal, noise])
 
     def _factor(self, k: Array, scales: Scales) -> CovarianceFactor | None:
-        """The Cholesky factor, at need with the diagonal raised by 8 eps m max C, which rounding explains; or none."""
+        """Return the Cholesky factor, or None if there is none.
+
+        If the first attempt fails, the diagonal is raised by 8 eps m max C, the size of rounding.
+        """
         diagonal = scales.signal + 1.0 + scales.noise * self.shares
         for jitter in (0.0, 8 * EPS * len(diagonal) * float(diagonal.max())):
             matrix = self._lower_triangle(scales.signal * k + 1.0, diagonal + jitter)
@@ -170,7 +184,7 @@ class Evidence:
         return None
 
     def _lower_triangle(self, off: Array, diagonal: Array) -> Array:
-        """A symmetric matrix stored by columns, its upper triangle left as it is."""
+        """Return a symmetric matrix stored by columns; LAPACK does not read its upper triangle."""
         m = len(diagonal)
         flat = np.empty(m * m)
         flat[self.pairs[0] + self.pairs[1] * m] = off

@@ -1,4 +1,4 @@
-"""The fit: the most probable scales given the rewards, by L-BFGS-B from the best of a few starts."""
+"""The fit: the most probable scales given the rewards, by L-BFGS-B from a few starts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,20 @@ from kernelbandits.checks import Array
 from kernelbandits.runtime import single_threaded
 
 LONG_AND_SHORT = (1.5, -1.5)
-"""Starts with all lengthscales this many prior standard deviations from the mode."""
+"""Starts with all lengthscales this many prior standard deviations from the mode.
+
+The likelihood often has two maxima: rewards explained by a short lengthscale, or by noise and a
+long one.
+"""
 LARGEST_COORDINATE = 1e6
+"""Points with a larger coordinate are certainly not scaled to the unit cube."""
+# A fit need not be exact: a log density within 1e-3 of the maximum is far inside what the data can
+# tell, and each evaluation costs O(m^3).
 GAIN = 1e-3
 """A search ends when a step gains less log density than this, ..."""
 SLOPE = 1e-2
-"""... or no derivative is steeper; every curvature being about 1 or more, less than SLOPE^2 is left to gain then."""
+"""... or when no derivative is steeper. Because of the prior every curvature is about 1 or more, so
+less than SLOPE^2 is left to gain then."""
 
 
 @single_threaded
@@ -38,15 +46,44 @@ def calibrate(
     start: Calibration | None = None,
     evaluations: int = 20,
 ) -> Calibration:
-    r"""argmax over (ln l, ln signal, ln noise) of ln p(z | l, signal, noise) + ln prior, z the standardised rewards.
+    """Estimate lengthscales, signal variance and noise variance from rewards.
 
-    `points` are distinct and of about the unit cube; `counts`, `sums` and `squares` are the number, the sum and the sum
-    of squares of the rewards at each. Where rewards are large against their spread, take sums and squares of their
-    differences from one of them: a square keeps 16 digits. nu is 1.5, 2.5 or infinite (RBF); `shared` means one length.
+    The result maximises ln p(z | l, signal, noise) + ln prior over (ln l, ln signal, ln noise),
+    where z are the standardised rewards. It depends on the arguments only. The maximum may be a
+    local one.
 
-    A function of its arguments. `start`, the last good fit, is one of the starts, and is what comes back, with
-    ok = False and a message, where a fit fails; without one that is the prior's mode. The maximum found is a local one.
-    Starts are searched in the order of their density, the next one while less than half of `evaluations` is spent.
+    Parameters
+    ----------
+    points
+        The distinct points measured, scaled to about the unit cube.
+    counts, sums, squares
+        For each point the number, the sum and the sum of squares of its rewards. If rewards are
+        large compared with their spread, subtract one of them from all first, because a square
+        keeps only 16 digits.
+    prior
+        The prior of the scales; see `Prior`.
+    shared
+        Whether all dimensions share one lengthscale.
+    nu
+        The smoothness of the kernel: 1.5, 2.5 or infinite (RBF).
+    start
+        The last good fit. It is one of the starts, and it is returned with ok = False and a message
+        if the fit fails. Without it a failed fit returns the mode of the prior.
+    evaluations
+        About how often the likelihood may be computed. Starts are searched in the order of their
+        density, the next one while less than half of this number is spent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelbandits.calibration import calibrate
+    >>> x = np.linspace(0, 1, 20)[:, None]
+    >>> y = np.sin(6 * x[:, 0])
+    >>> fit = calibrate(x, np.ones(20), y, y**2)
+    >>> fit.ok, fit.rewards, fit.kernel.nu
+    (True, 20, 2.5)
+    >>> bool(fit.noise_scale < 0.1)
+    True
     """
     fit = check_arguments(
         points, counts, sums, squares, Prior() if prior is None else prior, shared, nu
@@ -68,7 +105,7 @@ def calibrate(
 def check_arguments(
     points: Any, counts: Any, sums: Any, squares: Any, prior: Prior, shared: bool, nu: float
 ) -> ScaleFit:
-    """Every argument once."""
+    """Return what is to be fitted, with every argument checked."""
     x = checks.points("calibrate", points)
     largest = float(np.abs(x).max())
     checks.needs(
@@ -89,7 +126,7 @@ def check_arguments(
 
 @dataclass(frozen=True)
 class ScaleFit:
-    """What is to be fitted."""
+    """Rewards and a prior, to which scales are fitted."""
 
     points: Array
     summary: Summary
@@ -103,14 +140,16 @@ class ScaleFit:
 
     @property
     def lengths(self) -> int:
+        """The number of lengthscales to fit."""
         return 1 if self.shared else self.dimension
 
     @property
     def mode(self) -> Array:
+        """The parameters at the mode of the prior."""
         return self.prior.mode(self.dimension, self.lengths)
 
     def run(self, start: Calibration | None, limit: int) -> Calibration:
-        """The best parameters met by the search, or what is kept where none has a likelihood."""
+        """Return the best parameters found, or the previous fit if none has a likelihood."""
         search = self.search()
         message = search.run(self.starts(start), limit)
         factor = search.evidence.factor(search.best)
@@ -123,12 +162,16 @@ class ScaleFit:
     def keep_previous(
         self, start: Calibration | None, message: str, evaluations: int
     ) -> Calibration:
-        """The last good fit, or the prior's mode, with what went wrong."""
-        kept = self.calibration(self.mode, mean=0.0) if start is None else start
-        told = f"{message}, so {'the prior mode' if start is None else 'the last fit'} is kept"
-        return replace(kept, message=told, ok=False, evaluations=evaluations)
+        """Return the last good fit or the prior's mode, with a message about what went wrong."""
+        if start is None:
+            kept, name = self.calibration(self.mode, mean=0.0), "the prior mode"
+        else:
+            kept, name = start, "the last fit"
+        text = f"{message}, so {name} is kept"
+        return replace(kept, message=text, ok=False, evaluations=evaluations)
 
     def calibration(self, parameters: Array, **found: Any) -> Calibration:
+        """Return the fit with these parameters."""
         lengths = np.broadcast_to(np.exp(parameters[:-2]), (self.dimension,))
         return Calibration(
             lengthscales=tuple(lengths.tolist()),
@@ -142,29 +185,37 @@ class ScaleFit:
         )
 
     def search(self) -> DensitySearch:
+        """Return the function to minimise."""
         evidence = Evidence.of(self.points, self.summary, self.shared, self.nu)
         return DensitySearch(
             evidence, self.mode, self.prior.sds(self.lengths), self.prior.reach(self.lengths)
         )
 
     def starts(self, start: Calibration | None) -> list[Array]:
-        """Parameters: the last fit, the prior's mode, the mode with all lengthscales long, with all short."""
+        """Return the parameters to start from.
+
+        They are the last fit, the prior's mode, and the mode with all lengthscales long or short.
+        """
         steps = np.zeros((3, self.lengths + 2))
         steps[1:, :-2] = np.reshape(LONG_AND_SHORT, (2, 1))
         given = [] if start is None else [self.parameters(start)]
         return [*given, *(self.mode + steps * self.prior.sds(self.lengths))]
 
     def parameters(self, start: Calibration) -> Array:
-        """The logarithms of a fit's scales; where one length is shared, of their geometric mean."""
+        """Return the logarithms of the scales of a fit.
+
+        If one lengthscale is shared, it is the geometric mean of those of the fit.
+        """
         lengths = np.log(start.lengthscales)
         shared = [lengths.mean()] if self.shared else lengths
         return np.array([*shared, math.log(start.signal_variance), math.log(start.noise_variance)])
 
 
 class DensitySearch:
-    """Minus the log posterior density as a function of v = (parameters - mode) / sd, and the best met so far.
+    """Minus the log posterior density of v = (parameters - mode) / sd, and the best v so far.
 
-    In v the prior is standard normal, which is why few steps are enough.
+    In v the prior is standard normal. So all directions have similar curvature and few steps are
+    enough. The best point of all searches is kept here.
     """
 
     def __init__(self, evidence: Evidence, mode: Array, sds: Array, reach: Array) -> None:
@@ -172,7 +223,10 @@ class DensitySearch:
         self.best, self.least, self.evaluations = mode, math.inf, 0
 
     def run(self, starts: list[Array], limit: int) -> str:
-        """DensitySearch from the starts, the densest first, the next one while half of the limit is left; why it ended."""
+        """Search from the starts in the order of their density, and return why it ended.
+
+        The next start is searched while less than half of the limit is spent.
+        """
         inside = [
             np.clip((start - self.mode) / self.sds, -self.reach, self.reach) for start in starts
         ]
@@ -186,7 +240,8 @@ class DensitySearch:
         return "converged" if any(ended) else f"stopped after {self.evaluations} evaluations"
 
     def descend(self, v: Array, value: float, limit: int) -> bool:
-        """L-BFGS-B from v, where the function has this value, within the reach of the prior: did it converge?"""
+        """Run L-BFGS-B from v, where the function has this value; return whether it converged."""
+        # Imported here because it is slow to import, and only a fit needs it.
         from scipy.optimize import minimize
 
         bounds = list(zip((-self.reach).tolist(), self.reach.tolist(), strict=True))
@@ -203,18 +258,18 @@ class DensitySearch:
         )
 
     def value(self, v: Array) -> float:
-        """-ln p(z | parameters) + |v|^2 / 2"""
+        """Return -ln p(z | parameters) + |v|^2 / 2."""
         parameters = self.mode + self.sds * v
         return self._record(parameters, -self.evidence.value(parameters) + 0.5 * float(v @ v))
 
     def value_and_gradient(self, v: Array) -> tuple[float, Array]:
-        """The same, and its gradient in v."""
+        """Return the value and its gradient in v."""
         parameters = self.mode + self.sds * v
         value, gradient = self.evidence.value_and_gradient(parameters)
         return self._record(parameters, -value + 0.5 * float(v @ v)), v - self.sds * gradient
 
     def _record(self, parameters: Array, value: float) -> float:
-        """Count, remember the best, and let no NaN pass."""
+        """Count the evaluation, keep the best, and return infinity for NaN."""
         self.evaluations += 1
         if value < self.least:
             self.best, self.least = parameters, value

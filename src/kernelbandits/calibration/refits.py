@@ -1,4 +1,4 @@
-"""When to refit: at geometrically spaced numbers of rewards, so that all refits cost a few times the last."""
+"""When to fit again: at geometrically spaced numbers of rewards."""
 
 from __future__ import annotations
 
@@ -8,15 +8,25 @@ from dataclasses import dataclass
 from kernelbandits import checks
 
 MANY = 2**53
-"""A number of rewards below it need not be looked at twice."""
+"""Whole numbers below this are floating-point numbers, and need no further check."""
 
 
 @dataclass(frozen=True)
 class Refits:
-    """A refit is due after n = ceil(first growth^k) rewards, k = 0, 1, 2, ...: 2, 3, 4, 5, 7, 8, 10, 12, 15, 19, ..."""
+    """Fit again after n = ceil(first * growth^k) rewards, k = 0, 1, 2, ...
+
+    A fit costs O(m^3). With geometrically spaced fits, all of them together cost a few times the
+    last one, and the suggestions differ little from those of a fit after every reward.
+
+    >>> from kernelbandits.calibration import Refits
+    >>> [n for n in range(20) if Refits(growth=1.25, first=2).is_due(n)]
+    [2, 3, 4, 5, 7, 8, 10, 12, 15, 19]
+    """
 
     growth: float = 1.25
+    """The ratio of the numbers of rewards at two successive fits."""
     first: int = 2
+    """The number of rewards at the first fit."""
 
     def __post_init__(self) -> None:
         grows = checks.is_number(self.growth) and self.growth >= 1.001
@@ -24,7 +34,7 @@ class Refits:
         checks.whole("Refits", "first", self.first)
 
     def is_due(self, events: int) -> bool:
-        """Whether this number of rewards is ceil(first growth^k) for some k."""
+        """Tell whether a fit is due after this number of rewards."""
         n = (
             events
             if type(events) is int and 0 <= events < MANY
@@ -33,7 +43,7 @@ class Refits:
         return n >= self.first and self.next_after(n - 1) == n
 
     def next_after(self, events: int) -> float:
-        """The least ceil(first growth^k) beyond this number of rewards."""
+        """Return the number of rewards at the next fit."""
         steps = math.log(max(1.0, events / self.first)) / math.log(self.growth)
         k = max(0, math.floor(steps) - 1)
         while (n := self._number(k)) <= events:
@@ -41,7 +51,7 @@ class Refits:
         return n
 
     def _number(self, k: int) -> float:
-        """ceil(first growth^k); infinite where that is beyond all numbers of rewards."""
+        """Return ceil(first growth^k), infinite if it overflows."""
         try:
             return math.ceil(self.first * self.growth**k)
         except OverflowError:

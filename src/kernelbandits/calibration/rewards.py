@@ -1,4 +1,4 @@
-"""The rewards told so far, by distinct point."""
+"""The rewards so far, collected by distinct point."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ import numpy as np
 from kernelbandits.checks import Array
 
 REACH = 0.15
-"""Of a lengthscale: what is nearer to a failure than this tells whether it was bad luck."""
-
-
+"""Points within this many lengthscales count as the same place when failures are counted."""
 SPARED = 2
-"""Failures that are bad luck where no reward came: a place gets a third chance."""
+"""Failures at a place that are taken for bad luck: it gets a third chance."""
 
 
 class RewardsBefore(NamedTuple):
-    """What there was before a reward came: all that it changes."""
+    """What a reward changes, as it was before; `Rewards.restore` needs it."""
 
     slot: int
     points: int
@@ -32,8 +30,8 @@ class RewardsBefore(NamedTuple):
 class Rewards:
     """Counts, sums and sums of squares of the rewards at each distinct point.
 
-    Sums and squares are of differences from the first reward, the `origin`: squares of rewards that are large against
-    their spread would keep none of its digits.
+    Sums and squares are those of differences from the first reward, the `origin`. If rewards are
+    large compared with their spread, their squares keep no digits of the spread.
     """
 
     def __init__(self) -> None:
@@ -49,7 +47,7 @@ class Rewards:
         return len(self._rows)
 
     def add(self, row: Array, reward: float) -> RewardsBefore:
-        """One reward at a point; what was there before comes back, for `restore`."""
+        """Add one reward at a point, and return what `restore` needs to undo it."""
         points, origin, slot = len(self), self.origin, self.slot_of(row)
         before = RewardsBefore(
             slot,
@@ -64,14 +62,14 @@ class Rewards:
         return before
 
     def slot_of(self, row: Array) -> int:
-        """The place of a point, a new one at need."""
+        """Return the position of a point; a new point is added."""
         slot = self._slot.setdefault((row + 0.0).tobytes(), len(self._rows))
         if slot == len(self._rows):
             self._add_point(row)
         return slot
 
     def count(self, slot: int, reward: float) -> None:
-        """One reward more at the point in this place."""
+        """Add one reward at the point in this position."""
         if not self.events:
             self.origin = reward
         difference = reward - self.origin
@@ -81,7 +79,7 @@ class Rewards:
         self.events += 1
 
     def restore(self, before: RewardsBefore) -> None:
-        """Undo the last reward added, to the last digit."""
+        """Undo the last reward added, to the last digit; subtracting it would leave rounding."""
         (
             slot,
             points,
@@ -97,13 +95,17 @@ class Rewards:
                 del column[-1]
 
     def _add_point(self, row: Array) -> None:
+        """Add a point without rewards."""
         self._rows.append(row + 0.0)
         self._counts.append(0)
         self._sums.append(0.0)
         self._squares.append(0.0)
 
     def unmatched_rows(self, rows: Sequence[Array]) -> list[int]:
-        """The numbers of those of some rows that are beyond as many as there are rewards at the same point."""
+        """Return the numbers of the rows that exceed the rewards at the same point.
+
+        With failures as rows, a point that gave n rewards excuses its first n failures.
+        """
         left = {key: self._counts[slot] for key, slot in self._slot.items()}
         numbers = []
         for number, row in enumerate(rows):
@@ -114,9 +116,11 @@ class Rewards:
         return numbers
 
     def unmatched_rows_near(self, rows: Sequence[Array], lengths: Array) -> list[int]:
-        """The same where hardly a point comes twice: near by, and by more than two. Row i counts if
+        """Return the same on a box, where hardly any point comes twice.
 
-        #{j <= i: |row_j - row_i| < r} > 2 + #{rewards: |point - row_i| < r},  r = 0.15, distances in lengthscales.
+        Row i is returned if, with r = 0.15 and distances in lengthscales,
+
+        #{j <= i: |row_j - row_i| < r} > 2 + #{rewards: |point - row_i| < r}.
         """
         given = np.array(rows)
         rewarded = near_matrix(given, self.points, lengths) @ self.counts
@@ -127,26 +131,27 @@ class Rewards:
 
     @property
     def points(self) -> Array:
-        """(m, d), in the order of their first reward"""
+        """(m, d): the distinct points, in the order of their first reward."""
         return np.array(self._rows)
 
     @property
     def counts(self) -> Array:
+        """The number of rewards at each point."""
         return np.array(self._counts, dtype=np.float64)
 
     @property
     def sums(self) -> Array:
-        """Of differences from the origin."""
+        """Sums of the differences from the origin."""
         return np.array(self._sums)
 
     @property
     def squares(self) -> Array:
-        """Of differences from the origin."""
+        """Sums of the squared differences from the origin."""
         return np.array(self._squares)
 
 
 def near_matrix(rows: Array, points: Array, lengths: Array) -> Array:
-    """1 where a row is less than 0.15 lengthscales from a point, else 0."""
+    """Return 1 where a row is less than 0.15 lengthscales from a point, and 0 elsewhere."""
     squares = np.zeros((len(rows), len(points)))
     for j, length in enumerate(lengths):
         squares += ((rows[:, j, None] - points[None, :, j]) / length) ** 2

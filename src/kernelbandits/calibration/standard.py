@@ -1,4 +1,4 @@
-"""Rewards in few numbers: counts, means and scatter of the distinct points, and the constants that standardise them."""
+"""The summary of rewards at distinct points, and the constants that standardise them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,18 @@ TINY = float(np.finfo(float).tiny)
 
 @dataclass(frozen=True)
 class Standard:
-    """z = (y - centre) / spread."""
+    """Standardisation of rewards, z = (y - centre) / spread.
+
+    >>> from kernelbandits.calibration import Standard
+    >>> standard = Standard(centre=10.0, spread=2.0)
+    >>> standard.standardise(13.0), standard.original(1.5)
+    (1.5, 13.0)
+    """
 
     centre: float = 0.0
+    """Subtracted from rewards."""
     spread: float = 1.0
+    """The unit of standardised rewards."""
 
     def __post_init__(self) -> None:
         checks.number("Standard", "centre", self.centre)
@@ -29,33 +37,37 @@ class Standard:
 
     @classmethod
     def of(cls, counts: Any, sums: Any, squares: Any) -> Standard:
-        """Mean and standard deviation of the mean rewards of the points, each point counted once however often played.
+        """Return mean and standard deviation of the mean rewards of the points.
 
-        A best arm played again and again would otherwise be taken for the middle, and its noise for the spread. The
-        spread of rewards at one point is theirs; of rewards that are all equal it is 1.
+        Each point counts once, however often it was played. Otherwise a best arm that is played
+        again and again would be taken for the middle, and its noise for the spread. With one point
+        the spread is that of its rewards; if all rewards are equal it is 1.
         """
         return Summary.of("Standard", counts, sums, squares).standard
 
     def standardise(self, y: Any) -> Any:
-        """(y - centre) / spread"""
+        """Return (y - centre) / spread."""
         return (y - self.centre) / self.spread
 
     def original(self, z: Any) -> Any:
-        """centre + spread z"""
+        """Return centre + spread * z."""
         return self.centre + self.spread * z
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What the likelihood needs of the rewards at m distinct points."""
+    """What the likelihood needs to know of the rewards at m distinct points."""
 
     counts: Array
+    """The number of rewards of each point."""
     means: Array
+    """The mean reward of each point."""
     scatter: float
-    """sum_i (q_i - s_i^2 / n_i): the squared deviations of the rewards from the mean of their own point."""
+    """sum_i (q_i - s_i^2 / n_i), the squared deviations of rewards from the mean of their point."""
 
     @classmethod
     def of(cls, owner: str, counts: Any, sums: Any, squares: Any) -> Summary:
+        """Summarise counts, sums and sums of squares, one of each for a point."""
         n = check_counts(owner, counts)
         s, q = (
             check_vector(owner, name, values, len(n))
@@ -65,16 +77,20 @@ class Summary:
 
     @property
     def rewards(self) -> int:
+        """The number of rewards."""
         return int(self.counts.sum())
 
     @cached_property
     def centre(self) -> float:
-        """sum_i ybar_i / m, no partial sum beyond the largest mean."""
+        """The mean of the means; divided before it is summed, so that it cannot overflow."""
         return float((self.means / len(self.means)).sum())
 
     @cached_property
     def deviation(self) -> float:
-        """sqrt(sum_i (ybar_i - centre)^2 / m), the squares taken of numbers of size 1; at one point that of rewards."""
+        """sqrt(sum_i (ybar_i - centre)^2 / m); if all means are equal, the sd of the rewards.
+
+        Deviations are divided by the largest before they are squared, so that no square overflows.
+        """
         away = self.means - self.centre
         largest = float(np.abs(away).max())
         if largest <= self._rounding:
@@ -96,7 +112,10 @@ class Summary:
 
 
 def scatters(owner: str, n: Array, s: Array, q: Array) -> Array:
-    """q_i - s_i^2 / n_i; zero at single rewards and wherever it is no more than the rounding of q_i."""
+    """Return q_i - s_i^2 / n_i, and zero if that is no more than the rounding of q_i.
+
+    A scatter made of rounding would claim that the noise is known, and tiny.
+    """
     with np.errstate(over="ignore", under="ignore"):
         squared = s * (s / n)
         short = squared - q > 1e-6 * q + n * TINY
@@ -109,7 +128,7 @@ def scatters(owner: str, n: Array, s: Array, q: Array) -> Array:
 
 
 def check_counts(owner: str, values: Any) -> Array:
-    """Whole numbers, one reward at least at every point."""
+    """Return the counts as an array of whole numbers >= 1."""
     counts = check_vector(owner, "counts", values, None)
     bad = counts[(counts < 1) | (counts != np.floor(counts))]
     checks.needs(len(bad) == 0, owner, "whole counts >= 1", bad[0] if len(bad) else None)
@@ -117,7 +136,7 @@ def check_counts(owner: str, values: Any) -> Array:
 
 
 def check_vector(owner: str, name: str, values: Any, length: int | None) -> Array:
-    """A vector of finite numbers, one for each point."""
+    """Return a vector of finite numbers, one for each point."""
     try:
         given = np.asarray(values)
         if given.dtype.kind not in "iuf" or np.ma.is_masked(values):

@@ -1,4 +1,4 @@
-"""Problems x policies x seeds: played, stored cell by cell, and handed out as curves."""
+"""Experiments: every policy on every problem for every seed, and the regret curves of them."""
 
 from kernelbandits.experiment.cells import Cell, CellResult, Contender, contender, play_cell
 from kernelbandits.experiment.engines import RoundRecord, RunRecord, play, rounds

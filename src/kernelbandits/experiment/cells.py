@@ -32,7 +32,7 @@ from kernelbandits.problems import Instance, Problem
 from kernelbandits.streams import Streams
 
 LARGEST_CELL = 200_000_000
-"""Rounds times seeds: a record of 20 bytes each and the tables beside it, some 8 GB."""
+"""The most rounds times seeds: at 20 bytes each and with the tables beside them, about 8 GB."""
 OWN_KERNEL = "its own, fitted to the rewards"
 """What a result says of the kernel of a policy that does not get that of the experiment."""
 
@@ -79,6 +79,7 @@ class Contender:
         return isinstance(self.entry, UserPolicy)
 
     def build(self, instance: Instance, kernel: Any) -> Policy:
+        """Build the policy on the arms of an instance."""
         check_settings(self.entry.name, self.entry.parameters, self.settings)
         rule = build_policy(self.entry, instance.domain, kernel, **self.settings)
         if not isinstance(rule, Policy):
@@ -92,7 +93,7 @@ def contender(
     shared: Mapping[str, Any],
     label: str | None = None,
 ) -> Contender:
-    """A contender with its own settings, and those shared by all that it takes."""
+    """Return a contender with its own settings, and those of the shared ones that it takes."""
     entry = find_policy(policy)
     own = ", ".join(f"{key}={value}" for key, value in given.items())
     title = label or (f"{entry.title} ({own})" if given else entry.title)
@@ -103,6 +104,8 @@ def contender(
 
 @dataclass(frozen=True)
 class Cell:
+    """One policy on one problem, for all seeds: the unit of work of an experiment."""
+
     problem: Problem
     contender: Contender
     kernel: Any
@@ -127,6 +130,7 @@ class Cell:
 
     @property
     def name(self) -> tuple[str, str]:
+        """(problem, policy), by which `results[...]` finds the cell."""
         return self.problem.name, self.contender.label
 
     def plain(self) -> dict[str, Any]:
@@ -180,7 +184,11 @@ class CellResult:
         )
 
     def save(self, path: Path) -> None:
-        """The old file or the new one, never half of it."""
+        """Write the result to a file.
+
+        It is written under another name and then renamed, so that an interruption leaves the old
+        file or the new one, never half of it.
+        """
         part = path.with_suffix(f".{os.getpid()}.part")
         with part.open("wb") as file:
             np.savez(file, settings=np.array(json.dumps(self.settings)), **self.arrays())
@@ -205,7 +213,7 @@ class CellResult:
 
 
 def play_cell(cell: Cell) -> CellResult:
-    """All seeds of the cell, on one BLAS thread."""
+    """Play all seeds of the cell, on one BLAS thread; warnings go to the settings of the result."""
     with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         runs = [play_seed(cell, seed) for seed in cell.seeds]
@@ -233,17 +241,23 @@ def play_and_store(folder: Path | str | None, endings: bool, cell: Cell) -> Cell
 
 
 def cell_path(key: str, folder: Path | str, endings: bool) -> Path:
+    """The file of a cell, by its key."""
     return Path(folder) / f"{key}{'-ending' if endings else ''}.npz"
 
 
 @cache
 def code_fingerprint() -> str:
-    """Of the package's source: cells of another version are never taken for ours."""
+    """A fingerprint of the package's source.
+
+    It enters the key of every cell, so that results of another version are not taken for those of
+    this one.
+    """
     sources = sorted(Path(__file__).parents[1].rglob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 
 
 def play_seed(cell: Cell, seed: int) -> dict[str, Any]:
+    """Play the cell for one seed, and return its curves."""
     streams = Streams(seed)
     instance = cell.problem.instance(streams)
     rule = cell.contender.build(instance, cell.kernel)

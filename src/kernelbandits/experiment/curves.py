@@ -83,6 +83,7 @@ def regret_figure(
 
 
 def check_size(size: tuple[float, float], rows: int, columns: int) -> tuple[float, float]:
+    """Width and height in inches, with enough space for the panels."""
     numbers = len(size) == 2 and all(checks.is_number(inches) for inches in size)
     checks.needs(numbers, "a figure", "a size of two numbers, width and height in inches", size)
     least = LEAST_PANEL * columns, LEAST_PANEL * rows

@@ -1,4 +1,4 @@
-"""A first look at cells before they are played: who refuses, and what each will take."""
+"""A dry run before an experiment: which policies refuse a problem, and how long each will take."""
 
 from __future__ import annotations
 
@@ -18,47 +18,53 @@ from kernelbandits.streams import Streams
 FIRST_ROUNDS = 16
 """How many rounds are tried where Python plays them."""
 COMPILED_ROUND = 2e-6
-"""Seconds a round of the compiled loop may take."""
+"""Seconds that a round of the compiled loop takes, roughly; it is too short to be measured here."""
 
 Planner = Callable[[Sequence[str]], Sequence[Cell]]
-"""The cells of the policies spelled so."""
+"""Policies as the user wrote them -> their cells."""
 
 
 @dataclass
 class DryRun:
-    """Policies as they are spelled, the seconds their cells are expected to take, and what the others said."""
+    """Which policies can be played, and how long their cells are expected to take."""
 
     willing: list[str] = field(default_factory=list)
+    """The policies that can be played, as the user wrote them."""
     seconds: dict[str, float] = field(default_factory=dict)
     """key of a cell -> seconds"""
     refused: dict[str, str] = field(default_factory=dict)
+    """The other policies -> why they cannot be played."""
 
     def slow_first(self, cells: Iterable[Cell]) -> list[Cell]:
-        """So that several workers end together."""
+        """Sort the cells, the slowest first, so that several workers end at about the same time."""
         return sorted(cells, key=lambda cell: -self.seconds[cell.key])
 
 
 def try_policies(policies: Iterable[str], planned: Planner, optional: Sequence[str] = ()) -> DryRun:
-    """Build every policy on the first seed of every problem; an optional one may refuse, any other raises.
+    """Build every policy on the first seed of every problem, and play a few rounds of it.
 
-    Where all refuse, the first of them is raised.
+    An error of a policy is raised, unless the policy is among the optional ones. Where all policies
+    refuse, the first error is raised.
     """
-    trial = DryRun()
-    for spelled in policies:
+    run = DryRun()
+    for policy in policies:
         try:
-            trial.seconds |= {cell.key: expected_seconds(cell) for cell in planned([spelled])}
-            trial.willing.append(spelled)
+            run.seconds |= {cell.key: expected_seconds(cell) for cell in planned([policy])}
+            run.willing.append(policy)
         except ValueError as error:
-            if spelled not in optional:
+            if policy not in optional:
                 raise
-            trial.refused[spelled] = str(error)
-    if trial.refused and not trial.willing:
-        raise ValueError(next(iter(trial.refused.values())))
-    return trial
+            run.refused[policy] = str(error)
+    if run.refused and not run.willing:
+        raise ValueError(next(iter(run.refused.values())))
+    return run
 
 
 def expected_seconds(cell: Cell) -> float:
-    """By one building and a few rounds of the first seed; what they warn of is said when they are played."""
+    """How long a cell will take, by building its policy once and playing a few rounds of a seed.
+
+    Warnings are dropped here, since the same ones come when the cell is played.
+    """
     streams = Streams(cell.seeds[0])
     instance = cell.problem.instance(streams)
     with threadpool_limits(limits=1), warnings.catch_warnings():
@@ -72,9 +78,11 @@ def expected_seconds(cell: Cell) -> float:
 
 
 def seconds_a_round(cell: Cell, policy: Policy, instance: Instance, streams: Streams) -> float:
+    """Seconds for one round and its recommendation, the mean of the first few rounds."""
     if resolve_engine(cell.engine) == "numba" and find_loop(policy, instance):
         return COMPILED_ROUND
-    few, start = min(FIRST_ROUNDS, cell.horizon), time.perf_counter()
+    few = min(FIRST_ROUNDS, cell.horizon)
+    start = time.perf_counter()
     for _ in rounds(policy, instance, few, streams):
         policy.recommend()
     return (time.perf_counter() - start) / few

@@ -1,4 +1,7 @@
-"""One policy on one instance: a generator of rounds, and the same rounds played by the compiled loop."""
+"""One policy on one instance: round by round in Python, or all rounds in a compiled loop.
+
+Both engines use the same random numbers and choose the same arms.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,13 @@ from kernelbandits.streams import Streams
 
 ENGINES = ("auto", "numba", "numpy")
 SAMPLE_ROUNDS = 4096
-"""Thompson sampling holds 2 n normals a round: the compiled loop takes at most so many rounds at once."""
+"""How many rounds of Thompson sampling the compiled loop plays at once: it holds 2 n normal numbers
+for each of them."""
 
 
 class RoundRecord(NamedTuple):
+    """One round as it was played."""
+
     t: int
     choice: Choice
     reward: float
@@ -32,12 +38,16 @@ class RoundRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class RunRecord:
-    """The arms of rounds 1..T, the arm recommended after each, and the seconds it took."""
+    """All rounds of one policy on one instance."""
 
     arms: Numbers
+    """The arm played in each round."""
     recommended: Numbers
+    """The arm recommended after each round."""
     seconds: float
+    """How long the rounds took, without the time to compile."""
     engine: str
+    """The engine that played them, "numba" or "numpy"."""
 
 
 def rounds(
@@ -55,7 +65,33 @@ def rounds(
 def play(
     policy: Policy, instance: Instance, horizon: int, streams: Streams, engine: str = "auto"
 ) -> RunRecord:
-    """T rounds at once, by the compiled loop where numba is installed and the policy is of its form."""
+    """Play a policy on an instance of a problem for `horizon` rounds.
+
+    Parameters
+    ----------
+    policy
+        A policy on the arms of the instance. It learns the rewards as if `tell` had been called.
+    instance
+        `kb.problem(name).instance(streams)`.
+    horizon
+        How many rounds are played.
+    streams
+        The random numbers of noise, weights and ties.
+    engine
+        "numpy" plays round by round in Python; "numba" plays all rounds in a compiled loop where
+        the policy has one; "auto" is numba where it is installed. Both choose the same arms.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> streams = kb.Streams(0)
+    >>> instance = kb.problem("branin", candidates=20).instance(streams)
+    >>> policy = kb.SimpleUCB(instance.domain, kb.RBF(0.2), noise_scale=0.1, norm_bound=1.0)
+    >>> record = kb.play(policy, instance, 50, streams)
+    >>> len(record.arms), policy.n_rewards
+    (50, 50)
+    >>> regret = instance.regrets(record.arms).sum()
+    """
     checks.one_of("play", "engine", engine, ENGINES)
     check_game(policy, instance, horizon, streams)
     arms, recommended = np.empty(horizon, dtype=np.int32), np.empty(horizon, dtype=np.int32)
@@ -72,7 +108,7 @@ def play(
 
 
 def check_game(policy: Policy, instance: Instance, horizon: int, streams: Streams) -> None:
-    """The policy plays on the instance's own arms, for a whole number of rounds, with numbers from a table."""
+    """Check that the policy plays on the arms of the instance, with a table of random numbers."""
     checks.whole("play", "horizon", horizon)
     checks.needs(isinstance(streams, Streams), "play", "a kb.Streams", streams)
     same = policy.finite and np.array_equal(policy.domain.points, instance.domain.points)
@@ -112,7 +148,10 @@ def find_loop(policy: Policy, instance: Instance) -> Loop | None:
 
 @cache
 def load_loops() -> Any:
-    """The compiled loops, imported and compiled for the types they will meet, so that no clock counts it."""
+    """Import the compiled loops, and compile them by playing one round of each.
+
+    It is done before the clock starts, so that measured times do not include it.
+    """
     from kernelbandits import compiled
 
     posterior, table, one = ArmPosterior(Linear(), [[1.0]]), np.ones((1, 3)), np.zeros(1)
@@ -126,11 +165,10 @@ def load_loops() -> Any:
 
 
 def reward_tables(instance: Instance, horizon: int, streams: Streams) -> tuple[Array, Array]:
-    """Mean rewards of the arms, and the noise of rounds 1..horizon; no reward is too large to learn from."""
-    values, noise = (
-        np.array(instance.values),
-        np.array(instance.noise.draw(streams.uniforms("noise", horizon))),
-    )
+    """The mean rewards of the arms, and the noise of rounds 1..horizon."""
+    values = np.array(instance.values)
+    noise = np.array(instance.noise.draw(streams.uniforms("noise", horizon)))
+    # The loop checks no rewards: the largest possible one must be one that `tell` would take.
     checks.reward(float(np.abs(values).max() + np.abs(noise).max()))
     return values, noise
 
@@ -142,14 +180,16 @@ def play_index(
     streams: Streams,
     record: tuple[Numbers, Numbers],
 ) -> None:
+    """Play an index policy: mean + w_t width_t sd, with all widths and weights in tables."""
     tables = policy.tables(horizon, streams)
-    drawn = (tables.widths, tables.weights, tables.ties)
-    world = reward_tables(instance, horizon, streams)
+    numbers = (tables.widths, tables.weights, tables.ties)
+    rewards = reward_tables(instance, horizon, streams)
     warn_beyond(policy, horizon)
     t = 1
     while t <= horizon:
+        # The loop stops where the posterior is to be checked against counts and sums.
         last = min(horizon, t + policy.posterior.next_audit - policy.posterior.events - 1)
-        t = advance(load_loops().play_index, policy, world, drawn, record, t, last)
+        t = advance(load_loops().play_index, policy, rewards, numbers, record, t, last)
 
 
 def play_samples(
@@ -159,25 +199,31 @@ def play_samples(
     streams: Streams,
     record: tuple[Numbers, Numbers],
 ) -> None:
-    world = reward_tables(instance, horizon, streams)
+    """Play Thompson sampling, with the normal numbers of a few thousand rounds in tables."""
+    rewards = reward_tables(instance, horizon, streams)
     warn_beyond(policy, horizon)
     t = 1
     while t <= horizon:
         due = t + policy.posterior.next_audit - policy.posterior.events - 1
         last = min(horizon, due, t + SAMPLE_ROUNDS - 1)
         tables = policy.sample_tables(t, last, streams)
-        drawn = (tables.widths, tables.ties, tables.prior, tables.noise)
-        t = advance(load_loops().play_samples, policy, world, drawn, record, t, last)
+        numbers = (tables.widths, tables.ties, tables.prior, tables.noise)
+        t = advance(load_loops().play_samples, policy, rewards, numbers, record, t, last)
 
 
 def advance(
-    loop: Any, policy: Any, world: Any, tables: Any, record: Any, first: int, last: int
+    loop: Any, policy: Any, rewards: Any, tables: Any, record: Any, first: int, last: int
 ) -> int:
-    """Play first..last or up to the first impossible variance; the round to go on with."""
+    """Play rounds first..last, and return the round to go on with.
+
+    The loop stops earlier at a variance that rounding has made negative. The posterior is then
+    computed again from counts and sums, and the round is played with it.
+    """
     posterior = policy.posterior
-    before, state = posterior.events, posterior.lend()
+    before = posterior.events
+    state = posterior.lend()
     reached, sound = loop(
-        state, world, tables, record, posterior.ridge, policy.ties == "lowest", first, last
+        state, rewards, tables, record, posterior.ridge, policy.ties == "lowest", first, last
     )
     posterior.take_back(state, suspicious=not sound)
     played, learnt = reached - first + 1, posterior.events - before
@@ -193,4 +239,5 @@ def advance(
 
 
 def warn_beyond(policy: Policy, horizon: int) -> None:
+    """Give the warning of rounds beyond the horizon of the policy, which the loop cannot give."""
     policy._check_round(max(horizon, 1))

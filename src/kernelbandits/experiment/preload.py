@@ -1,4 +1,7 @@
-"""What a worker process has ready before its first cell: imported once, then shared by all of them."""
+"""What a worker process imports before its first cell.
+
+The fork server imports this module once; all workers are forked from it and share the result.
+"""
 
 from kernelbandits.experiment import cells
 from kernelbandits.experiment.engines import load_loops, resolve_engine

@@ -1,6 +1,8 @@
-"""What can be seen of a comparison's premises: R against the noise there is, D against the least norm, one gain.
+"""Check what a comparison of policies assumes, and say what is false.
 
-On the instance of the lower bound also T, kernel, ridge, R and D, without which the bound is none.
+R is compared with the noise of the problem, D with the least norm of a function through its mean
+rewards, and the meanings of the information gain with each other. On the instance of the lower
+bound T, kernel, ridge, R and D must be those for which the bound was proved.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from kernelbandits.experiment.results import Results
 
 GENEROUS = 10
-"""A noise scale so many times the noise's own is worth a word."""
+"""A noise scale this many times that of the noise is reported: it decides how much is explored."""
 MANY = 500
 """The least norm of more arms is not computed."""
 
@@ -54,33 +56,44 @@ def check_problem(cell: Cell, told: list[dict[str, Any]]) -> Iterator[str]:
     if bounds:
         yield from check_norm(cell, bounds[0])
     if isinstance(cell.problem, Drifting):
-        yield f"{name} changes from round to round, so only rules for changing worlds have a guarantee on it"
+        rules = "only rules for changing rewards have a guarantee on it"
+        yield f"{name} changes from round to round, so {rules}"
     if isinstance(cell.problem, LowerBound):
         yield from check_lower_bound(cell, cell.problem, told)
 
 
 def check_noise(name: str, true: float, least: float, most: float) -> Iterator[str]:
-    """R told against the R of the noise."""
+    """Compare the R that policies are given with the R of the noise."""
     if math.isinf(true):
-        yield f"the noise of {name} is not sub-Gaussian, so no guarantee that needs an R holds on it"
+        consequence = "no guarantee that needs an R holds on it"
+        yield f"the noise of {name} is not sub-Gaussian, so {consequence}"
     elif true > least * (1 + 1e-9):
-        yield f"the noise of {name} needs R >= {true:.3g}, policies are told {least:g}, so their guarantees do not hold"
+        given = f"policies are told {least:g}, so their guarantees do not hold"
+        yield f"the noise of {name} needs R >= {true:.3g}, {given}"
     elif most >= GENEROUS * true > 0:
-        yield f"policies are told R = {most:g}, {most / true:.0f} times that of the noise of {name}, and explore for it"
+        ratio = f"{most / true:.0f} times that of the noise of {name}, and explore for it"
+        yield f"policies are told R = {most:g}, {ratio}"
 
 
 def check_norm(cell: Cell, bound: float) -> Iterator[str]:
-    """D told against the least norm of a function through the rewards, on the first seed."""
+    """Compare the D that policies are given with the least norm of a function through the rewards.
+
+    The norm is that of the first seed.
+    """
     instance = cell.problem.instance(Streams(cell.seeds[0]))
     if len(instance.domain) <= MANY:
         norm = least_norm(as_kernel(cell.kernel), instance.domain.points, instance.values)
         if norm > bound * (1 + 1e-9):
             truth = f"the least has {norm:.3g}, seed {cell.seeds[0]}, so D is not true there"
-            yield f"no function of norm <= {bound:g} has the rewards of {cell.problem.name} ({truth})"
+            rewards = f"the rewards of {cell.problem.name} ({truth})"
+            yield f"no function of norm <= {bound:g} has {rewards}"
 
 
 def check_lower_bound(cell: Cell, problem: LowerBound, told: list[dict[str, Any]]) -> Iterator[str]:
-    """What the instance was made for against what is played; a rule told more than its R and D must lose as much."""
+    """Compare what the lower bound was proved for with what is played.
+
+    A rule that is given a larger R or D than the bound needs loses at least as much.
+    """
     found = [
         *check_horizon_and_kernel(cell, problem),
         *dict.fromkeys(text for rule in told for text in check_rule(problem, rule)),
@@ -88,7 +101,8 @@ def check_lower_bound(cell: Cell, problem: LowerBound, told: list[dict[str, Any]
     if found:
         yield f"the lower bound of {problem.name} does not hold here: it needs {'; '.join(found)}"
     elif cell.horizon > problem.horizon:
-        yield f"the lower bound of {problem.name} is one of the first {problem.horizon} of {cell.horizon} rounds"
+        which = f"the first {problem.horizon} of {cell.horizon} rounds"
+        yield f"the lower bound of {problem.name} is one of {which}"
 
 
 def check_horizon_and_kernel(cell: Cell, problem: LowerBound) -> Iterator[str]:
@@ -99,19 +113,23 @@ def check_horizon_and_kernel(cell: Cell, problem: LowerBound) -> Iterator[str]:
 
 
 def check_rule(problem: LowerBound, settings: dict[str, Any]) -> Iterator[str]:
-    """How a rule of the Generic-GP family was told otherwise; of other rules the bound says nothing."""
+    """What a rule of the Generic-GP family was given otherwise than the lower bound needs.
+
+    The bound says nothing of other rules.
+    """
     entry = POLICIES.get(settings["policy"])
     if entry is None or not entry.constructor.is_generic:
         return
     noise, norm = settings["noise_scale"], settings["norm_bound"]
     if noise * math.sqrt(problem.d / 2) + norm < problem.size * (1 - 1e-9):
-        yield f"R = {problem.noise_scale:g} and D = {problem.norm_bound:g}, policies are told {noise:g} and {norm:g}"
+        needed = f"R = {problem.noise_scale:g} and D = {problem.norm_bound:g}"
+        yield f"{needed}, policies are told {noise:g} and {norm:g}"
     if settings["ridge"] != 1:
         yield f"ridge 1, played is {settings['ridge']:g}"
 
 
 def check_gains(results: Results) -> Iterator[str]:
-    """Policies under different meanings of the information gain are not compared with each other."""
+    """Report policies that use different meanings of the information gain."""
     meant: dict[str, list[str]] = {}
     for cell in results.cells:
         gain = results.found[cell.key].settings.get("gain")

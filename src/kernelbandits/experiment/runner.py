@@ -41,7 +41,7 @@ Entrant = str | Constructor | Contender
 """A policy as an experiment takes it: a name with or without settings, a class, a factory, ..."""
 
 Watcher = Callable[[], None]
-"""Called once for every cell that is ready."""
+"""Called once for every finished cell."""
 
 
 def run_experiment(
@@ -220,12 +220,10 @@ def cells_of(
             f"distinct {kind}, at least one",
             names,
         )
-    drawn = (
-        tuple(seeds)
-        if isinstance(seeds, Iterable)
-        else tuple(range(checks.whole("an experiment", "seeds", seeds)))
-    )
-    return tuple(Cell(p, c, kernel, horizon, drawn, engine) for p in problems for c in contenders)
+    if not isinstance(seeds, Iterable):
+        seeds = range(checks.whole("an experiment", "seeds", seeds))
+    numbers = tuple(seeds)
+    return tuple(Cell(p, c, kernel, horizon, numbers, engine) for p in problems for c in contenders)
 
 
 def run_cells(
@@ -236,9 +234,10 @@ def run_cells(
     watch: Watcher | None = None,
     endings: bool = False,
 ) -> dict[str, CellResult]:
-    """The results by key: read where the folder holds them, else played and stored as they come.
+    """Return the results of cells, by the keys of the cells.
 
-    Cells of one key are played once; `endings` keeps the last round only.
+    Results in the folder are read. The other cells are played, and their results are stored at
+    once. Cells of one key are played once; `endings` keeps the last round only.
     """
     unique = {cell.key: cell for cell in cells}
     found = {key: stored for key in unique if (stored := load(key, folder, endings)) is not None}
@@ -248,6 +247,7 @@ def run_cells(
     for cell, result in zip(
         missing, mapper(partial(play_and_store, folder, endings), missing), strict=True
     ):
+        # A mapper may work on another machine, whose files are not ours.
         if folder and not cell_path(cell.key, folder, endings).exists():
             result.save(cell_path(cell.key, folder, endings))
         found[cell.key] = result
@@ -257,7 +257,10 @@ def run_cells(
 
 
 def repeat_notices(results: Iterable[CellResult]) -> None:
-    """What the policies warned of while they played, each text once, wherever they played."""
+    """Repeat the warnings of the policies here, each text once.
+
+    They were given while the cells were played, perhaps in another process or in an earlier run.
+    """
     for name, text in dict.fromkeys(
         tuple(pair) for result in results for pair in result.settings.get("notices", [])
     ):

@@ -1,4 +1,4 @@
-"""Cells spread over processes that share nothing, and leave when they are no longer wanted."""
+"""Work on cells in several processes, which end when their parent does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,14 @@ Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 @contextmanager
 def process_mapper(workers: int) -> Iterator[Mapper]:
-    """A `mapper` over fresh processes, each on one BLAS thread; one worker is this process itself."""
+    """A `mapper` that spreads cells over `workers` processes, each on one BLAS thread.
+
+    With one worker the cells are played in this process.
+
+    >>> with process_mapper(1) as mapper:
+    ...     list(mapper(abs, [-1, -2]))
+    [1, 2]
+    """
     if checks.whole("an experiment", "workers", workers) == 1:
         yield map
         return
@@ -49,9 +56,10 @@ def process_mapper(workers: int) -> Iterator[Mapper]:
 
 
 def store_result(folder: str, work: Callable[[Any], Any], cell: Any) -> str:
-    """Work on the cell and leave the result in a file: its name is too short to be cut in two in the pipe.
+    """Work on the cell, write the result to a file and return the path of the file.
 
-    A worker that goes in the middle of a longer message would leave its parent waiting for the rest.
+    A worker that is killed in the middle of a long message would leave its parent waiting for the
+    rest. A path is so short that the pipe sends it at once.
     """
     result = work(cell)
     handle, path = tempfile.mkstemp(dir=folder)
@@ -61,7 +69,7 @@ def store_result(folder: str, work: Callable[[Any], Any], cell: Any) -> str:
 
 
 def fetch_result(path: str) -> Any:
-    """The result another process has left, taken away."""
+    """Read the result that a worker has written, and remove its file."""
     with open(path, "rb") as file:
         result = pickle.load(file)
     os.unlink(path)
@@ -69,7 +77,10 @@ def fetch_result(path: str) -> Any:
 
 
 def process_context() -> BaseContext:
-    """Workers forked from one clean process that has all they need, or spawned where the system cannot fork."""
+    """How workers are started: forked from one clean process with all imports done.
+
+    They are spawned where the system cannot fork.
+    """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -79,7 +90,8 @@ def process_context() -> BaseContext:
 
 @contextmanager
 def ignore_interrupts() -> Iterator[None]:
-    """Processes started inside leave Ctrl-C to the one that started them, from their first line on."""
+    """Start processes inside that ignore Ctrl-C from their first line on: the parent handles it."""
+    # Signal handlers can be set in the main thread only.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -91,7 +103,7 @@ def ignore_interrupts() -> Iterator[None]:
 
 
 def start_worker(open_end: connection.Connection) -> None:
-    """A worker leaves Ctrl-C to its parent, and goes when the parent dies or lets go of its end of the pipe."""
+    """Ignore Ctrl-C, and end when the parent dies or closes its end of the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     ends = [open_end, *([parent.sentinel] if parent else [])]
@@ -100,17 +112,18 @@ def start_worker(open_end: connection.Connection) -> None:
 
 def exit_when_closed(ends: list[Any]) -> None:
     connection.wait(ends)
+    # sys.exit would end this thread only, and the worker may be in the middle of a long cell.
     os._exit(1)
 
 
 def check_sendable(cells: Sequence[Any]) -> Sequence[Any]:
-    """The cells, if another process can be sent them."""
+    """The cells, if they can be sent to another process."""
     try:
         pickle.dumps(cells)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ValueError(
-            "several workers need functions, classes, laws and schedules that are defined at module "
-            f"level, got {error}"
+            "several workers need functions, classes, laws and schedules that are defined at "
+            f"module level, got {error}"
         ) from None
     return cells
 
@@ -125,4 +138,7 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value

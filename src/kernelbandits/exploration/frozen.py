@@ -67,7 +67,7 @@ class Frozen(Law):
 
     @property
     def _identity(self) -> tuple[Hashable, ...]:
-        """Family and parameters of a law of scipy, so that equal laws are equal; else the object."""
+        """Family and parameters of a law of scipy, so that equal laws compare equal."""
         family = type(getattr(self.law, "dist", None))
         if family.__module__.startswith("scipy.stats.") and family.__name__.endswith("_gen"):
             return family, *self.law.args, *sorted(self.law.kwds.items()), self.given_atoms

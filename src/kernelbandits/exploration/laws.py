@@ -107,10 +107,12 @@ class Discrete(Law):
 
     @property
     def support(self) -> tuple[float, ...]:
+        """The values, in increasing order."""
         raise NotImplementedError
 
     @property
     def chances(self) -> tuple[float, ...]:
+        """The probability of each value."""
         raise NotImplementedError
 
     def draw(self, u: Any) -> Any:

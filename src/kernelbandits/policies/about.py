@@ -42,7 +42,10 @@ FAMILIES = (
 
 @dataclass(frozen=True)
 class About:
-    """What `kernelbandits list` and the documentation say of a policy; it stands beside its class."""
+    """What `kernelbandits list` and the documentation say of a policy.
+
+    It stands in the class itself, as the attribute `about`.
+    """
 
     name: str
     """How the policy is called on a command line, in a study and by `kb.policy`: "simple-ucb"."""

@@ -1,8 +1,8 @@
 """Acquisitions: a score of posterior mean and sd, whose maximiser is played.
 
-An acquisition scores arms by vectors of means and standard deviations, and points of a box as a
-surface with gradients, by the chain rule. A new acquisition is a class with `score` and, to be
-played on boxes, `derivatives`.
+On arms an acquisition scores vectors of means and standard deviations. On a box it is a function of
+the point, whose gradient follows by the chain rule. A new acquisition is a class with `score` and,
+to be played on boxes, `derivatives`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kernelbandits.kernels import Kernel
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 FAR = 700.0
-"""Beyond so many standard deviations below, the first terms of a series are more exact."""
+"""Farther below the best than this many standard deviations, a series is more exact."""
 LEAST_SD = 1e-150
 """Stands for an sd of zero in quotients."""
 
@@ -32,7 +32,15 @@ class Surface(Protocol):
 
 
 class Acquisition:
-    """A score of posterior mean and sd; the arm or point with the greatest score is played."""
+    """A score of posterior mean and sd; the arm or point with the greatest score is played.
+
+    >>> import numpy as np
+    >>> class TwoSigma(Acquisition):
+    ...     def score(self, mean, sd):
+    ...         return mean + 2 * sd
+    >>> TwoSigma().score(np.array([0.5, 0.0]), np.array([0.1, 1.0]))
+    array([0.7, 2. ])
+    """
 
     def score(self, mean: Array, sd: Array) -> Array:
         """The score at points with these means and standard deviations."""
@@ -58,11 +66,12 @@ class Acquisition:
 
 @dataclass(frozen=True, slots=True)
 class UpperConfidence(Acquisition):
-    """mean + weight * width * sd"""
+    """mean + weight * width * sd, the index of Generic-GP and most of its rivals."""
 
     weight: float
     """w_t as drawn from the exploration law."""
     width: float
+    """a_t + sqrt(b_t + c_t L), the confidence width of the round."""
 
     def score(self, mean: Array, sd: Array) -> Array:
         return mean + (self.weight * self.width) * sd
@@ -72,7 +81,7 @@ class UpperConfidence(Acquisition):
         return mean + reach * sd, np.ones_like(mean), np.full_like(sd, reach)
 
     def surface(self, posterior: Any) -> Surface:
-        # Where the sd does not count it need not be computed: a tenth of the time.
+        # Without the sd a search takes a tenth of the time.
         if self.weight * self.width == 0:
             return posterior_mean(posterior)
         return ScoreSurface(posterior, self)
@@ -87,7 +96,7 @@ class UpperConfidence(Acquisition):
 
 @dataclass(frozen=True)
 class StandardDeviation(Acquisition):
-    """sd"""
+    """sd: play where least is known."""
 
     def score(self, mean: Array, sd: Array) -> Array:
         return sd
@@ -141,7 +150,10 @@ class LogProbabilityOfImprovement(Acquisition):
 
 @dataclass(frozen=True, eq=False)
 class ArmScores(Acquisition):
-    """A score for each arm, given as numbers: for rules whose index is no function of mean and sd."""
+    """A score for each arm, given as numbers.
+
+    It is for rules whose index is no function of mean and sd.
+    """
 
     scores: Array
 

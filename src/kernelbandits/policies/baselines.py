@@ -15,7 +15,7 @@ from kernelbandits.policies.round import PendingView, Round
 
 
 class Greedy(IndexPolicy):
-    """w = 0 in every round: play the highest estimate, never explore. It has no guarantee."""
+    """Play the highest estimate and never explore: w = 0 in every round."""
 
     about = About(
         name="greedy",
@@ -38,9 +38,10 @@ class Greedy(IndexPolicy):
 
 
 class UniformRandom(Policy):
-    """Every arm with the same chance in every round.
+    """Play any arm with the same chance, whatever the rewards are.
 
-    The tie's uniform number chooses the arm, the sample's normal numbers a point of a box.
+    An arm is chosen by the uniform number "tie" of the round, a point of a box by its normal
+    numbers "sample".
     """
 
     about = About(

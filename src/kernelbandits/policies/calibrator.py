@@ -1,4 +1,4 @@
-"""The calibrator: rewards in, fitted kernel, noise, units and posterior out."""
+"""The calibrator of `Auto`: it fits kernel, noise and units to the rewards."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ class Calibrator:
     `posterior` follow from them. Inside, rewards are in signal units, (y - centre) / spread, where
     f has k(x, x) = 1.
 
-    Fits are made at geometrically spaced numbers of rewards (`refits`), and at once when a reward is
-    too large for the units of the last fit. In between a reward is one update of the posterior.
+    The scales are fitted at geometrically spaced numbers of rewards (`refits`), and at once when a
+    reward is too large for the units of the last fit. Any other reward is one update of the
+    posterior.
     """
 
     posterior: Any
@@ -66,8 +67,12 @@ class Calibrator:
     def __init__(
         self, domain: Any, *, prior: Prior, shared: bool, nu: float, refits: Refits
     ) -> None:
-        self.domain, self.finite = domain, isinstance(domain, Arms)
-        self.prior, self.shared, self.nu, self.refits = prior, shared, nu, refits
+        self.domain = domain
+        self.finite = isinstance(domain, Arms)
+        self.prior = prior
+        self.shared = shared
+        self.nu = nu
+        self.refits = refits
         self.rewards = Rewards()
         self.failed: list[Any] = []
         """The places of choices that gave no reward."""
@@ -88,7 +93,10 @@ class Calibrator:
     # ------------------------------------------------------------------ rewards
 
     def count_reward(self, place: Any, reward: float) -> CalibratorState:
-        """Count one reward; what comes back undoes it (`restore`), fit and all."""
+        """Add one reward to the data, and return the state before it, which `restore` takes.
+
+        The posterior does not know the reward yet (`learn_counted`).
+        """
         before = self.rewards.add(self._point(place), reward)
         return CalibratorState(before, self.calibration, self.posterior, self.penalties)
 
@@ -143,7 +151,7 @@ class Calibrator:
         self.failed.append(place)
         penalties = self._count_penalties() if self.rewards.events else self.penalties
         if penalties != self.penalties:
-            # Only the newest failure can be new: it changes nothing of those before it.
+            # A failure does not change which earlier ones count, so one update is enough.
             self.penalties = penalties
             self.posterior.update(place, penalties.value)
 
@@ -188,7 +196,7 @@ class Calibrator:
         self.relearn(self._fitted_kernel())
 
     def relearn(self, kernel: Kernel | None = None) -> None:
-        """Build the posterior again from all rewards, under a new kernel or that of the last fit."""
+        """Build the posterior again from all rewards, under a new kernel or the last one."""
         self.posterior = self._build_posterior(kernel or self.posterior.kernel)
         self.penalties = self._count_penalties()
         for number in self.penalties.numbers:
@@ -223,6 +231,7 @@ class Calibrator:
     @cached_property
     def _arm_at(self) -> dict[bytes, int]:
         """Point -> the first arm there."""
+        # Adding 0.0 turns -0.0 into 0.0, which is the same point with other bytes.
         points = self.domain.points + 0.0
         return {points[arm].tobytes(): arm for arm in reversed(range(len(points)))}
 
@@ -271,7 +280,7 @@ class Calibrator:
 
 
 def check_coordinates(*places: Any) -> Any:
-    """The first of some rows, all of whose numbers are small enough to take distances of."""
+    """Check that the numbers of some rows are small enough for distances; return the first row."""
     given = [place for place in places if place is not None]
     largest = max((float(np.abs(place).max(initial=0.0)) for place in given), default=0.0)
     needed = f"coordinates of size at most {LARGEST_COORDINATE:g}"

@@ -22,7 +22,10 @@ class Cube:
     """Their numbers, in order."""
 
     def halves(self, unit: Array) -> list[Cube]:
-        """The at most 2^d cubes of half the side that hold an arm; an arm on the border belongs to the upper one."""
+        """The cubes of half the side that hold an arm, at most 2^d.
+
+        An arm on the border belongs to the upper cube.
+        """
         half = self.side / 2
         corners, which, counts = np.unique(
             unit[self.arms] >= self.lower + half, axis=0, return_inverse=True, return_counts=True
@@ -47,7 +50,10 @@ class Cube:
 
 
 def unit_cube(points: Array) -> tuple[Array, Cube, str]:
-    """The arms as points of the unit cube (themselves if they lie in it), the cube of all, and what was done."""
+    """The arms as points of the unit cube, the cube of all arms, and how they were scaled.
+
+    Arms that lie in the unit cube are not scaled.
+    """
     inside = bool((points >= 0).all() and (points <= 1).all())
     unit = points if inside else scale_to_unit_cube(points)
     root = Cube(np.zeros(points.shape[1]), 1.0, np.arange(len(points)))
@@ -55,7 +61,8 @@ def unit_cube(points: Array) -> tuple[Array, Cube, str]:
 
 
 def scale_to_unit_cube(points: Array) -> Array:
-    """(x - min) / (max - min) of each coordinate, by halves so that nothing overflows; zero where all are equal."""
+    """(x - min) / (max - min) of each coordinate; zero where all are equal."""
+    # Halves are subtracted, since max - min may overflow where max/2 - min/2 does not.
     low, high = points.min(0) / 2, points.max(0) / 2
     extent = np.where(high > low, high - low, 1.0)
     unit: Array = (points / 2 - low) / extent

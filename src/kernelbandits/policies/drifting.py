@@ -33,8 +33,8 @@ class TVGPUCB(IndexPolicy):
     noise_scale
         R, the standard deviation of the noise.
     rate
-        How fast f changes: f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, with g a new draw from
-        the prior. 0 is a function that does not change.
+        How fast f changes: f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, with g a new draw
+        from the prior. At 0 the function does not change.
     schedule
         "finite": beta_t = 2 ln(|X| pi^2 t^2 / (6 delta)) on |X| arms; "practical":
         beta_t = 0.8 ln(4 t), that of the authors' experiments.

@@ -1,4 +1,4 @@
-"""Batches of plays among the survivors; after each batch those that cannot be the best leave."""
+"""Rules that play in batches and drop, after each batch, the arms that cannot be the best."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ from kernelbandits.widths import Width
 
 
 class Elimination(Policy):
-    """X_1 = all arms; after batch i, with mean and sd of that batch's rewards alone,
+    """Play in batches; after each one, drop the arms whose upper bound is below a lower bound.
+
+    X_1 = all arms. After batch i, with mean and sd of the rewards of that batch alone,
 
     X_{i+1} = { x in X_i : mean(x) + width sd(x) >= max over X_i of (mean - width sd) }.
 
-    Every reward counts as a play of its batch, whoever asked for it; the last batch has no end.
+    Every reward counts as a play of the current batch, also one that was not asked for. The last
+    batch has no end.
     """
 
     lengths: tuple[int, ...]
@@ -38,21 +41,28 @@ class Elimination(Policy):
     survivors: Indices
     """The arms of the batch being played, in order."""
     batch_posterior: Posterior
-    """What the batch being played has taught; in the first one that is all there is."""
+    """The posterior of the rewards of the batch being played.
+
+    In the first batch it is the common posterior itself.
+    """
 
     reuse_data: bool = False
 
     def _set_batches(
         self, lengths: tuple[int, ...], noise_scale: float, norm_bound: float, delta: float
     ) -> None:
-        chance, arms = self._check_bounds(noise_scale, norm_bound, delta), len(self.domain)
+        chance = self._check_bounds(noise_scale, norm_bound, delta)
+        arms = len(self.domain)
+        # The bound must hold for every arm after every batch: delta is shared by that many claims.
         claims = arms * len(lengths)
         self.width = widths.fixed_design(
             noise_scale, norm_bound, self.posterior.ridge, chance, claims
         )
         self._scale = checks.number(type(self).__name__, "width", self.width(1, 0.0))
-        self.lengths, self._ends = lengths, tuple(accumulate(lengths[:-1]))
-        self.survivors, self.batch_posterior = np.arange(arms), self.posterior
+        self.lengths = lengths
+        self._ends = tuple(accumulate(lengths[:-1]))
+        self.survivors = np.arange(arms)
+        self.batch_posterior = self.posterior
         self.settings |= {"width": self.width.rule, "lengths": list(lengths), "gain": "none"}
 
     @property
@@ -65,7 +75,10 @@ class Elimination(Policy):
         return self._choice_of_arm(arm, self.batch_posterior.sd, now, {})
 
     def plan(self, t: int, rng: Any) -> list[Choice]:
-        """The choices of round t and all later ones of the batch: no reward of the batch enters them."""
+        """Return the choices of round t and of all later rounds of the batch.
+
+        No reward of the batch enters them, so they can be measured at the same time.
+        """
         left = self.batch_end - self.posterior.events
         checks.needs(
             left > 0, "plan", "rounds left in the batch", f"{self.posterior.events} rewards"
@@ -73,6 +86,7 @@ class Elimination(Policy):
         twin, chosen = copy.deepcopy(self), []
         for number in range(t, t + left):
             choice = twin.ask(number, rng)
+            # The copy is told zeros, since only the sd counts: its means say nothing.
             known = {name: value for name, value in choice.note.items() if name != "mean"}
             chosen.append(Choice(choice.x, choice.arm, known))
             twin.batch_posterior.update(int(choice.arm or 0), 0.0)
@@ -89,21 +103,21 @@ class Elimination(Policy):
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         ends = self.posterior.events + 1 in self._ends
-        following = (
-            self._fresh_posterior() if ends and not self.reuse_data else self.batch_posterior
-        )
+        following = self.batch_posterior
+        if ends and not self.reuse_data:
+            # The new posterior is built first: if that fails, the reward has changed nothing.
+            following = self._fresh_posterior()
         self.posterior.update(arm, reward)
         if self.batch_posterior is not self.posterior:
             self.batch_posterior.update(arm, reward)
         if ends:
-            self.survivors, self.batch_posterior = self._eliminate(), following
+            self.survivors = self._eliminate()
+            self.batch_posterior = following
 
     def _eliminate(self) -> Indices:
         """The survivors with mean + width sd >= max (mean - width sd)."""
-        mean, reach = (
-            self.batch_posterior.mean[self.survivors],
-            self._scale * self.batch_posterior.sd[self.survivors],
-        )
+        mean = self.batch_posterior.mean[self.survivors]
+        reach = self._scale * self.batch_posterior.sd[self.survivors]
         kept: Indices = self.survivors[mean + reach >= (mean - reach).max()]
         return kept
 
@@ -115,13 +129,30 @@ class Elimination(Policy):
 
 
 class BPE(Elimination):
-    """Li & Scarlett (2022), batched pure exploration: play the greatest sd of the batch among the survivors,
+    """Batched pure exploration: in each batch, play the remaining arm of the greatest sd.
 
-    N_i = ceil(sqrt(T N_{i-1})), N_0 = 1, and width D + (R / sqrt(ridge)) sqrt(2 ln(2 |X| n_batches / delta)).
+    After each batch the arms that cannot be the best are dropped (`Elimination`). Batch i has
+    N_i = ceil(sqrt(T N_{i-1})) plays, N_0 = 1, and the width is
 
-    With a number of `batches` B, N_i = ceil(T^((1 - decay^i) / (1 - decay^B))) for i < B and the rest to the last;
-    decay is 1/2, or nu / (2 nu + d) for a Matern kernel. `reuse_data` never restarts the posterior, without a proof.
-    The ridge is R^2 unless given.
+    D + (R / sqrt(ridge)) sqrt(2 ln(2 |X| n_batches / delta)).
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    horizon
+        T, how many rounds will be played.
+    ridge
+        By default R^2.
+    batches
+        A fixed number B of batches: N_i = ceil(T^((1 - decay^i) / (1 - decay^B))) for i < B, and
+        the rest in the last batch.
+    decay
+        By default nu / (2 nu + d) for a Matern kernel, 1/2 for others; it needs `batches`.
+    reuse_data
+        Keep the rewards of earlier batches. Nothing is proved of that.
     """
 
     about = About(
@@ -129,8 +160,8 @@ class BPE(Elimination):
         title="BPE",
         family=ELIMINATION,
         paper="Li & Scarlett, Gaussian process bandit optimization with few batches, 2022",
-        guarantee="regret O~(sqrt(T gamma_T)) with chance 1 - delta, in O(log log T) batches; less is "
-        "proved for a fixed number",
+        guarantee="regret O~(sqrt(T gamma_T)) with chance 1 - delta, in O(log log T) batches; less "
+        "is proved for a fixed number",
         ours="the two-sided 2 in the logarithm; ridge no less than 1e-8; with a fixed number of "
         "batches each is cut at the rounds left; reuse_data has no proof",
     )
@@ -156,11 +187,8 @@ class BPE(Elimination):
         )
         checks.needs(isinstance(reuse_data, bool), "BPE", "reuse_data True or False", reuse_data)
         self.reuse_data = reuse_data
-        rate = (
-            eigendecay(self.posterior.kernel, self.domain)
-            if decay is None
-            else checks.inside("BPE", "decay", decay)
-        )
+        usual = eigendecay(self.posterior.kernel, self.domain)
+        rate = usual if decay is None else checks.inside("BPE", "decay", decay)
         wanted = square_roots(rounds)
         if batches is not None:
             wanted = powers(rounds, checks.whole("BPE", "batches", batches), rate)
@@ -177,10 +205,25 @@ class BPE(Elimination):
 
 
 class REDS(Elimination):
-    """Salgia, Vakili & Zhao (2024), random exploration with domain shrinking: every survivor with the same chance,
+    """Random exploration with domain shrinking: play any remaining arm with the same chance.
 
-    N_{r+1} = 2 N_r, and width D + R sqrt((2 / ridge) ln(1 / delta')), delta' = delta / (2 |X| n_epochs).
-    The ridge (their tau) is R^2 unless given.
+    After each epoch the arms that cannot be the best are dropped (`Elimination`). Each epoch is
+    twice as long as the one before, N_{r+1} = 2 N_r, and the width is
+
+    D + R sqrt((2 / ridge) ln(1 / delta')), delta' = delta / (2 |X| n_epochs).
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    horizon
+        T, how many rounds will be played.
+    ridge
+        By default R^2; the paper calls it tau.
+    first_epoch
+        N_1; by default ceil(sqrt(T)).
     """
 
     about = About(
@@ -189,8 +232,8 @@ class REDS(Elimination):
         family=ELIMINATION,
         paper="Salgia, Vakili & Zhao, Random exploration in Bayesian optimization: order-optimal "
         "regret and computational efficiency, 2024",
-        guarantee="regret O~(sqrt(T gamma_T)) if level sets are smooth images of a cube and the first "
-        "epoch is long enough",
+        guarantee="regret O~(sqrt(T gamma_T)) if level sets are smooth images of a cube and the "
+        "first epoch is long enough",
         ours="first_epoch = ceil(sqrt(T)), ridge R^2, and delta' = delta / (2 |X| n_epochs) over a"
         " finite set of arms",
     )
@@ -216,11 +259,8 @@ class REDS(Elimination):
             ties=ties,
             horizon=horizon,
         )
-        first = (
-            ceil_root(rounds)
-            if first_epoch is None
-            else checks.whole("REDS", "first_epoch", first_epoch)
-        )
+        epoch = ceil_root(rounds) if first_epoch is None else first_epoch
+        first = checks.whole("REDS", "first_epoch", epoch)
         self._set_batches(cut_lengths(doublings(first), rounds), noise_scale, norm_bound, delta)
         self.settings |= {"first_epoch": first, "exploration": "uniform over the survivors"}
 
@@ -229,7 +269,11 @@ class REDS(Elimination):
 
 
 class MVR(Policy):
-    """Vakili et al. (2021), maximum variance reduction: always the arm of the greatest sd, whatever the rewards."""
+    """Maximum variance reduction: play the arm of the greatest sd, whatever the rewards are.
+
+    It explores only; the answer is the arm with the highest estimate after the last round
+    (`recommend`).
+    """
 
     about = About(
         name="mvr",
@@ -237,8 +281,8 @@ class MVR(Policy):
         family=ELIMINATION,
         paper="Vakili, Bouziani, Jalali, Bernacchia & Shiu, Optimal order simple regret for "
         "Gaussian process bandits, 2021",
-        guarantee="simple regret O~(sqrt(gamma_T / T)) of the arm of the greatest estimate; none for "
-        "the regret of its plays",
+        guarantee="simple regret O~(sqrt(gamma_T / T)) of the arm of the greatest estimate; none "
+        "for the regret of its plays",
         ours="ridge 1, and an arm may be played again, as on any finite set",
     )
 

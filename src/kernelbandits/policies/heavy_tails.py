@@ -66,8 +66,8 @@ class TGPUCB(IndexPolicy):
         bound = moment_bound
         if bound is None:
             bound = second_moment(noise_scale, norm_bound, excess)
-        checks.positive("TGPUCB", "moment_bound", bound)
-        self.level = widths.truncation_level(bound, excess)
+        moment = checks.positive("TGPUCB", "moment_bound", bound)
+        self.level = widths.truncation_level(moment, excess)
         checks.scale("TGPUCB", "moment_bound^(1 / (1 + excess))", self.level(1))
         self.truncated = 0
         """Rewards learnt as zero so far."""

@@ -1,7 +1,7 @@
-"""Independent arms: rules that learn nothing of an arm from the others, as floors for those that do.
+"""Rules for independent arms, which learn nothing about an arm from the rewards of the others.
 
-The kernel serves the common posterior alone, which says what to recommend; what is played depends on the counts and
-reward sums of each arm.
+They show how much a kernel helps. What they play depends on the count and the reward sum of each
+arm; the kernel serves only the posterior, which says what to recommend.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ class IndependentArms(Policy):
 
 
 class UCB1(IndependentArms):
-    """Auer, Cesa-Bianchi & Fischer (2002): every arm once, then the greatest ybar_i + R sqrt(8 ln(n) / n_i),
+    """Play every arm once, then the arm with the highest upper confidence bound of its own rewards.
 
-    n the number of rewards so far. R = 1/2, rewards in [0, 1], is the original sqrt(2 ln(n) / n_i).
+    index(i) = ybar_i + R sqrt(8 ln(n) / n_i), with n rewards so far, n_i of them of arm i. With
+    R = 1/2 (`noise_scale`), for rewards in [0, 1], it is the original sqrt(2 ln(n) / n_i).
     """
 
     about = About(
@@ -77,7 +78,10 @@ class UCB1(IndependentArms):
         }
 
     def score_arms(self, t: int) -> Array:
-        """The upper confidence bounds; while arms are unplayed, 0 for those and minus infinity for the others."""
+        """The upper confidence bounds.
+
+        While some arms are unplayed, they score 0 and the others minus infinity.
+        """
         counts, n = self.posterior.counts, self.posterior.events
         if not counts.all():
             return np.where(counts == 0, 0.0, -math.inf)
@@ -86,9 +90,10 @@ class UCB1(IndependentArms):
 
 
 class GaussianTS(IndependentArms):
-    """Agrawal & Goyal (2013): draw theta_i ~ N(S_i / (n_i + 1), R^2 / (n_i + 1)) for each arm, play the greatest.
+    """Draw a value for each arm from its own posterior, and play the arm with the greatest draw.
 
-    R = 1 is the original, for rewards in [0, 1].
+    theta_i ~ N(S_i / (n_i + 1), R^2 / (n_i + 1)), with S_i the sum of the n_i rewards of arm i.
+    R = 1 (`noise_scale`) is the original, for rewards in [0, 1].
     """
 
     about = About(
@@ -129,11 +134,15 @@ class GaussianTS(IndependentArms):
 
 
 class UCBRevisited(IndependentArms):
-    """Auer & Ortner (2010): stages m = 0, 1, ..., floor(log2(T / e) / 2) with the gap guessed as g = 2^-m.
+    """Play all remaining arms evenly, and drop those that are clearly worse in several phases.
 
-    Every arm left is played until it has n_m = ceil(8 R^2 ln(T g^2) / g^2) rewards; then those are dropped with
-    ybar + r < max (ybar - r), r = R sqrt(2 ln(T g^2) / n_m). Arms left after the last stage are played evenly.
-    R = 1/2, rewards in [0, 1], is the original: n_m = ceil(2 ln(T g^2) / g^2), r = sqrt(ln(T g^2) / (2 n_m)).
+    In phase m = 0, 1, ..., floor(log2(T / e) / 2) the gap between arms is guessed as g = 2^-m.
+    Every arm left is played until it has n_m = ceil(8 R^2 ln(T g^2) / g^2) rewards. Then the arms
+    with ybar + r < max (ybar - r) are dropped, r = R sqrt(2 ln(T g^2) / n_m). Arms left after the
+    last phase are played evenly.
+
+    With R = 1/2 (`noise_scale`), for rewards in [0, 1], it is the original:
+    n_m = ceil(2 ln(T g^2) / g^2), r = sqrt(ln(T g^2) / (2 n_m)).
     """
 
     about = About(

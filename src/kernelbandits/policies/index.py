@@ -18,7 +18,7 @@ from kernelbandits.widths import Width
 
 @dataclass(frozen=True)
 class IndexTables:
-    """All that an index policy draws or looks up in rounds 1..T, as arrays for the compiled loop."""
+    """The widths, weights and ties of rounds 1..T, as arrays for the compiled loop."""
 
     widths: Array
     """(T, 3): a_t, b_t, c_t"""
@@ -97,7 +97,7 @@ class IndexPolicy(Policy):
         return self.width(t, self.posterior.log_det)
 
     def _draw_weight(self, now: Round) -> float:
-        """w_t from its law, which may look at the posterior where the round is played."""
+        """Draw w_t from its law, which may depend on the posterior where the round is played."""
         exploration = self.exploration
         seen = None
         if exploration.uses_history:

@@ -42,11 +42,19 @@ class LinearRule(Policy):
 
 
 class OFUL(LinearRule, IndexPolicy):
-    """Abbasi-Yadkori, Pal & Szepesvari (2011): the greatest x . theta over the confidence ellipsoid,
+    """Play the arm with the greatest x . theta over the confidence ellipsoid of theta.
 
-    x . thetahat + (R sqrt(2 ln(1/delta) + L) + sqrt(ridge) S) |x|_{Vbar^-1},   L = ln(det Vbar / det(ridge I)).
+    index_t(x) = x . thetahat + (R sqrt(2 ln(1/delta) + L) + sqrt(ridge) S) |x|_{Vbar^-1},
 
-    |x|_{Vbar^-1} = sd / sqrt(ridge), so it is the rule of Whitehouse et al. on the linear kernel; S is `norm_bound`.
+    L = ln(det Vbar / det(ridge I)). Since |x|_{Vbar^-1} = sd / sqrt(ridge), it is the rule of
+    `WhitehouseUCB` on the linear kernel.
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        S: a bound on |theta|.
     """
 
     about = About(
@@ -55,7 +63,8 @@ class OFUL(LinearRule, IndexPolicy):
         family=LINEAR,
         paper="Abbasi-Yadkori, Pal & Szepesvari, Improved algorithms for linear stochastic bandits,"
         " 2011",
-        guarantee="regret O~(d sqrt(T)) with chance 1 - delta, for f = x . theta, |theta| <= norm_bound",
+        guarantee="regret O~(d sqrt(T)) with chance 1 - delta, for f = x . theta, "
+        "|theta| <= norm_bound",
         ours="the maximum over the ellipsoid in closed form, arms only; the kernel is not used: x "
         ". z whatever is given",
     )
@@ -78,10 +87,18 @@ class OFUL(LinearRule, IndexPolicy):
 
 
 class RarelySwitchingOFUL(LinearRule):
-    """OFUL that looks again only when det Vbar_t > (1 + C) det Vbar_tau, L > L_tau + ln(1 + C), tau its last look.
+    """Play as OFUL, but change the arm only after enough new information.
 
-    In between it holds the index of round tau and plays the same arm; `switch` is C. After t rewards it has looked
-    again at most L / ln(1 + C) times.
+    The index is computed again in the first round with det Vbar_t > (1 + C) det Vbar_tau, that is
+    L > L_tau + ln(1 + C), with tau the round of the last change. In between the same arm is played.
+    After t rewards the index has changed at most L / ln(1 + C) times.
+
+    Parameters
+    ----------
+    noise_scale, norm_bound
+        R and S, as for `OFUL`.
+    switch
+        C > 0; a larger one changes the arm less often.
     """
 
     about = About(
@@ -90,8 +107,8 @@ class RarelySwitchingOFUL(LinearRule):
         family=LINEAR,
         paper="Abbasi-Yadkori, Pal & Szepesvari, Improved algorithms for linear stochastic bandits,"
         " 2011",
-        guarantee="OFUL's regret times sqrt(1 + C), with at most d log(1 + T / (ridge d)) / log(1 + C) "
-        "switches for |x| <= 1",
+        guarantee="OFUL's regret times sqrt(1 + C), with at most d log(1 + T / (ridge d)) / "
+        "log(1 + C) switches for |x| <= 1",
         ours="C = 1 by default; a tie is settled alike until the next switch; the kernel is not "
         "used: x . z whatever is given",
     )
@@ -139,16 +156,27 @@ class RarelySwitchingOFUL(LinearRule):
             self._switch()
 
     def _switch(self) -> None:
-        self.tau, self.log_det = self.posterior.events + 1, self.posterior.log_det
+        self.tau = self.posterior.events + 1
+        self.log_det = self.posterior.log_det
         self.held = self.posterior.mean + self.width(self.tau, self.log_det) * self.posterior.sd
+        # `index` returns this array itself, which a caller must not change.
         self.held.flags.writeable = False
 
 
 class LinTS(LinearRule):
-    """Agrawal & Goyal (2013): draw theta ~ N(thetahat, v_t^2 B^-1), B = I + sum x x', and play the greatest x . theta.
+    """Draw the parameter theta from its posterior, and play the arm with the greatest x . theta.
 
-    schedule "anytime": v_t = R sqrt(9 d ln(t / delta));
-    schedule "icml": v = R sqrt((24 / eps) d ln(1 / delta)), eps = 1 / ln T.
+    theta ~ N(thetahat, v_t^2 B^-1), B = I + sum x x'.
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    schedule
+        "anytime": v_t = R sqrt(9 d ln(t / delta)). "icml": v = R sqrt((24 / eps) d ln(1 / delta)),
+        eps = 1 / ln T.
+    horizon
+        T, how many rounds will be played; the schedule "icml" needs it.
     """
 
     about = About(
@@ -156,8 +184,8 @@ class LinTS(LinearRule):
         title="LinTS",
         family=LINEAR,
         paper="Agrawal & Goyal, Thompson sampling for contextual bandits with linear payoffs, 2013",
-        guarantee="regret O~(d^(3/2) sqrt(T)) with chance 1 - delta, for f = x . theta, |x|, |theta| <="
-        " 1 (anytime); d^2 (icml)",
+        guarantee="regret O~(d^(3/2) sqrt(T)) with chance 1 - delta, for f = x . theta, "
+        "|x|, |theta| <= 1 (anytime); d^2 (icml)",
         ours="schedule anytime is the scale of the paper's later version, icml that of the first, "
         "eps = 1/ln T; the kernel is not used: x . z whatever is given",
     )

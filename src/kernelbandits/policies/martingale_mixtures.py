@@ -1,4 +1,9 @@
-"""Tighter confidence sets: a ball of residuals met with a ball of norms, and the greatest f(x) over both."""
+"""Tighter confidence sets (Flynn & Reeb, 2024).
+
+f lies in a set that bounds its residuals and its norm; the upper bound of f(x) is its greatest
+value over that set. AMM-UCB bounds it in closed form, DMM-UCB on a grid of dual numbers, and
+CMM-UCB computes it exactly.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +25,18 @@ from kernelbandits.theory.duality import Dual, noise_radius
 
 
 class AMMUCB(IndexPolicy):
-    """Flynn & Reeb (2024), closed form: mean + sqrt((R^2 / ridge) (2 ln(1/delta) + L) + D^2) sd.
+    """Play the highest upper confidence bound, with a width in closed form.
 
-    The ridge fixes the scale of their Gaussian mixture: c = R^2 / ridge.
+    index_t(x) = mean(x) + sqrt((R^2 / ridge) (2 ln(1/delta) + L) + D^2) sd(x).
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    ridge
+        It fixes the scale of the paper's Gaussian mixture, c = R^2 / ridge.
     """
 
     about = About(
@@ -30,8 +44,8 @@ class AMMUCB(IndexPolicy):
         title="AMM-UCB",
         family=TIGHTER,
         paper="Flynn & Reeb, Tighter confidence bounds for sequential kernel regression, 2024",
-        guarantee="f in its band in all rounds with chance 1 - delta; regret O~(gamma_T sqrt(T)), never"
-        " wider than Whitehouse",
+        guarantee="f in its band in all rounds with chance 1 - delta; regret O~(gamma_T sqrt(T)), "
+        "never wider than Whitehouse",
         ours="the mixture scale is c = R^2 / ridge, ridge 1 by default",
     )
 
@@ -55,12 +69,17 @@ class AMMUCB(IndexPolicy):
         )
 
     def band(self, t: int, points: Any = None) -> tuple[Array, Array]:
-        """Lower and upper bounds of f on all arms, or at points, in all rounds at once with chance 1 - delta."""
+        """Lower and upper bounds of f on all arms, or at points.
+
+        They hold in all rounds at once with chance 1 - delta.
+        """
         return self.index(t, -1.0, points), self.index(t, 1.0, points)
 
 
 class ResidualBall(Policy):
-    """f lies in {f : |y - f(x)| <= R_t, ||f|| <= D} in all rounds at once with chance 1 - delta,
+    """A confidence set that bounds the residuals and the norm of f.
+
+    f lies in {f : |y - f(x)| <= R_t, ||f|| <= D} in all rounds at once with chance 1 - delta,
 
     R_t^2 = y' (I + K / ridge)^-1 y + R^2 (L + 2 ln(1/delta)).
 
@@ -86,7 +105,10 @@ class ResidualBall(Policy):
         self.settings |= {"gain": "realised", "exploration": "none"}
 
     def band(self, t: int) -> tuple[Array, Array]:
-        """Lower and upper bounds of f on all arms, which hold in all rounds at once with chance 1 - delta."""
+        """Lower and upper bounds of f on all arms.
+
+        They hold in all rounds at once with chance 1 - delta.
+        """
         raise NotImplementedError
 
     @property
@@ -101,7 +123,17 @@ class ResidualBall(Policy):
 
 
 class DMMUCB(ResidualBall):
-    """Flynn & Reeb (2024), dual grid: the least of the bounds over finitely many a, the ridge itself among them."""
+    """Play the highest upper bound, the least of the bounds of `ResidualBall` over some numbers a.
+
+    Parameters
+    ----------
+    alphas
+        The numbers a, by default ridge 8^k for k = -2, ..., 2; the ridge itself is always added.
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    """
 
     about = About(
         name="dmm-ucb",
@@ -189,15 +221,25 @@ def ridges(alphas: Iterable[float] | float | None, ridge: float) -> list[float]:
 
 
 class CMMUCB(ResidualBall):
-    """Flynn & Reeb (2024), exact: the greatest f(x) over the set, which is the least of the bounds over all a > 0."""
+    """Play the highest upper bound, the exact maximum of f(x) over the set of `ResidualBall`.
+
+    By duality it is the least of the bounds over all a > 0.
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    """
 
     about = About(
         name="cmm-ucb",
         title="CMM-UCB",
         family=TIGHTER,
         paper="Flynn & Reeb, Tighter confidence bounds for sequential kernel regression, 2024",
-        guarantee="f in its band in all rounds with chance 1 - delta; no wider than DMM-UCB while some "
-        "f fits, or D sqrt(k)",
+        guarantee="f in its band in all rounds with chance 1 - delta; no wider than DMM-UCB while "
+        "some f fits, or D sqrt(k)",
         ours="the mixture scale is c = R^2 / ridge, ridge 1 by default; the exact maximum by its "
         "dual in one number instead of a conic solver",
     )

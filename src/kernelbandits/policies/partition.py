@@ -1,4 +1,4 @@
-"""Partitioned upper confidence: a small posterior for each cell of a partition that is refined as rewards come in."""
+"""pi-GP-UCB: a small posterior for each cell of a partition, refined as rewards come in."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def aistats(n: int, side: float, nu: float, dimension: int) -> bool:
 
 
 def never(n: int, side: float, nu: float, dimension: int) -> bool:
+    """One cell for all arms."""
     return False
 
 
@@ -40,24 +41,42 @@ SPLITS: Mapping[str, Callable[[int, float, float, int], bool]] = {
     "aistats": aistats,
     "never": never,
 }
-"""Whether a cell with n rewards has had its share."""
+"""Rule of splitting -> whether a cell with n rewards is divided."""
 
 
 @dataclass(eq=False)
 class PartitionCell:
-    """A cube of arms, and what was learnt of them since it was made; None before the first reward."""
+    """A cube of arms, and the posterior of the rewards since it was made."""
 
     cube: Cube
     posterior: Posterior | None = None
+    """None before the first reward."""
 
 
 class PiGPUCB(Policy):
-    """Janz, Burt & Gonzalez (2020): mean_A + beta_A sd_A, each of the data that fell in the arm's cell A, with
+    """Play the highest upper confidence bound, where each cell of a partition learns by itself.
 
-    beta_A = D + R sqrt(2 (gamma_A + 1 + ln(F/delta))), gamma_A = L_A / 2 and F = 4 (T + 1)^(d / (2 nu)).
+    index(x) = mean_A(x) + beta_A sd_A(x) for an arm x in cell A, by the rewards of that cell, with
 
-    A cell of side s is halved in every coordinate once it has more than s^(-2 nu) rewards; its children start without
-    data unless `inherit_data`. The cells are cubes of the unit cube.
+    beta_A = D + R sqrt(2 (gamma_A + 1 + ln(F/delta))), gamma_A = L_A / 2,
+
+    and F = 4 (T + 1)^(d / (2 nu)). The cells are cubes of the unit cube.
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    horizon
+        T, how many rounds will be played.
+    nu
+        The smoothness of f; by default that of a Matern kernel, 5/2 for others.
+    split
+        When a cell of side s is halved in every coordinate: "thesis" once it has more than
+        s^(-2 nu) rewards, "aistats" by the rule of the conference paper, or "never".
+    inherit_data
+        Whether the parts of a divided cell keep its rewards.
     """
 
     about = About(
@@ -94,20 +113,22 @@ class PiGPUCB(Policy):
         if ridge < 1:
             self._warn_once(f"its guarantee needs a ridge of at least 1, got {ridge:g}")
         self.split = SPLITS[checks.one_of("PiGPUCB", "split", split, SPLITS)]
-        checks.needs(
-            isinstance(inherit_data, bool), "PiGPUCB", "inherit_data True or False", inherit_data
-        )
-        self.nu = (
-            smoothness(self.posterior.kernel)
-            if nu is None
-            else checks.positive("PiGPUCB", "nu", nu)
-        )
-        self.noise_scale, self.norm_bound, self.inherit_data = noise_scale, norm_bound, inherit_data
+        given = isinstance(inherit_data, bool)
+        checks.needs(given, "PiGPUCB", "inherit_data True or False", inherit_data)
+        if nu is None:
+            self.nu = smoothness(self.posterior.kernel)
+        else:
+            self.nu = checks.positive("PiGPUCB", "nu", nu)
+        self.noise_scale = noise_scale
+        self.norm_bound = norm_bound
+        self.inherit_data = inherit_data
         claims = log_cells(rounds, self.domain.dimension, self.nu)
         self.paid = 1 + claims - math.log(chance)
         self.unit, root, geometry = unit_cube(self.domain.points)
         self.cells = [PartitionCell(root)]
         self._home = np.zeros(len(self.domain), dtype=np.int64)
+        """The place of each arm's cell in `cells`."""
+        # Each reward changes one cell, so the index of all arms is kept and updated by cell.
         self._mean, self._sd, self._width = np.empty((3, len(self.domain)))
         self._show(self.cells[0])
         self.settings |= {
@@ -168,7 +189,11 @@ class PiGPUCB(Policy):
             self._show(child)
 
     def _inherit(self, parent: PartitionCell, child: PartitionCell) -> None:
-        """The parent's rewards of the child's arms; counts and sums are all a posterior needs of them."""
+        """Give the child the parent's rewards of its arms.
+
+        The mean reward of an arm is told once for each of its rewards: counts and sums are all
+        that a posterior needs.
+        """
         assert parent.posterior is not None
         counts, sums = parent.posterior.counts, parent.posterior.tally.sums
         for row in parent.cube.arms.searchsorted(child.cube.arms):

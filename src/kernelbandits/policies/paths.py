@@ -25,8 +25,8 @@ class Waves:
     """g(x) = sum_j a_j cos(w_j . x) + b_j sin(w_j . x): a draw from the prior.
 
     The frequencies w_j come from the spectral density of the kernel, a_j, b_j ~ N(0, variance / m).
-    With the frequencies drawn afresh cov(g(x), g(z)) = k(x, z) exactly. For fixed frequencies, where
-    g is Gaussian, that holds in the limit of many of them.
+    With the frequencies drawn afresh cov(g(x), g(z)) = k(x, z) exactly. For fixed frequencies,
+    where g is Gaussian, that holds in the limit of many of them.
     """
 
     frequencies: Array

@@ -1,4 +1,4 @@
-"""Random exploration beside a rule: every second round plays an arm drawn evenly from all of them."""
+"""Rules that play a random arm in every second round."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def warn_of_noise(policy: IndexPolicy, noise_scale: float) -> None:
 
 
 class GPUCBPlus(IndexPolicy):
-    """Kim & Sanz-Alonso (2024), GP-UCB+: odd rounds play argmax mean + D sd, even rounds a random arm.
+    """Play the highest upper bound mean + D sd in odd rounds, and a random arm in even rounds.
 
-    Without noise |f - mean| <= D sd always. The ridge is R^2 and no less than 1e-8.
+    It is made for rewards without noise, where |f - mean| <= D sd always. D (`norm_bound`) bounds
+    the norm of f in the space of the kernel. The ridge is R^2 (`noise_scale`), at least 1e-8.
     """
 
     about = About(
@@ -41,8 +42,8 @@ class GPUCBPlus(IndexPolicy):
         family=RANDOM_QUERIES,
         paper="Kim & Sanz-Alonso, Enhancing Gaussian process surrogates for optimization and "
         "posterior approximation via random exploration, 2024",
-        guarantee="without noise nearly the optimal rate of convergence, |f - mean| <= D sd always; "
-        "none with noise, where it is a heuristic",
+        guarantee="without noise nearly the optimal rate of convergence, |f - mean| <= D sd "
+        "always; none with noise, where it is a heuristic",
         ours="ridge R^2, no less than 1e-8; both queries of an iteration count as rounds",
     )
 
@@ -76,7 +77,10 @@ class GPUCBPlus(IndexPolicy):
 
 
 class ExploitPlus(IndexPolicy):
-    """Kim & Sanz-Alonso (2024), EXPLOIT+: odd rounds play argmax mean, even rounds a random arm."""
+    """Play the highest estimate in odd rounds, and a random arm in even rounds.
+
+    It is made for rewards without noise. The ridge is R^2 (`noise_scale`) and no less than 1e-8.
+    """
 
     about = About(
         name="exploit-plus",
@@ -84,8 +88,8 @@ class ExploitPlus(IndexPolicy):
         family=RANDOM_QUERIES,
         paper="Kim & Sanz-Alonso, Enhancing Gaussian process surrogates for optimization and "
         "posterior approximation via random exploration, 2024",
-        guarantee="without noise nearly the optimal rate of convergence; none with noise, where it is a"
-        " heuristic",
+        guarantee="without noise nearly the optimal rate of convergence; none with noise, where it "
+        "is a heuristic",
         ours="ridge R^2, no less than 1e-8; both queries of an iteration count as rounds",
     )
 

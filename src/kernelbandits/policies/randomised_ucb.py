@@ -1,4 +1,4 @@
-"""Close relatives of Generic-GP: one random multiplier a round from another law, on another width."""
+"""Close relatives of Generic-GP: one random weight in each round, from a law of their own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,25 @@ from kernelbandits.widths import Width
 
 
 class RandUCB(IndexPolicy):
-    """Vaswani, Mehrabian, Durand & Kveton (2020): mean + w_t (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L)) sd,
+    """Play mean + w_t width sd with a weight w_t from a discretised half of a Gaussian law.
 
-    w_t from a Gaussian of the given scale, truncated to [0, upper] and discretised to equally spaced points, the
-    greatest with chance `top`. One weight serves all arms (the coupled rule).
+    width = D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L). One weight serves all arms (the paper's
+    coupled rule).
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    points
+        How many values the weight can take, equally spaced in [0, upper].
+    scale
+        The standard deviation of the Gaussian law.
+    upper
+        The greatest weight.
+    top
+        The chance of the greatest weight.
     """
 
     about = About(
@@ -54,9 +69,10 @@ class RandUCB(IndexPolicy):
 
 
 class IRGPUCB(IndexPolicy):
-    """Takeno, Inatsu & Karasuyama (2023): mean + sqrt(zeta_t) sd at ridge R^2, R the noise's standard deviation,
+    """Play mean + sqrt(zeta_t) sd with a random zeta_t in each round.
 
-    zeta_t = 2 ln(|X| / 2) + an exponential number of mean 2; the shift is zero for one arm.
+    zeta_t = 2 ln(|X| / 2) + an exponential number of mean 2, on |X| arms; the first part is zero
+    for one arm. The ridge is R^2, with R (`noise_scale`) the standard deviation of the noise.
     """
 
     about = About(

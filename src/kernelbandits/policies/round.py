@@ -1,4 +1,9 @@
-"""All that a rule sees in one ask: the round, its randomness, where it may play, what is pending."""
+"""One ask: its options, and the `Round` that a rule sees.
+
+`Policy.ask` collects its arguments in `AskOptions` and builds the `Round`: the number of the round,
+its randomness, the arms or points that may be played, the pending choices and the costs. Rules that
+cannot take pending choices or restricted arms by themselves are asked by `ask_copy`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
     from kernelbandits.policies.base import Policy
 
 MOST_INFORMATION = 700
-"""exp(700) is still a number."""
+"""The width is multiplied by exp(information), and exp(710) overflows."""
 TRIES = 50
 """How often a rule that cannot restrict itself to some arms is asked for another arm."""
 

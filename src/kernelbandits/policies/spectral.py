@@ -1,4 +1,7 @@
-"""A kernel as a sum of products of stationary ones: what gives it lengthscales, and frequencies to draw a path from."""
+"""A kernel as a sum of products of stationary kernels.
+
+In this form it has lengthscales, and frequencies from which a random function can be drawn.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ class Term:
 
 
 def terms_of(kernel: Kernel, columns: Iterable[int]) -> tuple[Term, ...]:
-    """k = sum of the terms, on these coordinates; none at all where a part of the kernel is not stationary."""
+    """The terms whose sum is the kernel, on these coordinates.
+
+    There are none where a part of the kernel is not stationary.
+    """
     where = tuple(columns)
     if isinstance(kernel, Stationary):
         return (Term(1.0, (Factor(kernel, where),)),)
@@ -69,7 +75,10 @@ def combine_terms(
 
 
 def lengthscales_of(kernel: Kernel, dimension: int) -> Array | None:
-    """The shortest lengthscale of each coordinate, infinite where the kernel does not look; None if it has none."""
+    """The shortest lengthscale of each coordinate, infinite where the kernel does not depend on it.
+
+    None for a kernel without lengthscales.
+    """
     terms = terms_of(kernel, range(dimension))
     shortest = np.full(dimension, np.inf)
     for factor in (factor for term in terms for factor in term.factors):

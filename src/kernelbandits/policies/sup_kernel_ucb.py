@@ -1,4 +1,4 @@
-"""KernelUCB, and its ladder of precision levels with separate data."""
+"""KernelUCB, and SupKernelUCB, which keeps separate data for each level of precision."""
 
 from __future__ import annotations
 
@@ -22,7 +22,17 @@ from kernelbandits.posterior import Posterior
 
 
 class KernelUCB(IndexPolicy):
-    """Valko et al. (2013): mean + (eta / sqrt(ridge)) sd, eta = sqrt(2 ln(2 T |X| / delta)) unless it is given."""
+    """Play the highest upper confidence bound, with a constant width.
+
+    index(x) = mean(x) + (eta / sqrt(ridge)) sd(x).
+
+    Parameters
+    ----------
+    horizon
+        T, how many rounds will be played.
+    eta
+        By default sqrt(2 ln(2 T |X| / delta)) on |X| arms.
+    """
 
     about = About(
         name="kernel-ucb",
@@ -61,12 +71,13 @@ class KernelUCB(IndexPolicy):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LevelView:
-    """Where the ladder stops in a round; mean, sd and width are those of the arms alive, by the data of the level."""
+    """The level at which a round stops, and what its data say of the arms that reached it."""
 
     level: int
     explores: bool
     """Whether some arm is wider than 2^-level; if not, none is wider than 1 / sqrt(T)."""
     alive: Indices
+    """The arms that reached the level; mean, sd and width are theirs."""
     mean: Array
     sd: Array
     width: Array
@@ -74,21 +85,38 @@ class LevelView:
 
     @property
     def index(self) -> Array:
-        """What the round maximises over the arms alive: the width of those wider than 2^-level, or mean + width."""
+        """What the round maximises over the arms alive.
+
+        In an exploring round the width of those wider than 2^-level, otherwise mean + width.
+        """
         if self.explores:
             return np.where(self.width > 2.0**-self.level, self.width, -np.inf)
         return self.mean + self.width
 
 
 class SupKernelUCB(Policy):
-    """Valko et al. (2013): every round climbs S = ceil(ln T) levels from (level 1, all arms), each with its own data.
+    """Go through levels of precision, each with its own data, until an arm is worth playing.
 
-    With mean and w = width sd of level s over the arms alive, and ucb = mean + w:
-    all w <= 1 / sqrt(T): play the greatest ucb; its reward enters no level;
-    all w <= 2^-s: keep the arms with ucb >= max ucb - 2^(1-s) and climb to level s + 1;
-    else play the greatest w; its reward enters level s.
+    Every round starts at level s = 1 with all arms. With mean and w = width sd by the data of level
+    s, over the arms that are left, and ucb = mean + w:
 
-    width is D + (R / sqrt(ridge)) sqrt(2 ln(2 |X| T S / delta)), or eta / sqrt(ridge) where eta is given.
+    - if all w <= 1 / sqrt(T), play the greatest ucb; its reward enters no level;
+    - else if all w <= 2^-s, keep the arms with ucb >= max ucb - 2^(1-s) and go to level s + 1;
+    - else play the greatest w; its reward enters level s.
+
+    There are S = ceil(ln T) levels, and
+    width = D + (R / sqrt(ridge)) sqrt(2 ln(2 |X| T S / delta)).
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
+    horizon
+        T, how many rounds will be played.
+    eta
+        A number that replaces the width by eta / sqrt(ridge), as in the original.
     """
 
     about = About(
@@ -97,8 +125,8 @@ class SupKernelUCB(Policy):
         family=ELIMINATION,
         paper="Valko, Korda, Munos, Flaounas & Cristianini, Finite-time analysis of kernelised "
         "contextual bandits, 2013",
-        guarantee="regret O~(sqrt(d~ T)), d~ the effective dimension, with chance 1 - delta; stated for"
-        " rewards in [0, 1]",
+        guarantee="regret O~(sqrt(d~ T)), d~ the effective dimension, with chance 1 - delta; "
+        "stated for rewards in [0, 1]",
         ours="the width for R and D, derived for data chosen without their rewards (a number eta "
         "gives the original's); an exploring round plays the widest arm where the original "
         "plays any that is wide enough",
@@ -186,7 +214,10 @@ class SupKernelUCB(Policy):
         return int(level)
 
     def _level_of(self, arm: int) -> int:
-        """The level that the reward of an arm enters by the state alone: where the ladder may explore it now, or 0."""
+        """The level that a reward enters whose choice names none: where the arm is explored now.
+
+        It is 0, no level, for an arm that would not be explored.
+        """
         view = self.climb_levels()
         explored = view.alive[view.index > -np.inf] if view.explores else ()
         return view.level if arm in explored else 0

@@ -1,4 +1,4 @@
-"""Adaptive discretisation: a tree of cells, refined where a cell is known better than its centre can tell."""
+"""Adaptive discretisation: a tree of cells of arms that is refined where f may be high."""
 
 from __future__ import annotations
 
@@ -20,13 +20,25 @@ LARGEST_MEDOID = 2000
 
 
 class AdaptiveTree(Policy):
-    """Shekhar & Javidi (2018), for |f| <= D: a leaf is a cell of arms with a centre c, and is worth
+    """Play the centre of the cell with the highest upper bound, and divide well-known cells.
 
-    I = min(UCB(c), UCB(c') + V') + V,    UCB = mean + (D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L)) sd,
+    The arms are divided into cells, each with a centre c. The value of a cell bounds f on it:
 
-    where V = D max d_k(x, c) over its arms bounds |f(x) - f(c)|, d_k(x, z)^2 = k(x, x) + k(z, z) - 2 k(x, z), and
-    c', V' are its parent's. The centre of the leaf of the greatest I is played, after every such leaf whose band
-    width sd(c) is no wider than V was divided into its half-cubes.
+    I = min(UCB(c), UCB(c') + V') + V,
+
+    UCB = mean + width sd, width = D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L),
+
+    where V = D max d_k(x, c) over the arms of the cell bounds |f(x) - f(c)|,
+    d_k(x, z)^2 = k(x, x) + k(z, z) - 2 k(x, z), and c', V' are those of its parent. A cell of the
+    greatest I is divided into cubes of half the side while width sd(c) <= V: then its value comes
+    from its size, not from the noise at its centre.
+
+    Parameters
+    ----------
+    noise_scale
+        R: the noise is R-sub-Gaussian.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
     """
 
     about = About(
@@ -34,8 +46,8 @@ class AdaptiveTree(Policy):
         title="Adaptive discretisation",
         family=PARTITIONS,
         paper="Shekhar & Javidi, Gaussian process bandits with adaptive discretization, 2018",
-        guarantee="the value of a cell bounds f on it with chance 1 - delta; the original's regret is "
-        "for f ~ GP(0, k)",
+        guarantee="the value of a cell bounds f on it with chance 1 - delta; the original's regret "
+        "is for f ~ GP(0, k)",
         ours="the RKHS form: V = D max d_k over the arms of a cell, Whitehouse's width, medoids "
         "(above 2000 arms the arm nearest to the mean), no greatest depth; none of the "
         "original's constants",
@@ -76,7 +88,7 @@ class AdaptiveTree(Policy):
         self.settings["cells"] = geometry
 
     _metric: Array | None = None
-    """d_k of all arms, where they are not too many; the kernel is then never asked again."""
+    """d_k of all arms, where they are not too many to compute it once for all."""
 
     def score_arms(self, t: int) -> Array:
         return self._values()
@@ -101,7 +113,7 @@ class AdaptiveTree(Policy):
                 self._divide(centre)
 
     def _find_divisible(self) -> list[int]:
-        """Those with width sd(c) <= V and more than one arm."""
+        """The centres of the best leaves with width sd(c) <= V and more than one arm."""
         best = tied_arms(self._values())
         band = self._width() * np.sqrt(np.maximum(self.posterior.variance[best], 0.0))
         return [
@@ -124,7 +136,11 @@ class AdaptiveTree(Policy):
         self._parent[centre], self._parent_spread[centre] = parent, parent_spread
 
     def _centre(self, arms: Indices) -> tuple[int, float]:
-        """The medoid in d_k, of equals the lexicographically least, and the greatest distance from it."""
+        """The medoid in d_k and the greatest distance from it.
+
+        Of several medoids it is the lexicographically least, so that the order of the arms does
+        not matter.
+        """
         if len(arms) == 1:
             return int(arms[0]), 0.0
         if len(arms) > LARGEST_MEDOID:
@@ -141,7 +157,7 @@ class AdaptiveTree(Policy):
         return int(rows[np.lexsort(self.unit[arms[rows]].T[::-1])[0]])
 
     def _distances(self, arms: Indices, others: Indices) -> Array:
-        """d_k(x, z) = sqrt(k(x, x) + k(z, z) - 2 k(x, z)) for x among the arms, z among the others."""
+        """d_k(x, z) = sqrt(k(x, x) + k(z, z) - 2 k(x, z)), x of the arms and z of the others."""
         if self._metric is not None:
             return self._metric[np.ix_(arms, others)]
         points, prior = self.domain.points, self.posterior.prior

@@ -21,11 +21,23 @@ SHARES = 4
 
 
 class StreamingUCB(IndexPolicy):
-    """Durand, Maillard & Pineau (2018): bounds s_- <= sigma <= s_+ on the noise, learnt from the residuals, and
+    """Play the highest upper confidence bound, with the noise learnt from the residuals.
 
-    mean + D (1 + sqrt(2 ln(1/delta') + L_-)) sd at ridge s_+^2 / D^2,   L_- = log det(I + K D^2 / s_-^2).
+    Bounds s_- <= sigma <= s_+ on the standard deviation of the noise follow the residuals, and
 
-    It is the known-variance index at s_+ (where s_+ / sqrt(ridge) = D) with the log-determinant of s_-.
+    index_t(x) = mean(x) + D (1 + sqrt(2 ln(1/delta') + L_-)) sd(x) at ridge s_+^2 / D^2,
+
+    L_- = log det(I + K D^2 / s_-^2). It is the index for a known noise s_+ (where
+    s_+ / sqrt(ridge) = D) with the log-determinant of s_-.
+
+    Parameters
+    ----------
+    noise_scale
+        An upper bound on the standard deviation of the noise, where s_+ starts.
+    least_noise
+        A lower bound, where s_- starts; by default noise_scale / 100.
+    norm_bound
+        D: a bound on the norm of f in the space of the kernel.
     """
 
     about = About(
@@ -34,8 +46,8 @@ class StreamingUCB(IndexPolicy):
         family=TIGHTER,
         paper="Durand, Maillard & Pineau, Streaming kernel regression with provably adaptive mean, "
         "variance, and regularization, 2018",
-        guarantee="noise bounds and f's band hold in all rounds with chance 1 - delta, for Gaussian "
-        "noise of unknown variance",
+        guarantee="noise bounds and f's band hold in all rounds with chance 1 - delta, for "
+        "Gaussian noise of unknown variance",
         ours="delta / 4 for each of four statements (the original's split may differ); least_noise"
         " = noise_scale / 100; k(x, x) for the variances in e; with least_noise = noise_scale"
         " the variance is known and delta is not split",
@@ -107,7 +119,10 @@ class StreamingUCB(IndexPolicy):
         return lower
 
     def _upper(self, spread: float) -> float:
-        """s with a s = spread + 2 sqrt(b s): (sqrt(b) + sqrt(b + a spread))^2 / a^2, b = D sqrt(ridge d_t) / (2 t)."""
+        """The s with a s = spread + 2 sqrt(b s), that is (sqrt(b) + sqrt(b + a spread))^2 / a^2.
+
+        a is `slope_at`, b = D sqrt(ridge d_t) / (2 t), d_t = 2 ln(1/delta') + L_-.
+        """
         t, price = self.posterior.events, 2 * math.log(1 / self.delta) + self.least_log_det
         slope = slope_at(t, deviation_at(t, self.delta), price)
         if slope <= 0:
@@ -119,7 +134,10 @@ class StreamingUCB(IndexPolicy):
         return upper
 
     def _centre(self, arm: int, reward: float) -> None:
-        """Welford: the mean reward of the arm, and the sum of squares about the means of all arms."""
+        """Update the mean reward of the arm, and the sum of squares about the means of all arms.
+
+        The update is Welford's, which does not subtract large squares.
+        """
         before = float(self._centres[arm])
         after = before + (reward - before) / int(self.posterior.counts[arm])
         self._centres[arm] = after
@@ -133,7 +151,10 @@ class StreamingUCB(IndexPolicy):
 
     @property
     def leverage(self) -> float:
-        """e = 1 - 1 / max_s (1 + var_{s-1}(x_s) / ridge), k(x, x) for the variance: exact where that is constant."""
+        """e = 1 - 1 / max_s (1 + var_{s-1}(x_s) / ridge), with k(x, x) for the variance.
+
+        It is exact where k(x, x) is constant, since the first variance is the largest.
+        """
         largest = float(self.posterior.prior[self.posterior.support].max())
         return largest / (largest + self.posterior.ridge)
 
@@ -145,7 +166,10 @@ def ridge_of(noise: float, norm_bound: float) -> float:
 
 
 def deviation_at(t: int, delta: float) -> float:
-    """c_t = ln(e/delta) (1 + ln(pi^2 ln(t) / 6) / ln(1/delta)); infinite before t = 3, when nothing is known yet."""
+    """c_t = ln(e/delta) (1 + ln(pi^2 ln(t) / 6) / ln(1/delta)).
+
+    It is infinite before t = 3, so that the bounds on the noise stay where they start.
+    """
     if t < 3:
         return math.inf
     return math.log(math.e / delta) * (

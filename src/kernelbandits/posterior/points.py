@@ -201,8 +201,8 @@ class PointPosterior:
     def _played_variance(self, slot: int, white: Array, share: float) -> float:
         """Return the variance of a point played, s (1 - s [A^-1]_ii) with s = ridge / n.
 
-        That form loses digits if the variance is near the prior variance. Then k - v'v is used, with
-        v = L' e_i - s L^-1 e_i, which loses digits only if the variance is small.
+        That form loses digits if the variance is near the prior variance. Then k - v'v is used,
+        with v = L' e_i - s L^-1 e_i, which loses digits only if the variance is small.
         """
         direct = share * (1 - share * float(white @ white))
         prior = float(self._variances[slot])
@@ -335,8 +335,8 @@ class PointPosterior:
     def audit_interval(self) -> int:
         """The number of rewards between two audits.
 
-        Repeated points add rounding to the factor. After this many rewards, at O(m^2) each, an audit
-        at O(m^3) is not the larger cost.
+        Repeated points add rounding to the factor. After this many rewards, at O(m^2) each, an
+        audit at O(m^3) is not the larger cost.
         """
         return max(100, 4 * len(self.points))
 

@@ -27,26 +27,26 @@ def write_file(
     """A new file with these rows: it is there as a whole, on the disk, or not at all."""
     path = Path(target)
     refuse_existing(path)
-    with draft_of(path) as draft:
+    with temporary_draft(path) as draft:
         session = Session(SqliteEngine(draft, "create"))
         session.write(lambda connection: fill(connection, session.engine, header, lines, events))
         session.close()
-        put(draft, path)
+        publish(draft, path)
 
 
 def refuse_existing(path: Path) -> None:
     if not path.absolute().parent.is_dir():
         raise StorageError(f"there is no directory {path.absolute().parent} for {path}")
     if path.exists() or path.is_symlink():
-        raise taken(path)
+        raise existing_file_error(path)
 
 
-def taken(path: Path) -> StudyExists:
+def existing_file_error(path: Path) -> StudyExists:
     return StudyExists(f"{path} is there already, and was left as it is")
 
 
 @contextmanager
-def draft_of(path: Path) -> Iterator[Path]:
+def temporary_draft(path: Path) -> Iterator[Path]:
     """A name beside the target, of which nothing is left in the end."""
     draft = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
@@ -56,19 +56,19 @@ def draft_of(path: Path) -> Iterator[Path]:
             draft.with_name(draft.name + end).unlink(missing_ok=True)
 
 
-def put(draft: Path, path: Path) -> None:
+def publish(draft: Path, path: Path) -> None:
     """Give the draft its name, unless somebody else took it meanwhile; not all disks have a second name for a file."""
     try:
-        if not linked(draft, path):
-            move(draft, path)
+        if not try_link(draft, path):
+            replace_reserved(draft, path)
         flush(path.absolute().parent)
     except FileExistsError:
-        raise taken(path) from None
+        raise existing_file_error(path) from None
     except OSError as error:
-        raise problem(path, error) from error
+        raise write_error(path, error) from error
 
 
-def linked(draft: Path, path: Path) -> bool:
+def try_link(draft: Path, path: Path) -> bool:
     try:
         os.link(draft, path)
     except FileExistsError:
@@ -78,7 +78,7 @@ def linked(draft: Path, path: Path) -> bool:
     return True
 
 
-def move(draft: Path, path: Path) -> None:
+def replace_reserved(draft: Path, path: Path) -> None:
     """First take the name, or find it taken, in one step; it then holds no study, nor room for one."""
     path.touch(exist_ok=False)
     try:
@@ -89,6 +89,6 @@ def move(draft: Path, path: Path) -> None:
         raise
 
 
-def problem(path: Path, error: OSError) -> StorageError:
+def write_error(path: Path, error: OSError) -> StorageError:
     kind = KINDS.get(error.errno or 0, StorageError)
     return kind(f"{path} cannot be written: {error.strerror or error}")

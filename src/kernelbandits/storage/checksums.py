@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b, sha256
 
 from kernelbandits.storage.event import Draft
-from kernelbandits.storage.rows import Row, fields
+from kernelbandits.storage.rows import Row, event_fields
 
 DIGITS = 16
 
 
-class Broken(Exception):
+class BrokenChain(Exception):
     """The chain does not hold, with the number of the event where that shows."""
 
 
@@ -26,7 +26,7 @@ def digest(values: Row) -> str:
     return blake2b(ascii(values).encode(), digest_size=DIGITS // 2).hexdigest()
 
 
-def sealed(values: Row) -> Row:
+def add_check(values: Row) -> Row:
     return (*values, digest(values))
 
 
@@ -35,23 +35,23 @@ def is_intact(row: Row) -> bool:
     return bool(row) and digest(tuple(row[:-1])) == row[-1]
 
 
-def row_of(draft: Draft, seq: int, at: float, before: str) -> Row:
-    return sealed((*fields(draft, seq, at), before))
+def build_row(draft: Draft, seq: int, at: float, before: str) -> Row:
+    return add_check((*event_fields(draft, seq, at), before))
 
 
-def verified(rows: Sequence[Row], start: tuple[int, str], end: tuple[int, str]) -> None:
+def verify_chain(rows: Sequence[Row], start: tuple[int, str], end: tuple[int, str]) -> None:
     """Whether the rows lead from one number and checksum to another, without a gap."""
     seq, check = start
     for row in rows:
         seq += 1
         if row[0] != seq or row[9] != check or digest(row[:10]) != row[10]:
-            raise Broken(seq)
+            raise BrokenChain(seq)
         check = row[10]
     if (seq, check) != end:
-        raise Broken(seq + 1)
+        raise BrokenChain(seq + 1)
 
 
-def line(cells: Sequence[str]) -> str:
+def format_line(cells: Sequence[str]) -> str:
     """The header or one row of the candidate table, as it is stored."""
     return json.dumps(list(cells), separators=(",", ":"))
 

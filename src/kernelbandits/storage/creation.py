@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from kernelbandits import checks
-from kernelbandits.storage.checksums import DIGITS, row_of, sealed
+from kernelbandits.storage.checksums import DIGITS, add_check, build_row
 from kernelbandits.storage.engines import Engine
 from kernelbandits.storage.errors import NoStudy, StorageError, StudyExists
 from kernelbandits.storage.event import Draft
@@ -26,19 +26,21 @@ def create(
     lines = table_lines(columns, cells)
     header = Header.of(first, lines)
     try:
-        session.write(lambda connection: found(connection, session.engine, header, lines, first))
+        session.write(
+            lambda connection: write_study(connection, session.engine, header, lines, first)
+        )
     finally:
         session.close()
 
 
-def found(
+def write_study(
     connection: sa.Connection, engine: Engine, header: Header, lines: Sequence[str], first: Draft
 ) -> None:
     engine.lock_schema(connection)
     refuse_existing(connection, engine)
-    engine.make_room(connection)
+    engine.create_schema(connection)
     now = connection.execute(sa.select(engine.time)).scalar_one()
-    event = row_of(first, 1, now, header.fingerprint[:DIGITS])
+    event = build_row(first, 1, now, header.fingerprint[:DIGITS])
     fill(connection, engine, header, lines, [event])
 
 
@@ -68,12 +70,12 @@ def fill(
     connection.execute(sa.insert(tables.study), header.values)
     numbered = [
         {"row": row, "cells": cells, "check": check}
-        for row, cells, check in map(sealed, enumerate(lines, -1))
+        for row, cells, check in map(add_check, enumerate(lines, -1))
     ]
     connection.execute(sa.insert(tables.candidates), numbered)
     connection.execute(sa.insert(tables.spare), numbered)
-    connection.execute(tables.add, [tables.named(row) for row in events])
+    connection.execute(tables.add, [tables.name_values(row) for row in events])
     connection.execute(
         sa.insert(tables.head), {"id": 1, "seq": events[-1][0], "check": events[-1][-1]}
     )
-    engine.mark(connection, VERSION)
+    engine.write_mark(connection, VERSION)

@@ -17,7 +17,9 @@ TEXTS: WeakKeyDictionary[Statement, tuple[str, Sequence[str] | None]] = WeakKeyD
 """A statement belongs to the tables of one engine, and its text goes with it."""
 
 
-def compiled(statement: Statement, dialect: sa.Dialect) -> tuple[str, Sequence[str] | None]:
+def compile_statement(
+    statement: Statement, dialect: sa.Dialect
+) -> tuple[str, Sequence[str] | None]:
     """The text, and the names of its values in their order where the driver counts them."""
     known = TEXTS.get(statement)
     if known is None:
@@ -38,7 +40,7 @@ def send(connection: sa.Connection, text: str, *values: Any) -> Any:
 
 def run(connection: sa.Connection, statement: Statement, *values: Mapping[str, Any]) -> Any:
     """The same for one of SQLAlchemy's."""
-    text, names = compiled(statement, connection.dialect)
+    text, names = compile_statement(statement, connection.dialect)
     given = values if names is None else [tuple(one[name] for name in names) for one in values]
     return send(connection, text, *given)
 

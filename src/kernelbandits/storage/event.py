@@ -43,11 +43,11 @@ class Draft:
     def __post_init__(self) -> None:
         checks.one_of("an event", "kind", self.kind, KINDS)
         for name, plain in (
-            ("trial", whole),
-            ("row", whole),
-            ("value", number),
-            ("key", text),
-            ("worker", text),
+            ("trial", check_whole),
+            ("row", check_whole),
+            ("value", check_number),
+            ("key", check_text),
+            ("worker", check_text),
         ):
             given = getattr(self, name)
             object.__setattr__(self, name, None if given is None else plain(name, given))
@@ -69,7 +69,7 @@ class Event(Draft):
         """It was checked as a draft."""
 
 
-def whole(name: str, value: Any) -> int:
+def check_whole(name: str, value: Any) -> int:
     checks.needs(
         checks.is_whole(value) and 0 <= value <= LARGEST,
         "an event",
@@ -79,11 +79,11 @@ def whole(name: str, value: Any) -> int:
     return int(value)
 
 
-def number(name: str, value: Any) -> float:
+def check_number(name: str, value: Any) -> float:
     return checks.number("an event", name, value) + 0.0
 
 
-def text(name: str, value: Any) -> str:
+def check_text(name: str, value: Any) -> str:
     checks.needs(
         isinstance(value, str) and is_storable(value), "an event", f"plain text as {name}", value
     )

@@ -11,10 +11,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from kernelbandits import checks
-from kernelbandits.storage.checksums import fingerprint, is_intact, line, sealed
+from kernelbandits.storage.checksums import add_check, fingerprint, format_line, is_intact
 from kernelbandits.storage.engines import Engine
 from kernelbandits.storage.event import Draft, is_storable
-from kernelbandits.storage.rows import Row, written
+from kernelbandits.storage.rows import Row, write_body
 from kernelbandits.storage.tables import VERSION
 
 
@@ -38,14 +38,20 @@ class Header:
     def of(cls, draft: Draft, lines: Sequence[str]) -> Header:
         """Of a study with this first event and these lines, header first, as its table of candidates."""
         return cls(
-            1, VERSION, len(lines) - 1, lines[0], fingerprint(lines), written(draft.body), release()
+            1,
+            VERSION,
+            len(lines) - 1,
+            lines[0],
+            fingerprint(lines),
+            write_body(draft.body),
+            release(),
         )
 
     @classmethod
     def read(cls, connection: sa.Connection, engine: Engine) -> Header:
         rows = connection.execute(sa.select(engine.tables.study)).cursor.fetchall()
         if len(rows) != 1 or not is_intact(tuple(rows[0])):
-            raise engine.damaged("its header is not the one that was written")
+            raise engine.damage_error("its header is not the one that was written")
         return cls(*rows[0][:-1])
 
     @cached_property
@@ -55,7 +61,7 @@ class Header:
     @property
     def values(self) -> dict[str, Any]:
         names = [field.name for field in fields(self)]
-        return dict(zip([*names, "check"], sealed(astuple(self)), strict=True))
+        return dict(zip([*names, "check"], add_check(astuple(self)), strict=True))
 
     def fits(self, rows: Sequence[Row]) -> bool:
         """Whether these are header and candidates: all of them, in order, with the same text."""
@@ -74,7 +80,7 @@ def table_lines(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> list[
     for number, row in enumerate(cells):
         fits = len(row) == len(columns) and all(is_text(cell) for cell in row)
         checks.needs(fits, f"row {number}", f"{len(columns)} cells of plain text", row)
-    return [line(row) for row in (columns, *cells)]
+    return [format_line(row) for row in (columns, *cells)]
 
 
 def is_text(cell: Any) -> bool:

@@ -31,49 +31,50 @@ Look = tuple[str, Callable[[], Sequence[Any]]]
 
 def examine(session: Session, contents: Sequence[Look]) -> list[Finding]:
     """Everything, also where the first look finds damage."""
-    found = [content(what, look) for what, look in contents]
+    found = [check_content(what, look) for what, look in contents]
     found.append(
-        attempt(
-            "version", lambda: session.read(lambda connection: tables(connection, session.engine))
+        try_check(
+            "version",
+            lambda: session.read(lambda connection: check_version(connection, session.engine)),
         )
     )
     if isinstance(session.engine, SqliteEngine):
-        found += file(session, session.engine)
+        found += check_file(session, session.engine)
     else:
-        found.append(attempt("server", lambda: session.read(server)))
+        found.append(try_check("server", lambda: session.read(check_server)))
     return found
 
 
-def attempt(what: str, look: Callable[[], Finding]) -> Finding:
+def try_check(what: str, look: Callable[[], Finding]) -> Finding:
     try:
         return look()
     except StorageError as error:
         return Finding(False, what, str(error))
 
 
-def content(what: str, look: Callable[[], Sequence[Any]]) -> Finding:
-    return attempt(what, lambda: Finding(True, what, f"{len(look())} {what}, all checksums hold"))
+def check_content(what: str, look: Callable[[], Sequence[Any]]) -> Finding:
+    return try_check(what, lambda: Finding(True, what, f"{len(look())} {what}, all checksums hold"))
 
 
-def tables(connection: sa.Connection, engine: Engine) -> Finding:
+def check_version(connection: sa.Connection, engine: Engine) -> Finding:
     found = engine.version(connection)
     return Finding(
         found == VERSION, "version", f"tables of version {found}, this release writes {VERSION}"
     )
 
 
-def file(session: Session, engine: SqliteEngine) -> list[Finding]:
-    looks = (("integrity", integrity), ("journal", journal), ("space", space))
-    found = [attempt(what, lambda look=look: session.read(look)) for what, look in looks]  # type: ignore[misc]
-    return [*found, sqlite(), mount(engine)]
+def check_file(session: Session, engine: SqliteEngine) -> list[Finding]:
+    looks = (("integrity", check_integrity), ("journal", check_journal), ("space", check_space))
+    found = [try_check(what, lambda look=look: session.read(look)) for what, look in looks]  # type: ignore[misc]
+    return [*found, report_sqlite(), check_mount(engine)]
 
 
-def integrity(connection: sa.Connection) -> Finding:
+def check_integrity(connection: sa.Connection) -> Finding:
     said = str(pragma(connection, "integrity_check"))
     return Finding(said == "ok", "integrity", f"SQLite's integrity_check says {said!r}")
 
 
-def journal(connection: sa.Connection) -> Finding:
+def check_journal(connection: sa.Connection) -> Finding:
     mode, sync = str(pragma(connection, "journal_mode")), int(pragma(connection, "synchronous"))
     advice = (
         "; another program switched it, and the next who writes ends that" if mode == "wal" else ""
@@ -81,16 +82,16 @@ def journal(connection: sa.Connection) -> Finding:
     return Finding(mode != "wal", "journal", f"journal mode {mode}, synchronous {sync}{advice}")
 
 
-def space(connection: sa.Connection) -> Finding:
+def check_space(connection: sa.Connection) -> Finding:
     pages, size = int(pragma(connection, "page_count")), int(pragma(connection, "page_size"))
     return Finding(True, "space", f"{pages * size} bytes")
 
 
-def sqlite() -> Finding:
+def report_sqlite() -> Finding:
     return Finding(True, "sqlite", f"SQLite {sqlite3.sqlite_version}")
 
 
-def mount(engine: SqliteEngine) -> Finding:
+def check_mount(engine: SqliteEngine) -> Finding:
     kind = network_mount(engine.path)
     told = (
         f"the file is on a network file system ({kind}), whose locks are not safe"
@@ -100,7 +101,7 @@ def mount(engine: SqliteEngine) -> Finding:
     return Finding(kind is None, "disk", told)
 
 
-def server(connection: sa.Connection) -> Finding:
+def check_server(connection: sa.Connection) -> Finding:
     version = connection.exec_driver_sql("SHOW server_version").scalar_one()
     safe = connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() != "off"
     safe = safe and connection.exec_driver_sql("SHOW fsync").scalar_one() == "on"

@@ -29,10 +29,12 @@ def rows_in(content: bytes, everywhere: bool = False) -> Iterator[Found]:
     for size in sorted({USUAL_SIZE, page_size(content)}):
         for start in range(0, len(content), size):
             page = content[start : start + size]
-            offsets = likely(page) if everywhere else pointers(page, 100 if start == 0 else 0)
+            offsets = (
+                likely_offsets(page) if everywhere else cell_offsets(page, 100 if start == 0 else 0)
+            )
             for offset in offsets:
                 try:
-                    yield cell(content, size, page, offset)
+                    yield read_cell(content, size, page, offset)
                 except (IndexError, ValueError, struct.error):
                     continue
 
@@ -42,7 +44,7 @@ def page_size(content: bytes) -> int:
     return size if size >= 512 and size & (size - 1) == 0 else USUAL_SIZE
 
 
-def pointers(page: bytes, start: int) -> list[int]:
+def cell_offsets(page: bytes, start: int) -> list[int]:
     if len(page) < start + 8 or page[start] != LEAF:
         return []
     count = int.from_bytes(page[start + 3 : start + 5], "big")
@@ -50,23 +52,23 @@ def pointers(page: bytes, start: int) -> list[int]:
     return [int.from_bytes(listed[i : i + 2], "big") for i in range(0, len(listed) - 1, 2)]
 
 
-def likely(page: bytes) -> list[int]:
+def likely_offsets(page: bytes) -> list[int]:
     """Where a record of ours may start: its header begins with a length and the type of a number kept as rowid."""
     heads = [found.start() for found in HEAD.finditer(page)]
     return sorted({head - back for head in heads for back in CELL_STARTS if head >= back})
 
 
-def cell(content: bytes, size: int, page: bytes, offset: int) -> Found:
-    length, offset = varint(page, offset)
-    rowid, offset = varint(page, offset)
+def read_cell(content: bytes, size: int, page: bytes, offset: int) -> Found:
+    length, offset = read_varint(page, offset)
+    rowid, offset = read_varint(page, offset)
     if not 2 <= length <= len(content):
         raise ValueError("no record is this long")
     kept = local_length(length, size)
     payload = page[offset : offset + kept]
     if kept < length:
         follower = int.from_bytes(page[offset + kept : offset + kept + 4], "big")
-        payload += overflow(content, size, follower, length - kept)
-    return rowid, record(payload)
+        payload += read_overflow(content, size, follower, length - kept)
+    return rowid, read_record(payload)
 
 
 def local_length(length: int, size: int) -> int:
@@ -78,7 +80,7 @@ def local_length(length: int, size: int) -> int:
     return fitting if fitting <= size - 35 else least
 
 
-def overflow(content: bytes, size: int, number: int, length: int) -> bytes:
+def read_overflow(content: bytes, size: int, number: int, length: int) -> bytes:
     parts: list[bytes] = []
     while length > 0 and number > 0:
         page = content[(number - 1) * size : number * size]
@@ -89,19 +91,19 @@ def overflow(content: bytes, size: int, number: int, length: int) -> bytes:
     return b"".join(parts)
 
 
-def record(payload: bytes) -> tuple[Any, ...]:
-    end, offset = varint(payload, 0)
+def read_record(payload: bytes) -> tuple[Any, ...]:
+    end, offset = read_varint(payload, 0)
     if not 2 <= end <= 64:
         raise ValueError("no record of ours has such a header")
     values, place = [], end
     while offset < end:
-        kind, offset = varint(payload, offset)
-        value, place = decoded(payload, kind, place)
+        kind, offset = read_varint(payload, offset)
+        value, place = decode_value(payload, kind, place)
         values.append(value)
     return tuple(values)
 
 
-def decoded(payload: bytes, kind: int, place: int) -> tuple[Any, int]:
+def decode_value(payload: bytes, kind: int, place: int) -> tuple[Any, int]:
     if kind in (0, 8, 9):
         return {0: None, 8: 0, 9: 1}[kind], place
     length = WHOLE.get(kind) or (8 if kind == 7 else (kind - 12) // 2)
@@ -119,7 +121,7 @@ def value_of(part: bytes, kind: int) -> Any:
     return part.decode() if kind % 2 else part
 
 
-def varint(data: bytes, offset: int) -> tuple[int, int]:
+def read_varint(data: bytes, offset: int) -> tuple[int, int]:
     """Seven bits from each byte while its first bit is set; the ninth byte gives all eight."""
     value = 0
     for i in range(8):

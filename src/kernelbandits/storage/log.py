@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from kernelbandits.storage import backups, creation, health, migrations
-from kernelbandits.storage.checksums import DIGITS, Broken, row_of, verified
+from kernelbandits.storage.checksums import DIGITS, BrokenChain, build_row, verify_chain
 from kernelbandits.storage.driver import fetch, run
 from kernelbandits.storage.engines import PostgresEngine, engine_for
 from kernelbandits.storage.errors import StorageError, StorageReadOnly
 from kernelbandits.storage.event import Draft, Event
 from kernelbandits.storage.header import Header
 from kernelbandits.storage.places import FilePlace, Place, ServerPlace, find
-from kernelbandits.storage.rows import Row, events
+from kernelbandits.storage.rows import Row, build_events
 from kernelbandits.storage.session import Session
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Log:
     @classmethod
     def at(cls, place: Place, mode: str) -> Log:
         session = Session(engine_for(place, mode))
-        migrations.bring_up(session)
+        migrations.upgrade_tables(session)
         return cls(
             session, session.read(lambda connection: Header.read(connection, session.engine))
         )
@@ -70,13 +70,13 @@ class Log:
 
     def cells(self) -> list[tuple[str, ...]]:
         """The candidate table, checked against its fingerprint."""
-        return [tuple(json.loads(text)) for text in self._lines()[1:]]
+        return [tuple(json.loads(text)) for text in self._read_lines()[1:]]
 
     def events(self, after: Event | None = None) -> list[Event]:
         """All events later than `after`, verified."""
-        return events(
+        return build_events(
             self._session.read(
-                lambda connection: self._later(connection, after, self._last(connection))
+                lambda connection: self._read_later(connection, after, self._read_head(connection))
             )
         )
 
@@ -87,7 +87,7 @@ class Log:
         """
         if self._engine.mode == "read":
             raise StorageReadOnly(f"{self.place} was opened for reading only")
-        return self._session.write(lambda connection: self._turn(connection, work))
+        return self._session.write(lambda connection: self._run_turn(connection, work))
 
     def now(self) -> float:
         """The database's clock."""
@@ -98,9 +98,9 @@ class Log:
     def backup(self, target: Where) -> None:
         """All of it, verified, in a new SQLite file."""
         rows = self._session.read(
-            lambda connection: self._later(connection, None, self._last(connection))
+            lambda connection: self._read_later(connection, None, self._read_head(connection))
         )
-        backups.write_file(target, self._header, self._lines(), rows)
+        backups.write_file(target, self._header, self._read_lines(), rows)
 
     def health(self) -> list[health.Finding]:
         """What was looked at, and what was found."""
@@ -110,7 +110,7 @@ class Log:
         """How many rows and events there are, and when the first came."""
         events = self._engine.tables.events.c
         first = sa.select(events.at).where(events.seq == 1)
-        last, _ = self._session.read(self._last)
+        last, _ = self._session.read(self._read_head)
         return (
             self._header.rows,
             last,
@@ -129,50 +129,54 @@ class Log:
     def __repr__(self) -> str:
         return f"Log({self.place!r})"
 
-    def _lines(self) -> list[str]:
+    def _read_lines(self) -> list[str]:
         """Header and rows of the candidate table."""
         found = self._session.read(lambda connection: fetch(connection, self._engine.tables.rows))
         if not self._header.fits(found):
-            raise self._engine.damaged("the table of candidates is not the one that was written")
+            raise self._engine.damage_error(
+                "the table of candidates is not the one that was written"
+            )
         return [row[1] for row in found]
 
-    def _turn(self, connection: sa.Connection, work: Callable[[Turn], T]) -> T:
+    def _run_turn(self, connection: sa.Connection, work: Callable[[Turn], T]) -> T:
         self._engine.lock_head(connection)
-        seq, check, now = self._sound(fetch(connection, self._engine.held))
-        turn = Turn(lambda after: self._later(connection, after, (seq, check)), seq, check, now)
+        seq, check, now = self._check_head(fetch(connection, self._engine.head_and_time))
+        turn = Turn(
+            lambda after: self._read_later(connection, after, (seq, check)), seq, check, now
+        )
         result = work(turn)
         if turn.rows:
-            self._add(connection, seq, turn.rows)
+            self._add_rows(connection, seq, turn.rows)
         return result
 
-    def _add(self, connection: sa.Connection, seen: int, rows: list[Row]) -> None:
+    def _add_rows(self, connection: sa.Connection, seen: int, rows: list[Row]) -> None:
         tables = self._engine.tables
-        run(connection, tables.add, *map(tables.named, rows))
+        run(connection, tables.add, *map(tables.name_values, rows))
         moved = run(connection, tables.move, {"seen": seen, "to": rows[-1][0], "sum": rows[-1][-1]})
         if moved.rowcount != 1:
-            raise self._engine.damaged("its head cannot be moved")
+            raise self._engine.damage_error("its head cannot be moved")
 
-    def _last(self, connection: sa.Connection) -> tuple[int, str]:
-        seq, check = self._sound(fetch(connection, self._engine.tables.last))
+    def _read_head(self, connection: sa.Connection) -> tuple[int, str]:
+        seq, check = self._check_head(fetch(connection, self._engine.tables.last))
         return seq, check
 
-    def _sound(self, rows: list[Row]) -> Any:
+    def _check_head(self, rows: list[Row]) -> Any:
         """The head, if it points to an event with the same checksum, and the tables are those this release knows."""
         if len(rows) != 1 or rows[0][1] != rows[0][2]:
-            raise self._engine.damaged("head and last event do not fit each other")
+            raise self._engine.damage_error("head and last event do not fit each other")
         seq, check, _, version, *now = rows[0]
         if version is None:
-            raise self._engine.damaged("its header is missing")
+            raise self._engine.damage_error("its header is missing")
         migrations.refuse_other(self._engine, version)
         return seq, check, *now
 
-    def _later(
+    def _read_later(
         self, connection: sa.Connection, after: Event | None, last: tuple[int, str]
     ) -> list[Row]:
         """The rows between `after` and the head, if they are a chain from the one to the other."""
         seen, check = (0, self.fingerprint[:DIGITS]) if after is None else (after.seq, after.check)
         if seen > last[0]:
-            raise self._engine.damaged(
+            raise self._engine.damage_error(
                 f"it ends with event {last[0]} but had {seen} before; was a backup put back?"
             )
         rows = (
@@ -181,9 +185,11 @@ class Log:
             else []
         )
         try:
-            verified(rows, (seen, check), last)
-        except Broken as broken:
-            raise self._engine.damaged(f"event {broken} is not the one that was written") from None
+            verify_chain(rows, (seen, check), last)
+        except BrokenChain as broken:
+            raise self._engine.damage_error(
+                f"event {broken} is not the one that was written"
+            ) from None
         return rows
 
 
@@ -207,10 +213,10 @@ def studies(where: Where) -> list[Listed]:
     engine = PostgresEngine(place, "read")
     with closing(Session(engine)) as session:
         names = session.read(engine.studies)
-    return [listed(ServerPlace(place.url, name)) for name in names]
+    return [describe_study(ServerPlace(place.url, name)) for name in names]
 
 
-def listed(place: ServerPlace) -> Listed:
+def describe_study(place: ServerPlace) -> Listed:
     try:
         with Log.at(place, "read") as log:
             return Listed(place.study, str(place), *log.summary())
@@ -234,11 +240,11 @@ class Turn:
         """All events later than `after`, verified, with those appended in this turn."""
         stored = [] if after is not None and after.seq > self._seq else self._stored(after)
         own = [row for row in self.rows if after is None or row[0] > after.seq]
-        return events([*stored, *own])
+        return build_events([*stored, *own])
 
     def append(self, draft: Draft) -> Event:
         seq, before = (
             (self.rows[-1][0], self.rows[-1][-1]) if self.rows else (self._seq, self._check)
         )
-        self.rows.append(row_of(draft, seq + 1, self.now, before))
-        return events(self.rows[-1:])[0]
+        self.rows.append(build_row(draft, seq + 1, self.now, before))
+        return build_events(self.rows[-1:])[0]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
-from kernelbandits.storage.checksums import is_intact, sealed
+from kernelbandits.storage.checksums import add_check, is_intact
 from kernelbandits.storage.engines import Engine
 from kernelbandits.storage.errors import OtherVersion
 from kernelbandits.storage.session import Session
@@ -22,11 +22,11 @@ STEPS: Steps = {}
 """From each older version the statements that lead to the next one, in SQL that both back ends know."""
 
 
-def bring_up(session: Session, steps: Steps = STEPS) -> None:
+def upgrade_tables(session: Session, steps: Steps = STEPS) -> None:
     found = session.read(session.engine.version)
     if found != VERSION:
         refuse_unknown(session.engine, found, steps)
-        session.write(lambda connection: climb(connection, session.engine, steps))
+        session.write(lambda connection: apply_steps(connection, session.engine, steps))
 
 
 def refuse_unknown(engine: Engine, found: int, steps: Steps) -> None:
@@ -50,11 +50,11 @@ def refuse_other(engine: Engine, found: int) -> None:
         )
 
 
-def climb(connection: sa.Connection, engine: Engine, steps: Steps) -> None:
+def apply_steps(connection: sa.Connection, engine: Engine, steps: Steps) -> None:
     engine.lock_schema(connection)
     found = engine.version(connection)
     if found < VERSION:
-        engine.keep(connection, found)
+        engine.copy_tables(connection, found)
         for version in range(found, VERSION):
             for statement in steps[version]:
                 connection.exec_driver_sql(statement)
@@ -65,8 +65,10 @@ def write_version(connection: sa.Connection, engine: Engine) -> None:
     study = engine.tables.study
     row = connection.execute(sa.select(study)).one()
     if not is_intact(tuple(row)):
-        raise engine.damaged("its header is not the one that was written")
+        raise engine.damage_error("its header is not the one that was written")
     values = row._asdict() | {"version": VERSION}
     values.pop("check")
-    connection.execute(sa.update(study).values(**values, check=sealed(tuple(values.values()))[-1]))
-    engine.mark(connection, VERSION)
+    connection.execute(
+        sa.update(study).values(**values, check=add_check(tuple(values.values()))[-1])
+    )
+    engine.write_mark(connection, VERSION)

@@ -25,7 +25,9 @@ NETWORK = (
 def network_mount(path: Path, mounts: str | None = None) -> str | None:
     """The kind of network file system that holds the path, by a table of mounts as in /proc/mounts."""
     holders = [
-        entry for entry in entries(table() if mounts is None else mounts) if holds(entry[0], path)
+        entry
+        for entry in read_entries(read_mounts() if mounts is None else mounts)
+        if holds(entry[0], path)
     ]
     kind = max(holders, key=lambda entry: len(entry[0].parts), default=(path, ""))[1]
     return kind if kind in NETWORK else None
@@ -40,13 +42,13 @@ def warn_of_network(path: Path, mounts: str | None = None) -> None:
         )
 
 
-def entries(mounts: str) -> list[tuple[Path, str]]:
+def read_entries(mounts: str) -> list[tuple[Path, str]]:
     """Mount point and kind; later entries hide earlier ones of the same point."""
     parts = [line.split() for line in mounts.splitlines()]
-    return list({Path(plain(part[1])): part[2] for part in parts if len(part) > 2}.items())
+    return list({Path(unescape(part[1])): part[2] for part in parts if len(part) > 2}.items())
 
 
-def plain(text: str) -> str:
+def unescape(text: str) -> str:
     """Blanks are written as \\040."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
 
@@ -55,6 +57,6 @@ def holds(point: Path, path: Path) -> bool:
     return path.resolve().is_relative_to(point)
 
 
-def table() -> str:
+def read_mounts() -> str:
     source = Path("/proc/mounts")
     return source.read_text(errors="replace") if source.exists() else ""

@@ -53,9 +53,9 @@ def find(where: str | os.PathLike[str]) -> Place:
         return find(from_environment(text.removeprefix("env:")))
     scheme, mark, rest = text.partition("://")
     if mark and scheme in SERVERS:
-        return server(f"postgresql+psycopg://{rest}")
+        return server_place(f"postgresql+psycopg://{rest}")
     if mark and scheme == "sqlite":
-        return file(rest.removeprefix("/"))
+        return file_place(rest.removeprefix("/"))
     server_meant = mark or re.match(r"postgres\w*(\+\w+)?:", text)
     checks.needs(
         not server_meant,
@@ -63,7 +63,7 @@ def find(where: str | os.PathLike[str]) -> Place:
         "a file or a postgresql:// address",
         mask_password(text, is_address=True),
     )
-    return file(text)
+    return file_place(text)
 
 
 def from_environment(name: str) -> str:
@@ -75,14 +75,14 @@ def from_environment(name: str) -> str:
     return value
 
 
-def file(text: str) -> FilePlace:
+def file_place(text: str) -> FilePlace:
     checks.needs(
         text not in ("", ":memory:") and "\0" not in text, "a study", "the name of a file", text
     )
     return FilePlace(Path(text))
 
 
-def server(text: str) -> ServerPlace:
+def server_place(text: str) -> ServerPlace:
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):

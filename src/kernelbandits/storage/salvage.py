@@ -23,7 +23,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from kernelbandits.storage import backups
-from kernelbandits.storage.checksums import DIGITS, fingerprint, is_intact, line, row_of, sealed
+from kernelbandits.storage.checksums import (
+    DIGITS,
+    add_check,
+    build_row,
+    fingerprint,
+    format_line,
+    is_intact,
+)
 from kernelbandits.storage.driver import fetch
 from kernelbandits.storage.engines import engine_for
 from kernelbandits.storage.errors import Damaged, NoStudy
@@ -32,7 +39,7 @@ from kernelbandits.storage.header import Header
 from kernelbandits.storage.leaves import Found, rows_in
 from kernelbandits.storage.places import FilePlace, ServerPlace, find
 from kernelbandits.storage.rows import Row
-from kernelbandits.storage.session import Session, closed
+from kernelbandits.storage.session import Session, without_connections
 
 LEAST_ROW = 50
 """No event takes fewer bytes."""
@@ -59,23 +66,23 @@ class Remains:
     last: int = 0
     """As the head has it."""
 
-    def take(self, found: Iterable[Found]) -> None:
+    def collect(self, found: Iterable[Found]) -> None:
         for rowid, values in found:
-            {11: self.event, 8: self.study, 3: self.short}.get(len(values), ignore)(
+            {11: self.take_event, 8: self.take_study, 3: self.take_short}.get(len(values), ignore)(
                 (rowid, *values[1:])
             )
 
-    def event(self, row: Row) -> None:
+    def take_event(self, row: Row) -> None:
         """SQLite stores a real number without fraction as a whole one."""
-        exact = (*row[:4], real(row[4]), *row[5:7], real(row[7]), *row[8:])
+        exact = (*row[:4], as_real(row[4]), *row[5:7], as_real(row[7]), *row[8:])
         if is_intact(exact):
             self.events.setdefault(row[0], exact)
 
-    def study(self, row: Row) -> None:
+    def take_study(self, row: Row) -> None:
         if is_intact(row):
             self.header = Header(*row[:-1])
 
-    def short(self, row: Row) -> None:
+    def take_short(self, row: Row) -> None:
         """A candidate, or the head."""
         if is_intact(row):
             self.lines[row[0]] = row[1]
@@ -83,12 +90,12 @@ class Remains:
             self.last = max(self.last, row[1])
 
     @property
-    def ends(self) -> int:
+    def last_number(self) -> int:
         return max(self.last, max(self.events, default=0))
 
     @property
     def lost(self) -> tuple[int, ...]:
-        return tuple(seq for seq in range(1, self.ends + 1) if seq not in self.events)
+        return tuple(seq for seq in range(1, self.last_number + 1) if seq not in self.events)
 
     @property
     def start(self) -> str | None:
@@ -111,7 +118,7 @@ class Remains:
     def first(self) -> Draft | None:
         """The event that created the study, or its second copy."""
         if 1 in self.events:
-            return draft(self.events[1])
+            return draft_of_row(self.events[1])
         return (
             None
             if self.header is None
@@ -129,26 +136,26 @@ def salvage(
     backups.refuse_existing(Path(target))
     remains = file_remains(place) if isinstance(place, FilePlace) else server_remains(place)
     if table is not None:
-        remains.lines = {number - 1: line(cells) for number, cells in enumerate(table)}
+        remains.lines = {number - 1: format_line(cells) for number, cells in enumerate(table)}
     return rebuild(remains, str(place), target)
 
 
 def file_remains(place: FilePlace) -> Remains:
     if not place.path.is_file():
         raise NoStudy(f"there is no file {place}")
-    content, remains = rolled_back(place.path), Remains()
-    remains.take(rows_in(content))
+    content, remains = read_rolled_back(place.path), Remains()
+    remains.collect(rows_in(content))
     if not remains.is_whole:
-        remains.take(rows_in(content, everywhere=True))
+        remains.collect(rows_in(content, everywhere=True))
     remains.last = min(remains.last, max(remains.events, default=0) + len(content) // LEAST_ROW)
     return remains
 
 
-def rolled_back(path: Path) -> bytes:
+def read_rolled_back(path: Path) -> bytes:
     """The file as it was before a write that did not come to its end; the file itself is left as it is."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.db"
-        with closed(path):
+        with without_connections(path):
             for end in ("", "-journal", "-wal"):
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{path}{end}", f"{copy}{end}")
@@ -162,7 +169,9 @@ def server_remains(place: ServerPlace) -> Remains:
     session, remains = Session(engine_for(place, "read")), Remains()
     session.read(session.engine.version)
     for select in map(sa.select, session.engine.tables.all):
-        remains.take((row[0], tuple(row)) for row in session.read(partial(fetch, statement=select)))
+        remains.collect(
+            (row[0], tuple(row)) for row in session.read(partial(fetch, statement=select))
+        )
     session.close()
     return remains
 
@@ -178,7 +187,7 @@ def rebuild(remains: Remains, name: str, target: str | os.PathLike[str]) -> Salv
             f"{name} needs its table of candidates again, which is lost or was given differently"
         )
     lost = remains.lost
-    sentence = told(name, len(remains.events), lost)
+    sentence = describe_salvage(name, len(remains.events), lost)
     rows = chain(
         remains,
         first,
@@ -193,17 +202,17 @@ def chain(remains: Remains, first: Draft, check: str, note: Draft) -> list[Row]:
     """All events with new checksums, a note in the place of each that was lost."""
     rows: list[Row] = []
     at = min((row[7] for row in remains.events.values()), default=0.0)
-    for seq in range(1, remains.ends + 1):
+    for seq in range(1, remains.last_number + 1):
         kept = remains.events.get(seq)
         at = at if kept is None else kept[7]
         missing = first if seq == 1 else Draft(kind="noted", body={"lost": seq})
-        row = row_of(missing, seq, at, check) if kept is None else sealed((*kept[:9], check))
+        row = build_row(missing, seq, at, check) if kept is None else add_check((*kept[:9], check))
         rows.append(row)
         check = row[-1]
-    return [*rows, row_of(note, len(rows) + 1, round(time.time(), 3), check)]
+    return [*rows, build_row(note, len(rows) + 1, round(time.time(), 3), check)]
 
 
-def told(name: str, kept: int, lost: tuple[int, ...]) -> str:
+def describe_salvage(name: str, kept: int, lost: tuple[int, ...]) -> str:
     missing = (
         "none was lost"
         if not lost
@@ -212,7 +221,7 @@ def told(name: str, kept: int, lost: tuple[int, ...]) -> str:
     return f"{kept} events of {name} were kept, {missing}"
 
 
-def draft(row: Row) -> Draft:
+def draft_of_row(row: Row) -> Draft:
     _, kind, trial, place, value, key, worker, _, body, _, _ = row
     return Draft(
         kind=kind,
@@ -225,7 +234,7 @@ def draft(row: Row) -> Draft:
     )
 
 
-def real(value: Any) -> Any:
+def as_real(value: Any) -> Any:
     return float(value) if isinstance(value, int) else value
 
 

@@ -36,17 +36,17 @@ class Session:
         alive.add(self)
 
     def read(self, work: Work[T]) -> T:
-        return self._repeated(work)
+        return self._retry(work)
 
     def write(self, work: Work[T]) -> T:
         """In one transaction; nothing is written if the work raises."""
-        return self._repeated(lambda connection: self._transaction(connection, work))
+        return self._retry(lambda connection: self._transaction(connection, work))
 
     def close(self) -> None:
         with self.lock:
             if self._connection is not None:
                 with suppress(*self.engine.errors):
-                    self.engine.tidy(self._connection)
+                    self.engine.clean_up(self._connection)
             self._drop()
 
     def forget(self) -> None:
@@ -72,20 +72,20 @@ class Session:
         except self.engine.errors:
             self._drop()
 
-    def _repeated(self, work: Work[T]) -> T:
+    def _retry(self, work: Work[T]) -> T:
         pauses = self.engine.pauses()
         while True:
             try:
                 with self.lock:
-                    return self._whole(work)
+                    return self._run_once(work)
             except self.engine.errors as error:
-                problem = self._judged(error)
-                pause = next(pauses, None) if self.engine.passes(error) else None
+                problem = self._handle_error(error)
+                pause = next(pauses, None) if self.engine.is_temporary(error) else None
             if pause is None:
                 raise problem from None
             time.sleep(pause)
 
-    def _whole(self, work: Work[T]) -> T:
+    def _run_once(self, work: Work[T]) -> T:
         """Who is interrupted, wherever that is, gives up the connection: it may be inside a transaction with a lock."""
         try:
             return work(self._open())
@@ -95,11 +95,11 @@ class Session:
             self._drop()
             raise
 
-    def _judged(self, error: Exception) -> Exception:
-        if not self.engine.waits(error):
+    def _handle_error(self, error: Exception) -> Exception:
+        if not self.engine.is_locked(error):
             with self.lock:
                 self._drop()
-        return self.engine.problem(error)
+        return self.engine.translate_error(error)
 
     def _open(self) -> sa.Connection:
         if self._connection is not None and self._connection.invalidated:
@@ -121,10 +121,10 @@ alive = weakref.WeakSet()
 
 
 @contextmanager
-def closed(path: Path) -> Iterator[None]:
+def without_connections(path: Path) -> Iterator[None]:
     """For who reads a file by hand, since closing it frees SQLite's locks: this process has no connection to it."""
     with ExitStack() as held:
-        for session in [session for session in list(alive) if session.engine.uses(path)]:
+        for session in [session for session in list(alive) if session.engine.uses_file(path)]:
             held.enter_context(session.lock)
             session.close()
         yield

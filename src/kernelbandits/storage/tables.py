@@ -25,15 +25,15 @@ WHOLE: sa.types.TypeEngine[int] = sa.BigInteger().with_variant(sa.Integer(), "sq
 REAL: sa.types.TypeEngine[float] = sa.Double().with_variant(sa.REAL(), "sqlite")
 
 
-def whole(name: str, **settings: Any) -> sa.Column[int]:
+def whole_column(name: str, **settings: Any) -> sa.Column[int]:
     return sa.Column(name, WHOLE, autoincrement=False, **settings)
 
 
-def real(name: str, **settings: Any) -> sa.Column[float]:
+def real_column(name: str, **settings: Any) -> sa.Column[float]:
     return sa.Column(name, REAL, **settings)
 
 
-def text(name: str, **settings: Any) -> sa.Column[str]:
+def text_column(name: str, **settings: Any) -> sa.Column[str]:
     return sa.Column(name, sa.Text, **settings)
 
 
@@ -53,19 +53,24 @@ class Tables:
     @cached_property
     def events(self) -> sa.Table:
         what = (
-            whole("seq", primary_key=True),
-            text("kind", nullable=False),
-            whole("trial"),
-            whole("row"),
+            whole_column("seq", primary_key=True),
+            text_column("kind", nullable=False),
+            whole_column("trial"),
+            whole_column("row"),
         )
-        who = (real("value"), text("key"), text("worker"), real("at", nullable=False))
-        checks = (text(name, nullable=False) for name in ("body", "before", "check"))
+        who = (
+            real_column("value"),
+            text_column("key"),
+            text_column("worker"),
+            real_column("at", nullable=False),
+        )
+        checks = (text_column(name, nullable=False) for name in ("body", "before", "check"))
         return self.table("events", *what, *who, *checks)
 
     @cached_property
     def head(self) -> sa.Table:
-        key, seq = whole("id", primary_key=True), whole("seq", nullable=False)
-        return self.table("head", key, seq, text("check", nullable=False))
+        key, seq = whole_column("id", primary_key=True), whole_column("seq", nullable=False)
+        return self.table("head", key, seq, text_column("check", nullable=False))
 
     @cached_property
     def candidates(self) -> sa.Table:
@@ -76,18 +81,18 @@ class Tables:
         return self.lines("spare")
 
     def lines(self, name: str) -> sa.Table:
-        cells, check = (text(column, nullable=False) for column in ("cells", "check"))
-        return self.table(name, whole("row", primary_key=True), cells, check)
+        cells, check = (text_column(column, nullable=False) for column in ("cells", "check"))
+        return self.table(name, whole_column("row", primary_key=True), cells, check)
 
     @cached_property
     def study(self) -> sa.Table:
         numbers = [
-            whole("id", primary_key=True),
-            whole("version", nullable=False),
-            whole("rows", nullable=False),
+            whole_column("id", primary_key=True),
+            whole_column("version", nullable=False),
+            whole_column("rows", nullable=False),
         ]
         texts = [
-            text(name, nullable=False)
+            text_column(name, nullable=False)
             for name in ("columns", "fingerprint", "header", "release", "check")
         ]
         return self.table("study", *numbers, *texts)
@@ -100,7 +105,7 @@ class Tables:
     def columns(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.events.columns)
 
-    def named(self, row: tuple[Any, ...]) -> dict[str, Any]:
+    def name_values(self, row: tuple[Any, ...]) -> dict[str, Any]:
         """An event's row as the insertion takes it."""
         return dict(zip(self.columns, row, strict=True))
 

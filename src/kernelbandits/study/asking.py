@@ -1,4 +1,4 @@
-"""Which rows next: decided and written in one turn at the log."""
+"""Asking for rows: chosen and written in one transaction."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from kernelbandits.checks import StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.candidates import Candidates
+from kernelbandits.study.driver import Driver
 from kernelbandits.study.explaining import Reasons
-from kernelbandits.study.pen import Pen
-from kernelbandits.study.player import Player
 from kernelbandits.study.state import OFFERS, REVISED, State, Trial
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Suggestion, plain
+from kernelbandits.study.writer import Writer
 
 OWN_UNITS = ("mean", "index", "sample")
 LENGTHS = ("sd", "noise_scale")
@@ -29,7 +29,7 @@ class Asker:
     lease: float | None
     """Seconds; those of the study unless given."""
     key: str
-    """Of this call: by it the call finds its own events again if the connection was cut while they were written."""
+    """Of this call, which finds its events by it if the connection was cut in between."""
 
     def names(self) -> Iterator[str]:
         return (f"{self.key}/{number}" for number in range(1, self.n + 1))
@@ -40,8 +40,8 @@ class Asker:
         return f"{self.key}/settings"
 
 
-def ask(pen: Pen, state: State, player: Player, asker: Asker) -> list[Event]:
-    """The asks of the trials to measure: those that the worker has, rows that were abandoned, then new ones."""
+def ask(writer: Writer, state: State, driver: Driver, asker: Asker) -> list[Event]:
+    """Return the asks: pending ones of the worker, then abandoned rows, then new choices."""
     written = [state.keys[key] for key in asker.names() if key in state.keys]
     held = [
         trial for trial in state.pending.values() if asker.worker and trial.worker == asker.worker
@@ -49,16 +49,16 @@ def ask(pen: Pen, state: State, player: Player, asker: Asker) -> list[Event]:
     kept = [
         trial.asked
         for trial in held
-        if trial.asked and trial.asked not in written and trial.until >= pen.now
+        if trial.asked and trial.asked not in written and trial.until >= writer.now
     ]
     mine = [*kept, *written][: asker.n]
     if written:
         return mine
-    waiting, abandoned = released(pen, state)
+    waiting, abandoned = release_overdue(writer, state)
     keys = asker.names()
     while len(mine) < asker.n:
         try:
-            draft = offered(player, state, waiting, abandoned, asker, next(keys))
+            draft = draft_ask(driver, state, waiting, abandoned, asker, next(keys))
         except StudyConflict:
             if not mine:
                 raise
@@ -67,20 +67,20 @@ def ask(pen: Pen, state: State, player: Player, asker: Asker) -> list[Event]:
                 f"ask needs {needed}, got {len(mine)} (repeats are off). No row was asked for"
             ) from None
         if "again" not in draft.body:
-            revise(pen, state, player, asker)
-        event = pen.append(draft)
+            write_revision(writer, state, driver, asker)
+        event = writer.append(draft)
         waiting.append(Trial(event.trial or 0, event.row or 0, "pending", asked=event))
         mine.append(event)
     return mine
 
 
-def revise(pen: Pen, state: State, player: Player, asker: Asker) -> None:
+def write_revision(writer: Writer, state: State, driver: Driver, asker: Asker) -> None:
     """Write, before its first choice, that another revision of the policy chooses from now on."""
-    before, now = state.settings, player.policy.revision
-    written = any(event.key == asker.settings_key for event in pen.written)
+    before, now = state.settings, driver.policy.revision
+    written = any(event.key == asker.settings_key for event in writer.written)
     if before.revision != now and not written:
         body = {"settings": replace(before, revision=now).body, REVISED: before.revision}
-        pen.append(Draft(kind="settings", key=asker.settings_key, body=body))
+        writer.append(Draft(kind="settings", key=asker.settings_key, body=body))
 
 
 def revision_notice(event: Event) -> str:
@@ -93,11 +93,11 @@ def revision_notice(event: Event) -> str:
     )
 
 
-def released(pen: Pen, state: State) -> tuple[list[Trial], list[Trial]]:
-    """Who still waits, and whose rows may be offered again; that a lease ran out is written."""
-    overdue = [trial for trial in state.pending.values() if trial.until < pen.now]
+def release_overdue(writer: Writer, state: State) -> tuple[list[Trial], list[Trial]]:
+    """Write which leases ended; return the pending trials and those to suggest again."""
+    overdue = [trial for trial in state.pending.values() if trial.until < writer.now]
     for trial in overdue:
-        pen.append(
+        writer.append(
             Draft(kind="released", trial=trial.number, row=trial.row, body={"overdue": True})
         )
     waiting = [trial for trial in state.pending.values() if trial not in overdue]
@@ -107,8 +107,8 @@ def released(pen: Pen, state: State) -> tuple[list[Trial], list[Trial]]:
     ]
 
 
-def offered(
-    player: Player,
+def draft_ask(
+    driver: Driver,
     state: State,
     waiting: list[Trial],
     abandoned: list[Trial],
@@ -117,8 +117,8 @@ def offered(
 ) -> Draft:
     """The next row: one that was abandoned, the asker's own first, or the policy's choice."""
     number = max(state.last_trial, *(trial.number for trial in waiting), 0) + 1
-    row, body = once_more(player, state, waiting, abandoned, asker) or chosen(
-        player, state, waiting, number
+    row, body = reoffer_row(driver, state, waiting, abandoned, asker) or choose_row(
+        driver, state, waiting, number
     )
     body |= {"lease": asker.lease or state.settings.lease} | (
         {"crowd": len(waiting)} if waiting else {}
@@ -126,14 +126,14 @@ def offered(
     return Draft(kind="asked", trial=number, row=row, worker=asker.worker, key=key, body=body)
 
 
-def once_more(
-    player: Player, state: State, waiting: list[Trial], abandoned: list[Trial], asker: Asker
+def reoffer_row(
+    driver: Driver, state: State, waiting: list[Trial], abandoned: list[Trial], asker: Asker
 ) -> tuple[int, dict[str, Any]] | None:
     """A row that was abandoned, with what was noted and said of it."""
     abandoned.sort(key=lambda trial: (trial.worker != asker.worker, trial.number))
     while abandoned:
         trial = abandoned.pop(0)
-        if trial.asked and player.may_offer(trial, waiting, state):
+        if trial.asked and driver.may_offer(trial, waiting, state):
             before = {name: trial.asked.body[name] for name in ("note", "scale", "greedy")}
             why = (
                 f"Suggested again, because trial {trial.number} got no result in time. "
@@ -148,13 +148,13 @@ def once_more(
     return None
 
 
-def chosen(
-    player: Player, state: State, waiting: list[Trial], number: int
+def choose_row(
+    driver: Driver, state: State, waiting: list[Trial], number: int
 ) -> tuple[int, dict[str, Any]]:
     """The policy's choice, and why, in the units of now."""
-    row, choice = player.choose(number, waiting, state)
+    row, choice = driver.choose(number, waiting, state)
     reasons, note = (
-        Reasons(player, state),
+        Reasons(driver, state),
         {name: float(value) for name, value in choice.note.items()},
     )
     body: dict[str, Any] = {
@@ -165,14 +165,14 @@ def chosen(
         **body,
         "scale": [state.scale.centre, state.scale.spread],
         "why": reasons.sentence(row, note),
-        "revision": player.policy.revision,
+        "revision": driver.policy.revision,
     }
 
 
 def suggestion(
     event: Event, candidates: Candidates, sign: float, notices: tuple[str, ...] = ()
 ) -> Suggestion:
-    """What an asker is told of an ask, in the units of then."""
+    """Return an ask as a suggestion, with the units of that time."""
     trial = Trial(event.trial or 0, event.row or 0, "pending", asked=event)
     x, body, scale = candidates.x(trial.row), event.body, trial.scale(sign)
     told = {name: in_own_units(name, value, scale) for name, value in trial.note.items()}

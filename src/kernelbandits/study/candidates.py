@@ -1,6 +1,6 @@
 """The candidates of a study: a table of text, and which of its columns describe a candidate.
 
-    points = [ (x - min) / (max - min) for numbers,  1 / sqrt(2) at the place of the value for text ]
+    points = [(x - min) / (max - min) for numbers, 1 / sqrt(2) at the place of the value for text]
 
 so that each number lies in [0, 1] and two different words are at distance 1.
 """
@@ -27,7 +27,7 @@ from kernelbandits.study import choosing
 from kernelbandits.study.cells import canonical, text_of, truth, whole
 from kernelbandits.study.choosing import Notices
 from kernelbandits.study.frames import array_sheet, frame_sheet, is_frame
-from kernelbandits.study.headers import NAMELESS, needed
+from kernelbandits.study.headers import NAMELESS, find_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +132,11 @@ class Candidates:
         return points
 
     def coordinates(self, name: str) -> Array:
-        return one_hot(self.column(name)) if name in self.categories else scaled(self.numbers(name))
+        return (
+            one_hot(self.column(name))
+            if name in self.categories
+            else scale_to_unit(self.numbers(name))
+        )
 
     @cached_property
     def costs(self) -> Array | None:
@@ -173,19 +177,20 @@ class Candidates:
         )
         return dict(zip(self.columns, self.cells[row], strict=True))
 
-    def labelled(self, name: str, text: str) -> int | None:
+    def row_with_label(self, name: str, text: str) -> int | None:
         """The row with this label, if there is one."""
-        exact, near = self._labelled[name]
+        exact, near = self._label_rows[name]
         return exact.get(text, near.get(whole(text)))
 
     @cached_property
-    def _labelled(self) -> dict[str, tuple[dict[str, int], dict[str, int]]]:
-        return {name: numbered(self.column(name)) for name in self.labels}
+    def _label_rows(self) -> dict[str, tuple[dict[str, int], dict[str, int]]]:
+        return {name: index_labels(self.column(name)) for name in self.labels}
 
     def row_of(self, x: Mapping[str, float | str]) -> int:
         """The first row with these values of the chosen columns."""
         given = {
-            needed(self.chosen, name, "a candidate", "a column"): value for name, value in x.items()
+            find_column(self.chosen, name, "a candidate", "a column"): value
+            for name, value in x.items()
         }
         missing = [name for name in self.chosen if name not in given]
         checks.needs(not missing, "a candidate", f"values of {self.chosen}", tuple(x))
@@ -230,7 +235,7 @@ def remarks(sheet: Sheet, candidates: Candidates) -> Iterator[str]:
     yield from choosing.decimal_remarks(sheet)
 
 
-def scaled(values: Array) -> Array:
+def scale_to_unit(values: Array) -> Array:
     """Numbers brought to [0, 1]; a power of two first, so that nothing overflows."""
     _, exponent = np.frexp(np.abs(values).max())
     near = np.ldexp(values, -exponent)
@@ -238,8 +243,11 @@ def scaled(values: Array) -> Array:
     return (near - least) / (near.max() - least)  # type: ignore[no-any-return]
 
 
-def numbered(cells: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
-    """Label -> row, and the same for its number where no other label has that: spreadsheets make 033 a 33."""
+def index_labels(cells: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return label -> row, and number -> row where the number is unique.
+
+    Spreadsheets turn the label 033 into 33, so a label is also found by its number.
+    """
     numbers = [whole(cell) for cell in cells]
     counts = Counter(numbers)
     near = {number: row for row, number in enumerate(numbers) if counts[number] == 1}
@@ -262,7 +270,10 @@ def read_candidates(
     cost: str | None = None,
     allowed: str | None = None,
 ) -> Candidates:
-    """The candidates in a CSV file, a DataFrame or an (n, d) array; columns None: all that may describe one."""
+    """Read candidates from a CSV file, a DataFrame or an (n, d) array.
+
+    columns: those that describe a candidate; None takes all that may.
+    """
     sheet, notices = sheet_of(source, columns), Notices()
     checks.needs(len(sheet.lines) > 0, sheet.file, "at least one row", 0)
     tasks = choosing.tasks(sheet, columns, target, cost, allowed, notices)

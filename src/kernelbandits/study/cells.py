@@ -16,7 +16,9 @@ NO = frozenset({"no", "n", "false", "0", "", "nein", "falsch"})
 ABSENT = frozenset({"", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL"})
 """A missing value among text, where Na is sodium and none may be a choice like any other."""
 NUMBERLIKE = re.compile(
-    r"[<>≤≥~±]?\s*[+-]?(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([.,'’ \u00a0\u202f]\d{3})+([.,]\d+)?)([eE][+-]?\d+)?\s*%?"
+    r"[<>≤≥~±]?\s*[+-]?"
+    r"(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([.,'’ \u00a0\u202f]\d{3})+([.,]\d+)?)"
+    r"([eE][+-]?\d+)?\s*%?"
 )
 WHOLE = re.compile(r"0*([0-9]+)(?:[.,]0{1,2})?")
 LARGEST_EXACT = 1e15
@@ -24,7 +26,7 @@ LARGEST_INTEGER = 10**300
 
 
 def canonical(value: float) -> str:
-    """The shortest text that is read as the same number; whole numbers without a point, -0.0 as 0."""
+    """Return the shortest text of a number; whole numbers have no point, and -0.0 is 0."""
     return (
         str(int(value))
         if abs(value) < LARGEST_EXACT and value == int(value)
@@ -78,7 +80,7 @@ def looks_numeric(cell: str) -> bool:
 
 
 def whole(cell: str) -> str:
-    """A whole number without the zeros before and behind it: 033 and 33.0 are 33; other text as it is."""
+    """Return a whole number without extra zeros: 033 and 33.0 are 33. Other text is kept."""
     found = WHOLE.fullmatch(cell)
     return found[1] if found else cell
 

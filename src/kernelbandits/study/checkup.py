@@ -9,19 +9,19 @@ import numpy as np
 
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Finding
-from kernelbandits.study.player import Player
+from kernelbandits.study.driver import Driver
 from kernelbandits.study.state import State
 
 UNCERTAIN = 1e-6
 """Relative errors of variances beyond this are worth a word."""
 
 
-def checkup(player: Player, state: State) -> list[Finding]:
-    """The state folded anew, the policy taught anew, and the posterior refactorised from its counts."""
-    return [folded(state), taught(player, state), audited(player)]
+def check_memory(driver: Driver, state: State) -> list[Finding]:
+    """Compute state, policy and posterior again from the events, and compare."""
+    return [check_state(state), check_policy(driver, state), check_posterior(driver)]
 
 
-def folded(state: State) -> Finding:
+def check_state(state: State) -> Finding:
     fresh = State.of(state.events)
     same = summary(fresh) == summary(state)
     there = "are" if same else "are not"
@@ -50,11 +50,11 @@ def summary(state: State) -> list[Any]:
     ]
 
 
-def taught(player: Player, state: State) -> Finding:
-    fresh = Player(player.candidates, state.settings)
+def check_policy(driver: Driver, state: State) -> Finding:
+    fresh = Driver(driver.candidates, state.settings)
     fresh.follow(state)
     same = all(
-        np.array_equal(*pair) for pair in zip(fresh.estimates(), player.estimates(), strict=True)
+        np.array_equal(*pair) for pair in zip(fresh.estimates(), driver.estimates(), strict=True)
     )
     return Finding(
         same,
@@ -64,8 +64,8 @@ def taught(player: Player, state: State) -> Finding:
     )
 
 
-def audited(player: Player) -> Finding:
-    posterior = copy.deepcopy(player.policy.posterior)
+def check_posterior(driver: Driver) -> Finding:
+    posterior = copy.deepcopy(driver.policy.posterior)
     repaired, health = posterior.audit(), posterior.health
     sure = not repaired and health.conditioning <= UNCERTAIN
     agreement = "differ by more than rounding" if repaired else "agree"

@@ -14,9 +14,9 @@ from kernelbandits.study.frames import ARRAY
 from kernelbandits.study.headers import (
     distinct,
     find,
+    find_column,
     is_nameless,
     loose,
-    needed,
     numbers_rows,
     other_case,
     resembles,
@@ -81,7 +81,7 @@ def cells(sheet: Sheet, name: str, tasks: Tasks) -> tuple[str, ...]:
     if name == tasks.cost:
         check_cost(sheet, name)
     if name in tasks.chosen:
-        return described(sheet, name, "category" if name in tasks.categories else "number")
+        return describing_cells(sheet, name, "category" if name in tasks.categories else "number")
     return number_cells(sheet, name) if name == tasks.cost else other_cells(sheet, name)
 
 
@@ -89,7 +89,7 @@ def role(sheet: Sheet, wanted: str | None, what: str, notices: Notices) -> str |
     """The column that holds the cost, or who is allowed."""
     if wanted is None:
         return None
-    found = needed(sheet.columns, wanted, sheet.file, f"a column for {what}")
+    found = find_column(sheet.columns, wanted, sheet.file, f"a column for {what}")
     notices.case(found, wanted)
     return found
 
@@ -97,7 +97,7 @@ def role(sheet: Sheet, wanted: str | None, what: str, notices: Notices) -> str |
 def target_column(
     sheet: Sheet, target: str | None, taken: Sequence[str | None], notices: Notices
 ) -> str | None:
-    """The column of results, if the table has one already; a column chosen by another case of letters is not it."""
+    """Return the column of results, if the table has one."""
     found = None if target is None else find(sheet.columns, target)
     if found is None or (found in taken and other_case(found, str(target))):
         return None
@@ -118,7 +118,7 @@ def target_column(
 
 
 UNNAMED = "value"
-"""The target of who has not named it."""
+"""The target if none was named."""
 
 
 def notice_no_target(sheet: Sheet, target: str, chosen: Sequence[str], notices: Notices) -> None:
@@ -131,7 +131,8 @@ def notice_no_target(sheet: Sheet, target: str, chosen: Sequence[str], notices: 
             )
     if target != UNNAMED:
         notices.append(
-            f"the table has no column {str(target)!r}; {how_many(sheet, chosen)} describe candidates"
+            f"the table has no column {str(target)!r}; "
+            f"{how_many(sheet, chosen)} describe candidates"
         )
 
 
@@ -145,7 +146,7 @@ def how_many(sheet: Sheet, chosen: Sequence[str]) -> str:
 def named_columns(sheet: Sheet, columns: Iterable[str], notices: Notices) -> list[str]:
     checks.needs(not isinstance(columns, str), sheet.file, "a sequence of column names", columns)
     wanted = list(columns)
-    found = [needed(sheet.columns, name, sheet.file, "columns") for name in wanted]
+    found = [find_column(sheet.columns, name, sheet.file, "columns") for name in wanted]
     for name, given in zip(found, wanted, strict=True):
         notices.case(name, given)
     checks.needs(
@@ -184,7 +185,10 @@ def is_label(sheet: Sheet, name: str) -> bool:
 
 
 def identifies(sheet: Sheet, name: str) -> bool:
-    """A label of every row, each another; not mere numbers without a name, nor a word that results use otherwise."""
+    """Whether a column names every row differently, and can be used to tell results.
+
+    Unnamed numbers cannot, nor columns that have another meaning in a file of results.
+    """
     cells, known = sheet.columns[name], set(sheet.columns[name])
     if loose(name) in OWN or (is_nameless(name) and kind_of(sheet, name) == "number"):
         return False
@@ -199,14 +203,14 @@ def text_labels(sheet: Sheet, labels: list[str]) -> list[str]:
 
 
 def kind_of(sheet: Sheet, name: str) -> str:
-    """Numbers if at least half of the cells are numbers, or if all of them were meant to be; else categories."""
+    """Return "number" if half of the cells are numbers or all look like one, else "category"."""
     cells = [cell for cell in sheet.columns[name] if cell not in ABSENT]
     numbers = sum(sheet.value(cell, LARGEST) is not None for cell in cells)
     meant = 2 * numbers >= len(cells) or all(map(looks_numeric, cells))
     return "number" if meant else "category"
 
 
-def described(sheet: Sheet, name: str, kind: str) -> tuple[str, ...]:
+def describing_cells(sheet: Sheet, name: str, kind: str) -> tuple[str, ...]:
     """The cells of a column that counts: canonical numbers, or text without gaps."""
     try:
         return number_cells(sheet, name) if kind == "number" else text_cells(sheet, name)

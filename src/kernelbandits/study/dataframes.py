@@ -86,7 +86,7 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
 
     candidates, n = answers.candidates, len(answers.candidates)
     xs = [candidates.x(row) for row in range(n)]
-    mean, sd = known(answers)
+    mean, sd = row_estimates(answers)
     counts = [answers.state.counts.get(row, 0) for row in range(n)]
     told: dict[str, Any] = {
         shown: [x[name] for x in xs] for name, shown in columns_of(candidates).items()
@@ -100,13 +100,13 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
     return pd.DataFrame({"row": np.arange(n), **told})
 
 
-def known(answers: Answers) -> Array:
-    """Mean and sd of every row in the target's units; none of rows on which the policy does not play."""
+def row_estimates(answers: Answers) -> Array:
+    """Return mean and sd of every row in the target's units; nan for rows that are no arms."""
     found = np.full((2, len(answers.candidates)), np.nan)
-    belief = answers.belief
-    found[:, answers.player.rows] = (
-        answers.scale.outward(belief.mean),
-        answers.scale.length(belief.sd),
+    view = answers.view
+    found[:, answers.driver.rows] = (
+        answers.scale.outward(view.mean),
+        answers.scale.length(view.sd),
     )
     return found
 

@@ -8,20 +8,20 @@ from typing import Any
 
 from kernelbandits.checks import StudyConflict
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.pen import Pen
 from kernelbandits.study.state import RESULTS, State, Trial
+from kernelbandits.study.writer import Writer
 
 
 @dataclass(frozen=True)
 class Editor:
     """Checks one change against the state and writes its event, under the key of the call."""
 
-    pen: Pen
+    writer: Writer
     state: State
     key: str
 
     def _write(self, **said: Any) -> Event:
-        return self.pen.append(Draft(key=self.key, **said))
+        return self.writer.append(Draft(key=self.key, **said))
 
     def correct(self, trial: int | None, value: float | None, reason: str) -> Event:
         """Replace the result of a trial by another value, or by a failure (None)."""
@@ -60,5 +60,5 @@ class Editor:
         )
 
     def change(self, settings: Mapping[str, Any]) -> Event:
-        changed = self.state.settings.changed(settings)
+        changed = self.state.settings.with_changes(settings)
         return self._write(kind="settings", body={"settings": changed.body})

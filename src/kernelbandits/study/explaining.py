@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
-from kernelbandits.study.belief import own
 from kernelbandits.study.candidates import Candidates
-from kernelbandits.study.player import Player
+from kernelbandits.study.driver import Driver
+from kernelbandits.study.posterior_view import policy_view
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.units import Scale
-from kernelbandits.study.values import Explained, shown
+from kernelbandits.study.values import Explained, describe_candidate
 
 
 class Index(NamedTuple):
@@ -38,21 +38,21 @@ def index_of(note: Mapping[str, float], scale: Scale) -> Index:
 class Reasons:
     """Explains a choice by the estimates that the policy used for it."""
 
-    def __init__(self, player: Player, state: State) -> None:
-        self.player, self.state = player, state
-        self.answers = Answers(player, state, own(player))
+    def __init__(self, driver: Driver, state: State) -> None:
+        self.driver, self.state = driver, state
+        self.answers = Answers(driver, state, policy_view(driver))
         self.scale = state.scale
 
     @property
     def greedy(self) -> int | None:
         """The row with the best estimate; None before the first result."""
-        return self.answers.row(self.answers.greedy) if self.answers.known else None
+        return self.answers.row(self.answers.greedy) if self.answers.has_results else None
 
     def sentence(self, row: int, note: Mapping[str, float]) -> str:
         """Say why the policy chose this row, and which row has the best estimate."""
         if note.get("first"):
             return "Part of the initial design: there are too few results to prefer any row."
-        if not self.answers.known:
+        if not self.answers.has_results:
             return "There is no result yet: the policy chose by its settings alone."
         if "mean" not in note:
             return "Chosen at random."
@@ -92,39 +92,50 @@ class Reasons:
 
     def _rival(self, row: int) -> str:
         arm = self.answers.greedy
-        rival, kinds = self.answers.row(arm), self.player.kinds
+        rival, kinds = self.answers.row(arm), self.driver.kinds
         if kinds[rival] == kinds[row]:
             return f"It has the {self._best_word} estimate."
         estimate = f"estimate {self.answers.mean(arm):.4g}, sd {self.answers.sd(arm):.2g}"
-        candidate = shown(self.answers.candidates.x(rival))
+        candidate = describe_candidate(self.answers.candidates.x(rival))
         return f"Row {rival} has the {self._best_word} estimate ({candidate}; {estimate})."
 
     @property
     def _best_word(self) -> str:
         return "highest" if self.scale.sign > 0 else "lowest"
 
-    def explained(self, trial: Trial, pending: int) -> Explained:
+    def explain(self, trial: Trial, pending: int) -> Explained:
         """Return the full explanation; its probabilities use the noise given to the policy."""
-        answers, note, arm, best = (
-            self.answers,
-            trial.note,
-            self.player.arm(trial.row),
-            self.answers.greedy,
-        )
-        row, rival, index = trial.row, answers.row(best), index_of(note, self.scale)
-        chance, rival_chance = Answers(self.player, self.state).chances(arm, best)
+        answers, note, row = self.answers, trial.note, trial.row
+        arm, best = self.driver.arm(row), answers.greedy
+        rival, index = answers.row(best), index_of(note, self.scale)
+        chance, rival_chance = Answers(self.driver, self.state).chances(arm, best)
         beside = self._beside(row, chance, rival, rival_chance)
         return Explained(
-            trial.number, row, answers.candidates.x(row), answers.mean(arm), answers.sd(arm), *index, chance,
-            rival, answers.candidates.x(rival), answers.mean(best), answers.sd(best), rival_chance,
-            sum(self.state.counts.values()), pending, f"{self.sentence(row, note)} {beside}",
-            trial.revision,
-        )  # fmt: skip
+            trial=trial.number,
+            row=row,
+            x=answers.candidates.x(row),
+            mean=answers.mean(arm),
+            sd=answers.sd(arm),
+            weight=index.weight,
+            width=index.width,
+            bonus=index.bonus,
+            index=index.value,
+            chance=chance,
+            greedy=rival,
+            greedy_x=answers.candidates.x(rival),
+            greedy_mean=answers.mean(best),
+            greedy_sd=answers.sd(best),
+            greedy_chance=rival_chance,
+            results=sum(self.state.counts.values()),
+            pending=pending,
+            sentence=f"{self.sentence(row, note)} {beside}",
+            revision=trial.revision,
+        )
 
     def _beside(self, row: int, chance: float, rival: int, rival_chance: float) -> str:
-        if not self.answers.known:
+        if not self.answers.has_results:
             return "There was no result yet."
-        if self.player.kinds[row] == self.player.kinds[rival]:
+        if self.driver.kinds[row] == self.driver.kinds[rival]:
             return f"Its probability of being the best was {chance:.2g}."
         return (
             f"Its probability of being the best was {chance:.2g}, "

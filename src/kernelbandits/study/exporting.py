@@ -1,4 +1,4 @@
-"""A table written to a CSV file: all of it or none of it, and no cell that a spreadsheet would run."""
+"""Tables written to CSV files: completely or not at all, without formulas in cells."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ STALE = 3600.0
 
 
 def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """The table in UTF-8; what is missing is blank, and text that looks like a formula gets an apostrophe in front."""
+    """Write a table in UTF-8; missing values are blank.
+
+    Text that looks like a formula gets an apostrophe in front, so that a spreadsheet does not run
+    it.
+    """
     table = [list(cells) for cells in (header, *rows)]
     for cells in table:
         checks.needs(
@@ -38,18 +42,21 @@ def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[A
 
 
 def line(cells: Sequence[Any]) -> str:
-    """A line of the file; the csv module quotes only what its own line end is made of, hence both characters."""
+    """Return a line of the file.
+
+    The csv module quotes a cell only if it holds a character of its line end, so both are in it.
+    """
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\r\n").writerow([exported(cell) for cell in cells])
+    csv.writer(text, lineterminator="\r\n").writerow([cell_text(cell) for cell in cells])
     return text.getvalue().removesuffix("\r\n") + "\n"
 
 
-def exported(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """A value as the text of a cell."""
     if is_missing(value):
         return ""
     text = value if isinstance(value, str) else text_of(value)
-    return text if isinstance(value, Number) else guarded(text)
+    return text if isinstance(value, Number) else guard_formula(text)
 
 
 def is_missing(value: Any) -> bool:
@@ -57,7 +64,7 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
-def guarded(text: str) -> str:
+def guard_formula(text: str) -> str:
     return "'" + text if DANGEROUS.match(text) and not NUMBER.fullmatch(text) else text
 
 

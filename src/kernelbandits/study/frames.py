@@ -37,7 +37,7 @@ def frame_sheet(frame: pd.DataFrame) -> Sheet:
 
 
 def index_labels(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
-    """The levels of an index that have a name; 0, 1, 2, ... are the numbers of the rows, whatever their name."""
+    """Return the named levels of an index; an index 0, 1, 2, ... only numbers the rows."""
     if frame.index.nlevels == 1 and list(frame.index) == list(range(len(frame))):
         return {}
     levels = {label(name): i for i, name in enumerate(frame.index.names) if name is not None}

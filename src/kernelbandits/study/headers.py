@@ -41,7 +41,10 @@ def is_nameless(name: str) -> bool:
 
 
 def resembles(name: str, wanted: str) -> bool:
-    """Whether one is a part of the other; a short name, or one in what is wanted, only as whole words."""
+    """Whether one name is a part of the other.
+
+    A short name, or one inside the name wanted, counts only as whole words.
+    """
     there, meant = loose(name), loose(plain(str(wanted)))
     return (
         (len(meant) >= LETTERS and meant in there)
@@ -55,7 +58,7 @@ def has_words(text: str, words: str) -> bool:
 
 
 def find(names: Iterable[str], wanted: str) -> str | None:
-    """The one name that is meant: as it stands, without its unit, or whatever the case of its letters."""
+    """Return the one name that is meant: exactly, without its unit, or in another case."""
     known, name = tuple(names), plain(str(wanted))
     return only(known, ((str, name), (bare, name), (loose, loose(name)), (loose_bare, loose(name))))
 
@@ -77,7 +80,7 @@ def only(
     return None
 
 
-def needed(names: Iterable[str], wanted: str, owner: str, what: str) -> str:
+def find_column(names: Iterable[str], wanted: str, owner: str, what: str) -> str:
     known = tuple(names)
     found = find(known, wanted)
     if found is None:

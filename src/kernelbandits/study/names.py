@@ -7,11 +7,11 @@ from typing import Any
 from kernelbandits import checks
 
 
-def checked_reason(reason: Any) -> str:
-    return checked_name("reason", reason) or "" if reason else ""
+def check_reason(reason: Any) -> str:
+    return check_name("reason", reason) or "" if reason else ""
 
 
-def checked_name(what: str, name: Any) -> str | None:
+def check_name(what: str, name: Any) -> str | None:
     """A short text of one line, or none."""
     if name is None:
         return None

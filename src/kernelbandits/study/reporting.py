@@ -7,8 +7,8 @@ from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates
+from kernelbandits.study.driver import Driver
 from kernelbandits.study.explaining import Reasons, stored_explanation
-from kernelbandits.study.player import Player
 from kernelbandits.study.settings import AUTO, revision_of
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.stopping import doubts, exceptions, stop
@@ -21,8 +21,8 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
     state, candidates = answers.state, answers.candidates
     states = [trial.state for trial in state.trials.values()]
     counts = {name: states.count(name) for name in ("told", "pending", "failed", "withdrawn")}
-    kinds = answers.player.kinds
-    waiting = tuple(waits(trial, candidates, now) for trial in state.pending.values())
+    kinds = answers.driver.kinds
+    waiting = tuple(describe_pending(trial, candidates, now) for trial in state.pending.values())
     return Status(
         place=place,
         target=state.settings.target,
@@ -46,7 +46,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
     )
 
 
-def waits(trial: Trial, candidates: Candidates, now: float) -> Waiting:
+def describe_pending(trial: Trial, candidates: Candidates, now: float) -> Waiting:
     since = max(0.0, now - trial.asked.at) if trial.asked else 0.0
     return Waiting(
         trial.number, trial.row, candidates.x(trial.row), trial.worker, since, trial.until < now
@@ -68,7 +68,7 @@ def units_sentence(answers: Answers) -> str:
 
 
 def policy_sentence(answers: Answers) -> str:
-    settings, policy = answers.state.settings, answers.player.policy
+    settings, policy = answers.state.settings, answers.driver.policy
     if settings.policy == AUTO:
         return f"auto ({policy.settings['width']}); {policy.settings['calibration']}"
     return f"{settings.policy}: {policy_entry(settings.policy).title}"
@@ -78,7 +78,7 @@ def claim_sentence(answers: Answers) -> str:
     """Say what theory guarantees for this study, and under which conditions."""
     settings = answers.state.settings
     if settings.policy == AUTO:
-        kind, _, reason = str(answers.player.policy.settings["claim"]).partition(": ")
+        kind, _, reason = str(answers.driver.policy.settings["claim"]).partition(": ")
         return f"{AUTO_CLAIMS[kind]}: {reason}."
     entry = policy_entry(settings.policy)
     reasons = [*doubts(answers), *exceptions(answers)]
@@ -90,7 +90,7 @@ def claim_sentence(answers: Answers) -> str:
     )
 
 
-def replayed(state: State, candidates: Candidates, number: int, owner: str) -> Replayed:
+def replay_trial(state: State, candidates: Candidates, number: int, owner: str) -> Replayed:
     """Choose again from the events before the ask, and compare.
 
     A choice of another revision of the policy is shown as stored.
@@ -100,11 +100,11 @@ def replayed(state: State, candidates: Candidates, number: int, owner: str) -> R
     before = State.of(state.events[: trial.asked.seq - 1])
     if trial.revision != revision_of(before.settings.policy):
         return as_stored(trial, before, candidates)
-    player = Player(candidates, before.settings)
-    player.follow(before)
+    driver = Driver(candidates, before.settings)
+    driver.follow(before)
     waiting = list(before.pending.values())
-    row = trial.row if trial.again is not None else player.choose(number, waiting, before)[0]
-    explained = Reasons(player, before).explained(trial, len(waiting))
+    row = trial.row if trial.again is not None else driver.choose(number, waiting, before)[0]
+    explained = Reasons(driver, before).explain(trial, len(waiting))
     same = (
         "the same row"
         if row == trial.row

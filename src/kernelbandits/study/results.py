@@ -59,7 +59,7 @@ class Layout:
     """The same for the columns that identify a row."""
 
     @property
-    def used(self) -> set[str | None]:
+    def used_columns(self) -> set[str | None]:
         own = {self.value, self.trial, self.row, self.failed, self.key}
         return own | {*self.described.values(), *self.labels.values()}
 
@@ -75,9 +75,9 @@ def read_results(
     notice_others(sheet, layout, candidates)
     measured = [i for i in range(len(sheet.lines)) if is_measured(sheet, layout, i)]
     notice_skipped(sheet, len(sheet.lines) - len(measured))
-    results = [result(sheet, layout, candidates, i) for i in measured]
+    results = [read_result(sheet, layout, candidates, i) for i in measured]
     check_keys(sheet, results)
-    return keyed(sheet.file, results) if sheet.unit == "line" else results
+    return add_keys(sheet.file, results) if sheet.unit == "line" else results
 
 
 def sheet_of(source: Any) -> Sheet:
@@ -87,7 +87,7 @@ def sheet_of(source: Any) -> Sheet:
 
 
 def layout_of(sheet: Sheet, candidates: Candidates, target: str) -> Layout:
-    """Columns are the target's by its very name, then those of the candidates, then what is left."""
+    """Find the columns: the target by its exact name, then the candidates', then the others."""
     value = find_strictly(sheet.columns, target)
     described = described_by(sheet, candidates.chosen, {value})
     free = [name for name in sheet.columns if name not in (value, *described.values())]
@@ -126,7 +126,9 @@ def described_by(sheet: Sheet, wanted: Iterable[str], taken: set[str | None]) ->
 
 def notice_others(sheet: Sheet, layout: Layout, candidates: Candidates) -> None:
     others = [
-        name for name in sheet.columns if name not in layout.used and name not in candidates.columns
+        name
+        for name in sheet.columns
+        if name not in layout.used_columns and name not in candidates.columns
     ]
     if others:
         warnings.warn(f"{sheet.file}: columns {others} are ignored", DataNotice, stacklevel=3)
@@ -159,7 +161,7 @@ def has_failed(sheet: Sheet, layout: Layout, i: int) -> bool:
     return failed
 
 
-def result(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> Result:
+def read_result(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> Result:
     failed = has_failed(sheet, layout, i)
     trial = whole_number(sheet, layout.trial, i, 1)
     row = (
@@ -214,7 +216,7 @@ def row_of(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> int:
     labelled = labelled_rows(sheet, layout, candidates, i)
     for found in (row, *labelled.values()):
         if found is not None:
-            return checked_row(sheet, layout, candidates, i, found)
+            return check_row(sheet, layout, candidates, i, found)
     cells = [sheet.columns[column][i] for column in layout.described.values()]
     if not layout.complete or not any(cells):
         who = ", ".join(["a trial", *(f"{name!r}" for name in layout.labels)])
@@ -229,7 +231,7 @@ def row_of(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> int:
         raise StudyConflict(f"{sheet.file}, {sheet.unit} {sheet.lines[i]}: {refusal}") from None
 
 
-def checked_row(sheet: Sheet, layout: Layout, candidates: Candidates, i: int, row: int) -> int:
+def check_row(sheet: Sheet, layout: Layout, candidates: Candidates, i: int, row: int) -> int:
     """A row that is there, and is what the line says besides."""
     if row >= len(candidates):
         place = sheet.place(i, str(layout.row))
@@ -246,7 +248,7 @@ def checked_row(sheet: Sheet, layout: Layout, candidates: Candidates, i: int, ro
 def labelled_rows(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> dict[str, int]:
     """Label -> the row that it names, for those that the line has."""
     given = {name: sheet.columns[column][i] for name, column in layout.labels.items()}
-    rows = {name: candidates.labelled(name, text) for name, text in given.items() if text}
+    rows = {name: candidates.row_with_label(name, text) for name, text in given.items() if text}
     for name, row in rows.items():
         if row is None:
             place = sheet.place(i, layout.labels[name])
@@ -282,12 +284,16 @@ def check_keys(sheet: Sheet, results: list[Result]) -> None:
         if replace(first, line=one.line) != one:
             place = f"in {sheet.unit} {one.line}"
             raise ValueError(
-                f"{sheet.file} needs another key {place}, got {one.key!r} of {sheet.unit} {first.line} again"
+                f"{sheet.file} needs another key {place}, "
+                f"got {one.key!r} of {sheet.unit} {first.line} again"
             )
 
 
-def keyed(file: str, results: list[Result]) -> list[Result]:
-    """Results that have no key get one from file, identity and value, and from how many equal ones came before."""
+def add_keys(file: str, results: list[Result]) -> list[Result]:
+    """Give results without a key one made of file, trial or row, and value.
+
+    Equal lines are numbered, so that a file told twice is recognised line by line.
+    """
     seen: Counter[str] = Counter()
     keys = []
     for one in results:

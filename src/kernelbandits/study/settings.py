@@ -117,7 +117,7 @@ class Settings:
         checks.needs(named, "Study", "the name of the target", self.target)
         checks.one_of("Study", "direction", self.direction, DIRECTIONS)
         checks.whole("Study", "seed", self.seed, least=0)
-        checked_lease(self.lease)
+        check_lease(self.lease)
         said = self.repeats is None or isinstance(self.repeats, bool)
         checks.needs(said, "Study", "repeats true, false or None", self.repeats)
         together = (self.centre is None) == (self.spread is None)
@@ -182,44 +182,46 @@ class Settings:
         """Policies maximise."""
         return 1.0 if self.direction == "maximize" else -1.0
 
-    def built(self, arms: Arms) -> Policy:
+    def build_policy(self, arms: Arms) -> Policy:
         """The policy, knowing nothing yet."""
         if self.policy == AUTO:
-            return automatic(arms, {**AUTO_DEFAULTS.get(self.defaults, {}), **self.settings})
+            return build_auto(arms, {**AUTO_DEFAULTS.get(self.defaults, {}), **self.settings})
         return policy(self.policy, arms, self.kernel or USUAL_KERNEL, **self.settings)
 
     @property
     def body(self) -> dict[str, Any]:
         """As JSON has it; refused if it could not be rebuilt."""
-        return {one.name: stored(one.name, getattr(self, one.name)) for one in fields(self)}
+        return {one.name: to_stored(one.name, getattr(self, one.name)) for one in fields(self)}
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Settings:
         """From what is stored: missing settings are those of 0.1, unknown ones are left out."""
         known = {one.name for one in fields(cls)}
-        given = {name: restored(value) for name, value in body.items() if name in known}
+        given = {name: from_stored(value) for name, value in body.items() if name in known}
         return cls(**{**FIRST_RELEASE, **given})
 
-    def changed(self, changes: Mapping[str, Any]) -> Settings:
+    def with_changes(self, changes: Mapping[str, Any]) -> Settings:
         """The same with some settings changed; of the policy's own, those stay that it takes."""
         known = [one.name for one in fields(self) if one.name not in (*FIXED, *REVISIONS)]
         for name in changes:
             checks.needs(name in known, "change", f"settings among {', '.join(known)}", name)
-        given = spelled_out(changes)
+        given = split_policy(changes)
         policy = given.get("policy", self.policy)
         if policy != self.policy:
             given = {"kernel": None if policy == AUTO else self.kernel} | given
             given |= dict.fromkeys(REVISIONS, revision_of(policy))
-        given["settings"] = taken(policy, self.settings) | dict(given.get("settings") or {})
+        given["settings"] = settings_taken(policy, self.settings) | dict(
+            given.get("settings") or {}
+        )
         return replace(self, **given)
 
 
-def made(**settings: Any) -> Settings:
+def make_settings(**settings: Any) -> Settings:
     """Settings, with a sentence for names that there are not."""
     known = [one.name for one in fields(Settings) if one.name not in REVISIONS]
     for name in settings:
         checks.needs(name in known, "Study", f"settings among {', '.join(known)}", name)
-    given = spelled_out({name: value for name, value in settings.items() if value is not None})
+    given = split_policy({name: value for name, value in settings.items() if value is not None})
     given |= dict.fromkeys(REVISIONS, revision_of(given.get("policy", AUTO)))
     if isinstance(given.get("direction"), str):
         given["direction"] = DIRECTION_SPELLINGS.get(given["direction"], given["direction"])
@@ -231,7 +233,7 @@ def revision_of(policy: str) -> int:
     return Auto.revision if policy == AUTO else policy_entry(policy).constructor.revision
 
 
-def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
+def split_policy(given: Mapping[str, Any]) -> dict[str, Any]:
     """A policy with its settings in one text, "simple-bernoulli:p=0.25", as name and settings."""
     text = given.get("policy")
     if not isinstance(text, str) or not {":", "("} & set(text):
@@ -244,13 +246,13 @@ def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def taken(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def settings_taken(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Those of some settings that a policy has."""
     known = parameters_of(Auto) if policy == AUTO else policy_entry(policy).parameters
     return {name: value for name, value in settings.items() if name in known}
 
 
-def automatic(arms: Arms, settings: Mapping[str, Any]) -> Auto:
+def build_auto(arms: Arms, settings: Mapping[str, Any]) -> Auto:
     """Auto, with the settings that it knows; the seed is the study's."""
     known = [name for name in parameters_of(Auto) if name not in ("domain", "seed")]
     for name in settings:
@@ -258,23 +260,23 @@ def automatic(arms: Arms, settings: Mapping[str, Any]) -> Auto:
     return Auto(arms, **settings)
 
 
-def stored(name: str, value: Any) -> Any:
+def to_stored(name: str, value: Any) -> Any:
     """As JSON has it, if the same value comes back."""
     plain = to_plain(value)
     try:
-        restored(plain)
+        from_stored(plain)
     except ValueError:
         raise ValueError(f"Study needs {name} that can be stored, got {value!r}") from None
     return plain
 
 
-def restored(plain: Any) -> Any:
+def from_stored(plain: Any) -> Any:
     if isinstance(plain, Mapping) and "kind" not in plain:
-        return {name: restored(value) for name, value in plain.items()}
+        return {name: from_stored(value) for name, value in plain.items()}
     return from_plain(plain)
 
 
-def checked_lease(lease: Any) -> float:
+def check_lease(lease: Any) -> float:
     seconds = checks.positive("Study", "lease", lease)
     checks.needs(
         seconds <= LONGEST_LEASE, "Study", "a lease of at most a hundred years, in seconds", lease

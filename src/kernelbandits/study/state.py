@@ -1,4 +1,4 @@
-"""Where a study stands: a fold of its events."""
+"""The state of a study, computed from its events."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from kernelbandits.storage import Damaged, Event
 from kernelbandits.study.settings import Settings
-from kernelbandits.study.units import FIRST, Scale, fitted
+from kernelbandits.study.units import FIRST, Scale, fit_scale
 
 RESULTS = ("told", "failed")
 UNDOABLE = (*RESULTS, "corrected", "withdrawn", "asked", "settings")
 REVISED = "revised_from"
 """In the body of a settings event that changes nothing but the revision: the one until then."""
 OFFERS = 3
-"""How often a row is offered to askers who do not come back, before it waits for the policy to want it again."""
+"""How often a row is suggested without a result before the policy must choose it again."""
 
 
 @dataclass(eq=False)
@@ -55,7 +55,7 @@ class Trial:
         return self.asked.at + self.asked.body["lease"] if self.asked else 0.0
 
     @property
-    def crowded(self) -> bool:
+    def is_crowded(self) -> bool:
         """Whether results of others were pending when it was asked for."""
         return bool(self.asked and self.asked.body.get("crowd"))
 
@@ -71,12 +71,12 @@ class Trial:
 
 @dataclass
 class State:
-    """All that the events up to the last one say."""
+    """What all events together say: trials, results, pending rows, settings."""
 
     events: list[Event] = field(default_factory=list)
     trials: dict[int, Trial] = field(default_factory=dict)
     results: list[Trial] = field(default_factory=list)
-    """Those with a result that stands, values and failures, in the order in which they were told."""
+    """Trials with a valid result, values and failures, in the order they were told."""
     counts: dict[int, int] = field(default_factory=dict)
     """Row -> how many values it has; rows that have none are not there."""
     failures: dict[int, int] = field(default_factory=dict)
@@ -90,14 +90,14 @@ class State:
     settings: Settings = field(default_factory=Settings)
     last_trial: int = 0
     version: int = 0
-    """Grows whenever something other than a new result at the end changed: a policy must start anew."""
-    heard: int | None = None
+    """Grows whenever anything but a new result changes: the policy must be built again."""
+    first_result: int | None = None
     """The number of the first result that ever came, whatever became of it."""
     taken_back: bool = False
     """Whether a result was withdrawn, or undone."""
-    meddled: bool = False
+    settings_changed: bool = False
     """Whether settings were changed when there were results already."""
-    patchy: bool = False
+    salvaged: bool = False
     """Whether the log was salvaged, and events are missing."""
     scaled: tuple[float, float] = (0.0, 1.0)
     """Centre and spread as stored."""
@@ -121,7 +121,7 @@ class State:
     @property
     def due_scale(self) -> tuple[float, float]:
         """Centre and spread as they should be by the results that stand; those given stay."""
-        return self.scaled if self.settings.centre is not None else fitted(self.first_values)
+        return self.scaled if self.settings.centre is not None else fit_scale(self.first_values)
 
     @property
     def first_values(self) -> list[float]:
@@ -130,7 +130,7 @@ class State:
 
     @property
     def undoable(self) -> int:
-        """How many events can be undone one after the other: all that stand, but no ask that was released."""
+        """How many events can be undone one after the other; released asks cannot."""
         asks = (event for event in self.standing if event.kind == "asked")
         return len(self.standing) - sum(
             self.trials[event.trial or 0].state == "released" for event in asks
@@ -140,8 +140,8 @@ class State:
         """Apply later events; one that was undone makes a new fold of all the others."""
         fresh = list(events)
         self.events.extend(fresh)
-        if self.heard is None:
-            self.heard = next((event.seq for event in fresh if event.kind in RESULTS), None)
+        if self.first_result is None:
+            self.first_result = next((event.seq for event in fresh if event.kind in RESULTS), None)
         if any(event.kind == "undone" for event in fresh):
             self._refold()
         else:
@@ -151,7 +151,7 @@ class State:
     def _refold(self) -> None:
         """What undid an ask has its trial, so that no number comes twice."""
         undone = {event.body["of"] for event in self.events if event.kind == "undone"}
-        folded = State(version=self.version + 1, heard=self.heard)
+        folded = State(version=self.version + 1, first_result=self.first_result)
         for event in self.events:
             if event.seq not in undone:
                 folded._apply(event)
@@ -160,10 +160,11 @@ class State:
 
     def _apply(self, event: Event) -> None:
         try:
-            getattr(self, f"_{event.kind}")(event)
+            getattr(self, f"_apply_{event.kind}")(event)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Damaged(
-                f"a study needs events that fit together, got {event.kind!r} as event {event.seq}: {error}"
+                f"a study needs events that fit together, "
+                f"got {event.kind!r} as event {event.seq}: {error}"
             ) from None
         if event.key is not None:
             self.keys[event.key] = event
@@ -171,18 +172,18 @@ class State:
             self.standing.append(event)
         self.last_trial = max(self.last_trial, event.trial or 0)
 
-    def _created(self, event: Event) -> None:
+    def _apply_created(self, event: Event) -> None:
         self.settings = Settings.of(event.body["settings"])
 
-    def _settings(self, event: Event) -> None:
+    def _apply_settings(self, event: Event) -> None:
         if event.body.get("auto"):
             self.scaled = (event.body["centre"], event.body["spread"])
         elif REVISED in event.body:
             self._revise(event.body["settings"])
         else:
             before, self.settings = self.settings, Settings.of(event.body["settings"])
-            known = self.heard is not None and self.heard < event.seq
-            self.meddled |= known and not self.settings.claims_as(before)
+            known = self.first_result is not None and self.first_result < event.seq
+            self.settings_changed |= known and not self.settings.claims_as(before)
         self.version += 1
 
     def _revise(self, body: Mapping[str, Any]) -> None:
@@ -190,24 +191,24 @@ class State:
         if self.settings.policy == body["policy"]:
             self.settings = replace(self.settings, revision=body["revision"])
 
-    def _asked(self, event: Event) -> None:
+    def _apply_asked(self, event: Event) -> None:
         trial = Trial(*place(event), "pending", asked=event)
         self.trials[trial.number] = self.pending[trial.number] = trial
         if trial.again is not None:
-            trial.offers = self._known(trial.again, trial.row).offers + 1
+            trial.offers = self._find_trial(trial.again, trial.row).offers + 1
             self.abandoned.pop(trial.again, None)
 
-    def _told(self, event: Event) -> None:
+    def _apply_told(self, event: Event) -> None:
         number, row = place(event)
         trial = self.trials.setdefault(number, Trial(number, row, "pending"))
         self.pending.pop(trial.number, None)
         self.abandoned.pop(trial.number, None)
-        if trial.state in RESULTS and not self.patchy:
+        if trial.state in RESULTS and not self.salvaged:
             raise ValueError(f"trial {number} has a result already")
         self._settle(trial, event)
         self._count(trial, event.kind, event.value)
 
-    _failed = _told
+    _apply_failed = _apply_told
 
     def _settle(self, trial: Trial, event: Event) -> None:
         """The place of its result among the others is that of the first."""
@@ -215,14 +216,14 @@ class State:
             trial.told = event
             self.results.append(trial)
 
-    def _corrected(self, event: Event) -> None:
-        trial = self._known(*place(event))
+    def _apply_corrected(self, event: Event) -> None:
+        trial = self._find_trial(*place(event))
         self._settle(trial, event)
         self._count(trial, "failed" if event.value is None else "told", event.value)
         self.version += 1
 
-    def _withdrawn(self, event: Event) -> None:
-        trial = self._known(*place(event))
+    def _apply_withdrawn(self, event: Event) -> None:
+        trial = self._find_trial(*place(event))
         self._count(trial, "withdrawn", None)
         self.taken_back = True
         self.results = [one for one in self.results if one is not trial]
@@ -233,8 +234,8 @@ class State:
         add(self.failures, trial.row, (state == "failed") - (trial.state == "failed"))
         trial.state, trial.value = state, value
 
-    def _released(self, event: Event) -> None:
-        trial = self._known(*place(event))
+    def _apply_released(self, event: Event) -> None:
+        trial = self._find_trial(*place(event))
         if trial.state in RESULTS:
             return
         self.pending.pop(trial.number, None)
@@ -242,17 +243,17 @@ class State:
         if event.body.get("overdue") and trial.offers < OFFERS:
             self.abandoned[trial.number] = trial
 
-    def _undone(self, event: Event) -> None:
+    def _apply_undone(self, event: Event) -> None:
         """What it undid is left out of the fold."""
         self.taken_back |= event.body.get("kind") == "told"
 
-    def _noted(self, event: Event) -> None:
+    def _apply_noted(self, event: Event) -> None:
         """A remark changes nothing, but says that events may be missing."""
-        self.patchy = True
+        self.salvaged = True
 
-    def _known(self, number: int, row: int) -> Trial:
+    def _find_trial(self, number: int, row: int) -> Trial:
         """A trial; in a log that was salvaged it may be met here for the first time."""
-        if self.patchy:
+        if self.salvaged:
             return self.trials.setdefault(number, Trial(number, row, "released"))
         return self.trials[number]
 

@@ -23,9 +23,9 @@ TOLERANCE_HINT = "To get a yes or no, say how much you are willing to lose: tole
 
 def stop(answers: Answers) -> Stop:
     target, first = answers.state.settings.target, answers.state.first_values
-    arm = answers.recommended
+    arm = answers.recommended_arm
     if arm is None:
-        missing = "no allowed row has a result" if answers.known else "there is no result"
+        missing = "no allowed row has a result" if answers.has_results else "there is no result"
         return Stop("none", f"No: {missing} yet.", False, None)
     if answers.state.settings.centre is None and (len(first) < FIRST or len(set(first)) == 1):
         reason = f"the first {FIRST} results are all equal"
@@ -36,31 +36,31 @@ def stop(answers: Answers) -> Stop:
                 reason = f"at least {FIRST} results are needed, and there are {have}"
         sentence = f"No: the scale of {target} is not known yet, because {reason}."
         return Stop("none", sentence, False, None)
-    band = proved(answers)
-    return expected(answers, arm) if band is None else bounded(answers, arm, band)
+    band = proved_band(answers)
+    return stop_by_improvement(answers, arm) if band is None else stop_by_band(answers, arm, band)
 
 
-def proved(answers: Answers) -> Band | None:
+def proved_band(answers: Answers) -> Band | None:
     """Return the confidence band, if R, D, centre and spread were fixed before the first result.
 
     None if the theory does not apply: with auto, or where results failed or were changed.
     """
-    settings = answers.player.policy.settings
+    settings = answers.driver.policy.settings
     given: Any = [settings.get(name) for name in ("noise_scale", "norm_bound")]
-    every = len(answers.allowed) == len(answers.player.rows)
+    every = len(answers.allowed_arms) == len(answers.driver.rows)
     if answers.state.settings.policy == AUTO or doubts(answers) or None in given or not every:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TheoryWarning)
             return confidence_band(
-                answers.player.policy.posterior, given[0], given[1], answers.state.settings.delta
+                answers.driver.policy.posterior, given[0], given[1], answers.state.settings.delta
             )
     except ValueError:
         return None
 
 
-def bounded(answers: Answers, arm: int, band: Band) -> Stop:
+def stop_by_band(answers: Answers, arm: int, band: Band) -> Stop:
     """Say by how much the recommended row can be worse than the best one."""
     if band.contradiction:
         return Stop("theory", f"No: {band.sentence()[0].lower()}{band.sentence()[1:]}", False, None)
@@ -69,20 +69,20 @@ def bounded(answers: Answers, arm: int, band: Band) -> Stop:
     most = f"row {answers.row(arm)} is at most {format_rounded_up(loss)} ({target}) worse than it"
     text = (
         f"with probability at least {1 - band.delta:.6g} the best row is "
-        f"{among(answers, band)}, and {most}."
+        f"{describe_candidates(answers, band)}, and {most}."
     )
-    return judged(answers, "theory", text, loss)
+    return compare_with_tolerance(answers, "theory", text, loss)
 
 
-def among(answers: Answers, band: Band) -> str:
-    rows, n = [answers.row(arm) for arm in band.candidates], len(answers.player.rows)
+def describe_candidates(answers: Answers, band: Band) -> str:
+    rows, n = [answers.row(arm) for arm in band.candidates], len(answers.driver.rows)
     if len(rows) == 1:
         return f"row {rows[0]}"
     named = f" ({', '.join(map(str, rows))})" if len(rows) <= NAMED else ""
     return f"any of the {n} rows" if len(rows) == n else f"among {len(rows)} of {n} rows{named}"
 
 
-def expected(answers: Answers, arm: int) -> Stop:
+def stop_by_improvement(answers: Answers, arm: int) -> Stop:
     """Say by how much the recommended row is worse than the best one on average."""
     left, row = answers.improvement(arm), answers.row(arm)
     target = answers.state.settings.target
@@ -90,10 +90,10 @@ def expected(answers: Answers, arm: int) -> Stop:
         f"if you stop with row {row}, you lose {left:.3g} ({target}) on average against the best "
         f"row{answers.comparison}. This is an estimate of the model, not a guarantee."
     )
-    return judged(answers, "improvement", text, left)
+    return compare_with_tolerance(answers, "improvement", text, left)
 
 
-def judged(answers: Answers, kind: str, text: str, left: float) -> Stop:
+def compare_with_tolerance(answers: Answers, kind: str, text: str, left: float) -> Stop:
     """Answer yes or no by the tolerance; without one say how to get such an answer."""
     tolerance = answers.state.settings.tolerance
     if tolerance is None:
@@ -115,8 +115,8 @@ def doubts(answers: Answers) -> list[str]:
         "measurements failed": any(trial.value is None for trial in state.results),
         "results were corrected": any(event.kind == "corrected" for event in state.standing),
         "results were withdrawn or taken back": state.taken_back,
-        "settings were changed after the first result": state.meddled,
-        "the log was salvaged": state.patchy,
+        "settings were changed after the first result": state.settings_changed,
+        "the log was salvaged": state.salvaged,
     }
     return [reason for reason, holds in reasons.items() if holds]
 
@@ -126,10 +126,10 @@ def exceptions(answers: Answers) -> list[str]:
     trials = answers.state.trials.values()
     reasons = {
         "rows are chosen by their cost too": answers.candidates.cost is not None,
-        "some rows are not allowed": len(answers.allowed) < len(answers.player.rows),
+        "some rows are not allowed": len(answers.allowed_arms) < len(answers.driver.rows),
         "rows are not repeated": answers.state.settings.repeats is False,
         "results came for rows that nobody asked for": any(trial.asked is None for trial in trials),
-        "rows were asked for while others were pending": any(trial.crowded for trial in trials),
+        "rows were asked for while others were pending": any(trial.is_crowded for trial in trials),
         "rows were suggested a second time": any(trial.again for trial in trials),
     }
     return [reason for reason, holds in reasons.items() if holds]

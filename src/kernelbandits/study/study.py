@@ -12,18 +12,24 @@ from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import asking, telling
-from kernelbandits.study.book import Book
 from kernelbandits.study.candidates import Candidates, read_candidates
+from kernelbandits.study.driver import Driver
 from kernelbandits.study.editing import Editor
 from kernelbandits.study.exporting import write_csv
-from kernelbandits.study.names import checked_name, checked_reason
-from kernelbandits.study.pen import Pen
-from kernelbandits.study.player import Player
-from kernelbandits.study.reporting import replayed, status_of
+from kernelbandits.study.names import check_name, check_reason
+from kernelbandits.study.reporting import replay_trial, status_of
 from kernelbandits.study.results import read_results
-from kernelbandits.study.settings import FIRST_RELEASE, REVISIONS, Settings, checked_lease, made
+from kernelbandits.study.session import StudySession
+from kernelbandits.study.settings import (
+    FIRST_RELEASE,
+    REVISIONS,
+    Settings,
+    check_lease,
+    make_settings,
+)
 from kernelbandits.study.state import State
 from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
+from kernelbandits.study.writer import Writer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,19 +42,28 @@ MOST_ASKED = 10_000
 
 
 class Study:
-    """Which row next? A table of candidates, noisy results as they come, and nothing lost.
+    """A table of candidates to measure one after the other: ask for a row, tell its result.
 
-        study = kb.Study.create("films.db", "films.csv", columns=["Cs", "FA", "MA"], target="stability")
-        [suggestion] = study.ask()
-        study.tell(suggestion.trial, 0.83)
-        study.best()
+    Everything that happens is stored as an event, in a SQLite file or in PostgreSQL, and the policy
+    is rebuilt from the events. Several processes may ask and tell at the same time. Rows are
+    counted from 0, trials from 1.
 
-    All that happens is an event of the log, in a SQLite file or in PostgreSQL; the policy is rebuilt from them. Any
-    number of processes may ask and tell at the same time. Rows count from 0, trials from 1.
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> candidates = [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]]
+    >>> study = Study.create(folder.name + "/films.db", candidates, target="stability")
+    >>> [suggestion] = study.ask()
+    >>> stored = study.tell(suggestion.trial, 0.83)
+    >>> study.best().row == suggestion.row
+    True
+    >>> study.close()
+    >>> folder.cleanup()
     """
 
     def __init__(self, log: Log) -> None:
-        self._book = Book(log)
+        self._session = StudySession(log)
 
     @classmethod
     def create(
@@ -64,21 +79,45 @@ class Study:
         or_open: bool = False,
         **settings: Any,
     ) -> Study:
-        """A new study; with `or_open` the one that is there, if it was created just so.
+        """Create a study; with `or_open` open an existing one that was created in the same way.
 
-        candidates: a CSV file, a DataFrame or an (n, d) array. Further settings: policy="auto" or a
-        name of the catalogue, kernel, settings (the policy's own), seed, lease (seconds), repeats,
-        centre and spread, tolerance, delta. direction is "maximize" ("max") or "minimize" ("min").
-
-        With repeats=None auto measures a row again only when every allowed row has a result or is
-        pending, and a named policy whenever its rule wants to. True lets auto repeat rows at any
-        time; False forbids all repeats.
+        Parameters
+        ----------
+        where
+            A file such as "films.db", or "postgresql://user@host/db?study=films".
+        candidates
+            A CSV file, a DataFrame or an (n, d) array. Each row is a candidate.
+        target
+            Name of the measured quantity.
+        direction
+            "maximize" ("max") or "minimize" ("min").
+        columns
+            The columns that describe a candidate. None: all that are not used otherwise.
+        cost, allowed
+            Columns with the cost of each row, and with yes or no: may it be measured?
+        policy, kernel, settings
+            "auto" or a name of the catalogue, its kernel, and a mapping of its own settings.
+        seed
+            Seed of all random choices.
+        lease
+            Seconds for which a row stays reserved after `ask`.
+        repeats
+            Whether rows with a result may be suggested again. None: auto repeats a row only when
+            every allowed row has a result or is pending, a named policy whenever its rule does.
+        centre, spread
+            A typical value of the target and its variation. None: those of the first results.
+        tolerance
+            How much you are willing to lose, in units of the target, for `status` to say stop.
+        delta
+            Allowed probability that a confidence statement is wrong.
         """
         table = read_candidates(
             candidates, columns=columns, target=target, cost=cost, allowed=allowed
         )
-        chosen = made(target=target, direction=direction, **settings)
-        Player(table, chosen).choose(1, (), State())
+        chosen = make_settings(target=target, direction=direction, **settings)
+        # Try a first choice before anything is stored: settings that the policy refuses leave no
+        # file behind.
+        Driver(table, chosen).choose(1, (), State())
         body = {"settings": chosen.body, "candidates": table.body, "fingerprint": table.fingerprint}
         created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
         try:
@@ -89,7 +128,7 @@ class Study:
                 study.close()
                 raise
             return study._if_created(body)
-        for notice in (*table.notices, *study._book.player.notices):
+        for notice in (*table.notices, *study._session.driver.notices):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
 
@@ -104,7 +143,7 @@ class Study:
         The revision is that of the release which created it, and no difference. Where repeats were
         not given, a study of 0.1 has the default of 0.1.
         """
-        there = self._book.state.events[0].body
+        there = self._session.state.events[0].body
         found, wanted = Settings.of(there["settings"]).body, dict(body["settings"])
         if "revision" not in there["settings"] and wanted["repeats"] is None:
             wanted["repeats"] = FIRST_RELEASE["repeats"]
@@ -120,7 +159,8 @@ class Study:
         return self
 
     def __repr__(self) -> str:
-        return f"Study({self.place!r}, {len(self.candidates)} rows, {sum(self._book.state.counts.values())} results)"
+        results = sum(self._session.state.counts.values())
+        return f"Study({self.place!r}, {len(self.candidates)} rows, {results} results)"
 
     def __enter__(self) -> Study:
         return self
@@ -129,44 +169,47 @@ class Study:
         self.close()
 
     def close(self) -> None:
-        self._book.log.close()
+        self._session.log.close()
 
     @property
     def candidates(self) -> Candidates:
         """The table, and which of its columns count."""
-        return self._book.candidates
+        return self._session.candidates
 
     @property
     def place(self) -> str:
         """Where it is stored, without passwords."""
-        return self._book.log.place
+        return self._session.log.place
 
     @property
     def target(self) -> str:
-        return self._book.state.settings.target
+        return self._session.state.settings.target
 
     @property
     def direction(self) -> str:
-        return self._book.state.settings.direction
+        return self._session.state.settings.direction
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return self._book.state.settings.body
+        return self._session.state.settings.body
 
     def ask(
         self, n: int = 1, *, worker: str | None = None, lease: float | None = None
     ) -> list[Suggestion]:
-        """The rows to measure next, n of them, each pending until it is told or its lease has run out.
+        """Return the n rows to measure next.
 
-        A worker that comes back under its name gets the rows that it has not told yet.
+        Each row is pending until its result is told or its lease ends (`lease` in seconds). A
+        worker that asks again under the same name first gets its pending rows.
         """
-        size, name = checks.whole("ask", "n", n), checked_name("worker", worker)
+        size, name = checks.whole("ask", "n", n), check_name("worker", worker)
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
-        seconds = None if lease is None else checked_lease(lease)
-        asker, book = asking.Asker(size, name, seconds, uuid.uuid4().hex), self._book
-        with book.lock:
-            events = book.decide(lambda pen, player: asking.ask(pen, book.state, player, asker))
-            revised, sign = book.state.keys.get(asker.settings_key), book.state.settings.sign
+        seconds = None if lease is None else check_lease(lease)
+        asker, session = asking.Asker(size, name, seconds, uuid.uuid4().hex), self._session
+        with session.lock:
+            events = session.decide(
+                lambda writer, driver: asking.ask(writer, session.state, driver, asker)
+            )
+            revised, sign = session.state.keys.get(asker.settings_key), session.state.settings.sign
         notices = () if revised is None else (asking.revision_notice(revised),)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
@@ -182,13 +225,14 @@ class Study:
         key: str | None = None,
         worker: str | None = None,
     ) -> Told:
-        """The result of a trial, or of a row that nobody asked for; `failed=True` where there is none.
+        """Store the result of a trial, or of a `row` that nobody asked for.
 
-        A trial has one result: whoever comes second gets AlreadyTold with the stored one. The same key again is the
-        same call again, and counts once.
+        With `failed=True` the measurement gave no value. A trial has one result: a second one
+        raises AlreadyTold, which holds the stored one. A call repeated with the same `key` counts
+        once.
         """
-        result = telling.checked(trial, value, row, failed, len(self.candidates))
-        name, again = checked_name("worker", worker), checked_name("key", key)
+        result = telling.check_result(trial, value, row, failed, len(self.candidates))
+        name, again = check_name("worker", worker), check_name("key", key)
         return self._tell(
             [telling.Keyed(result, again or uuid.uuid4().hex, again is not None)], name
         )[0]
@@ -196,24 +240,28 @@ class Study:
     def tell_all(
         self, source: Any, *, key: str | None = None, worker: str | None = None
     ) -> list[Told]:
-        """All results of a CSV file, a DataFrame or a list of mappings, or none if one is refused.
+        """Store all results of a CSV file, a DataFrame or a list of mappings, or none of them.
 
-        A line says its trial, its row or the values of all columns, and the value of the target (or failed). Lines of a
-        file that were told before are left alone (accepted is False), so that a file that grows may be told again.
+        A line names its trial, its row or the values of all columns, and has the value of the
+        target (or failed). Lines of a file that were told before are skipped (accepted is False),
+        so a file may grow and be told again.
         """
-        name, prefix = checked_name("worker", worker), checked_name("key", key)
+        name, prefix = check_name("worker", worker), check_name("key", key)
         results = read_results(source, self.candidates, self.target)
         fresh = uuid.uuid4().hex
         return self._tell(
-            [telling.keyed(one, prefix, number, fresh) for number, one in enumerate(results)], name
+            [telling.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
+            name,
         )
 
     def _tell(self, results: Sequence[telling.Keyed], worker: str | None) -> list[Told]:
-        book = self._book
-        with book.lock:
-            notices = telling.unusual(book.state, results)
-            told = book.write(
-                lambda pen: telling.tell(pen, book.state, book.player.kinds, results, worker)
+        session = self._session
+        with session.lock:
+            notices = telling.unusual_values(session.state, results)
+            told = session.write(
+                lambda writer: telling.tell(
+                    writer, session.state, session.driver.kinds, results, worker
+                )
             )
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
@@ -222,32 +270,32 @@ class Study:
     def correct(
         self, trial: int, value: float | None = None, *, failed: bool = False, reason: str = ""
     ) -> Event:
-        """Another value for a trial, or that it failed; what was told stays in the history."""
-        given = telling.checked(trial, value, None, failed, len(self.candidates))
+        """Replace the result of a trial; the old one stays in the history."""
+        given = telling.check_result(trial, value, None, failed, len(self.candidates))
         return self._change(
-            lambda turn: turn.correct(given.trial, given.value, checked_reason(reason))
+            lambda turn: turn.correct(given.trial, given.value, check_reason(reason))
         )
 
     def withdraw(self, trial: int, *, reason: str = "") -> Event:
-        """The result of a trial no longer counts; it stays in the history."""
+        """Let the result of a trial no longer count; it stays in the history."""
         number = checks.whole("withdraw", "trial", trial)
-        return self._change(lambda turn: turn.withdraw(number, checked_reason(reason)))
+        return self._change(lambda turn: turn.withdraw(number, check_reason(reason)))
 
     def release(self, trial: int) -> Event:
-        """Nobody will measure this trial: its row is free again."""
+        """Give up a pending trial: its row can be suggested again."""
         number = checks.whole("release", "trial", trial)
         return self._change(lambda turn: turn.release(number))
 
     def undo(self) -> Event:
-        """Take back the last ask, result, correction, withdrawal or change of settings that stands."""
+        """Undo the last ask, result, correction, withdrawal or change of settings."""
         return self._change(lambda turn: turn.undo())
 
     def undo_all(self, n: int) -> list[Event]:
-        """Undo the last n, or none of them if there are fewer."""
+        """Undo the last n steps, or none of them if there are fewer."""
         size = checks.whole("undo", "n", n)
-        with self._book.lock:
-            self._book.refresh()
-            there = self._book.state.undoable
+        with self._session.lock:
+            self._session.refresh()
+            there = self._session.state.undoable
             if 0 < there < size:
                 raise StudyConflict(
                     f"undo needs at most {there} events, because no more can be undone, got {size}"
@@ -255,73 +303,77 @@ class Study:
             return [self.undo() for _ in range(size)]
 
     def change(self, **settings: Any) -> Event:
-        """Other settings from now on: all that `create` takes but the table, target and direction."""
+        """Change settings: all that `create` takes, except table, target and direction."""
         checks.needs(bool(settings), "change", "at least one setting", "none")
-        self._book.refresh()
-        Player(self.candidates, self._book.state.settings.changed(settings)).choose(1, (), State())
+        self._session.refresh()
+        Driver(self.candidates, self._session.state.settings.with_changes(settings)).choose(
+            1, (), State()
+        )
         return self._change(lambda turn: turn.change(settings))
 
     def _change(self, decide: Callable[[Editor], Event]) -> Event:
-        """Once, however often the connection is cut while it is written: the event is found by its key."""
+        """Write an event once, even if the connection is cut: it is found again by its key."""
         key = uuid.uuid4().hex
 
-        def work(pen: Pen) -> Event:
-            event = self._book.state.keys.get(key) or decide(Editor(pen, self._book.state, key))
-            telling.rescale(pen, self._book.state)
+        def work(writer: Writer) -> Event:
+            event = self._session.state.keys.get(key) or decide(
+                Editor(writer, self._session.state, key)
+            )
+            telling.rescale(writer, self._session.state)
             return event
 
-        return self._book.write(work)
+        return self._session.write(work)
 
     def best(self) -> Best | None:
         """The row to recommend, with its interval and its probability of being the best.
 
-        None before any result. It is the row of the best estimate among those that were measured. If a
-        row that was never measured has a better estimate, `best.untested` says which.
+        None before any result. It is the measured row with the best estimate. If a row that was
+        never measured has a better estimate, `best.untested` says which.
         """
-        with self._book.lock:
-            return self._book.answers().best()
+        with self._session.lock:
+            return self._session.answers().best()
 
     def status(self) -> Status:
-        """Progress, the likely best, whether one may stop, units, who waits."""
-        with self._book.lock:
-            answers, now = self._book.answers(), self._book.log.now()
-            return status_of(answers, self.place, now, tuple(self._book.player.notices))
+        """Return counts, the likely best, whether to stop, pending trials and settings."""
+        with self._session.lock:
+            answers, now = self._session.answers(), self._session.log.now()
+            return status_of(answers, self.place, now, tuple(self._session.driver.notices))
 
     def explain(self, trial: int) -> Explained:
-        """Why the row of a trial was suggested, by what was known then."""
-        return self._replayed("explain", trial).explained
+        """Explain why the row of a trial was suggested, by the results of that time."""
+        return self._replay("explain", trial).explained
 
     def replay(self, trial: int) -> Replayed:
-        """The suggestion of a trial, recomputed from the events before it."""
-        return self._replayed("replay", trial)
+        """Recompute the suggestion of a trial from the events before it."""
+        return self._replay("replay", trial)
 
-    def _replayed(self, owner: str, trial: int) -> Replayed:
-        with self._book.lock:
-            self._book.refresh()
-            return replayed(
-                self._book.state, self.candidates, checks.whole(owner, "trial", trial), owner
+    def _replay(self, owner: str, trial: int) -> Replayed:
+        with self._session.lock:
+            self._session.refresh()
+            return replay_trial(
+                self._session.state, self.candidates, checks.whole(owner, "trial", trial), owner
             )
 
     def history(self) -> list[Event]:
         """All events, in their order."""
-        with self._book.lock:
-            self._book.refresh()
-            return list(self._book.state.events)
+        with self._session.lock:
+            self._session.refresh()
+            return list(self._session.state.events)
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row for each trial."""
         from kernelbandits.study.dataframes import trials_frame
 
-        with self._book.lock:
-            self._book.refresh()
-            return trials_frame(self._book.state, self.candidates)
+        with self._session.lock:
+            self._session.refresh()
+            return trials_frame(self._session.state, self.candidates)
 
     def estimates(self) -> pd.DataFrame:
         """One row for each candidate, with mean, sd and 95 % interval in the target's units."""
         from kernelbandits.study.dataframes import estimates_frame
 
-        with self._book.lock:
-            return estimates_frame(self._book.answers())
+        with self._session.lock:
+            return estimates_frame(self._session.answers())
 
     def export(self, path: str | Path) -> None:
         """All trials as a CSV file."""
@@ -329,13 +381,13 @@ class Study:
         write_csv(path, list(frame.columns), frame.itertuples(index=False))
 
     def backup(self, path: str | Path) -> None:
-        """A copy of all of it as a SQLite study, consistent however busy this one is."""
-        self._book.log.backup(Path(path))
+        """Copy the study to a new SQLite file; others may write meanwhile."""
+        self._session.log.backup(Path(path))
 
     def doctor(self) -> list[Finding]:
-        """What was checked of the store, of the state and of the posterior, and what was found."""
-        from kernelbandits.study.checkup import checkup
+        """Check the file, the events, the state and the posterior; return the findings."""
+        from kernelbandits.study.checkup import check_memory
 
-        with self._book.lock:
-            answers = self._book.answers()
-            return [*self._book.log.health(), *checkup(answers.player, answers.state)]
+        with self._session.lock:
+            answers = self._session.answers()
+            return [*self._session.log.health(), *check_memory(answers.driver, answers.state)]

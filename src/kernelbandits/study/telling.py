@@ -1,4 +1,4 @@
-"""Results: checked against the state and written in one turn at the log."""
+"""Telling results: checked against the state and written in one transaction."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from kernelbandits import checks
 from kernelbandits.checks import Indices, StudyConflict
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.pen import Pen
 from kernelbandits.study.results import Result
 from kernelbandits.study.state import State
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import AlreadyTold, Told
+from kernelbandits.study.writer import Writer
 
 FEWEST, ENOUGH = 4, 8
 """Results by which one is called unusual, and by which it is called so more readily."""
@@ -34,10 +34,10 @@ class Keyed:
     given: bool
     """Whether the key came with it; otherwise it only serves to find the event again."""
     table: str | None = None
-    """The call that brings a whole table: there, a result that is stored already is no news rather than refused."""
+    """The call, if it brings a table: a line that is already stored is skipped, not refused."""
 
 
-def checked(trial: Any, value: Any, row: Any, failed: Any, rows: int) -> Result:
+def check_result(trial: Any, value: Any, row: Any, failed: Any, rows: int) -> Result:
     """One result: a trial or a row, and a value or that it failed."""
     checks.needs(
         (trial is None) != (row is None), "tell", "a trial or row=, one of them", (trial, row)
@@ -48,19 +48,19 @@ def checked(trial: Any, value: Any, row: Any, failed: Any, rows: int) -> Result:
     else:
         checks.needs(value is not None, "tell", "a value, or failed=True", value)
     number = None if trial is None else checks.whole("tell", "trial", trial)
-    place = None if row is None else checked_row(row, rows)
+    place = None if row is None else check_row(row, rows)
     reward = None if failed else checks.reward(value) + 0.0
     return Result(trial=number, row=place, value=reward, failed=failed, key=None, line=0)
 
 
-def checked_row(row: Any, rows: int) -> int:
+def check_row(row: Any, rows: int) -> int:
     place = checks.whole("tell", "row", row, least=0)
     checks.needs(place < rows, "tell", f"a row below {rows}", row)
     return place
 
 
-def keyed(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
-    """A line of a table with its own key, or its number under the key of the call, or a key that nobody knows."""
+def with_key(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
+    """Give a line of a table its key: that of the call with its number, its own, or a new one."""
     if prefix is not None:
         return Keyed(result, f"{prefix}/{number}", True, fresh)
     if result.key is not None:
@@ -69,20 +69,20 @@ def keyed(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
 
 
 def tell(
-    pen: Pen, state: State, kinds: Indices, results: Sequence[Keyed], worker: str | None
+    writer: Writer, state: State, kinds: Indices, results: Sequence[Keyed], worker: str | None
 ) -> list[Told]:
-    """All of them, or a refusal of the first that cannot be."""
-    teller = Teller(pen, state, kinds, worker)
+    """Write all results, or raise for the first that cannot be stored."""
+    teller = Teller(writer, state, kinds, worker)
     told = [teller.tell(one) for one in results]
-    rescale(pen, state)
+    rescale(writer, state)
     return told
 
 
 class Teller:
-    """Some results told in one turn: each sees those before it."""
+    """Writes several results in one transaction; each one sees those before it."""
 
-    def __init__(self, pen: Pen, state: State, kinds: Indices, worker: str | None) -> None:
-        self.pen, self.state, self.worker = pen, state, worker
+    def __init__(self, writer: Writer, state: State, kinds: Indices, worker: str | None) -> None:
+        self.writer, self.state, self.worker = writer, state, worker
         self.kinds = kinds
         """Equal for rows of the same candidate."""
         self.next = state.last_trial
@@ -94,9 +94,9 @@ class Teller:
         if before is not None:
             return self._again(before, one)
         trial, row = self._place(one.result)
-        stored = self._stored(trial)
+        stored = self._stored_result(trial)
         if stored is not None:
-            return self._known(one, stored)
+            return self._repeat_or_refuse(one, stored)
         kind, value = ("failed", None) if one.result.failed else ("told", one.result.value)
         said: dict[str, Any] = {
             "kind": kind,
@@ -105,7 +105,7 @@ class Teller:
             "value": value,
             "key": one.key,
         }
-        event = self.pen.append(
+        event = self.writer.append(
             Draft(**said, worker=self.worker, body={"table": one.table} if one.table else {})
         )
         self.keys[one.key] = self.trials[trial] = event
@@ -115,7 +115,7 @@ class Teller:
         """Trial and row; a row that nobody asked for makes a trial of its own."""
         if result.trial is None:
             assert result.row is not None
-            return self._open(result.row) or self._unasked(result.row)
+            return self._open(result.row) or self._new_trial(result.row)
         known = self.state.trials.get(result.trial)
         if known is None:
             raise StudyConflict(
@@ -134,25 +134,28 @@ class Teller:
         return known.number, known.row
 
     def _open(self, row: int) -> tuple[int, int] | None:
-        """The oldest pending trial of the same candidate that no worker holds by name: this is its result."""
+        """Return the oldest pending trial of this candidate that has no worker.
+
+        The result of a row is taken as the result of that trial.
+        """
         for trial in self.state.pending.values():
             free = trial.worker is None and trial.number not in self.trials
             if free and self.kinds[trial.row] == self.kinds[row]:
                 return trial.number, trial.row
         return None
 
-    def _unasked(self, row: int) -> tuple[int, int]:
+    def _new_trial(self, row: int) -> tuple[int, int]:
         self.next += 1
         return self.next, row
 
-    def _stored(self, trial: int) -> Event | None:
+    def _stored_result(self, trial: int) -> Event | None:
         """The result that a trial has."""
         known = self.state.trials.get(trial)
         return self.trials.get(trial) or (
             known.told if known and known.state in ("told", "failed") else None
         )
 
-    def _known(self, one: Keyed, stored: Event) -> Told:
+    def _repeat_or_refuse(self, one: Keyed, stored: Event) -> Told:
         """A second result: no news if it is the same and came with a table, else refused."""
         trial = self.state.trials.get(stored.trial or 0)
         value = trial.value if trial and trial.told is stored else stored.value
@@ -173,14 +176,14 @@ class Teller:
         ):
             raise StudyConflict(
                 f"tell needs a new key for a new result, got {one.key!r}, "
-                f"the key of {shown(event)}{where(result)}"
+                f"the key of {describe_event(event)}{where(result)}"
             )
         key = one.key if one.given else None
         accepted = one.table is None or event.body.get("table") == one.table
         return Told(event.trial or 0, event.row or 0, event.value, accepted, key, event.seq)
 
 
-def shown(event: Event) -> str:
+def describe_event(event: Event) -> str:
     value = "a failure" if event.value is None else f"{event.value:g}"
     return f"{value} for trial {event.trial}"
 
@@ -189,25 +192,32 @@ def where(result: Result) -> str:
     return f" ({result.place})" if result.place else ""
 
 
-def rescale(pen: Pen, state: State) -> None:
-    """Write centre and spread where what was written changes them: the first results, or a correction."""
-    results = all(event.kind in ("told", "failed") for event in pen.written)
+def rescale(writer: Writer, state: State) -> None:
+    """Write centre and spread if the new events change them.
+
+    The first results and corrections of them do; later results do not.
+    """
+    results = all(event.kind in ("told", "failed") for event in writer.written)
     settled = results and len(state.first_values) >= FIRST and state.due_scale == state.scaled
-    if settled or not pen.written:
+    if settled or not writer.written:
         return
-    after = State.of([*state.events, *pen.written])
+    after = State.of([*state.events, *writer.written])
     if after.due_scale != after.scaled:
         centre, spread = after.due_scale
-        pen.append(Draft(kind="settings", body={"auto": True, "centre": centre, "spread": spread}))
+        writer.append(
+            Draft(kind="settings", body={"auto": True, "centre": centre, "spread": spread})
+        )
 
 
-def unusual(state: State, results: Sequence[Keyed]) -> list[str]:
-    """A sentence for each value far from all others: a slip of the hand, perhaps."""
+def unusual_values(state: State, results: Sequence[Keyed]) -> list[str]:
+    """Return a sentence for each value that is far from all others and may be mistyped."""
     values = [trial.value for trial in state.results[-LATEST:] if trial.value is not None]
     if len(values) < FEWEST:
         return []
     middle = statistics.median(values)
     spread = SPREAD * statistics.median(abs(value - middle) for value in values)
+    # The spread of a handful of results may be small by chance, so few results need a much larger
+    # distance before one is called unusual.
     reach = spread * (UNUSUAL if len(values) >= ENOUGH else UNUSUAL**2)
     told = [one.result.value for one in results if one.result.value is not None]
     return [

@@ -39,14 +39,16 @@ class Scale:
         return self.spread * z
 
 
-def fitted(values: Sequence[float]) -> tuple[float, float]:
+def fit_scale(values: Sequence[float]) -> tuple[float, float]:
     """Mean and standard deviation of the first five results, or of as many as there are.
 
-    If all are equal nothing is known of their spread: it is taken to be their size, or 1 if they are zero.
+    If all results are equal, their spread is unknown: their size is used, or 1 if they are zero.
     """
     first = values[:FIRST]
     if not first:
         return 0.0, 1.0
+    # Divided first, and the deviations relative to the largest, so that sums and squares of values
+    # up to the largest allowed do not overflow.
     centre = math.fsum(value / len(first) for value in first)
     away = [value - centre for value in first]
     largest = max(map(abs, away))

@@ -1,4 +1,4 @@
-"""What a study answers with."""
+"""The values that a study returns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ X = Mapping[str, float | str]
 
 
 class AlreadyTold(StudyConflict):
-    """A trial has a result, and another one came: the stored one stands."""
+    """A second result came for a trial that has one; the stored result is kept."""
 
     def __init__(self, trial: int, value: float | None, where: str = "") -> None:
         self.trial, self.value = trial, value
@@ -59,7 +59,7 @@ class Told:
     value: float | None
     """None where the measurement failed."""
     accepted: bool
-    """Whether this call's result is what is stored, by this call or by one before it with the same key."""
+    """Whether the result is stored, by this call or by an earlier one with the same key."""
     key: str | None
     seq: int
     """The number of its event."""
@@ -104,10 +104,10 @@ class Best:
 
 @dataclass(frozen=True)
 class Stop:
-    """May one stop here?"""
+    """Whether to stop measuring, and why."""
 
     kind: str
-    """theory: a confidence statement; improvement: the improvement expected; none: nothing is known."""
+    """theory: a confidence statement; improvement: the expected one; none: too few results."""
     sentence: str
     may_stop: bool | None
     """None where no tolerance was given to compare with."""
@@ -131,7 +131,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Status:
-    """Where a study stands."""
+    """Results, the likely best and settings of a study at one time."""
 
     place: str
     target: str
@@ -212,7 +212,7 @@ class Replayed:
     """The revision of the policy that chose the row."""
 
 
-def shown(x: X) -> str:
+def describe_candidate(x: X) -> str:
     """Cs = 0.25, FA = 0.75"""
     return ", ".join(
         f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"

@@ -48,7 +48,7 @@ class CheckedStatement:
         return HOLDS if self.holds else FAILS
 
     @property
-    def expected(self) -> str:
+    def expected_verdict(self) -> str:
         """The verdict that a correct program gives."""
         return HOLDS if self.should_hold else FAILS
 

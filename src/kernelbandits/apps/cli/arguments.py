@@ -74,7 +74,7 @@ NEGATIVE = {"ignore_unknown_options": True}
 """Lets -0.5 pass as an argument; what is no number is then refused by `no_option`."""
 
 
-def duration(option: str, text: str | None) -> float | None:
+def read_duration(option: str, text: str | None) -> float | None:
     """Seconds in 90s, 15m, 2h, 7d or 3600."""
     if text is None:
         return None
@@ -85,12 +85,12 @@ def duration(option: str, text: str | None) -> float | None:
     return float(found[1]) * SECONDS[found[2]]
 
 
-def measured(owner: str, text: str) -> float:
+def read_value(owner: str, text: str) -> float:
     """Read a measured value, with a decimal point.
 
     Forms that only Python takes for numbers, such as 1_000, are refused.
     """
-    no_option(text)
+    refuse_option(text)
     wanted = f"a number of size at most {LARGEST_REWARD:g} with a decimal point as VALUE"
     if NUMBER.fullmatch(text) is None or abs(float(text)) > LARGEST_REWARD:
         raise ValueError(f"{owner} needs {wanted}, got {text!r}{with_a_point(text)}")
@@ -103,20 +103,20 @@ def with_a_point(text: str) -> str:
     return f" (write {point})" if text.count(",") == 1 and NUMBER.fullmatch(point) else ""
 
 
-def counted(name: str, text: str, least: int) -> int:
+def read_whole_number(name: str, text: str, least: int) -> int:
     """A trial, a row or an event."""
-    no_option(text)
+    refuse_option(text)
     whole = re.fullmatch(r"[0-9]{1,18}", text) is not None and int(text) >= least
     checks.needs(whole, name, f"a whole number from {least} on", text)
     return int(text)
 
 
-def no_option(text: str) -> None:
+def refuse_option(text: str) -> None:
     if re.match("--?[A-Za-z]", text) and text.lower() not in ("-inf", "-nan", "-infinity"):
         raise ValueError(f"No such option: {text}. --help lists the options")
 
 
-def names(option: str, text: str | None) -> list[str] | None:
+def read_names(option: str, text: str | None) -> list[str] | None:
     """Columns with commas between them; one with a comma in its name stands in quotation marks."""
     if text is None:
         return None
@@ -132,7 +132,7 @@ def policy_settings(policy: str | None, **given: Any) -> dict[str, Any]:
     from kernelbandits.catalogue import POLICIES
     from kernelbandits.catalogue.spelling import keywords, split
 
-    settings = present(given)
+    settings = drop_missing(given)
     if policy is None:
         return {"settings": settings} if settings else {}
     name, own = split(policy)
@@ -145,6 +145,6 @@ def policy_settings(policy: str | None, **given: Any) -> dict[str, Any]:
     return {"policy": name, "settings": settings | keywords(own)}
 
 
-def present(given: dict[str, Any]) -> dict[str, Any]:
+def drop_missing(given: dict[str, Any]) -> dict[str, Any]:
     """What was given at all."""
     return {name: value for name, value in given.items() if value is not None}

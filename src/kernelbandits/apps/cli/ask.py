@@ -9,9 +9,22 @@ import typer
 from rich.console import Console
 
 from kernelbandits.apps.cli import render
-from kernelbandits.apps.cli.arguments import Lease, Place, Quiet, Trial, counted, duration
+from kernelbandits.apps.cli.arguments import (
+    Lease,
+    Place,
+    Quiet,
+    Trial,
+    read_duration,
+    read_whole_number,
+)
 from kernelbandits.apps.cli.options import Form, Format
-from kernelbandits.apps.cli.output import answer, line, notes, opened, typed
+from kernelbandits.apps.cli.output import (
+    open_study,
+    print_answer,
+    print_line,
+    print_notes,
+    retypable_place,
+)
 from kernelbandits.formatting import format_count
 
 if TYPE_CHECKING:
@@ -67,17 +80,21 @@ def ask(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    seconds = duration("--lease", lease)
-    with opened(place, quiet) as study:
+    seconds = read_duration("--lease", lease)
+    with open_study(place, quiet) as study:
         found, candidates = study.ask(n, worker=worker, lease=seconds), study.candidates
-    notes(repeated(found), quiet)
-    answer(
-        form, found, lambda console: render.suggestions(console, found, candidates, typed(place))
+    print_notes(repetition_notes(found), quiet)
+    print_answer(
+        form,
+        found,
+        lambda console: render.print_suggestions(
+            console, found, candidates, retypable_place(place)
+        ),
     )
 
 
-def repeated(found: Sequence[Suggestion]) -> list[str]:
-    """A note if there were not enough free candidates."""
+def repetition_notes(found: Sequence[Suggestion]) -> list[str]:
+    """Return a note if there were not enough candidates for all rows asked for."""
     kinds = len({tuple(one.x.items()) for one in found})
     if kinds == len(found):
         return []
@@ -86,10 +103,10 @@ def repeated(found: Sequence[Suggestion]) -> list[str]:
 
 
 def explain(place: Place, trial: Trial, form: Form = Format.text, quiet: Quiet = False) -> None:
-    number = counted("TRIAL", trial, 1)
-    with opened(place, quiet, writable=False) as study:
+    number = read_whole_number("TRIAL", trial, 1)
+    with open_study(place, quiet, writable=False) as study:
         found = study.explain(number)
-    answer(form, found, lambda console: render.explained(console, found))
+    print_answer(form, found, lambda console: render.print_explanation(console, found))
 
 
 def replay(
@@ -98,13 +115,13 @@ def replay(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    with opened(place, quiet, writable=False) as study:
+    with open_study(place, quiet, writable=False) as study:
         found = study.replay(at)
 
     def show(console: Console) -> None:
-        line(console, found.sentence)
-        render.explained(console, found.explained)
+        print_line(console, found.sentence)
+        render.print_explanation(console, found.explained)
 
-    answer(form, found, show)
+    print_answer(form, found, show)
     if found.same is False:
         raise typer.Exit(1)

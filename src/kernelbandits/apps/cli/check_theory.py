@@ -140,7 +140,7 @@ def run_topics(
 
     found: dict[str, list[CheckedStatement]] = {}
     with (
-        progress.counted("checking", len(topics), quiet) as count_one,
+        progress.count_cells("checking", len(topics), quiet) as count_one,
         process_mapper(min(workers, len(topics))) as mapper,
     ):
         work = partial(check_topic, effort)
@@ -212,7 +212,7 @@ def show_statements(statements: Sequence[CheckedStatement], console: Console) ->
 
 
 def verdict_text(checked: CheckedStatement) -> str:
-    return VERDICTS[checked.verdict, checked.expected]
+    return VERDICTS[checked.verdict, checked.expected_verdict]
 
 
 def coloured_verdict(checked: CheckedStatement) -> str:

@@ -10,9 +10,21 @@ import typer
 
 from kernelbandits import checks
 from kernelbandits.apps.cli import arguments, screen
-from kernelbandits.apps.cli.arguments import Quiet, duration, names, policy_settings, present
+from kernelbandits.apps.cli.arguments import (
+    Quiet,
+    drop_missing,
+    policy_settings,
+    read_duration,
+    read_names,
+)
 from kernelbandits.apps.cli.options import Form, Format
-from kernelbandits.apps.cli.output import answer, line, opened, said, typed
+from kernelbandits.apps.cli.output import (
+    open_study,
+    print_answer,
+    print_line,
+    print_sentence,
+    retypable_place,
+)
 from kernelbandits.apps.cli.render import cell, command, title
 from kernelbandits.formatting import format_count, format_duration
 
@@ -32,7 +44,7 @@ Examples:
 
     kernelbandits study create films.db --candidates films.csv --columns Cs,FA,MA --target stability
 
-    kernelbandits study create films.db --candidates films.csv --direction min --cost hours --lease 2d
+    kernelbandits study create films.db --candidates films.csv --direction min --cost hours
 
     kernelbandits study create films.db --candidates films.csv --tolerance 0.05
 
@@ -107,7 +119,7 @@ def create(
 
     screen.listen(quiet)
     given = {
-        "columns": names("--columns", columns),
+        "columns": read_names("--columns", columns),
         "cost": cost,
         "allowed": allowed,
         "delta": delta,
@@ -117,12 +129,12 @@ def create(
         "centre": centre,
         "spread": spread,
         "tolerance": tolerance,
-        "lease": duration("--lease", lease),
+        "lease": read_duration("--lease", lease),
     }
     own = policy_settings(
         policy, noise_scale=noise_scale, norm_bound=norm_bound, horizon=horizon, ridge=ridge
     )
-    rest = present(given | scale) | own | spelled(kernel)
+    rest = drop_missing(given | scale) | own | kernel_setting(kernel)
     aim: dict[str, Any] = {
         "target": target,
         "direction": direction,
@@ -130,8 +142,8 @@ def create(
         "or_open": or_open,
     }
     with Study.create(place, candidates, **aim, **rest) as study:
-        found = about(study)
-    answer(form, found, lambda console: show(console, found, typed(place)))
+        found = describe_study(study)
+    print_answer(form, found, lambda console: print_study(console, found, retypable_place(place)))
 
 
 def change(
@@ -161,11 +173,16 @@ def change(
     own = policy_settings(
         policy, noise_scale=noise_scale, norm_bound=norm_bound, horizon=horizon, ridge=ridge
     )
-    given = {"delta": delta, "seed": seed, "lease": duration("--lease", lease), "repeats": repeats}
+    given = {
+        "delta": delta,
+        "seed": seed,
+        "lease": read_duration("--lease", lease),
+        "repeats": repeats,
+    }
     wanted = (
-        present(given | {"centre": centre, "spread": spread, "tolerance": tolerance})
+        drop_missing(given | {"centre": centre, "spread": spread, "tolerance": tolerance})
         | own
-        | spelled(kernel)
+        | kernel_setting(kernel)
         | ({"repeats": None} if default_repeats else {})
     )
     checks.needs(
@@ -177,22 +194,22 @@ def change(
     checks.needs(
         bool(wanted), "change", "at least one setting, such as --policy or --lease", "none"
     )
-    with opened(place, quiet) as study:
+    with open_study(place, quiet) as study:
         event = study.change(**wanted)
-    said(
+    print_sentence(
         form,
         event,
         f"Changed: {', '.join(wanted)} (event {event.seq}). `undo` reverses the change.",
     )
 
 
-def spelled(kernel: str | None) -> dict[str, Any]:
+def kernel_setting(kernel: str | None) -> dict[str, Any]:
     from kernelbandits.catalogue import read_kernel
 
     return {} if kernel is None else {"kernel": read_kernel(kernel)}
 
 
-def about(study: Study) -> dict[str, Any]:
+def describe_study(study: Study) -> dict[str, Any]:
     """Return what was created, as the JSON document has it."""
     table = study.candidates
     settings = {name: study.settings[name] for name in ("policy", "lease", "seed")}
@@ -207,12 +224,12 @@ def about(study: Study) -> dict[str, Any]:
     } | settings
 
 
-def show(console: Console, found: Mapping[str, Any], place: str) -> None:
+def print_study(console: Console, found: Mapping[str, Any], place: str) -> None:
     columns = ", ".join(map(cell, found["columns"]))
     size = format_count(found["rows"], "candidate")
-    line(console, f"Created {title(found['place'])}: {size}, described by {columns}.")
+    print_line(console, f"Created {title(found['place'])}: {size}, described by {columns}.")
     aim = f"{found['direction']} {cell(found['target'])}"
-    line(console, f"Aim: {aim}. Policy: {found['policy']}.")
+    print_line(console, f"Aim: {aim}. Policy: {found['policy']}.")
     lease = format_duration(found["lease"])
-    line(console, f"A row that was asked for is reserved for {lease}.")
-    line(console, f"To get the first row to measure:  {command('ask', place)}")
+    print_line(console, f"A row that was asked for is reserved for {lease}.")
+    print_line(console, f"To get the first row to measure:  {command('ask', place)}")

@@ -19,7 +19,8 @@ from kernelbandits.theory.designer import design as design_law
 HELP = f"""Print the exploration law that minimises the regret bound.
 
 The bound depends on the law through one factor: {FORMULAS["repaired"]} (repaired),
-{FORMULAS["tight"]} (tight) or {FORMULAS["printed"]} (as printed in the paper), whatever the kernel, R and D.
+{FORMULAS["tight"]} (tight) or {FORMULAS["printed"]} (as printed in the paper), whatever the kernel,
+R and D.
 Without a budget the answer is UCB: it is proved that no law has a smaller factor.
 With `--budget b` below 1, the largest E|w| allowed, the answer is the Bernoulli law Ber(b).
 

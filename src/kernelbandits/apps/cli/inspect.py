@@ -11,7 +11,13 @@ from kernelbandits.apps.cli import progress, render, screen
 from kernelbandits.apps.cli.arguments import Place, Quiet
 from kernelbandits.apps.cli.maintain import records
 from kernelbandits.apps.cli.options import Form, Format
-from kernelbandits.apps.cli.output import answer, notes, opened, said, typed
+from kernelbandits.apps.cli.output import (
+    open_study,
+    print_answer,
+    print_notes,
+    print_sentence,
+    retypable_place,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,11 +98,13 @@ def status(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    with opened(place, quiet, writable=False) as study:
+    with open_study(place, quiet, writable=False) as study:
         found, label = study.status(), study.candidates.label
-    notes(found.notices, quiet or form is Format.json)
-    shown = typed(place)
-    answer(form, found, lambda console: render.status(console, found, label, shown, details))
+    print_notes(found.notices, quiet or form is Format.json)
+    shown = retypable_place(place)
+    print_answer(
+        form, found, lambda console: render.print_status(console, found, label, shown, details)
+    )
 
 
 def list_(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
@@ -104,7 +112,7 @@ def list_(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
 
     screen.listen(quiet)
     found = storage.studies(place)
-    answer(form, found, lambda console: render.studies(console, found))
+    print_answer(form, found, lambda console: render.print_studies(console, found))
 
 
 def history(
@@ -115,10 +123,12 @@ def history(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    with opened(place, quiet, writable=False) as study:
+    with open_study(place, quiet, writable=False) as study:
         events = study.history()
     shown = events[-limit:] if limit else events
-    answer(form, shown, lambda console: render.history(console, shown, len(events) - len(shown)))
+    print_answer(
+        form, shown, lambda console: render.print_history(console, shown, len(events) - len(shown))
+    )
 
 
 def estimates(
@@ -130,18 +140,20 @@ def estimates(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    with opened(place, quiet, writable=False) as study:
-        frame = best_first(study)
+    with open_study(place, quiet, writable=False) as study:
+        frame = sorted_estimates(study)
     shown = frame.head(top or (len(frame) if form is Format.json else TOP))
-    answer(form, records(shown), lambda console: render.estimates(console, shown, len(frame)))
+    print_answer(
+        form, records(shown), lambda console: render.print_estimates(console, shown, len(frame))
+    )
 
 
-def best_first(study: Study) -> pd.DataFrame:
-    found = named(study.estimates(), study.candidates)
+def sorted_estimates(study: Study) -> pd.DataFrame:
+    found = insert_labels(study.estimates(), study.candidates)
     return found.sort_values("mean", ascending=study.direction == "minimize", kind="stable")
 
 
-def named(frame: pd.DataFrame, candidates: Candidates) -> pd.DataFrame:
+def insert_labels(frame: pd.DataFrame, candidates: Candidates) -> pd.DataFrame:
     """With what the table calls each row right after the row."""
     for name in reversed(candidates.labels):
         if name not in frame.columns:
@@ -163,7 +175,7 @@ def plot(
     from kernelbandits.report.studies import draw_study
 
     there = out.exists()
-    with opened(place, quiet, writable=False) as study, progress.waiting("drawing", quiet):
+    with open_study(place, quiet, writable=False) as study, progress.waiting("drawing", quiet):
         draw_study(study, out, what=what, truth=truth, trial=trial)
     document = {"path": str(out), "what": what, "replaced": there}
-    said(form, document, f"Written to {out}" + (" (replaced)" if there else ""))
+    print_sentence(form, document, f"Written to {out}" + (" (replaced)" if there else ""))

@@ -79,7 +79,7 @@ def kinds(what: str | None) -> tuple[str, ...]:
     return KINDS if what is None else (what,)
 
 
-def needed(entry: PolicyEntry) -> list[str]:
+def required_settings(entry: PolicyEntry) -> list[str]:
     return [name for name, must in entry.parameters.items() if must]
 
 
@@ -95,7 +95,7 @@ def optional(entry: PolicyEntry) -> dict[str, Any]:
     return {name: defaults.get(name) for name, must in entry.parameters.items() if not must}
 
 
-def starred(entry: PolicyEntry, name: str) -> str:
+def mark_by_name(entry: PolicyEntry, name: str) -> str:
     return f"{name}*" if name in entry.by_name_only or name not in SHARED else name
 
 
@@ -109,9 +109,9 @@ def plain_policies() -> dict[str, Any]:
 
 def plain_policy(entry: PolicyEntry) -> dict[str, Any]:
     about = {key: getattr(entry, key) for key in ("name", "title", "paper", "guarantee", "ours")}
-    by_name = [name for name in entry.settings if starred(entry, name) != name]
+    by_name = [name for name in entry.settings if mark_by_name(entry, name) != name]
     settings = {
-        "needs": needed(entry),
+        "needs": required_settings(entry),
         "options": to_plain(optional(entry)),
         "only_by_name": by_name,
     }
@@ -136,26 +136,28 @@ def show_policies(console: Console) -> None:
 
 def show_entry(entry: PolicyEntry, console: Console) -> None:
     console.print(f"[bold cyan]{entry.name}[/]  {escape(entry.title)}")
-    console.print(facts(described(entry)))
+    console.print(facts(describe_policy(entry)))
 
 
-def described(entry: PolicyEntry) -> dict[str, str]:
+def describe_policy(entry: PolicyEntry) -> dict[str, str]:
     options = [
-        f"{starred(entry, name)}={spelled(value)}" for name, value in optional(entry).items()
+        f"{mark_by_name(entry, name)}={spell_value(value)}"
+        for name, value in optional(entry).items()
     ]
     return {
         "paper": entry.paper,
         "guarantee": entry.guarantee,
         "ours": entry.ours,
-        "needs": ", ".join(starred(entry, name) for name in needed(entry)) or "nothing",
+        "needs": ", ".join(mark_by_name(entry, name) for name in required_settings(entry))
+        or "nothing",
         "options": ", ".join(options) or "none",
     }
 
 
-def spelled(value: Any) -> str:
+def spell_value(value: Any) -> str:
     """As a command line has it."""
     if isinstance(value, tuple):
-        return "/".join(spelled(part) for part in value)
+        return "/".join(spell_value(part) for part in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -172,7 +174,9 @@ def facts(about: Mapping[str, str]) -> Padding:
 def show_policy(entry: PolicyEntry, console: Console) -> None:
     show_entry(entry, console)
     console.print(f"\n{escape(inspect.getdoc(entry.constructor) or '')}\n")
-    own = ",".join(f"{name}=..." for name in needed(entry) if starred(entry, name) != name)
+    own = ",".join(
+        f"{name}=..." for name in required_settings(entry) if mark_by_name(entry, name) != name
+    )
     spelled = f'"{entry.name}:{own}"' if own else entry.name
     console.print(
         f"kernelbandits run --problem hartmann6 --policy {spelled} --policies random",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kernelbandits.experiment.dry_run import DryRun
 
 TRACEBACK = "KERNELBANDITS_TRACEBACK"
-"""The environment variable by which a mistake of the program is shown in full."""
+"""The environment variable that shows the traceback of an unexpected error."""
 
 APP_HELP = """Kernelized bandits: compare policies, check the theory, and plan real experiments.
 
@@ -176,7 +176,7 @@ def paper(
         )
 
     with (
-        progress.counted("playing", len(plan.keys), quiet) as watch,
+        progress.count_cells("playing", len(plan.keys), quiet) as watch,
         process_mapper(workers) as mapper,
     ):
         found = screen.resumable(
@@ -361,15 +361,18 @@ def run(
 def play_plan(
     plan: tuple[Cell, ...], trial: DryRun, folder: Path, workers: int, quiet: bool
 ) -> Results:
-    """The slow cells first; the results are in the order of the plan whatever came first."""
+    """Play the slow cells first, so that no worker is left with one at the end.
+
+    The results are in the order of the plan all the same.
+    """
     from kernelbandits.experiment import Results, play_experiment, process_mapper
 
     with (
         screen.grouped_notes(quiet),
-        progress.weighed("playing", trial.seconds, quiet) as cells,
+        progress.weigh_cells("playing", trial.seconds, quiet) as cells,
         process_mapper(workers) as mapper,
     ):
-        ordered, watched = trial.slow_first(plan), cells.watched(mapper)
+        ordered, watched = trial.slow_first(plan), cells.watch(mapper)
         found = screen.resumable(
             folder, lambda stored: play_experiment(ordered, watched, stored, cells.ready).found
         )
@@ -422,6 +425,8 @@ def main(argv: list[str] | None = None) -> None:
     0 done, 1 refused, 2 wrong argument, 70 a mistake in kernelbandits, 74 storage, 130 interrupted,
     143 ended from outside.
     """
+    # By default SIGTERM ends a process at once. As an exception it lets workers be stopped and
+    # open studies be closed first.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     sys.exit(exit_code(lambda: app(argv, standalone_mode=True)))
 
@@ -430,18 +435,18 @@ def exit_code(work: Callable[[], Any]) -> int:
     try:
         work()
     except checks.StudyConflict as error:
-        return screen.failed(mask_password(str(error)), 1)
+        return screen.print_error(mask_password(str(error)), 1)
     except ValueError as error:
-        return screen.failed(mask_password(str(error)), 2)
+        return screen.print_error(mask_password(str(error)), 2)
     except OSError as error:
-        return screen.failed(mask_password(str(error)), 74)
+        return screen.print_error(mask_password(str(error)), 74)
     except MemoryError:
-        return screen.failed(
+        return screen.print_error(
             "this needs more memory than there is; fewer rounds, seeds, workers or rows need less",
             74,
         )
     except ModuleNotFoundError as error:
-        return screen.failed(
+        return screen.print_error(
             f"{error.name} is needed for this and is not installed; pip install {error.name}", 74
         )
     except Exception as error:
@@ -450,11 +455,11 @@ def exit_code(work: Callable[[], Any]) -> int:
 
 
 def report_mistake(error: Exception) -> int:
-    """What nobody foresaw is a mistake of this program, and is said in one sentence as well."""
+    """Report an unexpected error in one sentence; it is a mistake in this program."""
     if os.environ.get(TRACEBACK):
         raise error
     what = f"{type(error).__name__}: {mask_password(str(error))}"
-    return screen.failed(
+    return screen.print_error(
         f"a mistake in kernelbandits itself, please report it ({TRACEBACK}=1 shows where): {what}",
         70,
     )

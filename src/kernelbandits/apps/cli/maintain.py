@@ -15,7 +15,7 @@ from rich.markup import escape
 from kernelbandits.apps.cli import screen
 from kernelbandits.apps.cli.arguments import Place, Quiet
 from kernelbandits.apps.cli.options import Form, Format
-from kernelbandits.apps.cli.output import answer, opened, said
+from kernelbandits.apps.cli.output import open_study, print_answer, print_sentence
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 
@@ -75,15 +75,15 @@ def export(
         raise StudyConflict(
             f"export needs a new file, got {path}, which exists; --force replaces it"
         )
-    with opened(place, quiet, writable=False) as study:
-        document = written(study, path, form)
+    with open_study(place, quiet, writable=False) as study:
+        document = write_trials(study, path, form)
     if path == "-" and form is Format.text:
-        answer(form, document, lambda console: print(document, end=""))
+        print_answer(form, document, lambda console: print(document, end=""))
     else:
-        said(form, document, f"Written to {path}")
+        print_sentence(form, document, f"Written to {path}")
 
 
-def written(study: Study, path: str, form: Format) -> Any:
+def write_trials(study: Study, path: str, form: Format) -> Any:
     """What there is to say of a file, or what would stand in it."""
     if path != "-":
         study.export(path)
@@ -105,18 +105,18 @@ def records(frame: pd.DataFrame) -> list[Any]:
 
 def doctor(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
     screen.listen(quiet)
-    found = examined(place)
-    answer(form, found, lambda console: show(console, found))
+    found = check_study(place)
+    print_answer(form, found, lambda console: print_findings(console, found))
     wrong = [one for one in found if not one.ok]
     if wrong:
         raise typer.Exit(
-            screen.failed(
+            screen.print_error(
                 f"{len(wrong)} of {format_count(len(found), 'check')} found a problem", 74
             )
         )
 
 
-def examined(place: str) -> Sequence[Finding]:
+def check_study(place: str) -> Sequence[Finding]:
     """Check the study or, if it cannot be opened, its file alone."""
     from kernelbandits.storage import Damaged, Finding
     from kernelbandits.study import Study
@@ -125,10 +125,10 @@ def examined(place: str) -> Sequence[Finding]:
         with Study.open(place, writable=False) as study:
             return study.doctor()
     except Damaged as error:
-        return [Finding(False, "opening", str(error)), *stored(place)]
+        return [Finding(False, "opening", str(error)), *check_file(place)]
 
 
-def stored(place: str) -> Sequence[Finding]:
+def check_file(place: str) -> Sequence[Finding]:
     """Check the file alone, if it can be opened at all."""
     from kernelbandits.storage import Damaged, Log
 
@@ -137,7 +137,7 @@ def stored(place: str) -> Sequence[Finding]:
     return []
 
 
-def show(console: Console, found: Sequence[Finding]) -> None:
+def print_findings(console: Console, found: Sequence[Finding]) -> None:
     for one in found:
         mark = "[green]ok   [/]" if one.ok else "[red]wrong[/]"
         console.print(
@@ -151,10 +151,10 @@ def backup(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    with opened(place, quiet, writable=False) as study:
+    with open_study(place, quiet, writable=False) as study:
         study.backup(target)
         shown = study.place
-    said(
+    print_sentence(
         form,
         {"place": shown, "target": str(target)},
         f"Copied {shown} to {target}, and checked the copy.",
@@ -171,4 +171,4 @@ def salvage(
 
     screen.listen(quiet)
     found = storage.salvage(place, new)
-    said(form, found, found.sentence)
+    print_sentence(form, found, found.sentence)

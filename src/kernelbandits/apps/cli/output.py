@@ -1,4 +1,4 @@
-"""How a command comes to its study, and how it answers: text to read, or one JSON document."""
+"""How a command opens its study and prints its answer: text, or one JSON document."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened(place: str, quiet: bool, writable: bool = True) -> Iterator[Study]:
+def open_study(place: str, quiet: bool, writable: bool = True) -> Iterator[Study]:
     from kernelbandits.study import Study
 
     screen.listen(quiet)
@@ -29,8 +29,10 @@ def opened(place: str, quiet: bool, writable: bool = True) -> Iterator[Study]:
         yield study
 
 
-def answer(form: Format, value: Any, show: Callable[[Console], None]) -> None:
-    """One document on standard output, or what a person reads."""
+def print_answer(form: Format, value: Any, show: Callable[[Console], None]) -> None:
+    """Print one JSON document on standard output, or text to read."""
+    # A table may hold letters that the terminal's encoding lacks, such as °: escape them instead of
+    # failing after the work is done.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     with screen.closed_pipe_ignored():
@@ -40,26 +42,26 @@ def answer(form: Format, value: Any, show: Callable[[Console], None]) -> None:
             show(screen.out())
 
 
-def said(form: Format, value: Any, sentence: str) -> None:
-    """An answer of one sentence."""
-    answer(form, value, lambda console: line(console, sentence))
+def print_sentence(form: Format, value: Any, sentence: str) -> None:
+    """Print an answer that is one sentence, or its JSON document."""
+    print_answer(form, value, lambda console: print_line(console, sentence))
 
 
-def line(console: Console, text: str) -> None:
-    """Text as it is, however long."""
+def print_line(console: Console, text: str) -> None:
+    """Print text as it is: long lines are not broken, so commands in them can be copied."""
     console.print(escape(text), soft_wrap=True, highlight=False)
 
 
-def notes(texts: Iterable[str], quiet: bool) -> None:
+def print_notes(texts: Iterable[str], quiet: bool) -> None:
     for text in texts:
         screen.notice(text, quiet)
 
 
 def as_json(value: Any) -> str:
-    """In the letters that standard output has."""
+    """Return JSON, with escapes if standard output has no Unicode."""
     return to_json(value, ascii_only="utf" not in (sys.stdout.encoding or "").lower())
 
 
-def typed(place: str) -> str:
-    """The place as one may type it again: as it was typed, or just PLACE if there is a password in it."""
+def retypable_place(place: str) -> str:
+    """Return the place as it was typed, or PLACE if it holds a password."""
     return "PLACE" if mask_password(place) != place else place

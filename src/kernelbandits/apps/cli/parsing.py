@@ -94,7 +94,7 @@ def mistakes_explained(ctx: Any) -> Iterator[None]:
     except exceptions.UsageError as error:
         asked = " ".join(["kernelbandits", *command_names(ctx), "--help"])
         sentence = f"{explain(error, ctx)} (see {asked})"
-        raise typer.Exit(screen.failed(mask_password(sentence), 2)) from None
+        raise typer.Exit(screen.print_error(mask_password(sentence), 2)) from None
 
 
 def explain(error: Any, ctx: Any) -> str:

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar that knows what its cells take, or a word while something is made."""
+"""Progress on standard error: a bar over cells, or a word while something is computed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def counted(task: str, total: int, quiet: bool) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal, silence elsewhere; call what it yields once for every cell."""
+def count_cells(task: str, total: int, quiet: bool) -> Iterator[Callable[[], None]]:
+    """Show a bar, on a terminal only; call what it yields once for every cell."""
     with bar(quiet) as shown:
         number = shown.add_task(task, total=total, cells=total, ready=0)
         yield lambda: count(shown, number, advance=1)
@@ -32,7 +32,7 @@ def counted(task: str, total: int, quiet: bool) -> Iterator[Callable[[], None]]:
 
 @dataclass(frozen=True)
 class Cells:
-    """A bar over cells that take unlike times: it counts the cells, and moves by what they take."""
+    """A bar over cells of unequal duration: it counts cells and moves by their seconds."""
 
     bar: Progress
     number: TaskID
@@ -40,23 +40,23 @@ class Cells:
     """key of a cell -> what it is expected to take"""
 
     def ready(self) -> None:
-        """One more cell is there, played or found."""
+        """Count one more cell, played or found in the folder."""
         count(self.bar, self.number, advance=0)
 
-    def watched(self, mapper: Mapper) -> Mapper:
-        """The mapper, of whose cells the bar knows."""
+    def watch(self, mapper: Mapper) -> Mapper:
+        """Return the mapper, with the bar moved by every cell it finishes."""
 
-        def mapped(work: Callable[[Any], Any], cells: Sequence[Any]) -> Iterator[Any]:
+        def map_cells(work: Callable[[Any], Any], cells: Sequence[Any]) -> Iterator[Any]:
             self.bar.update(self.number, total=sum(self.seconds[cell.key] for cell in cells))
             for cell, result in zip(cells, mapper(work, cells), strict=True):
                 self.bar.advance(self.number, self.seconds[cell.key])
                 yield result
 
-        return mapped
+        return map_cells
 
 
 @contextmanager
-def weighed(task: str, seconds: Mapping[str, float], quiet: bool) -> Iterator[Cells]:
+def weigh_cells(task: str, seconds: Mapping[str, float], quiet: bool) -> Iterator[Cells]:
     with bar(quiet) as shown:
         number = shown.add_task(task, total=sum(seconds.values()), cells=len(seconds), ready=0)
         yield Cells(shown, number, seconds)

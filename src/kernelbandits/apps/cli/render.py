@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kernelbandits.apps.cli.listing import facts
-from kernelbandits.apps.cli.output import line
+from kernelbandits.apps.cli.output import print_line
 from kernelbandits.formatting import (
     format_age,
     format_count,
@@ -37,7 +37,7 @@ MOST_COLUMNS = 8
 """Of a candidate in a table; JSON has all of them."""
 MOST_WAITING = 12
 GIVEN = re.compile(r"[0-9a-f]{32}(/[0-9]+)?")
-"""A key that the study gave itself."""
+"""A key that the study made itself; only keys of users are shown."""
 Label = Callable[[int], Mapping[str, str]]
 """What the table calls a row."""
 ROWS = "Rows are counted from 0, starting below the header."
@@ -49,7 +49,10 @@ def number(value: float | None) -> str:
 
 
 def cell(value: Any) -> str:
-    """Text of somebody else's file on one line, without what a terminal would obey."""
+    """Return text of a table on one line, without control characters.
+
+    A terminal would obey these, and the table may come from somebody else.
+    """
     if isinstance(value, float):
         return number(value)
     return "".join(letter if letter.isprintable() else " " for letter in str(value))
@@ -61,63 +64,65 @@ def point(x: Any) -> str:
 
 
 def command(*words: object) -> str:
-    """A line to type."""
+    """Return a command line that can be copied into a shell."""
     return " ".join(["kernelbandits study", *(shlex.quote(str(word)) for word in words)])
 
 
 def title(place: str) -> str:
-    """What a study is called: its name in the database, or its file."""
+    """Return the name of a study in its database, or its file."""
     server = re.fullmatch(r"postgresql://.*[?&]study=(\w+)(&.*)?", place)
     return server[1] if server else place
 
 
 def table(headings: Sequence[str], left: Sequence[str] = ()) -> Table:
-    """Numbers to the right, the words named to the left."""
+    """Return a table with numbers at the right; the columns in `left` hold words."""
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     for name in headings:
         shown.add_column(escape(name), justify="left" if name in left else "right", overflow="fold")
     return shown
 
 
-def narrow(x: Mapping[str, Any]) -> dict[str, str]:
+def shown_columns(x: Mapping[str, Any]) -> dict[str, str]:
     """The first columns of a candidate as a table shows them."""
     shown = {cell(name): cell(value) for name, value in list(x.items())[:MOST_COLUMNS]}
     more = len(x) - MOST_COLUMNS
     return shown | ({f"… {more} more": "…"} if more > 0 else {})
 
 
-def suggestions(
+def print_suggestions(
     console: Console, found: Sequence[Suggestion], candidates: Candidates, place: str
 ) -> None:
-    """The rows, why these, and what to type next."""
-    described = [described_row(one, candidates) for one in found]
+    """Print the rows to measure, the reasons, and the command to type next."""
+    described = [describe_row(one, candidates) for one in found]
     shown = table(["trial", "row", *described[0]])
     for one, texts in zip(found, described, strict=True):
         shown.add_row(str(one.trial), str(one.row), *map(escape, texts.values()))
     console.print(shown)
-    for why, trials in by_reason(found).items():
+    for why, trials in group_by_reason(found).items():
         which = f" trial {', '.join(map(str, trials))}" if len(found) > 1 else ""
-        line(console, f"Why{which}: {why}")
+        print_line(console, f"Why{which}: {why}")
     held = f" for {cell(found[0].worker)}" if found[0].worker else ""
-    line(console, f"Reserved{held} until {format_time(min(one.until for one in found))}. {ROWS}")
-    line(
+    print_line(
+        console, f"Reserved{held} until {format_time(min(one.until for one in found))}. {ROWS}"
+    )
+    print_line(
         console,
         f"When you have the result:  {command('tell', place, found[0].trial)} VALUE"
         "   (or --failed)",
     )
 
 
-def described_row(one: Suggestion, candidates: Candidates) -> dict[str, str]:
-    """What the row is called, what describes it, and what it costs."""
+def describe_row(one: Suggestion, candidates: Candidates) -> dict[str, str]:
+    """Return the label, the columns and the cost of a row."""
     price = (
         {}
         if candidates.costs is None
         else {cell(candidates.cost): number(candidates.costs[one.row])}
     )
-    return narrow(one.label) | narrow(one.x) | price
+    return shown_columns(one.label) | shown_columns(one.x) | price
 
 
-def by_reason(found: Sequence[Suggestion]) -> dict[str, list[int]]:
+def group_by_reason(found: Sequence[Suggestion]) -> dict[str, list[int]]:
     """Reason -> the trials that have it."""
     trials: dict[str, list[int]] = {}
     for one in found:
@@ -125,15 +130,15 @@ def by_reason(found: Sequence[Suggestion]) -> dict[str, list[int]]:
     return trials
 
 
-def status(
+def print_status(
     console: Console, found: Status, label: Label, place: str, details: bool = False
 ) -> None:
     """Print results, the likely best and what to do next; with details the model too."""
     aim = f"{found.direction} {cell(found.target)}"
-    line(console, f"{title(found.place)}: {aim}, {different(found)}")
+    print_line(console, f"{title(found.place)}: {aim}, {count_candidates(found)}")
     about = {
-        "results": progress(found),
-        "likely best": likely(found.best) if found.best else "no results yet",
+        "results": count_results(found),
+        "likely best": describe_best(found.best) if found.best else "no results yet",
         "may I stop?": stop_sentence(found, place),
     }
     if details:
@@ -143,7 +148,7 @@ def status(
             "scale": found.units,
             "guarantee": found.claim,
         }
-    lines = waiting(found.waiting, label) | {"next": following(found, place)}
+    lines = list_pending(found.waiting, label) | {"next": next_commands(found, place)}
     console.print(facts({name: cell(text) for name, text in about.items()} | lines))
 
 
@@ -158,7 +163,7 @@ def stop_sentence(found: Status, place: str) -> str:
     return sentence.removesuffix(TOLERANCE_HINT) + hint
 
 
-def different(found: Status) -> str:
+def count_candidates(found: Status) -> str:
     """How many candidates there are, in how many rows if they come twice."""
     if found.different == found.rows:
         return format_count(found.rows, "candidate")
@@ -166,11 +171,10 @@ def different(found: Status) -> str:
     return f"{candidates} ({format_count(found.rows, 'row')})"
 
 
-def progress(found: Status) -> str:
+def count_results(found: Status) -> str:
     failures = f" and {format_count(found.failed, 'failure')}" if found.failed else ""
-    done = (
-        f"{format_count(found.told, 'result')}{failures} on {found.measured} of {different(found)}"
-    )
+    results = f"{format_count(found.told, 'result')}{failures}"
+    done = f"{results} on {found.measured} of {count_candidates(found)}"
     others = {
         "pending": found.pending,
         "withdrawn": found.withdrawn,
@@ -181,7 +185,7 @@ def progress(found: Status) -> str:
     )
 
 
-def likely(best: Best) -> str:
+def describe_best(best: Best) -> str:
     often = f"measured {format_times(best.results)}"
     known = format_interval(best.mean, best.low, best.high, label=", 95 % interval")
     which = f"row {best.row} ({point({**best.label, **best.x})})"
@@ -189,30 +193,30 @@ def likely(best: Best) -> str:
     return f"{found}. {best.untested.sentence}" if best.untested else found
 
 
-def waiting(found: Sequence[Waiting], label: Label) -> dict[str, str]:
+def list_pending(found: Sequence[Waiting], label: Label) -> dict[str, str]:
     """List the trials that wait for a result, the longest waiting first."""
     longest = sorted(found, key=lambda one: -one.since)
-    lines = [waiting_line(one, label(one.row)) for one in longest[:MOST_WAITING]]
+    lines = [describe_pending(one, label(one.row)) for one in longest[:MOST_WAITING]]
     more = len(found) - MOST_WAITING
-    return (
-        {"pending": "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])} if found else {}
-    )
+    if more > 0:
+        lines.append(f"… {more} more")
+    return {"pending": "\n".join(lines)} if found else {}
 
 
-def waiting_line(one: Waiting, label: Mapping[str, str]) -> str:
+def describe_pending(one: Waiting, label: Mapping[str, str]) -> str:
     who = f" by {cell(one.worker)}" if one.worker else ""
     late = "; its lease has ended, so its row can be suggested again" if one.overdue else ""
     where = f"trial {one.trial}, row {one.row} ({point({**label, **one.x})})"
     return f"{where}: asked for{who} {format_age(one.since)}{late}"
 
 
-def following(found: Status, place: str) -> str:
-    """What to type next."""
+def next_commands(found: Status, place: str) -> str:
+    """Return the commands to type next."""
     told = [f"{command('tell', place, one.trial)} VALUE" for one in found.waiting[:1]]
     return "\n".join([*told, command("ask", place)])
 
 
-def studies(console: Console, found: Sequence[Listed]) -> None:
+def print_studies(console: Console, found: Sequence[Listed]) -> None:
     """One line for each study."""
     shown = table(["study", "rows", "events", "since"], left=("study", "since"))
     for one in found:
@@ -223,7 +227,7 @@ def studies(console: Console, found: Sequence[Listed]) -> None:
     console.print(shown)
 
 
-def history(console: Console, events: Sequence[Event], earlier: int) -> None:
+def print_history(console: Console, events: Sequence[Event], earlier: int) -> None:
     """One line for each event."""
     words = ("when", "what", "worker", "more")
     shown = table(["event", *words[:2], "trial", "row", "value", *words[2:]], left=words)
@@ -237,31 +241,31 @@ def history(console: Console, events: Sequence[Event], earlier: int) -> None:
             *numbers,
             value,
             cell(one.worker or ""),
-            more(one),
+            describe_event(one),
         )
         shown.add_row(*map(escape, texts))
     console.print(shown)
     if earlier:
-        line(
+        print_line(
             console,
             f"{format_count(earlier, 'earlier event')} not shown; a larger --limit shows more",
         )
 
 
-def more(event: Event) -> str:
-    """What else there is to say of an event, in a few words."""
-    said = MORE.get(event.kind, reason)(event.body)
+def describe_event(event: Event) -> str:
+    """Describe an event in a few words."""
+    said = MORE.get(event.kind, event_reason)(event.body)
     key = f"key {event.key}" if event.key and not GIVEN.fullmatch(event.key) else ""
     return cell("; ".join(text for text in (said, key) if text))
 
 
-def created(body: Mapping[str, Any]) -> str:
+def describe_created(body: Mapping[str, Any]) -> str:
     settings = body.get("settings", {})
     return f"{settings.get('direction')} {settings.get('target')}, policy {settings.get('policy')}"
 
 
-def settled(body: Mapping[str, Any]) -> str:
-    """Centre and spread that follow from the results, or what somebody changed."""
+def describe_settings(body: Mapping[str, Any]) -> str:
+    """Describe a scale computed from the results, or a change of settings."""
     if body.get("auto"):
         centre, spread = number(body.get("centre")), number(body.get("spread"))
         return f"centre {centre}, spread {spread}, from the results"
@@ -273,30 +277,35 @@ def settled(body: Mapping[str, Any]) -> str:
     return f"changed; policy {settings.get('policy')}"
 
 
-def undone(body: Mapping[str, Any]) -> str:
+def describe_undone(body: Mapping[str, Any]) -> str:
     return f"undoes event {body.get('of')} ({body.get('kind')})"
 
 
-def released(body: Mapping[str, Any]) -> str:
+def describe_released(body: Mapping[str, Any]) -> str:
     return "its lease ended" if body.get("overdue") else "by the user"
 
 
-def reason(body: Mapping[str, Any]) -> str:
+def event_reason(body: Mapping[str, Any]) -> str:
     return str(body.get("reason") or "")
 
 
-MORE = {"created": created, "settings": settled, "undone": undone, "released": released}
+MORE = {
+    "created": describe_created,
+    "settings": describe_settings,
+    "undone": describe_undone,
+    "released": describe_released,
+}
 """Kind of event -> what its body says."""
 
 
-def explained(console: Console, found: Explained) -> None:
-    line(console, cell(found.sentence))
-    here = {"row": str(found.row), **narrow(found.x)}
+def print_explanation(console: Console, found: Explained) -> None:
+    print_line(console, cell(found.sentence))
+    here = {"row": str(found.row), **shown_columns(found.x)}
     shown = table(["", *here, "estimate", "sd", "probability of being best"], left=("",))
     last = number(found.mean), number(found.sd), format_share(found.chance)
     shown.add_row("suggested", *map(escape, here.values()), *last)
     if found.results and found.greedy != found.row and found.greedy_x is not None:
-        rival = {"row": str(found.greedy), **narrow(found.greedy_x)}
+        rival = {"row": str(found.greedy), **shown_columns(found.greedy_x)}
         last = number(found.greedy_mean), number(found.greedy_sd), format_share(found.greedy_chance)
         shown.add_row("best estimate", *map(escape, rival.values()), *last)
     console.print(shown)
@@ -310,10 +319,10 @@ def explained(console: Console, found: Explained) -> None:
         facts({name: number(value) for name, value in drawn.items() if value is not None})
     )
     known = f"{format_count(found.results, 'result')}, {found.pending} pending"
-    line(console, f"Known at that time: {known}.")
+    print_line(console, f"Known at that time: {known}.")
 
 
-def estimates(console: Console, frame: pd.DataFrame, total: int) -> None:
+def print_estimates(console: Console, frame: pd.DataFrame, total: int) -> None:
     """Candidates, the best estimate first."""
     columns = list(frame.columns)[1 : list(frame.columns).index("allowed")][:MOST_COLUMNS]
     headings = ["row", *columns, "results", "average", "estimate", "sd", "95 % interval"]
@@ -325,7 +334,7 @@ def estimates(console: Console, frame: pd.DataFrame, total: int) -> None:
         first = (str(one["row"]), *(cell(one[name]) for name in columns), str(one["results"]))
         shown.add_row(*map(escape, (*first, *numbers, between)))
     console.print(shown)
-    line(
+    print_line(
         console,
         f"{len(frame)} of {format_count(total, 'candidate')}, the best estimate first. {ROWS}",
     )

@@ -50,7 +50,7 @@ RANKS = (
 
 
 def out() -> Console:
-    """As wide as the terminal, or as COLUMNS says, or as wide as a page."""
+    """Return a console as wide as the terminal or COLUMNS; 120 columns in a pipe."""
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
     return Console(width=None if known else PIPED_WIDTH)
 
@@ -80,13 +80,13 @@ def page_notice(quiet: bool) -> None:
         notice(f"jinja2 is not installed, no report.html is written; {install}", quiet)
 
 
-def failed(text: str, code: int) -> int:
+def print_error(text: str, code: int) -> int:
     err().print(f"[red]error[/]: {escape(text)}", soft_wrap=True)
     return code
 
 
 def listen(quiet: bool) -> None:
-    """Warnings as notes of one line; none at all when quiet."""
+    """Print warnings as notes of one line, or not at all when quiet."""
 
     warnings.showwarning = lambda message, *details, **more: notice(str(message), quiet)
 
@@ -136,21 +136,21 @@ def prefetch(*modules: str) -> None:
 
 
 def going_on(cells: Sequence[Cell], output: Path, quiet: bool) -> None:
-    """Say how much of an interrupted run is there."""
+    """Say how many cells of an interrupted run are stored."""
     stored = sum((output / CELLS / f"{key}.npz").exists() for key in {cell.key for cell in cells})
     if stored:
-        notice(f"going on where it stopped: {stored} of {len(cells)} cells are there", quiet)
+        notice(f"continuing an interrupted run: {stored} of {len(cells)} cells are stored", quiet)
 
 
 def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
-    """Work that stores its cells in the output folder as it goes."""
+    """Run work that stores each finished cell in the output folder."""
     folder = output / CELLS
     folder.mkdir(parents=True, exist_ok=True)
     try:
         return work(folder)
     except KeyboardInterrupt:
         raise typer.Exit(
-            failed("interrupted; the same command goes on where it stopped", 130)
+            print_error("interrupted; the same command goes on where it stopped", 130)
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""`study tell`, and what sets it right: `correct` and `withdraw`."""
+"""`study tell`, `study correct` and `study withdraw`: results and their corrections."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kernelbandits import checks
-from kernelbandits.apps.cli.arguments import Place, Quiet, Reason, Trial, counted, measured
+from kernelbandits.apps.cli.arguments import (
+    Place,
+    Quiet,
+    Reason,
+    Trial,
+    read_value,
+    read_whole_number,
+)
 from kernelbandits.apps.cli.options import Form, Format
-from kernelbandits.apps.cli.output import answer, opened, said
+from kernelbandits.apps.cli.output import open_study, print_answer, print_sentence
 from kernelbandits.formatting import format_count
 
 if TYPE_CHECKING:
@@ -91,8 +98,8 @@ def tell(
     given = [text for text in (trial, value) if text is not None]
     alone = not given and row is None and not failed
     checks.needs(csv is None or alone, "tell", f"one of {FORMS}", "--csv and more")
-    single = {} if csv else result(given, row, failed)
-    with opened(place, quiet) as study:
+    single = {} if csv else read_result(given, row, failed)
+    with open_study(place, quiet) as study:
         try:
             told = (
                 study.tell_all(csv, key=key, worker=worker)
@@ -100,13 +107,15 @@ def tell(
                 else study.tell(**single, key=key, worker=worker)
             )
         except AlreadyTold as late:
-            refused(form, late)
+            print_stored_result(form, late)
             raise
-    said(form, told, recorded_all(told) if isinstance(told, list) else recorded(told))
+    print_sentence(
+        form, told, describe_results(told) if isinstance(told, list) else describe_result(told)
+    )
 
 
-def result(given: Sequence[str], row: str | None, failed: bool) -> dict[str, Any]:
-    """Which trial or row, and its value."""
+def read_result(given: Sequence[str], row: str | None, failed: bool) -> dict[str, Any]:
+    """Read which trial or row is told, and its value."""
     wanted = (row is None) + (not failed)
     if len(given) != wanted:
         beside = " ".join(
@@ -118,25 +127,25 @@ def result(given: Sequence[str], row: str | None, failed: bool) -> dict[str, Any
         )
         raise ValueError(f"tell needs one of {FORMS}, got {beside or 'nothing'}")
     which = (
-        {"trial": counted("TRIAL", given[0], 1)}
+        {"trial": read_whole_number("TRIAL", given[0], 1)}
         if row is None
-        else {"row": counted("--row", row, 0)}
+        else {"row": read_whole_number("--row", row, 0)}
     )
-    return which | ({"failed": True} if failed else {"value": measured("tell", given[-1])})
+    return which | ({"failed": True} if failed else {"value": read_value("tell", given[-1])})
 
 
-def refused(form: Format, late: AlreadyTold) -> None:
+def print_stored_result(form: Format, late: AlreadyTold) -> None:
     """Print the stored value for scripts; the sentence follows on standard error."""
     found = {"trial": late.trial, "value": late.value, "accepted": False}
-    answer(form, found, lambda console: None)
+    print_answer(form, found, lambda console: None)
 
 
-def recorded(told: Told) -> str:
+def describe_result(told: Told) -> str:
     what = "recorded as failed" if told.value is None else f"{told.value!r} recorded"
     return f"Trial {told.trial}, row {told.row}: {what}."
 
 
-def recorded_all(told: Sequence[Told]) -> str:
+def describe_results(told: Sequence[Told]) -> str:
     fresh = sum(one.accepted for one in told)
     known = len(told) - fresh
     return f"{format_count(fresh, 'result')} recorded" + (
@@ -157,14 +166,14 @@ def correct(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    number = counted("TRIAL", trial, 1)
+    number = read_whole_number("TRIAL", trial, 1)
     given = "both" if failed else "neither"
     checks.needs((value is None) == failed, "correct", "TRIAL VALUE or TRIAL --failed", given)
-    right = None if value is None else measured("correct", value)
-    with opened(place, quiet) as study:
+    right = None if value is None else read_value("correct", value)
+    with open_study(place, quiet) as study:
         event = study.correct(number, right, failed=failed, reason=reason)
     shown = "now counts as failed" if right is None else f"now has the result {right!r}"
-    said(
+    print_sentence(
         form,
         event,
         f"Trial {number} {shown} (event {event.seq}). `undo` reverses the correction.",
@@ -174,10 +183,10 @@ def correct(
 def withdraw(
     place: Place, trial: Trial, reason: Reason = "", form: Form = Format.text, quiet: Quiet = False
 ) -> None:
-    number = counted("TRIAL", trial, 1)
-    with opened(place, quiet) as study:
+    number = read_whole_number("TRIAL", trial, 1)
+    with open_study(place, quiet) as study:
         event = study.withdraw(number, reason=reason)
-    said(
+    print_sentence(
         form,
         event,
         f"The result of trial {number} no longer counts (event {event.seq}). "

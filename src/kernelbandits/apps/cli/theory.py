@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kernelbandits.analysis.calculation import Calculation
     from kernelbandits.problems import Problem
 
-HELP = """What is proved for an exploration law: C1, C2, C3, the information gain, the regret bounds.
+HELP = """Print what is proved for an exploration law: its constants and its regret bounds.
 
 The domain is the unit cube (`--dimension`), a box, or the arms of a problem. Kernels, laws and
 problems are spelled as for `run` (`kernelbandits list` shows them). No regret exceeds 2DT, so a
@@ -35,11 +35,14 @@ Examples:
 
     kernelbandits theory --law bernoulli:0.5 --horizon 1000
 
-    kernelbandits theory --law gaussian:0,1 --horizon 1000000 --kernel matern:0.3,2.5 --dimension 3 --plot
+    kernelbandits theory --law gaussian:0,1 --horizon 1000000 \
+--kernel matern:0.3,2.5 --dimension 3 --plot
 
-    kernelbandits theory --law "mixture:0.5/0.5,point-mass(1)/gaussian(0,1)" --problem hartmann6 --norm-bound 2
+    kernelbandits theory --law "mixture:0.5/0.5,point-mass(1)/gaussian(0,1)" \
+--problem hartmann6 --norm-bound 2
 
-    kernelbandits theory --law "step:bernoulli(0.5),bernoulli(0.25),500" --box 0,1x-5,10 --kernel rbf:0.5 --format json
+    kernelbandits theory --law "step:bernoulli(0.5),bernoulli(0.25),500" \
+--box 0,1x-5,10 --kernel rbf:0.5 --format json
 
     kernelbandits theory --law point-mass:1 --horizon 1000 --gain 20
 """
@@ -47,7 +50,7 @@ CONSTANTS = {
     "c1": ("C1", "min_t P(w_t >= 1)"),
     "c2": ("C2", "E max_t |w_t|"),
     "c3": ("C3", "E max_t |w_t|/C1_t + max_t E|w_t|/C1_t"),
-    "c3_tight": ("C3'", "E max_t (w_t - E w_t)^+/C1_t, which may stand for C3 (E1)"),
+    "c3_tight": ("C3'", "E max_t (w_t - E w_t)^+/C1_t, a valid replacement of C3 (E1)"),
 }
 FILES = Path("results/theory")
 
@@ -56,38 +59,39 @@ def theory(
     law: Annotated[
         str, typer.Option(help="A law or schedule: bernoulli:0.5, gaussian:0,1, decay:1, ...")
     ],
-    horizon: Annotated[int, typer.Option(min=1, help="Rounds T.")] = 1000,
-    kernel: Annotated[str, typer.Option(help="E.g. rbf:0.2, matern:0.3,1.5, linear.")] = "rbf:0.2",
+    horizon: Annotated[int, typer.Option(min=1, help="Number of rounds T.")] = 1000,
+    kernel: Annotated[
+        str, typer.Option(help="The kernel: rbf:0.2, matern:0.3,1.5 or linear.")
+    ] = "rbf:0.2",
     problem: Annotated[
-        str | None, typer.Option(help="Its arms are the domain, name or name:setting=value.")
+        str | None, typer.Option(help="Use the arms of this problem as the domain.")
     ] = None,
     box: Annotated[
-        str | None, typer.Option(help="A box as domain, low,high of each side: 0,1x-5,10.")
+        str | None, typer.Option(help="Use a box as the domain: low,high of each side, 0,1x-5,10.")
     ] = None,
     dimension: Annotated[
-        int | None, typer.Option(min=1, help="The unit cube as domain. Default: 2.")
+        int | None, typer.Option(min=1, help="Use the unit cube of this dimension. Default: 2.")
     ] = None,
     candidates: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Finitely many arms: so many of the problem, or spread over the box."
-        ),
+        typer.Option(min=1, help="Number of arms: drawn from the problem, or spread over the box."),
     ] = None,
-    ridge: Annotated[float, typer.Option(help="The ridge lambda.")] = 1.0,
+    ridge: Annotated[float, typer.Option(help="Regularisation of the posterior (lambda).")] = 1.0,
     noise_scale: Annotated[float, typer.Option(help="R: the noise is R-sub-Gaussian.")] = 1.0,
     norm_bound: Annotated[
         float, typer.Option(help="D: the reward's RKHS norm is at most D.")
     ] = 1.0,
     delta: Annotated[
         float | None,
-        typer.Option(help="Confidence with which the policy plays. Default: min(1, 1/(2DT))."),
+        typer.Option(help="Probability that the confidence bounds fail. Default: min(1, 1/(2DT))."),
     ] = None,
     gain: Annotated[
-        float | None, typer.Option(help="The information gain gamma_T, instead of computing it.")
+        float | None,
+        typer.Option(help="Use this information gain gamma_T instead of computing it."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Whose arms of the problem.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the arms of the problem.")] = 0,
     plot: Annotated[
-        bool, typer.Option("--plot", help="Draw theory.png and theory.svg against T.")
+        bool, typer.Option("--plot", help="Draw the bounds against T: theory.png and theory.svg.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option(help="Folder for theory.json and the plot.")
@@ -127,7 +131,7 @@ def theory(
 
 
 def compute_answers(found: Calculation, plot: bool) -> None:
-    """All that takes time or may be refused, before a word is printed."""
+    """Compute everything that takes time or may fail, before anything is printed."""
     names = ("bound", "theorems", "premises", "lower_bound", "useful", "sublinear")
     for name in (*names, *(["against_horizon"] if plot else [])):
         getattr(found, name)
@@ -135,7 +139,7 @@ def compute_answers(found: Calculation, plot: bool) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """A domain, and the problem whose arms it has."""
+    """The domain of a calculation, in words too, and the problem it comes from, if any."""
 
     domain: Arms | Box
     words: str
@@ -203,7 +207,7 @@ def in_words(box: Box) -> str:
 
 
 def show(found: Calculation, files: Path | None) -> None:
-    """The law, its constants, the gain, the bounds, and what to make of them."""
+    """Print the law, its constants, the information gain, the bounds and what they mean."""
     given = f"R = {found.noise_scale:g}, D = {found.norm_bound:g}, ridge {found.ridge:g}"
     out = screen.out()
     for line in (
@@ -278,7 +282,7 @@ def of_trivial(value: float, trivial: float) -> tuple[str, str]:
 
 
 def number_table(headings: Sequence[str], left: Container[int]) -> Table:
-    """Numbers to the right, words to the left."""
+    """Return a table with numbers at the right; the columns in `left` hold words."""
     shown = Table(box=frames.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for place, name in enumerate(headings):
         words = place in left
@@ -289,7 +293,7 @@ def number_table(headings: Sequence[str], left: Container[int]) -> Table:
 
 
 def sentences(found: Calculation) -> Iterator[str]:
-    """What to make of the numbers; what makes them nothing comes first."""
+    """Say what the numbers mean, beginning with premises that do not hold."""
     yield from (f"Does not apply here: {sentence}." for sentence in found.broken)
     yield found.bound.sentence
     if found.bound.vacuous:
@@ -297,7 +301,7 @@ def sentences(found: Calculation) -> Iterator[str]:
     if found.sublinear is not None:
         yield found.sublinear.sentence
     if found.beyond is not None:
-        yield f"Beyond T nothing is said: {found.beyond}."
+        yield f"For more than T rounds nothing is proved: {found.beyond}."
     yield from (
         f"Premise: {sentence}." for sentence in found.premises if sentence not in found.broken
     )

@@ -1,4 +1,4 @@
-"""`study release` and `study undo`: what was asked or told is taken back."""
+"""`study release` and `study undo`: reverse an ask, a result or a change."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kernelbandits import checks
-from kernelbandits.apps.cli.arguments import Place, Quiet, counted
+from kernelbandits.apps.cli.arguments import Place, Quiet, read_whole_number
 from kernelbandits.apps.cli.options import Form, Format
-from kernelbandits.apps.cli.output import opened, said
+from kernelbandits.apps.cli.output import open_study, print_sentence
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 
@@ -60,29 +60,33 @@ def release(
     given = trials or []
     checks.needs(bool(given) != every, "release", "trials or --all", "both" if every else "neither")
     checks.needs(every or worker is None, "release", "--worker only with --all", worker)
-    spans = [span(text) for text in given]
-    with opened(place, quiet) as study:
-        numbers = [*spans[0]] if one_trial(spans) else pending(study, spans, every, worker)
+    spans = [read_span(text) for text in given]
+    with open_study(place, quiet) as study:
+        numbers = (
+            [*spans[0]] if is_one_trial(spans) else pending_trials(study, spans, every, worker)
+        )
         events = [study.release(number) for number in numbers]
-    said(form, events[0] if one_trial(spans) else events, released(numbers))
+    print_sentence(form, events[0] if is_one_trial(spans) else events, describe_release(numbers))
 
 
-def span(text: str) -> range:
-    """The trials of 17 or 14-213."""
+def read_span(text: str) -> range:
+    """Read the trials in 17 or 14-213."""
     low, dash, high = text.partition("-")
     if not (dash and low):
-        number = counted("TRIAL", text, 1)
+        number = read_whole_number("TRIAL", text, 1)
         return range(number, number + 1)
-    least = counted("TRIAL", low, 1)
-    return range(least, counted(f"the end of {text}", high, least) + 1)
+    least = read_whole_number("TRIAL", low, 1)
+    return range(least, read_whole_number(f"the end of {text}", high, least) + 1)
 
 
-def one_trial(spans: Sequence[range]) -> bool:
+def is_one_trial(spans: Sequence[range]) -> bool:
     return len(spans) == 1 and len(spans[0]) == 1
 
 
-def pending(study: Study, spans: Sequence[range], every: bool, worker: str | None) -> list[int]:
-    """Which of them are pending, in order; a trial that is named by itself must be."""
+def pending_trials(
+    study: Study, spans: Sequence[range], every: bool, worker: str | None
+) -> list[int]:
+    """Return the trials to release, in order; refuse a named trial that is not pending."""
     waiting = {one.trial: one.worker for one in study.status().waiting}
     if every:
         return sorted(trial for trial, who in waiting.items() if worker in (None, who))
@@ -94,7 +98,7 @@ def pending(study: Study, spans: Sequence[range], every: bool, worker: str | Non
     return sorted(trial for trial in waiting if any(trial in named for named in spans))
 
 
-def released(numbers: Sequence[int]) -> str:
+def describe_release(numbers: Sequence[int]) -> str:
     if len(numbers) == 1:
         return f"Trial {numbers[0]} is released. Its row can be suggested again."
     if not numbers:
@@ -111,18 +115,18 @@ def undo(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    with opened(place, quiet) as study:
+    with open_study(place, quiet) as study:
         events = study.undo_all(n or 1)
-        text = "\n".join(sentences(study, events))
-    said(form, events[0] if n is None else events, text)
+        text = "\n".join(describe_undos(study, events))
+    print_sentence(form, events[0] if n is None else events, text)
 
 
-def sentences(study: Study, events: Sequence[Event]) -> list[str]:
+def describe_undos(study: Study, events: Sequence[Event]) -> list[str]:
     there = {event.seq: event for event in study.history()}
-    return [sentence(there, event.body) for event in events]
+    return [describe_undo(there, event.body) for event in events]
 
 
-def sentence(there: Mapping[int, Event], body: Any) -> str:
+def describe_undo(there: Mapping[int, Event], body: Any) -> str:
     """Say what was undone, and what holds now."""
     event = there[body["of"]]
     before = event.body.get("was")

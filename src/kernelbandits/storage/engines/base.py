@@ -46,11 +46,11 @@ class Engine(ABC):
         """Inside a transaction: nobody else creates or migrates this study now."""
 
     @abstractmethod
-    def make_room(self, connection: sa.Connection) -> None:
+    def create_schema(self, connection: sa.Connection) -> None:
         """Inside a transaction: what must be there before tables can be."""
 
     @abstractmethod
-    def mark(self, connection: sa.Connection, version: int) -> None:
+    def write_mark(self, connection: sa.Connection, version: int) -> None:
         """Inside a transaction: this is a study, with tables of this version."""
 
     @abstractmethod
@@ -58,7 +58,7 @@ class Engine(ABC):
         """Of the tables that are there; NoStudy if there are none."""
 
     @abstractmethod
-    def keep(self, connection: sa.Connection, version: int) -> str:
+    def copy_tables(self, connection: sa.Connection, version: int) -> str:
         """Inside a transaction: a copy of all tables as they are; returns its name."""
 
     @abstractmethod
@@ -72,24 +72,24 @@ class Engine(ABC):
             yield pause * (0.5 + random.random() / 2)
             pause = min(2 * pause, 2.0)
 
-    def uses(self, path: Path) -> bool:
+    def uses_file(self, path: Path) -> bool:
         """Whether the study is in this file."""
         return False
 
-    def waits(self, error: Exception) -> bool:
+    def is_locked(self, error: Exception) -> bool:
         """Whether the connection is sound and somebody else is at work."""
         return False
 
     @abstractmethod
-    def tidy(self, connection: sa.Connection) -> None:
+    def clean_up(self, connection: sa.Connection) -> None:
         """Before an orderly end: what only served the work is put away."""
 
     @abstractmethod
-    def passes(self, error: Exception) -> bool:
+    def is_temporary(self, error: Exception) -> bool:
         """Whether it is worth trying again: the same may succeed on a new connection, or a moment later."""
 
     @abstractmethod
-    def problem(self, error: Exception) -> StorageError:
+    def translate_error(self, error: Exception) -> StorageError:
         """What an error of the driver means."""
 
     @cached_property
@@ -98,7 +98,7 @@ class Engine(ABC):
         return (sa.exc.SQLAlchemyError, self.core.dialect.loaded_dbapi.Error)
 
     @cached_property
-    def held(self) -> sa.Select[Any]:
+    def head_and_time(self) -> sa.Select[Any]:
         """The last event and the time."""
         return self.tables.last.add_columns(self.time)
 
@@ -110,14 +110,14 @@ class Engine(ABC):
         """As the table `study` has it."""
         found = connection.execute(sa.select(self.tables.study.c.version)).scalars().all()
         if len(found) != 1:
-            raise self.damaged("its header is missing")
+            raise self.damage_error("its header is missing")
         return int(found[0])
 
-    def damaged(self, what: str) -> Damaged:
+    def damage_error(self, what: str) -> Damaged:
         advice = f"`kernelbandits study salvage {self.name} <new file>` saves what is intact"
         return Damaged(f"{self.name} is damaged: {what}; {advice}")
 
-    def full(self) -> StorageFull:
+    def full_error(self) -> StorageFull:
         return StorageFull(
             f"no space is left for {self.name}; nothing was written, and what was there is safe"
         )

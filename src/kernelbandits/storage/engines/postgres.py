@@ -85,17 +85,17 @@ class PostgresEngine(Engine):
         key = sa.func.hashtext(f"kernelbandits {self.place.study}")
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))
 
-    def make_room(self, connection: sa.Connection) -> None:
+    def create_schema(self, connection: sa.Connection) -> None:
         if not sa.inspect(connection).has_schema(self.place.study):
             connection.execute(sa.schema.CreateSchema(self.place.study))
 
-    def mark(self, connection: sa.Connection, version: int) -> None:
+    def write_mark(self, connection: sa.Connection, version: int) -> None:
         """The version stands in the table `study`."""
 
     def version(self, connection: sa.Connection) -> int:
         names = set(sa.inspect(connection).get_table_names(schema=self.place.study))
         if not names & NAMES:
-            raise NoStudy(f"there is no study {self.name}{named(self.studies(connection))}")
+            raise NoStudy(f"there is no study {self.name}{list_studies(self.studies(connection))}")
         return self.stored_version(connection)
 
     def studies(self, connection: sa.Connection) -> list[str]:
@@ -107,7 +107,7 @@ class PostgresEngine(Engine):
             if NAME.fullmatch(name) and not re.search("_v[0-9]+_backup$", name)
         ]
 
-    def keep(self, connection: sa.Connection, version: int) -> str:
+    def copy_tables(self, connection: sa.Connection, version: int) -> str:
         """A copy of the schema beside it, in the same transaction."""
         study, copy = self.place.study, f"{self.place.study[:46]}_v{version}_backup"
         inspector = sa.inspect(connection)
@@ -123,32 +123,32 @@ class PostgresEngine(Engine):
         connection.exec_driver_sql(f'SET LOCAL search_path TO "{study}"')
         return copy
 
-    def tidy(self, connection: sa.Connection) -> None:
+    def clean_up(self, connection: sa.Connection) -> None:
         """A server needs nothing."""
 
     def lock_head(self, connection: sa.Connection) -> None:
         """A statement of its own: one that waits for the lock and joins the events sees them as they were before."""
         fetch(connection, self.tables.lock)
 
-    def passes(self, error: Exception) -> bool:
+    def is_temporary(self, error: Exception) -> bool:
         state = sqlstate(error)
         if state:
             return state.startswith(PASSING)
         return is_operational(error) and (self.reached or bool(CROWDED.search(str(error))))
 
-    def problem(self, error: Exception) -> StorageError:
-        state, said = sqlstate(error), self.said(error)
-        if self.passes(error) or state.startswith(BUSY):
+    def translate_error(self, error: Exception) -> StorageError:
+        state, said = sqlstate(error), self.describe_error(error)
+        if self.is_temporary(error) or state.startswith(BUSY):
             return StorageBusy(f"{self.name} does not answer, or is held by others: {said}")
         if state == FULL:
-            return self.full()
+            return self.full_error()
         if state.startswith(FORBIDDEN):
             return StorageReadOnly(f"{self.name} does not allow this: {said}")
         if state.startswith(DAMAGE):
-            return self.damaged(f"PostgreSQL says {said!r}")
+            return self.damage_error(f"PostgreSQL says {said!r}")
         return StorageError(f"{self.name} cannot be used: {said}")
 
-    def said(self, error: Exception) -> str:
+    def describe_error(self, error: Exception) -> str:
         """The first line of what the server or the driver said, without the password."""
         found = cause(error)
         text = (
@@ -160,7 +160,7 @@ class PostgresEngine(Engine):
         return (text.replace(str(password), "***") if password else text).strip().splitlines()[0]
 
 
-def named(studies: list[str]) -> str:
+def list_studies(studies: list[str]) -> str:
     """The studies that there are, for the end of a sentence."""
     more = len(studies) - MOST_NAMED
     rest = f" and {more} more" if more > 0 else ""

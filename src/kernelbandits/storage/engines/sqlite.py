@@ -107,7 +107,7 @@ class SqliteEngine(Engine):
         return all(os.access(path, os.W_OK) for path in (self.path, self.path.absolute().parent))
 
     def connect(self) -> sa.Connection:
-        self.look()
+        self.check_path()
         warn_of_network(self.path)
         connection = self.core.connect()
         try:
@@ -121,7 +121,7 @@ class SqliteEngine(Engine):
         """SQLite is asked whose file it is: to open it by hand and close it would free all locks of this process."""
         owner = pragma(connection, "application_id")
         if self.mode == "create" and owner not in (0, MARK):
-            raise self.taken()
+            raise self.existing_file_error()
         if self.mode == "read":
             connection.exec_driver_sql("PRAGMA query_only = ON")
         try:
@@ -130,13 +130,13 @@ class SqliteEngine(Engine):
             )
         except sa.exc.OperationalError:
             if pragma(connection, "journal_mode") == "wal":
-                raise StorageBusy(self.switched()) from None
+                raise StorageBusy(self.describe_foreign_journal()) from None
             raise
 
-    def switched(self) -> str:
+    def describe_foreign_journal(self) -> str:
         return f"{self.name} is open in another program, which gave it a write-ahead log; close it there first"
 
-    def look(self) -> None:
+    def check_path(self) -> None:
         """What can be said before SQLite opens the file."""
         if self.path.is_dir():
             raise NoStudy(f"{self.name} is a directory, not a study")
@@ -146,7 +146,7 @@ class SqliteEngine(Engine):
         if self.mode != "create" and not self.path.exists():
             raise NoStudy(f"there is no study {self.name}")
 
-    def taken(self) -> StorageError:
+    def existing_file_error(self) -> StorageError:
         return StorageError(
             f"{self.name} is there already and is not a study; it was left as it is"
         )
@@ -154,10 +154,10 @@ class SqliteEngine(Engine):
     def lock_schema(self, connection: sa.Connection) -> None:
         """BEGIN IMMEDIATE did."""
 
-    def make_room(self, connection: sa.Connection) -> None:
+    def create_schema(self, connection: sa.Connection) -> None:
         """A file needs nothing."""
 
-    def mark(self, connection: sa.Connection, version: int) -> None:
+    def write_mark(self, connection: sa.Connection, version: int) -> None:
         connection.exec_driver_sql(f"PRAGMA application_id = {MARK}")
         connection.exec_driver_sql(f"PRAGMA user_version = {version}")
 
@@ -166,7 +166,7 @@ class SqliteEngine(Engine):
         if pragma(connection, "application_id") == MARK:
             return self.agreed_version(connection)
         if names >= NAMES:
-            raise self.damaged("its application_id is not that of a study")
+            raise self.damage_error("its application_id is not that of a study")
         if names:
             raise NoStudy(f"{self.name} is an SQLite file of another program, not a study")
         raise NoStudy(f"{self.name} is empty, not a study")
@@ -174,10 +174,10 @@ class SqliteEngine(Engine):
     def agreed_version(self, connection: sa.Connection) -> int:
         found = int(pragma(connection, "user_version"))
         if found <= VERSION and self.stored_version(connection) != found:
-            raise self.damaged("its user_version is not that of its tables")
+            raise self.damage_error("its user_version is not that of its tables")
         return found
 
-    def keep(self, connection: sa.Connection, version: int) -> str:
+    def copy_tables(self, connection: sa.Connection, version: int) -> str:
         """A copy of the file beside it; others may read meanwhile, but not write."""
         copy = self.path.with_name(f"{self.path.name}.v{version}-backup")
         draft = self.path.with_name(f".{copy.name}.{os.getpid()}")
@@ -191,10 +191,10 @@ class SqliteEngine(Engine):
         flush(copy.absolute().parent)
         return str(copy)
 
-    def uses(self, path: Path) -> bool:
+    def uses_file(self, path: Path) -> bool:
         return self.path.exists() and path.exists() and self.path.samefile(path)
 
-    def tidy(self, connection: sa.Connection) -> None:
+    def clean_up(self, connection: sa.Connection) -> None:
         """The journal is deleted, unless somebody else is writing."""
         if self.mode != "read" and pragma(connection, "journal_mode") == "persist":
             connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
@@ -208,30 +208,32 @@ class SqliteEngine(Engine):
         while time.monotonic() < end:
             yield 0.002 * random.random()
 
-    def passes(self, error: Exception) -> bool:
+    def is_temporary(self, error: Exception) -> bool:
         return code_of(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-    waits = passes
+    is_locked = is_temporary
 
-    def problem(self, error: Exception) -> StorageError:
+    def translate_error(self, error: Exception) -> StorageError:
         cause, code = getattr(error, "orig", error), code_of(error)
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            return self.forbidden(str(cause))
-        if self.passes(error):
+            return self.permission_error(str(cause))
+        if self.is_temporary(error):
             return StorageBusy(
                 f"{self.name} was held by others for {BUSY_SECONDS:g} s; nothing was written"
             )
         if code == sqlite3.SQLITE_FULL:
-            return self.full()
-        if code == sqlite3.SQLITE_NOTADB and beginning(self.path).strip(b"\0"):
-            return self.taken() if self.mode == "create" else self.foreign()
+            return self.full_error()
+        if code == sqlite3.SQLITE_NOTADB and read_beginning(self.path).strip(b"\0"):
+            return (
+                self.existing_file_error() if self.mode == "create" else self.foreign_file_error()
+            )
         if code in DAMAGE:
-            return self.damaged(f"SQLite says {str(cause)!r}")
+            return self.damage_error(f"SQLite says {str(cause)!r}")
         return StorageError(f"{self.name} cannot be read or written: SQLite says {str(cause)!r}")
 
-    def foreign(self) -> Damaged:
+    def foreign_file_error(self) -> Damaged:
         """Text was never a study; other bytes may have been one before they were overwritten."""
-        text = b"\0" not in beginning(self.path)
+        text = b"\0" not in read_beginning(self.path)
         advice = (
             ""
             if text
@@ -239,7 +241,7 @@ class SqliteEngine(Engine):
         )
         return Damaged(f"{self.name} is not a study and not an SQLite file at all{advice}")
 
-    def forbidden(self, said: str) -> StorageError:
+    def permission_error(self, said: str) -> StorageError:
         for path in (self.path, self.path.absolute().parent):
             if path.exists() and not os.access(path, os.W_OK):
                 return StorageReadOnly(f"{path} is not writable; {self.name} can be read only")
@@ -276,7 +278,7 @@ def pragma(connection: sa.Connection, name: str) -> Any:
     return connection.exec_driver_sql(f"PRAGMA {name}").scalar()
 
 
-def beginning(path: Path) -> bytes:
+def read_beginning(path: Path) -> bytes:
     """The first bytes of a file that is not SQLite's, and so has no locks to lose."""
     if not path.exists():
         return b""

@@ -1,4 +1,4 @@
-"""A turn at the log, and what was written in it."""
+"""One transaction, and the events written in it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from kernelbandits.storage import Draft, Event, Turn
 
 
 @dataclass
-class Pen:
-    """What is written counts in memory when the turn is over, and only then."""
+class Writer:
+    """Writes events; the session applies them only when the transaction has ended."""
 
     turn: Turn
     written: list[Event] = field(default_factory=list)

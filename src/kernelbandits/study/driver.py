@@ -1,4 +1,4 @@
-"""The policy of a study: rebuilt from results, asked for rows."""
+"""The policy of a study: rebuilt from the results, and asked for rows."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ from kernelbandits.study.units import Scale
 Mask = npt.NDArray[np.bool_]
 
 INTERRUPTED = -1
-"""The version of a policy that may have learnt a part of something only: it starts anew."""
+"""The version of a policy that was interrupted while learning: it is built again."""
 
 
-class Player:
+class Driver:
     """A policy that knows the results of a study, in their order, and nothing else.
 
-    Rules that can choose among some of the arms play on all rows and choose among those free; the others play on the
-    rows allowed. Failures are told to auto, which knows what to do with them. Other rules hear of values only; a
-    candidate that failed more often than it gave values is not suggested to them while there are others.
+    A policy that can choose among some of its arms gets all rows as arms, and chooses among those
+    that are free. Other policies get the allowed rows only. Failures are passed on to policies that
+    learn from them, such as auto. For all others, a candidate that failed more often than it gave
+    results is not suggested while there are other candidates.
     """
 
     policy: Policy
@@ -52,19 +53,19 @@ class Player:
         self.settings, self.version, self.learnt = settings, INTERRUPTED, 0
         self.streams = Streams(settings.seed)
         with self._listening():
-            self.policy = settings.built(Arms(self._points))
+            self.policy = settings.build_policy(Arms(self._points))
             self.chooses = self.policy.restricts_arms
             self.rows = np.arange(len(self.candidates))
             if not self.chooses and not self.candidates.allowed_rows.all():
                 self.rows = self.candidates.allowed_rows.nonzero()[0]
-                self.policy = settings.built(Arms(self._points[self.rows]))
+                self.policy = settings.build_policy(Arms(self._points[self.rows]))
         self._arm = {int(row): arm for arm, row in enumerate(self.rows)}
         if self._costs is not None and not self.policy.weighs_costs:
             needed = "a policy that weighs costs, such as auto or any policy with an index"
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
 
     def follow(self, state: State) -> None:
-        """Learn the results that came since, or all of them where something else changed."""
+        """Learn the new results, or all results again if anything else changed."""
         if state.version != self.version:
             self._begin(state.settings)
         fresh = state.results[self.learnt :]
@@ -74,7 +75,7 @@ class Player:
         self.version, self.learnt = state.version, len(state.results)
 
     def behind(self, state: State) -> bool:
-        """Whether to follow would take long: all anew, or a fit."""
+        """Whether `follow` would take long, because it learns everything again or fits."""
         if state.version != self.version:
             return bool(state.results)
         fresh = len(state.results) - self.learnt
@@ -119,7 +120,10 @@ class Player:
         return int(self.rows[choice.arm]), choice
 
     def _free(self, pending: Sequence[Trial], state: State) -> Indices:
-        """The arms that may be suggested: allowed, neither pending nor failing while there are others."""
+        """Return the arms that may be suggested.
+
+        They are allowed and, while there are others, neither pending nor failing.
+        """
         busy = self._alike([trial.row for trial in pending])
         open_ = self._open(state, busy)
         idle = open_ & ~busy
@@ -208,13 +212,13 @@ class Listening(warnings.catch_warnings):
         self._notices = notices
 
     def __enter__(self) -> Any:
-        self._heard = super().__enter__()
+        self._caught = super().__enter__()
         warnings.simplefilter("always")
-        return self._heard
+        return self._caught
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
-        for one in self._heard or ():
+        for one in self._caught or ():
             if not issubclass(one.category, (TheoryWarning, NumericsWarning, DataNotice)):
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
             elif one.category is not DataNotice and str(one.message) not in self._notices:

@@ -11,22 +11,22 @@ from kernelbandits.runtime import gc_paused
 from kernelbandits.storage import Event, Log, Turn
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates, stored_candidates
-from kernelbandits.study.pen import Pen
-from kernelbandits.study.player import Player
+from kernelbandits.study.driver import Driver
 from kernelbandits.study.state import State
+from kernelbandits.study.writer import Writer
 
 T = TypeVar("T")
 
 
 ATTEMPTS = 3
-"""Turns given up for the sake of others; then they wait."""
+"""Transactions given up so that others can write while the policy learns; then they wait."""
 
 
 class Behind(Exception):
     """The policy has much to learn before it can choose."""
 
 
-class Book:
+class StudySession:
     """The events read so far, their fold, and a policy that has learnt the results."""
 
     def __init__(self, log: Log) -> None:
@@ -36,11 +36,15 @@ class Book:
             self.read(log.events())
         created = self.state.events[0].body["candidates"]
         self.candidates: Candidates = stored_candidates(log.columns, log.cells(), created)
-        self.player = Player(self.candidates, self.state.settings)
+        self.driver = Driver(self.candidates, self.state.settings)
 
     @property
     def lock(self) -> Any:
-        """One thread at a time; a child process has its own, and reads anew what its parent may have half read."""
+        """Admits one thread at a time.
+
+        A forked process gets a lock of its own and reads all events again, because its parent may
+        have been in the middle of reading.
+        """
         if self._process != os.getpid():
             self._lock, self._process = RLock(), os.getpid()
             self.state = State(version=self.state.version + 1)
@@ -52,6 +56,7 @@ class Book:
             try:
                 self.state.extend(events)
             except BaseException:
+                # Some events may be applied and others not. An empty state reads them all again.
                 self.state = State(version=self.state.version + 1)
                 raise
 
@@ -60,42 +65,42 @@ class Book:
         with self.lock:
             self.read(self.log.events(self.state.last))
 
-    def write(self, work: Callable[[Pen], T]) -> T:
+    def write(self, work: Callable[[Writer], T]) -> T:
         """See what others wrote, decide and write; only when it is written, count it."""
-        pens: list[Pen] = []
+        writers: list[Writer] = []
 
         def turn_taken(turn: Turn) -> T:
             self.read(turn.events(self.state.last))
-            pens.append(Pen(turn))
-            return work(pens[-1])
+            writers.append(Writer(turn))
+            return work(writers[-1])
 
         with self.lock:
             found = self.log.write(turn_taken)
-            self.read(pens[-1].written)
+            self.read(writers[-1].written)
             return found
 
-    def decide(self, work: Callable[[Pen, Player], T]) -> T:
-        """Write by what the policy knows; what takes it long to learn is learnt while others may write."""
+    def decide(self, work: Callable[[Writer, Driver], T]) -> T:
+        """Let the policy choose and write its choice; it learns before, while others may write."""
         with self.lock:
             for _ in range(ATTEMPTS):
                 try:
-                    return self.write(lambda pen: work(pen, self._ready()))
+                    return self.write(lambda writer: work(writer, self._ready()))
                 except Behind:
-                    self.taught()
-            return self.write(lambda pen: work(pen, self.taught()))
+                    self.updated_driver()
+            return self.write(lambda writer: work(writer, self.updated_driver()))
 
-    def _ready(self) -> Player:
-        if self.player.behind(self.state):
+    def _ready(self) -> Driver:
+        if self.driver.behind(self.state):
             raise Behind
-        return self.taught()
+        return self.updated_driver()
 
-    def taught(self) -> Player:
+    def updated_driver(self) -> Driver:
         """The policy with all results learnt."""
         with gc_paused:
-            self.player.follow(self.state)
-        return self.player
+            self.driver.follow(self.state)
+        return self.driver
 
     def answers(self) -> Answers:
         """What is known now; to be used under the lock."""
         self.refresh()
-        return Answers(self.taught(), self.state)
+        return Answers(self.updated_driver(), self.state)
