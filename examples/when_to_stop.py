@@ -22,6 +22,5 @@ for t, choice, _ in kb.experiment.rounds(policy, instance, horizon=500, streams=
     if band.may_stop(TOLERANCE):
         break
 
-loss = instance.values.max() - instance.values[band.recommended_arm]
-print(f"stopped after {t} rounds; arm {band.recommended_arm} really loses {loss:.3f}")
+print(f"stopped after {t} rounds")
 print(f"the true function was inside the band: {band.covers(instance.values)}")

@@ -12,6 +12,7 @@ for variable in (
 ):
     os.environ[variable] = "1"
 
+import re  # noqa: E402
 import tempfile  # noqa: E402
 import uuid  # noqa: E402
 import warnings  # noqa: E402
@@ -91,7 +92,9 @@ def pairwise(**axes: Any) -> Any:
 
 
 def show_value(value: Any) -> str:
-    return value if isinstance(value, str) and value else repr(value)
+    """A value in the name of a test: the same in every process, so without addresses."""
+    shown = value if isinstance(value, str) and value else repr(value)
+    return re.sub(r" at 0x[0-9A-Fa-f]+", "", shown)
 
 
 def has_index(rule: type[kb.Policy]) -> bool:

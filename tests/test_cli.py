@@ -506,7 +506,8 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     )
     assert again.returncode == 0
     assert (
-        f"note: going on where it stopped: {kept} of 4 cells are there" in again.stderr.splitlines()
+        f"note: continuing an interrupted run: {kept} of 4 cells are stored"
+        in again.stderr.splitlines()
     )
     assert subprocess.run([*arguments, str(tmp_path / "b"), "-q"], timeout=300).returncode == 0
     assert (tmp_path / "a/rounds.npz").read_bytes() == (tmp_path / "b/rounds.npz").read_bytes()

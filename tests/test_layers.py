@@ -64,7 +64,7 @@ HEAVY = {
     "pooch": {"problems"},
 }
 """Heavy packages, and the only packages of ours that may import them."""
-GENERATORS = {"streams", "report"}
+GENERATORS = {"streams", "analysis"}
 """Packages that may make a random generator of their own."""
 
 

@@ -55,7 +55,7 @@ def test_the_good_category_is_found():
 
 def test_the_outcome_is_the_policy_s_own_recommendation():
     found = kb.optimize(hill, BOX, 15)
-    choice = found.policy.recommend_choice()
+    choice = found.policy.recommended()
     why = found.policy.explain(choice)
     np.testing.assert_array_equal(found.x, choice.x)
     assert (found.mean, found.sd, found.chance) == (why.mean, why.sd, why.chance)
@@ -255,7 +255,7 @@ def test_any_policy_of_the_domain_is_played(domain):
         twin.tell(choice, trial.reward)
     assert found.policy is policy
     assert (policy.turn, policy.n_rewards) == (10, 9)
-    best = policy.recommend_choice()
+    best = policy.recommended()
     np.testing.assert_array_equal(found.x, best.x)
     assert (best.note["mean"], best.note["sd"]) == pytest.approx((found.mean, found.sd))
 

@@ -1,4 +1,4 @@
-"""Warnings of many policies, told once: equal texts are merged, differing numbers become ranges."""
+"""Warnings of many policies in few lines: equal texts are merged, numbers become ranges."""
 
 from __future__ import annotations
 

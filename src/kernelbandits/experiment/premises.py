@@ -29,8 +29,8 @@ MANY = 500
 def premises(results: Results) -> list[str]:
     """A sentence for every premise that is false, or so generous that it decides the comparison."""
     first = {cell.problem.name: cell for cell in results.cells}
-    told = {name: policy_settings(results, name) for name in first}
-    sentences = [text for name, cell in first.items() for text in check_problem(cell, told[name])]
+    given = {name: policy_settings(results, name) for name in first}
+    sentences = [text for name, cell in first.items() for text in check_problem(cell, given[name])]
     return [*sentences, *check_gains(results)]
 
 
@@ -43,13 +43,13 @@ def policy_settings(results: Results, problem: str) -> list[dict[str, Any]]:
     ]
 
 
-def check_problem(cell: Cell, told: list[dict[str, Any]]) -> Iterator[str]:
+def check_problem(cell: Cell, given: list[dict[str, Any]]) -> Iterator[str]:
     name = cell.problem.name
     scales = sorted(
-        {settings["noise_scale"] for settings in told if settings.get("noise_scale") is not None}
+        {settings["noise_scale"] for settings in given if settings.get("noise_scale") is not None}
     )
     bounds = sorted(
-        {settings["norm_bound"] for settings in told if settings.get("norm_bound") is not None}
+        {settings["norm_bound"] for settings in given if settings.get("norm_bound") is not None}
     )
     if scales:
         yield from check_noise(name, cell.problem.noise.sub_gaussian, scales[0], scales[-1])
@@ -59,7 +59,7 @@ def check_problem(cell: Cell, told: list[dict[str, Any]]) -> Iterator[str]:
         rules = "only rules for changing rewards have a guarantee on it"
         yield f"{name} changes from round to round, so {rules}"
     if isinstance(cell.problem, LowerBound):
-        yield from check_lower_bound(cell, cell.problem, told)
+        yield from check_lower_bound(cell, cell.problem, given)
 
 
 def check_noise(name: str, true: float, least: float, most: float) -> Iterator[str]:
@@ -89,14 +89,16 @@ def check_norm(cell: Cell, bound: float) -> Iterator[str]:
             yield f"no function of norm <= {bound:g} has {rewards}"
 
 
-def check_lower_bound(cell: Cell, problem: LowerBound, told: list[dict[str, Any]]) -> Iterator[str]:
+def check_lower_bound(
+    cell: Cell, problem: LowerBound, given: list[dict[str, Any]]
+) -> Iterator[str]:
     """Compare what the lower bound was proved for with what is played.
 
     A rule that is given a larger R or D than the bound needs loses at least as much.
     """
     found = [
         *check_horizon_and_kernel(cell, problem),
-        *dict.fromkeys(text for rule in told for text in check_rule(problem, rule)),
+        *dict.fromkeys(text for rule in given for text in check_rule(problem, rule)),
     ]
     if found:
         yield f"the lower bound of {problem.name} does not hold here: it needs {'; '.join(found)}"

@@ -154,7 +154,7 @@ class Results:
         regret_figure(self, labels, target, kind, size=size, formats=(suffix,))
 
     def chosen_labels(self, owner: str, policies: Sequence[str] | None) -> tuple[str, ...]:
-        """The labels given, each of which must have played; all if none are given."""
+        """The labels given, each of a policy that has played; all labels if none are given."""
         labels = self.labels if policies is None else tuple(policies)
         for label in labels:
             checks.one_of(owner, "policies", label, self.labels)

@@ -27,7 +27,7 @@ from kernelbandits.widths import Width
 
 WIDTHS = ("practical", "theory")
 NEAR = 0.05
-"""Of a lengthscale: a point of a box no farther than this from one played counts as the same."""
+"""In lengthscales: a point of a box that is nearer than this to one played is replaced by it."""
 
 
 class Auto(IndexPolicy):
@@ -180,8 +180,9 @@ class Auto(IndexPolicy):
         return replace(choice, note=self._in_reward_units(choice.note))
 
     def _repeat_nearby(self, choice: Choice, now: Round) -> Choice:
-        """The choice, or the point played that it all but is."""
-        # A repeat tells noise from roughness, which a point a hair away does not.
+        """The choice, or the point played that is almost the same."""
+        # Two rewards at one point show the noise. Two rewards at points very close to each other do
+        # not: their difference may be noise or a short lengthscale.
         played, here = self._played_points(now.place), self._place_of(choice)
         squares = (((played - here) / self.posterior.kernel.lengthscale) ** 2).sum(1)
         nearest = int(squares.argmin())
@@ -385,7 +386,7 @@ class Auto(IndexPolicy):
 
 
 def check_width(width: Any) -> Width | str:
-    """A width of which nothing is claimed, or the word for that of the theory."""
+    """The width as a `Width`, or "theory" for the one that follows the fitted R and D."""
     if isinstance(width, Width):
         return width
     if checks.is_number(width):

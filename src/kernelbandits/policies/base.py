@@ -417,7 +417,7 @@ class Policy:
         location = self._search(posterior_mean(self.posterior), place, "lowest", MIDDLE)
         return location.x if location.arm is None else location.arm
 
-    def recommend_choice(self, *, context: Any = None, arms: Any = None) -> Choice:
+    def recommended(self, *, context: Any = None, arms: Any = None) -> Choice:
         """Return what `recommend` recommends as a choice; its note has the estimate there.
 
         The estimate ("mean" and "sd") is in the units of the rewards.
@@ -449,7 +449,7 @@ class Policy:
         return covariance * np.outer(ratio, ratio)
 
     def noise_posterior(self) -> Any:
-        """The posterior of the rewards at the noise that the policy was told of: ridge R^2.
+        """The posterior of the rewards at ridge R^2, with R the noise scale of the policy.
 
         A rule may choose by another ridge than the variance of the noise. A rule that forgets,
         weighs or truncates rewards, or that has no R, gives the posterior that it chooses by.
@@ -480,7 +480,7 @@ class Policy:
 
     @property
     def n_rewards(self) -> int:
-        """How many rewards were told."""
+        """How many rewards the policy has learnt."""
         return int(self.posterior.events)
 
     @property

@@ -156,7 +156,7 @@ class RGPUCB(IndexPolicy):
 
     @property
     def n_rewards(self) -> int:
-        """How many rewards were told, in all blocks."""
+        """How many rewards the policy has learnt, in all blocks."""
         return self._forgotten_rewards + int(self.posterior.events)
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:

@@ -12,7 +12,7 @@ from kernelbandits.policies.index import IndexPolicy
 
 
 class TGPUCB(IndexPolicy):
-    """Play IGP-UCB on rewards of which the very large ones are learnt as zero.
+    """Play IGP-UCB, with very large rewards learnt as zero.
 
     index_t(x) = mean(x) + beta_t sd(x) at ridge 1 + 2/T, for rewards with E|Y|^(1 + a) <= v, with
 

@@ -256,6 +256,6 @@ def summarise(policy: Policy, trials: Sequence[OptimizationTrial]) -> Outcome:
     if not policy.n_rewards:
         failed = f"{len(trials)} failures, the last of them {trials[-1].failure}"
         raise ValueError(f"optimize needs one reward at least, got {failed}")
-    choice = policy.recommend_choice()
+    choice = policy.recommended()
     why: Explanation = policy.explain(choice)
     return Outcome(choice.x, choice.arm, why.mean, why.sd, why.chance, tuple(trials), policy)

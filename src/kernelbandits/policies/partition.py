@@ -151,15 +151,16 @@ class PiGPUCB(Policy):
         return self._mean + self._width * self._sd
 
     def cell_of(self, arm: int) -> PartitionCell:
+        """The cell that an arm lies in."""
         return self.cells[int(self._home[arm])]
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         cell = self.cell_of(arm)
-        told = self._cell_posterior(cell)
+        posterior = self._cell_posterior(cell)
         super()._learn(arm, reward, note)
-        told.update(int(cell.cube.arms.searchsorted(arm)), reward)
+        posterior.update(int(cell.cube.arms.searchsorted(arm)), reward)
         self._show(cell)
-        full = self.split(told.events, cell.cube.side, self.nu, self.domain.dimension)
+        full = self.split(posterior.events, cell.cube.side, self.nu, self.domain.dimension)
         if full and cell.cube.divides(self.unit):
             self._divide(cell)
 

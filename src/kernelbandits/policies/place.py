@@ -1,4 +1,8 @@
-"""Where a round may be played: a list of arms or all of a box, beside a context; and its best."""
+"""Where a round may be played: a list of arms (`ArmList`) or all of a box (`Region`).
+
+Both find the point with the greatest value of a function. A context, where there is one, is joined
+to every point: kernels see rows (x, context).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from kernelbandits.policies.acquisition import Surface
 from kernelbandits.streams import Randomness
 
 MIDDLE = 0.5
-"""The shift of a search in which no chance enters."""
+"""The random shift of the starting points of a search, where the search must not be random."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class ArmList:
 
     @property
     def survey(self) -> Array:
-        """Rows by which the whole place is judged: all of them."""
+        """The rows of all arms, with the context of the round."""
         return add_context(self.rows, self.context)
 
     def best(
@@ -82,7 +86,7 @@ class Region:
 
     @property
     def survey(self) -> Array:
-        """Rows by which the whole place is judged: those of a finite cover."""
+        """The rows of a finite cover of the box, with the context of the round."""
         return add_context(self.box.cover().points, self.context)
 
     def best(
@@ -146,6 +150,7 @@ def place_of(domain: Any, context: Any, arms: Any) -> Place:
 
 
 def refuse_arms(domain: Any, arms: Any) -> None:
+    """Refuse arms that come with the round on a domain that has its own."""
     hint = f"no arms on {domain}; they come to kb.Contextual(d, size)"
     checks.needs(arms is None, "ask", hint, arms)
 

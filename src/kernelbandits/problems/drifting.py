@@ -74,7 +74,7 @@ class MovingInstance(Instance):
 
 
 class Motion(Protocol):
-    """How f_1 goes on."""
+    """How the rewards of a problem change from round to round, from f_1 on."""
 
     @property
     def kernel(self) -> Kernel: ...

@@ -17,13 +17,13 @@ ROW_NUMBERS = frozenset({"id", "index", "row", "nr", "nr.", "no", "no.", "#"})
 
 
 def bare(name: str) -> str:
-    """A name without the unit at its end: T (°C), Cs [%], pressure / bar."""
+    """Return a name without the unit at its end: T (°C), Cs [%], pressure / bar."""
     found = UNIT.fullmatch(name)
     return found[1] if found else name
 
 
 def loose(name: str) -> str:
-    """A name in small letters, blanks as one."""
+    """Return a name in lower case, with single blanks, for comparison."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
@@ -36,7 +36,7 @@ def numbers_rows(name: str) -> bool:
 
 
 def is_nameless(name: str) -> bool:
-    """Whether nobody gave the column a name."""
+    """Whether the file gives the column no name."""
     return loose(name).startswith("unnamed:")
 
 

@@ -1,4 +1,4 @@
-"""Names and remarks that people and programs give."""
+"""Checks of names and remarks that come from users: workers, keys, reasons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def check_reason(reason: Any) -> str:
 
 
 def check_name(what: str, name: Any) -> str | None:
-    """A short text of one line, or none."""
+    """Return a name of one line, at most 200 printable characters, or None."""
     if name is None:
         return None
     right = isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()

@@ -11,7 +11,7 @@ from kernelbandits.study.driver import Driver
 from kernelbandits.study.explaining import Reasons, stored_explanation
 from kernelbandits.study.settings import AUTO, revision_of
 from kernelbandits.study.state import State, Trial
-from kernelbandits.study.stopping import doubts, exceptions, stop
+from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
 from kernelbandits.study.values import Replayed, Status, Waiting
 
 AUTO_CLAIMS = {"none": "No guarantee", "conditional": "Conditional guarantee"}
@@ -81,7 +81,7 @@ def claim_sentence(answers: Answers) -> str:
         kind, _, reason = str(answers.driver.policy.settings["claim"]).partition(": ")
         return f"{AUTO_CLAIMS[kind]}: {reason}."
     entry = policy_entry(settings.policy)
-    reasons = [*doubts(answers), *exceptions(answers)]
+    reasons = [*broken_premises(answers), *broken_regret_premises(answers)]
     if not reasons:
         return entry.guarantee
     return (

@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 from kernelbandits.checks import TheoryWarning
-from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.settings import AUTO
 from kernelbandits.study.units import FIRST
@@ -22,6 +21,11 @@ TOLERANCE_HINT = "To get a yes or no, say how much you are willing to lose: tole
 
 
 def stop(answers: Answers) -> Stop:
+    """Return whether to stop, with the reason in one or two sentences.
+
+    With fewer than five results, or only equal ones, the scale of the target is unknown, and no
+    number can be compared with a tolerance: the answer is no.
+    """
     target, first = answers.state.settings.target, answers.state.first_values
     arm = answers.recommended_arm
     if arm is None:
@@ -30,11 +34,8 @@ def stop(answers: Answers) -> Stop:
     if answers.state.settings.centre is None and (len(first) < FIRST or len(set(first)) == 1):
         reason = f"the first {FIRST} results are all equal"
         if len(first) < FIRST:
-            have = format_count(len(first), "result")
-            reason = f"at least {FIRST} results are needed, and there is {have}"
-            if len(first) != 1:
-                reason = f"at least {FIRST} results are needed, and there are {have}"
-        sentence = f"No: the scale of {target} is not known yet, because {reason}."
+            reason = f"at least {FIRST} results are needed (so far: {len(first)})"
+        sentence = f"No: the spread of {target} is not known yet: {reason}."
         return Stop("none", sentence, False, None)
     band = proved_band(answers)
     return stop_by_improvement(answers, arm) if band is None else stop_by_band(answers, arm, band)
@@ -48,7 +49,12 @@ def proved_band(answers: Answers) -> Band | None:
     settings = answers.driver.policy.settings
     given: Any = [settings.get(name) for name in ("noise_scale", "norm_bound")]
     every = len(answers.allowed_arms) == len(answers.driver.rows)
-    if answers.state.settings.policy == AUTO or doubts(answers) or None in given or not every:
+    if (
+        answers.state.settings.policy == AUTO
+        or broken_premises(answers)
+        or None in given
+        or not every
+    ):
         return None
     try:
         with warnings.catch_warnings():
@@ -97,17 +103,12 @@ def compare_with_tolerance(answers: Answers, kind: str, text: str, left: float) 
     """Answer yes or no by the tolerance; without one say how to get such an answer."""
     tolerance = answers.state.settings.tolerance
     if tolerance is None:
-        return Stop(
-            kind,
-            f"{text[0].upper()}{text[1:]} {TOLERANCE_HINT}",
-            None,
-            left,
-        )
+        return Stop(kind, f"{text[0].upper()}{text[1:]} {TOLERANCE_HINT}", None, left)
     verdict = "Yes, within" if left <= tolerance else "Not yet, above"
     return Stop(kind, f"{verdict} the tolerance of {tolerance:g}: {text}", left <= tolerance, left)
 
 
-def doubts(answers: Answers) -> list[str]:
+def broken_premises(answers: Answers) -> list[str]:
     """Return why no theorem applies to the estimates: its premises depend on the results."""
     state = answers.state
     reasons = {
@@ -121,7 +122,7 @@ def doubts(answers: Answers) -> list[str]:
     return [reason for reason, holds in reasons.items() if holds]
 
 
-def exceptions(answers: Answers) -> list[str]:
+def broken_regret_premises(answers: Answers) -> list[str]:
     """Return why the policy's regret bound does not apply: its rule did not choose every row."""
     trials = answers.state.trials.values()
     reasons = {

@@ -124,7 +124,8 @@ class Teller:
             )
         if result.row is not None and self.kinds[result.row] != self.kinds[known.row]:
             raise StudyConflict(
-                f"trial {known.number} is row {known.row}, got row {result.row}{where(result)}"
+                f"tell needs row {known.row} for trial {known.number}, "
+                f"got row {result.row}{where(result)}"
             )
         if known.state == "withdrawn":
             raise StudyConflict(

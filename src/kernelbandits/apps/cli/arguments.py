@@ -75,7 +75,7 @@ NEGATIVE = {"ignore_unknown_options": True}
 
 
 def read_duration(option: str, text: str | None) -> float | None:
-    """Seconds in 90s, 15m, 2h, 7d or 3600."""
+    """Read a duration such as 90s, 15m, 2h, 7d or 3600 as seconds."""
     if text is None:
         return None
     found = DURATION.fullmatch(text.strip())
@@ -93,18 +93,18 @@ def read_value(owner: str, text: str) -> float:
     refuse_option(text)
     wanted = f"a number of size at most {LARGEST_REWARD:g} with a decimal point as VALUE"
     if NUMBER.fullmatch(text) is None or abs(float(text)) > LARGEST_REWARD:
-        raise ValueError(f"{owner} needs {wanted}, got {text!r}{with_a_point(text)}")
+        raise ValueError(f"{owner} needs {wanted}, got {text!r}{suggest_point(text)}")
     return float(text)
 
 
-def with_a_point(text: str) -> str:
-    """How a number with a decimal comma is written here."""
+def suggest_point(text: str) -> str:
+    """Return a hint for a number with a decimal comma: write it with a point."""
     point = text.replace(",", ".")
     return f" (write {point})" if text.count(",") == 1 and NUMBER.fullmatch(point) else ""
 
 
 def read_whole_number(name: str, text: str, least: int) -> int:
-    """A trial, a row or an event."""
+    """Read the number of a trial or a row."""
     refuse_option(text)
     whole = re.fullmatch(r"[0-9]{1,18}", text) is not None and int(text) >= least
     checks.needs(whole, name, f"a whole number from {least} on", text)
@@ -117,7 +117,7 @@ def refuse_option(text: str) -> None:
 
 
 def read_names(option: str, text: str | None) -> list[str] | None:
-    """Columns with commas between them; one with a comma in its name stands in quotation marks."""
+    """Read names of columns separated by commas; quote a name that holds a comma."""
     if text is None:
         return None
     found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
@@ -129,22 +129,18 @@ def read_names(option: str, text: str | None) -> list[str] | None:
 
 def policy_settings(policy: str | None, **given: Any) -> dict[str, Any]:
     """Return the policy and its settings: those written with its name, and those of options."""
-    from kernelbandits.catalogue import POLICIES
+    from kernelbandits.catalogue import policy_entry
     from kernelbandits.catalogue.spelling import keywords, split
 
     settings = drop_missing(given)
     if policy is None:
         return {"settings": settings} if settings else {}
     name, own = split(policy)
-    checks.needs(
-        name == "auto" or name in POLICIES,
-        "--policy",
-        f"auto or one of {', '.join(POLICIES)}",
-        name,
-    )
+    if name != "auto":
+        policy_entry(name)  # An unknown name is refused before the place is opened.
     return {"policy": name, "settings": settings | keywords(own)}
 
 
 def drop_missing(given: dict[str, Any]) -> dict[str, Any]:
-    """What was given at all."""
+    """Return only the settings that were given."""
     return {name: value for name, value in given.items() if value is not None}

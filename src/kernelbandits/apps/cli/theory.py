@@ -50,7 +50,7 @@ CONSTANTS = {
     "c1": ("C1", "min_t P(w_t >= 1)"),
     "c2": ("C2", "E max_t |w_t|"),
     "c3": ("C3", "E max_t |w_t|/C1_t + max_t E|w_t|/C1_t"),
-    "c3_tight": ("C3'", "E max_t (w_t - E w_t)^+/C1_t, a valid replacement of C3 (E1)"),
+    "c3_tight": ("C3'", "E max_t (w_t - E w_t)^+/C1_t, which may stand for C3 (E1)"),
 }
 FILES = Path("results/theory")
 
