@@ -1,9 +1,14 @@
-"""`python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax`, `... imports`.
+"""Benchmarks of kernelbandits: `python -m benchmarks NAME`.
+
+`python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax`, `... imports`.
 
 `python -m benchmarks race [--seeds N]` chooses the default of `kb.Auto`.
 
-`python -m benchmarks durability [--quick] [--skip ...] [--backends ...]` kills, races, crowds and damages.
-`python -m benchmarks regret [--seeds N] [--pools ...] [--contestants ...] [--minutes M]` goes on where it stopped.
+`python -m benchmarks durability [--quick] [--skip ...] [--backends ...]` kills workers, lets them
+race and damages files.
+
+`python -m benchmarks regret [--seeds N] [--pools ...] [--contestants ...] [--minutes M]` continues
+where it stopped.
 """
 
 from __future__ import annotations

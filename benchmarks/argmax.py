@@ -1,4 +1,5 @@
-"""The best point of a box: is it found, and how fast, on the index of a posterior with 50 observations."""
+"""The best point of a box: is it found, and how fast, on the index of a posterior with 50
+observations."""
 
 from __future__ import annotations
 
@@ -69,7 +70,8 @@ class Case:
 
     @cached_property
     def points(self) -> Array:
-        """Uniform ones, or 20 of these and 30 steps of several sizes about the three best so far."""
+        """Uniform ones, or 20 of these and 30 steps of several sizes about the three best so
+        far."""
         d, generator = self.box.dimension, self.generator(1)
         points = generator.random((20 if generator.random() < 0.5 else OBSERVATIONS, d))
         while len(points) < OBSERVATIONS:
@@ -102,7 +104,7 @@ class Case:
         mean, sd, mean_slope, sd_slope = self.posterior.gradients(rows)
         return mean + self.reach * sd, mean_slope + self.reach * sd_slope
 
-    def searched(self) -> float:
+    def search(self) -> float:
         """By the package."""
         near = self.points[np.argsort(-self.posterior.at(self.points)[0])]
         scale, u = self.lengthscale, self.number / CASES
@@ -114,25 +116,26 @@ class Case:
         """By scipy's L-BFGS-B, one start after the other."""
         points = np.vstack([qmc.Sobol(self.box.dimension, rng=0).random(CANDIDATES), self.points])
         scale = np.full(self.box.dimension, self.lengthscale)
-        return self.climbed(points[separate_rows(points, self.values(points), scale, STARTS)], {})
+        return self.climb(points[separate_rows(points, self.values(points), scale, STARTS)], {})
 
     def reference(self) -> float:
-        """200 000 Sobol points, and L-BFGS-B from the best of them and the best of each of 98 parts."""
+        """200 000 Sobol points, and L-BFGS-B from the best of them and the best of each of 98
+        parts."""
         generator = qmc.Sobol(self.box.dimension, rng=self.number)
         chunks = [generator.random(CHUNK) for _ in range(CHUNKS)]
         heights = np.array([self.values(chunk) for chunk in chunks])
         points, each = np.vstack(chunks), heights.argmax(1) + CHUNK * np.arange(len(chunks))
         best = np.argsort(-heights, axis=None)[: REFERENCE_STARTS - len(each)]
-        return self.climbed(points[[*best, *each]], {"ftol": 1e-13, "gtol": 1e-9})
+        return self.climb(points[[*best, *each]], {"ftol": 1e-13, "gtol": 1e-9})
 
-    def climbed(self, rows: Array, options: dict[str, float]) -> float:
-        def fallen(x: Array) -> tuple[float, Array]:
+    def climb(self, rows: Array, options: dict[str, float]) -> float:
+        def minus_index(x: Array) -> tuple[float, Array]:
             value, slope = self.slopes(x[None])
             return -float(value[0]), -slope[0]
 
         bounds = [(0.0, 1.0)] * self.box.dimension
         found = (
-            minimize(fallen, row, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+            minimize(minus_index, row, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
             for row in rows
         )
         return max(-float(result.fun) for result in found)
@@ -148,15 +151,15 @@ class Outcome:
     rival_seconds: float
 
 
-def outcome(number: int) -> Outcome:
+def compare_searches(number: int) -> Outcome:
     case = Case(number)
     truth = case.reference()
-    found, seconds = timed(case.searched)
-    rival, rival_seconds = timed(case.multistart)
+    found, seconds = time_search(case.search)
+    rival, rival_seconds = time_search(case.multistart)
     return Outcome(case.name, truth - found, truth - rival, seconds, rival_seconds)
 
 
-def timed(search: Callable[[], float]) -> tuple[float, float]:
+def time_search(search: Callable[[], float]) -> tuple[float, float]:
     """The result and the processor's time, after one run to warm up."""
     search()
     begun = time.process_time()
@@ -165,11 +168,11 @@ def timed(search: Callable[[], float]) -> tuple[float, float]:
 
 
 def rows() -> list[Row]:
-    outcomes = [outcome(number) for number in range(CASES)]
-    return [*quality(outcomes), *(speed(name, outcomes) for name in FUNCTIONS)]
+    outcomes = [compare_searches(number) for number in range(CASES)]
+    return [*quality_rows(outcomes), *(speed_row(name, outcomes) for name in FUNCTIONS)]
 
 
-def quality(outcomes: list[Outcome]) -> list[Row]:
+def quality_rows(outcomes: list[Outcome]) -> list[Row]:
     found = sum(each.gap <= 1e-6 for each in outcomes)
     rival = sum(each.rival_gap <= 1e-6 for each in outcomes)
     better = sum(each.gap < -1e-6 for each in outcomes)
@@ -193,7 +196,7 @@ def quality(outcomes: list[Outcome]) -> list[Row]:
     ]
 
 
-def speed(name: str, outcomes: list[Outcome]) -> Row:
+def speed_row(name: str, outcomes: list[Outcome]) -> Row:
     """The median processor time of one argmax, and scipy's beside it."""
     chosen = [each for each in outcomes if each.name == name]
     ours, theirs = (
@@ -218,6 +221,7 @@ def run() -> None:
         "lengthscales": str(LENGTHSCALES),
         "weights times widths": f"{WEIGHTS} x {WIDTHS}",
         "ridges": str(RIDGES),
-        "reference": f"{CHUNKS * CHUNK} Sobol points, {REFERENCE_STARTS} starts of scipy's L-BFGS-B",
+        "reference": f"{CHUNKS * CHUNK} Sobol points, "
+        f"{REFERENCE_STARTS} starts of scipy's L-BFGS-B",
     }
     tables.measure("argmax", "The best point of a box", {"the argmax": rows}, facts)

@@ -1,4 +1,7 @@
-"""The game that all contestants play: 50 arms, one policy, T rounds, all random numbers drawn beforehand."""
+"""The game that all contestants play.
+
+50 arms, one policy, T rounds, all random numbers drawn beforehand.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,8 @@ def new_game(title: str, horizon: int = HORIZON) -> Game:
 
 
 def play_compiled(game: Game) -> Outcome:
-    """The rounds by kernelbandits.compiled.play_index, called as `kernelbandits.experiment` calls it."""
+    """The rounds by kernelbandits.compiled.play_index, called as `kernelbandits.experiment` calls
+    it."""
     state, record = game.policy().posterior.lend(), game.record()
     world = game.instance.values, game.noise
     start = time.perf_counter()

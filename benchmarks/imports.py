@@ -16,7 +16,8 @@ STATEMENTS: dict[str, tuple[str, Goal | None]] = {
     "import kernelbandits": ("import kernelbandits", Goal("<=", 1.5)),
     "import and first ask of SimpleUCB": (
         "import kernelbandits as kb; "
-        "policy = kb.SimpleUCB([[0.0], [0.5], [1.0]], kb.RBF(0.2), noise_scale=0.1, norm_bound=1.0); "
+        "arms = [[0.0], [0.5], [1.0]]; "
+        "policy = kb.SimpleUCB(arms, kb.RBF(0.2), noise_scale=0.1, norm_bound=1.0); "
         "policy.ask(1, kb.Streams(0))",
         Goal("<=", 1.5),
     ),

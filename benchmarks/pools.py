@@ -1,4 +1,7 @@
-"""What `python -m benchmarks regret` is played on: 7 pools of candidates and 6 boxes, rewards scaled to [0, 1]."""
+"""What `python -m benchmarks regret` is played on.
+
+7 pools of candidates and 6 boxes, rewards scaled to [0, 1].
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,9 @@ RANDOM_MOVES = 77
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
-    """One pool in one seed. A move is the number of an arm, or a point of the box in its own units."""
+class PoolInstance:
+    """One pool in one seed. A move is the number of an arm, or a point of the box in its own
+    units."""
 
     domain: kb.Arms | kb.Box
     value: Callable[[Any], float]
@@ -48,14 +52,18 @@ class Stage:
         return self.streams.seed
 
     def reward(self, move: Any, t: int) -> float:
-        """f(move) + 0.05 z_t: the noise belongs to the pool, the seed and the round, whoever plays."""
+        """f(move) + 0.05 z_t: the noise belongs to the pool, the seed and the round, whoever
+        plays."""
         return self.value(move) + NOISE * float(self.streams.normal("noise", t, 1)[0])
 
     def regret(self, move: Any) -> float:
         return self.optimum - self.value(move)
 
     def random_moves(self, count: int) -> list[Any]:
-        """The same even draws for everyone who asks: the whole play of one, the first points of others."""
+        """The same even draws for everyone who asks.
+
+        The whole play of one, the first points of others.
+        """
         generator = self.streams.generator(RANDOM_MOVES)
         if isinstance(self.domain, kb.Arms):
             return [int(arm) for arm in generator.integers(len(self.domain), size=count)]
@@ -69,32 +77,39 @@ class Stage:
 
     @property
     def sides(self) -> tuple[Array, Array]:
-        """The lower and the upper corner of the box, or of the unit cube that holds the candidates."""
+        """The lower and the upper corner of the box, or of the unit cube that holds the
+        candidates."""
         if isinstance(self.domain, kb.Arms):
             return np.zeros(self.domain.dimension), np.ones(self.domain.dimension)
         return np.array(self.domain.lower), np.array(self.domain.upper)
 
 
-def stage(pool: str, seed: int) -> Stage:
+def build_instance(pool: str, seed: int) -> PoolInstance:
     streams = kb.Streams(zlib.crc32(f"{pool} {seed}".encode()))
     if pool.endswith(BOX):
-        return box_stage(pool.removesuffix(BOX), streams)
-    return arms_stage(pool, streams)
+        return box_instance(pool.removesuffix(BOX), streams)
+    return arms_instance(pool, streams)
 
 
-def arms_stage(name: str, streams: kb.Streams) -> Stage:
-    """Measured films or 500 even draws from the unit cube; features and rewards scaled to [0, 1] over them."""
+def arms_instance(name: str, streams: kb.Streams) -> PoolInstance:
+    """Measured films or 500 even draws from the unit cube.
+
+    Features and rewards scaled to [0, 1] over them.
+    """
     problem = kb.problem(name) if name == PEROVSKITE else kb.problem(name, candidates=CANDIDATES)
     instance = problem.instance(streams)
     points = instance.domain.points
     if name == PEROVSKITE:
         points = (points - points.min(0)) / np.ptp(points, axis=0)
     values = (instance.values - instance.values.min()) / np.ptp(instance.values)
-    return Stage(kb.Arms(points), lambda arm: float(values[arm]), 1.0, streams)
+    return PoolInstance(kb.Arms(points), lambda arm: float(values[arm]), 1.0, streams)
 
 
-def box_stage(name: str, streams: kb.Streams) -> Stage:
-    """r(x) = (worst - f(x)) / (worst - min f): 1 at the known minimum of f, 0 at the worst of the Sobol sample."""
+def box_instance(name: str, streams: kb.Streams) -> PoolInstance:
+    """r(x) = (worst - f(x)) / (worst - min f).
+
+    1 at the known minimum of f, 0 at the worst of the Sobol sample.
+    """
     function = named_function(name)
     assert function is not None
     spread = worst(name) - function.minimum
@@ -102,7 +117,7 @@ def box_stage(name: str, streams: kb.Streams) -> Stage:
     def value(x: Array) -> float:
         return float((worst(name) - function(np.atleast_2d(x))[0]) / spread)
 
-    return Stage(kb.Box(function.lower, function.upper), value, 1.0, streams)
+    return PoolInstance(kb.Box(function.lower, function.upper), value, 1.0, streams)
 
 
 @cache

@@ -1,4 +1,5 @@
-"""Fresh processes: how long they take, and how much memory they and their children hold together."""
+"""Fresh processes: how long they take, and how much memory they and their children hold
+together."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ class Run:
     code: int
     seconds: float
     megabytes: float
-    """The greatest sum over the process and its children, shared pages counted once; 0 without /proc."""
+    """The greatest sum over the process and its children, shared pages counted once.
+
+    0 without /proc.
+    """
 
 
 def python(*arguments: str) -> str:
@@ -31,7 +35,9 @@ def python(*arguments: str) -> str:
     return done.stdout
 
 
-def watched(command: Sequence[str], environment: Mapping[str, str], timeout: float = 600) -> Run:
+def watch_process(
+    command: Sequence[str], environment: Mapping[str, str], timeout: float = 600
+) -> Run:
     """Run a command in a session of its own and look at the session's memory as it runs."""
     start, peak = time.perf_counter(), 0.0
     quiet = subprocess.DEVNULL
@@ -40,7 +46,7 @@ def watched(command: Sequence[str], environment: Mapping[str, str], timeout: flo
     )
     try:
         while child.poll() is None and time.perf_counter() - start < timeout:
-            peak = max(peak, sum(held(pid) for pid in session(child.pid)))
+            peak = max(peak, sum(peak_memory(pid) for pid in session(child.pid)))
             time.sleep(INTERVAL)
         seconds = time.perf_counter() - start
     finally:
@@ -58,7 +64,7 @@ def session(leader: int) -> Iterator[int]:
                 yield int(folder.name)
 
 
-def held(pid: int) -> int:
+def peak_memory(pid: int) -> int:
     """Kilobytes of a process, shared pages divided among those who share them (Pss)."""
     with suppress(OSError):
         for line in (PROC / str(pid) / "smaps_rollup").read_text().splitlines():

@@ -14,11 +14,17 @@ import numpy as np
 
 import kernelbandits as kb
 from benchmarks import machine, tables
-from benchmarks.pools import CANDIDATES, FUNCTIONS, PEROVSKITE, RANDOM_MOVES, Stage, arms_stage
+from benchmarks.pools import (
+    CANDIDATES,
+    FUNCTIONS,
+    PEROVSKITE,
+    RANDOM_MOVES,
+    PoolInstance,
+    arms_instance,
+)
 from kernelbandits import widths
 from kernelbandits.calibration import Prior
-from kernelbandits.catalogue.problems import named_function
-from kernelbandits.catalogue.spelling import read_problem
+from kernelbandits.catalogue.problems import named_function, read_problem
 
 ROUNDS, SEEDS = 100, 10
 PART = "part of "
@@ -43,7 +49,10 @@ OTHERS = (
     "gp:kernel=matern(2.0),dimension=12",
     "rkhs:kernel=rbf(0.2),dimension=2",
 )
-"""Not reported on by `regret`: 0.7 of each side of other functions' boxes, wherever that lies, and random functions."""
+"""Pools that `regret` does not report.
+
+Parts of other boxes (0.7 of each side), random functions.
+"""
 POOLS = (PEROVSKITE, *FUNCTIONS, *OTHERS)
 DEFAULT = "w = 1, width 5 t^-1/3"
 
@@ -76,8 +85,11 @@ VARIANTS: Mapping[str, Callable[[], Settings]] = {
 }
 
 
-def candidates(pool: str, streams: kb.Streams) -> Stage:
-    """500 candidates: of a part of a box, so that its middle is nothing special, or of a random function."""
+def candidates(pool: str, streams: kb.Streams) -> PoolInstance:
+    """500 candidates from a random part of a box, or of a random function.
+
+    With a random part, the optimum is not in the middle of the candidates.
+    """
     if pool.startswith(PART):
         function, generator = (
             named_function(pool.removeprefix(PART)),
@@ -85,16 +97,16 @@ def candidates(pool: str, streams: kb.Streams) -> Stage:
         )
         corner = generator.uniform(0.0, 1 - SIDE, function.dimension)
         unit = generator.random((CANDIDATES, function.dimension))
-        return scaled(unit, -function(function.natural(corner + SIDE * unit)), streams)
+        return scale_values(unit, -function(function.natural(corner + SIDE * unit)), streams)
     if ":" in pool:
         instance = read_problem(f"{pool},candidates={CANDIDATES}").instance(streams)
-        return scaled(instance.domain.points, instance.values, streams)
-    return arms_stage(pool, streams)
+        return scale_values(instance.domain.points, instance.values, streams)
+    return arms_instance(pool, streams)
 
 
-def scaled(points: Any, values: Any, streams: kb.Streams) -> Stage:
+def scale_values(points: Any, values: Any, streams: kb.Streams) -> PoolInstance:
     unit = (values - values.min()) / np.ptp(values)
-    return Stage(kb.Arms(points), lambda arm: float(unit[arm]), 1.0, streams)
+    return PoolInstance(kb.Arms(points), lambda arm: float(unit[arm]), 1.0, streams)
 
 
 def regret(task: tuple[str, str, int]) -> float:
@@ -163,9 +175,11 @@ def document(
     )
     titles = "| pool | " + " | ".join(VARIANTS) + " |\n|" + "---|" * (len(VARIANTS) + 1)
     told = (
-        f"Cumulative regret after {ROUNDS} rounds relative to the default (geometric means), {seeds} seeds, "
-        "noise sd 0.05, 500 candidates. All begin at random places, so that the middle of a function's box is nothing "
-        "special. The standard error is that of the logarithm; the worst pool is a maximum of noisy ratios. The "
-        "default was chosen by such races, of which this is one: nothing follows from it for other problems."
+        f"Cumulative regret after {ROUNDS} rounds relative to the default (geometric means), "
+        f"{seeds} seeds, noise sd 0.05, 500 candidates. All variants start at random points, so "
+        "that an optimum in the middle of a box is no advantage. The standard error is that of the "
+        "logarithm; the worst pool is the maximum of noisy ratios. The default was chosen by "
+        "several such races, so they prove nothing about other problems."
     )
-    return f"# The race for the default\n\n{told}\n\n{body}\n\n## Regret by pool\n\n{titles}\n{detail}\n"
+    parts = ["# The race for the default", told, body, "## Regret by pool", f"{titles}\n{detail}\n"]
+    return "\n\n".join(parts)

@@ -1,4 +1,5 @@
-"""The same game with a Gaussian process of another library, fitted to all rewards afresh in every round."""
+"""The same game with a Gaussian process of another library, fitted to all rewards afresh in every
+round."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def scikit_learn() -> Predict:
 
 
 def botorch() -> Predict:
-    """SingleTaskGP with everything given, in float64 on one thread, by Cholesky factors at every size."""
+    """SingleTaskGP with everything given, in float64 on one thread, by Cholesky factors at every
+    size."""
     torch, gpytorch, models = (
         import_module(name) for name in ("torch", "gpytorch", "botorch.models")
     )

@@ -1,4 +1,5 @@
-"""Regret after 100 rounds of the default and its rivals, side by side, on 7 pools of candidates and 6 boxes."""
+"""Regret after 100 rounds of the default and its rivals, side by side, on 7 pools of candidates and
+6 boxes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from statistics import fmean, median
 import kernelbandits as kb
 from benchmarks import machine
 from benchmarks.opponents import CONTESTANTS, OURS, PLAIN, Contestant
-from benchmarks.pools import BOX, POOLS, stage
+from benchmarks.pools import BOX, POOLS, build_instance
 from benchmarks.regret_rows import MARKS, Played, append, read
 
 ROUNDS = MARKS[-1]
@@ -25,8 +26,11 @@ ROWS = Path(__file__).with_name("results") / "regret.jsonl"
 def game(
     contestant: Contestant, version: str, pool: str, seed: int, rounds: int = ROUNDS
 ) -> Played:
-    """One contestant for all rounds of one seed; what is timed is ask + tell, in seconds of the processor."""
-    here = stage(pool, seed)
+    """One contestant for all rounds of one seed.
+
+    What is timed is ask + tell, in seconds of the processor.
+    """
+    here = build_instance(pool, seed)
     player = contestant.opponent(here)
     lost, seconds = [], []
     for t in range(1, rounds + 1):
@@ -113,7 +117,7 @@ def said_missing(contestant: Contestant) -> bool:
 def said_unavailable(pool: str) -> bool:
     """Only the measured films need a file."""
     try:
-        stage(pool, 0)
+        build_instance(pool, 0)
     except FileNotFoundError as absent:
         print(f"{pool} is left out: {absent}", file=sys.stderr, flush=True)
         return True
@@ -121,7 +125,8 @@ def said_unavailable(pool: str) -> bool:
 
 
 def tell_progress(row: Played) -> None:
-    text = f"seed {row.seed} {row.pool:18} {row.contestant:14} {row.regret[-1]:8.2f} {1e3 * row.seconds[1]:9.2f} ms"
+    game = f"seed {row.seed} {row.pool:18} {row.contestant:14}"
+    text = f"{game} {row.regret[-1]:8.2f} {1e3 * row.seconds[1]:9.2f} ms"
     print(text, file=sys.stderr, flush=True)
 
 

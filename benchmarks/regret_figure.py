@@ -1,4 +1,7 @@
-"""A row for each pool, a dot for each rival: its mean regret relative to the default's, with its interval."""
+"""A row for each pool, a dot for each rival.
+
+Its mean regret relative to the default's, with its interval.
+"""
 
 from __future__ import annotations
 

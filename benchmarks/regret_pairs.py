@@ -1,4 +1,7 @@
-"""What the finished games say: means, paired ratios with bootstrap intervals, seconds. Arithmetic only."""
+"""What the finished games say.
+
+Means, paired ratios with bootstrap intervals, seconds. Arithmetic only.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,9 @@ def pair(games: Games, ours: str, rival: str) -> Pair | None:
     regrets = {pool: both for pool, both in regrets.items() if both.shape[1]}
     if not regrets:
         return None
-    drawn = {pool: resampled(both, number) for number, (pool, both) in enumerate(regrets.items())}
+    drawn = {
+        pool: resample_means(both, number) for number, (pool, both) in enumerate(regrets.items())
+    }
     means = np.log([both.mean(1) for both in regrets.values()]).mean(0)
     overall = np.exp(np.mean([np.log(one) for one in drawn.values()], axis=0))
     by_pool = {pool: ratio_of(both, drawn[pool]) for pool, both in regrets.items()}
@@ -87,7 +92,7 @@ def common(games: Games, ours: str, rival: str, pool: str) -> Array:
     return np.array([[game[seed].regret[-1] for seed in seeds] for game in (mine, other)])
 
 
-def resampled(both: Array, number: int) -> Array:
+def resample_means(both: Array, number: int) -> Array:
     """Quotients of means over seeds drawn with replacement, the two regrets of a seed together."""
     generator = kb.Streams(BOOTSTRAP_SEED).generator(number)
     picks = generator.integers(both.shape[1], size=(DRAWS, both.shape[1]))

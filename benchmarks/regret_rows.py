@@ -1,4 +1,7 @@
-"""Finished games as lines of JSON: one for each contestant, version, pool and seed, appended as a whole."""
+"""Finished games as lines of JSON.
+
+One for each contestant, version, pool and seed, appended as a whole.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ class Played:
     simple: float
     """max f - f of the move it recommends in the end."""
     seconds: tuple[float, float]
-    """The median and the mean of ask + tell, in seconds of the processor: what else runs on it does not count."""
+    """The median and the mean of ask + tell, in seconds of the processor.
+
+    What else runs on it does not count.
+    """
 
     @property
     def key(self) -> tuple[str, str, str, int]:
@@ -53,7 +59,10 @@ def played(fields: dict[str, Any]) -> Played:
 
 
 def append(path: Path, row: Played) -> None:
-    """One write under a lock, so that several processes may fill one file; a torn line before it is ended first."""
+    """One write under a lock, so that several processes may fill one file.
+
+    A torn line before it is ended first.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -20,24 +20,31 @@ from benchmarks.regret_rows import MARKS, latest, read
 from benchmarks.rows import Goal, Row
 
 RANDOM = "random"
-ABOUT = f"""Cumulative regret, the sum of max f - f(x_t) over {MARKS[-1]} rounds; rewards are f + N(0, {NOISE}^2),
-f scaled to [0, 1]. `{PEROVSKITE}` is 94 measured films; the other pools are {CANDIDATES} even draws of a function's
-box, anew in each seed, features in the unit cube; `name{BOX}` is the whole box in its own units, scaled by the
-function's known optimum (1) and the worst of {SAMPLE} Sobol points (0). The noise of a pool, seed and round is the
-same for everyone. Pairs are compared on the seeds both have played; intervals are 95 % by bootstrap over seeds,
-in each pool apart."""
+ABOUT = f"""\
+Cumulative regret is the sum of max f - f(x_t) over {MARKS[-1]} rounds. Rewards are
+f + N(0, {NOISE}^2), with f scaled to [0, 1]. `{PEROVSKITE}` is a table of 94 measured films. The
+other pools are {CANDIDATES} points drawn
+uniformly from the box of a function, new ones in each seed, with features in the unit cube.
+`name{BOX}` is the whole box in its own units, scaled so that the known optimum of the function is 1
+and the worst of {SAMPLE} Sobol points is 0. The noise of a pool, seed and round is the same for all
+contestants. Two contestants are compared on the seeds that both have played. Intervals are 95 %
+bootstrap intervals over the seeds of each pool."""
 
-TUNED = """The settings of kb.Auto were tuned on these problems, so the ratios below say nothing of
-others. On problems that were not used for tuning its cumulative regret was 1.05 times (95 %
-interval 0.93 to 1.17) that of BoTorch's LogEI over 12 problems, and 1.25 times (1.05 to 1.49) on
-five real tables: it has no lead there, and none is claimed. On 14 unseen real tables the best row
-that the default study of 0.1 found in 40 measurements was 0.078 of the range below the best row of
-the table; random rows came to 0.069, and the same policy without repeated rows to 0.024."""
-FLATTERS = """Its first choice is in the middle fifth of every side. There Ackley's function has its optimum, and Levy's
-is near; rivals begin anywhere. So the goals are judged twice more: with a random first choice (`opening="random"`),
-and without the two functions. The settings of kb.Auto were chosen on pools of these functions
-and on others (`python -m benchmarks race`); those of the rivals were improved where that was
-easy, on these pools as well."""
+TUNED = """\
+The settings of kb.Auto were tuned on these problems, so the ratios below do not carry over
+to other problems. On problems that were not used for tuning its cumulative regret was 1.05 times
+(95 % interval 0.93 to 1.17) that of BoTorch's LogEI over 12 problems, and 1.25 times
+(1.05 to 1.49) on five real tables: it has no lead there, and none is claimed. On 14 unseen real
+tables the best row that the default study of 0.1 found in 40 measurements was 0.078 of the range
+below the best row of the table; random rows came to 0.069, and the same policy
+without repeated rows to 0.024."""
+FLATTERS = """\
+Its first choice is in the middle fifth of every side. The optimum of Ackley's function is there,
+and that of Levy's function is near; rivals start anywhere. Therefore the goals are checked twice
+more: with a random first choice (`opening="random"`), and without the two functions. The
+settings of kb.Auto were chosen on pools of these functions and on others
+(`python -m benchmarks race`). The settings of the rivals were improved where that
+was easy, also on these pools."""
 
 BELOW = "A ratio below 1 is in favour of kb.Auto, on these problems."
 
@@ -65,7 +72,7 @@ def pairs(games: Games) -> list[Pair]:
 
 
 def goals(games: Games) -> list[Row]:
-    """What the default is meant to reach, and whether it does."""
+    """The goals of the default policy, and whether it reaches them."""
     against = [one for one in pairs(games) if one.rival not in (PLAIN, RANDOM)]
     if not against:
         return [Row("kb.Auto against its rivals", None, "x", None, "no game of both yet")]
@@ -75,63 +82,66 @@ def goals(games: Games) -> list[Row]:
 
 
 def apart(games: Games) -> dict[str, list[Pair]]:
-    """What the first choice, about the middle, has to do with it: without it, and without the functions it favours."""
+    """The comparison without the first choice in the middle, and without the functions it
+    favours."""
     plain = [
         found for rival in rivals(games) if PLAIN in games and (found := pair(games, PLAIN, rival))
     ]
     others = {
-        name: {pool: rows for pool, rows in pools.items() if unfavoured(pool)}
+        name: {pool: rows for pool, rows in pools.items() if has_ordinary_middle(pool)}
         for name, pools in games.items()
     }
     rest = [found for rival in rivals(others) if (found := pair(others, OURS, rival))]
     return {"the same with a random first choice": plain, "the same without Ackley and Levy": rest}
 
 
-def unfavoured(pool: str) -> bool:
-    """Whether the middle of the box is nothing special."""
+def has_ordinary_middle(pool: str) -> bool:
+    """Whether the optimum is not near the middle of the box."""
     return not pool.startswith(("ackley", "levy"))
 
 
 def overall_goal(against: Sequence[Pair], what: str) -> Row:
     best = max(against, key=lambda one: one.ratio.value)
     note = f"{CONTESTANTS[best.rival].title}, {interval_text(best)}, {coverage(best)}"
-    return judged(what, best.ratio.value, "x", Goal("<=", 0.8), note)
+    return goal_row(what, best.ratio.value, "x", Goal("<=", 0.8), note)
 
 
 def worst_goal(against: Sequence[Pair]) -> Row:
     worst = max(against, key=lambda one: one.worst[1].value)
     pool, ratio = worst.worst
-    note = f"{CONTESTANTS[worst.rival].title} on {pool} ({ratio.low:.2f} to {ratio.high:.2f}), {worst.seeds[pool]} seeds"
-    return judged("worst regret / a rival's on any pool", ratio.value, "x", Goal("<=", 1.1), note)
+    title = CONTESTANTS[worst.rival].title
+    interval = f"({ratio.low:.2f} to {ratio.high:.2f})"
+    note = f"{title} on {pool} {interval}, {worst.seeds[pool]} seeds"
+    return goal_row("worst regret / a rival's on any pool", ratio.value, "x", Goal("<=", 1.1), note)
 
 
 def time_goals(games: Games, names: Sequence[str]) -> list[Row]:
-    """Mean seconds of ask + tell on the pools of 500, and against the quickest rival on the pools both play."""
+    """Mean seconds of ask + tell with 500 candidates, and the ratio to the fastest rival."""
     own = seconds(games, OURS, arms_of(POOLS))
     rows = (
         []
         if own is None
-        else [judged("ask + tell, mean, 500 candidates", 1e3 * own, "ms", Goal("<=", 5.0), "")]
+        else [goal_row("ask + tell, mean, 500 candidates", 1e3 * own, "ms", Goal("<=", 5.0), "")]
     )
     shares = {name: share for name in names if (share := time_share(games, name)) is not None}
     quickest = max(shares, key=lambda name: shares[name])
     note = CONTESTANTS[quickest].title + ", mean over the pools both play"
     return [
         *rows,
-        judged(
+        goal_row(
             "seconds a suggestion / quickest rival's", shares[quickest], "x", Goal("<", 1.0), note
         ),
     ]
 
 
-def judged(what: str, value: float, unit: str, goal: Goal, note: str) -> Row:
+def goal_row(what: str, value: float, unit: str, goal: Goal, note: str) -> Row:
     """A missed goal says by how much."""
-    missed = "" if goal.reached(value) else f"missed by {100 * (value / goal.bound - 1):.0f} %; "
+    missed = "" if goal.is_reached(value) else f"missed by {100 * (value / goal.bound - 1):.0f} %; "
     return Row(what, value, unit, goal, missed + note)
 
 
 def arms_of(pools: Sequence[str]) -> list[str]:
-    """Those of 500 candidates."""
+    """The pools of 500 candidates."""
     return [pool for pool in pools if not pool.endswith(BOX) and pool != PEROVSKITE]
 
 
@@ -140,7 +150,7 @@ def boxes_of(pools: Sequence[str]) -> list[str]:
 
 
 def seconds(games: Games, name: str, pools: Sequence[str], which: int = 1) -> float | None:
-    """The mean over pools and seeds of the mean (or, with which = 0, the median) seconds a round."""
+    """Mean over pools and seeds of the mean seconds of a round (which = 0: of the median)."""
     taken = [row.seconds[which] for pool in pools for row in games[name].get(pool, {}).values()]
     return fmean(taken) if taken else None
 
@@ -167,7 +177,7 @@ def content(games: Games, rows: Sequence[Row]) -> dict[str, Any]:
         "circumstances": circumstances(),
         "goals": [row.plain() for row in rows],
         "pairs": [asdict(one) for one in pairs(games)],
-        "contestants": {name: described(games, name) for name in CONTESTANTS},
+        "contestants": {name: describe_contestant(games, name) for name in CONTESTANTS},
     }
 
 
@@ -176,7 +186,7 @@ def circumstances() -> dict[str, Any]:
     return {name: fact for name, fact in machine.facts().items() if name in wanted}
 
 
-def described(games: Games, name: str) -> dict[str, Any]:
+def describe_contestant(games: Games, name: str) -> dict[str, Any]:
     contestant = CONTESTANTS[name]
     if name not in games:
         return {"title": contestant.title, "left out": left_out(name)}
@@ -185,7 +195,7 @@ def described(games: Games, name: str) -> dict[str, Any]:
         "title": contestant.title,
         "version": some.version,
         "used": contestant.used,
-        "pools": measured(games, name),
+        "pools": measure_pools(games, name),
     }
 
 
@@ -193,7 +203,7 @@ def left_out(name: str) -> str:
     return CONTESTANTS[name].missing or "no game played"
 
 
-def measured(games: Games, name: str) -> dict[str, Any]:
+def measure_pools(games: Games, name: str) -> dict[str, Any]:
     return {pool: of_pool(games, name, pool) for pool in POOLS if pool in games[name]}
 
 
@@ -207,10 +217,10 @@ def of_pool(games: Games, name: str, pool: str) -> dict[str, Any]:
     return {
         "seeds": len(rows),
         "regret": round(regret, 3),
-        "standard error": rounded(error, 3),
+        "standard error": round_or_none(error, 3),
         "regret after": at,
         "simple regret": round(simple, 5),
-        "its standard error": rounded(simple_error, 5),
+        "its standard error": round_or_none(simple_error, 5),
         "seconds": {
             "median": seconds(games, name, [pool], 0),
             "mean": seconds(games, name, [pool]),
@@ -218,7 +228,7 @@ def of_pool(games: Games, name: str, pool: str) -> dict[str, Any]:
     }
 
 
-def rounded(number: float, digits: int) -> float | None:
+def round_or_none(number: float, digits: int) -> float | None:
     return None if math.isnan(number) else round(number, digits)
 
 
@@ -241,7 +251,7 @@ def document(games: Games, rows: Sequence[Row]) -> str:
             lines([tables.COLUMNS, *(row.cells for row in rows)]),
         ],
         ["## Pair by pair", lines(pair_cells(games)), BELOW],
-        ["## What flatters kb.Auto", FLATTERS],
+        ["## What favours kb.Auto here", FLATTERS],
         [
             "## Cumulative regret",
             lines(pool_cells(games, played, regret_cell)),
@@ -330,5 +340,5 @@ def milliseconds(games: Games, name: str) -> list[str]:
 
 
 def usage(games: Games, name: str) -> str:
-    about = described(games, name)
+    about = describe_contestant(games, name)
     return f"- {about['title']} ({CONTESTANTS[name].package} {about['version']}): {about['used']}"

@@ -1,4 +1,5 @@
-"""Every policy of the catalogue on one core, and all of them together on the paper's five problems."""
+"""Every policy of the catalogue on one core, and all of them together on the paper's five
+problems."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from statistics import median
 
 import kernelbandits as kb
 from benchmarks import tables
-from benchmarks.processes import watched
+from benchmarks.processes import watch_process
 from benchmarks.rows import Goal, Row
 from benchmarks.speed import problems_played
 from kernelbandits.catalogue import POLICIES
@@ -74,11 +75,14 @@ def comparison_row(more: list[str], bound: float) -> Row:
             "all",
             *more,
         ]
-        run = watched([*command, "--output", output, "--quiet"], os.environ)
+        run = watch_process([*command, "--output", output, "--quiet"], os.environ)
     what = " ".join(["all policies", *more])
     if run.code:
         return Row(what, None, "s", Goal("<=", bound), f"failed with code {run.code}")
-    note = f"{SEEDS} seeds, T = {HORIZON}, {len(problems)} problems, once, two workers, report included"
+    note = (
+        f"{SEEDS} seeds, T = {HORIZON}, {len(problems)} problems, once, "
+        "two workers, report included"
+    )
     return Row(what, run.seconds, "s", Goal("<=", bound), note, {"megabytes": run.megabytes})
 
 

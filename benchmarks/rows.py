@@ -15,7 +15,7 @@ class Goal:
     sign: str
     bound: float
 
-    def reached(self, value: float) -> bool:
+    def is_reached(self, value: float) -> bool:
         return bool(SIGNS[self.sign](value, self.bound))
 
 
@@ -33,7 +33,7 @@ class Row:
     def verdict(self) -> str:
         if self.goal is None or self.value is None:
             return "-"
-        return "yes" if self.goal.reached(self.value) else "NO"
+        return "yes" if self.goal.is_reached(self.value) else "NO"
 
     @property
     def cells(self) -> tuple[str, str, str, str, str]:

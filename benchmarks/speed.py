@@ -1,4 +1,5 @@
-"""Speed of kernelbandits against C, scikit-learn and BoTorch, and of its processes, measured in one run."""
+"""Speed of kernelbandits against C, scikit-learn and BoTorch, and of its processes, measured in one
+run."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from benchmarks.game import (
     play_compiled,
     play_whole,
 )
-from benchmarks.processes import Run, python, watched
+from benchmarks.processes import Run, python, watch_process
 from benchmarks.rows import Goal, Row
 from kernelbandits.problems.perovskite import DataUnavailable, perovskite_file
 
@@ -37,8 +38,9 @@ NO_ERRNO = "-fno-math-errno"
 Player = Callable[[Game], Outcome]
 
 
-def interleaved(players: dict[str, Player], game: Game, repeats: int) -> dict[str, float]:
-    """Microseconds a round of each player, the median over repeats in turn (A B A B ...) after one more."""
+def interleave_runs(players: dict[str, Player], game: Game, repeats: int) -> dict[str, float]:
+    """Microseconds a round of each player, the median over repeats in turn (A B A B ...) after one
+    more."""
     times: dict[str, list[float]] = {name: [] for name in players}
     reference = play_compiled(game)
     for repeat in range(repeats + 1):
@@ -51,13 +53,16 @@ def interleaved(players: dict[str, Player], game: Game, repeats: int) -> dict[st
 
 
 def loop_rows(quick: bool) -> list[Row]:
-    """The compiled loop against loop.c, built as usual and with a sqrt that, like numba's, sets no errno."""
+    """The compiled loop against loop.c, built as usual and with a sqrt that, like numba's, sets no
+    errno."""
     if machine.compiler() == "not installed":
         return [
             Row("compiled loop / C", None, "x", Goal("<=", 1.5), "not measured: no C compiler `cc`")
         ]
     players = {"numba": play_compiled, "": native.build(), NO_ERRNO: native.build(NO_ERRNO)}
-    measured = {title: interleaved(players, new_game(title), LOOP_REPEATS) for title in POLICIES}
+    measured = {
+        title: interleave_runs(players, new_game(title), LOOP_REPEATS) for title in POLICIES
+    }
     ratios = [
         loop_row(title, flag, us) for title, us in measured.items() for flag in ("", NO_ERRNO)
     ]
@@ -72,7 +77,7 @@ def loop_row(title: str, flag: str, us: dict[str, float]) -> Row:
 
 
 def whole_row(title: str) -> Row:
-    us = interleaved({"kb.play": play_whole}, new_game(title), REPEATS)
+    us = interleave_runs({"kb.play": play_whole}, new_game(title), REPEATS)
     return Row(
         f"kb.play a round, {title}",
         us["kb.play"],
@@ -88,7 +93,7 @@ def ask_rows(quick: bool) -> list[Row]:
 
 
 def ask_row(title: str) -> Row:
-    us = interleaved({"ask and tell": ask_and_tell}, new_game(title), REPEATS)
+    us = interleave_runs({"ask and tell": ask_and_tell}, new_game(title), REPEATS)
     return Row(
         f"ask + tell, {title}", us["ask and tell"], "us", Goal("<=", 15), "50 arms, kb.Streams"
     )
@@ -107,7 +112,10 @@ def botorch_rows(quick: bool) -> list[Row]:
 def refit_row(
     name: str, module: str, predict: Callable[[], refit.Predict], quick: bool, install: str
 ) -> Row:
-    """A refit in every round, once, and the compiled loop before and after; the goal is one of T = 1000."""
+    """A refit in every round, once, and the compiled loop before and after.
+
+    The goal is one of T = 1000.
+    """
     what = f"{name} refit / compiled loop"
     if find_spec(module) is None:
         return Row(what, None, "x", Goal(">=", 10_000), f"not installed: {install}")
@@ -136,12 +144,14 @@ points = [[i / 50, i * i / 2500] for i in range(50)]
 policy = kb.SimpleBernoulli(points, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
 streams, built = kb.Streams(0), time.perf_counter()
 policy.ask(1, streams)
-print(json.dumps({"import": imported - start, "built": built - imported, "ask": time.perf_counter() - built}))
+asked = time.perf_counter()
+print(json.dumps({"import": imported - start, "built": built - imported, "ask": asked - built}))
 """
 
 
 def import_rows(quick: bool) -> list[Row]:
-    """The import and the first `ask` of fresh processes, one more started before to warm the disk."""
+    """The import and the first `ask` of fresh processes, one more started before to warm the
+    disk."""
     runs = [json.loads(python("-c", FIRST_ASK)) for _ in range(PROCESSES + 1)][1:]
     seconds = {name: median(run[name] for run in runs) for name in runs[0]}
     note = f"fresh process, median of {PROCESSES}"
@@ -159,8 +169,9 @@ WARM_RUNS = {"--no-map": 3, "": 1}
 
 
 def paper_rows(quick: bool) -> list[Row]:
-    """`kernelbandits paper`, first with an empty cache of compiled code, then with the one it left."""
-    if watched([*PAPER, "--help"], os.environ).code:
+    """`kernelbandits paper`, first with an empty cache of compiled code, then with the one it
+    left."""
+    if watch_process([*PAPER, "--help"], os.environ).code:
         return [Row("kernelbandits paper", None, "s", None, "not measured: the command is missing")]
     options = ["--no-map"] if quick else list(PAPER_GOALS)
     return [row for option in options for row in paper_pair(option)]
@@ -172,8 +183,8 @@ def paper_pair(option: str) -> list[Row]:
     name = f"kernelbandits paper {option}".strip()
     cold_goal, warm_goal = PAPER_GOALS[option]
     return [
-        timed(f"{name}, cold", [cold], cold_goal),
-        timed(f"{name}, warm", warm, warm_goal),
+        time_run(f"{name}, cold", [cold], cold_goal),
+        time_run(f"{name}, warm", warm, warm_goal),
         memory(f"{name}, memory", [cold, *warm]),
     ]
 
@@ -181,10 +192,10 @@ def paper_pair(option: str) -> list[Row]:
 def paper(option: str, cache: str) -> Run:
     with tempfile.TemporaryDirectory() as output:
         arguments = [*option.split(), "--output", output, "--quiet"]
-        return watched([*PAPER, *arguments], os.environ | {"NUMBA_CACHE_DIR": cache})
+        return watch_process([*PAPER, *arguments], os.environ | {"NUMBA_CACHE_DIR": cache})
 
 
-def timed(what: str, runs: Sequence[Run], bound: float) -> Row:
+def time_run(what: str, runs: Sequence[Run], bound: float) -> Row:
     codes = [run.code for run in runs if run.code]
     if codes:
         return Row(what, None, "s", Goal("<=", bound), f"failed with code {codes[0]}")
@@ -194,7 +205,8 @@ def timed(what: str, runs: Sequence[Run], bound: float) -> Row:
 
 
 def problems_played() -> str:
-    """The command leaves a problem out where its data are not to be had, and is the faster for it."""
+    """The command leaves a problem out where its data are not to be had, and is the faster for
+    it."""
     try:
         perovskite_file()
     except DataUnavailable:

@@ -20,7 +20,8 @@ COLUMNS = ("what", "measured", "goal", "reached", "note")
 def measure(
     name: str, title: str, sections: Mapping[str, Callable[[], list[Row]]], more: Mapping[str, Any]
 ) -> None:
-    """Measure section by section on one BLAS thread, print the table, write results/name.json and results/name.md."""
+    """Measure section by section on one BLAS thread, print the table, write results/name.json and
+    results/name.md."""
     console = Console(stderr=True)
     with machine.threads.threadpool_limits(1):
         facts = machine.facts() | dict(more)

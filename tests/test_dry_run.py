@@ -70,7 +70,7 @@ def test_the_bar_counts_cells_and_moves_by_what_they_take():
     with progress.weigh_cells("playing", seconds, quiet=True) as shown:
         task = shown.bar.tasks[0]
         shown.ready()
-        results = shown.watched(map)(lambda cell: cell.key, cells[1:])
+        results = shown.watch(map)(lambda cell: cell.key, cells[1:])
         assert [next(results), next(results)] == [cells[1].key, cells[2].key]
         assert task.completed == 2 + 4
         assert list(results) == [cells[3].key]

@@ -49,40 +49,40 @@ def test_the_pools_are_perovskite_six_functions_and_their_boxes():
 
 @pytest.mark.parametrize("pool", SAMPLED)
 def test_a_sampled_pool_is_500_even_draws_of_the_unit_cube_with_rewards_from_0_to_1(pool):
-    stage = pools.stage(pool, 3)
-    points = stage.domain.points
-    values = np.array([stage.value(arm) for arm in range(len(points))])
+    instance = pools.build_instance(pool, 3)
+    points = instance.domain.points
+    values = np.array([instance.value(arm) for arm in range(len(points))])
     assert points.shape[0] == 500
     assert abs(points.mean() - 0.5) < 4 * math.sqrt(1 / 12 / points.size)
     assert points.min() >= 0
     assert points.max() <= 1
-    assert (values.min(), values.max(), stage.optimum) == (0, 1, 1)
-    assert stage.regret(int(values.argmax())) == 0
+    assert (values.min(), values.max(), instance.optimum) == (0, 1, 1)
+    assert instance.regret(int(values.argmax())) == 0
 
 
 def test_a_pool_is_drawn_anew_in_each_seed_and_is_the_same_in_the_same():
-    first, again, other = (pools.stage("branin", seed).domain.points for seed in (0, 0, 1))
+    first, again, other = (pools.build_instance("branin", seed).domain.points for seed in (0, 0, 1))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
 def test_rewards_of_a_pool_are_minus_the_function_scaled_over_its_candidates():
-    stage = pools.stage("branin", 1)
-    x, y = stage.domain.points.T * [[15], [15]] + [[-5], [0]]
+    instance = pools.build_instance("branin", 1)
+    x, y = instance.domain.points.T * [[15], [15]] + [[-5], [0]]
     by_hand = (y - 5.1 / (4 * math.pi**2) * x**2 + 5 / math.pi * x - 6) ** 2
     by_hand = by_hand + 10 * (1 - 1 / (8 * math.pi)) * np.cos(x) + 10
     expected = (by_hand.max() - by_hand) / np.ptp(by_hand)
-    assert np.allclose([stage.value(arm) for arm in range(500)], expected, atol=1e-12)
+    assert np.allclose([instance.value(arm) for arm in range(500)], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("pool", BOXES)
 def test_a_box_is_scaled_by_its_known_optimum_and_the_worst_of_the_sobol_points(pool):
-    stage = pools.stage(pool, 0)
+    instance = pools.build_instance(pool, 0)
     function = pools.named_function(pool.removesuffix(pools.BOX))
-    assert (stage.domain.lower, stage.domain.upper) == (function.lower, function.upper)
-    assert all(abs(stage.regret(np.array(best))) < 1e-9 for best in function.minimisers)
+    assert (instance.domain.lower, instance.domain.upper) == (function.lower, function.upper)
+    assert all(abs(instance.regret(np.array(best))) < 1e-9 for best in function.minimisers)
     grid = np.array(list(product((0.0, 0.5), repeat=function.dimension)))
-    values = [stage.value(point) for point in function.natural(grid)]
+    values = [instance.value(point) for point in function.natural(grid)]
     assert min(values) >= 0
     spread = pools.worst(function.name) - function.minimum
     assert np.allclose(np.diff(values), -np.diff(function(function.natural(grid))) / spread)
@@ -103,14 +103,14 @@ def films(monkeypatch):
 
 
 def test_the_films_have_features_and_rewards_scaled_to_the_unit_cube(films):
-    stage = pools.stage("perovskite", 0)
-    points = stage.domain.points
+    instance = pools.build_instance("perovskite", 0)
+    points = instance.domain.points
     assert np.array_equal((points.min(0), points.max(0)), [[0] * 3, [1] * 3])
     assert np.allclose(
         np.ptp(films.domain.points, axis=0) * points,
         films.domain.points - films.domain.points.min(0),
     )
-    values = [stage.value(arm) for arm in range(94)]
+    values = [instance.value(arm) for arm in range(94)]
     assert np.allclose(values, (films.values - films.values.min()) / np.ptp(films.values))
 
 
@@ -125,9 +125,9 @@ def test_films_that_are_not_to_be_had_are_left_out_and_said_to_be(monkeypatch, c
 
 
 def test_the_noise_belongs_to_the_round_and_not_to_the_move():
-    stage = pools.stage("ackley4", 2)
+    instance = pools.build_instance("ackley4", 2)
     noise = np.array(
-        [[stage.reward(arm, t) - stage.value(arm) for t in range(1, 2001)] for arm in (0, 7)]
+        [[instance.reward(arm, t) - instance.value(arm) for t in range(1, 2001)] for arm in (0, 7)]
     )
     assert np.allclose(noise[0], noise[1], atol=1e-12)
     assert abs(noise[0].std() / 0.05 - 1) < 4 / math.sqrt(2 * 2000)
@@ -136,16 +136,19 @@ def test_the_noise_belongs_to_the_round_and_not_to_the_move():
 
 def test_pools_and_seeds_have_noise_of_their_own():
     first, other, later = (
-        pools.stage(*which).streams.seed for which in (("levy4", 0), ("levy4-box", 0), ("levy4", 1))
+        pools.build_instance(*which).streams.seed
+        for which in (("levy4", 0), ("levy4-box", 0), ("levy4", 1))
     )
     assert len({first, other, later}) == 3
 
 
 def test_random_moves_are_the_same_for_everyone_and_lie_inside():
-    stage = pools.stage("branin-box", 0)
-    moves = np.array(stage.random_moves(200))
-    assert np.array_equal(moves[:5], np.array(pools.stage("branin-box", 0).random_moves(5)))
-    low, high = stage.sides
+    instance = pools.build_instance("branin-box", 0)
+    moves = np.array(instance.random_moves(200))
+    assert np.array_equal(
+        moves[:5], np.array(pools.build_instance("branin-box", 0).random_moves(5))
+    )
+    low, high = instance.sides
     assert ((low <= moves) & (moves <= high)).all()
     assert np.abs((moves.mean(0) - (low + high) / 2) / (high - low)).max() < 4 * math.sqrt(
         1 / 12 / 200
@@ -176,8 +179,8 @@ def test_a_contestant_plays_the_same_game_twice_or_says_what_it_misses(name, poo
 
 def test_regret_is_summed_over_the_rounds_and_simple_regret_is_of_the_recommendation(monkeypatch):
     class Stubborn:
-        def __init__(self, stage):
-            self.stage = stage
+        def __init__(self, instance):
+            self.instance = instance
 
         def ask(self, t):
             return 4
@@ -191,15 +194,15 @@ def test_regret_is_summed_over_the_rounds_and_simple_regret_is_of_the_recommenda
     module = ModuleType("benchmarks.opponents.stubborn")
     module.make = Stubborn
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    stage = pools.stage("branin", 5)
+    instance = pools.build_instance("branin", 5)
     played = regret.game(Contestant("stubborn", "", "numpy", "stubborn", {}, ""), "1", "branin", 5)
-    gap = 1 - stage.value(4)
+    gap = 1 - instance.value(4)
     assert played.regret == pytest.approx([gap * mark for mark in MARKS], abs=1e-5)
-    assert played.simple == pytest.approx(1 - stage.value(9), abs=1e-6)
+    assert played.simple == pytest.approx(1 - instance.value(9), abs=1e-6)
 
 
 def test_the_best_mean_counts_repeats_of_a_move():
-    history = History(pools.stage("branin", 0))
+    history = History(pools.build_instance("branin", 0))
     for move, reward in ((1, 0.9), (2, 0.8), (1, 0.1), (3, 0.7)):
         history.add(move, reward)
     assert history.best_mean() == 2
@@ -385,9 +388,9 @@ def test_the_goals_name_the_hardest_rival_the_worst_pool_and_the_quickest_rival(
 
 
 def test_a_goal_that_is_reached_is_not_said_to_be_missed():
-    assert regret_summary.judged("what", 0.7, "x", Goal("<=", 0.8), "why").note == "why"
+    assert regret_summary.goal_row("what", 0.7, "x", Goal("<=", 0.8), "why").note == "why"
     assert (
-        regret_summary.judged("what", 0.88, "x", Goal("<=", 0.8), "why").note
+        regret_summary.goal_row("what", 0.88, "x", Goal("<=", 0.8), "why").note
         == "missed by 10 %; why"
     )
 

@@ -391,7 +391,7 @@ def test_a_name_that_is_taken_while_a_backup_is_written_is_left_as_it_is(
         target.write_text("mine")
 
     monkeypatch.setattr(os, "link", no_links(other))
-    with pytest.raises(StudyExists, match=r"copy\.db is there already"):
+    with pytest.raises(StudyExists, match=r"copy\.db exists already"):
         log.backup(tmp_path / "copy.db")
     assert (tmp_path / "copy.db").read_text() == "mine"
 
@@ -442,9 +442,9 @@ def test_a_backup_that_cannot_be_put_in_its_place_is_one_sentence_and_leaves_not
 def test_a_backup_refuses_what_is_there_and_leaves_nothing_half_written(log, tmp_path):
     target = tmp_path / "copy.db"
     target.write_text("mine")
-    with pytest.raises(StudyExists, match=r"copy\.db is there already"):
+    with pytest.raises(StudyExists, match=r"copy\.db exists already"):
         log.backup(target)
-    with pytest.raises(StudyExists, match=r"copy\.db is there already"):
+    with pytest.raises(StudyExists, match=r"copy\.db exists already"):
         salvage(tmp_path / "films.db", target)
     with pytest.raises(StorageError, match="there is no directory"):
         log.backup(tmp_path / "nowhere" / "copy.db")
@@ -703,13 +703,13 @@ def test_who_is_kept_from_writing_by_a_write_ahead_log_is_told_at_once(tmp_path)
         foreign.execute("PRAGMA journal_mode = WAL")
         foreign.execute("SELECT * FROM head").fetchall()
         with pytest.raises(
-            StorageBusy, match="open in another program, which gave it a write-ahead log"
+            StorageBusy, match="open in another program, which switched on a write-ahead log"
         ):
             Log.open(path)
         with Log.open(path, writable=False) as reader:
             (journal,) = (one for one in reader.health() if one.what == "journal")
         assert not journal.ok
-        assert journal.sentence.endswith("the next who writes ends that")
+        assert journal.sentence.endswith("the next write switches it off")
     assert tell(Log.open(path)).seq == 2
 
 

@@ -345,7 +345,8 @@ def test_a_write_inside_a_write_is_no_damage(tmp_path):
 def test_a_connection_that_is_no_more_says_nothing_of_damage(tmp_path, error, damage):
     assert (
         isinstance(
-            sqlite_engine.SqliteEngine(tmp_path / "films.db", "read").problem(error), Damaged
+            sqlite_engine.SqliteEngine(tmp_path / "films.db", "read").translate_error(error),
+            Damaged,
         )
         is damage
     )

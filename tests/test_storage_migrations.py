@@ -70,7 +70,7 @@ def set_version(log: Log, version: int) -> None:
         row = tuple(connection.execute(sa.select(study)).one())
         new = add_check((row[0], version, *row[2:-1]))
         connection.execute(sa.update(study).values(version=version, check=new[-1]))
-        log._engine.mark(connection, version)
+        log._engine.write_mark(connection, version)
 
     log._session.write(work)
     log.close()
@@ -227,7 +227,7 @@ def test_a_backup_in_postgresql_is_never_overwritten(postgres):
     make_old(log)
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA kept_v0_backup")
-    with pytest.raises(StorageError, match="the schema kept_v0_backup is there already"):
+    with pytest.raises(StorageError, match="the schema kept_v0_backup exists already"):
         upgrade_tables(where)
     assert log._session.read(log._engine.version) == 0
 

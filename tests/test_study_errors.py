@@ -163,8 +163,8 @@ def test_a_lease_is_a_duration(folder, text):
         (("export", "films.db", "films.csv"), 1, "got films.csv, which exists; --force replaces it"),
         (("export", "films.db", "."), 2, "an export needs a path of a file, got '.'"),
         (("export", "films.db", "none/a.csv"), 2, "an export needs a folder that exists, got 'none/a.csv'"),
-        (("backup", "films.db", "films.csv"), 1, "films.csv is there already"),
-        (("salvage", "films.db", "films.csv"), 1, "films.csv is there already"),
+        (("backup", "films.db", "films.csv"), 1, "films.csv exists already"),
+        (("salvage", "films.db", "films.csv"), 1, "films.csv exists already"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said_in_one_sentence_and_changes_nothing(folder, words, code, text):

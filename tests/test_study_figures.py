@@ -19,15 +19,15 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits.report.studies import KINDS, draw_study
-from kernelbandits.report.studies.drawing import chosen
-from kernelbandits.report.studies.lines import groups
-from kernelbandits.report.studies.maps import in_words, principal, says_much
-from kernelbandits.report.studies.pages import study_page
-from kernelbandits.report.studies.ranked import label_of
-from kernelbandits.report.studies.rounds import best_average, gaps
-from kernelbandits.report.studies.sheets import Drawing, alone, blank, brief
-from kernelbandits.report.studies.truth import truth_of
-from kernelbandits.report.studies.view import name_of, view_of
+from kernelbandits.report.studies.columns import category_groups
+from kernelbandits.report.studies.curves import best_average, gaps
+from kernelbandits.report.studies.drawing import select_drawings
+from kernelbandits.report.studies.maps import is_informative, principal_components, spell_loading
+from kernelbandits.report.studies.page import study_page
+from kernelbandits.report.studies.posterior import label_of
+from kernelbandits.report.studies.sheets import Drawing, blank_figure, render_svg, shorten
+from kernelbandits.report.studies.truth import read_truth
+from kernelbandits.report.studies.view import read_view, study_name
 
 GRID = pd.DataFrame(
     [(float(a), float(b)) for a in range(4) for b in range(3)], columns=["T (°C)", "p [bar]"]
@@ -97,7 +97,7 @@ class Page(HTMLParser):
 
 
 def titles(study, what="posterior", **more):
-    return [one.title for one in chosen(view_of(study, **more), what)]
+    return [one.title for one in select_drawings(read_view(study, **more), what)]
 
 
 def texts_of(one: Drawing):
@@ -112,7 +112,7 @@ def texts_of(one: Drawing):
             drawn.append((text.get_text(), text.get_window_extent(renderer), turned))
         return draw(text, renderer, *more, **others)
 
-    with blank(one.height) as figure, pytest.MonkeyPatch.context() as patch:
+    with blank_figure(one.height) as figure, pytest.MonkeyPatch.context() as patch:
         one.place(figure)
         patch.setattr(Text, "draw", recorded)
         figure.canvas.draw()
@@ -165,8 +165,20 @@ def test_without_matplotlib_one_sentence_says_what_to_install(tmp_path, monkeypa
         draw_study(None, tmp_path / "films.html")
 
 
-def test_importing_the_room_does_not_import_matplotlib():
-    code = "import sys, kernelbandits.report.studies; sys.exit('matplotlib' in sys.modules)"
+def test_only_a_page_needs_jinja2(made, tmp_path, monkeypatch):
+    study = made(LINE, [(0, 1.0)])
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert draw_study(study, tmp_path / "films.svg", "progress").exists()
+    with pytest.raises(ValueError, match=re.escape('pip install "kernelbandits[experiments]"')):
+        draw_study(study, tmp_path / "films.html")
+    assert not (tmp_path / "films.html").exists()
+
+
+def test_importing_the_module_imports_neither_matplotlib_nor_jinja2():
+    code = (
+        "import sys, kernelbandits.report.studies; "
+        "sys.exit(bool({'matplotlib', 'jinja2'} & set(sys.modules)))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -252,10 +264,10 @@ def test_dollars_in_a_name_are_dollars(made, tmp_path):
 
 
 def test_neither_folders_nor_servers_nor_passwords_are_on_the_page(made, tmp_path):
-    assert name_of("/home/anna/secret/films.db") == "films"
-    assert name_of("sqlite:////home/anna/secret/films.db") == "films"
-    assert name_of("postgresql://anna:***@host/lab?study=films&host=/run/x") == "films"
-    assert name_of("postgresql://anna@host/lab") == "lab"
+    assert study_name("/home/anna/secret/films.db") == "films"
+    assert study_name("sqlite:////home/anna/secret/films.db") == "films"
+    assert study_name("postgresql://anna:***@host/lab?study=films&host=/run/x") == "films"
+    assert study_name("postgresql://anna@host/lab") == "lab"
     page = Page(draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.html"))
     assert str(tmp_path) not in page.text
 
@@ -295,7 +307,7 @@ def test_a_trial_asked_about_is_marked_and_explained(made, tmp_path):
     page = Page(draw_study(study, tmp_path / "films.html", trial=4))
     assert study.explain(4).sentence in page.text
     assert "Trial 4" in page.text
-    assert page.text.count("trial 4") >= len(chosen(view_of(study), "all"))
+    assert page.text.count("trial 4") >= len(select_drawings(read_view(study), "all"))
 
 
 def test_a_trial_that_nobody_asked_for_is_refused(made, tmp_path):
@@ -330,7 +342,7 @@ def test_the_truth_may_come_as_mapping_list_column_frame_or_file(made, tmp_path)
         file,
         str(numbered),
     ):
-        assert truth_of(study, truth, none).tolist() == worth
+        assert read_truth(study, truth, none).tolist() == worth
 
 
 @pytest.mark.parametrize(
@@ -352,14 +364,14 @@ def test_the_truth_may_come_as_mapping_list_column_frame_or_file(made, tmp_path)
 def test_a_truth_that_does_not_fit_is_refused_with_its_place(made, truth, sentence):
     study = made(pd.DataFrame({"x": [1.0, 2.0, 3.0], "words": ["1", "b", "c"]}), columns=["x"])
     with pytest.raises(ValueError, match=re.escape(sentence)):
-        truth_of(study, truth, np.array([], dtype=np.int64))
+        read_truth(study, truth, np.array([], dtype=np.int64))
 
 
 def test_the_truth_of_a_row_not_allowed_may_be_missing_until_it_is_measured(made):
     study = made(pd.DataFrame({"x": [1.0, 2.0, 3.0], "ok": [1, 1, 0]}), allowed="ok")
-    assert math.isnan(truth_of(study, {0: 1.0, 1: 2.0}, np.array([0]))[2])
+    assert math.isnan(read_truth(study, {0: 1.0, 1: 2.0}, np.array([0]))[2])
     with pytest.raises(ValueError, match="got none for row 2"):
-        truth_of(study, {0: 1.0, 1: 2.0}, np.array([2]))
+        read_truth(study, {0: 1.0, 1: 2.0}, np.array([2]))
 
 
 @pytest.mark.parametrize(
@@ -368,15 +380,15 @@ def test_the_truth_of_a_row_not_allowed_may_be_missing_until_it_is_measured(made
 def test_a_gap_is_what_a_row_loses_against_the_best_one_allowed(made, direction, lost):
     table = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, 5.0], "ok": [1, 1, 1, 0, 0]})
     study = made(table, direction=direction, allowed="ok")
-    assert gaps(view_of(study, truth=[1.0, 5.0, 2.0, 99.0, -99.0]))[:3].tolist() == lost
+    assert gaps(read_view(study, truth=[1.0, 5.0, 2.0, 99.0, -99.0]))[:3].tolist() == lost
 
 
 def test_the_regret_drawn_is_the_sum_of_the_gaps_and_the_gap_of_the_best_estimate(made):
     worth = np.array([1.0, 5.0, 2.0, 4.0])
     study = played(made(pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0]}), **RULE), worth, 5)
-    view = view_of(study, truth=worth)
-    [one] = chosen(view, "regret")
-    with blank(one.height) as figure:
+    view = read_view(study, truth=worth)
+    [one] = select_drawings(view, "regret")
+    with blank_figure(one.height) as figure:
         one.place(figure)
         left, right = (axis.lines for axis in figure.axes)
         rows, greedy = (
@@ -398,19 +410,19 @@ def test_the_best_average_is_over_the_results_of_alike_rows(made, sign, expected
     table = pd.DataFrame({"x": [1.0, 2.0, 2.0]})
     results = [(0, 4.0), (1, 6.0), (0, 4.0), (2, 4.0), (1, 3.5)]
     direction = "maximize" if sign > 0 else "minimize"
-    view = view_of(
+    view = read_view(
         made(table, [(row, sign * value) for row, value in results], direction=direction)
     )
     assert best_average(view) == pytest.approx(expected)
-    assert view.beliefs.results.tolist() == [2, 3]
-    assert view.beliefs.average == pytest.approx([sign * 4.0, sign * 4.5])
+    assert view.estimates.results.tolist() == [2, 3]
+    assert view.estimates.average == pytest.approx([sign * 4.0, sign * 4.5])
 
 
 def test_withdrawn_and_failed_trials_do_not_count_and_corrected_ones_count_anew(made):
     study = made(LINE, [(0, 1.0), (1, 9.0), (2, None), (3, 2.0)])
     study.withdraw(2)
     study.correct(4, 3.0)
-    view = view_of(study)
+    view = read_view(study)
     assert view.trials.state.tolist() == ["told", "withdrawn", "failed", "told"]
     assert best_average(view).tolist() == [1.0, 3.0]
 
@@ -418,26 +430,26 @@ def test_withdrawn_and_failed_trials_do_not_count_and_corrected_ones_count_anew(
 def test_the_ranking_is_that_of_the_estimates_allowed_each_candidate_once(made):
     table = pd.DataFrame({"x": [0.0, 0.5, 1.0, 1.0, 0.5], "ok": [1, 0, 1, 1, 1]})
     study = made(table, [(0, 1.0), (1, 9.0), (2, 2.0), (3, 2.2)], allowed="ok", **RULE)
-    view, frame = view_of(study), study.estimates()
+    view, frame = read_view(study), study.estimates()
     order = [0, 4, 2]
-    assert sorted(view.beliefs.row[view.ranked].tolist()) == sorted(order)
-    means = view.beliefs.mean[view.ranked]
+    assert sorted(view.estimates.row[view.ranking].tolist()) == sorted(order)
+    means = view.estimates.mean[view.ranking]
     assert (np.diff(means) <= 0).all()
-    assert means.tolist() == frame["mean"].to_numpy()[view.beliefs.row[view.ranked]].tolist()
-    assert view.beliefs.row[view.best] == study.best().row
+    assert means.tolist() == frame["mean"].to_numpy()[view.estimates.row[view.ranking]].tolist()
+    assert view.estimates.row[view.best] == study.best().row
 
 
 def test_a_minimum_is_ranked_from_below(made):
-    view = view_of(made(LINE, [(0, 1.0), (14, 5.0)], direction="minimize", **RULE))
-    assert (np.diff(view.beliefs.mean[view.ranked]) >= 0).all()
-    assert view.ranked[0] == view.best
+    view = read_view(made(LINE, [(0, 1.0), (14, 5.0)], direction="minimize", **RULE))
+    assert (np.diff(view.estimates.mean[view.ranking]) >= 0).all()
+    assert view.ranking[0] == view.best
 
 
 def test_intervals_drawn_are_those_of_the_estimates(made):
     study = made(LINE, [(0, 1.0), (7, 5.0), (9, 4.0)], **RULE)
-    view, frame = view_of(study), study.estimates()
-    one = next(one for one in chosen(view, "posterior") if one.title == "Posterior")
-    with blank(one.height) as figure:
+    view, frame = read_view(study), study.estimates()
+    one = next(one for one in select_drawings(view, "posterior") if one.title == "Posterior")
+    with blank_figure(one.height) as figure:
         one.place(figure)
         band = figure.axes[0].collections[0].get_paths()[0].vertices
         assert band[:, 1].min() == pytest.approx(frame["low"].min())
@@ -447,9 +459,9 @@ def test_intervals_drawn_are_those_of_the_estimates(made):
 
 def test_the_bonus_drawn_is_the_one_explained(made):
     study = played(made(GRID, centre=5.0, spread=2.0, **RULE), np.arange(12.0))
-    [one] = chosen(view_of(study), "weights")
+    [one] = select_drawings(read_view(study), "weights")
     explained = [study.explain(trial) for trial in range(1, 7)]
-    with blank(one.height) as figure:
+    with blank_figure(one.height) as figure:
         one.place(figure)
         left, right = (np.asarray(axis.collections[-1].get_offsets())[:, 1] for axis in figure.axes)
         assert left.tolist() == [one.weight for one in explained]
@@ -501,18 +513,21 @@ def test_all_is_all_that_applies(made):
 def test_the_posterior_is_drawn_as_the_columns_allow(made, table, expected):
     study = made(table.reset_index(drop=True), [(0, 1.0)], asks=1)
     assert titles(study) == [*expected, "Best candidates"]
-    *_, last = chosen(view_of(study), "posterior")
+    *_, last = select_drawings(read_view(study), "posterior")
     assert "the 95 % interval of the estimate, not of a new measurement" in last.caption
 
 
 def test_a_line_is_drawn_for_each_combination_of_categories(made):
-    view = view_of(made(MIXED.drop(columns="p").drop_duplicates().reset_index(drop=True)))
-    assert {name: len(places) for name, places in groups(view).items()} == {"water": 3, "DMF": 3}
+    view = read_view(made(MIXED.drop(columns="p").drop_duplicates().reset_index(drop=True)))
+    assert {name: len(places) for name, places in category_groups(view).items()} == {
+        "water": 3,
+        "DMF": 3,
+    }
 
 
 def test_principal_components_are_those_of_the_singular_values(made):
     points = np.random.default_rng(3).random((40, 4)) * [1.0, 0.2, 3.0, 0.5]
-    flat, shares, loadings = principal(points)
+    flat, shares, loadings = principal_components(points)
     _, s, v = np.linalg.svd(points - points.mean(0), full_matrices=False)
     assert shares == pytest.approx((s**2 / (s**2).sum())[:2])
     assert np.abs(loadings) == pytest.approx(np.abs(v[:2]))
@@ -521,9 +536,9 @@ def test_principal_components_are_those_of_the_singular_values(made):
 
 
 def test_components_are_named_by_their_loadings_and_their_share(made):
-    view = view_of(made(SIMPLEX, [(0, 1.0)]))
-    [one] = [one for one in chosen(view, "posterior") if "principal" in one.title]
-    words = in_words(view, np.array([0.8, -0.6, 0.0]))
+    view = read_view(made(SIMPLEX, [(0, 1.0)]))
+    [one] = [one for one in select_drawings(view, "posterior") if "principal" in one.title]
+    words = spell_loading(view, np.array([0.8, -0.6, 0.0]))
     assert words == "0.80 Cs - 0.60 FA"
     assert re.search(r"component 1 = 0\.\d\d (Cs|FA|MA)", one.caption)
     boxes, _ = texts_of(one)
@@ -535,16 +550,16 @@ def test_components_are_named_by_their_loadings_and_their_share(made):
 def test_a_map_on_which_most_candidates_coincide_is_left_out(made):
     cells = [(a, b, float(c)) for a in (0.0, 9.0) for b in (0.0, 9.0) for c in range(12)]
     block = pd.DataFrame(cells, columns=["a", "b", "c"])
-    assert says_much(view_of(made(block.assign(a=block.a + block.c), [(0, 1.0)])))
+    assert is_informative(read_view(made(block.assign(a=block.a + block.c), [(0, 1.0)])))
     outlier = block.assign(c=block.c.where(block.c > 0, -1e9))
-    assert not says_much(view_of(made(outlier, [(0, 1.0)], name="outlier")))
+    assert not is_informative(read_view(made(outlier, [(0, 1.0)], name="outlier")))
 
 
 def test_rows_are_called_by_their_labels(made, tmp_path):
     names = [f"Probe {row:03d}" for row in range(1, 16)]
     table = LINE.assign(**{"Nr.": range(1, 16), "sample": names})
     study = made(table, [(4, 2.0), (5, 1.0)], asks=1)
-    view = view_of(study)
+    view = read_view(study)
     best, waiting = study.status().best, study.status().waiting[0]
     assert label_of(view, 4) == "Nr. 5, Probe 005, row 4 (37.143)"
     text = Page(draw_study(study, tmp_path / "films.html")).text
@@ -556,16 +571,16 @@ def test_rows_are_called_by_their_labels(made, tmp_path):
     assert markup.count('<th class="text">Nr.</th><th class="text">sample</th>') == 2
     assert '<td>1</td><td>4</td><td class="text">5</td><td class="text">Probe 005</td>' in markup
     assert '<td class="text">told</td><td>2</td>' in markup
-    assert_readable(chosen(view, "all"))
+    assert_readable(select_drawings(view, "all"))
 
 
 def test_long_labels_leave_room_for_the_row(made):
     table = LINE.assign(
         sample=[f"a sample with a very long name, number {row}" for row in range(15)]
     )
-    view = view_of(made(table, [(4, 2.0)]))
+    view = read_view(made(table, [(4, 2.0)]))
     assert label_of(view, 4) == "a sample with a ver…, row 4 (37.143)"
-    assert_readable(chosen(view, "posterior"))
+    assert_readable(select_drawings(view, "posterior"))
 
 
 def test_the_page_says_as_of_when_it_is_by_the_newest_event(made, tmp_path):
@@ -581,7 +596,7 @@ def test_the_page_says_as_of_when_it_is_by_the_newest_event(made, tmp_path):
 @pytest.mark.parametrize(("asks", "ending"), [(20, ""), (23, "; ... and 3 more")])
 def test_a_long_list_of_pending_trials_says_how_many_more(made, asks, ending):
     table = pd.DataFrame({"a": np.arange(30.0)})
-    text = study_page(view_of(made(table, asks=asks)), [])
+    text = study_page(read_view(made(table, asks=asks)), [])
     line = re.search('<td class="text">pending</td><td class="text">(.*?)</td>', text)[1]
     assert line.count("trial ") == 20
     assert line.endswith(f"with anna{ending}")
@@ -620,23 +635,23 @@ def test_no_label_lies_on_another_or_leaves_the_figure(made, table):
         target=f"gain {EVIL}",
         **RULE,
     )
-    assert_readable(chosen(view_of(study, truth=np.arange(last + 1)), "all"))
+    assert_readable(select_drawings(read_view(study, truth=np.arange(last + 1)), "all"))
 
 
 @pytest.mark.parametrize("state", [name for name in STATES if name != "some"])
 def test_a_study_that_knows_little_is_drawn_and_readable(made, state):
     results, asks = STATES[state]
-    view = view_of(made(MIXED, results, asks), truth=np.arange(18))
-    assert_readable(chosen(view, "all"))
-    assert study_page(view, chosen(view, "progress")).count("<figure>") == 1
+    view = read_view(made(MIXED, results, asks), truth=np.arange(18))
+    assert_readable(select_drawings(view, "all"))
+    assert study_page(view, select_drawings(view, "progress")).count("<figure>") == 1
 
 
 @pytest.mark.parametrize(
     "values", [(1e150, -1e150), (1e-300, 2e-300), (1e12 + 1, 1e12 + 2), (7.0, 7.0)], ids=str
 )
 def test_results_of_any_size_are_drawn(made, values):
-    view = view_of(made(LINE, list(enumerate(values)), asks=1))
-    assert_readable(chosen(view, "all"))
+    view = read_view(made(LINE, list(enumerate(values)), asks=1))
+    assert_readable(select_drawings(view, "all"))
     assert all(f"{value:.8g}" in study_page(view, []) for value in values)
 
 
@@ -648,11 +663,11 @@ def test_ten_thousand_candidates_and_many_trials_stay_small(made, tmp_path):
 
 
 def test_many_trials_are_folded_and_the_oldest_left_out_of_the_page(made, monkeypatch):
-    from kernelbandits.report.studies import pages
+    from kernelbandits.report.studies import page
 
-    monkeypatch.setattr(pages, "OPEN", 2)
-    monkeypatch.setattr(pages, "LISTED", 3)
-    text = study_page(view_of(made(LINE, [(row, 1000.125 + row) for row in range(5)])), [])
+    monkeypatch.setattr(page, "OPEN", 2)
+    monkeypatch.setattr(page, "LISTED", 3)
+    text = study_page(read_view(made(LINE, [(row, 1000.125 + row) for row in range(5)])), [])
     assert "<details><summary>The last 3 of 5 trials" in text
     table = text[text.index("<details>") :]
     assert "1002.125" in table
@@ -660,8 +675,8 @@ def test_many_trials_are_folded_and_the_oldest_left_out_of_the_page(made, monkey
 
 
 def test_letters_that_steer_are_taken_from_labels():
-    assert brief("a\nb\x00c‮d  e") == "a b c d e"
-    assert brief("x" * 50, 10) == "x" * 9 + "…"
+    assert shorten("a\nb\x00c‮d  e") == "a b c d e"
+    assert shorten("x" * 50, 10) == "x" * 9 + "…"
 
 
 def test_letters_without_a_font_are_no_reason_to_complain(made, tmp_path, recwarn):
@@ -674,5 +689,5 @@ def test_letters_without_a_font_are_no_reason_to_complain(made, tmp_path, recwar
 
 
 def test_a_drawing_of_its_own_is_an_svg(made):
-    [one] = chosen(view_of(made(LINE, [(0, 1.0)])), "progress")
-    assert ElementTree.fromstring(alone(one).encode()).tag.endswith("svg")
+    [one] = select_drawings(read_view(made(LINE, [(0, 1.0)])), "progress")
+    assert ElementTree.fromstring(render_svg(one).encode()).tag.endswith("svg")

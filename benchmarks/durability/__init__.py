@@ -1,4 +1,7 @@
-"""Durability: workers killed, races to tell one trial, many workers at once, damaged stores; SQLite and PostgreSQL."""
+"""Durability: workers killed, races to tell one trial, many workers at once, damaged stores.
+
+SQLite and PostgreSQL.
+"""
 
 from __future__ import annotations
 

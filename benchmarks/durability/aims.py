@@ -1,4 +1,5 @@
-"""Where a worker is killed: it sends itself kill -9 at a place that no clock would hit often enough."""
+"""Where a worker is killed: it sends itself kill -9 at a place that no clock would hit often
+enough."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ AIMS = (BETWEEN, *(f"{call}: {stage}" for call in ("ask", "tell") for stage in S
 
 @dataclass
 class Aim:
-    """Of one worker: at the `count`-th time that it comes to `where`, after `pause` seconds there."""
+    """Of one worker: at the `count`-th time that it comes to `where`, after `pause` seconds
+    there."""
 
     where: str
     count: int

@@ -1,4 +1,7 @@
-"""The protocol without a model: an ask takes the next row in turn, and a tell is written without a look at others."""
+"""The protocol without a model.
+
+An ask takes the next row in turn, and a tell is written without a look at others.
+"""
 
 from __future__ import annotations
 

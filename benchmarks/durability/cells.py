@@ -1,4 +1,7 @@
-"""Cells of a study on PostgreSQL are changed behind its back, by SQL: each change is seen, or changes nothing."""
+"""Cells of a study on PostgreSQL are changed behind its back, by SQL.
+
+Each change is seen, or changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ def connected(place: str) -> tuple[Any, str]:
 
 def drawn(connection: Any, schema: str, generator: np.random.Generator) -> Cell:
     """A table by its number of rows, then a row, then a column."""
-    query = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = %s::regnamespace ORDER BY 1"
+    query = (
+        "SELECT relname FROM pg_class "
+        "WHERE relkind = 'r' AND relnamespace = %s::regnamespace ORDER BY 1"
+    )
     tables = [name for (name,) in connection.execute(query, (f'"{schema}"',))]
     rows = {name: list(connection.execute(select(schema, name))) for name in tables}
     weights = np.array([math.sqrt(len(rows[name])) for name in tables])

@@ -1,4 +1,7 @@
-"""Stored bytes are changed: each change is seen, or changes nothing; never is another state taken for the true one."""
+"""Stored bytes are changed: each change is seen, or changes nothing.
+
+Never is another state taken for the true one.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ class Looked:
 
 
 def studied(place: str, table: Table, trials: int) -> None:
-    """A study with some of everything: results, failures, corrections, one result withdrawn, some pending."""
+    """A study with some of everything.
+
+    Results, failures, corrections, one result withdrawn, some pending.
+    """
     with Study.create(place, np.array(table.cells), **table.settings) as study:
         for number in range(trials):
             (suggestion,) = study.ask(worker=f"worker {number % 3}")
@@ -106,7 +112,8 @@ def flipped(offset: int, mask: int) -> Damage:
 
 
 def patched(before: Path, after: bytes, page: int, kept: set[int]) -> Damage:
-    """Some pages of a commit reached the file, the others did not, and the journal that would undo them is gone."""
+    """Some pages of a commit reached the file, the others did not, and the journal that would undo
+    them is gone."""
 
     def change(path: Path) -> None:
         content = bytearray(before.read_bytes().ljust(len(after), b"\0"))

@@ -27,10 +27,11 @@ from benchmarks.rows import Goal, Row
 
 NONE = Goal("<=", 0)
 INTRODUCTION = (
-    "Workers are processes that ask and tell on one study of 94 candidates, and note what was acknowledged in files of "
-    "their own; what is stored is compared with these. Kills are kill -9, half of them at chosen places (before and "
-    "after the commit, with the lock, between statements, while the study is created), half at random moments. Kill -9 "
-    "does not show what a power cut would: what was not synchronised stays in the system's memory. A trial is one ask "
+    "Workers are processes that ask and tell on one study of 94 candidates, and note what was "
+    "acknowledged in files of their own; what is stored is compared with these. Kills are "
+    "kill -9, half of them at chosen places (before and after the commit, with the lock, between "
+    "statements, while the study is created), half at random moments. Kill -9 does not show what "
+    "a power cut would: what was not synchronised stays in the system's memory. A trial is one ask "
     "and one tell, each its own synchronised commit."
 )
 
@@ -99,7 +100,8 @@ class Bench:
                 waits[-1],
                 "s",
                 Goal("<", 1),
-                f"median {waits[len(waits) // 2]:.3f} s, 99 in 100 within {waits[len(waits) * 99 // 100]:.3f} s",
+                f"median {waits[len(waits) // 2]:.3f} s, "
+                f"99 in 100 within {waits[len(waits) * 99 // 100]:.3f} s",
             ),
         ]
 
@@ -143,7 +145,10 @@ class Bench:
         model = "with the model" if player == "study" else "the protocol alone"
         title = f"{self.backend}: {size.workers} workers x {size.trials} ask and tell, {model}"
         goal = Goal(">=", 300) if (player, self.backend) == ("study", "SQLite") else None
-        note = f"{found.trials} trials; {found.verdict}; slowest worker took {found.slowest:.2f} x the fastest"
+        note = (
+            f"{found.trials} trials; {found.verdict}; "
+            f"slowest worker took {found.slowest:.2f} x the fastest"
+        )
         return [
             Row(title, found.rate, "/s", goal, note),
             Row(f"{title}, faults", found.verdict.faults, "", NONE),
@@ -217,11 +222,15 @@ def damage_row(kind: str, looks: list[damage.Looked]) -> Row:
 
 
 def salvage_row(looks: list[damage.Looked]) -> Row:
-    """Events on pages that no damage touched, over all damages, and how many of them salvage brought back."""
+    """Events on pages that no damage touched, over all damages, and how many of them salvage
+    brought back."""
     tried = [look for look in looks if look.saved >= 0]
     intact, saved = sum(look.intact for look in tried), sum(look.saved for look in tried)
     whole = sum(look.saved == look.intact for look in tried)
-    note = f"{saved} of {intact} events on untouched pages; all of them in {whole} of {len(tried)} files"
+    note = (
+        f"{saved} of {intact} events on untouched pages; "
+        f"all of them in {whole} of {len(tried)} files"
+    )
     return Row("SQLite: salvage, intact events lost", intact - saved, "", NONE, note)
 
 

@@ -1,4 +1,7 @@
-"""The candidates of the experiments: 94 perovskite films, or as many points of a simplex where the file is not."""
+"""The candidates of the experiments.
+
+94 perovskite films, or as many points of a simplex where the file is not.
+"""
 
 from __future__ import annotations
 

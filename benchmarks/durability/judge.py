@@ -1,4 +1,7 @@
-"""What was stored, against what the workers know: nothing acknowledged lost, none wrong, none twice."""
+"""What was stored, against what the workers know.
+
+Nothing acknowledged lost, none wrong, none twice.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ Record = Mapping[str, Any]
 
 
 def compared(events: Sequence[Any], acks: Iterable[Record], intents: Iterable[Record]) -> Verdict:
-    """A stored result must have been intended; an acknowledged one must be stored, once, with its value."""
+    """A stored result must have been intended.
+
+    An acknowledged one must be stored, once, with its value.
+    """
     stored = {event.trial: event.value for event in events if event.kind in RESULTS}
     meant = defaultdict(set)
     for intent in intents:

@@ -1,4 +1,7 @@
-"""Workers are killed, at random moments and at chosen places, and start again; then everything is compared."""
+"""Workers are killed, at random moments and at chosen places, and start again.
+
+Then everything is compared.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,10 @@ class Torment:
         )
 
     def creation(self, table: Table, most: int, tick: Tick) -> Outcome:
-        """Creators killed before their 1st, 2nd, ... statement: each leaves no study, or a whole one."""
+        """Creators killed before their 1st, 2nd, ... statement.
+
+        Each leaves no study, or a whole one.
+        """
         killed, verdict = 0, Verdict()
         while killed < most and not records.read(self.path("created")):
             aim = self.aim("creator", "create: statement", count=killed + 1)
@@ -155,7 +161,8 @@ class Torment:
         return status is not None
 
     def born(self, name: str) -> Worker:
-        """A worker that dies at a chosen place, or at a random moment that begins with its birth."""
+        """A worker that dies at a chosen place, or at a random moment that begins with its
+        birth."""
         life = self.lives[name] = self.lives.get(name, 0) + 1
         aimed = self.generator.random() < 0.5
         where = AIMS[self.generator.integers(len(AIMS))] if aimed else ANYWHERE
@@ -228,7 +235,10 @@ def left_over(study: Study, folder: Path) -> int:
 
 
 def differences(witness: Study, folder: Path) -> int:
-    """Between the study that lived through it all and its copy opened now: estimates, the next row, the past."""
+    """Between the study that lived through it all and its copy opened now.
+
+    Estimates, the next row, the past.
+    """
     copy = folder / "copy.db"
     witness.backup(copy)
     with Study.open(copy) as reopened:

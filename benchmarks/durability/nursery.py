@@ -1,4 +1,7 @@
-"""Workers by fork from one process that has imported what they need; they end when whoever asked for them ends."""
+"""Workers by fork from one process that has imported what they need.
+
+They end when whoever asked for them ends.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,8 @@ class Nursery:
         return status
 
     def kill(self, pid: int) -> int:
-        """Kill -9. A worker that has ended stays a zombie until it was looked at, so this hits no one else."""
+        """Kill -9. A worker that has ended stays a zombie until it was looked at, so this hits no
+        one else."""
         if self.ended(pid) is None:
             os.kill(pid, signal.SIGKILL)
         return self.wait(pid)
@@ -118,7 +122,8 @@ def answer(request: dict[str, Any], living: set[int], folder: Path) -> int | Non
 
 
 def work(task: str, arguments: dict[str, Any], folder: Path) -> NoReturn:
-    """In the new process: what it says goes to a file of its own, and nothing of the parent's is run at its end."""
+    """In the new process: what it says goes to a file of its own, and nothing of the parent's is
+    run at its end."""
     code = FAILED
     try:
         redirect(folder)

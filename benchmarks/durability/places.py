@@ -1,4 +1,5 @@
-"""Fresh places for studies: files in a folder, and schemas of a PostgreSQL server that lives while it is needed."""
+"""Fresh places for studies: files in a folder, and schemas of a PostgreSQL server that lives while
+it is needed."""
 
 from __future__ import annotations
 

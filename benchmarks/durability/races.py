@@ -1,4 +1,7 @@
-"""Two processes tell one trial at the same moment, each another value: one wins, the other is told what is stored."""
+"""Two processes tell one trial at the same moment, each another value.
+
+One wins, the other is told what is stored.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,8 @@ def faults_of(a: dict[str, Any], b: dict[str, Any], stored: dict[int, float]) ->
         found.append(f"trial {trial} had {winners} winners")
     if {a["stored"], b["stored"]} != {stored.get(trial)}:
         found.append(
-            f"trial {trial} has {stored.get(trial)} stored, its tellers heard {a['stored']} and {b['stored']}"
+            f"trial {trial} has {stored.get(trial)} stored, "
+            f"its tellers heard {a['stored']} and {b['stored']}"
         )
     if not any(side["won"] and side["value"] == stored.get(trial) for side in (a, b)):
         found.append(f"trial {trial} has {stored.get(trial)} stored, which its winner did not tell")

@@ -1,4 +1,5 @@
-"""Side files: what a worker knows, one line each, written with one O_APPEND write, so that kill -9 tears none."""
+"""Side files: what a worker knows, one line each, written with one O_APPEND write, so that kill -9
+tears none."""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ def create(
 
 
 def play(place: str, folder: str, name: str, life: int, aim: Mapping[str, Any]) -> None:
-    """Ask and tell until killed. What is about to be told goes to `intents`, what was acknowledged to `acks`."""
+    """Ask and tell until killed. What is about to be told goes to `intents`, what was acknowledged
+    to `acks`."""
     here, hook = Path(folder), Aim.take(aim)
     try:
         study = Study.open(place)
@@ -63,7 +64,8 @@ def play(place: str, folder: str, name: str, life: int, aim: Mapping[str, Any]) 
 
 
 def repeat(study: Any, here: Path, name: str) -> None:
-    """A worker that does not know whether its last tell arrived sends it again, with the same key."""
+    """A worker that does not know whether its last tell arrived sends it again, with the same
+    key."""
     acknowledged = {ack["key"] for ack in records.read(here / f"acks-{name}")}
     last = records.read(here / f"intents-{name}")[-1:]
     for intent in last:
@@ -78,7 +80,10 @@ def tell(study: Any, here: Path, name: str, trial: int, value: float, key: str) 
 
 
 def race(place: str, barrier: str, side: int, races: int, seed: int, out: str) -> None:
-    """Tell the same trials as another process, with another value at the same moment; each tenth with one key."""
+    """Tell the same trials as another process, with another value at the same moment.
+
+    Each tenth with one key.
+    """
     study, gate = Study.open(place), Gate(barrier, side, 2)
     generator, shared = np.random.default_rng([seed, side]), np.random.default_rng(seed)
     found = []

@@ -1,4 +1,7 @@
-"""Who plays in `python -m benchmarks regret`: one small adapter a package, each used as its documentation has it."""
+"""Who plays in `python -m benchmarks regret`.
+
+One small adapter a package, each used as its documentation has it.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
 import kernelbandits as kb
-from benchmarks.pools import Stage
+from benchmarks.pools import PoolInstance
 
 OURS = "auto"
 PLAIN = "auto-random"
-"""Ours without its first choice, about the middle, where Ackley's function has its optimum and Levy's is near."""
+"""Ours without its first choice, about the middle, where Ackley's function has its optimum and
+Levy's is near."""
 
 
 class Opponent(Protocol):
@@ -36,7 +40,7 @@ class Contestant:
     title: str
     package: str
     adapter: str
-    """The module of this folder whose `make(stage, **settings)` gives an Opponent."""
+    """The module of this folder whose `make(instance, **settings)` gives an Opponent."""
     settings: Mapping[str, Any]
     used: str
     """What it does, in a sentence for the table."""
@@ -47,27 +51,29 @@ class Contestant:
     @property
     def version(self) -> str | None:
         """That of the package; None where it is missing."""
-        return found(self.package)
+        return installed_version(self.package)
 
     @property
     def missing(self) -> str | None:
         """Why it cannot play here."""
         if self.name in (OURS, PLAIN) and not hasattr(kb, "Auto"):
             return "this kernelbandits has no Auto"
-        absent = [package for package in (self.package, *self.needs) if found(package) is None]
+        absent = [
+            package for package in (self.package, *self.needs) if installed_version(package) is None
+        ]
         return f"{absent[0]} is not installed" if absent else None
 
     def plays(self, pool_is_finite: bool) -> bool:
         return self.on_arms or not pool_is_finite
 
-    def opponent(self, stage: Stage) -> Opponent:
+    def opponent(self, instance: PoolInstance) -> Opponent:
         player: Opponent = import_module(f"benchmarks.opponents.{self.adapter}").make(
-            stage, **self.settings
+            instance, **self.settings
         )
         return player
 
 
-def found(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
@@ -102,7 +108,8 @@ CONTESTANTS: Mapping[str, Contestant] = {
             "scikit-learn",
             "scikit_learn",
             {},
-            "constant x Matern 5/2 + white noise, normalize_y, 2 restarts, fitted every round; mean + 2 sd of f; "
+            "constant x Matern 5/2 + white noise, normalize_y, 2 restarts, "
+            "fitted every round; mean + 2 sd of f; "
             "5 random points first; on boxes 2000 random candidates and L-BFGS-B from the best 3",
         ),
         Contestant(
@@ -111,7 +118,8 @@ CONTESTANTS: Mapping[str, Contestant] = {
             "bayesian-optimization",
             "bayesian_optimization",
             {},
-            "its default UCB(2.576), 5 random points first, white noise added to its Matern 5/2 kernel (it helps), "
+            "its default UCB(2.576), 5 random points first, "
+            "white noise added to its Matern 5/2 kernel (it helps), "
             "repeats allowed; on pools its model and acquisition over all candidates",
         ),
         Contestant(
@@ -148,7 +156,8 @@ CONTESTANTS: Mapping[str, Contestant] = {
             "botorch",
             "bo_torch",
             {"acquisition": "UpperConfidenceBound"},
-            "SingleTaskGP with its priors and Standardize, fitted every round; UpperConfidenceBound(beta=4); "
+            "SingleTaskGP with its priors and Standardize, fitted every round; "
+            "UpperConfidenceBound(beta=4); "
             "5 random points first; on boxes optimize_acqf with 10 restarts and 256 raw samples",
         ),
         Contestant(

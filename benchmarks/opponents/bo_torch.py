@@ -1,7 +1,8 @@
-"""BoTorch: SingleTaskGP with its default priors, fitted every round, and one of two acquisition functions.
+"""BoTorch: SingleTaskGP with its default priors, fitted every round, and an acquisition function.
 
-It has no habit of first points; of 2, 5 and 10 random ones 5 served LogEI best on the films (regret 10.9, 7.5, 10.5),
-and of the best observation and the best posterior mean at a point played the latter is the better one to improve on.
+It has no default number of first points. Of 2, 5 and 10 random points, 5 gave LogEI the smallest
+regret on the films (10.9, 7.5, 10.5). LogEI improves on the best posterior mean at a point played,
+which is better than the best observation.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from botorch.optim import optimize_acqf
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from benchmarks.opponents.history import History
-from benchmarks.pools import Array, Stage
+from benchmarks.pools import Array, PoolInstance
 
 FIRST, BETA, RESTARTS, RAW = 5, 4.0, 10, 256
 
@@ -32,27 +33,27 @@ torch.set_num_threads(1)
 
 
 class Acquired:
-    def __init__(self, stage: Stage, acquisition: str) -> None:
-        self.stage = stage
+    def __init__(self, instance: PoolInstance, acquisition: str) -> None:
+        self.instance = instance
         self.acquisition = acquisition
-        self.history = History(stage)
-        self.first = stage.random_moves(FIRST)
-        self.dimension = stage.domain.dimension
-        torch.manual_seed(stage.seed)
+        self.history = History(instance)
+        self.first = instance.random_moves(FIRST)
+        self.dimension = instance.domain.dimension
+        torch.manual_seed(instance.seed)
 
     def ask(self, t: int) -> Any:
         if t <= FIRST:
             return self.first[t - 1]
-        model = self.fitted()
+        model = self.fit()
         return self.best_of(self.chosen(model))
 
     def tell(self, move: Any, reward: float) -> None:
         self.history.add(move, reward)
 
     def recommend(self) -> Any:
-        return self.best_of(PosteriorMean(self.fitted()))
+        return self.best_of(PosteriorMean(self.fit()))
 
-    def fitted(self) -> SingleTaskGP:
+    def fit(self) -> SingleTaskGP:
         rows = tensor(self.history.rows)
         rewards = tensor(self.history.rewards).unsqueeze(-1)
         model = SingleTaskGP(rows, rewards, outcome_transform=Standardize(1))
@@ -69,19 +70,19 @@ class Acquired:
         return LogExpectedImprovement(model, best_f=best)
 
     def best_of(self, function: AcquisitionFunction) -> Any:
-        if self.stage.finite:
+        if self.instance.finite:
             with torch.no_grad():
-                return int(function(tensor(self.stage.domain.points).unsqueeze(1)).argmax())
+                return int(function(tensor(self.instance.domain.points).unsqueeze(1)).argmax())
         cube = torch.stack([torch.zeros(self.dimension), torch.ones(self.dimension)]).double()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", botorch.exceptions.warnings.BotorchWarning)
             row, _ = optimize_acqf(function, cube, q=1, num_restarts=RESTARTS, raw_samples=RAW)
-        return self.stage.natural(row.detach().numpy()[0])
+        return self.instance.natural(row.detach().numpy()[0])
 
 
 def tensor(numbers: Array | list[float]) -> torch.Tensor:
     return torch.tensor(numbers, dtype=torch.double)
 
 
-def make(stage: Stage, acquisition: str) -> Acquired:
-    return Acquired(stage, acquisition)
+def make(instance: PoolInstance, acquisition: str) -> Acquired:
+    return Acquired(instance, acquisition)

@@ -7,27 +7,27 @@ from typing import Any
 import numpy as np
 
 import kernelbandits as kb
-from benchmarks.pools import Stage
+from benchmarks.pools import PoolInstance
 
 
 class Default:
-    def __init__(self, stage: Stage, opening: str) -> None:
-        self.stage = stage
-        self.policy = kb.Auto(stage.domain, opening=opening)
+    def __init__(self, instance: PoolInstance, opening: str) -> None:
+        self.instance = instance
+        self.policy = kb.Auto(instance.domain, opening=opening)
         self.choice: Any = None
 
     def ask(self, t: int) -> Any:
-        self.choice = self.policy.ask(t, self.stage.streams)
-        return self.choice.arm if self.stage.finite else self.choice.x
+        self.choice = self.policy.ask(t, self.instance.streams)
+        return self.choice.arm if self.instance.finite else self.choice.x
 
     def tell(self, move: Any, reward: float) -> None:
         self.policy.tell(self.choice, reward)
 
     def recommend(self) -> Any:
         named = self.policy.recommend()
-        named = getattr(named, "arm" if self.stage.finite else "x", named)
-        return int(named) if self.stage.finite else np.asarray(named)
+        named = getattr(named, "arm" if self.instance.finite else "x", named)
+        return int(named) if self.instance.finite else np.asarray(named)
 
 
-def make(stage: Stage, opening: str = "middle") -> Default:
-    return Default(stage, opening)
+def make(instance: PoolInstance, opening: str = "middle") -> Default:
+    return Default(instance, opening)

@@ -8,16 +8,16 @@ import numpy as np
 import optuna
 from optuna.distributions import FloatDistribution
 
-from benchmarks.pools import Array, Stage
+from benchmarks.pools import Array, PoolInstance
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 class Studied:
-    def __init__(self, stage: Stage, sampler: str) -> None:
-        made = getattr(optuna.samplers, sampler)(seed=stage.seed)
+    def __init__(self, instance: PoolInstance, sampler: str) -> None:
+        made = getattr(optuna.samplers, sampler)(seed=instance.seed)
         self.study = optuna.create_study(direction="maximize", sampler=made)
-        sides = enumerate(zip(*stage.sides, strict=True))
+        sides = enumerate(zip(*instance.sides, strict=True))
         self.space = {
             f"x{column}": FloatDistribution(float(low), float(high))
             for column, (low, high) in sides
@@ -39,5 +39,5 @@ class Studied:
         return np.array([values[name] for name in self.space])
 
 
-def make(stage: Stage, sampler: str) -> Studied:
-    return Studied(stage, sampler)
+def make(instance: PoolInstance, sampler: str) -> Studied:
+    return Studied(instance, sampler)

@@ -13,7 +13,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from benchmarks.opponents.history import History
-from benchmarks.pools import Array, Stage
+from benchmarks.pools import Array, PoolInstance
 
 FIRST, RESTARTS, CANDIDATES, POLISHED = 5, 2, 2000, 3
 RANDOM_CANDIDATES = 78
@@ -21,14 +21,14 @@ RANDOM_CANDIDATES = 78
 
 
 class FittedUCB:
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.history = History(stage)
-        self.first = stage.random_moves(FIRST)
-        self.generator = stage.streams.generator(RANDOM_CANDIDATES)
+    def __init__(self, instance: PoolInstance) -> None:
+        self.instance = instance
+        self.history = History(instance)
+        self.first = instance.random_moves(FIRST)
+        self.generator = instance.streams.generator(RANDOM_CANDIDATES)
         kernel = ConstantKernel() * Matern(nu=2.5) + WhiteKernel()
         self.model = GaussianProcessRegressor(
-            kernel, normalize_y=True, n_restarts_optimizer=RESTARTS, random_state=stage.seed
+            kernel, normalize_y=True, n_restarts_optimizer=RESTARTS, random_state=instance.seed
         )
 
     def ask(self, t: int) -> Any:
@@ -57,13 +57,15 @@ class FittedUCB:
         return index
 
     def best_of(self, index: Callable[[Array], Array]) -> Any:
-        if self.stage.finite:
-            return int(index(self.stage.domain.points).argmax())
-        rows = self.generator.random((CANDIDATES, self.stage.domain.dimension))
-        return self.stage.natural(polished(index, rows[np.argsort(-index(rows))[:POLISHED]]))
+        if self.instance.finite:
+            return int(index(self.instance.domain.points).argmax())
+        rows = self.generator.random((CANDIDATES, self.instance.domain.dimension))
+        return self.instance.natural(
+            refine_points(index, rows[np.argsort(-index(rows))[:POLISHED]])
+        )
 
 
-def polished(index: Callable[[Array], Array], starts: Array) -> Array:
+def refine_points(index: Callable[[Array], Array], starts: Array) -> Array:
     """The best point of L-BFGS-B from each start, gradients by differences."""
 
     def loss(row: Array) -> float:
@@ -76,5 +78,5 @@ def polished(index: Callable[[Array], Array], starts: Array) -> Array:
     return best
 
 
-def make(stage: Stage) -> FittedUCB:
-    return FittedUCB(stage)
+def make(instance: PoolInstance) -> FittedUCB:
+    return FittedUCB(instance)

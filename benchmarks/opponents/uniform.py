@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.opponents.history import History
-from benchmarks.pools import Stage
+from benchmarks.pools import PoolInstance
 
 MOVES = 1000
 
 
 class Uniform:
-    def __init__(self, stage: Stage) -> None:
-        self.moves = stage.random_moves(MOVES)
-        self.history = History(stage)
+    def __init__(self, instance: PoolInstance) -> None:
+        self.moves = instance.random_moves(MOVES)
+        self.history = History(instance)
 
     def ask(self, t: int) -> Any:
         return self.moves[t - 1]
@@ -25,5 +25,5 @@ class Uniform:
         return self.history.best_mean()
 
 
-def make(stage: Stage) -> Uniform:
-    return Uniform(stage)
+def make(instance: PoolInstance) -> Uniform:
+    return Uniform(instance)

@@ -207,10 +207,10 @@ class Calculation:
         """How fast the bound grows on a box; on finitely many arms gamma_T grows like ln T."""
         whole = isinstance(self.domain, Box) and self.gain is None
         grown = partial(sublinear, self.kernel, self.domain.dimension, self.exploration)
-        return self.unless_refused(grown) if whole else None
+        return self.try_answer(grown) if whole else None
 
-    def unless_refused(self, answer: Callable[[], Found]) -> Found | None:
-        """An answer that looks beyond T; None where it is refused there, and the reason is kept."""
+    def try_answer(self, answer: Callable[[], Found]) -> Found | None:
+        """Return an answer about horizons beyond T; if it is refused, None, and keep the reason."""
         try:
             return answer()
         except ValueError as refusal:
@@ -226,7 +226,7 @@ class Calculation:
     @cached_property
     def useful(self) -> RegretBound | None:
         """The bound near the least T at which it is below 2 D T; None if none was found."""
-        return None if self.why_not_searched else self.unless_refused(self.search)
+        return None if self.why_not_searched else self.try_answer(self.search)
 
     @property
     def why_not_searched(self) -> str | None:
@@ -283,8 +283,7 @@ class Calculation:
     def known_constants(self, horizons: Sequence[int]) -> list[Constants]:
         """The constants at these horizons, up to the first at which the law is refused."""
         asked = (
-            self.unless_refused(partial(constants, self.exploration, horizon))
-            for horizon in horizons
+            self.try_answer(partial(constants, self.exploration, horizon)) for horizon in horizons
         )
         return list(takewhile(lambda found: found is not None, asked))  # type: ignore[arg-type]
 

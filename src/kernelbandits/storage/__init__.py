@@ -1,4 +1,4 @@
-"""A study's events in SQLite or PostgreSQL; knows rows, not policies."""
+"""The events of a study in SQLite or PostgreSQL. This layer knows rows, not policies."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ KINDS |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), StorageReadOnly
 def write_file(
     target: str | os.PathLike[str], header: Header, lines: Sequence[str], events: Sequence[Row]
 ) -> None:
-    """A new file with these rows: it is there as a whole, on the disk, or not at all."""
+    """Write a new file with these rows; in the end it is complete on the disk or does not exist."""
     path = Path(target)
     refuse_existing(path)
     with temporary_draft(path) as draft:
@@ -42,12 +42,12 @@ def refuse_existing(path: Path) -> None:
 
 
 def existing_file_error(path: Path) -> StudyExists:
-    return StudyExists(f"{path} is there already, and was left as it is")
+    return StudyExists(f"{path} exists already, and was left as it is")
 
 
 @contextmanager
 def temporary_draft(path: Path) -> Iterator[Path]:
-    """A name beside the target, of which nothing is left in the end."""
+    """A temporary name beside the target; every file of that name is deleted at the end."""
     draft = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         yield draft
@@ -57,7 +57,10 @@ def temporary_draft(path: Path) -> Iterator[Path]:
 
 
 def publish(draft: Path, path: Path) -> None:
-    """Give the draft its name, unless somebody else took it meanwhile; not all disks have a second name for a file."""
+    """Give the draft its final name, unless another process has used that name meanwhile.
+
+    A hard link does this in one step and never overwrites. Not all file systems have hard links.
+    """
     try:
         if not try_link(draft, path):
             replace_reserved(draft, path)
@@ -79,7 +82,10 @@ def try_link(draft: Path, path: Path) -> bool:
 
 
 def replace_reserved(draft: Path, path: Path) -> None:
-    """First take the name, or find it taken, in one step; it then holds no study, nor room for one."""
+    """Reserve the name by creating the file, which fails if it exists; then replace the file.
+
+    In between the file holds one line of text, which no command takes for a study.
+    """
     path.touch(exist_ok=False)
     try:
         path.write_text(RESERVED)

@@ -1,9 +1,10 @@
-"""Checksums: each event's continues the one before it, so that a lost, changed or swapped event is seen.
+"""Checksums of events. Each includes the one before, so that lost or changed events are noticed.
 
-    check = blake2b(ascii((seq, kind, trial, row, value, key, worker, at, body, before)))      16 hexadecimal digits
+    check = blake2b(ascii((seq, kind, trial, row, value, key, worker, at, body, before)))
 
-with `before` the check of the event before it, for the first one the first 16 digits of the table's fingerprint.
-`before` is stored too, so that an event can be verified when its neighbours are lost.
+The check has 16 hexadecimal digits. `before` is the check of the previous event; for the first
+event it is the first 16 digits of the table's fingerprint. `before` is stored too, so that an event
+can be verified when its neighbours are lost.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ DIGITS = 16
 
 
 class BrokenChain(Exception):
-    """The chain does not hold, with the number of the event where that shows."""
+    """The checksums do not fit; the argument is the number of the first event that is wrong."""
 
 
 def digest(values: Row) -> str:
@@ -27,11 +28,12 @@ def digest(values: Row) -> str:
 
 
 def add_check(values: Row) -> Row:
+    """The values with their checksum at the end."""
     return (*values, digest(values))
 
 
 def is_intact(row: Row) -> bool:
-    """By itself, whatever became of its neighbours."""
+    """Whether a row has the checksum of its own values, without regard to its neighbours."""
     return bool(row) and digest(tuple(row[:-1])) == row[-1]
 
 
@@ -40,7 +42,7 @@ def build_row(draft: Draft, seq: int, at: float, before: str) -> Row:
 
 
 def verify_chain(rows: Sequence[Row], start: tuple[int, str], end: tuple[int, str]) -> None:
-    """Whether the rows lead from one number and checksum to another, without a gap."""
+    """Raise BrokenChain unless the rows lead from one number and checksum to another."""
     seq, check = start
     for row in rows:
         seq += 1
@@ -52,7 +54,7 @@ def verify_chain(rows: Sequence[Row], start: tuple[int, str], end: tuple[int, st
 
 
 def format_line(cells: Sequence[str]) -> str:
-    """The header or one row of the candidate table, as it is stored."""
+    """The header or one row of the candidate table, as the JSON list that is stored."""
     return json.dumps(list(cells), separators=(",", ":"))
 
 

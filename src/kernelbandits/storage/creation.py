@@ -1,4 +1,4 @@
-"""A new study, in one transaction: it is there as a whole or not at all."""
+"""A new study, written in one transaction: it is complete or does not exist."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from kernelbandits.storage.tables import VERSION
 def create(
     session: Session, first: Draft, columns: Sequence[str], cells: Sequence[Sequence[str]]
 ) -> None:
+    """Create a study with this first event and this table of candidates."""
     checks.needs(
         first.kind == "created", "a new study", 'a first event of kind "created"', first.kind
     )
@@ -63,7 +64,7 @@ def fill(
     lines: Sequence[str],
     events: Sequence[Row],
 ) -> None:
-    """All tables of a study, inside a transaction."""
+    """Create and fill all tables of a study, inside a transaction."""
     tables = engine.tables
     for table in tables.all:
         connection.execute(sa.schema.CreateTable(table))

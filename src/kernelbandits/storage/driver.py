@@ -1,4 +1,7 @@
-"""Statements of SQLAlchemy, sent by the driver: in every ask and tell, wrapping took longer than SQLite's own work."""
+"""Statements of SQLAlchemy, compiled once and sent by the driver.
+
+Executing them through SQLAlchemy took longer than the work of SQLite itself, in every ask and tell.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ Statement = sa.Select[Any] | sa.Insert | sa.Update
 
 
 TEXTS: WeakKeyDictionary[Statement, tuple[str, Sequence[str] | None]] = WeakKeyDictionary()
-"""A statement belongs to the tables of one engine, and its text goes with it."""
+"""Compiled texts; an entry disappears together with its statement."""
 
 
 def compile_statement(
     statement: Statement, dialect: sa.Dialect
 ) -> tuple[str, Sequence[str] | None]:
-    """The text, and the names of its values in their order where the driver counts them."""
+    """The SQL text, and the names of its values in order if the driver takes them by position."""
     known = TEXTS.get(statement)
     if known is None:
         made: Any = statement.compile(dialect=dialect)
@@ -29,7 +32,7 @@ def compile_statement(
 
 
 def send(connection: sa.Connection, text: str, *values: Any) -> Any:
-    """The driver's cursor after a statement, with its values or with each of many."""
+    """Execute a statement with its values, or once for each of several, and return the cursor."""
     cursor = connection.connection.cursor()
     if len(values) > 1:
         cursor.executemany(text, values)
@@ -39,12 +42,12 @@ def send(connection: sa.Connection, text: str, *values: Any) -> Any:
 
 
 def run(connection: sa.Connection, statement: Statement, *values: Mapping[str, Any]) -> Any:
-    """The same for one of SQLAlchemy's."""
+    """Execute a statement of SQLAlchemy and return the cursor."""
     text, names = compile_statement(statement, connection.dialect)
     given = values if names is None else [tuple(one[name] for name in names) for one in values]
     return send(connection, text, *given)
 
 
 def fetch(connection: sa.Connection, statement: sa.Select[Any], **values: Any) -> list[Row]:
-    """Rows as the driver gives them."""
+    """The rows of a selection, as the driver returns them."""
     return list(run(connection, statement, values).fetchall())

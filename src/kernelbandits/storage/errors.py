@@ -1,4 +1,4 @@
-"""What can go wrong with a store, each a sentence; whoever runs a command sees exit code 74, or 1 for a refusal."""
+"""Errors of the storage. A command ends with exit code 74, or with 1 for a conflict."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from kernelbandits.checks import StudyConflict
 
 
 class StorageError(OSError):
-    """The store cannot do this now."""
+    """The storage cannot do this now."""
 
 
 class StorageFull(StorageError):
-    """No space is left; what was acknowledged is safe, and the study works again when there is some."""
+    """No space is left. What was acknowledged is safe; with new space the study works again."""
 
 
 class StorageBusy(StorageError):
-    """Others hold the store, or its server does not answer, for longer than is reasonable."""
+    """Other processes locked the study for too long, or its server does not answer."""
 
 
 class StorageReadOnly(StorageError):
-    """The store may be read but not written."""
+    """The study can be read but not written."""
 
 
 class Damaged(StorageError):
@@ -26,12 +26,12 @@ class Damaged(StorageError):
 
 
 class OtherVersion(StorageError):
-    """Written by a newer release."""
+    """The study was written by a newer release."""
 
 
 class NoStudy(StorageError):
-    """There is none at this place."""
+    """There is no study at this place."""
 
 
 class StudyExists(StudyConflict):
-    """There is one at this place already."""
+    """There is a study at this place already."""

@@ -1,4 +1,4 @@
-"""One thing that happened to a study."""
+"""An event: one thing that happened to a study."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ KINDS = (
     "undone",
     "noted",
 )
-"""`noted` changes nothing: a remark, or what stands in the place of an event that was lost."""
+"""`noted` changes nothing: it is a remark, or replaces an event that was lost."""
 
 LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Draft:
-    """What is to be written; number, time and checksum come with the writing."""
+    """An event before it is written; writing adds number, time and checksum."""
 
     kind: str
     trial: int | None = None
@@ -35,10 +35,10 @@ class Draft:
     value: float | None = None
     """Finite; -0.0 becomes 0.0."""
     key: str | None = None
-    """By which whoever wrote it finds it again; no two events that stand have the same."""
+    """Chosen by the writer to find the event again; no two valid events have the same key."""
     worker: str | None = None
     body: Mapping[str, Any] = field(default_factory=dict)
-    """All else, as JSON has it."""
+    """Everything else, as values of JSON."""
 
     def __post_init__(self) -> None:
         checks.one_of("an event", "kind", self.kind, KINDS)
@@ -56,7 +56,7 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event(Draft):
-    """What was written."""
+    """An event that was written."""
 
     seq: int
     """1, 2, 3, ... without gaps: the order of events, whatever the clocks say."""
@@ -66,7 +66,7 @@ class Event(Draft):
     """A checksum of this event and of the checksum before it."""
 
     def __post_init__(self) -> None:
-        """It was checked as a draft."""
+        """Nothing to check: it was checked as a draft."""
 
 
 def check_whole(name: str, value: Any) -> int:
@@ -91,7 +91,7 @@ def check_text(name: str, value: Any) -> str:
 
 
 def is_storable(value: str) -> bool:
-    """PostgreSQL has no NUL, and half a surrogate pair is no character."""
+    """Whether both databases can store the text: no NUL character, no half of a surrogate pair."""
     return "\0" not in value and (
         value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
     )

@@ -1,4 +1,4 @@
-"""What a study knows of itself beside its events: one row, with a checksum."""
+"""The header of a study: one row beside its events, with a checksum."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Header:
     id: int
     version: int
     rows: int
-    """How many candidates."""
+    """The number of candidates."""
     columns: str
     """The header of the candidate table, as JSON."""
     fingerprint: str
     header: str
-    """The body of the first event once more: if one of the two is lost, the other is there."""
+    """A copy of the body of the first event, in case that event is lost."""
     release: str
-    """Of the package that wrote it."""
+    """The version of the package that wrote it."""
 
     @classmethod
     def of(cls, draft: Draft, lines: Sequence[str]) -> Header:
-        """Of a study with this first event and these lines, header first, as its table of candidates."""
+        """The header of a study with this first event and these lines of its candidate table."""
         return cls(
             1,
             VERSION,
@@ -64,13 +64,13 @@ class Header:
         return dict(zip([*names, "check"], add_check(astuple(self)), strict=True))
 
     def fits(self, rows: Sequence[Row]) -> bool:
-        """Whether these are header and candidates: all of them, in order, with the same text."""
+        """Whether these rows are the header and all candidates, in order, with unchanged text."""
         numbered = [row[0] for row in rows] == list(range(-1, self.rows))
         return numbered and fingerprint(str(row[1]) for row in rows) == self.fingerprint
 
 
 def table_lines(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
-    """Header and rows as they are stored, checked."""
+    """Header and rows of the candidates as they are stored, after a check of their form."""
     checks.needs(
         len(columns) > 0 and all(is_text(name) for name in columns),
         "a study",

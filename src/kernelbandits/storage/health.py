@@ -1,10 +1,11 @@
-"""How a study is: what was looked at, and what was found."""
+"""The health of a study: a list of checks with their results."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,7 +20,7 @@ from kernelbandits.storage.tables import VERSION
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     ok: bool
     what: str
@@ -30,7 +31,7 @@ Look = tuple[str, Callable[[], Sequence[Any]]]
 
 
 def examine(session: Session, contents: Sequence[Look]) -> list[Finding]:
-    """Everything, also where the first look finds damage."""
+    """Run all checks, also if the first one finds damage."""
     found = [check_content(what, look) for what, look in contents]
     found.append(
         try_check(
@@ -65,7 +66,7 @@ def check_version(connection: sa.Connection, engine: Engine) -> Finding:
 
 def check_file(session: Session, engine: SqliteEngine) -> list[Finding]:
     looks = (("integrity", check_integrity), ("journal", check_journal), ("space", check_space))
-    found = [try_check(what, lambda look=look: session.read(look)) for what, look in looks]  # type: ignore[misc]
+    found = [try_check(what, partial(session.read, look)) for what, look in looks]
     return [*found, report_sqlite(), check_mount(engine)]
 
 
@@ -77,7 +78,9 @@ def check_integrity(connection: sa.Connection) -> Finding:
 def check_journal(connection: sa.Connection) -> Finding:
     mode, sync = str(pragma(connection, "journal_mode")), int(pragma(connection, "synchronous"))
     advice = (
-        "; another program switched it, and the next who writes ends that" if mode == "wal" else ""
+        "; another program switched it on, and the next write switches it off"
+        if mode == "wal"
+        else ""
     )
     return Finding(mode != "wal", "journal", f"journal mode {mode}, synchronous {sync}{advice}")
 

@@ -1,7 +1,9 @@
-"""The rows in an SQLite file, read from its pages by hand: what is intact is found even where SQLite gives up.
+"""The rows of an SQLite file, read from its pages without SQLite.
 
-A table's leaf page holds cells: length of the record, rowid, record; a record is a header of types and then the values
-(https://www.sqlite.org/fileformat2.html). Nothing here is trusted: who reads must verify checksums.
+Intact rows of a damaged file are found even where SQLite cannot read it. A leaf page of a table
+holds cells: length of the record, rowid, record. A record is a header of types followed by the
+values (https://www.sqlite.org/fileformat2.html). The result may contain wrong values: the caller
+must verify checksums.
 """
 
 from __future__ import annotations
@@ -14,18 +16,18 @@ from typing import Any
 LEAF = 13
 USUAL_SIZE = 4096
 WHOLE = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
-"""Type -> bytes of a whole number."""
+"""Type of a whole number -> its length in bytes."""
 
 HEAD = re.compile(rb"(?=[\x02-\x40]\x00)")
 CELL_STARTS = range(2, 13)
-"""Bytes that the length of a record and its rowid take."""
+"""The number of bytes that the length of a record and its rowid can take together."""
 
 Found = tuple[int, tuple[Any, ...]]
 """rowid and values"""
 
 
 def rows_in(content: bytes, everywhere: bool = False) -> Iterator[Found]:
-    """All records that can be read; `everywhere` looks for them also where no page points to."""
+    """All records that can be read; `everywhere` searches also where no page points to."""
     for size in sorted({USUAL_SIZE, page_size(content)}):
         for start in range(0, len(content), size):
             page = content[start : start + size]
@@ -53,7 +55,10 @@ def cell_offsets(page: bytes, start: int) -> list[int]:
 
 
 def likely_offsets(page: bytes) -> list[int]:
-    """Where a record of ours may start: its header begins with a length and the type of a number kept as rowid."""
+    """Where a record of a study may start.
+
+    Its header begins with its length and the type 0 of the first column, which is stored as rowid.
+    """
     heads = [found.start() for found in HEAD.finditer(page)]
     return sorted({head - back for head in heads for back in CELL_STARTS if head >= back})
 
@@ -72,7 +77,7 @@ def read_cell(content: bytes, size: int, page: bytes, offset: int) -> Found:
 
 
 def local_length(length: int, size: int) -> int:
-    """How much of a record is on its own page."""
+    """The number of bytes of a record that are on its own page, not on overflow pages."""
     least = (size - 12) * 32 // 255 - 23
     fitting = least + (length - least) % (size - 4)
     if length <= size - 35:
@@ -122,7 +127,10 @@ def value_of(part: bytes, kind: int) -> Any:
 
 
 def read_varint(data: bytes, offset: int) -> tuple[int, int]:
-    """Seven bits from each byte while its first bit is set; the ninth byte gives all eight."""
+    """SQLite's variable-length integer, and the offset behind it.
+
+    Each byte gives seven bits, while its first bit is set; a ninth byte gives all eight bits.
+    """
     value = 0
     for i in range(8):
         byte = data[offset + i]

@@ -1,4 +1,4 @@
-"""The log of a study: events are added at its end, and nothing else is ever changed."""
+"""The log of a study: events are appended, and nothing else is ever changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Where = str | os.PathLike[str]
 
 
 class Log:
-    """An open study; `Log.create` and `Log.open` make it."""
+    """The events of an open study. `Log.create` and `Log.open` return one."""
 
     def __init__(self, session: Session, header: Header) -> None:
         self._session = session
@@ -38,7 +38,10 @@ class Log:
     def create(
         cls, where: Where, header: Draft, columns: Sequence[str], cells: Sequence[Sequence[str]]
     ) -> Log:
-        """A new study; of several who create it at once one does, and the others are told that it exists."""
+        """Create a study. If several processes do so at once, one succeeds.
+
+        The others get StudyExists.
+        """
         creation.create(Session(engine_for(find(where), "create")), header, columns, cells)
         return cls.open(where)
 
@@ -56,7 +59,7 @@ class Log:
 
     @property
     def place(self) -> str:
-        """Where it is, for printing: a password is not shown."""
+        """Where the study is, without passwords."""
         return self._engine.name
 
     @property
@@ -81,33 +84,34 @@ class Log:
         )
 
     def write(self, work: Callable[[Turn], T]) -> T:
-        """Run the work with the right to write; what it appends is there when this returns, or nothing is.
+        """Run the work in a transaction that may write.
 
-        If the connection is cut or the server asks for it, the work runs again from the start.
+        When this returns, everything the work appended is stored; if it raises, nothing is. If the
+        connection is lost or the server asks for a retry, the work runs again from the start.
         """
         if self._engine.mode == "read":
             raise StorageReadOnly(f"{self.place} was opened for reading only")
         return self._session.write(lambda connection: self._run_turn(connection, work))
 
     def now(self) -> float:
-        """The database's clock."""
+        """The time by the clock of the database."""
         return self._session.read(
             lambda connection: connection.execute(sa.select(self._engine.time)).scalar_one()
         )
 
     def backup(self, target: Where) -> None:
-        """All of it, verified, in a new SQLite file."""
+        """Write a verified copy of the study into a new SQLite file."""
         rows = self._session.read(
             lambda connection: self._read_later(connection, None, self._read_head(connection))
         )
         backups.write_file(target, self._header, self._read_lines(), rows)
 
     def health(self) -> list[health.Finding]:
-        """What was looked at, and what was found."""
+        """Check the study and return the results of all checks."""
         return health.examine(self._session, [("events", self.events), ("candidates", self.cells)])
 
     def summary(self) -> tuple[int, int, float]:
-        """How many rows and events there are, and when the first came."""
+        """The number of rows and of events, and the time of the first event."""
         events = self._engine.tables.events.c
         first = sa.select(events.at).where(events.seq == 1)
         last, _ = self._session.read(self._read_head)
@@ -161,7 +165,7 @@ class Log:
         return seq, check
 
     def _check_head(self, rows: list[Row]) -> Any:
-        """The head, if it points to an event with the same checksum, and the tables are those this release knows."""
+        """The head, if it has the checksum of the last event and the tables have this version."""
         if len(rows) != 1 or rows[0][1] != rows[0][2]:
             raise self._engine.damage_error("head and last event do not fit each other")
         seq, check, _, version, *now = rows[0]
@@ -173,7 +177,7 @@ class Log:
     def _read_later(
         self, connection: sa.Connection, after: Event | None, last: tuple[int, str]
     ) -> list[Row]:
-        """The rows between `after` and the head, if they are a chain from the one to the other."""
+        """The rows after `after` up to the head, if their checksums form a chain."""
         seen, check = (0, self.fingerprint[:DIGITS]) if after is None else (after.seq, after.check)
         if seen > last[0]:
             raise self._engine.damage_error(
@@ -195,7 +199,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Listed:
-    """A study as a list shows it; of one that is damaged, only where it is."""
+    """A study in a list of studies; of a damaged one only its name and place are known."""
 
     name: str
     place: str
@@ -205,7 +209,7 @@ class Listed:
 
 
 def studies(where: Where) -> list[Listed]:
-    """The studies of a database, by name, or the one in a file."""
+    """The studies of a database, ordered by name, or the one in a file."""
     place = find(where)
     if isinstance(place, FilePlace):
         with Log.at(place, "read") as log:
@@ -225,7 +229,7 @@ def describe_study(place: ServerPlace) -> Listed:
 
 
 class Turn:
-    """The right to write, for the time of one `log.write`."""
+    """What the work of one `log.write` may do: read events and append new ones."""
 
     def __init__(
         self, later: Callable[[Event | None], list[Row]], seq: int, check: str, now: float
@@ -234,10 +238,10 @@ class Turn:
         self._seq, self._check = seq, check
         self.now = now
         self.rows: list[Row] = []
-        """What was appended, as it will be stored."""
+        """The appended events, as they will be stored."""
 
     def events(self, after: Event | None = None) -> list[Event]:
-        """All events later than `after`, verified, with those appended in this turn."""
+        """All events after `after`, verified, including those appended in this turn."""
         stored = [] if after is not None and after.seq > self._seq else self._stored(after)
         own = [row for row in self.rows if after is None or row[0] > after.seq]
         return build_events([*stored, *own])

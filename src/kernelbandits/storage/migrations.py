@@ -1,7 +1,7 @@
-"""Tables of an older version are brought up to this one, in one transaction, after a backup.
+"""Migrations: tables of an older version are changed to this version, after a backup.
 
-The backup of films.db with tables of version 1 is the file films.db.v1-backup; of the PostgreSQL schema films it is the
-schema films_v1_backup.
+A migration is one transaction. The backup of films.db with tables of version 1 is the file
+films.db.v1-backup; that of the PostgreSQL schema films is the schema films_v1_backup.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kernelbandits.storage.tables import VERSION
 Steps = Mapping[int, Sequence[str]]
 
 STEPS: Steps = {}
-"""From each older version the statements that lead to the next one, in SQL that both back ends know."""
+"""For each older version the SQL statements that lead to the next one, valid in both databases."""
 
 
 def upgrade_tables(session: Session, steps: Steps = STEPS) -> None:
@@ -34,7 +34,8 @@ def refuse_unknown(engine: Engine, found: int, steps: Steps) -> None:
         refuse_other(engine, found)
     if engine.mode == "read":
         raise OtherVersion(
-            f"{engine.name} has tables of version {found}; open it once for writing, to bring them up"
+            f"{engine.name} has tables of version {found}; "
+            "open it once for writing to bring them up to date"
         )
 
 

@@ -1,4 +1,4 @@
-"""Whether a file is on a network file system, where SQLite's locks cannot be trusted."""
+"""Whether a file is on a network file system, where the locks of SQLite are not reliable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NETWORK = (
 
 
 def network_mount(path: Path, mounts: str | None = None) -> str | None:
-    """The kind of network file system that holds the path, by a table of mounts as in /proc/mounts."""
+    """The kind of network file system of a path, by a table as in /proc/mounts; None if local."""
     holders = [
         entry
         for entry in read_entries(read_mounts() if mounts is None else mounts)
@@ -36,20 +36,20 @@ def network_mount(path: Path, mounts: str | None = None) -> str | None:
 def warn_of_network(path: Path, mounts: str | None = None) -> None:
     kind = network_mount(path, mounts)
     if kind is not None:
-        told = "locks there are not safe with several writers; PostgreSQL is made for that"
+        told = "locks there are not safe with several writers; use PostgreSQL for that"
         warnings.warn(
             f"{path} is on a network file system ({kind}): {told}", DataNotice, stacklevel=4
         )
 
 
 def read_entries(mounts: str) -> list[tuple[Path, str]]:
-    """Mount point and kind; later entries hide earlier ones of the same point."""
+    """Mount points and kinds; a later entry hides an earlier one of the same mount point."""
     parts = [line.split() for line in mounts.splitlines()]
     return list({Path(unescape(part[1])): part[2] for part in parts if len(part) > 2}.items())
 
 
 def unescape(text: str) -> str:
-    """Blanks are written as \\040."""
+    """Replace escapes such as \\040, which stands for a blank."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
 
 

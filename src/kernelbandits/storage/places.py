@@ -1,4 +1,4 @@
-"""Where a study is: a file, or a schema of a PostgreSQL database."""
+"""The place of a study: a file, or a schema of a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Place = FilePlace | ServerPlace
 
 
 def find(where: str | os.PathLike[str]) -> Place:
-    """The place that is meant by a path, an address, or env:NAME."""
+    """The place given by a path, an address, or env:NAME, a place in an environment variable."""
     checks.needs(
         isinstance(where, (str, os.PathLike)), "a study", "a file or a postgresql:// address", where
     )
@@ -86,8 +86,9 @@ def server_place(text: str) -> ServerPlace:
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
+        shown = mask_password(text, is_address=True)
         raise ValueError(
-            f"a study needs postgresql://user@host:port/database, got {mask_password(text, is_address=True)!r}"
+            f"a study needs postgresql://user@host:port/database, got {shown!r}"
         ) from None
     plain = "@" not in f"{url.host or ''}{url.database or ''}"
     checks.needs(
@@ -105,6 +106,6 @@ def server_place(text: str) -> ServerPlace:
 
 
 def with_password(url: sa.URL) -> sa.URL:
-    """A password among the options is moved to where it is not shown."""
+    """Move a password among the options to its own field, which is never printed."""
     given = url.query.get("password")
     return url if given is None else url.set(password=str(given))

@@ -1,8 +1,9 @@
-"""All that is intact in a damaged study, in a new file.
+"""Salvage: everything that is intact in a damaged study is written to a new file.
 
-Each event can be verified by itself. Numbers stay, since events refer to each other by them: in the place of a lost
-event stands one of kind `noted`, and the last event notes what was done. First event and candidates are stored
-twice, on different pages; candidates that are lost in both places must be given anew.
+Each event can be verified by itself. Events keep their numbers, because they refer to each other by
+them: a lost event is replaced by one of kind `noted`, and a last event notes what was done. The
+first event and the candidates are stored twice, on different pages; candidates that are lost in
+both places must be given again.
 """
 
 from __future__ import annotations
@@ -42,29 +43,29 @@ from kernelbandits.storage.rows import Row
 from kernelbandits.storage.session import Session, without_connections
 
 LEAST_ROW = 50
-"""No event takes fewer bytes."""
+"""The smallest number of bytes of an event."""
 
 
 @dataclass(frozen=True)
 class Salvaged:
-    """What came of it."""
+    """The result of a salvage."""
 
     events: int
-    """How many were kept."""
+    """The number of events that were kept."""
     lost: tuple[int, ...]
-    """The numbers of those that were not."""
+    """The numbers of the events that were lost."""
     sentence: str
 
 
 @dataclass
 class Remains:
-    """What was found, each thing verified by itself."""
+    """What was found in a damaged study, each row verified by itself."""
 
     events: dict[int, Row] = field(default_factory=dict)
     lines: dict[int, str] = field(default_factory=dict)
     header: Header | None = None
     last: int = 0
-    """As the head has it."""
+    """The number of the last event, as stored in the head."""
 
     def collect(self, found: Iterable[Found]) -> None:
         for rowid, values in found:
@@ -73,7 +74,9 @@ class Remains:
             )
 
     def take_event(self, row: Row) -> None:
-        """SQLite stores a real number without fraction as a whole one."""
+        """Keep an event if it is intact."""
+        # SQLite stores a real number without a fraction as a whole number; the checksum is that of
+        # the real number.
         exact = (*row[:4], as_real(row[4]), *row[5:7], as_real(row[7]), *row[8:])
         if is_intact(exact):
             self.events.setdefault(row[0], exact)
@@ -83,7 +86,7 @@ class Remains:
             self.header = Header(*row[:-1])
 
     def take_short(self, row: Row) -> None:
-        """A candidate, or the head."""
+        """Keep a candidate, or the number in the head."""
         if is_intact(row):
             self.lines[row[0]] = row[1]
         elif row[0] == 1 and isinstance(row[1], int):
@@ -99,14 +102,14 @@ class Remains:
 
     @property
     def start(self) -> str | None:
-        """The beginning of the table's fingerprint, which is where the chain of events begins."""
+        """The beginning of the table's fingerprint, with which the checksums of events start."""
         if self.header is not None:
             return self.header.fingerprint[:DIGITS]
         return self.events[1][9] if 1 in self.events else None
 
     @property
     def table(self) -> list[str] | None:
-        """Header and rows, if they are the ones that were written."""
+        """Header and rows of the candidates, if they are unchanged and complete; else None."""
         lines = [self.lines[row] for row in sorted(self.lines)]
         return lines if lines and fingerprint(lines)[:DIGITS] == self.start else None
 
@@ -116,14 +119,12 @@ class Remains:
 
     @property
     def first(self) -> Draft | None:
-        """The event that created the study, or its second copy."""
+        """The event that created the study, or its copy in the header; None if both are lost."""
         if 1 in self.events:
             return draft_of_row(self.events[1])
-        return (
-            None
-            if self.header is None
-            else Draft(kind="created", body=json.loads(self.header.header))
-        )
+        if self.header is None:
+            return None
+        return Draft(kind="created", body=json.loads(self.header.header))
 
 
 def salvage(
@@ -131,7 +132,10 @@ def salvage(
     target: str | os.PathLike[str],
     table: Sequence[Sequence[str]] | None = None,
 ) -> Salvaged:
-    """Write a new file with all that is intact; `table` (header and rows) puts back candidates that were lost."""
+    """Write a new file with everything that is intact.
+
+    `table`, header and rows, replaces candidates that were lost.
+    """
     place = find(where)
     backups.refuse_existing(Path(target))
     remains = file_remains(place) if isinstance(place, FilePlace) else server_remains(place)
@@ -152,7 +156,10 @@ def file_remains(place: FilePlace) -> Remains:
 
 
 def read_rolled_back(path: Path) -> bytes:
-    """The file as it was before a write that did not come to its end; the file itself is left as it is."""
+    """The content of the file without the last write, if that was interrupted.
+
+    SQLite rolls the write back in a copy; the file itself is not changed.
+    """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.db"
         with without_connections(path):
@@ -199,7 +206,7 @@ def rebuild(remains: Remains, name: str, target: str | os.PathLike[str]) -> Salv
 
 
 def chain(remains: Remains, first: Draft, check: str, note: Draft) -> list[Row]:
-    """All events with new checksums, a note in the place of each that was lost."""
+    """All events with new checksums; each lost event is replaced by a note."""
     rows: list[Row] = []
     at = min((row[7] for row in remains.events.values()), default=0.0)
     for seq in range(1, remains.last_number + 1):
@@ -239,4 +246,4 @@ def as_real(value: Any) -> Any:
 
 
 def ignore(row: Row) -> None:
-    """A row of no table of ours."""
+    """A row that belongs to no table of a study."""

@@ -1,4 +1,4 @@
-"""One connection for each process, kept open; transactions, and trying again."""
+"""A session keeps one connection for each process, runs transactions and retries them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ FORK_PATIENCE = 10.0
 
 alive: weakref.WeakSet[Session]
 abandoned: list[sa.Connection] = []
-"""Connections of a parent process: they must not be closed in the child."""
+"""Connections of the parent process. A child must not close them, so it keeps references."""
 
 
 class Session:
-    """Runs work on a connection, one thread at a time; after a fork the child has a connection of its own."""
+    """Runs work on a connection, one thread at a time.
+
+    After a fork the child opens a connection of its own.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -39,7 +42,7 @@ class Session:
         return self._retry(work)
 
     def write(self, work: Work[T]) -> T:
-        """In one transaction; nothing is written if the work raises."""
+        """Run the work in one transaction; if it raises, nothing is written."""
         return self._retry(lambda connection: self._transaction(connection, work))
 
     def close(self) -> None:
@@ -50,7 +53,7 @@ class Session:
             self._drop()
 
     def forget(self) -> None:
-        """In a child process: the connection belongs to the parent."""
+        """Forget the connection, in a child process: it belongs to the parent."""
         if self._connection is not None:
             abandoned.append(self._connection)
         self._connection = None
@@ -86,7 +89,9 @@ class Session:
             time.sleep(pause)
 
     def _run_once(self, work: Work[T]) -> T:
-        """Who is interrupted, wherever that is, gives up the connection: it may be inside a transaction with a lock."""
+        """Run the work once."""
+        # An interrupt may leave the connection inside a transaction that holds a lock, so the
+        # connection is given up.
         try:
             return work(self._open())
         except Exception:
@@ -109,7 +114,8 @@ class Session:
         return self._connection
 
     def _drop(self) -> None:
-        """Forgotten only once it is closed, so that an interrupted close is made up for; nothing more is said on it."""
+        """Close the connection without sending anything more."""
+        # It is forgotten only after it is closed, so that an interrupted close is repeated.
         if self._connection is not None:
             with suppress(*self.engine.errors):
                 self._connection.invalidate()
@@ -122,7 +128,10 @@ alive = weakref.WeakSet()
 
 @contextmanager
 def without_connections(path: Path) -> Iterator[None]:
-    """For who reads a file by hand, since closing it frees SQLite's locks: this process has no connection to it."""
+    """Close all connections of this process to a file, for code that reads the file itself.
+
+    Closing any handle of a file frees all POSIX locks that this process has on it, also SQLite's.
+    """
     with ExitStack() as held:
         for session in [session for session in list(alive) if session.engine.uses_file(path)]:
             held.enter_context(session.lock)
@@ -131,7 +140,10 @@ def without_connections(path: Path) -> Iterator[None]:
 
 
 def before_fork() -> None:
-    """No transaction of ours may be under way in another thread: the child would inherit SQLite's idea of its locks."""
+    """Wait until no thread is inside a transaction.
+
+    Otherwise the child would inherit a connection that records locks.
+    """
     for session in list(alive):
         session.lock.acquire(timeout=FORK_PATIENCE)
 

@@ -1,9 +1,9 @@
 """The tables of a study, the same in SQLite and PostgreSQL.
 
 events      what happened, one row for each event, only ever added to
-head        number and checksum of the last event; who writes holds this row
+head        number and checksum of the last event; a writer locks this row
 candidates  the table of candidates, one JSON list of texts for each row; row -1 is its header
-spare       a copy of them, for the case that a page of the file is damaged
+spare       a copy of the candidates, in case a page of the file is damaged
 study       one row: version of these tables, header and fingerprint of the candidates, first event
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 VERSION = 1
-"""Of the tables; goes up by one with each entry of `migrations.STEPS`."""
+"""The version of the tables; each entry of `migrations.STEPS` raises it by one."""
 MARK = 0x6B624C67
 """The application_id of our SQLite files."""
 NAMES = frozenset({"events", "head", "candidates", "spare", "study"})
@@ -39,7 +39,7 @@ def text_column(name: str, **settings: Any) -> sa.Column[str]:
 
 @dataclass(frozen=True)
 class Tables:
-    """The five tables and the statements on them; `schema` is the PostgreSQL schema of the study."""
+    """The five tables and the statements on them, in a PostgreSQL schema or in a file."""
 
     schema: str | None = None
 
@@ -106,7 +106,7 @@ class Tables:
         return tuple(column.name for column in self.events.columns)
 
     def name_values(self, row: tuple[Any, ...]) -> dict[str, Any]:
-        """An event's row as the insertion takes it."""
+        """The values of a row by the names of their columns, for an insertion."""
         return dict(zip(self.columns, row, strict=True))
 
     @cached_property
@@ -129,7 +129,7 @@ class Tables:
 
     @cached_property
     def last(self) -> sa.Select[Any]:
-        """Number and checksum in the head, the checksum of the event it points to, and the version of the tables."""
+        """Number and checksum in the head, checksum of its event, and version of the tables."""
         head, events, study = self.head, self.events, self.study
         joined = head.outerjoin(events, events.c.seq == head.c.seq).outerjoin(
             study, study.c.id == head.c.id
@@ -144,7 +144,7 @@ class Tables:
 
     @cached_property
     def move(self) -> sa.Update:
-        """The head goes on from where it was seen."""
+        """Move the head, if it is still where the writer read it."""
         seen = self.head.c.seq == sa.bindparam("seen")
         return (
             sa.update(self.head)

@@ -206,7 +206,7 @@ def calculation_figure(found: Calculation, path: Path) -> str:
         gains, bounds = zip(*found.against_horizon, strict=True)
         horizons = np.array([gain.horizon for gain in gains])
         draw_bounds(grid[0, 0], horizons, bounds, found.labels)
-        draw_asked(grid[0, 0], horizons, found.horizon)
+        mark_horizon(grid[0, 0], horizons, found.horizon)
         draw_gain(grid[0, 1], horizons, gains)
         draw_constants(grid[0, 2], horizons, bounds)
         for axis in grid.flat:
@@ -236,7 +236,7 @@ def draw_bounds(
     axis.legend(fontsize=8.5, frameon=False, loc="lower right")
 
 
-def draw_asked(axis: Axes, horizons: Array, asked: int) -> None:
+def mark_horizon(axis: Axes, horizons: Array, asked: int) -> None:
     """A line at T between legend and words, its name on the side that has more room."""
     late = asked > np.sqrt(horizons[0] * horizons[-1])
     axis.axvline(asked, ymin=LEGEND, ymax=0.9, color="#222222", lw=0.8)

@@ -1,4 +1,4 @@
-"""A study into one file: PNG, SVG, or a page to send."""
+"""Write the figures of a study to one file: PNG, SVG, or an HTML page."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
 from kernelbandits.checks import StudyConflict
-from kernelbandits.report.studies.pages import question, study_page
+from kernelbandits.report.studies.curves import progress, regret, weights
+from kernelbandits.report.studies.page import question, study_page
 from kernelbandits.report.studies.posterior import posterior
-from kernelbandits.report.studies.rounds import progress, regret, weights
 from kernelbandits.report.studies.sheets import Drawing, sheet
-from kernelbandits.report.studies.view import View, view_of
+from kernelbandits.report.studies.view import View, read_view
 from kernelbandits.runtime import require
 from kernelbandits.study.exporting import replace_file
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from kernelbandits.study import Study
 
 SUFFIXES = (".png", ".svg", ".html")
-ONE: dict[str, Callable[[View], Iterable[Drawing]]] = {
+FIGURES: dict[str, Callable[[View], Iterable[Drawing]]] = {
     "progress": lambda view: [progress(view)],
     "regret": lambda view: [regret(view)],
     "posterior": posterior,
     "weights": lambda view: [weights(view)],
 }
-KINDS = (*ONE, "all")
+KINDS = (*FIGURES, "all")
 
 
 def draw_study(
@@ -37,13 +37,37 @@ def draw_study(
     truth: Any = None,
     trial: int | None = None,
 ) -> Path:
-    """Draw `what` of a study ("progress", "regret", "posterior", "weights" or all that apply) into one file.
+    """Draw the figures of a study into one file and return its path.
 
-    The suffix says how: .png, .svg, or .html for a page with tables beside the figures. `truth` are the true values for
-    the regret: row -> value, one number for each row, a DataFrame, or the name of a column of the table or of a CSV
-    file. `trial` is marked and explained. The file is there as a whole or not at all.
+    The file is replaced as a whole: if writing fails, an older file stays as it was.
+
+    Parameters
+    ----------
+    study
+        An open study.
+    path
+        The file to write. Its suffix selects the form: .png, .svg, or .html for a page that has
+        tables beside the figures.
+    what
+        "progress", "regret", "posterior" or "weights", or "all" for every figure that the study
+        has data for.
+    truth
+        The true values, which the regret is computed from: a mapping from row to value, one
+        number for each row, a DataFrame, a column of the study's table, or a CSV file.
+    trial
+        Number of a trial to mark in the figures and to explain on the page.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> import kernelbandits as kb
+    >>> folder = Path(mkdtemp())
+    >>> study = kb.Study.create(folder / "films.db", [[20.0], [40.0], [60.0]])
+    >>> _ = study.tell(row=1, value=0.7)
+    >>> draw_study(study, folder / "films.svg", what="progress").name
+    'films.svg'
     """
-    target = checked_path(path)
+    target = check_path(path)
     checks.one_of("draw_study", "what", what, KINDS)
     checks.needs(
         what != "regret" or truth is not None,
@@ -51,39 +75,40 @@ def draw_study(
         'the true values (truth=...) for "regret"',
         truth,
     )
-    require("matplotlib", extra="experiments", owner="draw_study")
-    view = view_of(study, truth, trial)
-    drawings = chosen(view, what)
     kind = target.suffix.lower().removeprefix(".")
-    data = (
-        study_page(view, drawings).encode()
-        if kind == "html"
-        else sheet(question(view), drawings, kind)
-    )
-    replace_file(target, data)
+    require("matplotlib", extra="experiments", owner="draw_study")
+    if kind == "html":
+        require("jinja2", extra="experiments", owner="draw_study for a page")
+    view = read_view(study, truth, trial)
+    drawings = select_drawings(view, what)
+    replace_file(target, render_file(view, drawings, kind))
     return target
 
 
-def checked_path(path: str | os.PathLike[str]) -> Path:
+def render_file(view: View, drawings: list[Drawing], kind: str) -> bytes:
+    if kind == "html":
+        return study_page(view, drawings).encode()
+    return sheet(question(view), drawings, kind)
+
+
+def check_path(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     checks.needs(target.suffix.lower() in SUFFIXES, "draw_study", ".png, .svg or .html", str(path))
     checks.needs(target.parent.is_dir(), "draw_study", "a folder that exists", str(target.parent))
     return target
 
 
-def chosen(view: View, what: str) -> list[Drawing]:
-    return (
-        list(ONE[what](view))
-        if what != "all"
-        else [one for kind in ONE for one in applicable(view, kind)]
-    )
+def select_drawings(view: View, what: str) -> list[Drawing]:
+    if what != "all":
+        return list(FIGURES[what](view))
+    return [one for kind in FIGURES for one in available_drawings(view, kind)]
 
 
-def applicable(view: View, kind: str) -> list[Drawing]:
-    """Nothing where the study has nothing of the kind."""
+def available_drawings(view: View, kind: str) -> list[Drawing]:
+    """Return the drawings of one kind; none if the study has no data for it."""
     if kind == "regret" and view.truth is None:
         return []
     try:
-        return list(ONE[kind](view))
+        return list(FIGURES[kind](view))
     except StudyConflict:
         return []

@@ -1,4 +1,4 @@
-"""Maps of mean and sd: over two columns, or over the first two principal components of many."""
+"""Maps of the estimates and their sd over two columns or two principal components."""
 
 from __future__ import annotations
 
@@ -10,54 +10,67 @@ import numpy as np
 
 from kernelbandits.canvas import Margins
 from kernelbandits.checks import Array, Indices
-from kernelbandits.report.studies.marks import is_long, markers, name_across, name_up, positions
-from kernelbandits.report.studies.rounds import CROWD, MANY
-from kernelbandits.report.studies.sheets import Drawing, brief, legend_above, printable
+from kernelbandits.report.studies.columns import (
+    is_long,
+    label_x_axis,
+    label_y_axis,
+    markers,
+    positions,
+)
+from kernelbandits.report.studies.curves import CROWD, MANY
+from kernelbandits.report.studies.sheets import Drawing, legend_above, make_printable, shorten
 from kernelbandits.report.studies.view import View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAPS = Margins(left=0.85, below=0.6, above=0.3, right=0.55, head=0.35)
-RINGS = "Black rings: measured."
+RINGS = "Black rings are measured candidates."
 HALF, FINEST = 0.5 - 1e-9, 6
-"""The least share, and the digits by which places on a map differ."""
+"""The least share of variance and of distinct places, and the digits that make places distinct."""
 LOADINGS = 4
-"""Columns by which a component is named."""
+"""The most columns that are written for one component."""
 
 
-def about(view: View) -> str:
+def describe_maps(view: View) -> str:
     return f"Estimate of {view.target} (left) and its standard deviation (right)"
 
 
 def two_columns(view: View, across: str, up: str) -> Drawing:
-    caption = f"{about(view)} at every candidate, over {across} and {up}. {RINGS}"
-    return map_of(view, "Posterior", caption, across, up, np.arange(len(view.beliefs)))
+    caption = f"{describe_maps(view)} at every candidate, over {across} and {up}. {RINGS}"
+    return column_map(view, "Posterior", caption, across, up, np.arange(len(view.estimates)))
 
 
 def slice_map(view: View, across: str, up: str) -> Drawing:
-    """Two numbers, the categories as the likely best has them."""
-    centre = int(view.ranked[0]) if view.best is None else view.best
+    """Draw a map over two columns of numbers, at the categories of the likely best."""
+    centre = int(view.ranking[0]) if view.best is None else view.best
     others = {name: view.texts(name) for name in view.columns if name not in (across, up)}
     same = [
         all(texts[place] == texts[centre] for texts in others.values())
-        for place in range(len(view.beliefs))
+        for place in range(len(view.estimates))
     ]
     where = ", ".join(f"{name} = {texts[centre]}" for name, texts in others.items())
     whose = "the first candidate" if view.best is None else "the likely best"
-    caption = f"{about(view)} over {across} and {up}, at the candidates with the categories of {whose}: {where}. {RINGS}"
-    return map_of(view, "Posterior at fixed categories", caption, across, up, np.flatnonzero(same))
+    caption = (
+        f"{describe_maps(view)} over {across} and {up}, at the candidates with the categories of "
+        f"{whose}: {where}. {RINGS}"
+    )
+    return column_map(
+        view, "Posterior at fixed categories", caption, across, up, np.flatnonzero(same)
+    )
 
 
-def map_of(view: View, title: str, caption: str, across: str, up: str, places: Indices) -> Drawing:
-    """Two columns, numbers or categories."""
+def column_map(
+    view: View, title: str, caption: str, across: str, up: str, places: Indices
+) -> Drawing:
+    """Draw a map over two columns, which are numbers or categories."""
     flat = np.column_stack([positions(view, across), positions(view, up)])
 
     def draw(part: Any, grid: Any) -> None:
-        draw_maps(view, flat, (brief(across, 44), brief(up, 34)), places, part, grid)
+        draw_maps(view, flat, (shorten(across, 44), shorten(up, 34)), places, part, grid)
         for axis in grid.flat:
-            name_across(axis, view, across)
-            name_up(axis, view, up)
+            label_x_axis(axis, view, across)
+            label_y_axis(axis, view, up)
 
     left = 1.6 if view.candidates.kinds[up] == "category" else MAPS.left
     below = 1.15 if is_long(view, across) else MAPS.below
@@ -67,29 +80,35 @@ def map_of(view: View, title: str, caption: str, across: str, up: str, places: I
 
 
 def principal_map(view: View) -> Drawing:
-    flat, shares, loadings = principal(view.candidates.points[view.beliefs.row])
+    flat, shares, loadings = principal_components(view.candidates.points[view.estimates.row])
     names = [
         f"component {number + 1} ({100 * share:.0f} % of the variance)"
         for number, share in enumerate(shares)
     ]
-    made = "; ".join(f"component {i + 1} = {in_words(view, one)}" for i, one in enumerate(loadings))
-    caption = (
-        f"{about(view)} at every candidate, over the first two principal components of the columns as the "
-        f"model sees them (numbers scaled to [0, 1]): {made}. {RINGS}"
+    spelled = "; ".join(
+        f"component {i + 1} = {spell_loading(view, one)}" for i, one in enumerate(loadings)
     )
-    draw = partial(draw_maps, view, flat, (names[0], names[1]), np.arange(len(view.beliefs)))
+    caption = (
+        f"{describe_maps(view)} at every candidate, over the first two principal components of "
+        f"the columns as the model uses them (numbers scaled to [0, 1]): {spelled}. {RINGS}"
+    )
+    draw = partial(draw_maps, view, flat, (names[0], names[1]), np.arange(len(view.estimates)))
     return Drawing("Posterior by principal components", caption, 4.3, draw, columns=2, margins=MAPS)
 
 
-def says_much(view: View) -> bool:
-    """Whether two components hold half of the variance and keep most candidates apart."""
-    flat, shares, _ = principal(view.candidates.points[view.beliefs.row])
+def is_informative(view: View) -> bool:
+    """Whether two components hold half of the variance and separate most candidates."""
+    flat, shares, _ = principal_components(view.candidates.points[view.estimates.row])
     apart = len(np.unique(flat.round(FINEST), axis=0))
     return bool(shares.sum() > HALF and apart > HALF * len(flat))
 
 
-def principal(points: Array) -> tuple[Array, Array, Array]:
-    """Coordinates, shares of the variance and loadings of the first two components; the greatest loading positive."""
+def principal_components(points: Array) -> tuple[Array, Array, Array]:
+    """Return coordinates, shares of the variance and loadings of the first two components.
+
+    An eigenvector has no sign of its own. The largest loading is made positive, so that the same
+    points always give the same map.
+    """
     centred = points - points.mean(0)
     spread, axes = np.linalg.eigh(centred.T @ centred)
     shares, loadings = spread[::-1] / max(spread.sum(), np.finfo(float).tiny), axes.T[::-1]
@@ -97,8 +116,8 @@ def principal(points: Array) -> tuple[Array, Array, Array]:
     return centred @ loadings[:2].T, shares[:2], loadings[:2]
 
 
-def in_words(view: View, loading: Array) -> str:
-    """+0.71 Cs - 0.71 FA, the greatest first."""
+def spell_loading(view: View, loading: Array) -> str:
+    """Write a component as a sum of columns, the largest loading first: 0.71 Cs - 0.71 FA."""
     names = coordinates(view)
     order = np.argsort(-np.abs(loading), kind="stable")[:LOADINGS]
     terms = [
@@ -110,14 +129,15 @@ def in_words(view: View, loading: Array) -> str:
 
 
 def coordinates(view: View) -> list[str]:
-    """What each coordinate of the points stands for."""
+    """Name the coordinates of the points: a number column, or one value of a category."""
     names: list[str] = []
     for column in view.columns:
         if view.candidates.kinds[column] == "number":
-            names.append(printable(column))
+            names.append(make_printable(column))
         else:
             names += [
-                printable(f"[{column} = {value}]") for value in dict.fromkeys(view.texts(column))
+                make_printable(f"[{column} = {value}]")
+                for value in dict.fromkeys(view.texts(column))
             ]
     return names
 
@@ -125,13 +145,14 @@ def coordinates(view: View) -> list[str]:
 def draw_maps(
     view: View, flat: Array, names: tuple[str, str], places: Indices, part: Any, grid: Any
 ) -> None:
-    """Mean and sd of the candidates at these places."""
+    """Draw the mean and the sd of the candidates at these places."""
     from matplotlib.ticker import MaxNLocator
 
-    held, axes = view.beliefs, list(grid.flat)
+    estimates = view.estimates
+    axes = list(grid.flat)
     for axis, values, title, colours in (
-        (axes[0], held.mean, f"{brief(view.target, 18)}, estimate", "viridis"),
-        (axes[1], held.sd, "its standard deviation", "cividis"),
+        (axes[0], estimates.mean, f"{shorten(view.target, 18)}, estimate", "viridis"),
+        (axes[1], estimates.sd, "its standard deviation", "cividis"),
     ):
         bar = part.colorbar(
             draw_map(axis, flat[places], values[places], colours), ax=axis, fraction=0.05, pad=0.02
@@ -161,7 +182,7 @@ def draw_map(axis: Axes, flat: Array, values: Array, colours: str) -> Any:
 
 
 def mark_candidates(axis: Axes, view: View, flat: Array, places: Indices) -> None:
-    measured = np.intersect1d(np.flatnonzero(view.beliefs.results), places)
+    measured = np.intersect1d(np.flatnonzero(view.estimates.results), places)
     if len(measured):
         size = 9 if len(measured) <= CROWD else 4
         look: Any = {

@@ -1,30 +1,136 @@
-"""The posterior over the candidates, drawn as their columns allow."""
+"""The posterior over the candidates: the figures that suit their columns, and the best of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from kernelbandits.report.studies.columns import by_column
-from kernelbandits.report.studies.lines import SEVERAL, groups, line
-from kernelbandits.report.studies.maps import principal_map, says_much, slice_map, two_columns
-from kernelbandits.report.studies.ranked import ranking
-from kernelbandits.report.studies.sheets import Drawing
+import numpy as np
+
+from kernelbandits.canvas import Margins
+from kernelbandits.checks import Indices
+from kernelbandits.report.studies.columns import (
+    MOST_LINES,
+    category_groups,
+    column_panels,
+    line,
+    markers,
+)
+from kernelbandits.report.studies.curves import BLACK, BLUE, INTERVAL
+from kernelbandits.report.studies.maps import (
+    is_informative,
+    principal_map,
+    slice_map,
+    two_columns,
+)
+from kernelbandits.report.studies.sheets import (
+    QUIET,
+    Drawing,
+    empty_drawing,
+    legend_above,
+    make_printable,
+    shorten,
+)
 from kernelbandits.report.studies.view import View
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TOP = 20
+"""The most candidates that are shown."""
+LABEL = 20
+"""The most letters of a label."""
+ROW, LETTER = 0.23, 0.075
+"""Height of a candidate and width of a letter of its name, in inches."""
 
 
 def posterior(view: View) -> Iterator[Drawing]:
-    """Those that fit the columns; the ranking in any case."""
+    """Yield the drawings that suit the columns, and the best candidates in every case."""
     kinds = [view.candidates.kinds[name] for name in view.columns]
     numbers = [name for name, kind in zip(view.columns, kinds, strict=True) if kind == "number"]
-    if view.beliefs.known:
-        if len(numbers) == 1 and len(groups(view)) <= SEVERAL:
+    if view.estimates.is_complete:
+        if len(numbers) == 1 and len(category_groups(view)) <= MOST_LINES:
             yield line(view, numbers[0])
         elif len(view.columns) == 2:
             yield two_columns(view, *view.columns)
         elif len(view.columns) > 2:
-            yield by_column(view)
+            yield column_panels(view)
         if len(numbers) == 2 < len(view.columns):
             yield slice_map(view, numbers[0], numbers[1])
-        elif len(numbers) > 2 and says_much(view):
+        elif len(numbers) > 2 and is_informative(view):
             yield principal_map(view)
     yield ranking(view)
+
+
+def ranking(view: View) -> Drawing:
+    if not view.estimates.is_complete:
+        return empty_drawing("Best candidates", "No estimate yet.")
+    places = view.ranking[:TOP]
+    names = ", ".join(make_printable(name) for name in view.columns) or "no column that differs"
+    how = "highest" if view.sign > 0 else "lowest"
+    unknown = (
+        ""
+        if view.estimates.results.any()
+        else " There is no result yet: these are the prior estimates of the model."
+    )
+    caption = (
+        f"The {len(places)} {how} estimates of {view.target} among {len(view.ranking)} candidates, "
+        f"with {INTERVAL}. Equal rows count as one candidate. Crosses are averages of results. "
+        f"The column at the right is the number of results. In brackets: {names}.{unknown}"
+    )
+    labels = [label_of(view, place) for place in places]
+    left = 0.35 + LETTER * max(len(label) for label in labels)
+    margins = Margins(left=left, below=0.55, above=0.3, right=0.85, head=0.3)
+    height = ROW * max(len(places), 2) + margins.below + margins.above + margins.head
+    draw = partial(draw_ranking, view, places, labels)
+    return Drawing("Best candidates", caption, height, draw, margins=margins)
+
+
+def label_of(view: View, place: int) -> str:
+    row = int(view.estimates.row[place])
+    x = view.candidates.x(row)
+    values = ", ".join(format_cell(x[name]) for name in view.columns)
+    label = shorten(view.row_name(row), LABEL)
+    name = f"{label}, row {row}" if label else f"row {row}"
+    return shorten(f"{name} ({values})" if values else name, 44)
+
+
+def format_cell(value: float | str) -> str:
+    """Write a number with five digits; text stays as it is."""
+    return value if isinstance(value, str) else f"{value:.5g}"
+
+
+def draw_ranking(view: View, places: Indices, labels: list[str], part: Any, grid: Any) -> None:
+    axis = grid[0, 0]
+    estimates = view.estimates
+    heights = np.arange(len(places))
+    look: Any = {"ms": 5, "color": BLUE, "elinewidth": 1.6, "label": "estimate, 95 % interval"}
+    axis.errorbar(estimates.mean[places], heights, xerr=estimates.bars(places), fmt="o", **look)
+    axis.plot(
+        estimates.average[places],
+        heights,
+        "x",
+        color=BLACK,
+        ms=6,
+        label="average of its results",
+        zorder=4,
+    )
+    for marks, style in markers(view):
+        shown = np.flatnonzero(np.isin(places, marks))
+        axis.plot(
+            estimates.mean[places[shown]], shown, ls="none", **{**style, "ms": 0.8 * style["ms"]}
+        )
+    name_rows(axis, labels, [str(count) for count in estimates.results[places]])
+    axis.set_xlabel(shorten(view.target, 60))
+    legend_above(part, [axis], 5)
+
+
+def name_rows(axis: Axes, labels: list[str], counts: list[str]) -> None:
+    axis.set_yticks(range(len(labels)), labels, fontsize=9)
+    axis.tick_params(axis="y", length=0)
+    axis.set_ylim(len(labels) - 0.5, -0.5)
+    where: Any = ("axes fraction", "data")
+    for place, count in [(-0.9, "results"), *enumerate(counts)]:
+        style: Any = {"va": "center", "ha": "center", "fontsize": 8.5, "color": QUIET}
+        axis.annotate(count, (1.045, place), xycoords=where, annotation_clip=False, **style)

@@ -1,4 +1,4 @@
-"""Drawings laid on one sheet, each over its caption, as PNG or SVG; or a single one as SVG for a page."""
+"""Drawings below each other on one sheet (PNG or SVG), or a single one as SVG for a page."""
 
 from __future__ import annotations
 
@@ -17,67 +17,73 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 WIDTH = 9.6
-"""Inches of a sheet."""
+"""Width of a sheet in inches."""
 HEADING, LINE, GAP = 0.42, 0.18, 0.22
-"""Inches that a heading, a line of a caption, the space below it take."""
+"""Heights of a heading, a line of a caption and the space below it, in inches."""
 LETTERS, TITLE = 138, 72
-"""Of a line of a caption, and of the title."""
+"""The most letters in a line of a caption and in a line of the title."""
 BARE = Margins(0.0, 0.0, 0.0, 0.0)
 DPI = 140
 QUIET = "#52606D"
 PLAIN: Any = {"text.parse_math": False, "text.usetex": False}
-"""Names of columns are text, whatever dollars there are in them."""
+"""A dollar in the name of a column is text, not mathematics."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Panels in rows and columns, and who draws on them."""
+    """Panels in rows and columns, with a title, a caption and the function that draws them."""
 
     title: str
     caption: str
     height: float
     draw: Callable[[Any, Any], None]
-    """(figure or part of one, grid of axes)"""
+    """Called with the figure (or a part of one) and the grid of its axes."""
     rows: int = 1
     columns: int = 1
     margins: Margins = PANEL
 
     def place(self, part: Figure | SubFigure) -> None:
-        """Draw on that part of a figure, which is as large as this drawing."""
+        """Draw on a part of a figure that has the size of this drawing."""
         spec = self.margins.shares((WIDTH, self.height), self.rows, self.columns)
         grid = part.subplots(self.rows, self.columns, squeeze=False, gridspec_kw=spec)
         self.draw(part, grid)
 
 
 def sheet(title: str, drawings: Sequence[Drawing], kind: str) -> bytes:
-    """All of them below each other with headings and captions; kind: png or svg."""
-    captions = ["\n".join(wrap(printable(one.caption), LETTERS)) for one in drawings]
-    lines = wrap(printable(title), TITLE)
+    """Render drawings below each other with headings and captions, as "png" or "svg"."""
+    captions = ["\n".join(wrap(make_printable(one.caption), LETTERS)) for one in drawings]
+    lines = wrap(make_printable(title), TITLE)
     heights = [HEADING * (len(lines) / 2 + 1)]
     for one, caption in zip(drawings, captions, strict=True):
         heights += [HEADING, one.height, LINE * (caption.count("\n") + 1) + GAP]
-    with blank(sum(heights)) as figure:
+    with blank_figure(sum(heights)) as figure:
         laid: Any = figure.subfigures(len(heights), 1, height_ratios=heights)
         parts: list[SubFigure] = list(laid)
-        write(parts[0], "\n".join(lines), 0.5, fontsize=14, weight="bold", va="center")
+        write_text(parts[0], "\n".join(lines), 0.5, fontsize=14, weight="bold", va="center")
         for number, one in enumerate(drawings):
             heading, panels, below = parts[1 + 3 * number : 4 + 3 * number]
-            write(heading, one.title, 0.5, fontsize=12, weight="bold", va="center")
+            write_text(heading, one.title, 0.5, fontsize=12, weight="bold", va="center")
             one.place(panels)
-            write(below, captions[number], 1.0, fontsize=9, color=QUIET, va="top", linespacing=1.35)
-        return rendered(figure, kind)
+            write_text(
+                below, captions[number], 1.0, fontsize=9, color=QUIET, va="top", linespacing=1.35
+            )
+        return render_figure(figure, kind)
 
 
-def alone(one: Drawing) -> str:
-    """A drawing without heading and caption, as SVG."""
-    with blank(one.height) as figure:
+def render_svg(one: Drawing) -> str:
+    """Render one drawing without heading and caption as SVG."""
+    with blank_figure(one.height) as figure:
         one.place(figure)
-        return rendered(figure, "svg").decode()
+        return render_figure(figure, "svg").decode()
 
 
 @contextmanager
-def blank(height: float) -> Iterator[Figure]:
-    """A sheet without axes; letters that no font here has are boxes, and no reason to complain."""
+def blank_figure(height: float) -> Iterator[Figure]:
+    """Yield a figure without axes.
+
+    Letters that are missing in the font are drawn as boxes, and matplotlib's warning about them
+    is silenced: the names come from the user's table, so the user cannot act on it.
+    """
     import matplotlib as mpl
 
     with (
@@ -90,7 +96,7 @@ def blank(height: float) -> Iterator[Figure]:
         yield figure
 
 
-def rendered(figure: Figure, kind: str) -> bytes:
+def render_figure(figure: Figure, kind: str) -> bytes:
     file = io.BytesIO()
     figure.savefig(
         file,
@@ -101,12 +107,12 @@ def rendered(figure: Figure, kind: str) -> bytes:
     return file.getvalue()
 
 
-def write(part: SubFigure, text: str, height: float, **style: Any) -> None:
+def write_text(part: SubFigure, text: str, height: float, **style: Any) -> None:
     part.text(0.15 / WIDTH, height, text, ha="left", **style)
 
 
 def legend_above(part: Any, axes: Sequence[Axes], columns: int = 4) -> None:
-    """One legend over all panels, each name once."""
+    """Draw one legend above all panels that has each name once."""
     found: dict[str, Any] = {}
     for axis in axes:
         handles, labels = axis.get_legend_handles_labels()
@@ -122,29 +128,29 @@ def legend_above(part: Any, axes: Sequence[Axes], columns: int = 4) -> None:
         )
 
 
-def printable(text: str) -> str:
-    """On one line, without letters that steer."""
+def make_printable(text: str) -> str:
+    """Return the text on one line, without control characters."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
-def brief(text: str, letters: int = LONGEST) -> str:
-    """So many letters of a name."""
-    name = printable(text)
+def shorten(text: str, letters: int = LONGEST) -> str:
+    """Cut a name to this number of letters."""
+    name = make_printable(text)
     return name if len(name) <= letters else f"{name[: letters - 1]}…"
 
 
-def nothing(title: str, sentence: str) -> Drawing:
-    """In place of a drawing."""
+def empty_drawing(title: str, sentence: str) -> Drawing:
+    """Return a drawing that shows only a sentence."""
     return Drawing(
         title,
         "",
         0.9,
-        lambda part, grid: say(grid[0, 0], sentence),
+        lambda part, grid: write_message(grid[0, 0], sentence),
         margins=Margins(0.1, 0.1, 0.1, 0.1),
     )
 
 
-def say(axis: Axes, sentence: str) -> None:
-    """A panel with nothing to show says so."""
+def write_message(axis: Axes, sentence: str) -> None:
+    """Write a sentence in the middle of an empty panel."""
     axis.set_axis_off()
     axis.text(0.5, 0.5, sentence, ha="center", va="center", color=QUIET, transform=axis.transAxes)

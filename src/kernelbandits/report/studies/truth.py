@@ -1,4 +1,4 @@
-"""The true value of every candidate, where somebody knows it: what a regret is measured against."""
+"""The true values of the candidates, from which the regret of a study is computed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,20 @@ if TYPE_CHECKING:
     from kernelbandits.study import Study
     from kernelbandits.study.candidates import Candidates
 
-NEEDED = "the true values as row -> value, one number for each row, a column of the table or of a CSV file"
+NEEDED = (
+    "the true values as row -> value, one number for each row, "
+    "a column of the table or of a CSV file"
+)
 
 
-def truth_of(study: Study, truth: Any, measured: Indices) -> Array:
-    """One number for each row of the table; nan for rows that are neither allowed nor measured nor given."""
+def read_truth(study: Study, truth: Any, measured: Indices) -> Array:
+    """Return one true value for each row of the table.
+
+    Every row that is allowed or measured needs a value. The other rows may be missing (nan).
+    """
     rows = len(study.candidates)
     values = np.full(rows, np.nan)
-    for row, value in by_row(study, truth).items():
+    for row, value in values_by_row(study, truth).items():
         checks.needs(
             checks.is_whole(row) and 0 <= row < rows, "truth", f"rows from 0 to {rows - 1}", row
         )
@@ -41,34 +47,35 @@ def is_missing(value: Any) -> bool:
     return value is None or bool(value != value)
 
 
-def by_row(study: Study, truth: Any) -> Mapping[Any, Any]:
+def values_by_row(study: Study, truth: Any) -> Mapping[Any, Any]:
     if isinstance(truth, Mapping):
         return truth
     if isinstance(truth, (str, Path)):
-        return of_name(study, truth)
+        return values_by_name(study, truth)
     if hasattr(truth, "columns"):
-        return of_columns(
+        return values_of_columns(
             study, {str(name): list(truth.iloc[:, i]) for i, name in enumerate(truth.columns)}
         )
     checks.needs(np.ndim(truth) == 1, "truth", NEEDED, type(truth).__name__)
-    return counted(study, list(truth))
+    return number_rows(study, list(truth))
 
 
-def of_name(study: Study, name: str | Path) -> Mapping[int, Any]:
-    """A column of the study's own table, or a CSV file."""
+def values_by_name(study: Study, name: str | Path) -> Mapping[int, Any]:
+    """Read a column of the study's own table, or a CSV file."""
     from kernelbandits.study.candidates import read_candidates
 
     if name in study.candidates.columns:
-        return counted(study, numbers(study.candidates, str(name)))
+        return number_rows(study, column_numbers(study.candidates, str(name)))
     checks.needs(Path(name).is_file(), "truth", NEEDED, str(name))
     table = read_candidates(name)
-    return of_columns(
-        study, {one: numbers(table, one) for one in table.columns if one in ("row", study.target)}
+    return values_of_columns(
+        study,
+        {one: column_numbers(table, one) for one in table.columns if one in ("row", study.target)},
     )
 
 
-def of_columns(study: Study, columns: Mapping[str, list[Any]]) -> Mapping[int, Any]:
-    """The column of the target, in the order of the table or beside a column `row`."""
+def values_of_columns(study: Study, columns: Mapping[str, list[Any]]) -> Mapping[int, Any]:
+    """Take the column of the target: in the order of the table, or by a column `row`."""
     checks.needs(
         study.target in columns,
         "truth",
@@ -77,11 +84,11 @@ def of_columns(study: Study, columns: Mapping[str, list[Any]]) -> Mapping[int, A
     )
     values = columns[study.target]
     if "row" not in columns:
-        return counted(study, values)
+        return number_rows(study, values)
     return {int(row): value for row, value in zip(columns["row"], values, strict=True)}
 
 
-def counted(study: Study, values: Sequence[Any]) -> dict[int, Any]:
+def number_rows(study: Study, values: Sequence[Any]) -> dict[int, Any]:
     rows = len(study.candidates)
     checks.needs(
         len(values) == rows,
@@ -92,11 +99,11 @@ def counted(study: Study, values: Sequence[Any]) -> dict[int, Any]:
     return dict(enumerate(values))
 
 
-def numbers(table: Candidates, name: str) -> list[float | None]:
-    return [as_number(cell, row) for row, cell in enumerate(table.column(name))]
+def column_numbers(table: Candidates, name: str) -> list[float | None]:
+    return [parse_number(cell, row) for row, cell in enumerate(table.column(name))]
 
 
-def as_number(cell: str, row: int) -> float | None:
+def parse_number(cell: str, row: int) -> float | None:
     try:
         return float(cell) if cell else None
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a back end must know."""
+"""What a database engine must provide."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from kernelbandits.storage.errors import Damaged, StorageError, StorageFull
 from kernelbandits.storage.tables import Tables
 
 PATIENCE = 30.0
-"""Seconds in which what may pass is tried again."""
+"""Temporary errors are retried for this many seconds."""
 
 
 class Engine(ABC):
-    """One place in one mode ("read", "write" or "create"); `name` is the place as it may be printed."""
+    """One place, opened in the mode "read", "write" or "create".
+
+    `name` is the place without passwords.
+    """
 
     name: str
     mode: str
     begin: str
-    """Starts a transaction that writes."""
+    """The statement that starts a transaction that writes."""
     clock: str
-    """The time now, in seconds since 1970, to the millisecond."""
+    """The SQL expression of the time now, in seconds since 1970, to the millisecond."""
 
     @cached_property
     @abstractmethod
@@ -39,34 +42,40 @@ class Engine(ABC):
 
     @abstractmethod
     def connect(self) -> sa.Connection:
-        """A new connection, in which each statement is a transaction unless `begin` was said."""
+        """A new connection; each statement is a transaction of its own unless `begin` was sent."""
 
     @abstractmethod
     def lock_schema(self, connection: sa.Connection) -> None:
-        """Inside a transaction: nobody else creates or migrates this study now."""
+        """Inside a transaction: prevent others from creating or migrating this study."""
 
     @abstractmethod
     def create_schema(self, connection: sa.Connection) -> None:
-        """Inside a transaction: what must be there before tables can be."""
+        """Inside a transaction: create what must exist before tables can be created."""
 
     @abstractmethod
     def write_mark(self, connection: sa.Connection, version: int) -> None:
-        """Inside a transaction: this is a study, with tables of this version."""
+        """Inside a transaction: mark this as a study with tables of this version."""
 
     @abstractmethod
     def version(self, connection: sa.Connection) -> int:
-        """Of the tables that are there; NoStudy if there are none."""
+        """The version of the tables; raises NoStudy if there are none."""
 
     @abstractmethod
     def copy_tables(self, connection: sa.Connection, version: int) -> str:
-        """Inside a transaction: a copy of all tables as they are; returns its name."""
+        """Inside a transaction: copy all tables, and return the name of the copy."""
 
     @abstractmethod
     def lock_head(self, connection: sa.Connection) -> None:
-        """Inside a transaction: nobody else writes until it ends. What is read after this is the newest."""
+        """Inside a transaction: prevent others from writing until it ends.
+
+        What is read after this is the newest state.
+        """
 
     def pauses(self) -> Iterator[float]:
-        """Pauses that double from 20 ms to 2 s, each shortened at random, until patience ends."""
+        """Pauses between retries: they double from 20 ms to 2 s, until PATIENCE is over.
+
+        Each is shortened at random, so that several waiting processes do not retry in step.
+        """
         end, pause = time.monotonic() + PATIENCE, 0.02
         while time.monotonic() < end:
             yield pause * (0.5 + random.random() / 2)
@@ -77,29 +86,29 @@ class Engine(ABC):
         return False
 
     def is_locked(self, error: Exception) -> bool:
-        """Whether the connection is sound and somebody else is at work."""
+        """Whether another process has the lock, and the connection itself is usable."""
         return False
 
     @abstractmethod
     def clean_up(self, connection: sa.Connection) -> None:
-        """Before an orderly end: what only served the work is put away."""
+        """Delete files that are only needed while the study is open."""
 
     @abstractmethod
     def is_temporary(self, error: Exception) -> bool:
-        """Whether it is worth trying again: the same may succeed on a new connection, or a moment later."""
+        """Whether the same work may succeed later or on a new connection."""
 
     @abstractmethod
     def translate_error(self, error: Exception) -> StorageError:
-        """What an error of the driver means."""
+        """The storage error that an error of the driver stands for."""
 
     @cached_property
     def errors(self) -> tuple[type[Exception], ...]:
-        """Those of SQLAlchemy, and those that the driver raises while rows are fetched."""
+        """Errors of SQLAlchemy, and errors that the driver raises while rows are fetched."""
         return (sa.exc.SQLAlchemyError, self.core.dialect.loaded_dbapi.Error)
 
     @cached_property
     def head_and_time(self) -> sa.Select[Any]:
-        """The last event and the time."""
+        """The selection of the last event and the time."""
         return self.tables.last.add_columns(self.time)
 
     @cached_property
@@ -107,7 +116,7 @@ class Engine(ABC):
         return sa.literal_column(self.clock, sa.Float)
 
     def stored_version(self, connection: sa.Connection) -> int:
-        """As the table `study` has it."""
+        """The version in the table `study`."""
         found = connection.execute(sa.select(self.tables.study.c.version)).scalars().all()
         if len(found) != 1:
             raise self.damage_error("its header is missing")

@@ -1,4 +1,4 @@
-"""PostgreSQL: a schema for each study, the head row is the write lock."""
+"""PostgreSQL: each study is a schema, and the row of the table `head` is the write lock."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ TIMEOUTS = {
     "statement_timeout": 120,
     "idle_in_transaction_session_timeout": 120,
 }
-"""Seconds; a client that hangs inside a transaction is cut off, and frees the lock."""
+"""In seconds. The server disconnects a client that hangs in a transaction and frees its lock."""
 KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 PASSING = ("40001", "40P01", "53300", "57P01", "57P02", "57P03", "57P05", "25P03", "08")
-"""Serialization failure, deadlock, too many connections, server going down or coming up, idle too long, cut."""
+"""Serialization failure, deadlock, too many connections, server stopping or starting, idle for too
+long, connection lost."""
 BUSY = ("55P03", "57014")
 FORBIDDEN = ("25006", "42501")
 FULL = "53100"
@@ -33,7 +34,7 @@ DAMAGE = ("42P01", "42703", "XX", "23", "3F000")
 CROWDED = re.compile(
     "too many|connection slots|starting up|shutting down|recovery mode", re.IGNORECASE
 )
-"""While connecting, the driver hands on no code."""
+"""Errors while connecting have no code, so they are recognised by their text."""
 MOST_NAMED = 10
 STUDIES = sa.text(
     "SELECT table_schema FROM information_schema.tables WHERE table_name IN :names "
@@ -90,7 +91,7 @@ class PostgresEngine(Engine):
             connection.execute(sa.schema.CreateSchema(self.place.study))
 
     def write_mark(self, connection: sa.Connection, version: int) -> None:
-        """The version stands in the table `study`."""
+        """Nothing to do: the version is in the table `study`."""
 
     def version(self, connection: sa.Connection) -> int:
         names = set(sa.inspect(connection).get_table_names(schema=self.place.study))
@@ -99,7 +100,7 @@ class PostgresEngine(Engine):
         return self.stored_version(connection)
 
     def studies(self, connection: sa.Connection) -> list[str]:
-        """The schemas with tables of ours, copies from before a migration left out; by name."""
+        """The schemas that are studies, ordered by name, without backups of migrations."""
         found = connection.execute(STUDIES).scalars()
         return [
             name
@@ -108,12 +109,13 @@ class PostgresEngine(Engine):
         ]
 
     def copy_tables(self, connection: sa.Connection, version: int) -> str:
-        """A copy of the schema beside it, in the same transaction."""
+        """Copy the schema to another one, in the same transaction."""
         study, copy = self.place.study, f"{self.place.study[:46]}_v{version}_backup"
         inspector = sa.inspect(connection)
         if inspector.has_schema(copy):
             raise StorageError(
-                f"{self.name} needs a backup before it changes, and the schema {copy} is there already"
+                f"{self.name} needs a backup before its tables are changed, "
+                f"but the schema {copy} exists already"
             )
         connection.execute(sa.schema.CreateSchema(copy))
         for name in inspector.get_table_names(schema=study):
@@ -124,10 +126,11 @@ class PostgresEngine(Engine):
         return copy
 
     def clean_up(self, connection: sa.Connection) -> None:
-        """A server needs nothing."""
+        """Nothing to do for a server."""
 
     def lock_head(self, connection: sa.Connection) -> None:
-        """A statement of its own: one that waits for the lock and joins the events sees them as they were before."""
+        # This must be a statement of its own. A statement that waits for the lock and also reads
+        # the events sees them as they were before the wait.
         fetch(connection, self.tables.lock)
 
     def is_temporary(self, error: Exception) -> bool:
@@ -149,7 +152,7 @@ class PostgresEngine(Engine):
         return StorageError(f"{self.name} cannot be used: {said}")
 
     def describe_error(self, error: Exception) -> str:
-        """The first line of what the server or the driver said, without the password."""
+        """The first line of the message of the server or the driver, without the password."""
         found = cause(error)
         text = (
             getattr(getattr(found, "diag", None), "message_primary", None)
@@ -161,7 +164,7 @@ class PostgresEngine(Engine):
 
 
 def list_studies(studies: list[str]) -> str:
-    """The studies that there are, for the end of a sentence."""
+    """The names of the existing studies, for the end of a sentence."""
     more = len(studies) - MOST_NAMED
     rest = f" and {more} more" if more > 0 else ""
     return f"; there are: {', '.join(studies[:MOST_NAMED])}{rest}" if studies else ""
@@ -172,10 +175,10 @@ def sqlstate(error: Exception) -> str:
 
 
 def cause(error: Exception) -> BaseException:
-    """What the driver raised."""
+    """The error that the driver raised."""
     return getattr(error, "orig", None) or error
 
 
 def is_operational(error: Exception) -> bool:
-    """Cut, refused or timed out."""
+    """Whether the connection was lost, refused or timed out."""
     return type(error).__name__ in ("OperationalError", "InterfaceError", "PendingRollbackError")

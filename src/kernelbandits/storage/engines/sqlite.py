@@ -1,4 +1,4 @@
-"""SQLite: one file, one writer at a time, each commit on the disk before it is acknowledged."""
+"""SQLite: one file, one writer at a time; a commit is on the disk before it is acknowledged."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from kernelbandits.storage.tables import MARK, NAMES, VERSION, Tables
 
 BUSY_SECONDS = 60.0
 NAP = 0.25
-"""Seconds that SQLite itself waits for a lock: signals are heard between naps, not in them."""
+"""Seconds that SQLite itself waits for a lock. Python handles signals only between these waits."""
 OLDEST = (3, 37, 0)
-"""The first with strict tables."""
+"""The first version with strict tables."""
 MISUSE = (sa.exc.PendingRollbackError, sa.exc.ResourceClosedError, sqlite3.ProgrammingError)
-"""Of a connection that is closed, or was interrupted: nothing is known of the file."""
+"""Errors of a connection that was closed or interrupted; they say nothing about the file."""
 UNDER_WAY = 8
-"""More statements than are ever begun before the first of them is read to its end."""
+"""More than the number of statements that are ever open at the same time."""
 DAMAGE = {
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_NOTADB,
@@ -49,7 +49,10 @@ DAMAGE |= {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_FORMAT}
 
 
 class Connection(sqlite3.Connection):
-    """Closing it ends its statements too: one that was interrupted would keep file and lock until it is collected."""
+    """A connection whose `close` also closes its statements.
+
+    Otherwise an interrupted statement would keep the file and its lock until Python deletes it.
+    """
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
@@ -103,7 +106,11 @@ class SqliteEngine(Engine):
         )
 
     def writable(self) -> bool:
-        """Who reads may have to end what a writer began that was killed."""
+        """Whether file and folder are writable.
+
+        A reader opens the file for writing if it can, because it may have to roll back the write of
+        a process that was killed.
+        """
         return all(os.access(path, os.W_OK) for path in (self.path, self.path.absolute().parent))
 
     def connect(self) -> sa.Connection:
@@ -118,7 +125,9 @@ class SqliteEngine(Engine):
         return connection
 
     def prepare(self, connection: sa.Connection) -> None:
-        """SQLite is asked whose file it is: to open it by hand and close it would free all locks of this process."""
+        """Check the owner of the file and set the journal."""
+        # SQLite is asked for the owner. To open the file with Python and close it again would free
+        # all locks that this process has on it.
         owner = pragma(connection, "application_id")
         if self.mode == "create" and owner not in (0, MARK):
             raise self.existing_file_error()
@@ -134,10 +143,13 @@ class SqliteEngine(Engine):
             raise
 
     def describe_foreign_journal(self) -> str:
-        return f"{self.name} is open in another program, which gave it a write-ahead log; close it there first"
+        return (
+            f"{self.name} is open in another program, which switched on a write-ahead log; "
+            "close it there first"
+        )
 
     def check_path(self) -> None:
-        """What can be said before SQLite opens the file."""
+        """Check what can be checked before SQLite opens the file."""
         if self.path.is_dir():
             raise NoStudy(f"{self.name} is a directory, not a study")
         folder = self.path.absolute().parent
@@ -147,15 +159,13 @@ class SqliteEngine(Engine):
             raise NoStudy(f"there is no study {self.name}")
 
     def existing_file_error(self) -> StorageError:
-        return StorageError(
-            f"{self.name} is there already and is not a study; it was left as it is"
-        )
+        return StorageError(f"{self.name} exists already and is not a study; it was left as it is")
 
     def lock_schema(self, connection: sa.Connection) -> None:
         """BEGIN IMMEDIATE did."""
 
     def create_schema(self, connection: sa.Connection) -> None:
-        """A file needs nothing."""
+        """Nothing to do for a file."""
 
     def write_mark(self, connection: sa.Connection, version: int) -> None:
         connection.exec_driver_sql(f"PRAGMA application_id = {MARK}")
@@ -178,7 +188,7 @@ class SqliteEngine(Engine):
         return found
 
     def copy_tables(self, connection: sa.Connection, version: int) -> str:
-        """A copy of the file beside it; others may read meanwhile, but not write."""
+        """Copy the file; others may read meanwhile, but not write."""
         copy = self.path.with_name(f"{self.path.name}.v{version}-backup")
         draft = self.path.with_name(f".{copy.name}.{os.getpid()}")
         with (
@@ -195,7 +205,7 @@ class SqliteEngine(Engine):
         return self.path.exists() and path.exists() and self.path.samefile(path)
 
     def clean_up(self, connection: sa.Connection) -> None:
-        """The journal is deleted, unless somebody else is writing."""
+        """Delete the journal, unless another process is writing."""
         if self.mode != "read" and pragma(connection, "journal_mode") == "persist":
             connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
 
@@ -203,7 +213,7 @@ class SqliteEngine(Engine):
         """BEGIN IMMEDIATE did."""
 
     def pauses(self) -> Iterator[float]:
-        """SQLite has waited already."""
+        """Short pauses, because SQLite itself has waited already."""
         end = time.monotonic() + BUSY_SECONDS
         while time.monotonic() < end:
             yield 0.002 * random.random()
@@ -232,13 +242,14 @@ class SqliteEngine(Engine):
         return StorageError(f"{self.name} cannot be read or written: SQLite says {str(cause)!r}")
 
     def foreign_file_error(self) -> Damaged:
-        """Text was never a study; other bytes may have been one before they were overwritten."""
-        text = b"\0" not in read_beginning(self.path)
-        advice = (
-            ""
-            if text
-            else f"; if it was one, `kernelbandits study salvage {self.name} <new file>` saves its events"
-        )
+        """The error for a file that is not SQLite's.
+
+        A text file was never a study. Other bytes may have been one before they were overwritten.
+        """
+        advice = ""
+        if b"\0" in read_beginning(self.path):
+            command = f"`kernelbandits study salvage {self.name} <new file>`"
+            advice = f"; if it was one, {command} saves its events"
         return Damaged(f"{self.name} is not a study and not an SQLite file at all{advice}")
 
     def permission_error(self, said: str) -> StorageError:
@@ -249,7 +260,10 @@ class SqliteEngine(Engine):
 
 
 def code_of(error: Exception) -> int:
-    """SQLite's primary result code; text that is none has no code, and neither has a misused connection."""
+    """SQLite's primary result code of an error.
+
+    Errors without a code are taken for damage, except those of a misused connection.
+    """
     cause = getattr(error, "orig", None) or error
     misused = isinstance(cause, MISUSE) or str(cause).endswith(
         ("within a transaction", "no transaction is active")
@@ -262,11 +276,13 @@ def code_of(error: Exception) -> int:
 
 
 def set_journal(connection: sa.Connection, ours: bool, writable: bool) -> None:
-    """The journal: every commit is on the disk, and that it no longer needs undoing too, before it is acknowledged.
+    """Set the journal mode so that every acknowledged commit survives a power failure.
 
-    Its beginning is overwritten rather than the file deleted, which costs a seventh less. Who only reads has the same
-    settings, but leaves the journal as it is. Never a write-ahead log: a copy of the file without it would lack what
-    was acknowledged, and nobody could see that.
+    EXTRA also writes to the disk that the journal is no longer valid; with FULL a power failure
+    could roll a commit back. PERSIST overwrites the beginning of the journal instead of deleting
+    the file, which takes a seventh less time. A reader has the same settings but leaves the journal
+    as it is. A write-ahead log is never used: a copy of the database file without the log would
+    lack acknowledged commits, and nothing would show that.
     """
     if ours and writable:
         connection.exec_driver_sql("PRAGMA journal_mode = PERSIST")
@@ -279,7 +295,7 @@ def pragma(connection: sa.Connection, name: str) -> Any:
 
 
 def read_beginning(path: Path) -> bytes:
-    """The first bytes of a file that is not SQLite's, and so has no locks to lose."""
+    """The first bytes of a file that is not SQLite's; reading it cannot free locks of SQLite."""
     if not path.exists():
         return b""
     with path.open("rb") as file:
@@ -287,7 +303,7 @@ def read_beginning(path: Path) -> bytes:
 
 
 def flush(folder: Path) -> None:
-    """The name is on the disk too."""
+    """Write a folder to the disk, so that the new name of a file in it is stored too."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -42,7 +42,8 @@ def check_missing_identity() -> Iterator[CheckedStatement]:
 def check_horizons() -> Iterator[CheckedStatement]:
     """(e): the printed proof uses T >= 180 and T > e^d / (alpha - beta), which are not stated.
 
-    Both are sufficient, not necessary: 2 ln 2 + ln(1 + Q_1) >= d/2 is enough instead of the second.
+    Both are sufficient, not necessary: instead of the second, 2 ln 2 + ln(1 + Q_1) >= d/2 is
+    enough.
     """
     for horizon in (179, 180):
         ratio = math.sqrt((BETA * horizon + 1) / ((ALPHA - BETA) * horizon + 1))

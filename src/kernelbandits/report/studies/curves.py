@@ -1,4 +1,4 @@
-"""Over trials: the results, the regret where the truth is known, the exploration weights."""
+"""Curves over trials: results, regret if the true values are known, exploration weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import numpy as np
 
 from kernelbandits.canvas import PALETTE, Margins
 from kernelbandits.checks import Array, StudyConflict
-from kernelbandits.report.studies.sheets import QUIET, Drawing, brief, legend_above, nothing, say
+from kernelbandits.report.studies.sheets import (
+    QUIET,
+    Drawing,
+    empty_drawing,
+    legend_above,
+    shorten,
+    write_message,
+)
 from kernelbandits.report.studies.view import View
 
 if TYPE_CHECKING:
@@ -17,20 +24,21 @@ if TYPE_CHECKING:
 
 BLUE, ORANGE, GREEN, PINK, SKY, BLACK = PALETTE[:6]
 CROWD, MANY = 200, 2000
-"""Marks from which they are small, and from which a drawing holds them as an image."""
+"""Above CROWD marks they are small; above MANY they are stored as an image to keep files small."""
 INTERVAL = "the 95 % interval of the estimate, not of a new measurement"
 OVER_TRIALS = Margins(left=0.95, below=0.5, above=0.25, right=0.2, head=0.25)
 
 
 def progress(view: View) -> Drawing:
     if not len(view.trials):
-        return nothing("Results over time", "No trial yet.")
+        return empty_drawing("Results over time", "No trial yet.")
     best = "highest" if view.sign > 0 else "lowest"
     caption = (
-        f"Results of {view.target} by trial. The step is the {best} average of one candidate up to that trial: the "
-        f"luckiest so far, not the likely best. The star at the right is the estimate of the likely best now with "
-        f"{INTERVAL}. Failed trials stand at the bottom, pending ones at the estimate of their candidate, with the "
-        "same interval; withdrawn ones are left out."
+        f"Results of {view.target} by trial. The line is the {best} average of one candidate up to "
+        "that trial. Noise favours it, so it need not be the likely best. The star at the right "
+        f"is the current estimate of the likely best, with {INTERVAL}. Pending trials are drawn "
+        "at the estimate of their candidate, with the same interval. Failed trials are drawn at "
+        "the bottom. Withdrawn trials are not drawn."
     )
     draw = partial(draw_progress, view)
     return Drawing("Results over time", caption, 3.9, draw, margins=OVER_TRIALS)
@@ -41,42 +49,47 @@ def draw_progress(view: View, part: Any, grid: Any) -> None:
     draw_results(view, axis)
     draw_pending(view, axis)
     draw_best(view, axis)
-    mark(axis, view)
+    mark_trial(axis, view)
     draw_failed(view, axis)
-    over_trials(view, axis)
-    axis.set_ylabel(brief(view.target))
+    set_trial_axis(view, axis)
+    axis.set_ylabel(shorten(view.target))
     legend_above(part, [axis], 6)
 
 
 def draw_results(view: View, axis: Axes) -> None:
-    told = view.trials.stand
+    told = view.trials.has_result
     if told.any():
         x = view.trials.number[told]
-        dots(axis, x, view.trials.value[told], "result", color=BLUE)
+        draw_dots(axis, x, view.trials.value[told], "result", color=BLUE)
         axis.step(
             x, best_average(view), where="post", color=ORANGE, lw=1.6, label="best average so far"
         )
 
 
 def draw_pending(view: View, axis: Axes) -> None:
-    waiting, held = view.trials.are("pending"), view.beliefs
+    waiting = view.trials.has_state("pending")
+    estimates = view.estimates
     if waiting.any():
-        places = held.member[view.trials.row[waiting]]
+        places = estimates.member[view.trials.row[waiting]]
         look: Any = {
             "ms": 5,
             "mfc": "white",
             "color": GREEN,
             "elinewidth": 1,
-            "label": "pending, as estimated",
+            "label": "pending (estimate)",
         }
         axis.errorbar(
-            view.trials.number[waiting], held.mean[places], yerr=held.bars(places), fmt="D", **look
+            view.trials.number[waiting],
+            estimates.mean[places],
+            yerr=estimates.bars(places),
+            fmt="D",
+            **look,
         )
 
 
 def draw_failed(view: View, axis: Axes) -> None:
-    """On the lower edge, whatever the scale; without any scale where nothing else is known."""
-    failed = view.trials.number[view.trials.are("failed")]
+    """Draw failed trials on the lower edge; without other values the axis has no ticks."""
+    failed = view.trials.number[view.trials.has_state("failed")]
     look: Any = {
         "color": PINK,
         "ms": 7,
@@ -89,12 +102,12 @@ def draw_failed(view: View, axis: Axes) -> None:
         axis.plot(
             failed, np.full(len(failed), 0.025), "x", transform=axis.get_xaxis_transform(), **look
         )
-    if not (view.trials.stand | view.trials.are("pending")).any():
+    if not (view.trials.has_result | view.trials.has_state("pending")).any():
         axis.set_yticks([])
 
 
 def draw_best(view: View, axis: Axes) -> None:
-    """Beyond the last trial."""
+    """Draw the likely best at the right of the last trial."""
     best = view.status.best
     if best is not None:
         bars = [[best.mean - best.low], [best.high - best.mean]]
@@ -105,39 +118,39 @@ def draw_best(view: View, axis: Axes) -> None:
             "capsize": 4,
             "label": "likely best now, 95 % interval",
         }
-        axis.errorbar([after(view)], [best.mean], yerr=bars, fmt="*", **look)
+        axis.errorbar([star_position(view)], [best.mean], yerr=bars, fmt="*", **look)
 
 
-def after(view: View) -> float:
-    """A place at the right of all trials, if something stands there."""
+def star_position(view: View) -> float:
+    """Return a position at the right of all trials; without a likely best, the last trial."""
     first, last = int(view.trials.number[0]), int(view.trials.number[-1])
     return last + max(0.7, 0.03 * (last - first)) if view.status.best else last
 
 
-def mark(axis: Axes, view: View) -> None:
-    """The trial that somebody asked about."""
-    if view.marked is not None:
+def mark_trial(axis: Axes, view: View) -> None:
+    """Draw a vertical line at the trial to explain."""
+    if view.explanation is not None:
         axis.axvline(
-            view.marked.trial,
+            view.explanation.trial,
             color=QUIET,
             lw=1,
             ls=(0, (4, 3)),
-            label=f"trial {view.marked.trial}",
+            label=f"trial {view.explanation.trial}",
             zorder=1,
         )
 
 
-def over_trials(view: View, axis: Axes) -> None:
+def set_trial_axis(view: View, axis: Axes) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axis.set_xlabel("trial")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    first, last = int(view.trials.number[0]), after(view)
-    room = max(0.5, 0.02 * (last - first))
-    axis.set_xlim(first - room, last + room)
+    first, last = int(view.trials.number[0]), star_position(view)
+    space = max(0.5, 0.02 * (last - first))
+    axis.set_xlim(first - space, last + space)
 
 
-def dots(axis: Axes, x: Any, y: Any, label: str | None, color: str) -> None:
+def draw_dots(axis: Axes, x: Any, y: Any, label: str | None, color: str) -> None:
     size = 26 if len(x) <= CROWD else 8
     axis.scatter(
         x, y, s=size, color=color, label=label, rasterized=len(x) > MANY, zorder=3, linewidths=0
@@ -145,12 +158,14 @@ def dots(axis: Axes, x: Any, y: Any, label: str | None, color: str) -> None:
 
 
 def best_average(view: View) -> Array:
-    """After each result that stands, the best average of one candidate."""
-    trials, member = view.trials, view.beliefs.member
-    count, average = np.zeros(len(view.beliefs)), np.full(len(view.beliefs), -np.inf)
+    """Return the best average of one candidate after each result."""
+    trials, member = view.trials, view.estimates.member
+    count, average = np.zeros(len(view.estimates)), np.full(len(view.estimates), -np.inf)
     best = []
     for place, value in zip(
-        member[trials.row[trials.stand]], view.sign * trials.value[trials.stand], strict=True
+        member[trials.row[trials.has_result]],
+        view.sign * trials.value[trials.has_result],
+        strict=True,
     ):
         count[place] += 1
         average[place] = (
@@ -161,12 +176,13 @@ def best_average(view: View) -> Array:
 
 
 def regret(view: View) -> Drawing:
-    if not view.trials.stand.any():
-        return nothing("Regret", "No result yet.")
+    if not view.trials.has_result.any():
+        return empty_drawing("Regret", "No result yet.")
     caption = (
-        f"By the true values of {view.target}, in its units. Left: what the candidates with a result lose against the "
-        "best one allowed, summed over trials. Right: what the candidate of the best estimate loses, as known when "
-        "each trial was asked, and the likely best now."
+        f"Computed from the true values of {view.target}, in its units. The regret of a candidate "
+        "is its distance to the best allowed candidate. Left: the sum over the trials with a "
+        "result. Right: the candidate with the best estimate when each trial was asked, and the "
+        "likely best now."
     )
     return Drawing(
         "Regret", caption, 3.5, partial(draw_regret, view), columns=2, margins=OVER_TRIALS
@@ -174,7 +190,7 @@ def regret(view: View) -> Drawing:
 
 
 def gaps(view: View) -> Array:
-    """What each row loses against the best one allowed."""
+    """Return the regret of each row: its distance to the best allowed row."""
     assert view.truth is not None
     allowed = view.candidates.allowed_rows
     worth = view.sign * view.truth
@@ -182,26 +198,28 @@ def gaps(view: View) -> Array:
 
 
 def draw_regret(view: View, part: Any, grid: Any) -> None:
-    lost, trials, (left, right) = gaps(view), view.trials, grid[0]
-    told = trials.stand
-    steps(left, trials.number[told], np.cumsum(lost[trials.row[told]]), color=BLUE)
-    draw_simple(view, right, lost)
+    lost = gaps(view)
+    trials = view.trials
+    told = trials.has_result
+    left, right = grid[0]
+    draw_steps(left, trials.number[told], np.cumsum(lost[trials.row[told]]), color=BLUE)
+    draw_simple_regret(view, right, lost)
     for axis, name in ((left, "cumulative regret"), (right, "simple regret")):
-        over_trials(view, axis)
-        mark(axis, view)
+        set_trial_axis(view, axis)
+        mark_trial(axis, view)
         axis.set_ylabel(name)
         axis.set_ylim(min(0.0, lost.min(where=np.isfinite(lost), initial=0.0)), None)
     legend_above(part, [left, right])
 
 
-def draw_simple(view: View, axis: Axes, lost: Array) -> None:
-    known = view.trials.greedy >= 0
+def draw_simple_regret(view: View, axis: Axes, lost: Array) -> None:
+    known = view.trials.top_estimate >= 0
     if known.any():
-        x, y = view.trials.number[known], lost[view.trials.greedy[known]]
-        steps(axis, x, y, color=ORANGE, label="best estimate when asked")
+        x, y = view.trials.number[known], lost[view.trials.top_estimate[known]]
+        draw_steps(axis, x, y, color=ORANGE, label="best estimate when asked")
     if view.status.best is not None:
         axis.plot(
-            after(view),
+            star_position(view),
             lost[view.status.best.row],
             "*",
             color=BLACK,
@@ -211,7 +229,7 @@ def draw_simple(view: View, axis: Axes, lost: Array) -> None:
         )
 
 
-def steps(axis: Axes, x: Any, y: Any, **style: Any) -> None:
+def draw_steps(axis: Axes, x: Any, y: Any, **style: Any) -> None:
     marker = "o" if len(x) <= CROWD else ""
     axis.step(x, y, where="post", lw=1.8, marker=marker, ms=3.5, clip_on=False, zorder=3, **style)
 
@@ -219,12 +237,13 @@ def steps(axis: Axes, x: Any, y: Any, **style: Any) -> None:
 def weights(view: View) -> Drawing:
     if not np.isfinite(view.trials.weight).any():
         raise StudyConflict(
-            f"the exploration weights need trials that were asked of a rule that draws them, got none in {view.name}"
+            "the exploration weights need trials that were asked of a rule that draws them, "
+            f"got none in {view.name}"
         )
     caption = (
-        "Left: the exploration weights w drawn, one for each trial asked; from the dotted line at 1 on a choice is "
-        "optimistic. Right: how far that moved the estimate to the better, weight × width × sd, in units of "
-        f"{view.target}."
+        "Left: the exploration weight w of each trial that was asked. A choice with w of at least "
+        "1 (dotted line) is optimistic. Right: the bonus added to the estimate, "
+        f"weight × width × sd, in units of {view.target}."
     )
     return Drawing(
         "Exploration weights",
@@ -237,27 +256,28 @@ def weights(view: View) -> Drawing:
 
 
 def draw_weights(view: View, part: Any, grid: Any) -> None:
-    trials, (left, right) = view.trials, grid[0]
+    trials = view.trials
+    left, right = grid[0]
     for axis, values, name in (
         (left, trials.weight, "weight w"),
-        (right, trials.weight * trials.width * trials.sd, f"bonus, {brief(view.target, 18)}"),
+        (right, trials.weight * trials.width * trials.sd, f"bonus, {shorten(view.target, 18)}"),
     ):
-        stems(axis, view, values)
-        over_trials(view, axis)
-        mark(axis, view)
+        draw_stems(axis, view, values)
+        set_trial_axis(view, axis)
+        mark_trial(axis, view)
         axis.set_ylabel(name)
     left.axhline(1, color=QUIET, lw=1, ls=(0, (1, 2)), label="w = 1")
     legend_above(part, [left])
 
 
-def stems(axis: Axes, view: View, values: Array) -> None:
-    """A line from zero to each; dots only where they are many."""
+def draw_stems(axis: Axes, view: View, values: Array) -> None:
+    """Draw a line from zero to each value; only dots if there are many."""
     known = np.isfinite(values)
     x, y = view.trials.number[known], values[known]
     if not known.any():
-        say(axis, "Not recorded by this rule.")
+        write_message(axis, "Not recorded by this rule.")
         return
     axis.axhline(0, color=QUIET, lw=0.8)
     if len(x) <= CROWD:
         axis.vlines(x, 0, y, color=SKY, lw=1)
-    dots(axis, x, y, None, color=BLUE)
+    draw_dots(axis, x, y, None, color=BLUE)

@@ -1,0 +1,263 @@
+"""The page of a study: its status, figures, best candidates, trials and settings.
+
+This module computes the texts and cells; `templates/study.html` is the page itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelbandits.experiment.summary import installed_version
+from kernelbandits.formatting import format_interval, format_number, format_times
+from kernelbandits.report.pages import render
+from kernelbandits.report.studies.curves import INTERVAL
+from kernelbandits.report.studies.posterior import TOP
+from kernelbandits.report.studies.sheets import Drawing, render_svg
+from kernelbandits.report.studies.view import View
+
+if TYPE_CHECKING:
+    from kernelbandits.study import Best
+    from kernelbandits.study.values import Waiting
+
+OPEN, LISTED = 60, 5000
+"""The table of trials is unfolded up to OPEN trials, and shows at most the last LISTED."""
+
+
+def study_page(view: View, drawings: Sequence[Drawing]) -> str:
+    """Return the page of a study as HTML, with these drawings as its figures."""
+    return render(
+        "study.html",
+        title=question(view),
+        lead=describe_study(view),
+        status=status_table(view),
+        notices=view.status.notices,
+        explanation=view.explanation,
+        drawings=[(one.title, render_svg(one), one.caption) for one in drawings],
+        interval_meaning=INTERVAL,
+        candidates=candidates_table(view),
+        trials=trials_table(view),
+        trials_title=trials_title(len(view.trials)),
+        trials_open=len(view.trials) <= OPEN,
+        settings=settings_table(view),
+    )
+
+
+def table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], text: Sequence[int]
+) -> dict[str, Any]:
+    """Return a table for the template; the columns whose numbers are in `text` hold text."""
+    return {"headings": headings, "rows": list(rows), "text": text}
+
+
+def question(view: View) -> str:
+    return f"{view.name}: which candidate has {describe_goal(view)}?"
+
+
+def describe_goal(view: View) -> str:
+    return f"the {'highest' if view.sign > 0 else 'lowest'} {view.target}"
+
+
+def describe_study(view: View) -> str:
+    """Say when the page was true, and what the table of the study is."""
+    rows = f"{view.status.rows} rows"
+    if len(view.estimates) < view.status.rows:
+        rows += f", {len(view.estimates)} of them different"
+    columns = ", ".join(view.candidates.chosen)
+    version = installed_version("kernelbandits")
+    return (
+        f"As of {format_time(view.as_of)} UTC. A table of {rows}, described by {columns}. "
+        f"kernelbandits {version}."
+    )
+
+
+def status_table(view: View) -> dict[str, Any]:
+    rows = [
+        ("results", describe_progress(view)),
+        ("likely best", describe_best(view)),
+        ("may I stop?", view.status.stop.sentence),
+    ]
+    if view.status.waiting:
+        rows.append(("pending", describe_pending(view)))
+    return table(("goal", describe_goal(view)), rows, text=(0, 1))
+
+
+def describe_progress(view: View) -> str:
+    status = view.status
+    return (
+        f"{status.told} results of {status.measured} rows; {status.pending} pending, "
+        f"{status.failed} failed, {status.withdrawn} withdrawn ({len(view.trials)} trials)"
+    )
+
+
+def describe_best(view: View) -> str:
+    best = view.status.best
+    if best is None:
+        return "not known yet"
+    x = ", ".join(f"{name} = {format_exact(value)}" for name, value in best.x.items())
+    estimate = format_interval(best.mean, best.low, best.high)
+    sentence = (
+        f"{name_row(view, best.row)} ({x}): {view.target} {estimate}, "
+        f"best with probability {best.probability:.2g}; "
+        f"measured {format_times(best.results)}{describe_equal_rows(view, best)}"
+    )
+    return f"{sentence}. {best.untested.sentence}" if best.untested else sentence
+
+
+def name_row(view: View, row: int) -> str:
+    """Return the labels of a row, if it has any, and its number."""
+    labels = view.row_name(row)
+    return f"{labels}, row {row}" if labels else f"row {row}"
+
+
+def describe_equal_rows(view: View, best: Best) -> str:
+    together = int(view.estimates.results[view.estimates.member[best.row]])
+    if together == best.results:
+        return ""
+    return f", {format_times(together)} together with equal rows"
+
+
+def describe_pending(view: View) -> str:
+    waiting = view.status.waiting
+    shown = "; ".join(describe_waiting(view, one) for one in waiting[:TOP])
+    return f"{shown}; ... and {len(waiting) - TOP} more" if len(waiting) > TOP else shown
+
+
+def describe_waiting(view: View, one: Waiting) -> str:
+    worker = f" with {one.worker}" if one.worker else ""
+    overdue = " (overdue)" if one.overdue else ""
+    return f"trial {one.trial}, {name_row(view, one.row)}{worker}{overdue}"
+
+
+def candidates_table(view: View) -> dict[str, Any]:
+    """Return the best candidates with their estimates."""
+    headings = (
+        "row",
+        *view.candidates.labels,
+        *view.candidates.chosen,
+        f"{view.target}: estimate, 95 % interval",
+        "sd",
+        "results",
+        "average of results",
+    )
+    rows = [candidate_cells(view, int(place)) for place in view.ranking[:TOP]]
+    return table(headings, rows, text=text_columns(view, 1))
+
+
+def candidate_cells(view: View, i: int) -> list[str]:
+    estimates = view.estimates
+    row = int(estimates.row[i])
+    return [
+        str(row),
+        *row_cells(view, row),
+        format_interval(estimates.mean[i], estimates.low[i], estimates.high[i]),
+        format_brief(estimates.sd[i]),
+        str(estimates.results[i]),
+        format_exact(estimates.average[i]),
+    ]
+
+
+def row_cells(view: View, row: int) -> list[str]:
+    """Return the labels of a row and its values in the columns used."""
+    values = map(format_exact, view.candidates.x(row).values())
+    return [*view.candidates.label(row).values(), *values]
+
+
+def text_columns(view: View, before: int) -> list[int]:
+    """Return which of the columns of `row_cells` are text, after `before` other columns."""
+    labels, kinds = view.candidates.labels, view.candidates.kinds
+    names = (*labels, *view.candidates.chosen)
+    return [
+        before + i for i, name in enumerate(names) if name in labels or kinds[name] == "category"
+    ]
+
+
+def trials_title(count: int) -> str:
+    if count <= LISTED:
+        return f"All {count} trials"
+    return f"The last {LISTED} of {count} trials (study export writes all)"
+
+
+def trials_table(view: View) -> dict[str, Any]:
+    """Return the newest trials, at most LISTED."""
+    columns = (*view.candidates.labels, *view.candidates.chosen)
+    headings = (
+        "trial",
+        "row",
+        *columns,
+        "state",
+        view.target,
+        "estimate when asked",
+        "sd",
+        "weight",
+        "asked (UTC)",
+        "told (UTC)",
+        "worker",
+    )
+    count = len(view.trials)
+    rows = [trial_cells(view, i) for i in range(max(0, count - LISTED), count)]
+    state, worker = 2 + len(columns), len(headings) - 1
+    return table(headings, rows, text=[*text_columns(view, 2), state, worker])
+
+
+def trial_cells(view: View, i: int) -> list[str]:
+    trials = view.trials
+    row = int(trials.row[i])
+    return [
+        str(trials.number[i]),
+        str(row),
+        *row_cells(view, row),
+        str(trials.state[i]),
+        format_exact(trials.value[i]),
+        format_brief(trials.mean[i]),
+        format_brief(trials.sd[i]),
+        format_brief(trials.weight[i]),
+        format_time(trials.asked_at[i]),
+        format_time(trials.told_at[i]),
+        trials.worker[i],
+    ]
+
+
+def settings_table(view: View) -> dict[str, Any]:
+    status = view.status
+    described = {
+        "policy": status.policy,
+        "guarantee": status.claim,
+        "units": status.units,
+        "repeats": status.repeats,
+    }
+    # The status describes the policy and the repeats in words: their settings would stand twice.
+    given = {
+        name: spell_setting(value)
+        for name, value in view.settings.items()
+        if value is not None and name not in described
+    }
+    fingerprint = ("table", f"sha256 {view.candidates.fingerprint}")
+    rows = [*described.items(), *given.items(), fingerprint]
+    return table(("setting", "value"), rows, text=(0, 1))
+
+
+def spell_setting(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} = {spell_setting(one)}" for name, one in value.items()) or "–"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(spell_setting(one) for one in value)}]"
+    return str(value)
+
+
+def format_exact(value: float | str) -> str:
+    """Write a number with eight digits; text stays as it is."""
+    return format_number(value, 8, thousands=False)
+
+
+def format_brief(value: float) -> str:
+    return format_number(value, thousands=False)
+
+
+def format_time(seconds: float) -> str:
+    if not np.isfinite(seconds):
+        return "–"
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
