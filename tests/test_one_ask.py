@@ -169,6 +169,32 @@ def test_any_method_of_its_own_takes_a_subclass_from_the_compiled_loop(method):
     assert declared.compiled_loop == "index"
 
 
+class NoAcquisition(kb.Policy):
+    def __init__(self, domain, kernel):
+        super().__init__(domain, kernel, ridge=1.0)
+
+    def acquisition(self, now):
+        return np.zeros(3)
+
+
+class NoChoice(NoAcquisition):
+    def choose(self, now):
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (NoAcquisition, "NoAcquisition needs an acquisition from acquisition(now)"),
+        (NoChoice, "NoChoice needs a kb.Choice from choose(now)"),
+    ],
+)
+def test_what_a_rule_of_ones_own_returns_is_checked_in_its_name(rule, words):
+    with pytest.raises(ValueError) as error:
+        rule(kb.Arms(np.eye(3)), kb.Linear()).ask(1, kb.Streams(0))
+    assert words in str(error.value)
+
+
 # ---------------------------------------------------------------- acquisitions
 
 

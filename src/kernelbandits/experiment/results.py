@@ -51,6 +51,10 @@ class Results:
     found: Mapping[str, CellResult]
     """The result of each cell, by the key of the cell."""
 
+    def __repr__(self) -> str:
+        sizes = f"{len(self.problems)} problems x {len(self.labels)} policies"
+        return f"Results({sizes}: {', '.join(self.labels)})"
+
     def __getitem__(self, name: tuple[str, str]) -> CellResult:
         for cell in self.cells:
             if cell.name == name:

@@ -142,7 +142,7 @@ class Policy:
         kernel: Any,
         *,
         ridge: float,
-        ties: str,
+        ties: str = "random",
         horizon: int | None = None,
         form: Form = posterior_on,
     ) -> None:
@@ -216,7 +216,11 @@ class Policy:
         randomness = as_randomness(rng)
         if options.needs_copy(self):
             return ask_copy(self, t, randomness, options)
-        return self.choose(self._round(t, randomness, options))
+        choice = self.choose(self._round(t, randomness, options))
+        if not isinstance(choice, Choice):
+            needed = "a kb.Choice from choose(now) (self.choice(arm) makes one)"
+            checks.needs(False, type(self).__name__, needed, choice)
+        return choice
 
     def batch(
         self,
@@ -246,6 +250,10 @@ class Policy:
     def choose(self, now: Round) -> Choice:
         """Play the maximiser of the round's acquisition; a rule of another form overrides this."""
         acquisition = self.acquisition(now)
+        if not isinstance(acquisition, Acquisition):
+            hint = "kb.policies.UpperConfidence(weight, width) (scores of arms: score_arms(t))"
+            needed = f"an acquisition from acquisition(now), such as {hint}"
+            checks.needs(False, type(self).__name__, needed, acquisition)
         if not self.finite:
             return self._best_point(now, acquisition)
         sd = now.sd

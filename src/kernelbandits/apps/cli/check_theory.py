@@ -235,8 +235,11 @@ def summary_line(statements: Sequence[CheckedStatement]) -> str:
 
 
 def statements_json(statements: Sequence[CheckedStatement]) -> str:
-    names = ("topic", "statement", "predicted", "observed", "verdict", "expected", "as_expected")
-    rows = [{name: getattr(checked, name) for name in (*names, "detail")} for checked in statements]
+    names = ("topic", "statement", "predicted", "observed", "verdict", "as_expected", "detail")
+    rows = [
+        {name: getattr(checked, name) for name in names} | {"expected": checked.expected_verdict}
+        for checked in statements
+    ]
     return to_json(rows)
 
 
