@@ -21,8 +21,8 @@ regret bounds in `theory`. `Study` keeps suggestions and results in a file or a 
 array([0.75])
 
 The names that most scripts need stand at the root of the package (`dir(kb)`); the others are in its
-modules, for example `kb.kernels.Polynomial`. A module is imported when it is first used. The modules
-in reading order:
+modules, for example `kb.kernels.Polynomial`. A module is imported when it is first used. The
+modules in reading order:
 
     streams       random numbers as a table that depends on the seed only
     kernels       how similar two points are

@@ -44,8 +44,8 @@ class Auto(IndexPolicy):
         A `kb.Box`, a `kb.MixedBox`, `kb.Arms` or an (n, d) array of candidates, or a
         `kb.Contextual`.
     width
-        "practical": 5 t^-1/3 (`widths.polynomial_decay`), chosen by benchmark; nothing is claimed of it, nor
-        of a number, which multiplies the sd in every round, nor of a `Width` of your own.
+        "practical": 5 t^-1/3 (`widths.polynomial_decay`), chosen by benchmark; nothing is claimed
+        of it, nor of a number, which multiplies the sd in every round, nor of your own `Width`.
         "theory": D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L), Whitehouse's, at the ridge that is
         the fitted noise variance; R and D are `safety` times the fitted ones. That f lies within
         the width in all rounds with chance 1 - delta would hold had kernel, centre, R and D been

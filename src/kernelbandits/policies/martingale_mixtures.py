@@ -276,7 +276,7 @@ class CMMUCB(ResidualBall):
         return self._dual().band()
 
     def acquisition(self, now: Round) -> ArmScores:
-        # `upper_near_maximum` bounds only the arms that can be best exactly, which is all a maximum needs.
+        # A maximum needs exact bounds only for the arms that can be best.
         return ArmScores(self._dual().upper_near_maximum())
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
