@@ -14,6 +14,7 @@ import kernelbandits as kb
 from kernelbandits import compiled
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.domains import argmax
+from kernelbandits.policies.base import valid_loop
 from kernelbandits.problems import (
     GaussianNoise,
     Instance,
@@ -27,7 +28,7 @@ OWN_FORM: set[str] = {"tv-gp-ucb"}
 LOOPS = [
     name
     for name, entry in POLICIES.items()
-    if entry.constructor.compiled_loop and name not in OWN_FORM
+    if valid_loop(entry.constructor) and name not in OWN_FORM
 ]
 every_loop = pytest.mark.parametrize("name", LOOPS)
 

@@ -267,8 +267,10 @@ def test_the_command_line_says_what_is_stored_and_what_is_new(tmp_path, monkeypa
         warnings.simplefilter("always")
         asked = run(app, ["study", "ask", place])
     assert "note: this release has revision 2 of auto" in asked.stderr
-    history = " ".join(run(app, ["study", "history", place]).stdout.split())
-    assert "revision 2 of auto" in history
+    events = json.loads(run(app, ["study", "history", place, "--format", "json"]).stdout)
+    assert [event["body"]["revised_from"] for event in events if event["kind"] == "settings"][
+        -1:
+    ] == [1]
 
 
 def test_the_json_of_ask_has_the_notice(tmp_path, monkeypatch):

@@ -26,6 +26,7 @@ from kernelbandits.policies.acquisition import (
     LogProbabilityOfImprovement,
     StandardDeviation,
 )
+from kernelbandits.policies.base import valid_loop
 
 POINTS = np.random.default_rng(3).random((15, 2))
 VALUES = np.sin(5 * POINTS[:, 0]) + POINTS[:, 1]
@@ -160,13 +161,29 @@ def test_a_subclass_that_changes_a_method_is_played_and_not_its_parent():
     assert runs[kb.SimpleUCB] == runs[Quiet] != runs[Contrary]
 
 
-@pytest.mark.parametrize("method", ["score_arms", "width_at", "_learn", "tell", "index", "choose"])
+@pytest.mark.parametrize("method", ["width_at", "_learn", "tell", "choose", "acquisition"])
 def test_any_method_of_its_own_takes_a_subclass_from_the_compiled_loop(method):
     parent = getattr(IndexPolicy, method)
-    rule = type("Mine", (kb.SimpleUCB,), {method: lambda self, *given: parent(self, *given)})
-    assert rule.compiled_loop is None
-    declared = type("Mine", (kb.SimpleUCB,), {method: parent, "compiled_loop": "index"})
-    assert declared.compiled_loop == "index"
+    methods = {method: lambda self, *given: parent(self, *given)}
+    assert valid_loop(kb.SimpleUCB) == valid_loop(Quiet) == "index"
+    assert valid_loop(type("Mine", (kb.SimpleUCB,), methods)) is None
+    mixin = type("Mixin", (), methods)
+    assert valid_loop(type("Mixed", (mixin, kb.SimpleUCB), {})) is None
+    late = type("Late", (kb.SimpleUCB,), {})
+    setattr(late, method, methods[method])
+    assert valid_loop(late) is None
+    policy = kb.SimpleUCB(POINTS, kb.RBF(0.2), noise_scale=0.1, norm_bound=1.0)
+    assert valid_loop(type(policy), vars(policy)) == "index"
+    vars(policy)[method] = methods[method]
+    assert valid_loop(type(policy), vars(policy)) is None
+    declared = type("Mine", (kb.SimpleUCB,), methods | {"compiled_loop": "index"})
+    assert valid_loop(declared) == "index"
+
+
+@pytest.mark.parametrize("method", ["index", "score_arms"])
+def test_an_override_that_nothing_would_call_is_refused(method):
+    with pytest.raises(TypeError, match=r"Mine overrides .*override acquisition"):
+        type("Mine", (kb.SimpleUCB,), {method: lambda self, t: np.zeros(3)})
 
 
 class NoAcquisition(kb.Policy):
@@ -234,6 +251,36 @@ def test_the_logarithm_of_the_improvement_is_finite_and_falls_far_below_the_best
     np.testing.assert_allclose(found[2:], asymptotic[2:], atol=1e-8)
     assert found[0] == pytest.approx(math.log(5.346e-8), abs=1e-3)
     assert len(exact) == 5
+
+
+@pytest.mark.parametrize("acquisition", ACQUISITIONS[3:], ids=lambda one: type(one).__name__)
+def test_a_point_without_uncertainty_is_played_last_unless_it_is_better(acquisition):
+    mean, sd = np.array([0.3, 0.4, -1e5, 0.5, -50.0]), np.array([0.0, 0.0, 1e-160, 0.0, 1.0])
+    value, by_mean, by_sd = acquisition.derivatives(mean, sd)
+    assert np.isfinite([value, by_mean, by_sd]).all()
+    assert value.argmax() == 3
+    assert value[4] > max(value[0], value[1], value[2])
+    np.testing.assert_array_equal(by_mean[[0, 1, 3]], 0.0)
+
+
+def test_probability_of_improvement_explores():
+    """Without a margin no other arm is more likely to improve than the best one itself."""
+    played = {}
+    for margin in (0.0, None):
+        policy = ProbabilityOfImprovement(POINTS, kb.RBF(0.2), noise_scale=0.1, margin=margin)
+        for t in range(1, 31):
+            choice = policy.ask(t, kb.Streams(3))
+            policy.tell(choice, float(VALUES[choice.arm]))
+        played[margin] = int((policy.posterior.counts > 0).sum())
+    assert played[0.0] < 3 < played[None]
+
+
+@pytest.mark.parametrize("bad", [kb.Choice(POINTS[0], 99), kb.Choice([9.0, 9.0]), kb.Choice([0.5])])
+def test_a_pending_choice_that_is_none_of_the_arms_is_refused_in_a_sentence(bad):
+    policy = kb.policy("ucb1", POINTS, kb.RBF(0.3), noise_scale=0.1)
+    with pytest.raises(ValueError, match=r"needs"):
+        policy.ask(2, kb.Streams(0), pending=[bad])
+    assert policy.ask(2, kb.Streams(0), pending=[kb.Choice(POINTS[3])]).arm is not None
 
 
 def test_probability_of_improvement_is_that_of_a_normal():

@@ -114,7 +114,9 @@ BREAKAGES = {
     "a decay that ends too early": (
         "constants",
         patched(
-            kb.Decay, "early", lambda sound: lambda self, horizon: max(sound(self, horizon) - 1, 0)
+            kb.Decay,
+            "early_rounds",
+            lambda sound: lambda self, horizon: max(sound(self, horizon) - 1, 0),
         ),
     ),
 }

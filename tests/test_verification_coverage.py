@@ -190,7 +190,7 @@ def test_noise_bounds_that_exclude_the_noise_are_noticed(monkeypatch):
 def test_an_elimination_of_the_best_arm_is_noticed(name, monkeypatch):
     monkeypatch.setattr(
         Elimination,
-        "_plausible",
+        "_eliminate",
         lambda self: self.survivors[[self.batch_posterior.mean[self.survivors].argmax()]],
     )
     assert not check_band(name, BANDS[name], QUICK).holds

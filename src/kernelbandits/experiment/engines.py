@@ -17,6 +17,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Numbers
 from kernelbandits.kernels import Linear
 from kernelbandits.policies import GPTS, Choice, IndexPolicy, Policy
+from kernelbandits.policies.base import valid_loop
 from kernelbandits.posterior import ArmPosterior
 from kernelbandits.problems import Instance, MovingInstance
 from kernelbandits.runtime import is_installed, require
@@ -138,9 +139,10 @@ def find_loop(policy: Policy, instance: Instance) -> Loop | None:
     """
     if not policy.posterior.lends or instance.replicates is not None:
         return None
-    if isinstance(instance, MovingInstance) or policy.compiled_loop is None:
+    loop = valid_loop(type(policy), vars(policy))
+    if isinstance(instance, MovingInstance) or loop is None:
         return None
-    if policy.compiled_loop == "samples":
+    if loop == "samples":
         return play_samples
     rule: Any = policy
     return None if rule.exploration.uses_history else play_index

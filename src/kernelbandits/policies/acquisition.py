@@ -20,8 +20,9 @@ from kernelbandits.kernels import Kernel
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 FAR = 700.0
 """Farther below the best than this many standard deviations, a series is more exact."""
-LEAST_SD = 1e-150
-"""Stands for an sd of zero in quotients."""
+LARGEST_GAP = 1e150
+NO_CHANCE = -1e300
+"""Stands for the logarithm of 0: a point that certainly improves nothing is played last."""
 
 
 class Surface(Protocol):
@@ -117,16 +118,20 @@ class LogExpectedImprovement(Acquisition):
     """What is to be improved on, in the units of the posterior."""
 
     def score(self, mean: Array, sd: Array) -> Array:
-        spread = np.maximum(sd, LEAST_SD)
-        return np.log(spread) + log_improvement((mean - self.best) / spread)
+        z, spread = standard_gaps(mean, sd, self.best)
+        uncertain = np.log(spread) + log_improvement(z)
+        gain = np.maximum(mean - self.best, 0.0)
+        certain = np.where(gain > 0, np.log(np.where(gain > 0, gain, 1.0)), NO_CHANCE)
+        return np.where(sd > 0, uncertain, certain)
 
     def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
-        spread = np.maximum(sd, LEAST_SD)
-        z = (mean - self.best) / spread
+        z, spread = standard_gaps(mean, sd, self.best)
         log_h = log_improvement(z)
         by_mean = np.exp(log_ndtr(z) - log_h) / spread
         by_sd = np.exp(-0.5 * z**2 - LOG_ROOT_TWO_PI - log_h) / spread
-        return np.log(spread) + log_h, by_mean, by_sd
+        certain = sd <= 0
+        by_mean[certain] = by_sd[certain] = 0.0
+        return self.score(mean, sd), by_mean, by_sd
 
 
 @dataclass(frozen=True)
@@ -137,15 +142,20 @@ class LogProbabilityOfImprovement(Acquisition):
     """What is to be improved on, in the units of the posterior."""
 
     def score(self, mean: Array, sd: Array) -> Array:
-        return np.asarray(log_ndtr((mean - self.best) / np.maximum(sd, LEAST_SD)))
+        z, _ = standard_gaps(mean, sd, self.best)
+        certain = np.where(mean > self.best, 0.0, NO_CHANCE)
+        return np.where(sd > 0, log_ndtr(z), certain)
 
     def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
-        spread = np.maximum(sd, LEAST_SD)
-        z = (mean - self.best) / spread
-        value = np.asarray(log_ndtr(z))
+        z, spread = standard_gaps(mean, sd, self.best)
         # phi(z) / Phi(z), the derivative of ln Phi.
-        ratio = np.exp(-0.5 * z**2 - LOG_ROOT_TWO_PI - value)
-        return value, ratio / spread, -ratio * z / spread
+        # It is about |z| far below, where both logarithms are too large to subtract.
+        far = z < -FAR
+        near = np.where(far, 0.0, z)
+        ratio = np.exp(-0.5 * near**2 - LOG_ROOT_TWO_PI - log_ndtr(near))
+        ratio = np.where(far, -z, ratio)
+        ratio[sd <= 0] = 0.0
+        return self.score(mean, sd), ratio / spread, -ratio * z / spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +169,14 @@ class ArmScores(Acquisition):
 
     def score(self, mean: Array, sd: Array) -> Array:
         return self.scores
+
+
+def standard_gaps(mean: Array, sd: Array, best: float) -> tuple[Array, Array]:
+    """z = (mean - best) / sd, and the sd; where the sd is 0 both are placeholders."""
+    spread = np.where(sd > 0, sd, 1.0)
+    # Beyond this size the square of z is no float.
+    with np.errstate(over="ignore"):
+        return np.clip((mean - best) / spread, -LARGEST_GAP, LARGEST_GAP), spread
 
 
 def log_improvement(z: Array) -> Array:

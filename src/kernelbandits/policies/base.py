@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -115,10 +115,10 @@ class Policy:
     compiled_loop: ClassVar[str | None] = None
     """The compiled loop that plays whole runs of it, "index" or "samples", or None.
 
-    The loop knows nothing of methods. So a subclass that defines a method (other than the
-    constructor) is played round by round in Python, unless it declares its loop again.
+    The loop knows nothing of methods. So a class, a mixin or an instance that replaces a method of
+    the class that declares the loop is played round by round in Python (`valid_loop`), unless
+    it declares its loop again.
     """
-
     is_generic: ClassVar[bool] = False
     """Whether it is Algorithm 1 of the paper with some law, so that its theorem applies."""
 
@@ -127,14 +127,19 @@ class Policy:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        own = vars(cls)
-        redefines = any(
-            callable(value) or isinstance(value, property)
-            for name, value in own.items()
-            if name != "__init__"
-        )
-        if redefines and "compiled_loop" not in own:
-            cls.compiled_loop = None
+        own = vars(cls).keys()
+        # Overrides that nothing would call are refused: the parent would be played in their name.
+        if "index" in own and not own & {"acquisition", "score_arms", "choose", "ask"}:
+            raise TypeError(
+                f"{cls.__name__} overrides index, which only reports scores; "
+                "override acquisition(now) or choose(now) to change what is played"
+            )
+        scored = cls.acquisition is Policy.acquisition or own & {"acquisition", "choose", "ask"}
+        if "score_arms" in own and not scored:
+            raise TypeError(
+                f"{cls.__name__} overrides score_arms(t), but its parent plays acquisition(now); "
+                "override acquisition(now) to change what is played"
+            )
 
     def __init__(
         self,
@@ -269,7 +274,11 @@ class Policy:
 
     def acquisition(self, now: Round) -> Acquisition:
         """The score that the round maximises; by default that of each arm by `score_arms`."""
-        return ArmScores(self.score_arms(now.t))
+        scores = np.asarray(self.score_arms(now.t), dtype=np.float64)
+        if scores.shape != self.posterior.mean.shape:
+            needed = f"one score for each of {len(self.domain)} arms from score_arms(t)"
+            checks.needs(False, type(self).__name__, needed, f"shape {scores.shape}")
+        return ArmScores(scores)
 
     def score_arms(self, t: int) -> Array:
         """One score for each arm in round t; minus infinity for an arm that must not be played."""
@@ -613,6 +622,24 @@ class Policy:
             return self.domain.decode(row)
         inner, chosen = self.domain.domain, row[: self.domain.coordinates]
         return inner.decode(chosen) if isinstance(inner, (Box, MixedBox)) else chosen
+
+
+def valid_loop(rule: type[Policy], own_attributes: Iterable[str] = ()) -> str | None:
+    """The compiled loop of a class of policies, if it plays what `ask` and `tell` would play.
+
+    A class, a mixin or an instance (by its own attributes) that replaces a method of the class
+    which declares the loop is not played by it.
+    """
+    declares: Any = next(cls for cls in rule.__mro__ if "compiled_loop" in vars(cls))
+    later = rule.__mro__[: rule.__mro__.index(declares)]
+    replaced = {name for cls in later for name in vars(cls)} | set(own_attributes)
+    for name in replaced - {"__init__", "__doc__"}:
+        inherited = getattr(declares, name, None)
+        method = callable(inherited) and not isinstance(inherited, type)
+        if method or isinstance(inherited, property):
+            return None
+    loop: str | None = declares.compiled_loop
+    return loop
 
 
 def check_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +12,17 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.policies.about import IMPROVEMENT, About
 from kernelbandits.policies.acquisition import (
+    Acquisition,
     LogExpectedImprovement,
     LogProbabilityOfImprovement,
     posterior_mean,
 )
 from kernelbandits.policies.base import Policy, noise_ridge
-from kernelbandits.policies.round import Round
+from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.round import PendingView, Round, view_pending
 
+LEAST_MARGIN = 0.01
+"""Of the prior standard deviation."""
 OURS = (
     "the incumbent is the highest estimate among the points played, not the luckiest reward; "
     "ridge R^2, no less than 1e-8"
@@ -70,16 +76,21 @@ class ExpectedImprovement(Policy):
 
     def score_arms(self, t: int) -> Array:
         """ln E[max(f - best, 0)] of every arm."""
-        return self.acquisition().score(self.posterior.mean, self.posterior.sd)
+        return score_all_arms(self, self.acquisition())
+
+    def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
+        return view_without_width(self, pending)
 
 
 class ProbabilityOfImprovement(Policy):
     """Play the greatest chance to improve on the best so far, P(f(x) > best + margin).
 
     The best so far is the highest posterior mean among the points played (0, the prior mean, before
-    the first reward). With `margin` 0 the rule stays close to what is known; a margin of a few
-    hundredths of the range of f makes it explore. The ridge is R^2, with R the standard deviation
-    of the noise (`noise_scale`).
+    the first reward). The ridge is R^2, with R the standard deviation of the noise (`noise_scale`).
+
+    `margin` says how much better counts as an improvement, in the units of the rewards. With 0 no
+    other point is more likely to improve than the best one itself, and the rule never explores. So
+    the default is R, and at least a hundredth of the prior standard deviation.
 
     Examples
     --------
@@ -97,7 +108,7 @@ class ProbabilityOfImprovement(Policy):
         paper="Kushner, A new method of locating the maximum point of an arbitrary multipeak curve "
         "in the presence of noise, 1964",
         guarantee="none: it may stay at a local optimum",
-        ours=OURS,
+        ours=f"{OURS}; the margin R",
     )
     plays_boxes = True
     restricts_arms = True
@@ -109,11 +120,15 @@ class ProbabilityOfImprovement(Policy):
         kernel: Any,
         *,
         noise_scale: float,
-        margin: float = 0.0,
+        margin: float | None = None,
         ties: str = "random",
     ) -> None:
         ridge = noise_ridge("ProbabilityOfImprovement", noise_scale)
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
+        if margin is None:
+            margin = max(
+                noise_scale, LEAST_MARGIN * math.sqrt(float(self._prior_variances().max()))
+            )
         self.margin = checks.nonnegative("ProbabilityOfImprovement", "margin", margin)
         rule = "probability of improvement over the best estimate"
         self.settings |= {"noise_scale": noise_scale, "exploration": rule, "gain": "none"}
@@ -124,7 +139,22 @@ class ProbabilityOfImprovement(Policy):
 
     def score_arms(self, t: int) -> Array:
         """ln P(f > best + margin) of every arm."""
-        return self.acquisition().score(self.posterior.mean, self.posterior.sd)
+        return score_all_arms(self, self.acquisition())
+
+    def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
+        return view_without_width(self, pending)
+
+
+def score_all_arms(policy: Policy, acquisition: Acquisition) -> Array:
+    """The score of every arm of a finite domain."""
+    checks.needs(policy.finite, "index", "a finite set of arms", policy.domain)
+    return acquisition.score(policy.posterior.mean, policy.posterior.sd)
+
+
+def view_without_width(policy: Policy, pending: Sequence[Choice]) -> PendingView:
+    """Imagine the pending rewards; there is no confidence width that would have to grow."""
+    places = [policy._place_of(choice) for choice in pending]
+    return view_pending(policy.posterior, places, inflate=False)
 
 
 def best_estimate(policy: Policy) -> float:

@@ -189,7 +189,7 @@ def ask_copy(policy: Policy, t: int, randomness: Randomness, options: AskOptions
 
 def tell_estimate(policy: Policy, choice: Choice) -> None:
     """Tell a policy its own estimate of a choice."""
-    policy.tell(choice, float(policy.posterior.mean[choice.arm]))
+    policy.tell(choice, float(policy.posterior.mean[policy._check_choice("ask", choice)]))
 
 
 def play_most_promising(policy: Policy, allowed: Indices) -> Choice:

@@ -379,6 +379,9 @@ NO_BAND: Mapping[str, str] = {
     "ucb1": "bounds the regret, not f",
     "gaussian-ts": "bounds the regret, not f",
     "ucb-revisited": "bounds the regret, not f",
+    "expected-improvement": "nothing is proved",
+    "probability-of-improvement": "nothing is proved",
+    "auto": "its kernel and units are fitted to the rewards",
     "greedy": "nothing is proved",
     "random": "nothing is proved",
 }
