@@ -20,6 +20,8 @@ from kernelbandits.kernels import Kernel
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 FAR = 700.0
 """Farther below the best than this many standard deviations, a series is more exact."""
+LEAST_SD = 1e-100
+"""A standard deviation below it counts as none."""
 LARGEST_GAP = 1e150
 NO_CHANCE = -1e300
 """Stands for the logarithm of 0: a point that certainly improves nothing is played last."""
@@ -122,14 +124,14 @@ class LogExpectedImprovement(Acquisition):
         uncertain = np.log(spread) + log_improvement(z)
         gain = np.maximum(mean - self.best, 0.0)
         certain = np.where(gain > 0, np.log(np.where(gain > 0, gain, 1.0)), NO_CHANCE)
-        return np.where(sd > 0, uncertain, certain)
+        return np.where(sd > LEAST_SD, uncertain, certain)
 
     def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
         z, spread = standard_gaps(mean, sd, self.best)
         log_h = log_improvement(z)
         by_mean = np.exp(log_ndtr(z) - log_h) / spread
         by_sd = np.exp(-0.5 * z**2 - LOG_ROOT_TWO_PI - log_h) / spread
-        certain = sd <= 0
+        certain = sd <= LEAST_SD
         by_mean[certain] = by_sd[certain] = 0.0
         return self.score(mean, sd), by_mean, by_sd
 
@@ -144,7 +146,7 @@ class LogProbabilityOfImprovement(Acquisition):
     def score(self, mean: Array, sd: Array) -> Array:
         z, _ = standard_gaps(mean, sd, self.best)
         certain = np.where(mean > self.best, 0.0, NO_CHANCE)
-        return np.where(sd > 0, log_ndtr(z), certain)
+        return np.where(sd > LEAST_SD, log_ndtr(z), certain)
 
     def derivatives(self, mean: Array, sd: Array) -> tuple[Array, Array, Array]:
         z, spread = standard_gaps(mean, sd, self.best)
@@ -154,7 +156,7 @@ class LogProbabilityOfImprovement(Acquisition):
         near = np.where(far, 0.0, z)
         ratio = np.exp(-0.5 * near**2 - LOG_ROOT_TWO_PI - log_ndtr(near))
         ratio = np.where(far, -z, ratio)
-        ratio[sd <= 0] = 0.0
+        ratio[sd <= LEAST_SD] = 0.0
         return self.score(mean, sd), ratio / spread, -ratio * z / spread
 
 
@@ -172,8 +174,8 @@ class ArmScores(Acquisition):
 
 
 def standard_gaps(mean: Array, sd: Array, best: float) -> tuple[Array, Array]:
-    """z = (mean - best) / sd, and the sd; where the sd is 0 both are placeholders."""
-    spread = np.where(sd > 0, sd, 1.0)
+    """z = (mean - best) / sd, and the sd; where there is no sd both are placeholders."""
+    spread = np.where(sd > LEAST_SD, sd, 1.0)
     # Beyond this size the square of z is no float.
     with np.errstate(over="ignore"):
         return np.clip((mean - best) / spread, -LARGEST_GAP, LARGEST_GAP), spread
