@@ -25,7 +25,6 @@ from benchmarks.durability.nursery import FAILED, ROOT, Nursery, until
 from benchmarks.durability.places import places, scratch
 
 from kernelbandits.storage import log
-from kernelbandits.storage.rows import build_events
 from kernelbandits.storage.session import Session
 from kernelbandits.study import Study
 
@@ -323,7 +322,7 @@ def test_damaged_files_are_seen_or_unharmed(site):
 
 def look_without_checksums(**given: Any) -> None:
     """Broken: what is read is taken as it comes."""
-    log.verified = lambda rows, seq, check: build_events(rows)
+    log.verify_chain = lambda rows, start, end: None
     looks.look(**given)
 
 
