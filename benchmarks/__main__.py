@@ -9,13 +9,16 @@ race and damages files.
 
 `python -m benchmarks regret [--seeds N] [--pools ...] [--contestants ...] [--minutes M]` continues
 where it stopped.
+
+`python -m benchmarks search [--seeds N] [--tables ...] [--noise ...] [--contestants ...]
+[--minutes M] [--workers N]` too; `... fetch-tables` gets its real tables.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from benchmarks import argmax, durability, imports, race, regret, rivals, speed
+from benchmarks import argmax, durability, imports, race, regret, rivals, search, speed
 
 
 def main() -> None:
@@ -32,12 +35,15 @@ def main() -> None:
     command = commands.add_parser("race", help=race.__doc__)
     command.add_argument("--seeds", type=int, default=race.SEEDS)
     regret.arguments(commands.add_parser("regret", help=regret.__doc__))
+    search.arguments(commands.add_parser("search", help=search.__doc__))
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
     if arguments.command == "durability":
         durability.run(arguments)
     elif arguments.command == "regret":
         regret.run(arguments)
+    elif arguments.command == "search":
+        search.run(arguments)
     elif arguments.command == "rivals":
         rivals.run()
     elif arguments.command == "race":

@@ -15,7 +15,9 @@ import numpy as np
 from scipy.stats import qmc
 
 import kernelbandits as kb
+from benchmarks.search.tables import Table
 from kernelbandits.catalogue.problems import named_function
+from kernelbandits.problems.functions import TestFunction
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -41,6 +43,10 @@ class PoolInstance:
     """f of a move."""
     optimum: float
     streams: kb.Streams
+    noise: float = NOISE
+    """The standard deviation of one reward. Nobody is told it."""
+    table: Table | None = None
+    """The describing columns in their own units, for packages that read them."""
 
     @property
     def finite(self) -> bool:
@@ -52,9 +58,8 @@ class PoolInstance:
         return self.streams.seed
 
     def reward(self, move: Any, t: int) -> float:
-        """f(move) + 0.05 z_t: the noise belongs to the pool, the seed and the round, whoever
-        plays."""
-        return self.value(move) + NOISE * float(self.streams.normal("noise", t, 1)[0])
+        """f(move) + noise z_t: z_t belongs to the pool, the seed and the round, whoever plays."""
+        return self.value(move) + self.noise * float(self.streams.normal("noise", t, 1)[0])
 
     def regret(self, move: Any) -> float:
         return self.optimum - self.value(move)
@@ -68,6 +73,12 @@ class PoolInstance:
         if isinstance(self.domain, kb.Arms):
             return [int(arm) for arm in generator.integers(len(self.domain), size=count)]
         return list(self.natural(generator.random((count, self.domain.dimension))))
+
+    def different_arms(self, count: int) -> list[int]:
+        """Random arms without replacement, the same for everyone who asks."""
+        assert isinstance(self.domain, kb.Arms)
+        order = self.streams.generator(RANDOM_MOVES).permutation(len(self.domain))
+        return [int(arm) for arm in order[:count]]
 
     def natural(self, unit: Array) -> Array:
         """From the unit cube into the box."""
@@ -106,24 +117,44 @@ def arms_instance(name: str, streams: kb.Streams) -> PoolInstance:
 
 
 def box_instance(name: str, streams: kb.Streams) -> PoolInstance:
+    function = named_function(name)
+    assert function is not None
+    return function_instance(function, streams)
+
+
+def function_instance(
+    function: TestFunction, streams: kb.Streams, noise: float = NOISE
+) -> PoolInstance:
     """r(x) = (worst - f(x)) / (worst - min f).
 
     1 at the known minimum of f, 0 at the worst of the Sobol sample.
     """
-    function = named_function(name)
-    assert function is not None
-    spread = worst(name) - function.minimum
+    worst = worst_of(function)
+    spread = worst - function.minimum
 
     def value(x: Array) -> float:
-        return float((worst(name) - function(np.atleast_2d(x))[0]) / spread)
+        return float((worst - function(np.atleast_2d(x))[0]) / spread)
 
-    return PoolInstance(kb.Box(function.lower, function.upper), value, 1.0, streams)
+    return PoolInstance(kb.Box(function.lower, function.upper), value, 1.0, streams, noise)
+
+
+def table_instance(table: Table, streams: kb.Streams, noise: float = NOISE) -> PoolInstance:
+    """The rows of a real table; packages without categories of their own get one-hot columns."""
+
+    def value(arm: int) -> float:
+        return float(table.values[arm])
+
+    return PoolInstance(kb.Arms(table.points), value, 1.0, streams, noise, table)
+
+
+def worst(name: str) -> float:
+    function = named_function(name)
+    assert function is not None
+    return worst_of(function)
 
 
 @cache
-def worst(name: str) -> float:
+def worst_of(function: TestFunction) -> float:
     """The greatest f among the first 2^16 points of the plain Sobol sequence."""
-    function = named_function(name)
-    assert function is not None
     points = qmc.Sobol(function.dimension, scramble=False).random(SAMPLE)
     return float(function(function.natural(points)).max())

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import sys
 import time
 import warnings
@@ -14,7 +13,7 @@ from statistics import fmean, median
 
 import kernelbandits as kb
 from benchmarks import machine
-from benchmarks.opponents import CONTESTANTS, OURS, PLAIN, Contestant
+from benchmarks.opponents import CONTESTANTS, Contestant, version_of
 from benchmarks.pools import BOX, POOLS, build_instance
 from benchmarks.regret_rows import MARKS, Played, append, read
 
@@ -53,22 +52,6 @@ def game(
         round(here.regret(player.recommend()), 7),
         taken,
     )
-
-
-def version_of(contestant: Contestant, label: str | None = None) -> str:
-    """That of the package; ours is told by the content of its source unless a label is given."""
-    if contestant.name in (OURS, PLAIN):
-        return label or f"{kb.__version__}+{source_hash()}"
-    return str(contestant.version)
-
-
-def source_hash() -> str:
-    """Eight digits for the content of every module."""
-    folder = Path(kb.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(str(path.relative_to(folder)).encode() + path.read_bytes())
-    return digest.hexdigest()[:8]
 
 
 def schedule(

@@ -5,13 +5,12 @@ One for each contestant, version, pool and seed, appended as a whole.
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
+
+from benchmarks.json_lines import append_object, line_of, read_objects
 
 MARKS = (10, 25, 50, 100)
 """The rounds after which the regret is kept."""
@@ -41,15 +40,11 @@ class Played:
 
     @property
     def line(self) -> str:
-        return json.dumps(asdict(self), separators=(",", ":")) + "\n"
+        return line_of(asdict(self))
 
 
 def read(path: Path) -> list[Played]:
-    """All rows; a last line cut short by a crash is passed over."""
-    if not path.exists():
-        return []
-    lines = path.read_text().split("\n")[:-1]
-    return [played(json.loads(line)) for line in lines if line.endswith("}")]
+    return [played(fields) for fields in read_objects(path)]
 
 
 def played(fields: dict[str, Any]) -> Played:
@@ -59,23 +54,7 @@ def played(fields: dict[str, Any]) -> Played:
 
 
 def append(path: Path, row: Played) -> None:
-    """One write under a lock, so that several processes may fill one file.
-
-    A torn line before it is ended first.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        size = file.seek(0, os.SEEK_END)
-        torn = size > 0 and last_byte(file) != b"\n"
-        file.write(("\n" * torn + row.line).encode())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def last_byte(file: BinaryIO) -> bytes:
-    file.seek(-1, os.SEEK_END)
-    return file.read(1)
+    append_object(path, asdict(row))
 
 
 def latest(rows: Iterable[Played]) -> list[Played]:

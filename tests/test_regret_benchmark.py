@@ -19,7 +19,7 @@ import kernelbandits as kb
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import pools, regret, regret_figure, regret_summary, tables
-from benchmarks.opponents import CONTESTANTS, OURS, Contestant
+from benchmarks.opponents import CONTESTANTS, OURS, Contestant, source_hash
 from benchmarks.opponents.history import History
 from benchmarks.regret_pairs import common, games_of, mean_and_error, pair
 from benchmarks.regret_rows import MARKS, Played, append, latest, read
@@ -275,7 +275,7 @@ def test_of_each_contestant_the_version_written_last_counts():
 def test_our_version_is_a_label_or_follows_the_source():
     ours = CONTESTANTS[OURS]
     assert regret.version_of(ours, "by hand") == "by hand"
-    assert regret.version_of(ours) == f"{kb.__version__}+{regret.source_hash()}"
+    assert regret.version_of(ours) == f"{kb.__version__}+{source_hash()}"
     assert regret.version_of(CONTESTANTS["random"], "by hand") == np.__version__
 
 

@@ -5,11 +5,13 @@ One small adapter a package, each used as its documentation has it.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
 import kernelbandits as kb
 from benchmarks.pools import PoolInstance
@@ -40,13 +42,14 @@ class Contestant:
     title: str
     package: str
     adapter: str
-    """The module of this folder whose `make(instance, **settings)` gives an Opponent."""
+    """The module of `adapters` whose `make(instance, **settings)` gives an Opponent."""
     settings: Mapping[str, Any]
     used: str
     """What it does, in a sentence for the table."""
     on_arms: bool = True
     needs: tuple[str, ...] = ()
     """Other packages without which it does not play."""
+    adapters: ClassVar[str] = __name__
 
     @property
     def version(self) -> str | None:
@@ -66,11 +69,8 @@ class Contestant:
     def plays(self, pool_is_finite: bool) -> bool:
         return self.on_arms or not pool_is_finite
 
-    def opponent(self, instance: PoolInstance) -> Opponent:
-        player: Opponent = import_module(f"benchmarks.opponents.{self.adapter}").make(
-            instance, **self.settings
-        )
-        return player
+    def opponent(self, instance: PoolInstance) -> Any:
+        return import_module(f"{self.adapters}.{self.adapter}").make(instance, **self.settings)
 
 
 def installed_version(package: str) -> str | None:
@@ -78,6 +78,22 @@ def installed_version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def version_of(contestant: Contestant, label: str | None = None) -> str:
+    """That of the package; ours is told by the content of its source unless a label is given."""
+    if contestant.name in (OURS, PLAIN):
+        return label or f"{kb.__version__}+{source_hash()}"
+    return str(contestant.version)
+
+
+def source_hash() -> str:
+    """Eight digits for the content of every module."""
+    folder = Path(kb.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(str(path.relative_to(folder)).encode() + path.read_bytes())
+    return digest.hexdigest()[:8]
 
 
 CONTESTANTS: Mapping[str, Contestant] = {

@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import botorch
 import torch
 from botorch.acquisition import (
     AcquisitionFunction,
@@ -44,8 +43,7 @@ class Acquired:
     def ask(self, t: int) -> Any:
         if t <= FIRST:
             return self.first[t - 1]
-        model = self.fit()
-        return self.best_of(self.chosen(model))
+        return self.best_of(self.chosen(self.fit()))
 
     def tell(self, move: Any, reward: float) -> None:
         self.history.add(move, reward)
@@ -54,13 +52,7 @@ class Acquired:
         return self.best_of(PosteriorMean(self.fit()))
 
     def fit(self) -> SingleTaskGP:
-        rows = tensor(self.history.rows)
-        rewards = tensor(self.history.rewards).unsqueeze(-1)
-        model = SingleTaskGP(rows, rewards, outcome_transform=Standardize(1))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-        return model
+        return fit_model(self.history.rows, self.history.rewards)
 
     def chosen(self, model: SingleTaskGP) -> AcquisitionFunction:
         if self.acquisition == "UpperConfidenceBound":
@@ -73,11 +65,28 @@ class Acquired:
         if self.instance.finite:
             with torch.no_grad():
                 return int(function(tensor(self.instance.domain.points).unsqueeze(1)).argmax())
-        cube = torch.stack([torch.zeros(self.dimension), torch.ones(self.dimension)]).double()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", botorch.exceptions.warnings.BotorchWarning)
-            row, _ = optimize_acqf(function, cube, q=1, num_restarts=RESTARTS, raw_samples=RAW)
-        return self.instance.natural(row.detach().numpy()[0])
+        return self.instance.natural(maximise_on_cube(function, self.dimension))
+
+
+def fit_model(rows: Array, rewards: list[float]) -> SingleTaskGP:
+    """SingleTaskGP with its default priors, at the most probable hyperparameters."""
+    model = SingleTaskGP(
+        tensor(rows), tensor(rewards).unsqueeze(-1), outcome_transform=Standardize(1)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    return model
+
+
+def maximise_on_cube(function: AcquisitionFunction, dimension: int) -> Array:
+    """The point of the unit cube that optimize_acqf finds."""
+    cube = torch.stack([torch.zeros(dimension), torch.ones(dimension)]).double()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        row, _ = optimize_acqf(function, cube, q=1, num_restarts=RESTARTS, raw_samples=RAW)
+    point: Array = row.detach().numpy()[0]
+    return point
 
 
 def tensor(numbers: Array | list[float]) -> torch.Tensor:

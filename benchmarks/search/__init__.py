@@ -1,0 +1,59 @@
+"""Simple regret of the default and its rivals when the budget ends, on real tables and boxes."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def arguments(command: argparse.ArgumentParser) -> None:
+    from benchmarks.regret import seeds_of
+    from benchmarks.search import functions, play, tables, tasks
+    from benchmarks.search.contestants import CONTESTANTS
+
+    names = (*tables.NAMES, *functions.NAMES)
+    command.add_argument(
+        "--seeds", type=seeds_of, default=play.SEEDS, help="how many (20), or from-to (10-19)"
+    )
+    command.add_argument(
+        "--tables", nargs="+", default=names, choices=names, help="tables and functions"
+    )
+    command.add_argument("--noise", nargs="+", type=float, default=tasks.NOISES)
+    command.add_argument("--batches", nargs="+", type=int, default=tasks.BATCHES)
+    command.add_argument(
+        "--contestants", nargs="+", default=tuple(CONTESTANTS), choices=tuple(CONTESTANTS)
+    )
+    command.add_argument(
+        "--minutes",
+        type=float,
+        help="start no search later than this; 0 plays none, writes the table",
+    )
+    command.add_argument("--workers", type=int, default=1, help="processes of one thread each")
+    command.add_argument(
+        "--label",
+        help="the version written in the rows of kernelbandits, instead of a hash of its source",
+    )
+    command.add_argument("--rows", type=Path, default=play.ROWS, help="the file of searches")
+    command.add_argument(
+        "--no-table", action="store_true", help="play, and leave the table as it is"
+    )
+
+
+def run(given: argparse.Namespace) -> None:
+    """Play what is missing, then write the table."""
+    from benchmarks.search import play
+
+    tasks = play.list_tasks(given.tables, given.noise, given.batches)
+    play.play(
+        tasks,
+        given.seeds,
+        given.contestants,
+        given.minutes,
+        given.label,
+        given.rows,
+        given.workers,
+    )
+    if not given.no_table:
+        from benchmarks.search import summary
+
+        summary.write(given.rows)

@@ -1,0 +1,62 @@
+"""The default of this package for the goal "find": what a study plays when nothing is given."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import kernelbandits as kb
+from benchmarks.pools import PoolInstance
+from kernelbandits.study.candidates import read_candidates
+
+HAS_GOAL = "goal" in inspect.signature(kb.Auto).parameters
+"""Without the goal, repeats are forbidden from here."""
+
+
+class Default:
+    def __init__(self, instance: PoolInstance) -> None:
+        self.instance = instance
+        self.policy = kb.Auto(domain_of(instance), **({"goal": "find"} if HAS_GOAL else {}))
+        self.choices: dict[Any, kb.Choice] = {}
+        self.measured: set[int] = set()
+
+    def ask(self, t: int, pending: Sequence[Any]) -> Any:
+        waiting = [self.choices[key_of(move)] for move in pending]
+        allowed = None if HAS_GOAL or not self.instance.finite else self.unmeasured(pending)
+        choice = self.policy.ask(t, self.instance.streams, pending=waiting, arms=allowed)
+        move = choice.arm if self.instance.finite else choice.x
+        self.choices[key_of(move)] = choice
+        return move
+
+    def tell(self, move: Any, result: float) -> None:
+        self.policy.tell(self.choices[key_of(move)], result)
+        if self.instance.finite:
+            self.measured.add(move)
+
+    def recommend(self) -> Any:
+        best = self.policy.recommend()
+        return int(best) if self.instance.finite else np.asarray(best)
+
+    def unmeasured(self, pending: Sequence[int]) -> list[int]:
+        taken = self.measured.union(pending)
+        rest = [arm for arm in range(len(self.instance.domain)) if arm not in taken]
+        return rest or list(range(len(self.instance.domain)))
+
+
+def domain_of(instance: PoolInstance) -> Any:
+    """The coordinates that a study gives the rows of a table."""
+    if instance.table is None:
+        return instance.domain
+    frame = instance.table.frame
+    return kb.Arms(read_candidates(frame, columns=list(frame.columns)).points)
+
+
+def key_of(move: Any) -> Any:
+    return tuple(np.ravel(move).tolist())
+
+
+def make(instance: PoolInstance) -> Default:
+    return Default(instance)
