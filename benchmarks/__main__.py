@@ -36,6 +36,7 @@ def main() -> None:
     command.add_argument("--seeds", type=int, default=race.SEEDS)
     regret.arguments(commands.add_parser("regret", help=regret.__doc__))
     search.arguments(commands.add_parser("search", help=search.__doc__))
+    commands.add_parser("fetch-tables", help="get the real tables of search and regret")
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
     if arguments.command == "durability":
@@ -44,6 +45,8 @@ def main() -> None:
         regret.run(arguments)
     elif arguments.command == "search":
         search.run(arguments)
+    elif arguments.command == "fetch-tables":
+        search.fetch_tables()
     elif arguments.command == "rivals":
         rivals.run()
     elif arguments.command == "race":

@@ -50,5 +50,5 @@ def quantity(value: float, unit: str) -> str:
     """Three digits and the unit: 0.98 x, 12.3 us, 58 200 x."""
     if value >= 100:
         digits = 3 - len(str(int(value)))
-        return f"{round(value, digits):,.0f} {unit}".replace(",", " ")
-    return f"{value:.3g} {unit}"
+        return f"{round(value, digits):,.0f} {unit}".replace(",", " ").rstrip()
+    return f"{value:.3g} {unit}".rstrip()

@@ -8,12 +8,13 @@ import numpy as np
 
 import kernelbandits as kb
 from benchmarks.pools import PoolInstance
+from kernelbandits.study.candidates import read_candidates
 
 
 class Default:
     def __init__(self, instance: PoolInstance, opening: str) -> None:
         self.instance = instance
-        self.policy = kb.Auto(instance.domain, opening=opening)
+        self.policy = kb.Auto(domain_of(instance), opening=opening)
         self.choice: Any = None
 
     def ask(self, t: int) -> Any:
@@ -27,6 +28,14 @@ class Default:
         named = self.policy.recommend()
         named = getattr(named, "arm" if self.instance.finite else "x", named)
         return int(named) if self.instance.finite else np.asarray(named)
+
+
+def domain_of(instance: PoolInstance) -> Any:
+    """The coordinates that a study gives the rows of a table."""
+    if instance.table is None:
+        return instance.domain
+    frame = instance.table.frame
+    return kb.Arms(read_candidates(frame, columns=list(frame.columns)).points)
 
 
 def make(instance: PoolInstance, opening: str = "middle") -> Default:

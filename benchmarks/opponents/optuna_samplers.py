@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import optuna
 from optuna.distributions import FloatDistribution
+from optuna.trial import create_trial
 
 from benchmarks.pools import Array, PoolInstance
 
@@ -29,7 +30,15 @@ class Studied:
         return self.point(self.trial.params)
 
     def tell(self, move: Any, reward: float) -> None:
-        self.study.tell(self.trial, reward)
+        """A reward of the move that was asked for, or of any other."""
+        if self.trial is None:
+            values = dict(zip(self.space, map(float, move), strict=True))
+            self.study.add_trial(
+                create_trial(params=values, distributions=self.space, value=reward)
+            )
+        else:
+            self.study.tell(self.trial, reward)
+            self.trial = None
 
     def recommend(self) -> Array:
         """The best reward seen: it has no model to be asked."""

@@ -33,6 +33,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "--label",
         help="the version written in the rows of kernelbandits, instead of a hash of its source",
     )
+    command.add_argument(
+        "--times", action="store_true", help="time a suggestion after 20 to 500 results; no search"
+    )
     command.add_argument("--rows", type=Path, default=play.ROWS, help="the file of searches")
     command.add_argument(
         "--no-table", action="store_true", help="play, and leave the table as it is"
@@ -40,9 +43,12 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> None:
-    """Play what is missing, then write the table."""
-    from benchmarks.search import play
+    """Play what is missing, or time suggestions, then write the table."""
+    from benchmarks.search import play, times
 
+    if given.times:
+        times.measure(given.contestants, given.label)
+        given.minutes = 0.0
     tasks = play.list_tasks(given.tables, given.noise, given.batches)
     play.play(
         tasks,
@@ -57,3 +63,11 @@ def run(given: argparse.Namespace) -> None:
         from benchmarks.search import summary
 
         summary.write(given.rows)
+
+
+def fetch_tables() -> None:
+    """Get the real tables from their origins."""
+    from benchmarks.search import originals
+
+    if not originals.fetch_all():
+        raise SystemExit(1)

@@ -1,6 +1,6 @@
 """The boxes: twelve test functions, cropped where the minimum would lie in the middle.
 
-    value = (worst - f(x)) / (worst - min f), worst the greatest f among 2^16 Sobol points
+value = (worst - f(x)) / (worst - min f), worst the greatest f among 2^16 Sobol points
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ def log_goldstein_price(x: Array) -> Array:
     """ln f of Goldstein and Price, whose f spans six decades."""
     a, b = x.T
     first = 1 + (a + b + 1) ** 2 * (19 - 14 * a + 3 * a**2 - 14 * b + 6 * a * b + 3 * b**2)
-    second = 30 + (2 * a - 3 * b) ** 2 * (
-        18 - 32 * a + 12 * a**2 + 48 * b - 36 * a * b + 27 * b**2
-    )
+    second = 30 + (2 * a - 3 * b) ** 2 * (18 - 32 * a + 12 * a**2 + 48 * b - 36 * a * b + 27 * b**2)
     value: Array = np.log(first * second)
     return value
 
@@ -85,7 +83,9 @@ FUNCTIONS = {
     for function in (
         functions.branin(),
         crop(functions.six_hump_camel(), (-2.0, -1.0), (3.0, 2.0)),
-        make_function("log-goldstein-price", log_goldstein_price, (-1.5, -2.0), (2.0, 2.0), (0.0, -1.0)),
+        make_function(
+            "log-goldstein-price", log_goldstein_price, (-1.5, -2.0), (2.0, 2.0), (0.0, -1.0)
+        ),
         make_function(
             "michalewicz2",
             michalewicz,
@@ -97,7 +97,9 @@ FUNCTIONS = {
         functions.hartmann3(),
         crop(functions.ackley(3), -15.0, 25.0),
         make_function("griewank3", griewank, (-300.0,) * 3, (600.0,) * 3, (0.0,) * 3),
-        make_function("styblinski-tang4", styblinski_tang, (-5.0,) * 4, (5.0,) * 4, (STYBLINSKI,) * 4),
+        make_function(
+            "styblinski-tang4", styblinski_tang, (-5.0,) * 4, (5.0,) * 4, (STYBLINSKI,) * 4
+        ),
         crop(functions.levy(4), -3.0, 10.0),
         functions.hartmann6(),
         make_function("cosine8", cosine_mixture, (-0.6,) * 8, (1.0,) * 8, (0.0,) * 8),

@@ -111,17 +111,11 @@ def search(player: Any, instance: PoolInstance, batch: int = 1, budget: int = BU
     )
 
 
-def list_tasks(
-    names: Sequence[str], noises: Sequence[float], batches: Sequence[int]
-) -> list[Task]:
+def list_tasks(names: Sequence[str], noises: Sequence[float], batches: Sequence[int]) -> list[Task]:
     """Batches are played on tables only, and boxes at the noise levels of boxes only."""
-    tasks = [
-        Task(name, noise, batch) for batch in batches for noise in noises for name in names
-    ]
+    tasks = [Task(name, noise, batch) for batch in batches for noise in noises for name in names]
     return [
-        task
-        for task in tasks
-        if task.is_table or (task.batch == 1 and task.noise in BOX_NOISES)
+        task for task in tasks if task.is_table or (task.batch == 1 and task.noise in BOX_NOISES)
     ]
 
 
@@ -167,7 +161,10 @@ def play_games(games: Sequence[Game], until: float, workers: int) -> Iterator[Se
         return
     # Games are handed out as workers become free: a pool's imap would take all of them at once.
     with get_context("spawn").Pool(workers) as pool:
-        running = [pool.apply_async(play_game, (game,)) for _, game in zip(range(workers), in_time, strict=False)]
+        running = [
+            pool.apply_async(play_game, (game,))
+            for _, game in zip(range(workers), in_time, strict=False)
+        ]
         while running:
             ready = [result for result in running if result.ready()]
             for result in ready:

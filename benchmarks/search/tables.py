@@ -176,9 +176,7 @@ class Table:
     def points(self) -> Array:
         """Numbers scaled to [0, 1] over the rows, then categories as one-hot columns."""
         parts = [scale_to_unit(self.frame[name].to_numpy(float)) for name in self.numbers]
-        parts += [
-            pd.get_dummies(self.frame[name]).to_numpy(float) for name in self.categories
-        ]
+        parts += [pd.get_dummies(self.frame[name]).to_numpy(float) for name in self.categories]
         return np.column_stack(parts)
 
 
@@ -213,7 +211,9 @@ def find_file(source: TableSource) -> Path:
     for path in possible_files(source.name):
         if path.is_file():
             if checksum(path) != source.sha256:
-                raise DataUnavailable(f"{path} needs the sha256 {source.sha256}, got {checksum(path)}")
+                raise DataUnavailable(
+                    f"{path} needs the sha256 {source.sha256}, got {checksum(path)}"
+                )
             return path
     raise DataUnavailable(
         f"{source.name} needs {FOLDER}/{source.name}.csv in the folder {VARIABLE} or in the cache; "

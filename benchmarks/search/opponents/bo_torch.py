@@ -45,9 +45,7 @@ class Acquired:
             self.model = self.fit()
         function = self.acquisition(self.model, pending)
         if not self.instance.finite:
-            return self.instance.natural(
-                maximise_on_cube(function, self.instance.domain.dimension)
-            )
+            return self.instance.natural(maximise_on_cube(function, self.instance.domain.dimension))
         rows = self.allowed_rows(pending)
         with torch.no_grad():
             scores = function(tensor(self.instance.domain.points[rows]).unsqueeze(1))

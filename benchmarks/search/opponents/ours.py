@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import kernelbandits as kb
+from benchmarks.opponents.default import domain_of
 from benchmarks.pools import PoolInstance
-from kernelbandits.study.candidates import read_candidates
 
 HAS_GOAL = "goal" in inspect.signature(kb.Auto).parameters
 """Without the goal, repeats are forbidden from here."""
@@ -32,9 +32,13 @@ class Default:
         return move
 
     def tell(self, move: Any, result: float) -> None:
-        self.policy.tell(self.choices[key_of(move)], result)
+        self.policy.tell(self.choices.get(key_of(move)) or self.choice_of(move), result)
         if self.instance.finite:
             self.measured.add(move)
+
+    def choice_of(self, move: Any) -> kb.Choice:
+        """For results of places that it was not asked for."""
+        return self.policy.choice(move) if self.instance.finite else kb.Choice(x=move)
 
     def recommend(self) -> Any:
         best = self.policy.recommend()
@@ -44,14 +48,6 @@ class Default:
         taken = self.measured.union(pending)
         rest = [arm for arm in range(len(self.instance.domain)) if arm not in taken]
         return rest or list(range(len(self.instance.domain)))
-
-
-def domain_of(instance: PoolInstance) -> Any:
-    """The coordinates that a study gives the rows of a table."""
-    if instance.table is None:
-        return instance.domain
-    frame = instance.table.frame
-    return kb.Arms(read_candidates(frame, columns=list(frame.columns)).points)
 
 
 def key_of(move: Any) -> Any:

@@ -1,0 +1,130 @@
+"""Simple regret against the number of measurements, a panel for each noise; boxes on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.search import functions, tables
+from benchmarks.search.contestants import CONTESTANTS
+from benchmarks.search.rows import Searched
+from benchmarks.search.scores import MEASURED, RECOMMENDED, Searches, box_score, score_of, select
+from benchmarks.search.tasks import BOX_NOISES, MARKS, NOISES
+from kernelbandits import canvas
+
+SIZE = (13.0, 9.6)
+MARGINS = canvas.Margins(left=0.75, below=1.2, above=0.45, right=0.2, head=0.7)
+
+
+def write(rows: Sequence[Searched], path: Path) -> str:
+    """Draw it; what was done, in a sentence."""
+    panels = list_panels(rows)
+    if not panels:
+        return f"{path.name} is left as it is: nothing has been played"
+    if not canvas.available():
+        return f"{path.name} is left as it is: matplotlib is not installed"
+    draw(panels, path)
+    return f"{path.name} is drawn"
+
+
+def list_panels(rows: Sequence[Searched]) -> list[tuple[str, Searches, str, bool]]:
+    """Title, searches, what counts, and whether they are on tables.
+
+    Who has not played all of them yet is left out: means over other tables say something else.
+    """
+    found = []
+    for noise in NOISES:
+        kind = MEASURED if noise == 0 else RECOMMENDED
+        title = f"tables, noise {noise:g}, row {kind}"
+        found.append((title, select(rows, tables.NAMES, noise), kind, True))
+    for noise in BOX_NOISES:
+        kind = MEASURED if noise == 0 else RECOMMENDED
+        title = f"boxes, noise {noise:g}, point {kind}"
+        found.append((title, select(rows, functions.NAMES, noise), kind, False))
+    return [
+        (title, complete_ones(searches), kind, on_tables)
+        for title, searches, kind, on_tables in found
+        if searches
+    ]
+
+
+def complete_ones(searches: Searches) -> Searches:
+    most = max(len(tasks) for tasks in searches.values())
+    return {name: tasks for name, tasks in searches.items() if len(tasks) == most}
+
+
+def draw(panels: Sequence[tuple[str, Searches, str, bool]], path: Path) -> None:
+    columns = min(3, len(panels))
+    lines = -(-len(panels) // columns)
+    names = [name for name in CONTESTANTS if any(name in one[1] for one in panels)]
+    size = (SIZE[0] * columns / 3, SIZE[1] * lines / 2)
+    with canvas.drawing(lines, columns, size, MARGINS) as (figure, axes):
+        flat = list(axes.ravel())
+        for axis, (title, searches, kind, on_tables) in zip(flat, panels, strict=False):
+            axis.set_title(title, fontsize=11)
+            if on_tables:
+                draw_curves(axis, searches, kind, names)
+            else:
+                draw_boxes(axis, searches, kind, names)
+        for axis in flat[len(panels) :]:
+            axis.set_visible(False)
+        handles = {
+            label: handle
+            for axis in reversed(flat)
+            for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+        }
+        titles = [CONTESTANTS[name].title for name in names]
+        figure.legend(
+            [handles[title] for title in titles],
+            titles,
+            loc="upper center",
+            ncols=5,
+            frameon=False,
+            fontsize=10,
+        )
+        figure.savefig(path, metadata=canvas.METADATA["svg"])
+
+
+def look_of(names: Sequence[str], name: str) -> dict[str, Any]:
+    return {
+        "color": canvas.style_of(names, name)["color"],
+        "marker": canvas.marker_of(names, name),
+        "label": CONTESTANTS[name].title,
+        "markersize": 5,
+    }
+
+
+def draw_curves(axis: Any, searches: Searches, kind: str, names: Sequence[str]) -> None:
+    for place, name in enumerate(names):
+        scores = [score_of(searches, name, kind, mark) for mark in range(len(MARKS))]
+        found = [one for one in scores if one]
+        if found:
+            shift = 0.25 * (place - len(names) / 2)
+            axis.errorbar(
+                [mark + shift for mark in MARKS],
+                [one.value for one in found],
+                yerr=[one.error if one.error == one.error else 0.0 for one in found],
+                linewidth=1.4,
+                elinewidth=0.9,
+                **look_of(names, name),
+            )
+    axis.set_xticks(MARKS)
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel("measurements")
+    axis.set_ylabel("simple regret, share of the range")
+
+
+def draw_boxes(axis: Any, searches: Searches, kind: str, names: Sequence[str]) -> None:
+    """A dot for each function and contestant, and the geometric mean in the last column."""
+    labels = (*functions.NAMES, "geometric mean")
+    for place, name in enumerate(names):
+        score = box_score(searches, name, kind)
+        if score:
+            values = {**score.by_function, labels[-1]: score.overall}
+            shift = 0.7 * ((place + 0.5) / len(names) - 0.5)
+            spots = [(i + shift, values[one]) for i, one in enumerate(labels) if one in values]
+            axis.plot(*zip(*spots, strict=True), linestyle="none", **look_of(names, name))
+    axis.set_yscale("log")
+    axis.set_xticks(range(len(labels)), labels, rotation=60, ha="right", fontsize=8)
+    axis.set_ylabel("regret after 60, share of the range")

@@ -1,0 +1,440 @@
+"""The finished searches as results/search.json, .md and .svg, and the goals they reach or miss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks import tables as result_tables
+from benchmarks.opponents import OURS
+from benchmarks.regret_summary import circumstances, goal_row, lines
+from benchmarks.rows import Goal, Row
+from benchmarks.search import figure, functions, tables, times
+from benchmarks.search.contestants import (
+    CONTESTANTS,
+    GPSAMPLER,
+    LOGEI_FORMS,
+    RANDOM,
+)
+from benchmarks.search.play import SEEDS
+from benchmarks.search.rows import Searched, latest, read
+from benchmarks.search.scores import (
+    FLOOR,
+    MEASURED,
+    RECOMMENDED,
+    BoxScore,
+    Comparison,
+    Score,
+    Searches,
+    box_score,
+    compare,
+    compare_boxes,
+    score_of,
+    select,
+    worse_than,
+)
+from benchmarks.search.tasks import BATCHES, BOX_NOISES, BUDGET, MARKS, NOISES
+from kernelbandits.formatting import to_json
+
+ABOUT = f"""\
+Each contestant measures rows of a real table, one after the other or in batches of four, or
+evaluates points of a box. Simple regret is a share of the range: the value of the best row minus
+that of the row measured best, or recommended, in true values. The search score is simple regret
+averaged over t = {", ".join(map(str, MARKS))} measurements and over tables. Noise is Gaussian with
+a standard deviation that is a share of the range. It belongs to the table, the seed and the number
+of the measurement, so all contestants share it, and nobody is told it. Candidates are the
+different rows of the describing columns; repeated measurements of the table are averaged. Seeds
+{SEEDS[0]} to {SEEDS[-1]}. "Recommended" is what the contestant itself names; where it names
+nothing, the best result without noise, and the best posterior mean at a measured row with noise.
+On boxes the regret after {BUDGET} evaluations is floored at {FLOOR:g} of the range, and means are
+geometric. Standard errors are over seeds on these tables; intervals of ratios are 95 % bootstrap
+intervals over tables and seeds, paired. Two contestants are compared on the tables and seeds that
+both have."""
+WORSE = """\
+"Worse than random" counts tables on which random rows without replacement find more (one-sided
+paired t tests over seeds, Holm's procedure at 5 % over the tables)."""
+TUNED = """\
+The default of kernelbandits was chosen on these tables and functions (docs/decisions), so its
+figures here flatter it."""
+CANNOT = """\
+Optuna's samplers cannot be restricted to the rows of a table, and the number of a row as a category
+would hide the columns from them: they play on boxes only. BayBE and scikit-learn play on tables
+only."""
+
+
+def write(path: Path) -> None:
+    rows = latest(read(path))
+    goals = list_goals(rows)
+    Console().print(result_tables.as_table(goals))
+    folder = result_tables.RESULTS
+    folder.mkdir(exist_ok=True)
+    (folder / "search.json").write_text(to_json(content(rows, goals)) + "\n")
+    (folder / "search.md").write_text(document(rows, goals))
+    print(figure.write(rows, folder / "search.svg"))
+
+
+def kinds_at(noise: float) -> tuple[str, ...]:
+    """With noise the best row measured is not known to anybody."""
+    return (RECOMMENDED,) if noise > 0 else (MEASURED, RECOMMENDED)
+
+
+def on_tables(rows: Sequence[Searched], noise: float, batch: int = 1) -> Searches:
+    return select(rows, tables.NAMES, noise, batch)
+
+
+def on_boxes(rows: Sequence[Searched], noise: float) -> Searches:
+    return select(rows, functions.NAMES, noise)
+
+
+def strongest_logei(searches: Searches, kind: str) -> Comparison | None:
+    """Against the form of LogEI that is the hardest to beat."""
+    found = [compare(searches, OURS, name, kind) for name in LOGEI_FORMS]
+    return max((one for one in found if one), key=lambda one: one.ratio.value, default=None)
+
+
+# The goals
+
+
+def list_goals(rows: Sequence[Searched]) -> list[Row]:
+    goals = [goal for batch in BATCHES for goal in table_goals(rows, batch)]
+    goals += [goal for noise in BOX_NOISES for goal in box_goals(rows, noise)]
+    return [*goals, *time_goals()]
+
+
+def table_goals(rows: Sequence[Searched], batch: int) -> Iterator[Row]:
+    """At most 0.9 times LogEI's score, its regret at the end, and no table worse than random."""
+    for noise in BOX_NOISES:
+        searches = on_tables(rows, noise, batch)
+        for kind in kinds_at(noise):
+            what = f"noise {noise:g}, {kind}" + (f", batches of {batch}" if batch > 1 else "")
+            one = strongest_logei(searches, kind)
+            if one is None:
+                yield Row(f"score / LogEI's, {what}", None, "x", None, "no search of both yet")
+                continue
+            note = f"{CONTESTANTS[one.rival].title}, {ratio_text(one)}, {coverage(one)}"
+            yield goal_row(f"score / LogEI's, {what}", one.ratio.value, "x", Goal("<=", 0.9), note)
+            yield end_goal(one, what)
+            worse = worse_than(searches, OURS, RANDOM, kind)
+            yield Row(
+                f"tables worse than random, {what}",
+                float(len(worse)),
+                "",
+                Goal("<=", 0.0),
+                ", ".join(worse),
+            )
+
+
+def end_goal(one: Comparison, what: str) -> Row:
+    """At the last mark not above LogEI's by more than the standard error of the difference."""
+    known = one.last_error > 0
+    note = f"standard error {one.last_error:.4f}" if known else "too few seeds for a standard error"
+    goal = Goal("<=", one.last_error) if known else None
+    return Row(f"regret - LogEI's at {MARKS[-1]}, {what}", one.last, "", goal, note)
+
+
+def box_goals(rows: Sequence[Searched], noise: float) -> Iterator[Row]:
+    """Geometric means at most those of LogEI and GPSampler, no function above twice the better."""
+    searches, kind = on_boxes(rows, noise), kinds_at(noise)[0]
+    against = [compare_boxes(searches, OURS, name, kind) for name in (*LOGEI_FORMS, GPSAMPLER)]
+    found = [one for one in against if one]
+    for one in found:
+        what = f"boxes, noise {noise:g}: regret / {CONTESTANTS[one.rival].title}'s"
+        span = f"{one.ratio.low:.2f} to {one.ratio.high:.2f}"
+        note = f"{span}, {len(one.by_function)} functions, {seeds_text(one.seeds)}"
+        yield goal_row(what, one.ratio.value, "x", Goal("<=", 1.0), note)
+    if found:
+        worst = {
+            name: max(one.by_function[name] for one in found)
+            for name in found[0].by_function
+            if all(name in one.by_function for one in found)
+        }
+        name = max(worst, key=lambda task: worst[task])
+        what = f"boxes, noise {noise:g}: worst function / the better rival's"
+        yield goal_row(what, worst[name], "x", Goal("<=", 2.0), name)
+
+
+def time_goals() -> Iterator[Row]:
+    """At most a tenth of the time of BoTorch's LogEI, after 100 and 500 results."""
+    timed = {(one.contestant, one.task, one.results): one for one in times.read()}
+    for task in times.PLACES:
+        for results in (100, 500):
+            ours = timed.get((OURS, task.name, results))
+            rival = timed.get((LOGEI_FORMS[0], task.name, results))
+            if ours and rival:
+                what = f"time / BoTorch LogEI's, {task.name}, {results} results"
+                note = f"{1e3 * ours.mean:.3g} ms against {1e3 * rival.mean:.3g} ms"
+                yield goal_row(what, ours.mean / rival.mean, "x", Goal("<=", 0.1), note)
+
+
+# The page
+
+
+def document(rows: Sequence[Searched], goals: Sequence[Row]) -> str:
+    parts = [
+        [
+            "# Find the best, side by side",
+            ABOUT,
+            TUNED,
+            "![Search score of each contestant by noise](search.svg)",
+        ],
+        ["## Goals", lines([result_tables.COLUMNS, *(row.cells for row in goals)])],
+        ["## Search score", *table_sections(rows), WORSE],
+        ["## By number of measurements", *mark_sections(rows)],
+        ["## By table", *by_table_sections(rows)],
+        ["## Boxes", *box_sections(rows)],
+        ["## Time of a suggestion", *time_sections(rows)],
+        ["## How each was used, and what could not be run", usage(rows), CANNOT],
+        [
+            "## Circumstances",
+            "\n".join(f"- {name}: {fact}" for name, fact in circumstances().items()),
+        ],
+    ]
+    return "\n\n".join(text for part in parts for text in part if text) + "\n"
+
+
+def settings(rows: Sequence[Searched]) -> Iterator[tuple[str, Searches, float]]:
+    """The noise levels and batches that were played on tables, with a title each."""
+    for batch in BATCHES:
+        for noise in NOISES:
+            searches = on_tables(rows, noise, batch)
+            if searches:
+                title = f"Noise {noise:g}" + (f", batches of {batch}" if batch > 1 else "")
+                yield title, searches, noise
+
+
+def played_in(searches: Searches) -> list[str]:
+    return [name for name in CONTESTANTS if name in searches]
+
+
+def table_sections(rows: Sequence[Searched]) -> Iterator[str]:
+    for title, searches, noise in settings(rows):
+        for kind in kinds_at(noise):
+            head = (
+                "contestant",
+                "search score",
+                "on",
+                "kernelbandits / it",
+                "95 %",
+                f"difference at {MARKS[-1]}",
+                "worse than random",
+            )
+            body = [score_line(searches, name, kind) for name in played_in(searches)]
+            yield f"### {title}, row {kind}"
+            yield lines([head, *body])
+
+
+def score_line(searches: Searches, name: str, kind: str) -> tuple[str, ...]:
+    score = score_of(searches, name, kind)
+    assert score is not None
+    one = None if name == OURS else compare(searches, OURS, name, kind)
+    against = (
+        ("-", "-", "-")
+        if one is None
+        else (f"{one.ratio.value:.2f}", ratio_text(one), difference_text(one))
+    )
+    worse = worse_than(searches, name, RANDOM, kind) if name != RANDOM else []
+    return (
+        CONTESTANTS[name].title,
+        with_error(score),
+        f"{score.tables} tables, {seeds_text(score.seeds)}",
+        *against,
+        f"{len(worse)}" + (f": {', '.join(worse)}" if worse else ""),
+    )
+
+
+def mark_sections(rows: Sequence[Searched]) -> Iterator[str]:
+    for title, searches, noise in settings(rows):
+        kind = kinds_at(noise)[0]
+        body = []
+        for name in played_in(searches):
+            at = [score_of(searches, name, kind, place) for place in range(len(MARKS))]
+            body.append((CONTESTANTS[name].title, *(with_error(one) for one in at if one)))
+        yield f"### {title}, row {kind}"
+        yield lines([("contestant", *map(str, MARKS)), *body])
+
+
+def by_table_sections(rows: Sequence[Searched]) -> Iterator[str]:
+    for title, searches, noise in settings(rows):
+        kind, names = kinds_at(noise)[0], played_in(searches)
+        body = []
+        for table in tables.NAMES:
+            alone = [
+                {name: {table: searches[name][table]} if table in searches[name] else {}}
+                for name in names
+            ]
+            scores = [score_of(one, name, kind) for one, name in zip(alone, names, strict=True)]
+            body.append((table, *(with_error(one) if one else "-" for one in scores)))
+        yield f"### {title}, row {kind}"
+        yield lines([("table", *(CONTESTANTS[name].title for name in names)), *body])
+
+
+def box_sections(rows: Sequence[Searched]) -> Iterator[str]:
+    for noise in BOX_NOISES:
+        searches = on_boxes(rows, noise)
+        for kind in kinds_at(noise):
+            names = played_in(searches)
+            scores = [box_score(searches, name, kind) for name in names]
+            found = [one for one in scores if one]
+            if not found:
+                continue
+            body = [("**geometric mean**", *(factor_text(one) for one in found))]
+            body += [
+                (task, *(number(one.by_function.get(task)) for one in found))
+                for task in functions.NAMES
+            ]
+            played = (f"{len(one.by_function)} of {len(functions.NAMES)}" for one in found)
+            body.append(("functions", *played))
+            body.append(("seeds", *(span_text(one.seeds) for one in found)))
+            yield f"### Noise {noise:g}, point {kind}"
+            yield lines([("function", *(CONTESTANTS[name].title for name in names)), *body])
+
+
+def factor_text(score: BoxScore) -> str:
+    """A geometric mean has a factor of uncertainty."""
+    factor = "" if math.isnan(score.factor) else f" x/÷ {score.factor:.2f}"
+    return f"{score.overall:.2g}{factor}"
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2g}"
+
+
+def time_sections(rows: Sequence[Searched]) -> Iterator[str]:
+    yield "Milliseconds of the processor for ask + tell on one thread, means over the searches."
+    places = (("tables", tables.NAMES), ("boxes", functions.NAMES))
+    body = []
+    for name, contestant in CONTESTANTS.items():
+        cells = []
+        for _, names in places:
+            taken = [
+                row.seconds[1]
+                for row in rows
+                if row.contestant == name and row.task in names and row.batch == 1
+            ]
+            cells.append(f"{1e3 * fmean(taken):.3g}" if taken else "-")
+        body.append((contestant.title, *cells))
+    yield lines([("contestant", *(title for title, _ in places)), *body])
+    timed = times.read()
+    if timed:
+        yield (
+            "Mean milliseconds of the next suggestions after so many results of random places "
+            "(`--times`)."
+        )
+        columns = [(task.name, results) for task in times.PLACES for results in times.RESULTS]
+        found = {(one.contestant, one.task, one.results): one.mean for one in timed}
+        body = [
+            (
+                contestant.title,
+                *(
+                    f"{1e3 * found[name, *column]:.3g}" if (name, *column) in found else "-"
+                    for column in columns
+                ),
+            )
+            for name, contestant in CONTESTANTS.items()
+            if any((name, *column) in found for column in columns)
+        ]
+        yield lines([("contestant", *(f"{task}, {n}" for task, n in columns)), *body])
+
+
+def usage(rows: Sequence[Searched]) -> str:
+    versions = {row.contestant: row.version for row in rows}
+    return "\n".join(
+        f"- {contestant.title} ({contestant.package} {versions[name]}): {contestant.used}"
+        if name in versions
+        else f"- {contestant.title} is left out: {contestant.missing or 'no search played'}"
+        for name, contestant in CONTESTANTS.items()
+    )
+
+
+def ratio_text(one: Comparison) -> str:
+    return f"{one.ratio.low:.2f} to {one.ratio.high:.2f}"
+
+
+def coverage(one: Comparison) -> str:
+    return f"{one.tables} tables, {seeds_text(one.seeds)}"
+
+
+def span_text(counts: tuple[int, int]) -> str:
+    low, high = counts
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def seeds_text(counts: tuple[int, int]) -> str:
+    return f"{span_text(counts)} seed{'s' * (counts[1] > 1)}"
+
+
+def difference_text(one: Comparison) -> str:
+    spread = "" if math.isnan(one.last_error) else f" ± {one.last_error:.4f}"
+    return f"{one.last:+.4f}{spread}"
+
+
+def with_error(score: Score) -> str:
+    spread = "" if math.isnan(score.error) else f" ± {score.error:.4f}"
+    return f"{score.value:.4f}{spread}"
+
+
+# The same for programs
+
+
+def content(rows: Sequence[Searched], goals: Sequence[Row]) -> dict[str, Any]:
+    return {
+        "about": ABOUT,
+        "circumstances": circumstances(),
+        "seeds": [SEEDS[0], SEEDS[-1]],
+        "goals": [row.plain() for row in goals],
+        "tables": [
+            table_content(searches, title, kind)
+            for title, searches, noise in settings(rows)
+            for kind in kinds_at(noise)
+        ],
+        "boxes": [
+            box_content(on_boxes(rows, noise), noise, kind)
+            for noise in BOX_NOISES
+            for kind in kinds_at(noise)
+        ],
+        "times": times.read(),
+        "used": {name: {"title": one.title, "used": one.used} for name, one in CONTESTANTS.items()},
+    }
+
+
+def table_content(searches: Searches, title: str, kind: str) -> dict[str, Any]:
+    names = played_in(searches)
+    comparisons = [compare(searches, OURS, name, kind) for name in names if name != OURS]
+    return {
+        "setting": title,
+        "row": kind,
+        "scores": {name: score_of(searches, name, kind) for name in names},
+        "at": {
+            name: {
+                str(mark): score_of(searches, name, kind, place) for place, mark in enumerate(MARKS)
+            }
+            for name in names
+        },
+        "by table": {
+            name: {
+                task: score_of({name: {task: seeds}}, name, kind)
+                for task, seeds in searches[name].items()
+            }
+            for name in names
+        },
+        "against kernelbandits": [one for one in comparisons if one],
+        "worse than random": {
+            name: worse_than(searches, name, RANDOM, kind) for name in names if name != RANDOM
+        },
+    }
+
+
+def box_content(searches: Searches, noise: float, kind: str) -> dict[str, Any]:
+    names = played_in(searches)
+    comparisons = [compare_boxes(searches, OURS, name, kind) for name in names if name != OURS]
+    return {
+        "noise": noise,
+        "point": kind,
+        "scores": {name: one for name in names if (one := box_score(searches, name, kind))},
+        "against kernelbandits": [one for one in comparisons if one],
+    }
