@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test lint bench regret clean help
+.PHONY: paper test lint bench regret search clean help
 
 help:
 	@echo "make paper   reproduce the paper's experiments into results/paper"
@@ -12,6 +12,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   measure speed and rivals into benchmarks/results"
 	@echo "make regret  play against other packages for MINUTES (60), going on where it stopped"
+	@echo "make search  search real tables and boxes against other packages for MINUTES (60), likewise"
 	@echo "make clean   remove .venv and results"
 
 $(BIN)/python:
@@ -46,6 +47,12 @@ bench: $(VENV)/bench.installed
 regret: $(VENV)/rivals.installed
 	@if [ -n "$(BOTORCH)" ]; then $(PIP) torch==2.13.0 && $(PIP) botorch; fi
 	@$(BIN)/python -m benchmarks regret --minutes $(or $(MINUTES),60)
+
+# BoTorch and BayBE need torch, which comes first; make search BOTORCH=1 brings all three.
+search: $(VENV)/rivals.installed
+	@if [ -n "$(BOTORCH)" ]; then $(PIP) torch==2.13.0 && $(PIP) botorch baybe; fi
+	@$(BIN)/python -m benchmarks fetch-tables || echo "tables that could not be fetched are left out"
+	@$(BIN)/python -m benchmarks search --minutes $(or $(MINUTES),60)
 
 clean:
 	rm -rf $(VENV) results

@@ -1,6 +1,6 @@
 """What `python -m benchmarks regret` is played on.
 
-7 pools of candidates and 6 boxes, rewards scaled to [0, 1].
+The real tables where they are found, 6 pools of candidates and 6 boxes, rewards scaled to [0, 1].
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 from scipy.stats import qmc
 
 import kernelbandits as kb
-from benchmarks.search.tables import Table
+from benchmarks.search import tables
+from benchmarks.search.tables import PEROVSKITE, Table
 from kernelbandits.catalogue.problems import named_function
 from kernelbandits.problems.functions import TestFunction
 
@@ -24,9 +25,10 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 NOISE = 0.05
 CANDIDATES = 500
 FUNCTIONS = ("holder-table", "cross-in-tray", "ackley4", "hartmann6", "branin", "levy4")
-PEROVSKITE = "perovskite"
 BOX = "-box"
-POOLS = (PEROVSKITE, *FUNCTIONS, *(name + BOX for name in FUNCTIONS))
+TABLES = tuple(name for name in tables.NAMES if name != PEROVSKITE)
+"""The other real tables."""
+POOLS = (PEROVSKITE, *FUNCTIONS, *(name + BOX for name in FUNCTIONS), *TABLES)
 SAMPLE = 2**16
 """Sobol points whose least reward is the 0 of a box."""
 RANDOM_MOVES = 77
@@ -99,6 +101,8 @@ def build_instance(pool: str, seed: int) -> PoolInstance:
     streams = kb.Streams(zlib.crc32(f"{pool} {seed}".encode()))
     if pool.endswith(BOX):
         return box_instance(pool.removesuffix(BOX), streams)
+    if pool in TABLES:
+        return table_instance(tables.load_table(pool), streams)
     return arms_instance(pool, streams)
 
 

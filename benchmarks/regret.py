@@ -1,5 +1,5 @@
-"""Regret after 100 rounds of the default and its rivals, side by side, on 7 pools of candidates and
-6 boxes."""
+"""Regret after 100 rounds of the default and its rivals, side by side, on the real tables, 6 pools
+of candidates and 6 boxes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def said_missing(contestant: Contestant) -> bool:
 
 
 def said_unavailable(pool: str) -> bool:
-    """Only the measured films need a file."""
+    """Only the real tables need a file."""
     try:
         build_instance(pool, 0)
     except FileNotFoundError as absent:

@@ -15,8 +15,7 @@ from benchmarks.regret_pairs import Games, Pair, Ratio, pair
 from kernelbandits import canvas
 
 ALL = "all pools"
-ROWS = (ALL, *POOLS)
-SIZE = (8.5, 11.5)
+WIDTH, ROW_HEIGHT = 8.5, 0.73
 MARGINS = canvas.Margins(left=1.5, below=0.6, above=0.15, right=0.2, head=0.6)
 SHARE = 0.78
 """Of a row's height, what its dots fill."""
@@ -43,14 +42,17 @@ def pair_of(games: Games, name: str) -> Pair | None:
 
 
 def draw(found: Sequence[Pair], path: Path) -> None:
-    with canvas.drawing(1, 1, SIZE, MARGINS) as (figure, panels):
+    rows = (ALL, *(pool for pool in POOLS if any(pool in one.by_pool for one in found)))
+    height = MARGINS.head + MARGINS.above + MARGINS.below + ROW_HEIGHT * len(rows)
+    with canvas.drawing(1, 1, (WIDTH, height), MARGINS) as (figure, panels):
         axis = panels[0, 0]
-        background(axis)
+        background(axis, rows)
         names = [one.rival for one in found]
         for place, one in enumerate(found):
             dots(
                 axis,
                 one,
+                rows,
                 SHARE * ((place + 0.5) / len(found) - 0.5),
                 canvas.style_of(names, one.rival),
             )
@@ -71,22 +73,22 @@ def draw(found: Sequence[Pair], path: Path) -> None:
         figure.savefig(path, metadata={"Date": None, "Creator": None})
 
 
-def background(axis: Any) -> None:
+def background(axis: Any, rows: Sequence[str]) -> None:
     """A line at 1, every second row shaded, the rows named from above."""
-    for row in range(0, len(ROWS), 2):
+    for row in range(0, len(rows), 2):
         axis.axhspan(row - 0.5, row + 0.5, color="#F4F4F4", zorder=0)
     axis.axvline(1.0, color="#444444", linewidth=1.2, zorder=1)
-    axis.set_yticks(range(len(ROWS)), ROWS)
+    axis.set_yticks(range(len(rows)), rows)
     axis.get_yticklabels()[0].set_fontweight("bold")
-    axis.set_ylim(len(ROWS) - 0.5, -0.5)
+    axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.grid(False, axis="y")
 
 
-def dots(axis: Any, one: Pair, shift: float, style: dict[str, Any]) -> None:
+def dots(axis: Any, one: Pair, places: Sequence[str], shift: float, style: dict[str, Any]) -> None:
     """theirs / ours is one over the ratio, so the interval's ends change places."""
     ratios = {ALL: one.ratio, **one.by_pool}
-    rows = [row for row in ROWS if row in ratios]
-    heights = [ROWS.index(row) + shift for row in rows]
+    rows = [row for row in places if row in ratios]
+    heights = [places.index(row) + shift for row in rows]
     values = [1 / ratios[row].value for row in rows]
     errors = [[reach(ratios[row])[side] for row in rows] for side in (0, 1)]
     marker = canvas.marker_of(list(CONTESTANTS), one.rival)

