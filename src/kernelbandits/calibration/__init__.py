@@ -5,10 +5,10 @@ The scales maximise the marginal likelihood of the standardised rewards times a 
 """
 
 from kernelbandits.calibration.calibration import Calibration
-from kernelbandits.calibration.fit import calibrate
+from kernelbandits.calibration.fit import calibrate, calibrate_members
 from kernelbandits.calibration.prior import Prior
 from kernelbandits.calibration.refits import Refits
 from kernelbandits.calibration.rewards import Rewards
 from kernelbandits.calibration.standard import Standard
 
-__all__ = ["Calibration", "Prior", "Refits", "Rewards", "Standard", "calibrate"]
+__all__ = ["Calibration", "Prior", "Refits", "Rewards", "Standard", "calibrate", "calibrate_members"]

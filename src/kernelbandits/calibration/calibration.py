@@ -12,9 +12,18 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from kernelbandits import checks
+from kernelbandits.calibration.evidence import Blocks
 from kernelbandits.calibration.standard import Standard, check_counts, check_vector
 from kernelbandits.checks import Array
-from kernelbandits.kernels import RBF, Kernel, Matern, Scaled
+from kernelbandits.kernels import (
+    RBF,
+    AdditiveMatern,
+    Constant,
+    Kernel,
+    Matern,
+    SamePoint,
+    Scaled,
+)
 from kernelbandits.posterior.sufficient import lower_root
 
 SMOOTHNESS = (1.5, 2.5, math.inf)
@@ -30,8 +39,9 @@ def check_smoothness(owner: str, nu: Any) -> None:
 class Calibration:
     """The fitted model z = mean + f(x) + noise of the standardised reward z.
 
-    f ~ GP(0, signal_variance k), noise ~ N(0, noise_variance) and z = (y - centre) / spread. There
-    are three kinds of units: those of the rewards y, standardised units z (`standard`), and signal
+    f ~ GP(0, signal_variance k + additive_variance k_1 + nugget_variance [x = x']), with k a Matern
+    or RBF kernel and k_1 the mean of such kernels of one column each; noise ~ N(0, noise_variance)
+    and z = (y - centre) / spread. There are three kinds of units: those of the rewards y, standardised units z (`standard`), and signal
     units u = (z - mean) / sqrt(signal_variance), in which f has k(x, x) = 1 (`signal_standard`
     converts y to u). D and the ridge R^2 that belongs to k are in signal units.
 
@@ -50,6 +60,12 @@ class Calibration:
     """How rewards were standardised."""
     nu: float = 2.5
     """The smoothness of the Matern kernel; infinite for RBF."""
+    additive_variance: float = 0.0
+    """The variance of the sum of the functions of one column each, in standardised units."""
+    nugget_variance: float = 0.0
+    """The variance of the deviations of single points, in standardised units."""
+    blocks: Blocks = ()
+    """The coordinates of each column; by default every coordinate is a column."""
     evidence: float = -math.inf
     """ln p(standardised rewards | fit); minus infinity if nothing was fitted."""
     evaluations: int = 0
@@ -69,6 +85,8 @@ class Calibration:
         )
         checks.positive("Calibration", "signal_variance", self.signal_variance)
         checks.positive("Calibration", "noise_variance", self.noise_variance)
+        checks.nonnegative("Calibration", "additive_variance", self.additive_variance)
+        checks.nonnegative("Calibration", "nugget_variance", self.nugget_variance)
         checks.number("Calibration", "mean", self.mean)
         checks.needs(
             isinstance(self.standard, Standard), "Calibration", "a Standard", self.standard
@@ -89,6 +107,27 @@ class Calibration:
     def posterior_kernel(self) -> Kernel:
         """signal_variance * k, for standardised rewards minus the mean, with the ridge `ridge`."""
         return Scaled(self.kernel, self.signal_variance)
+
+    def whole_kernel(self, sides: Array) -> Kernel:
+        """The covariance of mean + f for standardised rewards, with the ridge `ridge`.
+
+        The mean is unknown, with variance 1. The lengthscales, of the unit cube, are multiplied by
+        the sides of the domain.
+        """
+        lengths = tuple((np.array(self.lengthscales) * sides).tolist())
+        smooth = RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
+        kernel: Kernel = Scaled(smooth, self.signal_variance) + Constant()
+        if self.additive_variance:
+            parts = AdditiveMatern(lengths, self.blocks, self.nu)
+            kernel += Scaled(parts, self.additive_variance)
+        if self.nugget_variance:
+            kernel += Scaled(SamePoint(), self.nugget_variance)
+        return kernel
+
+    @property
+    def total_variance(self) -> float:
+        """The prior variance of mean + f at a point, in standardised units."""
+        return 1.0 + self.signal_variance + self.additive_variance + self.nugget_variance
 
     @property
     def ridge(self) -> float:

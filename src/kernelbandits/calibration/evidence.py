@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
@@ -42,24 +42,53 @@ def matern52(squares: Array) -> tuple[Array, Array]:
     return slope + fives / 3.0 * decay, 5.0 / 3.0 * slope
 
 
+Blocks = tuple[tuple[int, ...], ...]
+"""The coordinates of each block: one for a number, several for a category."""
+NONE = np.empty((0, 0))
+
 PROFILES: dict[float, Profile] = {1.5: matern32, 2.5: matern52, math.inf: rbf}
 """The kernel of each smoothness."""
 
 
 @dataclass(frozen=True)
 class Scales:
-    """The scales that belong to the parameters (ln l_1, ..., ln l_d, ln signal, ln noise)."""
+    """The scales that belong to a vector of parameters.
+
+    The parameters are (ln l_1, ..., ln l_L, ln signal, ln additive, ln nugget, ln noise), without
+    those of the parts that a model does not have; a missing part has variance 0.
+    """
 
     weights: Array
-    """1 / l_j^2"""
+    """1 / l_b^2"""
     signal: float
+    additive: float
+    nugget: float
     noise: float
 
     @classmethod
-    def of(cls, parameters: Array) -> Scales:
+    def of(cls, parameters: Array, lengths: int, has_additive: bool, has_nugget: bool) -> Scales:
+        variances = iter(np.exp(parameters[lengths:]).tolist())
         return cls(
-            np.exp(-2.0 * parameters[:-2]), math.exp(parameters[-2]), math.exp(parameters[-1])
+            np.exp(-2.0 * parameters[:lengths]),
+            next(variances),
+            next(variances) if has_additive else 0.0,
+            next(variances) if has_nugget else 0.0,
+            next(variances),
         )
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """The kernels of all pairs of points i > k at given lengthscales."""
+
+    scaled: Array
+    """r_b^2, a row for each block."""
+    k: Array
+    slope: Array
+    """-2 dk/d(r^2)"""
+    block_k: Array = field(default_factory=lambda: NONE)
+    """The kernel of each block alone; empty where the model has no additive part."""
+    block_slopes: Array = field(default_factory=lambda: NONE)
 
 
 @dataclass(frozen=True)
@@ -85,14 +114,17 @@ class CovarianceFactor:
 
 @dataclass(frozen=True)
 class Evidence:
-    """ln p(z | l, signal, noise) of N standardised rewards at m points, as the sum of
+    """ln p(z | scales) of N standardised rewards at m points, as the sum of
 
-    -1/2 (zbar' C^-1 zbar + ln det C + m ln 2 pi),    C = signal K(l) + 1 1' + noise diag(1 / n_i),
+    -1/2 (zbar' C^-1 zbar + ln det C + m ln 2 pi),
+        C = signal K(l) + additive A(l) + 1 1' + nugget I + noise diag(1 / n_i),
     -1/2 (S / noise + (N - m) ln(2 pi noise) + sum_i ln n_i),   S the scatter within the points.
 
-    The constant mean mu ~ N(0, 1) is integrated out. The sum is the Gaussian density of all N
-    rewards: nothing is lost by using the means of the points, the matrix is m x m and not N x N,
-    and repeated measurements determine the noise directly.
+    K is the Matern or RBF kernel of all coordinates, A the mean of such kernels of one block of
+    coordinates each. The constant mean mu ~ N(0, 1) is integrated out. The sum is the Gaussian
+    density of all N rewards: nothing is lost by using the means of the points, the matrix is m x m
+    and not N x N, and repeated measurements determine the noise directly. Without them, nugget and
+    noise cannot be told apart, and the prior decides.
     """
 
     means: Array
@@ -106,14 +138,32 @@ class Evidence:
     constant: float
     """What does not depend on the parameters."""
     squares: Array
-    """(x_ij - x_kj)^2: a row for each lengthscale, a column for each pair of points i > k."""
+    """|x_i - x_k|^2 in the coordinates of a block: a row for each block, a column for each pair of
+    points i > k."""
     pairs: tuple[Indices, Indices]
     profile: Profile
+    shared: bool
+    """Whether all blocks share one lengthscale."""
+    has_additive: bool
+    has_nugget: bool
 
     @classmethod
-    def of(cls, points: Array, summary: Summary, shared: bool, nu: float) -> Evidence:
+    def of(
+        cls,
+        points: Array,
+        summary: Summary,
+        shared: bool,
+        nu: float,
+        blocks: Blocks | None = None,
+        has_additive: bool = False,
+        has_nugget: bool = False,
+    ) -> Evidence:
         rows, columns = np.tril_indices(len(points), -1)
-        squares = (points.T[:, rows] - points.T[:, columns]) ** 2
+        apart = (points.T[:, rows] - points.T[:, columns]) ** 2
+        if blocks is None:
+            squares = apart
+        else:
+            squares = np.array([apart[list(block)].sum(0) for block in blocks])
         standard = summary.standard
         return cls(
             means=standard.standardise(summary.means),
@@ -122,10 +172,22 @@ class Evidence:
             repeats=summary.rewards - len(points),
             constant=0.5
             * (summary.rewards * math.log(2 * math.pi) + float(np.log(summary.counts).sum())),
-            squares=squares.sum(0, keepdims=True) if shared else squares,
+            squares=squares,
             pairs=(rows, columns),
             profile=PROFILES[nu],
+            shared=shared,
+            has_additive=has_additive,
+            has_nugget=has_nugget,
         )
+
+    @property
+    def lengths(self) -> int:
+        """The number of lengthscales."""
+        return 1 if self.shared else len(self.squares)
+
+    def scales(self, parameters: Array) -> Scales:
+        """The scales that belong to these parameters."""
+        return Scales.of(parameters, self.lengths, self.has_additive, self.has_nugget)
 
     def value(self, parameters: Array) -> float:
         """Return ln p; minus infinity if C has no Cholesky factor."""
@@ -134,17 +196,17 @@ class Evidence:
 
     def value_and_gradient(self, parameters: Array) -> tuple[float, Array]:
         """Return ln p and its gradient; minus infinity and zeros if C has no Cholesky factor."""
-        scales = Scales.of(parameters)
-        k, slope = self.profile(scales.weights @ self.squares)
-        factor = self._factor(k, scales)
+        scales = self.scales(parameters)
+        correlations = self._correlations(scales)
+        factor = self._factor(correlations, scales)
         if factor is None:
             return -math.inf, np.zeros_like(parameters)
-        return self.value_of(factor, parameters), self._gradient(factor, scales, k, slope)
+        return self.value_of(factor, parameters), self._gradient(factor, scales, correlations)
 
     def factor(self, parameters: Array) -> CovarianceFactor | None:
         """Factorise C at these parameters."""
-        scales = Scales.of(parameters)
-        return self._factor(self.profile(scales.weights @ self.squares)[0], scales)
+        scales = self.scales(parameters)
+        return self._factor(self._correlations(scales), scales)
 
     def value_of(self, factor: CovarianceFactor, parameters: Array) -> float:
         """Return ln p, given the factor of C."""
@@ -153,31 +215,54 @@ class Evidence:
         within = self.scatter * math.exp(-log_noise) + self.repeats * log_noise
         return -0.5 * (between + within) - self.constant
 
-    def _gradient(self, factor: CovarianceFactor, scales: Scales, k: Array, slope: Array) -> Array:
+    def _correlations(self, scales: Scales) -> Correlations:
+        """The kernels of all pairs of points, with their slopes."""
+        scaled = scales.weights[:, None] * self.squares
+        k, slope = self.profile(scaled.sum(0))
+        if not self.has_additive:
+            return Correlations(scaled, k, slope)
+        return Correlations(scaled, k, slope, *self.profile(scaled))
+
+    def _gradient(self, factor: CovarianceFactor, scales: Scales, at: Correlations) -> Array:
         """-1/2 tr(W dC/dp) with W = C^-1 - alpha alpha', and for the noise what the scatter adds.
 
-        dC/d ln l_j = signal slope (x_ij - x_kj)^2 / l_j^2,  dC/d ln signal = signal K,
-        dC/d ln noise = noise / n_i.
+        With r_b^2 = (x_ib - x_kb)^2 / l_b^2 and B blocks,
+
+        dC/d ln l_b = (signal slope(r) + additive slope(r_b) / B) r_b^2,
+        dC/d ln signal = signal K,   dC/d ln additive = additive A,
+        dC/d ln nugget = nugget I,   dC/d ln noise = noise / n_i.
         """
         alpha, inverse = factor.alpha, factor.inverse()
         rows, columns = self.pairs
         off = inverse.ravel("K")[rows + columns * len(alpha)] - alpha[rows] * alpha[columns]
         diagonal = inverse.diagonal() - alpha * alpha
-        lengths = -scales.signal * scales.weights * (self.squares @ (off * slope))
-        signal = -scales.signal * (off @ k + 0.5 * diagonal.sum())
-        noise = 0.5 * (
-            self.scatter / scales.noise - self.repeats - scales.noise * (diagonal @ self.shares)
+        trace = float(diagonal.sum())
+        lengths = -scales.signal * (at.scaled @ (off * at.slope))
+        gradient = [-scales.signal * (off @ at.k + 0.5 * trace)]
+        if self.has_additive:
+            share = scales.additive / len(self.squares)
+            lengths -= share * ((at.scaled * at.block_slopes) @ off)
+            gradient.append(-share * float(at.block_k.sum(0) @ off) - 0.5 * scales.additive * trace)
+        if self.has_nugget:
+            gradient.append(-0.5 * scales.nugget * trace)
+        gradient.append(
+            0.5
+            * (self.scatter / scales.noise - self.repeats - scales.noise * (diagonal @ self.shares))
         )
-        return np.array([*lengths, signal, noise])
+        return np.array([*([lengths.sum()] if self.shared else lengths), *gradient])
 
-    def _factor(self, k: Array, scales: Scales) -> CovarianceFactor | None:
+    def _factor(self, at: Correlations, scales: Scales) -> CovarianceFactor | None:
         """Return the Cholesky factor, or None if there is none.
 
         If the first attempt fails, the diagonal is raised by 8 eps m max C, the size of rounding.
         """
-        diagonal = scales.signal + 1.0 + scales.noise * self.shares
+        variance = scales.signal + scales.additive + scales.nugget
+        diagonal = variance + 1.0 + scales.noise * self.shares
+        off = scales.signal * at.k + 1.0
+        if self.has_additive:
+            off += scales.additive * at.block_k.mean(0)
         for jitter in (0.0, 8 * EPS * len(diagonal) * float(diagonal.max())):
-            matrix = self._lower_triangle(scales.signal * k + 1.0, diagonal + jitter)
+            matrix = self._lower_triangle(off, diagonal + jitter)
             lower, failed = dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
             if not failed:
                 return CovarianceFactor(lower, dpotrs(lower, self.means, lower=1)[0])

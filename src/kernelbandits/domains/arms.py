@@ -33,12 +33,18 @@ class Arms:
     """One row for each arm."""
     origin: str = ""
     """What the arms represent if they are not everything, for example a cover of a box."""
+    blocks: tuple[tuple[int, ...], ...] = ()
+    """The coordinates of each column: several for an unordered category that is encoded by one
+    coordinate for each value (1/sqrt(2) at the value). By default every coordinate is a column."""
 
-    def __init__(self, points: Any, origin: str = "") -> None:
+    def __init__(
+        self, points: Any, origin: str = "", blocks: tuple[tuple[int, ...], ...] = ()
+    ) -> None:
         rows = checks.points("Arms", points)
         rows.flags.writeable = False
         object.__setattr__(self, "points", rows)
         object.__setattr__(self, "origin", origin)
+        object.__setattr__(self, "blocks", check_blocks("Arms", blocks, rows.shape[1]))
         # Adding 0.0 turns -0.0 into 0.0, which has other bytes but is the same point.
         repeats = len(rows) - len({row.tobytes() for row in rows + 0.0})
         if repeats:
@@ -56,3 +62,15 @@ class Arms:
     def dimension(self) -> int:
         """The number of coordinates of a point."""
         return int(self.points.shape[1])
+
+
+def check_blocks(owner: str, blocks: Any, dimension: int) -> tuple[tuple[int, ...], ...]:
+    """Return the coordinates of each block, which contain all of them once.
+
+    Without any, every coordinate is a block.
+    """
+    given = tuple(tuple(block) for block in blocks) or tuple((j,) for j in range(dimension))
+    covered = sorted(j for block in given for j in block) == list(range(dimension))
+    needed = f"blocks that contain each of {dimension} coordinates once"
+    checks.needs(covered, owner, needed, blocks)
+    return given

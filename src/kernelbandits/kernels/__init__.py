@@ -12,6 +12,7 @@ array([[0.135],
        [1.1  ]])
 """
 
+from kernelbandits.kernels.additive import AdditiveMatern, Constant, SamePoint
 from kernelbandits.kernels.base import Adapted, Kernel, Product, Scaled, Sum, as_kernel
 from kernelbandits.kernels.linear import Linear, Polynomial, inner_products, squared_norms
 from kernelbandits.kernels.matrices import check_semidefinite, check_symmetric, gram, has_adapted
@@ -29,6 +30,8 @@ __all__ = [
     "MATERN_SMOOTHNESS",
     "RBF",
     "Adapted",
+    "AdditiveMatern",
+    "Constant",
     "Kernel",
     "Linear",
     "Matern",
@@ -37,6 +40,7 @@ __all__ = [
     "Polynomial",
     "Product",
     "RationalQuadratic",
+    "SamePoint",
     "Scaled",
     "Stationary",
     "Sum",

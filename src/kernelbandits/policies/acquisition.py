@@ -16,6 +16,7 @@ from scipy.special import erfcx, log_ndtr
 
 from kernelbandits.checks import Array
 from kernelbandits.kernels import Kernel
+from kernelbandits.posterior import members_of
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 FAR = 700.0
@@ -160,6 +161,64 @@ class LogProbabilityOfImprovement(Acquisition):
         return self.score(mean, sd), ratio / spread, -ratio * z / spread
 
 
+@dataclass(frozen=True)
+class MemberImprovement(Acquisition):
+    """ln of the average over the members i of a mixture of E_i[max(f - best_i, 0)].
+
+    The improvement is averaged, not the estimates: a point that one member finds promising and the
+    others do not is worth a measurement, which the mean of all members does not show.
+    """
+
+    bests: tuple[float, ...]
+    """What is to be improved on, by each member, in the units of the posterior."""
+
+    def score_members(self, means: Array, sds: Array) -> Array:
+        """The score of points from the means and standard deviations of each member, in rows."""
+        return logmeanexp(
+            np.array(
+                [
+                    LogExpectedImprovement(best).score(mean, sd)
+                    for best, mean, sd in zip(self.bests, means, sds, strict=True)
+                ]
+            )
+        )
+
+    def surface(self, posterior: Any) -> Surface:
+        return MemberSurface(posterior, self)
+
+
+@dataclass(frozen=True)
+class MemberSurface:
+    """`MemberImprovement` as a function of the point, with its gradient."""
+
+    posterior: Any
+    acquisition: MemberImprovement
+
+    def values(self, rows: Array) -> Array:
+        members = members_of(self.posterior)
+        means, sds = zip(*(member.at(rows) for member in members), strict=True)
+        return self.acquisition.score_members(np.array(means), np.array(sds))
+
+    def slopes(self, rows: Array) -> tuple[Array, Array]:
+        """The score and its gradient: the mean gradient of the members, weighted by improvement."""
+        scores, gradients = [], []
+        members = members_of(self.posterior)
+        for best, member in zip(self.acquisition.bests, members, strict=True):
+            score, gradient = ScoreSurface(member, LogExpectedImprovement(best)).slopes(rows)
+            scores.append(score)
+            gradients.append(gradient)
+        logs = np.array(scores)
+        total = logmeanexp(logs)
+        weights = np.exp(logs - total) / len(logs)
+        return total, np.einsum("in,ind->nd", weights, np.array(gradients))
+
+
+def logmeanexp(logs: Array) -> Array:
+    """ln of the mean of exp(logs) over the rows, without overflow."""
+    most = logs.max(0)
+    return np.asarray(most + np.log(np.exp(logs - most).mean(0)))
+
+
 @dataclass(frozen=True, eq=False)
 class ArmScores(Acquisition):
     """A score for each arm, given as numbers.
@@ -171,6 +230,14 @@ class ArmScores(Acquisition):
 
     def score(self, mean: Array, sd: Array) -> Array:
         return self.scores
+
+
+@dataclass(frozen=True, eq=False)
+class ImprovementScores(ArmScores):
+    """The logarithm of the expected improvement of each arm."""
+
+    def note(self, scores: Array, arm: int) -> dict[str, float]:
+        return {"improvement": float(np.exp(scores[arm]))}
 
 
 def standard_gaps(mean: Array, sd: Array, best: float) -> tuple[Array, Array]:
@@ -242,6 +309,23 @@ class Expansion:
         return self.values(rows), np.einsum("nmd,m->nd", gradients, self.coefficients)
 
 
+@dataclass(frozen=True)
+class MeanOfSurfaces:
+    """The average of several surfaces: the estimate of a mixture."""
+
+    surfaces: tuple[Surface, ...]
+
+    def values(self, rows: Array) -> Array:
+        return np.mean([surface.values(rows) for surface in self.surfaces], axis=0)
+
+    def slopes(self, rows: Array) -> tuple[Array, Array]:
+        values, slopes = zip(*(surface.slopes(rows) for surface in self.surfaces), strict=True)
+        return np.mean(values, axis=0), np.mean(slopes, axis=0)
+
+
 def posterior_mean(posterior: Any) -> Surface:
     """The estimate as a function of the point, without its sd."""
+    members = members_of(posterior)
+    if len(members) > 1:
+        return MeanOfSurfaces(tuple(posterior_mean(member) for member in members))
     return Expansion(posterior.kernel, posterior.points, posterior.coefficients)

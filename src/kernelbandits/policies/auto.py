@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,49 +11,77 @@ import numpy as np
 
 from kernelbandits import checks, widths
 from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, Indices
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.about import CALIBRATED, About
+from kernelbandits.policies.acquisition import (
+    ImprovementScores,
+    LogExpectedImprovement,
+    MemberImprovement,
+    logmeanexp,
+)
 from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.calibrator import Calibrator, check_coordinates, empty_posterior
 from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.improvement import best_estimate
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
 from kernelbandits.policies.place import ArmList, Place, Region, list_arms, place_of
 from kernelbandits.policies.round import PendingView, Round, check_pending, view_pending
+from kernelbandits.posterior import members_of
 from kernelbandits.runtime import single_threaded
 from kernelbandits.streams import Streams
 from kernelbandits.widths import Width
 
 WIDTHS = ("practical", "theory")
+GOALS = ("find", "earn")
+FIRST = {"find": 4, "earn": 5}
+"""How many choices the initial design has, by goal."""
+MEMBERS = 8
+"""How many plausible scales are averaged over."""
+GROWTH = 1.2
+"""The ratio of the numbers of rewards at two successive fits."""
 NEAR = 0.05
 """In lengthscales: a point of a box that is nearer than this to one played is replaced by it."""
 
 
 class Auto(IndexPolicy):
-    """Play mean + w_t width_t sd with all scales fitted to the rewards: nothing has to be given.
+    """A policy that fits all scales to the rewards: nothing has to be given.
 
-    The first choices are an initial design: one about the middle (with `opening="random"`
-    anywhere), the others far from those tried. Then lengthscales, signal and noise of a Matern
-    kernel are the most probable ones given the rewards. They are fitted again at geometrically
-    spaced numbers of rewards, by `tell` only (`calibrator`). Notes are in the units of the rewards.
+    There are two goals. To *find* the best answer when the budget ends, it plays the greatest
+    expected improvement over the best so far. To *earn* a large total while measuring, as in the
+    paper, it plays the greatest mean + w_t width_t sd. The first choices are an initial design.
+    Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight plausible sets
+    of them, over which the posterior is averaged. They are fitted again at geometrically spaced
+    numbers of rewards, by `tell` only (`calibrator`). Notes are in the units of the rewards.
 
     Parameters
     ----------
     domain
         A `kb.Box`, a `kb.MixedBox`, `kb.Arms` or an (n, d) array of candidates, or a
         `kb.Contextual`.
+    goal
+        "earn", a small regret while measuring, or "find", the best answer in the end. Nothing is
+        claimed of the regret of "find".
+    noise
+        The standard deviation of one reward, in the units of the rewards, if it is known; 0 is
+        allowed. Rewards that contradict it overrule it (`calibrator.noise_contradicted`).
+    rounds
+        How many rewards there will be, if that is known. With the goal "find" and noise, the last
+        tenth of them may confirm the best arms.
     width
-        "practical": 5 t^-1/3 (`widths.polynomial_decay`), chosen by benchmark; nothing is claimed
-        of it, nor of a number, which multiplies the sd in every round, nor of your own `Width`.
+        For the goal "earn". "practical": chosen by benchmark; nothing is claimed of it, nor of a
+        number, which multiplies the sd in every round, nor of your own `Width`.
         "theory": D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L), Whitehouse's, at the ridge that is
-        the fitted noise variance; R and D are `safety` times the fitted ones. That f lies within
-        the width in all rounds with chance 1 - delta would hold had kernel, centre, R and D been
-        fixed beforehand, with |f| <= D and R-sub-Gaussian noise. They are not: they are fitted to
-        the same rewards.
+        the fitted noise variance; R and D are `safety` times the fitted ones, and the most probable
+        scales alone are used. That f lies within the width in all rounds with probability 1 - delta
+        would hold had kernel, centre, R and D been fixed beforehand, with |f| <= D and
+        R-sub-Gaussian noise. They are not: they are fitted to the same rewards.
     exploration
-        The law of the weight w_t, or a schedule of laws.
+        For the goal "earn": the law of the weight w_t, or a schedule of laws.
+    members
+        How many plausible sets of scales are averaged over; 1 for the most probable one alone.
     first
         How many choices the initial design has.
     seed
@@ -61,7 +90,7 @@ class Auto(IndexPolicy):
     Examples
     --------
     >>> import kernelbandits as kb
-    >>> auto = kb.Auto(kb.Box((0.0,), (1.0,)), seed=1)
+    >>> auto = kb.Auto(kb.Box((0.0,), (1.0,)), goal="find", seed=1)
     >>> for _ in range(12):
     ...     choice = auto.ask()
     ...     auto.tell(choice, -((choice.x[0] - 0.3) ** 2))
@@ -73,12 +102,14 @@ class Auto(IndexPolicy):
         name="auto",
         title="Auto",
         family=CALIBRATED,
-        paper="this package; the rule is Generic-GP's with fitted scales",
-        guarantee="none with the practical width; with width theory what Whitehouse et al. prove, "
-        "had kernel, centre, R and D been fixed beforehand",
-        ours="everything: the prior of the fit, the width 5 t^-1/3, the initial design",
+        paper="this package; for the goal earn the rule is Generic-GP's with fitted scales, for the "
+        "goal find expected improvement, averaged over fits",
+        guarantee="none with the practical width or the goal find; with width theory what "
+        "Whitehouse et al. prove, had kernel, centre, R and D been fixed beforehand",
+        ours="everything: the model and its prior, the widths, the initial design",
         by_name_only=("delta",),
     )
+    revision = 2
     takes_kernel = False
     learns_failures = True
 
@@ -86,15 +117,19 @@ class Auto(IndexPolicy):
         self,
         domain: Any,
         *,
-        exploration: Any = PointMass(1.0),  # noqa: B008
-        width: str | float | Width = "practical",
+        goal: str = "earn",
+        noise: float | None = None,
+        rounds: int | None = None,
+        exploration: Any = None,
+        width: str | float | Width | None = None,
         delta: float = 0.1,
         prior: Prior | None = None,
+        members: int | None = None,
         shared: bool = False,
         nu: float = 2.5,
         refits: Refits | None = None,
-        first: int = 5,
-        opening: str = "middle",
+        first: int | None = None,
+        opening: str = "random",
         safety: float = 2.0,
         seed: int = 0,
         ties: str = "random",
@@ -102,20 +137,39 @@ class Auto(IndexPolicy):
         table = not isinstance(domain, (list, tuple))
         needed = "a kb.Box(lower, upper), a MixedBox, kb.Arms(table) or an (n, d) array"
         checks.needs(table, "Auto", needed, domain)
-        prior = Prior() if prior is None else prior
+        self.goal = checks.one_of("Auto", "goal", goal, GOALS)
+        self.noise = None if noise is None else checks.nonnegative("Auto", "noise", noise)
+        self.rounds = None if rounds is None else checks.whole("Auto", "rounds", rounds)
+        for name, given in (("width", width), ("exploration", exploration)):
+            belongs = self.goal == "earn" or given is None
+            checks.needs(belongs, "Auto", f'no {name} with the goal "find"', given)
+        self.mode = check_width("practical" if width is None else width)
+        prior = default_prior(self.mode) if prior is None else prior
         checks.needs(isinstance(prior, Prior), "Auto", "a kb.calibration.Prior", prior)
-        refits = Refits(first=1) if refits is None else refits
+        refits = Refits(growth=GROWTH, first=1) if refits is None else refits
         checks.needs(isinstance(refits, Refits), "Auto", "a kb.calibration.Refits", refits)
-        self.first = checks.whole("Auto", "first", first)
+        self.first = checks.whole("Auto", "first", FIRST[goal] if first is None else first)
         self.opening = checks.one_of("Auto", "opening", opening, OPENINGS)
         self.safety = checks.positive("Auto", "safety", safety)
-        self.mode = check_width(width)
         self.delta = checks.inside("Auto", "delta", delta)
         self.streams = Streams(seed)
         super().__init__(domain, Matern(1.0, 2.5), ridge=1.0, ties=ties, form=empty_posterior)
-        self.calibrator = Calibrator(self.domain, prior=prior, shared=shared, nu=nu, refits=refits)
+        self.calibrator = Calibrator(
+            self.domain,
+            prior=prior,
+            shared=shared,
+            nu=nu,
+            refits=refits,
+            members=check_members(members, self.mode),
+            mean_known=self.mode == "theory",
+            noise=self.noise,
+        )
         self.failed = self.calibrator.failed
-        self._set_rule(self._fitted_width(), exploration, gain="none")
+        self.settings["goal"] = self.goal
+        law = PointMass(1.0) if exploration is None else exploration
+        self._set_rule(self._fitted_width(), law, gain="none")
+        if self.goal == "find":
+            self.settings |= {"exploration": "expected improvement, averaged over fits"}
         self._follow_fit()
 
     # ------------------------------------------------------------------ asking
@@ -175,16 +229,65 @@ class Auto(IndexPolicy):
         if not self.rewards.events or known < self.first:
             return self._choose_initial(now)
         choice = super().choose(now)
-        if isinstance(now.place, Region) and now.view is None:
+        if self.goal == "earn" and isinstance(now.place, Region) and now.view is None:
             choice = self._repeat_nearby(choice, now)
         return replace(choice, note=self._in_reward_units(choice.note))
+
+    def acquisition(self, now: Round) -> Any:
+        """What the round maximises: mean + w_t width_t sd, or the expected improvement."""
+        if self.goal == "earn":
+            return super().acquisition(now)
+        members = members_of(self.posterior)
+        if not self.finite:
+            return MemberImprovement(tuple(best_estimate(member) for member in members))
+        return ImprovementScores(self._score_improvement(now))
+
+    def _score_improvement(self, now: Round) -> Array:
+        """ln of the expected improvement that measuring an arm brings, averaged over the members.
+
+        For an arm without a reward this is E[max(f - best, 0)]. The nugget does not count: every
+        such arm has the same one, and none is more likely than another to be lifted by it. For an
+        arm with a reward it is what another measurement is expected to add to the best estimate.
+        """
+        measured = self.calibrator.measured_arms()
+        scores = []
+        imagined = members_of(now.posterior)
+        for fit, known, member in zip(
+            self.calibrator.fits, members_of(self.posterior), imagined, strict=True
+        ):
+            variance = np.maximum(member.variance - fit.nugget_variance, 0.0)
+            best = float(known.mean[measured].max())
+            score = LogExpectedImprovement(best).score(known.mean, np.sqrt(variance))
+            score[measured] = self._score_repeats(known.mean, member.variance, measured, fit)
+            scores.append(score)
+        return logmeanexp(np.array(scores))
+
+    def _score_repeats(
+        self, mean: Array, variance: Array, measured: Indices, fit: Calibration
+    ) -> Array:
+        """ln of what one more measurement of each measured arm is expected to add to the best.
+
+        A further reward moves the estimate of an arm by a normal amount of variance
+        s^2 = v^2 / (v + noise). It adds s h(-|gap| / s), with the gap to the best of the other arms
+        and h(z) = phi(z) + z Phi(z): another arm may overtake the best, or the best may turn out to
+        be worse than the second. That is the knowledge gradient of the arm alone.
+        """
+        here, left = mean[measured], np.maximum(variance[measured], 0.0)
+        step = left / np.sqrt(left + fit.noise_variance)
+        order = np.argsort(here, kind="stable")
+        rival = np.full(len(here), here[order[-1]])
+        if len(here) > 1:
+            rival[order[-1]] = here[order[-2]]
+        gap = -np.abs(here - rival)
+        return LogExpectedImprovement(0.0).score(gap, step)
 
     def _repeat_nearby(self, choice: Choice, now: Round) -> Choice:
         """The choice, or the point played that is almost the same."""
         # Two rewards at one point show the noise. Two rewards at points very close to each other do
         # not: their difference may be noise or a short lengthscale.
         played, here = self._played_points(now.place), self._place_of(choice)
-        squares = (((played - here) / self.posterior.kernel.lengthscale) ** 2).sum(1)
+        lengths = np.array(self.calibration.lengthscales) * self.calibrator.sides()
+        squares = (((played - here) / lengths) ** 2).sum(1)
         nearest = int(squares.argmin())
         if not 0 < squares[nearest] < NEAR**2:
             return choice
@@ -300,7 +403,10 @@ class Auto(IndexPolicy):
     def _fitted_width(self) -> Width:
         """The width that belongs to the fit; what is claimed of it goes to the settings."""
         if isinstance(self.mode, Width):
-            self.settings["claim"] = "none: the confidence width was chosen by benchmark"
+            reason = "the confidence width was chosen by benchmark"
+            if self.goal == "find":
+                reason = "the goal is the best answer in the end, not a small regret on the way"
+            self.settings["claim"] = f"none: {reason}"
             return self.mode
         bound = self.calibrator.norm_bound(self.safety)
         noise = self.safety * self.calibration.noise_scale
@@ -378,11 +484,18 @@ class Auto(IndexPolicy):
 
     def _in_reward_units(self, note: Mapping[str, float]) -> dict[str, float]:
         """A note with its estimates in the units of the rewards, and the fitted noise."""
-        return {**super()._in_reward_units(note), "noise_scale": self.calibration.noise_scale}
+        known = dict(note)
+        if self.goal == "find" and "index" in known:
+            # A search maximises the logarithm of the improvement.
+            known["improvement"] = math.exp(known.pop("index"))
+        converted = super()._in_reward_units(known)
+        if "improvement" in converted:
+            converted["improvement"] *= self.units.spread
+        return {**converted, "noise_scale": self.calibration.noise_scale}
 
     def _noise_scale(self) -> float:
-        """R as fitted, in signal units."""
-        return self.calibration.signal_noise_scale
+        """R as fitted, in the units of the posterior."""
+        return math.sqrt(self.calibration.noise_variance)
 
 
 def check_width(width: Any) -> Width | str:
@@ -393,6 +506,21 @@ def check_width(width: Any) -> Width | str:
         return widths.constant(checks.nonnegative("Auto", "width", width))
     named = checks.one_of("Auto", "width", width, WIDTHS)
     return widths.polynomial_decay() if named == "practical" else "theory"
+
+
+def default_prior(mode: Width | str) -> Prior:
+    """The prior of the scales; a width with a theory has one smooth kernel and no nugget."""
+    return Prior(additive=None, nugget=None) if mode == "theory" else Prior()
+
+
+def check_members(members: Any, mode: Width | str) -> int:
+    """How many plausible scales are averaged over; a width with a theory knows one kernel."""
+    if members is None:
+        return 1 if mode == "theory" else MEMBERS
+    number = checks.whole("Auto", "members", members)
+    single = number == 1 or mode != "theory"
+    checks.needs(single, "Auto", 'members=1 with width="theory"', members)
+    return number
 
 
 def equal_points(x: Any, point: Array) -> bool:

@@ -12,17 +12,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard, calibrate
+from kernelbandits.calibration import (
+    Calibration,
+    Prior,
+    Refits,
+    Rewards,
+    Standard,
+    calibrate_members,
+)
+from kernelbandits.calibration.evidence import Blocks
+from kernelbandits.calibration.prior import LARGEST_LOG, LEAST_NOISE
 from kernelbandits.calibration.rewards import RewardsBefore
-from kernelbandits.checks import Array, NumericsWarning
-from kernelbandits.domains import Arms, Category, Contextual
-from kernelbandits.kernels import RBF, Kernel, Matern
-from kernelbandits.posterior import PointPosterior, PoolPosterior
+from kernelbandits.calibration.standard import Summary, scatters
+from kernelbandits.checks import Array, Indices, NumericsWarning
+from kernelbandits.domains import Arms, Contextual, MixedBox
+from kernelbandits.kernels import RBF, Kernel, Matern, Scaled
+from kernelbandits.posterior import MixturePosterior, PointPosterior, PoolPosterior
 
 EVALUATIONS = 60
 """The likelihood is evaluated at most this often in one fit."""
 LARGEST_COORDINATE = 1e100
 """Of an arm or a context: beyond it distances in lengthscales overflow."""
+
+LEAST_RIDGE_SHARE = 1e-8
+"""The least ridge of a member, as a share of the prior variance of f."""
+GIVEN_NOISE_SD = 0.3
+"""How well a given noise is taken to be known, as the sd of its log variance: to some 15 %."""
+CONTRADICTION = 4.0
+"""A given noise is overruled where a free fit has this much more log evidence."""
 
 Reward = tuple[Any, float]
 """The place of a reward, an arm's number or a row, and the reward."""
@@ -34,7 +51,7 @@ class FailurePenalties(NamedTuple):
     numbers: list[int]
     """The places of the failures in the list of all failures."""
     value: float
-    """The reward that each of them counts as, in signal units."""
+    """The reward that each of them counts as, in the units of the posterior."""
 
 
 NO_PENALTIES = FailurePenalties([], 0.0)
@@ -45,6 +62,7 @@ class CalibratorState(NamedTuple):
 
     rewards: RewardsBefore
     calibration: Calibration
+    fits: tuple[Calibration, ...]
     posterior: Any
     penalties: FailurePenalties
 
@@ -52,38 +70,69 @@ class CalibratorState(NamedTuple):
 class Calibrator:
     """Kernel, noise and units fitted to rewards, and the posterior of the rewards under the fit.
 
-    `rewards` and `failed` are all that it has learnt, in the rewards' own units; `calibration` and
-    `posterior` follow from them. Inside, rewards are in signal units, (y - centre) / spread, where
-    f has k(x, x) = 1.
+    `rewards` and `failed` are all that it has learnt, in the rewards' own units; `calibration` (the
+    most probable scales), `fits` (the members of the mixture) and `posterior` follow from them.
+    Inside, rewards are standardised, (y - centre) / spread.
 
     The scales are fitted at geometrically spaced numbers of rewards (`refits`), and at once when a
     reward is too large for the units of the last fit. Any other reward is one update of the
-    posterior.
+    posterior. A fit depends on the rewards alone, not on earlier fits, so many rewards at once cost
+    one fit.
+
+    Parameters
+    ----------
+    members
+        How many plausible scales the posterior averages over; 1 for the most probable ones alone.
+    mean_known
+        Whether the fitted mean is taken for known. The theory of a confidence width needs it; else
+        the mean stays uncertain.
+    noise
+        The standard deviation of one reward as the user knows it, or None. Rewards that contradict
+        it overrule it, and `noise_contradicted` says so.
     """
 
     posterior: Any
     calibration: Calibration
+    fits: tuple[Calibration, ...]
 
     def __init__(
-        self, domain: Any, *, prior: Prior, shared: bool, nu: float, refits: Refits
+        self,
+        domain: Any,
+        *,
+        prior: Prior,
+        shared: bool,
+        nu: float,
+        refits: Refits,
+        members: int = 1,
+        mean_known: bool = False,
+        noise: float | None = None,
     ) -> None:
         self.domain = domain
         self.finite = isinstance(domain, Arms)
-        self.prior = prior
+        self.prior = prior if self.finite else replace(prior, nugget=None)
         self.shared = shared
         self.nu = nu
         self.refits = refits
+        self.members = members
+        self.mean_known = mean_known
+        self.noise = noise
+        self.noise_contradicted = False
+        """Whether the last fit found the rewards to contradict the noise that was given."""
+        self.blocks = domain_blocks(domain)
         self.rewards = Rewards()
         self.failed: list[Any] = []
         """The places of choices that gave no reward."""
         self.penalties = NO_PENALTIES
-        self.calibration = prior_calibration(prior, domain.dimension, shared, nu)
-        self.posterior = self._build_posterior(self._fitted_kernel())
+        self._forget_fit()
+        self.posterior = self._build_posterior()
 
     @property
     def units(self) -> Standard:
         """From the rewards' own units to those of the posterior."""
-        return self.calibration.signal_standard
+        standard = self.calibration.standard
+        if not self.mean_known:
+            return standard
+        return Standard(standard.original(self.calibration.mean), standard.spread)
 
     @property
     def next_fit(self) -> float:
@@ -98,7 +147,9 @@ class Calibrator:
         The posterior does not know the reward yet (`learn_counted`).
         """
         before = self.rewards.add(self._point(place), reward)
-        return CalibratorState(before, self.calibration, self.posterior, self.penalties)
+        return CalibratorState(
+            before, self.calibration, self.fits, self.posterior, self.penalties
+        )
 
     def learn_counted(self, place: Any, reward: float) -> bool:
         """Learn the reward counted last; return whether the scales were fitted again."""
@@ -114,8 +165,8 @@ class Calibrator:
     def restore(self, state: CalibratorState) -> None:
         """Undo the last reward, to the last digit."""
         self.rewards.restore(state.rewards)
-        self.calibration, self.penalties = state.calibration, state.penalties
-        self.posterior = state.posterior
+        self.calibration, self.fits = state.calibration, state.fits
+        self.penalties, self.posterior = state.penalties, state.posterior
         # An update changes the posterior in place, so it is built again from the rewards.
         self.relearn()
 
@@ -162,55 +213,139 @@ class Calibrator:
         if self.finite:
             numbers = self.rewards.unmatched_rows([self.domain.points[arm] for arm in self.failed])
         else:
-            lengths = np.array(self.posterior.kernel.lengthscale)
+            lengths = np.array(self.calibration.lengthscales) * self.sides()
             numbers = self.rewards.unmatched_rows_near(self.failed, lengths)
         if not numbers:
             return NO_PENALTIES
-        return FailurePenalties(numbers, float((self._signal_sums() / self.rewards.counts).min()))
+        return FailurePenalties(numbers, float((self._unit_sums() / self.rewards.counts).min()))
 
     def observed_posterior(self) -> Any:
         """The posterior of the rewards alone, no failure counted as one."""
-        if self.penalties.numbers:
-            return self._build_posterior(self.posterior.kernel)
-        return self.posterior
+        return self._build_posterior() if self.penalties.numbers else self.posterior
 
     # ------------------------------------------------------------------ fitting
 
     def refit(self) -> None:
-        """Fit the most probable scales; a failed fit keeps the last good ones and is reported."""
+        """Fit the scales; if the fit fails, the prior's mode is taken, and that is reported."""
         last, origin = self.calibration, self.rewards.origin
-        fit = calibrate(
+        mode, fits = self._fit(self._fitted_prior())
+        if self.noise is not None:
+            mode, fits = self._check_noise(mode, fits)
+        self.calibration = mode.shift_rewards(origin)
+        self.fits = tuple(fit.shift_rewards(origin) for fit in fits)
+        if last.ok and not self.calibration.ok:
+            warnings.warn(f"Auto: {self.calibration.message}", NumericsWarning, stacklevel=5)
+        self.relearn()
+
+    def _fit(self, prior: Prior) -> tuple[Calibration, tuple[Calibration, ...]]:
+        """The most probable scales under a prior, and the members drawn about them."""
+        return calibrate_members(
             self.scaled_points(),
-            self.rewards.counts,
-            self.rewards.sums,
-            self.rewards.squares,
+            *self._noise_evidence(),
+            members=self.members,
+            prior=prior,
+            shared=self.shared,
+            nu=self.nu,
+            blocks=self.blocks,
+            evaluations=EVALUATIONS,
+        )
+
+    def _fitted_prior(self) -> Prior:
+        """The prior, with what is known of the noise: given by the user, or shown by repeats."""
+        if self.noise is not None:
+            return replace(self.prior, noise=self._log_noise(self.noise), noise_sd=GIVEN_NOISE_SD)
+        if self.repeats_are_equal():
+            # Rewards that repeat to the last digit have no noise: a law with a density, such as the
+            # prior, gives that no probability, however often it happens.
+            return replace(self.prior, noise=LEAST_NOISE, noise_sd=GIVEN_NOISE_SD)
+        return self.prior
+
+    def _log_noise(self, noise: float) -> float:
+        """The log noise variance in standardised units, as far as a fit reaches."""
+        counts, sums, squares = self._noise_evidence()
+        spread = Standard.of(counts, sums, squares).spread
+        share = max(noise / spread, math.exp(LEAST_NOISE / 2))
+        return min(2 * math.log(share), LARGEST_LOG)
+
+    def _check_noise(
+        self, mode: Calibration, fits: tuple[Calibration, ...]
+    ) -> tuple[Calibration, tuple[Calibration, ...]]:
+        """The fit at the noise given, or the free fit if that explains the rewards far better."""
+        free_mode, free_fits = self._fit(self.prior)
+        gain = free_mode.evidence - mode.evidence
+        self.noise_contradicted = bool(free_mode.ok and gain > CONTRADICTION)
+        return (free_mode, free_fits) if self.noise_contradicted else (mode, fits)
+
+    def repeats_are_equal(self) -> bool:
+        """Whether points were measured again, always with the same reward, not at a limit."""
+        counts, sums, squares = self._noise_evidence()
+        summary = Summary.of("Auto", counts, sums, squares)
+        return summary.rewards > len(counts) and summary.scatter == 0
+
+    def _noise_evidence(self) -> tuple[Array, Array, Array]:
+        """Counts, sums and squares of the rewards, as far as their repeats say how noisy they are.
+
+        Equal repeats at the least or the greatest reward seen say nothing: a detection limit or a
+        rounded scale repeats as well. They count as one reward, until an unequal one comes.
+        """
+        rewards = self.rewards
+        counts, sums, squares = rewards.counts, rewards.sums, rewards.squares
+        again = counts > 1
+        if not again.any():
+            return counts, sums, squares
+        means = sums / counts
+        equal = again & (scatters("Auto", counts, sums, squares) == 0)
+        limit = equal & ((means == means.min()) | (means == means.max()))
+        one = np.where(limit, 1.0, counts)
+        return one, np.where(limit, means, sums), np.where(limit, means**2, squares)
+
+    def _forget_fit(self) -> None:
+        """What is assumed before the first reward: the prior."""
+        points = np.zeros((1, self.domain.dimension))
+        mode, fits = calibrate_members(
+            points,
+            [1],
+            [0.0],
+            [0.0],
+            members=self.members,
             prior=self.prior,
             shared=self.shared,
             nu=self.nu,
-            start=last.shift_rewards(-origin) if last.is_fitted else None,
-            evaluations=EVALUATIONS,
+            blocks=self.blocks,
         )
-        self.calibration = fit.shift_rewards(origin)
-        if last.ok and not self.calibration.ok:
-            warnings.warn(f"Auto: {self.calibration.message}", NumericsWarning, stacklevel=5)
-        self.relearn(self._fitted_kernel())
+        nothing = {"rewards": 0, "points": 0, "message": "no rewards yet"}
+        self.calibration = replace(mode, **nothing)
+        self.fits = tuple(replace(fit, **nothing) for fit in fits)
 
-    def relearn(self, kernel: Kernel | None = None) -> None:
-        """Build the posterior again from all rewards, under a new kernel or the last one."""
-        self.posterior = self._build_posterior(kernel or self.posterior.kernel)
+    def relearn(self) -> None:
+        """Build the posterior again from all rewards, under the last fit."""
+        self.posterior = self._build_posterior()
         self.penalties = self._count_penalties()
         for number in self.penalties.numbers:
             self.posterior.update(self.failed[number], self.penalties.value)
 
-    def _build_posterior(self, kernel: Kernel) -> Any:
-        posterior = empty_posterior(kernel, self.domain, self.calibration.signal_ridge)
+    def _build_posterior(self) -> Any:
+        members = [self._build_member(fit) for fit in self.fits]
+        return members[0] if len(members) == 1 else MixturePosterior(members)
+
+    def _build_member(self, fit: Calibration) -> Any:
+        """The posterior of all rewards under one fit."""
+        if self.mean_known:
+            lengths = tuple((np.array(fit.lengthscales) * self.sides()).tolist())
+            smooth = RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
+            kernel: Kernel = Scaled(smooth, fit.signal_variance)
+        else:
+            kernel = fit.whole_kernel(self.sides())
+        # Rewards without noise still need a ridge: with less, variances lose most of their digits.
+        ridge = max(fit.noise_variance, LEAST_RIDGE_SHARE * fit.total_variance)
+        posterior = empty_posterior(kernel, self.domain, ridge)
         if self.rewards.events:
             posterior.learn(*self._totals())
         return posterior
 
     def _totals(self) -> tuple[Array, ...]:
         """Count and sum of the rewards of each arm, or of each point played, with the points."""
-        rows, counts, sums = self.rewards.points, self.rewards.counts, self._signal_sums()
+        rows, counts, sums = self.rewards.points, self.rewards.counts, self._unit_sums()
         if not self.finite:
             return rows, counts, sums
         every = np.zeros((2, len(self.domain)))
@@ -224,6 +359,21 @@ class Calibrator:
             counts[self._arms_of(self.rewards.points)] = self.rewards.counts
         return counts
 
+    def measured_arms(self) -> Indices:
+        """The arms that have rewards, or are at the same point as one that has."""
+        return np.flatnonzero(self.arm_counts()[self._first_arms] > 0)
+
+    @cached_property
+    def _first_arms(self) -> Indices:
+        """The first arm at the point of each arm."""
+        return np.array([self._arm_at[key] for key in self._keys])
+
+    @cached_property
+    def _keys(self) -> list[bytes]:
+        """The point of each arm, as bytes."""
+        # Adding 0.0 turns -0.0 into 0.0, which is the same point with other bytes.
+        return [row.tobytes() for row in self.domain.points + 0.0]
+
     def _arms_of(self, rows: Array) -> list[int]:
         """The first arm at each of some points."""
         return [self._arm_at[row.tobytes()] for row in rows]
@@ -231,12 +381,10 @@ class Calibrator:
     @cached_property
     def _arm_at(self) -> dict[bytes, int]:
         """Point -> the first arm there."""
-        # Adding 0.0 turns -0.0 into 0.0, which is the same point with other bytes.
-        points = self.domain.points + 0.0
-        return {points[arm].tobytes(): arm for arm in reversed(range(len(points)))}
+        return {key: arm for arm, key in reversed([*enumerate(self._keys)])}
 
-    def _signal_sums(self) -> Array:
-        """sum_i (y - centre) / spread at each point."""
+    def _unit_sums(self) -> Array:
+        """sum_i (y - centre) / spread at each point, in the units of the posterior."""
         counts, units = self.rewards.counts, self.units
         sums = self.rewards.sums + counts * (self.rewards.origin - units.centre)
         return np.asarray(sums / units.spread)
@@ -248,11 +396,6 @@ class Calibrator:
         counts = self.rewards.counts
         sums = self.rewards.sums + counts * self.rewards.origin
         return self.calibration.norm_bound(self.scaled_points(), counts, sums, safety)
-
-    def _fitted_kernel(self) -> Kernel:
-        """The fitted kernel, its lengths in the units of the domain."""
-        lengths = tuple((np.array(self.calibration.lengthscales) * self.sides()).tolist())
-        return RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
 
     def scaled_points(self) -> Array:
         """The points with rewards, relative to the first of them, in sides of the domain."""
@@ -297,21 +440,31 @@ def empty_posterior(kernel: Any, domain: Any, ridge: float) -> Any:
     return form(kernel, domain, ridge)
 
 
-def prior_calibration(prior: Prior, dimension: int, shared: bool, nu: float) -> Calibration:
-    """What is assumed before the first reward: the mode of the prior."""
-    fit = calibrate(np.zeros((1, dimension)), [1], [0.0], [0.0], prior=prior, shared=shared, nu=nu)
-    return replace(fit, rewards=0, points=0, message="no rewards yet")
-
-
 def domain_sides(domain: Any) -> Array:
     """The extent of a domain in each coordinate.
 
-    Two values of an unordered category are half a side apart.
+    Two values of an unordered category are one side apart.
     """
     if isinstance(domain, Arms):
-        return np.asarray(np.ptp(domain.points, axis=0))
-    extent: Array = np.subtract(domain.upper, domain.lower)
-    for variable, columns in getattr(domain, "blocks", ()):
-        if isinstance(variable, Category):
-            extent[columns] = 2.0
-    return extent
+        sides: Array = np.asarray(np.ptp(domain.points, axis=0))
+    else:
+        sides = np.subtract(domain.upper, domain.lower)
+    for block in domain_blocks(domain):
+        if len(block) > 1:
+            # A category has the coordinate 1/sqrt(2) at its value: two values are at distance 1.
+            sides[list(block)] = math.sqrt(2) * sides[list(block)].max()
+    return sides
+
+
+def domain_blocks(domain: Any) -> Blocks:
+    """The coordinates of each column of a domain: several for an unordered category."""
+    inner = domain.domain if isinstance(domain, Contextual) else domain
+    known: Blocks
+    if isinstance(inner, Arms):
+        known = inner.blocks
+    elif isinstance(inner, MixedBox):
+        known = tuple(tuple(range(*place.indices(inner.dimension))) for _, place in inner.blocks)
+    else:
+        known = tuple((j,) for j in range(inner if checks.is_whole(inner) else inner.dimension))
+    covered = sum(len(block) for block in known)
+    return (*known, *((j,) for j in range(covered, domain.dimension)))

@@ -20,6 +20,7 @@ from kernelbandits.policies.acquisition import (
 from kernelbandits.policies.base import Policy, noise_ridge
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.round import PendingView, Round, view_pending
+from kernelbandits.posterior import PointPosterior
 
 LEAST_MARGIN = 0.01
 """Of the prior standard deviation."""
@@ -72,7 +73,7 @@ class ExpectedImprovement(Policy):
         self.settings |= {"noise_scale": noise_scale, "exploration": rule, "gain": "none"}
 
     def acquisition(self, now: Round | None = None) -> LogExpectedImprovement:
-        return LogExpectedImprovement(best_estimate(self))
+        return LogExpectedImprovement(best_estimate(self.posterior))
 
     def score_arms(self, t: int) -> Array:
         """ln E[max(f - best, 0)] of every arm."""
@@ -135,7 +136,7 @@ class ProbabilityOfImprovement(Policy):
         self.settings["margin"] = margin
 
     def acquisition(self, now: Round | None = None) -> LogProbabilityOfImprovement:
-        return LogProbabilityOfImprovement(best_estimate(self) + self.margin)
+        return LogProbabilityOfImprovement(best_estimate(self.posterior) + self.margin)
 
     def score_arms(self, t: int) -> Array:
         """ln P(f > best + margin) of every arm."""
@@ -157,12 +158,10 @@ def view_without_width(policy: Policy, pending: Sequence[Choice]) -> PendingView
     return view_pending(policy.posterior, places, inflate=False)
 
 
-def best_estimate(policy: Policy) -> float:
+def best_estimate(posterior: Any) -> float:
     """The noisy incumbent: the highest posterior mean among the points played, or 0 before."""
-    posterior = policy.posterior
     if not posterior.events:
         return 0.0
-    if policy.finite:
-        return float(posterior.mean[posterior.support].max())
-    means = posterior_mean(posterior).values(posterior.points)
-    return float(np.max(means))
+    if isinstance(posterior, PointPosterior):
+        return float(np.max(posterior_mean(posterior).values(posterior.points)))
+    return float(posterior.mean[posterior.support].max())

@@ -12,7 +12,17 @@ from itertools import product
 import numpy as np
 
 from kernelbandits.checks import Array
-from kernelbandits.kernels import Kernel, Normalised, On, Product, Scaled, Stationary, Sum
+from kernelbandits.kernels import (
+    AdditiveMatern,
+    Constant,
+    Kernel,
+    Normalised,
+    On,
+    Product,
+    Scaled,
+    Stationary,
+    Sum,
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,14 @@ def terms_of(kernel: Kernel, columns: Iterable[int]) -> tuple[Term, ...]:
     where = tuple(columns)
     if isinstance(kernel, Stationary):
         return (Term(1.0, (Factor(kernel, where),)),)
+    if isinstance(kernel, AdditiveMatern):
+        parts = kernel.parts()
+        return tuple(
+            Term(1 / len(parts), (Factor(part, tuple(where[j] for j in block)),))
+            for block, part in parts
+        )
+    if isinstance(kernel, Constant):
+        return (Term(1.0, ()),)
     if isinstance(kernel, On):
         return terms_of(kernel.kernel, [where[column] for column in kernel.columns])
     if isinstance(kernel, Scaled):

@@ -11,6 +11,7 @@ audit compares the state with a factorisation from them.
 The forms differ in what they hold in memory, not in the result: `ArmPosterior` (n x n covariance),
 `PoolPosterior` (large pools), `PointPosterior` (any points of a box), `LinearPosterior` (d x d),
 `RefitPosterior` (the ridge may change, old rewards may fade) and `DriftingPosterior` (f changes).
+`MixturePosterior` is the average of several of them.
 
 >>> import numpy as np
 >>> import kernelbandits as kb
@@ -34,6 +35,7 @@ from kernelbandits.posterior.base import Health, Posterior
 from kernelbandits.posterior.columns import Columns
 from kernelbandits.posterior.drifting import DriftingPosterior
 from kernelbandits.posterior.linear import LinearPosterior
+from kernelbandits.posterior.mixture import MixturePosterior, members_of
 from kernelbandits.posterior.points import PointPosterior
 from kernelbandits.posterior.pool import PoolPosterior
 from kernelbandits.posterior.refit import RefitPosterior
@@ -49,6 +51,7 @@ __all__ = [
     "Factorisation",
     "Health",
     "LinearPosterior",
+    "MixturePosterior",
     "PointPosterior",
     "PoolPosterior",
     "Posterior",
@@ -57,6 +60,7 @@ __all__ = [
     "State",
     "Tally",
     "as_trusted",
+    "members_of",
     "posterior_on",
 ]
 

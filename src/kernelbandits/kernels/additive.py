@@ -1,0 +1,131 @@
+"""Kernels of the parts that a fitted model is the sum of: one column at a time, a level, a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+from kernelbandits.kernels.base import Kernel
+from kernelbandits.kernels.stationary import Matern, columns, scales
+
+
+@dataclass(frozen=True)
+class AdditiveMatern(Kernel):
+    """The mean of Matern kernels of one block of coordinates each, with k(x, x) = 1:
+
+    k(x, z) = (1 / B) sum_b M(r_b),   r_b^2 = sum_{j in block b} ((x_j - z_j) / l_j)^2.
+
+    Its functions are sums of functions of one block each: what is learnt of one column holds for
+    all values of the others, so few measurements say much. A block is a column of a table: one
+    coordinate for a number, several for a category.
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import AdditiveMatern
+    >>> kernel = AdditiveMatern((0.5, 0.5))
+    >>> kernel(np.array([[0.0, 0.0]]), np.array([[0.0, 5.0]])).round(3)
+    array([[0.5]])
+    """
+
+    lengthscale: tuple[float, ...]
+    """The lengthscale of each coordinate."""
+    blocks: tuple[tuple[int, ...], ...] = ()
+    """The coordinates of each block; by default every coordinate is a block."""
+    nu: float = 2.5
+    """The smoothness: 0.5, 1.5 or 2.5."""
+
+    def __post_init__(self) -> None:
+        lengths = checks.lengthscales("AdditiveMatern", self.lengthscale)
+        listed = isinstance(lengths, tuple)
+        checks.needs(listed, "AdditiveMatern", "one lengthscale for each coordinate", lengths)
+        object.__setattr__(self, "lengthscale", lengths)
+        every = tuple(range(len(self.lengthscale)))
+        blocks = tuple(tuple(block) for block in self.blocks) or tuple((j,) for j in every)
+        covered = tuple(sorted(j for block in blocks for j in block)) == every
+        needed = f"blocks that contain each of {len(every)} coordinates once"
+        checks.needs(covered, "AdditiveMatern", needed, blocks)
+        object.__setattr__(self, "blocks", blocks)
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        scales("AdditiveMatern", x, z, self.lengthscale)
+        total = np.zeros((len(x), len(z)))
+        for block, part in self.parts():
+            chosen = list(block)
+            total += part(x[:, chosen], z[:, chosen])
+        return total / len(self.blocks)
+
+    def parts(self) -> list[tuple[tuple[int, ...], Matern]]:
+        """Return each block with its kernel."""
+        return [
+            (block, Matern(tuple(self.lengthscale[j] for j in block), self.nu))
+            for block in self.blocks
+        ]
+
+    def diagonal(self, x: Array) -> Array:
+        return np.ones(len(x))
+
+    def gradient(self, x: Array, z: Array) -> Array:
+        """Column j has the derivative of its own block, divided by the number of blocks."""
+        slopes = np.empty((len(x), len(z), x.shape[1]))
+        for block, part in self.parts():
+            chosen = list(block)
+            slopes[:, :, chosen] = part.gradient(x[:, chosen], z[:, chosen])
+        return slopes / len(self.blocks)
+
+    def diagonal_gradient(self, x: Array) -> Array:
+        return np.zeros(x.shape)
+
+
+@dataclass(frozen=True)
+class Constant(Kernel):
+    """k(x, z) = 1: the functions are constants. Added to a kernel, it is an unknown mean.
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import Constant
+    >>> Constant()(np.zeros((1, 2)), np.ones((2, 2)))
+    array([[1., 1.]])
+    """
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        return np.ones((len(x), len(z)))
+
+    def diagonal(self, x: Array) -> Array:
+        return np.ones(len(x))
+
+    def gradient(self, x: Array, z: Array) -> Array:
+        return np.zeros((len(x), len(z), x.shape[1]))
+
+    def diagonal_gradient(self, x: Array) -> Array:
+        return np.zeros(x.shape)
+
+
+@dataclass(frozen=True)
+class SamePoint(Kernel):
+    """k(x, z) = 1 if x = z, else 0: every point has a deviation of its own.
+
+    Added to a smooth kernel it is a *nugget*: what a candidate has that its neighbours do not. It
+    differs from noise, since measuring a point again gives the same deviation.
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import SamePoint
+    >>> SamePoint()(np.array([[0.0]]), np.array([[0.0], [1e-9]]))
+    array([[1., 0.]])
+    """
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        same = np.ones((len(x), len(z)), dtype=np.bool_)
+        for left, right in zip(columns(x), columns(z), strict=True):
+            same &= left[:, None] == right
+        return same.astype(np.float64)
+
+    def diagonal(self, x: Array) -> Array:
+        return np.ones(len(x))
+
+    def gradient(self, x: Array, z: Array) -> Array:
+        """Zero: the jump at x = z has no derivative, and a search never meets it exactly."""
+        return np.zeros((len(x), len(z), x.shape[1]))
+
+    def diagonal_gradient(self, x: Array) -> Array:
+        return np.zeros(x.shape)
