@@ -328,7 +328,8 @@ class Study:
         """The row to recommend, with its interval and its probability of being the best.
 
         None before any result. It is the measured row with the best estimate. If a row that was
-        never measured has a better estimate, `best.untested` says which.
+        never measured has a better estimate, `best.untested` says which. With fewer than five
+        results `best.early` says that it is too early to call any row the best.
         """
         with self._session.lock:
             return self._session.answers().best()
