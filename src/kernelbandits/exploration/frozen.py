@@ -191,6 +191,11 @@ def as_law(law: Any) -> Law:
         return law
     if hasattr(law, "ppf") and hasattr(law, "cdf") and not isinstance(law, type):
         return Frozen(law)
+    hint = (
+        "; give a law such as kb.Bernoulli(0.5) (kb.policy(...), kb.run_experiment and studies "
+        "also take text such as 'bernoulli:0.5')"
+    )
     raise ValueError(
         f"an exploration law needs cdf and ppf, or one of kernelbandits' own laws, got {law!r}"
+        f"{hint if isinstance(law, str) else ''}"
     )

@@ -96,7 +96,8 @@ class Study:
         cost, allowed
             Columns with the cost of each row, and with yes or no: may it be measured?
         policy, kernel, settings
-            "auto" or a name of the catalogue, its kernel, and a mapping of its own settings.
+            "auto" or a name of the catalogue, its kernel (`kb.RBF(0.2)` or "rbf:0.2"), and a
+            mapping of its own settings.
         seed
             Seed of all random choices.
         lease
