@@ -14,7 +14,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice
 from kernelbandits.domains import Arms
-from kernelbandits.problems.base import Instance, read_direction, scale_to_unit, span
+from kernelbandits.problems.base import Instance, scale_to_unit, span
 from kernelbandits.problems.noise import PAPER_NOISE, EmpiricalNoise, Noise
 from kernelbandits.problems.sheet import Sheet, read_sheet
 from kernelbandits.streams import Streams
@@ -117,7 +117,7 @@ def read_table(
     checks.needs(isinstance(path, (str, Path)), "read_table", "the path of a file", path)
     for setting, flag in (("scale", scale), ("unit_columns", unit_columns)):
         checks.needs(isinstance(flag, bool), "read_table", f"{setting} true or false", flag)
-    sign = -1.0 if read_direction("read_table", direction) == "minimize" else 1.0
+    sign = -1.0 if checks.direction("read_table", direction) == "minimize" else 1.0
     sheet = read_sheet(path)
     wanted = find_target(sheet, target)
     names = choose_columns(sheet, columns, wanted)

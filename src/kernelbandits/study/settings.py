@@ -24,13 +24,6 @@ from kernelbandits.kernels import RBF, Kernel
 from kernelbandits.policies import Auto, Policy
 
 DIRECTIONS = ("maximize", "minimize")
-DIRECTION_SPELLINGS = {
-    "max": "maximize",
-    "maximise": "maximize",
-    "min": "minimize",
-    "minimise": "minimize",
-}
-"""Other ways to write a direction; a study stores maximize or minimize."""
 AUTO = "auto"
 WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
@@ -230,8 +223,8 @@ def make_settings(**settings: Any) -> Settings:
         checks.needs(name in known, "Study", f"settings among {', '.join(known)}", name)
     given = read_texts({name: value for name, value in settings.items() if value is not None})
     given |= dict.fromkeys(REVISIONS, revision_of(given.get("policy", AUTO)))
-    if isinstance(given.get("direction"), str):
-        given["direction"] = DIRECTION_SPELLINGS.get(given["direction"], given["direction"])
+    if "direction" in given:
+        given["direction"] = checks.direction("Study", given["direction"])
     return Settings(**given)
 
 
