@@ -223,8 +223,8 @@ def make_settings(**settings: Any) -> Settings:
         checks.needs(name in known, "Study", f"settings among {', '.join(known)}", name)
     given = read_texts({name: value for name, value in settings.items() if value is not None})
     given |= dict.fromkeys(REVISIONS, revision_of(given.get("policy", AUTO)))
-    if "direction" in given:
-        given["direction"] = checks.direction("Study", given["direction"])
+    if isinstance(given.get("direction"), str):
+        given["direction"] = checks.DIRECTIONS.get(given["direction"], given["direction"])
     return Settings(**given)
 
 
