@@ -217,11 +217,18 @@ class Policy:
             its cost (`per_cost`; no guarantee). Rules without an index refuse costs.
         """
         self._check_round(t)
-        options = AskOptions(pending, context, arms, costs)
         randomness = as_randomness(rng)
-        if options.needs_copy(self):
-            return ask_copy(self, t, randomness, options)
-        choice = self.choose(self._round(t, randomness, options))
+        nothing_pending = type(pending) is tuple and not pending
+        if self._all_arms is not None and nothing_pending and context is arms is costs is None:
+            # Most rounds give nothing beside the round: all arms may be played, whose list is
+            # built once, and there is nothing to check.
+            now = Round(t, randomness, self.ties, self.posterior, self._all_arms)
+        else:
+            options = AskOptions(pending, context, arms, costs)
+            if options.needs_copy(self):
+                return ask_copy(self, t, randomness, options)
+            now = self._round(t, randomness, options)
+        choice = self.choose(now)
         if not isinstance(choice, Choice):
             needed = "a kb.Choice from choose(now) (self.choice(arm) makes one)"
             checks.needs(False, type(self).__name__, needed, choice)
@@ -269,8 +276,9 @@ class Policy:
 
     def _choice_of_arm(self, arm: int, sd: Array, now: Round, note: dict[str, float]) -> Choice:
         """The choice of an arm, with the estimate there in its note."""
-        whole_note = note | self._note_arm(arm, sd) | now.note(arm)
-        return Choice(self.domain.points[arm], arm, whole_note)
+        return Choice(
+            self.domain.points[arm], arm, {**note, **self._note_arm(arm, sd), **now.note(arm)}
+        )
 
     def acquisition(self, now: Round) -> Acquisition:
         """The score that the round maximises; by default that of each arm by `score_arms`."""
@@ -303,11 +311,7 @@ class Policy:
         # An empty list needs no view; anything that is no list goes to the check, which refuses it.
         if pending or not isinstance(pending, (tuple, list)):
             view = self._view_pending(check_pending(pending))
-        if self._all_arms is not None and arms is None and context is None:
-            # Most rounds play on all arms: their list is built once, not in every ask.
-            place: Place = self._all_arms
-        else:
-            place = place_of(self.domain, context, arms)
+        place = place_of(self.domain, context, arms)
         if costs is not None:
             costs = check_costs(self, costs)
         return Round(t, randomness, self.ties, self.posterior, place, view, costs)
