@@ -122,7 +122,7 @@ def inside(owner: str, name: str, value: Any) -> float:
 
 def chance(owner: str, name: str, value: Any) -> float:
     """Check for a probability in [0, 1]."""
-    needs(is_number(value) and 0 <= value <= 1, owner, f"a chance {name} in [0, 1]", value)
+    needs(is_number(value) and 0 <= value <= 1, owner, f"a probability {name} in [0, 1]", value)
     return float(value)
 
 

@@ -180,7 +180,7 @@ def lattice_side(law: Any, start: float, step: int) -> Array:
         if not (evaluate_at_all(law.pmf, values[size // 2 :]) > NO_CHANCE).any():
             return values
     raise ValueError(
-        f"a discrete law needs at most {size} values of a chance above {NO_CHANCE:g}, "
+        f"a discrete law needs at most {size} values of a probability above {NO_CHANCE:g}, "
         f"got {describe_law(law)}"
     )
 

@@ -487,7 +487,7 @@ class Policy:
 
     @single_threaded
     def explain(self, choice: Choice, *, arms: Any = None) -> Explanation:
-        """Why a choice: its estimate, the highest estimate, and the chance of either to be best.
+        """Why a choice: its estimate, the highest one, and the probability of either to be best.
 
         Where arms come with every round, `arms` are those it was chosen among; without them it is
         compared with the points played, as they would be in its context.

@@ -1,4 +1,4 @@
-"""Why this choice: the estimate there, the highest estimate, and the chance that each is best."""
+"""Why this choice: its estimate, the highest estimate, and the probability that each is best."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from kernelbandits.policies.base import Policy
 
 COMPARED = 200
-"""The chance of being the best is that among this many rows: the row of the highest estimate, those
-of the greatest mean + 2 sd, and the choice in place of the last of them if it is not there."""
+"""The probability of being the best is that among this many rows: the row of the highest estimate,
+those of the greatest mean + 2 sd, and the choice in place of the last one if it is not there."""
 DRAWS = 2000
-"""How many functions are drawn; a chance near 1/2 then has a standard error of 0.011."""
+"""How many functions are drawn; a probability near 1/2 then has a standard error of 0.011."""
 OPTIMISM = 2.0
 """How many sd are added to the mean when rows that may be the best are selected."""
 MARGIN = 0.1
@@ -77,7 +77,7 @@ class Explanation:
     __str__ = sentence
 
     def _show_estimate(self) -> str:
-        best = f"best of the {self.compared} compared with chance {self.chance:.2g}"
+        best = f"best of the {self.compared} compared with probability {self.chance:.2g}"
         return f"estimate {self.mean:.4g} with sd {self.sd:.2g}, {best}"
 
     def _show_index(self) -> str:
@@ -98,7 +98,7 @@ class Explanation:
         if same_point(self.x, self.highest):
             return "It has the highest estimate."
         estimate = f"estimate {self.highest_mean:.4g}, sd {self.highest_sd:.2g}"
-        details = f"{estimate}, best with chance {self.highest_chance:.2g}"
+        details = f"{estimate}, best with probability {self.highest_chance:.2g}"
         return f"The highest estimate is that of {show_point(self.highest)} ({details})."
 
 
