@@ -13,7 +13,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array, TheoryWarning
-from kernelbandits.domains import TIES, Arms, Box, Contextual, MixedBox, as_arms
+from kernelbandits.domains import TIES, Arms, Contextual, as_arms
 from kernelbandits.policies.about import About
 from kernelbandits.policies.acquisition import Acquisition, ArmScores, Surface, posterior_mean
 from kernelbandits.policies.choice import Choice
@@ -23,7 +23,6 @@ from kernelbandits.policies.place import (
     ArmList,
     Location,
     Place,
-    Region,
     encode_choice,
     pick_point,
     place_of,
@@ -597,35 +596,6 @@ class Policy:
         """R in the units of the posterior, as the policy was given it; without it sqrt(ridge)."""
         given: Any = self.settings.get("noise_scale")
         return float(given) if checks.is_number(given) else math.sqrt(self.posterior.ridge)
-
-    def _place_of_choice(self, choice: Choice, arms: Any) -> Place:
-        """Where a choice was made; of arms that came with the round, those played."""
-        changing = isinstance(self.domain, Contextual) and checks.is_whole(self.domain.domain)
-        if not changing or arms is not None:
-            return place_of(self.domain, choice.context, arms)
-        points = self.posterior.points[:, : self.domain.coordinates]
-        return ArmList(points, self.domain.check_context(choice.context))
-
-    def _compared_rows(self, here: Array, place: Place) -> Array:
-        """The choice and what may be better, sorted.
-
-        Among arms these are all arms; on a box the point of the highest estimate, a cover and the
-        points played.
-        """
-        others = place.survey
-        if isinstance(place, Region):
-            location = self._search(posterior_mean(self.posterior), place, "lowest", MIDDLE)
-            others = np.vstack([location.row[None], others, self._played_points(place)])
-        return np.unique(np.vstack([here[None], others]), axis=0)
-
-    def _decode_row(self, row: Array) -> Any:
-        """The point of a row that kernels see."""
-        if self.finite:
-            return row
-        if not isinstance(self.domain, Contextual):
-            return self.domain.decode(row)
-        inner, chosen = self.domain.domain, row[: self.domain.coordinates]
-        return inner.decode(chosen) if isinstance(inner, (Box, MixedBox)) else chosen
 
 
 def valid_loop(rule: type[Policy], own_attributes: Iterable[str] = ()) -> str | None:

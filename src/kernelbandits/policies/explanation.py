@@ -9,8 +9,10 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
+from kernelbandits.domains import Box, Contextual, MixedBox
+from kernelbandits.policies.acquisition import posterior_mean
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.place import Region
+from kernelbandits.policies.place import MIDDLE, ArmList, Place, Region, place_of
 from kernelbandits.posterior.sufficient import lower_root
 from kernelbandits.streams import Streams
 
@@ -107,8 +109,8 @@ def explain_choice(policy: Policy, choice: Choice, arms: Any) -> Explanation:
     checks.needs(isinstance(choice, Choice), "explain", "a kb.Choice", choice)
     where = policy._place_of(choice)
     here_row = policy.domain.points[where] if policy.finite else where
-    place = policy._place_of_choice(choice, arms)
-    rows = policy._compared_rows(here_row, place)
+    place = place_of_choice(policy, choice, arms)
+    rows = compared_rows(policy, here_row, place)
     mean, sd = policy.posterior.at(rows)
     here, best = int((rows == here_row).all(1).argmax()), int(mean.argmax())
     kept = select_contenders(mean, sd, here)
@@ -123,7 +125,7 @@ def explain_choice(policy: Policy, choice: Choice, arms: Any) -> Explanation:
         sd=float(sds[here]),
         weight=note.get("weight"),
         width=note.get("width"),
-        highest=policy._decode_row(rows[best]),
+        highest=decode_row(policy, rows[best]),
         highest_mean=float(means[best]),
         highest_sd=float(sds[best]),
         chance=chance_of[here],
@@ -133,6 +135,40 @@ def explain_choice(policy: Policy, choice: Choice, arms: Any) -> Explanation:
         pending=int(note.get("pending", 0)),
         pending_sd=note.get("sd") if note.get("pending") else None,
     )
+
+
+def place_of_choice(policy: Policy, choice: Choice, arms: Any) -> Place:
+    """Where a choice was made; of arms that came with the round, those played."""
+    domain = policy.domain
+    changing = isinstance(domain, Contextual) and checks.is_whole(domain.domain)
+    if not changing or arms is not None:
+        return place_of(domain, choice.context, arms)
+    points = policy.posterior.points[:, : domain.coordinates]
+    return ArmList(points, domain.check_context(choice.context))
+
+
+def compared_rows(policy: Policy, here: Array, place: Place) -> Array:
+    """The choice and what may be better, sorted.
+
+    Among arms these are all arms; on a box the point of the highest estimate, a cover and the
+    points played.
+    """
+    others = place.survey
+    if isinstance(place, Region):
+        surface = posterior_mean(policy.posterior)
+        location = policy._search(surface, place, "lowest", MIDDLE)
+        others = np.vstack([location.row[None], others, policy._played_points(place)])
+    return np.unique(np.vstack([here[None], others]), axis=0)
+
+
+def decode_row(policy: Policy, row: Array) -> Any:
+    """The point of a row that kernels see."""
+    if policy.finite:
+        return row
+    if not isinstance(policy.domain, Contextual):
+        return policy.domain.decode(row)
+    inner, chosen = policy.domain.domain, row[: policy.domain.coordinates]
+    return inner.decode(chosen) if isinstance(inner, (Box, MixedBox)) else chosen
 
 
 def same_point(x: Any, z: Any) -> bool:
