@@ -602,7 +602,7 @@ def test_the_sentence_says_which_arms_may_be_best_and_what_one_of_them_loses():
     )
     assert "the best arm is among 11 of 50; playing" in band_of(range(11), [0.5]).sentence()
     assert "any of the 50 arms may be the best" in band_of(range(50), [0.5]).sentence()
-    assert "chance at least 1 - 1e-09:" in band_of([7], [0.5], delta=1e-9).sentence()
+    assert "probability at least 1 - 1e-09:" in band_of([7], [0.5], delta=1e-9).sentence()
 
 
 def test_a_loss_is_rounded_upwards():
