@@ -601,7 +601,7 @@ def test_settings_may_be_changed_and_the_past_stays_explained_by_the_old_ones(wh
         {"policy": "auto", "kernel": kb.RBF(0.2)},
         {"policy": "auto", "settings": {"nonsense": 1}},
         {"settings": {"exploration": lambda t: kb.PointMass(1.0)}},
-        {"kernel": "rbf", "policy": "random"},
+        {"kernel": 0.2, "policy": "random"},
         {"direction": "upwards"},
         {"lease": 0.0},
         {"lease": float("inf")},

@@ -140,9 +140,7 @@ def assert_readable(drawings):
 
 @pytest.mark.parametrize("name", ["films.pdf", "films", "films.html.gz"])
 def test_another_suffix_is_refused_before_anything_is_read(tmp_path, name):
-    with pytest.raises(
-        ValueError, match=r"^plot needs a file that ends in \.png, \.svg or \.html, got"
-    ):
+    with pytest.raises(ValueError, match=r"^plot needs \.png, \.svg or \.html, got"):
         draw_study(None, tmp_path / name)
     assert not list(tmp_path.iterdir())
 

@@ -93,8 +93,7 @@ def render_file(view: View, drawings: list[Drawing], kind: str) -> bytes:
 
 def check_path(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
-    kinds = "a file that ends in .png, .svg or .html"
-    checks.needs(target.suffix.lower() in SUFFIXES, "plot", kinds, str(path))
+    checks.needs(target.suffix.lower() in SUFFIXES, "plot", ".png, .svg or .html", str(path))
     checks.needs(target.parent.is_dir(), "plot", "a folder that exists", str(target.parent))
     return target
 
