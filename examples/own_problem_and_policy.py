@@ -10,7 +10,7 @@ def coating_quality(x):
 
 
 class SometimesUCB(kb.Policy):
-    """Play the largest mean + 2 sd with chance epsilon, else the highest estimate."""
+    """Play the largest mean + 2 sd with probability epsilon, else the highest estimate."""
 
     plays_boxes = restricts_arms = imagines_pending = weighs_costs = True
 

@@ -27,11 +27,14 @@ def measure_crystals(x: dict) -> float:
     return true_yield(x) + rng.normal()
 
 
-outcome = kb.optimize(measure_crystals, recipe, rounds=40, seed=1)
+# A recipe that boils over is a failed measurement; any other exception would end the run.
+outcome = kb.optimize(measure_crystals, recipe, rounds=40, seed=1, catch=RuntimeError)
 print(outcome)
 print(f"true yield of this recipe: {true_yield(outcome.x):.1f} g, of the best: 55.0 g")
 print(outcome.policy.settings["calibration"])
 
 # Continue with the same policy, three beakers at a time.
-more = kb.optimize(measure_crystals, recipe, rounds=6, batch=3, policy=outcome.policy)
+more = kb.optimize(
+    measure_crystals, recipe, rounds=6, batch=3, policy=outcome.policy, catch=RuntimeError
+)
 print(f"after {len(outcome.trials) + len(more.trials)} trials: {more}")

@@ -109,7 +109,7 @@ def test_a_point_that_is_not_finite_is_refused_with_its_place(name, build):
         build(name, [[0.0], [math.nan]], kb.RBF(0.3))
 
 
-@pairwise(bad=[1.0, "rbf", kb.RBF, np.eye(3)], name=KERNELLED)
+@pairwise(bad=[1.0, "0.2", kb.RBF, np.eye(3)], name=KERNELLED)
 def test_what_is_no_kernel_is_refused(name, bad, build):
     refuses(lambda: build(name, POINTS, bad), bad, "kernel")
 

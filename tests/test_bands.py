@@ -593,16 +593,16 @@ def band_of(candidates, regrets, delta=0.1, n=50, **more):
 def test_the_sentence_says_which_arms_may_be_best_and_what_one_of_them_loses():
     band = band_of([3, 7, 12, 31], [1, 1, 1, 1, 1, 1, 1, 0.12])
     assert band.sentence() == (
-        "With chance at least 0.9: the best arm is among 4 of 50 (3, 7, 12, 31); playing arm 7 loses at most 0.12."
+        "With probability at least 0.9: the best arm is among 4 of 50 (3, 7, 12, 31); playing arm 7 loses at most 0.12."
     )
     names = [f"film {i}" for i in range(50)]
     assert "(film 3, film 7, film 12, film 31); playing film 7 loses" in band.sentence(names)
     assert band_of([7], [0.0]).sentence() == (
-        "With chance at least 0.9: the best arm is 7; playing arm 0 loses at most 0."
+        "With probability at least 0.9: the best arm is 7; playing arm 0 loses at most 0."
     )
     assert "the best arm is among 11 of 50; playing" in band_of(range(11), [0.5]).sentence()
     assert "any of the 50 arms may be the best" in band_of(range(50), [0.5]).sentence()
-    assert "chance at least 1 - 1e-09:" in band_of([7], [0.5], delta=1e-9).sentence()
+    assert "probability at least 1 - 1e-09:" in band_of([7], [0.5], delta=1e-9).sentence()
 
 
 def test_a_loss_is_rounded_upwards():

@@ -292,7 +292,7 @@ def test_a_size_whose_square_overflows_is_refused(name, bad):
 
 @pytest.mark.parametrize("bad", [1.5, 2.0])
 def test_a_delta_above_one_is_refused(bad):
-    with pytest.raises(ValueError, match="a chance delta"):
+    with pytest.raises(ValueError, match="a probability delta"):
         regret_bound(UCB, 1000, 20.0, delta=bad, **PAPER)
 
 

@@ -381,3 +381,57 @@ def test_every_name_of_the_tables_stands_for_something():
 
 def test_the_ridge_of_pi_gp_ucb_is_its_own():
     assert "ridge" not in shared_settings(policy_entry("pi-gp-ucb"), {"ridge": 0.5})
+
+
+ARMS = np.linspace(0, 1, 5)[:, None]
+KNOWN = {"noise_scale": 0.1, "norm_bound": 1.0}
+
+
+def test_a_policy_takes_its_kernel_and_its_law_as_text():
+    by_text = kb.policy("generic-gp", ARMS, "matern:0.3,nu=1.5", "bernoulli:0.5", **KNOWN)
+    by_value = kb.policy("generic-gp", ARMS, kb.Matern(0.3, nu=1.5), kb.Bernoulli(0.5), **KNOWN)
+    assert by_text.posterior.kernel == by_value.posterior.kernel
+    assert by_text.settings == by_value.settings
+    mixture = kb.policy("simple-mixture", ARMS, kernel="rbf:0.2", law="gaussian:0,2", **KNOWN)
+    assert "Gaussian(mean=0, scale=2)" in mixture.settings["exploration"]
+
+
+def test_an_experiment_takes_its_kernel_and_the_laws_of_contenders_as_text():
+    half = kb.Contender("half", "generic-gp", {"exploration": "bernoulli:0.5"})
+    same = kb.Contender("half", "generic-gp", {"exploration": kb.Bernoulli(0.5)})
+    by_text, by_value = (
+        kb.run_experiment("branin", [one], kernel=kernel, horizon=5, seeds=1, **KNOWN)
+        for one, kernel in ((half, "matern:0.3"), (same, kb.Matern(0.3)))
+    )
+    assert [cell.key for cell in by_text.cells] == [cell.key for cell in by_value.cells]
+
+
+def test_a_study_takes_its_kernel_and_its_law_as_text(tmp_path):
+    given = {"policy": "generic-gp", "kernel": "matern:0.3"}
+    settings = {"exploration": "bernoulli:0.5", **KNOWN}
+    study = kb.Study.create(tmp_path / "s.db", ARMS, **given, settings=settings)
+    assert study.settings["kernel"] == to_plain(kb.Matern(0.3))
+    assert study.settings["settings"]["exploration"] == to_plain(kb.Bernoulli(0.5))
+    study.change(kernel="rbf:0.4", settings={"exploration": "gaussian"})
+    assert study.settings["kernel"] == to_plain(kb.RBF(0.4))
+    assert study.settings["settings"]["exploration"] == to_plain(kb.Gaussian())
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda path: kb.policy("simple-ucb", ARMS, "mattern:0.3", **KNOWN),
+        lambda path: kb.run_experiment("branin", "random", kernel="mattern:0.3"),
+        lambda path: kb.Study.create(path, ARMS, policy="random", kernel="mattern:0.3"),
+    ],
+)
+def test_a_mistyped_kernel_is_named_with_the_one_that_was_meant(build, tmp_path):
+    with pytest.raises(ValueError, match=r"No kernel is called 'mattern'\. Did you mean 'matern'"):
+        build(tmp_path / "s.db")
+
+
+def test_the_class_of_a_policy_says_where_text_is_taken():
+    with pytest.raises(ValueError, match=r"kb\.RBF\(0\.2\).*also take text such as 'rbf:0\.2'"):
+        kb.SimpleUCB(ARMS, "rbf:0.2", **KNOWN)
+    with pytest.raises(ValueError, match=r"kb\.Bernoulli.*also take text such as 'bernoulli:0\.5'"):
+        kb.GenericGP(ARMS, kb.RBF(0.2), "bernoulli:0.5", **KNOWN)

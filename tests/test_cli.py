@@ -211,7 +211,8 @@ def test_run_writes_its_files_and_prints_the_table(tmp_path):
     noise, norm = sorted(done.stderr.splitlines(), reverse=True)
     assert (
         noise
-        == "note: policies are told R = 1, 100 times that of the noise of branin, and explore for it"
+        == "note: policies are told R = 1, 100 times that of the noise of branin, and explore too much;"
+        " give noise_scale 0.01"
     )
     assert norm.startswith(
         "note: no function of norm <= 1 has the rewards of branin (the least has "

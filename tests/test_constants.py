@@ -825,7 +825,7 @@ def test_a_law_with_no_more_than_cdf_and_ppf_will_do(horizon):
 
 
 class Lazy:
-    """0 or 1 with chance 0.3 each, else uniform on [1, 2]."""
+    """0 or 1 with probability 0.3 each, else uniform on [1, 2]."""
 
     def cdf(self, x):
         return 0.3 * (x >= 0) + 0.3 * (x >= 1) + 0.4 * min(max(x - 1, 0.0), 1.0)

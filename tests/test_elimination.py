@@ -504,7 +504,7 @@ def test_while_all_survive_reds_plays_uniformly_at_random_arm_by_arm():
 
 
 def test_reds_draws_every_survivor_with_the_same_chance_and_no_other_arm():
-    """Pearson's statistic of 20 000 draws; the threshold is passed with chance 6.3e-5, that of four standard errors."""
+    """Pearson's statistic of 20 000 draws; the threshold is passed with probability 6.3e-5, that of four standard errors."""
     policy = line(kb.policies.REDS)
     arms_of(policy, horizon=30)
     k = len(policy.survivors)

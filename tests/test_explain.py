@@ -371,7 +371,7 @@ def test_a_sentence_has_all_the_numbers():
     why = policy.explain(choice)
     text = why.sentence()
     assert text == str(why)
-    best = f"best of the {why.compared} compared with chance {why.chance:.2g}"
+    best = f"best of the {why.compared} compared with probability {why.chance:.2g}"
     assert text.startswith(
         f"{show_point(choice.x)}: estimate {why.mean:.4g} with sd {why.sd:.2g}, {best}"
     )

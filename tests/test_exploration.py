@@ -228,7 +228,7 @@ def test_a_frozen_law_agrees_with_our_own_of_the_same_name():
 
 def test_a_law_with_an_atom_of_its_own_may_name_it():
     class Lazy:
-        """0 with chance 1/2, else uniform on [1, 2]."""
+        """0 with probability 1/2, else uniform on [1, 2]."""
 
         def cdf(self, x):
             return 0.5 * (x >= 0) + 0.5 * min(max(x - 1, 0.0), 1.0)

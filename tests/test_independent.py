@@ -370,7 +370,7 @@ class Rash(kb.policies.UCBRevisited):
 
 
 def test_the_best_arm_survives_with_the_chance_of_the_proof():
-    """It is lost in stages 0 and 1 with chance 2 (1 + 4) / T at most; a quarter of the radius is caught."""
+    """It is lost in stages 0 and 1 with probability 2 (1 + 4) / T at most; a quarter of the radius is caught."""
     horizon, runs = 500, 300
     bound = 2 * (1 + 4) / horizon
     allowed = bound + 4 * math.sqrt(bound * (1 - bound) / runs)

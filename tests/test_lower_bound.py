@@ -293,7 +293,7 @@ def test_a_gap_of_exactly_the_norm_bound_is_the_largest():
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1])
 def test_an_optimism_that_is_no_chance_is_refused(bad):
-    with pytest.raises(ValueError, match="regret_bound needs a chance optimism"):
+    with pytest.raises(ValueError, match="regret_bound needs a probability optimism"):
         GOLDEN.regret_bound(bad)
 
 

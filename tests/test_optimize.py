@@ -62,6 +62,29 @@ def test_the_outcome_is_the_policy_s_own_recommendation():
     assert found.mean - 1e-9 <= why.highest_mean <= found.mean + found.sd
 
 
+@pytest.mark.parametrize("word", ["minimize", "min", "minimise", "MIN"])
+def test_minimising_is_maximising_the_negative_with_an_outcome_in_the_units_of_the_function(word):
+    def valley(x):
+        return 5 - hill(x)
+
+    found = kb.optimize(valley, BOX, 12, seed=2, direction=word)
+    mirrored = kb.optimize(lambda x: -valley(x), BOX, 12, seed=2)
+    assert points_of(found) == points_of(mirrored)
+    np.testing.assert_array_equal(found.x, mirrored.x)
+    assert (found.mean, found.sd, found.chance) == (-mirrored.mean, mirrored.sd, mirrored.chance)
+    assert [trial.reward for trial in found.trials] == [valley(trial.x) for trial in found.trials]
+    assert found.records()[0]["reward"] == found.trials[0].reward
+    assert (found.direction, mirrored.direction) == ("minimize", "maximize")
+    assert found.mean == pytest.approx(4, abs=0.2)
+
+
+def test_a_run_that_minimises_goes_on_with_its_policy():
+    whole = kb.optimize(hill, BOX, 9, seed=7, direction="min")
+    policy = kb.Auto(BOX, seed=7)
+    parts = [kb.optimize(hill, BOX, n, policy=policy, direction="min") for n in (5, 4)]
+    assert [*points_of(parts[0]), *points_of(parts[1])] == points_of(whole)
+
+
 def test_it_is_ask_and_tell_in_a_loop():
     found, policy = kb.optimize(hill, BOX, 12, seed=5), kb.Auto(BOX, seed=5)
     for trial in found.trials:
@@ -103,7 +126,7 @@ def test_what_is_no_finite_number_is_a_failure_and_the_run_goes_on(domain, kind)
         calls.append(x)
         return broken(kind, x) if len(calls) % 3 == 0 else hill(x)
 
-    found = kb.optimize(objective, domain, 15)
+    found = kb.optimize(objective, domain, 15, catch=RuntimeError)
     assert (len(calls), len(found.trials), found.failures, found.policy.rewards.events) == (
         15,
         15,
@@ -117,7 +140,10 @@ def test_what_is_no_finite_number_is_a_failure_and_the_run_goes_on(domain, kind)
 
 
 def test_the_reason_of_a_failure_is_kept():
-    found = kb.optimize(lambda x: hill(x) if x[0] < 0.6 else broken("raises", x), BOX, 12)
+    def objective(x):
+        return hill(x) if x[0] < 0.6 else broken("raises", x)
+
+    found = kb.optimize(objective, BOX, 12, catch=(OSError, RuntimeError))
     assert {trial.failure for trial in found.trials} == {"", "RuntimeError: the pump stopped"}
 
 
@@ -138,7 +164,33 @@ def test_places_that_fail_are_not_asked_for_ever(domain):
 def test_failures_only_are_said_in_one_sentence():
     with pytest.raises(ValueError, match=r"^optimize needs one reward at least, got 6 failures, the last of them "
                                          r"RuntimeError: the pump stopped$"):  # fmt: skip
-        kb.optimize(lambda x: broken("raises", x), BOX, 6)
+        kb.optimize(lambda x: broken("raises", x), BOX, 6, catch=Exception)
+
+
+@pytest.mark.parametrize("error", [KeyError, TypeError, NameError, AttributeError, RuntimeError])
+@pytest.mark.parametrize("catch", [(), ZeroDivisionError, (OSError, ZeroDivisionError)])
+def test_an_error_that_catch_does_not_name_is_raised_and_leaves_what_was_told(error, catch):
+    policy = kb.Auto(BOX)
+
+    def objective(x):
+        if policy.n_rewards == 3:
+            raise error("a mistake in the program")
+        return hill(x)
+
+    with pytest.raises(error, match="a mistake in the program"):
+        kb.optimize(objective, BOX, 9, policy=policy, catch=catch)
+    assert (policy.n_rewards, policy.failed) == (3, [])
+
+
+def test_a_subclass_of_what_catch_names_is_a_failure():
+    calls = []
+
+    def objective(x):
+        calls.append(x)
+        return {}["missing"] if len(calls) == 2 else hill(x)
+
+    found = kb.optimize(objective, BOX, 4, catch=LookupError)
+    assert [trial.failure for trial in found.trials] == ["", "KeyError: 'missing'", "", ""]
 
 
 def test_a_keyboard_interrupt_passes_through_and_leaves_what_was_told():
@@ -320,7 +372,7 @@ def test_an_error_that_cannot_say_what_it_is_is_a_failure_as_well():
             raise Mute
         return hill(x)
 
-    found = kb.optimize(objective, BOX, 4)
+    found = kb.optimize(objective, BOX, 4, catch=Mute)
     assert [trial.failure for trial in found.trials] == ["", "Mute", "", ""]
 
 
@@ -386,7 +438,9 @@ def test_the_outcome_reads_well():
     assert text.startswith(
         f"heat = {found.x['heat']:.4g}, acid = {found.x['acid']}: estimate {found.mean:.4g} with sd "
     )
+    assert f"best with probability {found.chance:.2g}" in text
     assert text.endswith("; 10 rounds, 0 failed")
+    assert repr(found) == f"<Outcome: {text}>"
 
 
 # ---------------------------------------------------------------- what is refused
@@ -401,6 +455,8 @@ def test_the_outcome_reads_well():
         *({"objective": bad} for bad in (None, 3, "hill")),
         *({"policy": bad} for bad in (3, "auto", kb.Auto)),
         *({"mapper": bad} for bad in (None, 3)),
+        *({"direction": bad} for bad in (None, 1, "down")),
+        *({"catch": bad} for bad in (None, "RuntimeError", int, (RuntimeError, 3))),
     ],
     ids=lambda bad: f"{next(iter(bad))}-{str(next(iter(bad.values())))[:12]}",
 )

@@ -34,7 +34,8 @@ def test_a_noise_beyond_what_the_policies_are_told_is_said():
     (sentence,) = said(HONEST, noise_scale=0.2)
     assert (
         sentence
-        == "the noise of rkhs2 needs R >= 0.3, policies are told 0.2, so their guarantees do not hold"
+        == "the noise of rkhs2 needs R >= 0.3, policies are told 0.2, so their guarantees do not hold;"
+        " give noise_scale 0.3"
     )
 
 
@@ -54,6 +55,7 @@ def test_a_noise_scale_told_ten_times_too_large_is_said(told, words):
     found = said(HONEST, noise_scale=told)
     assert len(found) == len(words)
     assert all(word in sentence for word, sentence in zip(words, found, strict=True))
+    assert all(sentence.endswith("; give noise_scale 0.3") for sentence in found)
 
 
 def test_a_norm_bound_that_no_function_through_the_rewards_has_is_said():
@@ -61,6 +63,7 @@ def test_a_norm_bound_that_no_function_through_the_rewards_has_is_said():
     assert sentence.startswith(
         "no function of norm <= 0.5 has the rewards of rkhs2 (the least has "
     )
+    assert sentence.endswith("; give a larger norm_bound (D)")
     assert said(HONEST, norm_bound=1.99) in ([], [sentence.replace("0.5", "1.99")])
 
 
@@ -134,3 +137,14 @@ def test_an_experiment_warns_of_its_premises_once():
         warnings.simplefilter("always")
         said(HONEST, noise_scale=0.2)
     assert sum("needs R >= 0.3" in str(w.message) for w in caught) == 1
+
+
+def test_the_first_experiment_of_a_new_user_warns_once_of_each_number_and_says_what_to_give():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run_experiment("hartmann6", ["simple-ucb", "simple-bernoulli:p=0.25"], horizon=5, seeds=3)
+    texts = [str(one.message) for one in caught if issubclass(one.category, kb.TheoryWarning)]
+    assert len(texts) == 2
+    assert texts[0].endswith("; give noise_scale 0.01")
+    assert texts[1].endswith("; give a larger norm_bound (D)")
+    assert all(len(text) < 120 for text in texts)

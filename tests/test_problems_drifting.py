@@ -389,8 +389,8 @@ def test_every_motion_has_a_name():
 @pytest.mark.parametrize(
     ("act", "needed"),
     [
-        (lambda: Markov(-0.1), r"Markov needs a chance rate in \[0, 1\], got -0.1"),
-        (lambda: Markov(math.nan), "Markov needs a chance rate"),
+        (lambda: Markov(-0.1), r"Markov needs a probability rate in \[0, 1\], got -0.1"),
+        (lambda: Markov(math.nan), "Markov needs a probability rate"),
         (lambda: Turning(0.0), "Turning needs period > 0, got 0.0"),
         (lambda: Jumps(0), "Jumps needs a whole number period >= 1, got 0"),
         (lambda: Jumps(3, "rbf"), "needs"),

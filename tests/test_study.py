@@ -601,7 +601,7 @@ def test_settings_may_be_changed_and_the_past_stays_explained_by_the_old_ones(wh
         {"policy": "auto", "kernel": kb.RBF(0.2)},
         {"policy": "auto", "settings": {"nonsense": 1}},
         {"settings": {"exploration": lambda t: kb.PointMass(1.0)}},
-        {"kernel": "rbf", "policy": "random"},
+        {"kernel": 0.2, "policy": "random"},
         {"direction": "upwards"},
         {"lease": 0.0},
         {"lease": float("inf")},
@@ -1355,3 +1355,82 @@ def test_a_direction_may_be_written_short_or_in_british_english(tmp_path, films,
         assert study.history()[0].body["settings"]["direction"] == stored
     with kb.Study.create(tmp_path / "a.db", films, direction=stored, or_open=True) as again:
         assert again.direction == stored
+
+
+TWINS = [[0.1, 0.9], [0.5, 0.5], [0.1, 0.9], [0.9, 0.1]]
+"""Rows 0 and 2 are the same candidate."""
+
+
+def ask_a_twin(study: kb.Study, worker: str | None = None) -> kb.study.Suggestion:
+    """Ask until one of rows 0 and 2 is suggested; the others get a result."""
+    while True:
+        [one] = study.ask(worker=worker)
+        if one.row in (0, 2):
+            return one
+        study.tell(one.trial, 0.5)
+
+
+def test_the_result_of_a_row_names_the_pending_trial_of_the_same_candidate(tmp_path):
+    study = kb.Study.create(tmp_path / "s.db", TWINS)
+    asked = ask_a_twin(study)
+    told = study.tell(row=2 - asked.row, value=0.7)
+    assert (told.trial, told.settles, told.waiting) == (asked.trial, asked.trial, ())
+    assert "was pending for this candidate; this is its result" in str(told)
+    again = study.tell(row=2 - asked.row, value=0.7)
+    assert (again.settles, again.waiting) == (None, ())
+    assert str(again) == f"Trial {again.trial}, row {again.row}: 0.7 recorded."
+
+
+def test_the_result_of_a_row_names_a_trial_that_a_worker_still_has(tmp_path):
+    study = kb.Study.create(tmp_path / "s.db", TWINS)
+    asked = ask_a_twin(study, worker="anna")
+    told = study.tell(row=2 - asked.row, value=0.7)
+    assert (told.trial, told.settles, told.waiting) == (asked.trial + 1, None, (asked.trial,))
+    assert f"Trial {asked.trial} of the same candidate is still pending" in str(told)
+    # Of a result that names its trial there is nothing to say.
+    assert study.tell(asked.trial, 0.6).waiting == ()
+
+
+def test_a_suggestion_says_how_often_its_candidate_was_measured_before(tmp_path):
+    study = kb.Study.create(tmp_path / "s.db", TWINS, repeats=True, policy="random")
+    counts: dict[bool, int] = {}
+    for _ in range(12):
+        [one] = study.ask()
+        twin = one.row if one.row in (1, 3) else 0
+        before = counts.get(twin, 0)
+        if before:
+            assert one.why.startswith(f"Row {one.row} was measured {before} time"), one.why
+        else:
+            assert "was measured" not in one.why
+        assert study.explain(one.trial).sentence.startswith(one.why)
+        study.tell(one.trial, 0.1 * one.row)
+        counts[twin] = before + 1
+
+
+def test_few_results_are_too_early_for_a_probability(tmp_path, films):
+    study = kb.Study.create(tmp_path / "s.db", films, target="stability")
+    for results in range(1, 6):
+        play(study, films, 1)
+        best = study.best()
+        assert bool(best.early) == (results < 5)
+        assert ("probability of being the best is not meaningful" in str(best)) == (results < 5)
+        assert ("the best with probability" in str(study.status())) == (results == 5)
+        assert 0 <= best.probability <= 1
+
+
+def test_a_prompt_shows_what_a_user_needs_in_at_most_three_lines(tmp_path, films):
+    study = kb.Study.create(tmp_path / "s.db", films, target="stability")
+    play(study, films, 6)
+    [one] = study.ask()
+    best, status, why = study.best(), study.status(), study.explain(one.trial)
+    assert f"trial {one.trial}, row {one.row} (Cs " in repr(one)
+    assert one.why in repr(one)
+    assert f"row {best.row} (Cs " in repr(best)
+    assert "the best with probability" in repr(best)
+    assert "6 results, 1 pending" in repr(status)
+    assert status.stop.sentence in repr(status)
+    assert why.sentence in repr(why)
+    for value in (one, best, status, why):
+        assert repr(value) == f"<{type(value).__name__}: {value}>"
+        assert len(repr(value).splitlines()) <= 3
+        assert len(repr(value)) < 1000

@@ -205,6 +205,7 @@ def test_a_whole_session_on_either_back_end(where, films):
     assert [one["trial"] for one in document("ask", where, "--n", 2, "--worker", "anna")] == [1, 2]
     assert document("tell", where, 1, "-0.5") | {"seq": 0} == {
         "trial": 1, "row": first["row"], "value": -0.5, "accepted": True, "key": None, "seq": 0,
+        "settles": None, "waiting": [],
     }  # fmt: skip
     assert document("tell", where, 2, "--failed")["value"] is None
     assert document("tell", where, "--row", 7, "0.83", "--key", "k")["trial"] == 3
@@ -731,7 +732,7 @@ def test_what_the_table_calls_a_row_stands_right_after_it_and_its_cost_at_the_en
     said("tell", named, 1, "0.5")
     label = f"row {asked[0]['row']} (film {cells[asked[0]['row']][0]}, Cs "
     text = " ".join(said("status", named).split())
-    assert f"likely best {label}" in text
+    assert f"Best estimate so far: {label}" in text
     assert f"trial 2, row {asked[1]['row']} (film {cells[asked[1]['row']][0]}, Cs " in text
     assert re.match(r"row +film +Cs +FA +results", said("estimates", named))
     assert list(document("estimates", named)[0])[:3] == ["row", "film", "Cs"]
@@ -880,3 +881,91 @@ def test_a_study_is_called_by_its_name_or_its_file(place, text):
 def test_the_doctor_reports_how_writers_write(place):
     (journal,) = (one["sentence"] for one in document("doctor", place) if one["what"] == "journal")
     assert journal == "journal mode delete, synchronous 3"
+
+
+TWINS = """Cs,FA
+0.1,0.9
+0.5,0.5
+0.1,0.9
+0.9,0.1
+"""
+
+
+@pytest.fixture
+def twins(tmp_path: Path) -> Path:
+    """A study in which rows 0 and 2 are the same candidate, and trial 1 of it is pending."""
+    (tmp_path / "twins.csv").write_text(TWINS)
+    place = tmp_path / "twins.db"
+    said("create", place, "--candidates", tmp_path / "twins.csv", "--target", "stability")
+    while not {one["row"] for one in document("status", place)["waiting"]} & {0, 2}:
+        said("ask", place)
+    return place
+
+
+def pending_twin(place: Path) -> tuple[int, int]:
+    """The pending trial of the twins, and the row of the other one."""
+    [one] = [one for one in document("status", place)["waiting"] if one["row"] in (0, 2)]
+    return one["trial"], 2 - one["row"]
+
+
+def test_telling_a_row_says_which_pending_trial_of_its_candidate_it_settled(twins):
+    trial, other = pending_twin(twins)
+    text = said("tell", twins, "--row", other, "0.5", "--key", "k")
+    assert text == (
+        f"Trial {trial}, row {2 - other}: 0.5 recorded. "
+        f"Trial {trial} was pending for this candidate; this is its result.\n"
+    )
+    # The same call again says the same.
+    assert said("tell", twins, "--row", other, "0.5", "--key", "k") == text
+    assert document("tell", twins, "--row", other, "0.5", "--key", "k")["settles"] == trial
+
+
+def test_telling_a_row_says_that_a_worker_has_a_pending_trial_of_its_candidate(twins):
+    trial, other = pending_twin(twins)
+    said("release", twins, trial)
+    [again] = document("ask", twins, "--worker", "anna")
+    while again["row"] not in (0, 2):
+        *_, again = document("ask", twins, "--worker", "anna", "--n", again["trial"])
+    told = document("tell", twins, "--row", other, "0.5")
+    assert (told["settles"], told["waiting"]) == (None, [again["trial"]])
+    assert told["trial"] > again["trial"]
+    text = said("tell", twins, "--row", other, "0.6")
+    assert f"Trial {again['trial']} of the same candidate is still pending" in text
+
+
+def test_a_file_of_rows_names_the_pending_trials_that_it_settled(twins, tmp_path):
+    trial, other = pending_twin(twins)
+    (tmp_path / "results.csv").write_text(f"row,stability\n{other},0.5\n")
+    text = said("tell", twins, "--csv", tmp_path / "results.csv")
+    assert text == f"1 result recorded. Pending trials that got the result of a row: {trial}.\n"
+
+
+def test_a_suggestion_that_repeats_a_row_says_so_wherever_it_is_explained(twins):
+    for row, value in enumerate((0.4, 0.5, 0.6, 0.3)):
+        said("tell", twins, "--row", row, value)
+    asked = document("ask", twins, "--worker", "anna")[0]
+    before = 2 if asked["row"] in (0, 2) else 1
+    words = f"Row {asked['row']} was measured {before} time{'s' * (before > 1)} before"
+    assert asked["why"].startswith(words)
+    assert f"Why: {words}" in said("ask", twins, "--worker", "anna")
+    assert document("explain", twins, asked["trial"])["sentence"].startswith(words)
+    assert said("explain", twins, asked["trial"]).startswith(words)
+    assert words in said("replay", twins, "--at", asked["trial"])
+
+
+def test_status_says_that_it_is_too_early_before_there_are_five_results(twins):
+    said("tell", twins, "--row", 1, "0.5")
+    text = " ".join(said("status", twins).split())
+    assert (
+        "likely best too early to say: 1 result so far; before 5 results the probability of being "
+        "the best is not meaningful. Best estimate so far: row 1 (Cs 0.5, FA 0.5)"
+    ) in text
+    assert "the best with probability" not in text
+    found = document("status", twins)["best"]
+    assert found["row"] == 1
+    assert 0 <= found["probability"] <= 1
+    assert found["early"].startswith("1 result so far")
+    for row, value in ((0, 0.4), (2, 0.6), (3, 0.3), (1, 0.55)):
+        said("tell", twins, "--row", row, value)
+    assert "the best with probability" in " ".join(said("status", twins).split())
+    assert document("status", twins)["best"]["early"] == ""

@@ -140,20 +140,20 @@ def assert_readable(drawings):
 
 @pytest.mark.parametrize("name", ["films.pdf", "films", "films.html.gz"])
 def test_another_suffix_is_refused_before_anything_is_read(tmp_path, name):
-    with pytest.raises(ValueError, match=r"draw_study needs \.png, \.svg or \.html, got"):
+    with pytest.raises(ValueError, match=r"^plot needs \.png, \.svg or \.html, got"):
         draw_study(None, tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="draw_study needs a folder that exists, got"):
+    with pytest.raises(ValueError, match=r"^plot needs a folder that exists, got"):
         draw_study(None, tmp_path / "nowhere" / "films.png")
 
 
 def test_an_unknown_kind_is_refused_and_the_known_ones_are_named(tmp_path):
     with pytest.raises(
         ValueError,
-        match=r"draw_study needs what in \('progress', 'regret', 'posterior', 'weights', 'all'\)",
+        match=r"^plot needs what in \('progress', 'regret', 'posterior', 'weights', 'all'\)",
     ):
         draw_study(None, tmp_path / "films.png", what="everything")
     assert KINDS == ("progress", "regret", "posterior", "weights", "all")
@@ -273,14 +273,13 @@ def test_neither_folders_nor_servers_nor_passwords_are_on_the_page(made, tmp_pat
 
 
 def test_the_page_answers_what_one_asks_of_a_study(made, tmp_path):
-    study = made(
-        LINE, [(0, 1.0), (7, 5.0), (7, 5.5), (9, None)], asks=1, direction="minimize", tolerance=0.5
-    )
+    results = [(0, 1.0), (7, 5.0), (7, 5.5), (3, 2.0), (5, 4.0), (9, None)]
+    study = made(LINE, results, asks=1, direction="minimize", tolerance=0.5)
     status = study.status()
     text = Page(draw_study(study, tmp_path / "films.html")).text
     for sentence in (
         "films: which candidate has the lowest yield (%)?",
-        "3 results of 2 rows; 1 pending, 1 failed, 0 withdrawn (5 trials)",
+        "5 results of 4 rows; 1 pending, 1 failed, 0 withdrawn (7 trials)",
         f"row {status.best.row} (T (°C) = ",
         f"best with probability {status.best.probability:.2g}",
         status.stop.sentence,
@@ -289,10 +288,17 @@ def test_the_page_answers_what_one_asks_of_a_study(made, tmp_path):
         status.policy,
         study.candidates.fingerprint,
         "95 % interval of the estimate, not of a new measurement",
-        "All 5 trials",
+        "All 7 trials",
         "with anna",
     ):
         assert sentence in text, sentence
+
+
+def test_the_page_of_a_study_with_few_results_says_that_it_is_too_early(made, tmp_path):
+    study = made(LINE, [(0, 1.0), (7, 5.0)])
+    text = Page(draw_study(study, tmp_path / "films.html")).text
+    assert f"too early to say: {study.best().early}. Best estimate so far: row " in text
+    assert "best with probability" not in text
 
 
 def test_every_trial_is_in_the_table_with_its_value(made, tmp_path):
@@ -319,7 +325,7 @@ def test_a_trial_that_nobody_asked_for_is_refused(made, tmp_path):
 def test_regret_without_the_truth_is_refused_in_a_sentence(made, tmp_path):
     with pytest.raises(
         ValueError,
-        match=r"draw_study needs the true values \(truth=\.\.\.\) for \"regret\", got None",
+        match=r"^plot needs the true values \(truth\) for \"regret\", got None",
     ):
         draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.png", what="regret")
 

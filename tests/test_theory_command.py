@@ -195,7 +195,7 @@ def test_a_schedule_that_looks_at_the_history_is_answered_over_all_histories():
     ("arguments", "sentence"),
     [
         (("--law", "bernouli:0.5"), "exploration law"),
-        (("--law", "bernoulli:2"), "Bernoulli needs a chance p"),
+        (("--law", "bernoulli:2"), "Bernoulli needs a probability p"),
         (("--law", "bernoulli"), "bernoulli needs p"),
         (("--law", "bernoulli:0.5", "--kernel", "rbff:1"), "kernel"),
         (("--law", "bernoulli:0.5", "--problem", "hartman6"), "problem"),

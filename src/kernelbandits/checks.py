@@ -30,6 +30,15 @@ LEAST_CHANCE = 1e-300
 """The inverse of a smaller probability overflows."""
 LARGEST_WHOLE = 10**100
 """A larger whole number is certainly a mistake, and too long to print in a message."""
+DIRECTIONS = {
+    "maximize": "maximize",
+    "maximise": "maximize",
+    "max": "maximize",
+    "minimize": "minimize",
+    "minimise": "minimize",
+    "min": "minimize",
+}
+"""How a direction may be written -> how it is stored."""
 LARGEST_REWARD = 1e150
 """The square of a larger reward overflows."""
 
@@ -113,7 +122,7 @@ def inside(owner: str, name: str, value: Any) -> float:
 
 def chance(owner: str, name: str, value: Any) -> float:
     """Check for a probability in [0, 1]."""
-    needs(is_number(value) and 0 <= value <= 1, owner, f"a chance {name} in [0, 1]", value)
+    needs(is_number(value) and 0 <= value <= 1, owner, f"a probability {name} in [0, 1]", value)
     return float(value)
 
 
@@ -134,6 +143,17 @@ def one_of(owner: str, name: str, value: str, options: Iterable[str]) -> str:
     known = tuple(options)
     needs(value in known, owner, f"{name} in {known}", value)
     return value
+
+
+def direction(owner: str, text: Any) -> str:
+    """Check for a direction, however it is written: max, maximise, min, minimise.
+
+    >>> direction("optimize", "min")
+    'minimize'
+    """
+    known = isinstance(text, str) and text.strip().lower() in DIRECTIONS
+    needs(known, owner, "direction maximize or minimize", text)
+    return DIRECTIONS[text.strip().lower()]
 
 
 def lengthscales(owner: str, value: Any) -> float | tuple[float, ...]:

@@ -118,7 +118,7 @@ def column_decimals(values: Sequence[float]) -> int:
 
 
 def format_share(share: float | None) -> str:
-    """Write a share or a chance in percent; a chance is never rounded to certainty.
+    """Write a share or a probability in percent; a probability is never rounded to certainty.
 
     >>> format_share(0.61), format_share(0.001), format_share(1.0), format_share(None)
     ('61 %', '< 1 %', '> 99 %', '–')

@@ -8,15 +8,17 @@ from kernelbandits.catalogue.policies import (
     POLICIES,
     policy,
     policy_entry,
+    read_policy,
     shared_settings,
 )
 from kernelbandits.catalogue.problems import PROBLEMS, ProblemEntry, problem, read_problem
 from kernelbandits.catalogue.spelling import (
+    kernel_of,
     read_kernel,
     read_law,
     read_motion,
     read_noise,
-    read_policy,
+    settings_of,
 )
 from kernelbandits.catalogue.user_policy import UserPolicy
 from kernelbandits.catalogue.values import KERNELS, LAWS, MOTIONS, NOISES
@@ -35,6 +37,7 @@ __all__ = [
     "UserPolicy",
     "fingerprint",
     "from_plain",
+    "kernel_of",
     "policy",
     "policy_entry",
     "problem",
@@ -44,6 +47,7 @@ __all__ = [
     "read_noise",
     "read_policy",
     "read_problem",
+    "settings_of",
     "shared_settings",
     "to_plain",
 ]

@@ -129,7 +129,7 @@ def from_plain(plain: Any) -> Any:
     if kind == "TestFunction":
         return named_function(str(plain["name"]))
     if kind not in KINDS:
-        raise ValueError(f"from_plain needs a kind among {', '.join(KINDS)}, got {kind!r}")
+        raise ValueError(f"a stored value needs a kind among {', '.join(KINDS)}, got {kind!r}")
     return KINDS[kind](**{name: from_plain(item) for name, item in plain.items() if name != "kind"})
 
 

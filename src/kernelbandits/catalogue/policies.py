@@ -8,6 +8,7 @@ from typing import Any
 from kernelbandits import policies
 from kernelbandits.catalogue.entry import PolicyEntry
 from kernelbandits.catalogue.lookup import PYTHON_EXAMPLES, check_settings, find_entry
+from kernelbandits.catalogue.spelling import kernel_of, keywords, settings_of, split
 from kernelbandits.policies import Policy
 from kernelbandits.policies.about import FAMILIES as FAMILY_TITLES
 
@@ -53,6 +54,19 @@ def policy_entry(name: str) -> PolicyEntry:
     return find_entry("policy", name, POLICIES)
 
 
+def read_policy(text: str) -> tuple[str, dict[str, Any]]:
+    """Read the name of a policy and its settings.
+
+    Examples
+    --------
+    >>> read_policy("simple-bernoulli:p=0.25")
+    ('simple-bernoulli', {'p': 0.25})
+    """
+    name, given = split(text)
+    policy_entry(name)
+    return name, keywords(given)
+
+
 def shared_settings(entry: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the settings shared by all policies that this one takes."""
     taken = [name for name in entry.settings if name not in entry.by_name_only]
@@ -71,7 +85,11 @@ def policy(
     domain
         What may be played: `kb.Arms`, an (n, d) array, a `kb.Box`, ...
     kernel
-        For instance `kb.RBF(0.2)`; not for a policy that fits its own, such as "auto".
+        For instance `kb.RBF(0.2)`, or as text "rbf:0.2"; not for a policy that fits its own, such
+        as "auto".
+    exploration
+        For a policy that takes one, an exploration law or a schedule of laws, or as text
+        "bernoulli:0.5".
     settings
         Those of the policy: noise_scale, norm_bound, ...
 
@@ -81,14 +99,16 @@ def policy(
     >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
     >>> kb.policy("simple-bernoulli", arms, kb.RBF(0.2), p=0.25, noise_scale=1, norm_bound=1)
     SimpleBernoulli(Arms(3 points in 1 dimensions), 0 rewards)
+    >>> kb.policy("generic-gp", arms, "matern:0.3", "gaussian:0,1", noise_scale=1, norm_bound=1)
+    GenericGP(Arms(3 points in 1 dimensions), 0 rewards)
     """
     entry = policy_entry(name)
-    given = dict(settings)
+    given = settings_of(settings)
     if exploration is not None:
-        given["exploration"] = exploration
+        given |= settings_of({"exploration": exploration})
     check_settings(name, entry.parameters, given, PYTHON_EXAMPLES)
     if not entry.takes_kernel:
         return entry.constructor(domain, **given)
     if kernel is None:
-        raise ValueError(f"{name} needs a kernel, such as kb.RBF(0.2), got none")
-    return entry.constructor(domain, kernel, **given)
+        raise ValueError(f"{name} needs a kernel, such as kb.RBF(0.2) or 'rbf:0.2', got none")
+    return entry.constructor(domain, kernel_of(kernel), **given)

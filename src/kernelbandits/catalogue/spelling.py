@@ -1,9 +1,9 @@
 """Read values from text: rbf:0.2, matern:0.3,nu=1.5, bernoulli:0.5, simple-bernoulli:p=0.25.
 
-The command line takes values in this form, and so do `kb.problem` and `run_experiment`. A value is
-a name, a colon and arguments between commas; inside another value its arguments stand in brackets,
-as in step:bernoulli(0.5),bernoulli(0.25),500. Several values of one argument are separated by
-slashes.
+The command line takes values in this form, and so do `kb.policy`, `kb.problem`, `kb.run_experiment`
+and `kb.Study`. A value is a name, a colon and arguments between commas; inside another value its
+arguments stand in brackets, as in step:bernoulli(0.5),bernoulli(0.25),500. Several values of one
+argument are separated by slashes.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.catalogue.lookup import check_setting, find_entry, parameters_of
-from kernelbandits.catalogue.policies import policy_entry
 from kernelbandits.catalogue.values import KERNELS, LAWS, MOTIONS, NOISES
 from kernelbandits.exploration import Law
 from kernelbandits.kernels import Kernel
 from kernelbandits.problems import Motion, Noise
+
+LAW_SETTINGS = ("exploration", "law")
+"""Settings of policies that are exploration laws."""
 
 
 def read_kernel(text: str) -> Kernel:
@@ -66,17 +68,17 @@ def read_motion(text: str) -> Motion:
     return build_value("motion", text, MOTIONS)  # type: ignore[no-any-return]
 
 
-def read_policy(text: str) -> tuple[str, dict[str, Any]]:
-    """Read the name of a policy and its settings.
+def kernel_of(kernel: Any) -> Any:
+    """Read a kernel that is given as text; anything else is returned unchanged."""
+    return read_kernel(kernel) if isinstance(kernel, str) else kernel
 
-    Examples
-    --------
-    >>> read_policy("simple-bernoulli:p=0.25")
-    ('simple-bernoulli', {'p': 0.25})
-    """
-    name, given = split(text)
-    policy_entry(name)
-    return name, keywords(given)
+
+def settings_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the exploration laws among the settings of a policy that are given as text."""
+    return {
+        name: read_law(value) if name in LAW_SETTINGS and isinstance(value, str) else value
+        for name, value in settings.items()
+    }
 
 
 def build_value(kind: str, text: str, table: Mapping[str, Callable[..., Any]]) -> Any:

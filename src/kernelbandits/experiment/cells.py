@@ -16,7 +16,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks
-from kernelbandits.catalogue import PolicyEntry, fingerprint, shared_settings, to_plain
+from kernelbandits.catalogue import (
+    PolicyEntry,
+    fingerprint,
+    settings_of,
+    shared_settings,
+    to_plain,
+)
 from kernelbandits.catalogue.lookup import check_settings
 from kernelbandits.catalogue.user_policy import (
     Constructor,
@@ -97,7 +103,9 @@ def contender(
     entry = find_policy(policy)
     own = ", ".join(f"{key}={value}" for key, value in given.items())
     title = label or (f"{entry.title} ({own})" if given else entry.title)
-    settings = shared_settings(entry, shared) | dict(given)
+    # A class or factory of the user may take text: only names of the catalogue have laws as text.
+    own_settings = settings_of(given) if isinstance(policy, str) else dict(given)
+    settings = shared_settings(entry, shared) | own_settings
     check_settings(entry.name, entry.parameters, settings)
     return Contender(title, policy, settings)
 

@@ -37,7 +37,7 @@ RIVALS = ("IGP-UCB", "GP-TS")
 COMPARED = FAMILY + RIVALS
 CONSTANT_HALF, CONSTANT_MEAN = "Ber(1/2) throughout", "Ber(3/8) throughout"
 CONTROLS = (CONSTANT_HALF, CONSTANT_MEAN)
-"""Simple-Bernoulli without its change of law: at the first chance, and at the mean of the two."""
+"""Simple-Bernoulli without its change of law: at the first p, and at the mean of the two."""
 TIMED = "hartmann6"
 """The problem on which computing times are measured."""
 BAND_ROUNDS, BAND_SEEDS = 200, 5

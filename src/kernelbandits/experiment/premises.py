@@ -69,10 +69,10 @@ def check_noise(name: str, true: float, least: float, most: float) -> Iterator[s
         yield f"the noise of {name} is not sub-Gaussian, so {consequence}"
     elif true > least * (1 + 1e-9):
         given = f"policies are told {least:g}, so their guarantees do not hold"
-        yield f"the noise of {name} needs R >= {true:.3g}, {given}"
+        yield f"the noise of {name} needs R >= {true:.3g}, {given}; give noise_scale {true:.3g}"
     elif most >= GENEROUS * true > 0:
-        ratio = f"{most / true:.0f} times that of the noise of {name}, and explore for it"
-        yield f"policies are told R = {most:g}, {ratio}"
+        ratio = f"{most / true:.0f} times that of the noise of {name}, and explore too much"
+        yield f"policies are told R = {most:g}, {ratio}; give noise_scale {true:.3g}"
 
 
 def check_norm(cell: Cell, bound: float) -> Iterator[str]:
@@ -84,9 +84,9 @@ def check_norm(cell: Cell, bound: float) -> Iterator[str]:
     if len(instance.domain) <= MANY:
         norm = least_norm(as_kernel(cell.kernel), instance.domain.points, instance.values)
         if norm > bound * (1 + 1e-9):
-            truth = f"the least has {norm:.3g}, seed {cell.seeds[0]}, so D is not true there"
+            truth = f"the least has {norm:.3g}, seed {cell.seeds[0]}"
             rewards = f"the rewards of {cell.problem.name} ({truth})"
-            yield f"no function of norm <= {bound:g} has {rewards}"
+            yield f"no function of norm <= {bound:g} has {rewards}; give a larger norm_bound (D)"
 
 
 def check_lower_bound(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.catalogue import problem, read_policy
+from kernelbandits.catalogue import kernel_of, problem, read_policy
 from kernelbandits.catalogue.lookup import check_setting
 from kernelbandits.catalogue.user_policy import Constructor
 from kernelbandits.checks import DataNotice, NumericsWarning, TheoryWarning
@@ -72,7 +72,8 @@ def run_experiment(
         classes derived from `kb.Policy`, factories (domain, kernel, **settings) -> policy, or
         `kb.Contender`.
     kernel
-        The kernel of all policies; one that calibrates its own, such as auto, does not get it.
+        The kernel of all policies, such as `kb.RBF(0.2)` or as text "rbf:0.2"; one that fits its
+        own, such as auto, does not get it.
     horizon
         How many rounds are played.
     seeds
@@ -118,7 +119,7 @@ def plan_experiment(
     shared |= check_shared_settings(settings)
     entered = [as_contender(item, shared | {"horizon": horizon}) for item in as_list(policies)]
     chosen = [as_problem(item) for item in as_list(problems)]
-    return cells_of(chosen, entered, kernel, horizon, seeds, engine)
+    return cells_of(chosen, entered, kernel_of(kernel), horizon, seeds, engine)
 
 
 def play_experiment(

@@ -180,7 +180,7 @@ def lattice_side(law: Any, start: float, step: int) -> Array:
         if not (evaluate_at_all(law.pmf, values[size // 2 :]) > NO_CHANCE).any():
             return values
     raise ValueError(
-        f"a discrete law needs at most {size} values of a chance above {NO_CHANCE:g}, "
+        f"a discrete law needs at most {size} values of a probability above {NO_CHANCE:g}, "
         f"got {describe_law(law)}"
     )
 
@@ -191,6 +191,11 @@ def as_law(law: Any) -> Law:
         return law
     if hasattr(law, "ppf") and hasattr(law, "cdf") and not isinstance(law, type):
         return Frozen(law)
+    hint = (
+        "; give a law such as kb.Bernoulli(0.5) (kb.policy(...), kb.run_experiment and studies "
+        "also take text such as 'bernoulli:0.5')"
+    )
     raise ValueError(
         f"an exploration law needs cdf and ppf, or one of kernelbandits' own laws, got {law!r}"
+        f"{hint if isinstance(law, str) else ''}"
     )

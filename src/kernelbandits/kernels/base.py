@@ -175,6 +175,13 @@ def as_kernel(kernel: Any) -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, type) or not callable(kernel):
-        hint = f"; make one: {kernel.__name__}(...)" if isinstance(kernel, type) else ""
+        hint = ""
+        if isinstance(kernel, type):
+            hint = f"; make one: {kernel.__name__}(...)"
+        elif isinstance(kernel, str):
+            hint = (
+                "; give a kernel such as kb.RBF(0.2) (kb.policy(...), kb.run_experiment and "
+                "studies also take text such as 'rbf:0.2')"
+            )
         raise ValueError(f"a policy needs a kernel or a callable k(x, z), got {kernel!r}{hint}")
     return Adapted(kernel)

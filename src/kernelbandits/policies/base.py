@@ -13,7 +13,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array, TheoryWarning
-from kernelbandits.domains import TIES, Arms, Box, Contextual, MixedBox, as_arms
+from kernelbandits.domains import TIES, Arms, Contextual, as_arms
 from kernelbandits.policies.about import About
 from kernelbandits.policies.acquisition import Acquisition, ArmScores, Surface, posterior_mean
 from kernelbandits.policies.choice import Choice
@@ -23,7 +23,6 @@ from kernelbandits.policies.place import (
     ArmList,
     Location,
     Place,
-    Region,
     encode_choice,
     pick_point,
     place_of,
@@ -217,11 +216,18 @@ class Policy:
             its cost (`per_cost`; no guarantee). Rules without an index refuse costs.
         """
         self._check_round(t)
-        options = AskOptions(pending, context, arms, costs)
         randomness = as_randomness(rng)
-        if options.needs_copy(self):
-            return ask_copy(self, t, randomness, options)
-        choice = self.choose(self._round(t, randomness, options))
+        nothing_pending = type(pending) is tuple and not pending
+        if self._all_arms is not None and nothing_pending and context is arms is costs is None:
+            # Most rounds give nothing beside the round: all arms may be played, whose list is
+            # built once, and there is nothing to check.
+            now = Round(t, randomness, self.ties, self.posterior, self._all_arms)
+        else:
+            options = AskOptions(pending, context, arms, costs)
+            if options.needs_copy(self):
+                return ask_copy(self, t, randomness, options)
+            now = self._round(t, randomness, options)
+        choice = self.choose(now)
         if not isinstance(choice, Choice):
             needed = "a kb.Choice from choose(now) (self.choice(arm) makes one)"
             checks.needs(False, type(self).__name__, needed, choice)
@@ -269,8 +275,9 @@ class Policy:
 
     def _choice_of_arm(self, arm: int, sd: Array, now: Round, note: dict[str, float]) -> Choice:
         """The choice of an arm, with the estimate there in its note."""
-        whole_note = note | self._note_arm(arm, sd) | now.note(arm)
-        return Choice(self.domain.points[arm], arm, whole_note)
+        return Choice(
+            self.domain.points[arm], arm, {**note, **self._note_arm(arm, sd), **now.note(arm)}
+        )
 
     def acquisition(self, now: Round) -> Acquisition:
         """The score that the round maximises; by default that of each arm by `score_arms`."""
@@ -303,11 +310,7 @@ class Policy:
         # An empty list needs no view; anything that is no list goes to the check, which refuses it.
         if pending or not isinstance(pending, (tuple, list)):
             view = self._view_pending(check_pending(pending))
-        if self._all_arms is not None and arms is None and context is None:
-            # Most rounds play on all arms: their list is built once, not in every ask.
-            place: Place = self._all_arms
-        else:
-            place = place_of(self.domain, context, arms)
+        place = place_of(self.domain, context, arms)
         if costs is not None:
             costs = check_costs(self, costs)
         return Round(t, randomness, self.ties, self.posterior, place, view, costs)
@@ -483,7 +486,7 @@ class Policy:
 
     @single_threaded
     def explain(self, choice: Choice, *, arms: Any = None) -> Explanation:
-        """Why a choice: its estimate, the highest estimate, and the chance of either to be best.
+        """Why a choice: its estimate, the highest one, and the probability of either to be best.
 
         Where arms come with every round, `arms` are those it was chosen among; without them it is
         compared with the points played, as they would be in its context.
@@ -593,35 +596,6 @@ class Policy:
         """R in the units of the posterior, as the policy was given it; without it sqrt(ridge)."""
         given: Any = self.settings.get("noise_scale")
         return float(given) if checks.is_number(given) else math.sqrt(self.posterior.ridge)
-
-    def _place_of_choice(self, choice: Choice, arms: Any) -> Place:
-        """Where a choice was made; of arms that came with the round, those played."""
-        changing = isinstance(self.domain, Contextual) and checks.is_whole(self.domain.domain)
-        if not changing or arms is not None:
-            return place_of(self.domain, choice.context, arms)
-        points = self.posterior.points[:, : self.domain.coordinates]
-        return ArmList(points, self.domain.check_context(choice.context))
-
-    def _compared_rows(self, here: Array, place: Place) -> Array:
-        """The choice and what may be better, sorted.
-
-        Among arms these are all arms; on a box the point of the highest estimate, a cover and the
-        points played.
-        """
-        others = place.survey
-        if isinstance(place, Region):
-            location = self._search(posterior_mean(self.posterior), place, "lowest", MIDDLE)
-            others = np.vstack([location.row[None], others, self._played_points(place)])
-        return np.unique(np.vstack([here[None], others]), axis=0)
-
-    def _decode_row(self, row: Array) -> Any:
-        """The point of a row that kernels see."""
-        if self.finite:
-            return row
-        if not isinstance(self.domain, Contextual):
-            return self.domain.decode(row)
-        inner, chosen = self.domain.domain, row[: self.domain.coordinates]
-        return inner.decode(chosen) if isinstance(inner, (Box, MixedBox)) else chosen
 
 
 def valid_loop(rule: type[Policy], own_attributes: Iterable[str] = ()) -> str | None:

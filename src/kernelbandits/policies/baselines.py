@@ -38,7 +38,7 @@ class Greedy(IndexPolicy):
 
 
 class UniformRandom(Policy):
-    """Play any arm with the same chance, whatever the rewards are.
+    """Play any arm with the same probability, whatever the rewards are.
 
     An arm is chosen by the uniform number "tie" of the round, a point of a box by its normal
     numbers "sample".
@@ -50,7 +50,7 @@ class UniformRandom(Policy):
         family=BASELINES,
         paper="baseline",
         guarantee="none",
-        ours="a baseline: every arm with the same chance",
+        ours="a baseline: every arm with the same probability",
     )
     plays_boxes = True
     restricts_arms = True

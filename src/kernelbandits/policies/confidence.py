@@ -29,7 +29,7 @@ class IGPUCB(IndexPolicy):
     horizon
         T, how many rounds will be played.
     delta
-        The band holds in all rounds with chance 1 - delta.
+        The band holds in all rounds with probability 1 - delta.
     gain
         What stands for gamma_{t-1}: "realised" (half the log-determinant of what was played),
         "greedy", "analytic", or a function of t.
@@ -51,7 +51,7 @@ class IGPUCB(IndexPolicy):
         title="IGP-UCB",
         family=CONFIDENCE,
         paper="Chowdhury & Gopalan, On kernelized multi-armed bandits, 2017",
-        guarantee="regret O(sqrt(T) (D sqrt(gamma_T) + gamma_T)) with chance 1 - delta",
+        guarantee="regret O(sqrt(T) (D sqrt(gamma_T) + gamma_T)) with probability 1 - delta",
         ours="gain: realised L/2 by default, which the underlying inequality allows",
     )
 
@@ -197,8 +197,8 @@ class WhitehouseUCB(IndexPolicy):
         title="GP-UCB (Whitehouse)",
         family=CONFIDENCE,
         paper="Whitehouse, Ramdas & Wu, On the sublinear regret of GP-UCB, 2023",
-        guarantee="regret O~(gamma_T(ridge) sqrt(T)) with chance 1 - delta, sublinear for Matern "
-        "at the tuned ridge",
+        guarantee="regret O~(gamma_T(ridge) sqrt(T)) with probability 1 - delta, sublinear for "
+        "Matern at the tuned ridge",
         ours="the constant 1 before T^(d / (2 nu + 2 d)) in the ridge 'matern'",
     )
 

@@ -160,8 +160,8 @@ class BPE(Elimination):
         title="BPE",
         family=ELIMINATION,
         paper="Li & Scarlett, Gaussian process bandit optimization with few batches, 2022",
-        guarantee="regret O~(sqrt(T gamma_T)) with chance 1 - delta, in O(log log T) batches; less "
-        "is proved for a fixed number",
+        guarantee="regret O~(sqrt(T gamma_T)) with probability 1 - delta, in O(log log T) batches; "
+        "less is proved for a fixed number",
         ours="the two-sided 2 in the logarithm; ridge no less than 1e-8; with a fixed number of "
         "batches each is cut at the rounds left; reuse_data has no proof",
     )
@@ -205,7 +205,7 @@ class BPE(Elimination):
 
 
 class REDS(Elimination):
-    """Random exploration with domain shrinking: play any remaining arm with the same chance.
+    """Random exploration with domain shrinking: play any remaining arm with the same probability.
 
     After each epoch the arms that cannot be the best are dropped (`Elimination`). Each epoch is
     twice as long as the one before, N_{r+1} = 2 N_r, and the width is

@@ -1,4 +1,4 @@
-"""Why this choice: the estimate there, the highest estimate, and the chance that each is best."""
+"""Why this choice: its estimate, the highest estimate, and the probability that each is best."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
+from kernelbandits.domains import Box, Contextual, MixedBox
+from kernelbandits.policies.acquisition import posterior_mean
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.place import Region
+from kernelbandits.policies.place import MIDDLE, ArmList, Place, Region, place_of
 from kernelbandits.posterior.sufficient import lower_root
 from kernelbandits.streams import Streams
 
@@ -18,10 +20,10 @@ if TYPE_CHECKING:
     from kernelbandits.policies.base import Policy
 
 COMPARED = 200
-"""The chance of being the best is that among this many rows: the row of the highest estimate, those
-of the greatest mean + 2 sd, and the choice in place of the last of them if it is not there."""
+"""The probability of being the best is that among this many rows: the row of the highest estimate,
+those of the greatest mean + 2 sd, and the choice in place of the last one if it is not there."""
 DRAWS = 2000
-"""How many functions are drawn; a chance near 1/2 then has a standard error of 0.011."""
+"""How many functions are drawn; a probability near 1/2 then has a standard error of 0.011."""
 OPTIMISM = 2.0
 """How many sd are added to the mean when rows that may be the best are selected."""
 MARGIN = 0.1
@@ -77,7 +79,7 @@ class Explanation:
     __str__ = sentence
 
     def _show_estimate(self) -> str:
-        best = f"best of the {self.compared} compared with chance {self.chance:.2g}"
+        best = f"best of the {self.compared} compared with probability {self.chance:.2g}"
         return f"estimate {self.mean:.4g} with sd {self.sd:.2g}, {best}"
 
     def _show_index(self) -> str:
@@ -98,7 +100,7 @@ class Explanation:
         if same_point(self.x, self.highest):
             return "It has the highest estimate."
         estimate = f"estimate {self.highest_mean:.4g}, sd {self.highest_sd:.2g}"
-        details = f"{estimate}, best with chance {self.highest_chance:.2g}"
+        details = f"{estimate}, best with probability {self.highest_chance:.2g}"
         return f"The highest estimate is that of {show_point(self.highest)} ({details})."
 
 
@@ -107,8 +109,8 @@ def explain_choice(policy: Policy, choice: Choice, arms: Any) -> Explanation:
     checks.needs(isinstance(choice, Choice), "explain", "a kb.Choice", choice)
     where = policy._place_of(choice)
     here_row = policy.domain.points[where] if policy.finite else where
-    place = policy._place_of_choice(choice, arms)
-    rows = policy._compared_rows(here_row, place)
+    place = place_of_choice(policy, choice, arms)
+    rows = compared_rows(policy, here_row, place)
     mean, sd = policy.posterior.at(rows)
     here, best = int((rows == here_row).all(1).argmax()), int(mean.argmax())
     kept = select_contenders(mean, sd, here)
@@ -123,7 +125,7 @@ def explain_choice(policy: Policy, choice: Choice, arms: Any) -> Explanation:
         sd=float(sds[here]),
         weight=note.get("weight"),
         width=note.get("width"),
-        highest=policy._decode_row(rows[best]),
+        highest=decode_row(policy, rows[best]),
         highest_mean=float(means[best]),
         highest_sd=float(sds[best]),
         chance=chance_of[here],
@@ -133,6 +135,40 @@ def explain_choice(policy: Policy, choice: Choice, arms: Any) -> Explanation:
         pending=int(note.get("pending", 0)),
         pending_sd=note.get("sd") if note.get("pending") else None,
     )
+
+
+def place_of_choice(policy: Policy, choice: Choice, arms: Any) -> Place:
+    """Where a choice was made; of arms that came with the round, those played."""
+    domain = policy.domain
+    changing = isinstance(domain, Contextual) and checks.is_whole(domain.domain)
+    if not changing or arms is not None:
+        return place_of(domain, choice.context, arms)
+    points = policy.posterior.points[:, : domain.coordinates]
+    return ArmList(points, domain.check_context(choice.context))
+
+
+def compared_rows(policy: Policy, here: Array, place: Place) -> Array:
+    """The choice and what may be better, sorted.
+
+    Among arms these are all arms; on a box the point of the highest estimate, a cover and the
+    points played.
+    """
+    others = place.survey
+    if isinstance(place, Region):
+        surface = posterior_mean(policy.posterior)
+        location = policy._search(surface, place, "lowest", MIDDLE)
+        others = np.vstack([location.row[None], others, policy._played_points(place)])
+    return np.unique(np.vstack([here[None], others]), axis=0)
+
+
+def decode_row(policy: Policy, row: Array) -> Any:
+    """The point of a row that kernels see."""
+    if policy.finite:
+        return row
+    if not isinstance(policy.domain, Contextual):
+        return policy.domain.decode(row)
+    inner, chosen = policy.domain.domain, row[: policy.domain.coordinates]
+    return inner.decode(chosen) if isinstance(inner, (Box, MixedBox)) else chosen
 
 
 def same_point(x: Any, z: Any) -> bool:

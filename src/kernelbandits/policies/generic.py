@@ -118,10 +118,10 @@ class SimpleUCB(IndexPolicy):
 
 
 class SimpleBernoulli(IndexPolicy):
-    """Play as Simple-UCB with chance p_t, and the highest estimate otherwise: w ~ Ber(p_t).
+    """Play as Simple-UCB with probability p_t, and the highest estimate otherwise: w ~ Ber(p_t).
 
-    `p` is a chance, or a schedule of Bernoulli laws such as `kb.Decay()`. R is `noise_scale` and D
-    is `norm_bound`; see `GenericGP` for the width.
+    `p` is a probability, or a schedule of Bernoulli laws such as `kb.Decay()`. R is `noise_scale`
+    and D is `norm_bound`; see `GenericGP` for the width.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class SimpleBernoulli(IndexPolicy):
         law = Bernoulli(p) if checks.is_number(p) else p
         schedule = callable(law) and not isinstance(law, Law)
         right = isinstance(law, Bernoulli) or schedule
-        checks.needs(right, "SimpleBernoulli", "a chance p or a schedule", p)
+        checks.needs(right, "SimpleBernoulli", "a probability p or a schedule", p)
         super().__init__(domain, kernel, ridge=ridge, ties=ties)
         self._set_self_normalised(noise_scale, norm_bound, delta, law)
 
@@ -193,7 +193,7 @@ class SimpleGaussian(IndexPolicy):
 class SimpleCategorical(IndexPolicy):
     """Play mean + w width sd with a weight w from the levels 1/K, 2/K, ..., 1.
 
-    w = i/K with chance weights[i - 1], i = 1..K. R is `noise_scale` and D is `norm_bound`; see
+    w = i/K with probability weights[i - 1], i = 1..K. R is `noise_scale` and D is `norm_bound`; see
     `GenericGP` for the width.
 
     Examples
@@ -225,7 +225,7 @@ class SimpleCategorical(IndexPolicy):
 
 
 class SimpleMixture(IndexPolicy):
-    """Play mean + w width sd with w = 1 with chance rho, and w drawn from another law otherwise.
+    """Play mean + w width sd, where w = 1 with probability rho and is drawn from a law otherwise.
 
     These are the paper's mixtures, which raise P(w >= 1). `law` is any sub-Gaussian law. R is
     `noise_scale` and D is `norm_bound`; see `GenericGP` for the width.

@@ -38,7 +38,7 @@ class TGPUCB(IndexPolicy):
         title="TGP-UCB",
         family=HEAVY_TAILS,
         paper="Ray Chowdhury & Gopalan, Bayesian optimization under heavy-tailed payoffs, 2019",
-        guarantee="regret O~(gamma_T T^((2 + a) / (2 (1 + a)))) with chance 1 - delta, if "
+        guarantee="regret O~(gamma_T T^((2 + a) / (2 (1 + a)))) with probability 1 - delta, if "
         "E|Y|^(1 + a) <= v",
         ours="the constant 3 is re-derived; moment_bound v = (D^2 + R^2)^((1 + a) / 2) unless "
         "given, R the noise's standard deviation; gain: realised L/2 by default",

@@ -84,7 +84,7 @@ class ExpectedImprovement(Policy):
 
 
 class ProbabilityOfImprovement(Policy):
-    """Play the greatest chance to improve on the best so far, P(f(x) > best + margin).
+    """Play the greatest probability to improve on the best so far, P(f(x) > best + margin).
 
     The best so far is the highest posterior mean among the points played (0, the prior mean, before
     the first reward). The ridge is R^2, with R the standard deviation of the noise (`noise_scale`).

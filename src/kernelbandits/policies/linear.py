@@ -63,7 +63,7 @@ class OFUL(LinearRule, IndexPolicy):
         family=LINEAR,
         paper="Abbasi-Yadkori, Pal & Szepesvari, Improved algorithms for linear stochastic bandits,"
         " 2011",
-        guarantee="regret O~(d sqrt(T)) with chance 1 - delta, for f = x . theta, "
+        guarantee="regret O~(d sqrt(T)) with probability 1 - delta, for f = x . theta, "
         "|theta| <= norm_bound",
         ours="the maximum over the ellipsoid in closed form, arms only; the kernel is not used: x "
         ". z whatever is given",
@@ -184,7 +184,7 @@ class LinTS(LinearRule):
         title="LinTS",
         family=LINEAR,
         paper="Agrawal & Goyal, Thompson sampling for contextual bandits with linear payoffs, 2013",
-        guarantee="regret O~(d^(3/2) sqrt(T)) with chance 1 - delta, for f = x . theta, "
+        guarantee="regret O~(d^(3/2) sqrt(T)) with probability 1 - delta, for f = x . theta, "
         "|x|, |theta| <= 1 (anytime); d^2 (icml)",
         ours="schedule anytime is the scale of the paper's later version, icml that of the first, "
         "eps = 1/ln T; the kernel is not used: x . z whatever is given",

@@ -44,8 +44,8 @@ class AMMUCB(IndexPolicy):
         title="AMM-UCB",
         family=TIGHTER,
         paper="Flynn & Reeb, Tighter confidence bounds for sequential kernel regression, 2024",
-        guarantee="f in its band in all rounds with chance 1 - delta; regret O~(gamma_T sqrt(T)), "
-        "never wider than Whitehouse",
+        guarantee="f in its band in all rounds with probability 1 - delta; regret "
+        "O~(gamma_T sqrt(T)), never wider than Whitehouse",
         ours="the mixture scale is c = R^2 / ridge, ridge 1 by default",
     )
 
@@ -71,7 +71,7 @@ class AMMUCB(IndexPolicy):
     def band(self, t: int, points: Any = None) -> tuple[Array, Array]:
         """Lower and upper bounds of f on all arms, or at points.
 
-        They hold in all rounds at once with chance 1 - delta.
+        They hold in all rounds at once with probability 1 - delta.
         """
         return self.index(t, -1.0, points), self.index(t, 1.0, points)
 
@@ -79,7 +79,7 @@ class AMMUCB(IndexPolicy):
 class ResidualBall(Policy):
     """A confidence set that bounds the residuals and the norm of f.
 
-    f lies in {f : |y - f(x)| <= R_t, ||f|| <= D} in all rounds at once with chance 1 - delta,
+    f lies in {f : |y - f(x)| <= R_t, ||f|| <= D} in all rounds at once with probability 1 - delta,
 
     R_t^2 = y' (I + K / ridge)^-1 y + R^2 (L + 2 ln(1/delta)).
 
@@ -107,7 +107,7 @@ class ResidualBall(Policy):
     def band(self, t: int) -> tuple[Array, Array]:
         """Lower and upper bounds of f on all arms.
 
-        They hold in all rounds at once with chance 1 - delta.
+        They hold in all rounds at once with probability 1 - delta.
         """
         raise NotImplementedError
 
@@ -140,7 +140,8 @@ class DMMUCB(ResidualBall):
         title="DMM-UCB",
         family=TIGHTER,
         paper="Flynn & Reeb, Tighter confidence bounds for sequential kernel regression, 2024",
-        guarantee="f in its band in all rounds with chance 1 - delta; never wider than AMM-UCB",
+        guarantee="f in its band in all rounds with probability 1 - delta; never wider than "
+        "AMM-UCB",
         ours="the mixture scale is c = R^2 / ridge, ridge 1 by default; alphas: ridge 8^k, k = "
         "-2..2",
     )
@@ -238,8 +239,8 @@ class CMMUCB(ResidualBall):
         title="CMM-UCB",
         family=TIGHTER,
         paper="Flynn & Reeb, Tighter confidence bounds for sequential kernel regression, 2024",
-        guarantee="f in its band in all rounds with chance 1 - delta; no wider than DMM-UCB while "
-        "some f fits, or D sqrt(k)",
+        guarantee="f in its band in all rounds with probability 1 - delta; no wider than DMM-UCB "
+        "while some f fits, or D sqrt(k)",
         ours="the mixture scale is c = R^2 / ridge, ridge 1 by default; the exact maximum by its "
         "dual in one number instead of a conic solver",
     )

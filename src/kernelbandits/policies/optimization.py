@@ -20,6 +20,8 @@ from kernelbandits.streams import Streams
 
 Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """`map`, or a function with its arguments, such as the map of a process pool."""
+Catch = type[BaseException] | tuple[type[BaseException], ...]
+"""The exceptions that mean a failed measurement."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,7 @@ class OptimizationTrial:
     t: int
     choice: Choice
     reward: float | None
-    """None for a failure."""
+    """What the objective returned; None for a failure."""
     failure: str = ""
     """Why there is no reward."""
 
@@ -50,7 +52,7 @@ class OptimizationTrial:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
     """What `optimize` returns: the recommended point, its estimate, and all rounds.
 
@@ -61,19 +63,24 @@ class Outcome:
     """
 
     x: Any
-    """The point with the highest estimate: the likely best, not the luckiest."""
+    """The point with the best estimate: the likely best, not the luckiest."""
     arm: int | None
     """Its number on a list of arms; None on a box."""
     mean: float
-    """The estimate at x, in the units of the rewards."""
+    """The estimate at x, in the units of what the objective returns."""
     sd: float
     """The standard deviation of the estimate."""
     chance: float
-    """The chance that x is the best of the points compared, under the posterior."""
+    """The probability that x is the best of the points compared, under the posterior."""
     trials: tuple[OptimizationTrial, ...]
     """All rounds, in order."""
     policy: Policy
-    """The policy after the last round; give it to `optimize` again to go on."""
+    """The policy after the last round; give it to `optimize` again to go on in the same direction.
+
+    A policy maximises: when y is minimised, it has learnt the rewards -y.
+    """
+    direction: str = "maximize"
+    """Whether y was maximised or minimised."""
 
     @property
     def failures(self) -> int:
@@ -85,11 +92,15 @@ class Outcome:
 
     def __str__(self) -> str:
         estimate = (
-            f"estimate {self.mean:.4g} with sd {self.sd:.2g}, best with chance {self.chance:.2g}"
+            f"estimate {self.mean:.4g} with sd {self.sd:.2g}, "
+            f"best with probability {self.chance:.2g}"
         )
         return (
             f"{show_point(self.x)}: {estimate}; {len(self.trials)} rounds, {self.failures} failed"
         )
+
+    def __repr__(self) -> str:
+        return f"<Outcome: {self}>"
 
 
 def optimize(
@@ -97,27 +108,31 @@ def optimize(
     domain: Any,
     rounds: int,
     *,
+    direction: str = "maximize",
     seed: int = 0,
     policy: Policy | None = None,
     batch: int = 1,
     mapper: Mapper = map,
     each: Callable[[OptimizationTrial], object] | None = None,
+    catch: Catch = (),
 ) -> Outcome:
-    """Maximise a function that is measured with noise, and return the likely best point.
+    """Maximise or minimise a function that is measured with noise; return the likely best point.
 
     Each round asks the policy for a point, measures it and tells the policy the result. Equal seeds
-    give equal runs. To minimise y, return -y.
+    give equal runs.
 
     Parameters
     ----------
     objective
         A function of a point x (an array, or a dict on a `kb.MixedBox`) that returns a number. A
-        result that is no finite number, and an exception, is a failure: it is counted, it is no
-        observation, and the run goes on.
+        result that is no finite number, such as NaN, is a failure: it is counted, it is no
+        observation, and the run goes on. An exception ends the run, unless `catch` names it.
     domain
         Where to search: a `kb.Box`, a `kb.MixedBox`, `kb.Arms` or an (n, d) array of candidates.
     rounds
         How many measurements are made.
+    direction
+        "maximize" ("max") or "minimize" ("min").
     seed
         Of the randomness of the policy.
     policy
@@ -130,12 +145,27 @@ def optimize(
         How the points of a batch are measured: `map`, or for instance the map of a process pool.
     each
         A function that is called with every `OptimizationTrial`, for instance to print it.
+    catch
+        An exception class, or a tuple of them, that means a failed measurement when the objective
+        raises it. Any other exception is raised, so that a mistake in the program is not taken for
+        a failed measurement.
 
     Examples
     --------
     >>> import kernelbandits as kb
     >>> outcome = kb.optimize(lambda x: -((x[0] - 0.3) ** 2), kb.Box((0.0,), (1.0,)), 15)
     >>> bool(abs(outcome.x[0] - 0.3) < 0.05)
+    True
+
+    The least value, in the units of the function, with failed measurements:
+
+    >>> def cost(x):
+    ...     if x[0] > 0.9:
+    ...         raise RuntimeError("the pump stopped")
+    ...     return 5 + (x[0] - 0.3) ** 2
+    >>> box = kb.Box((0.0,), (1.0,))
+    >>> outcome = kb.optimize(cost, box, 15, direction="minimize", catch=RuntimeError)
+    >>> bool(abs(outcome.mean - 5) < 0.05)
     True
 
     With a policy of your choice:
@@ -147,6 +177,8 @@ def optimize(
     """
     checks.needs(callable(objective), "optimize", "an objective to call", objective)
     checks.needs(callable(mapper), "optimize", "a mapper to call", mapper)
+    sign = 1.0 if checks.direction("optimize", direction) == "maximize" else -1.0
+    attempt = Attempt(objective, check_exceptions(catch))
     if policy is None:
         policy = Auto(domain, seed=seed)
     else:
@@ -157,11 +189,19 @@ def optimize(
     n_rounds = checks.whole("optimize", "rounds", rounds)
     batch_size = checks.whole("optimize", "batch", batch)
     trials: list[OptimizationTrial] = []
-    for trial in play_rounds(objective, policy, streams, n_rounds, batch_size, mapper):
+    for trial in play_rounds(attempt, policy, streams, n_rounds, batch_size, mapper, sign):
         trials.append(trial)
         if each is not None:
             each(trial)
-    return summarise(policy, trials)
+    return summarise(policy, trials, sign)
+
+
+def check_exceptions(catch: Any) -> tuple[type[BaseException], ...]:
+    """An exception class or several, as a tuple."""
+    classes = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
+    known = all(isinstance(one, type) and issubclass(one, BaseException) for one in classes)
+    checks.needs(known, "optimize", "an exception class or a tuple of them as catch", catch)
+    return classes
 
 
 def same_domain(one: Any, other: Any) -> bool:
@@ -178,22 +218,21 @@ def same_domain(one: Any, other: Any) -> bool:
 
 
 def play_rounds(
-    objective: Callable[[Any], Any],
+    attempt: Attempt,
     policy: Policy,
     streams: Streams,
     rounds: int,
     batch: int,
     mapper: Mapper,
+    sign: float,
 ) -> Iterator[OptimizationTrial]:
     """Yield the trials of the next rounds; a batch is told before the next one is asked for."""
     left = rounds
     while left:
         start = policy.turn
         choices = policy.batch(min(batch, left), start, streams)
-        for t, (choice, (reward, failure)) in enumerate(
-            measure(Attempt(objective), choices, mapper), start
-        ):
-            yield tell_trial(policy, OptimizationTrial(t, choice, reward, failure))
+        for t, (choice, (reward, failure)) in enumerate(measure(attempt, choices, mapper), start):
+            yield tell_trial(policy, OptimizationTrial(t, choice, reward, failure), sign)
         left -= len(choices)
 
 
@@ -212,12 +251,12 @@ def measure(
     checks.needs(number == len(choices), "optimize", needed, number)
 
 
-def tell_trial(policy: Policy, trial: OptimizationTrial) -> OptimizationTrial:
-    """Tell the policy the result of a trial, and return the trial."""
+def tell_trial(policy: Policy, trial: OptimizationTrial, sign: float) -> OptimizationTrial:
+    """Tell the policy the result of a trial, -y when y is minimised, and return the trial."""
     if trial.reward is None:
         policy.fail(trial.choice)
     else:
-        policy.tell(trial.choice, trial.reward)
+        policy.tell(trial.choice, sign * trial.reward)
     return trial
 
 
@@ -229,12 +268,14 @@ class Attempt:
     """
 
     objective: Callable[[Any], Any]
+    catch: tuple[type[BaseException], ...] = ()
+    """Exceptions that mean a failed measurement; others are raised."""
 
     def __call__(self, x: Any) -> tuple[float | None, str]:
         try:
             # An objective that changes x in place must not change the point of the choice.
             value = self.objective(copy.copy(x))
-        except Exception as error:
+        except self.catch as error:
             return None, describe_error(error)
         try:
             return checks.reward(value), ""
@@ -242,7 +283,7 @@ class Attempt:
             return None, f"no finite number: {reprlib.repr(value)}"
 
 
-def describe_error(error: Exception) -> str:
+def describe_error(error: BaseException) -> str:
     """The type and the message of an error."""
     # The message comes from the user's class, whose __str__ may raise as well.
     try:
@@ -251,11 +292,20 @@ def describe_error(error: Exception) -> str:
         return type(error).__name__
 
 
-def summarise(policy: Policy, trials: Sequence[OptimizationTrial]) -> Outcome:
+def summarise(policy: Policy, trials: Sequence[OptimizationTrial], sign: float) -> Outcome:
     """The recommended point and its estimate; without any reward there is none."""
     if not policy.n_rewards:
         failed = f"{len(trials)} failures, the last of them {trials[-1].failure}"
         raise ValueError(f"optimize needs one reward at least, got {failed}")
     choice = policy.recommended()
     why: Explanation = policy.explain(choice)
-    return Outcome(choice.x, choice.arm, why.mean, why.sd, why.chance, tuple(trials), policy)
+    return Outcome(
+        x=choice.x,
+        arm=choice.arm,
+        mean=sign * why.mean,
+        sd=why.sd,
+        chance=why.chance,
+        trials=tuple(trials),
+        policy=policy,
+        direction="maximize" if sign > 0 else "minimize",
+    )

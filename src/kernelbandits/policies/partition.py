@@ -85,7 +85,8 @@ class PiGPUCB(Policy):
         family=PARTITIONS,
         paper="Janz, Burt & Gonzalez, Bandit optimisation of functions in the Matern kernel RKHS, "
         "2020",
-        guarantee="sublinear regret for every Matern kernel with nu > 1, with chance 1 - delta",
+        guarantee="sublinear regret for every Matern kernel with nu > 1, with probability 1 - "
+        "delta",
         ours="cells hold arms, a cell of one point is never split, a border belongs to the upper "
         "cell; ridge 1, the split and F = 4 (T + 1)^(d / (2 nu)) are those of the first "
         "author's thesis code; nu = 5/2 for other kernels",

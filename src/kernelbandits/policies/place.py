@@ -68,7 +68,7 @@ class ArmList:
         return int(self.numbers[values[self.numbers].argmax()])
 
     def draw(self, randomness: Randomness, t: int) -> Location:
-        """Every arm with the same chance."""
+        """Every arm with the same probability."""
         return self.location(int(randomness.uniform("tie", t) * len(self.rows)))
 
     def location(self, place: int, search: dict[str, float] | None = None) -> Location:
@@ -115,7 +115,7 @@ class Region:
         return self.location(found.row, search)
 
     def draw(self, randomness: Randomness, t: int) -> Location:
-        """Every point with the same chance."""
+        """Every point with the same probability."""
         unit = ndtr(randomness.normal("sample", t, self.box.sides))
         return self.location(self.box.from_unit(unit[None])[0])
 

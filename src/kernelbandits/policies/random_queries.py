@@ -18,7 +18,7 @@ from kernelbandits.widths import Width
 
 
 def play_random(policy: IndexPolicy, now: Round) -> Choice:
-    """Any allowed arm or point with the same chance; what arms cost does not count."""
+    """Any allowed arm or point with the same probability; what arms cost does not count."""
     location = now.place.draw(now.randomness, now.t)
     return policy._choice_at(location, now, {"random": 1.0, "weight": 0.0})
 

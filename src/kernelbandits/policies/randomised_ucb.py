@@ -31,7 +31,7 @@ class RandUCB(IndexPolicy):
     upper
         The greatest weight.
     top
-        The chance of the greatest weight.
+        The probability of the greatest weight.
     """
 
     about = About(

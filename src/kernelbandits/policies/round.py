@@ -60,7 +60,7 @@ class PendingView(NamedTuple):
 class Round:
     """All that a rule sees in one ask."""
 
-    __slots__ = ("_posterior", "costs", "place", "randomness", "t", "ties", "view")
+    __slots__ = ("costs", "place", "posterior", "randomness", "t", "ties", "view")
 
     def __init__(
         self,
@@ -75,18 +75,14 @@ class Round:
         self.t = t
         self.randomness = randomness
         self.ties = ties
-        self._posterior = posterior
+        self.posterior = posterior if view is None else view.posterior
+        """The posterior, with the pending rewards imagined."""
         self.place = place
         """Where may be played: a list of arms, or a region."""
         self.view = view
         """What is known with the pending rewards imagined; None where none is pending."""
         self.costs = costs
         """What each arm of the domain costs, where that counts."""
-
-    @property
-    def posterior(self) -> Any:
-        """The posterior, with the pending rewards imagined."""
-        return self._posterior if self.view is None else self.view.posterior
 
     @property
     def sd(self) -> Array:

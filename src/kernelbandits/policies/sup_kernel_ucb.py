@@ -125,7 +125,7 @@ class SupKernelUCB(Policy):
         family=ELIMINATION,
         paper="Valko, Korda, Munos, Flaounas & Cristianini, Finite-time analysis of kernelised "
         "contextual bandits, 2013",
-        guarantee="regret O~(sqrt(d~ T)), d~ the effective dimension, with chance 1 - delta; "
+        guarantee="regret O~(sqrt(d~ T)), d~ the effective dimension, with probability 1 - delta; "
         "stated for rewards in [0, 1]",
         ours="the width for R and D, derived for data chosen without their rewards (a number eta "
         "gives the original's); an exploring round plays the widest arm where the original "

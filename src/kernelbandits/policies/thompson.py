@@ -76,7 +76,7 @@ class GPTS(Policy):
         title="GP-TS",
         family=CONFIDENCE,
         paper="Chowdhury & Gopalan, On kernelized multi-armed bandits, 2017",
-        guarantee="regret O~(gamma_T sqrt(d T)) with chance 1 - delta",
+        guarantee="regret O~(gamma_T sqrt(d T)) with probability 1 - delta",
         ours="gain: realised L/2 by default; all arms are the discretisation, at most 2000",
     )
 

@@ -46,8 +46,8 @@ class AdaptiveTree(Policy):
         title="Adaptive discretisation",
         family=PARTITIONS,
         paper="Shekhar & Javidi, Gaussian process bandits with adaptive discretization, 2018",
-        guarantee="the value of a cell bounds f on it with chance 1 - delta; the original's regret "
-        "is for f ~ GP(0, k)",
+        guarantee="the value of a cell bounds f on it with probability 1 - delta; the original's "
+        "regret is for f ~ GP(0, k)",
         ours="the RKHS form: V = D max d_k over the arms of a cell, Whitehouse's width, medoids "
         "(above 2000 arms the arm nearest to the mean), no greatest depth; none of the "
         "original's constants",

@@ -17,7 +17,7 @@ from kernelbandits.posterior import RefitPosterior
 LEAST_RIDGE = 1e-300
 """Below it the inverse is no number."""
 SHARES = 4
-"""The bounds on the noise hold with chance 1 - 3 delta', all with 1 - 4 delta'."""
+"""The bounds on the noise hold with probability 1 - 3 delta', all with 1 - 4 delta'."""
 
 
 class StreamingUCB(IndexPolicy):
@@ -46,7 +46,7 @@ class StreamingUCB(IndexPolicy):
         family=TIGHTER,
         paper="Durand, Maillard & Pineau, Streaming kernel regression with provably adaptive mean, "
         "variance, and regularization, 2018",
-        guarantee="noise bounds and f's band hold in all rounds with chance 1 - delta, for "
+        guarantee="noise bounds and f's band hold in all rounds with probability 1 - delta, for "
         "Gaussian noise of unknown variance",
         ours="delta / 4 for each of four statements (the original's split may differ); least_noise"
         " = noise_scale / 100; k(x, x) for the variances in e; with least_noise = noise_scale"

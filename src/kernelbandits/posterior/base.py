@@ -20,6 +20,8 @@ from kernelbandits.posterior.sufficient import Factorisation, Tally, check_total
 from kernelbandits.posterior.trusted import CHECKED_POINTS
 
 EPS = float(np.finfo(float).eps)
+ZERO = np.zeros(())
+"""As an array: numpy converts a Python number in every call, which every ask would pay for."""
 ROUNDING = 1 + 1e-6
 """No exact variance exceeds min(k(x, x), ridge / n). One that exceeds it by more than this factor
 is a sign of damage, and an audit follows at once."""
@@ -102,7 +104,7 @@ class Posterior:
     @property
     def sd(self) -> Array:
         """The posterior standard deviation of each arm."""
-        return np.sqrt(np.maximum(self.variance, 0.0))
+        return np.sqrt(np.maximum(self.variance, ZERO))
 
     @property
     def counts(self) -> Indices:

@@ -76,8 +76,8 @@ class Tally:
         )
         self.events += 1
         self.largest = max(self.largest, abs(reward))
-        self.counts[arm] += 1
-        count = int(self.counts[arm])
+        count = self.counts.item(arm) + 1
+        self.counts[arm] = count
         self.most = max(self.most, count)
         return count
 

@@ -14,15 +14,6 @@ from kernelbandits.domains import Arms
 from kernelbandits.problems.noise import Noise
 from kernelbandits.streams import COLUMN, Streams
 
-DIRECTIONS = {
-    "maximize": "maximize",
-    "maximise": "maximize",
-    "max": "maximize",
-    "minimize": "minimize",
-    "minimise": "minimize",
-    "min": "minimize",
-}
-"""How a direction may be written -> how it is stored."""
 PROBLEM_BLOCK = 2**32 - 1
 """A block of the column "problem" that no round reaches."""
 
@@ -117,13 +108,6 @@ class Problem(Protocol):
 def problem_generator(streams: Streams) -> np.random.Generator:
     """A fresh generator of the instance's own numbers: equal seeds, equal instances."""
     return streams.generator(COLUMN["problem"], PROBLEM_BLOCK)
-
-
-def read_direction(owner: str, text: Any) -> str:
-    """Return "maximize" or "minimize", however it is written: max, maximise, min, minimise."""
-    known = isinstance(text, str) and text.strip().lower() in DIRECTIONS
-    checks.needs(known, owner, "direction maximize or minimize", text)
-    return DIRECTIONS[text.strip().lower()]
 
 
 def scale_to_unit(values: Any) -> Array:

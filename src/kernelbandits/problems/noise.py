@@ -91,7 +91,7 @@ PAPER_NOISE = GaussianNoise(0.01)
 
 @dataclass(frozen=True)
 class RademacherNoise(Noise):
-    """X = -R or +R with equal chance; cosh(z) <= exp(z^2 / 2) makes it R-sub-Gaussian."""
+    """X = -R or +R with equal probability; cosh(z) <= exp(z^2 / 2) makes it R-sub-Gaussian."""
 
     scale: float
     """The size R of either value; 0 means no noise."""

@@ -14,7 +14,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice
 from kernelbandits.domains import Arms
-from kernelbandits.problems.base import Instance, read_direction, scale_to_unit, span
+from kernelbandits.problems.base import Instance, scale_to_unit, span
 from kernelbandits.problems.noise import PAPER_NOISE, EmpiricalNoise, Noise
 from kernelbandits.problems.sheet import Sheet, read_sheet
 from kernelbandits.streams import Streams
@@ -113,11 +113,11 @@ def read_table(
     >>> from kernelbandits.problems import read_table
     >>> films = read_table("films.csv", target="stability")  # doctest: +SKIP
     """
-    checks.one_of("read_table", "repeats", repeats, REPEATS)
-    checks.needs(isinstance(path, (str, Path)), "read_table", "the path of a file", path)
+    checks.one_of("a table", "repeats", repeats, REPEATS)
+    checks.needs(isinstance(path, (str, Path)), "a table", "the path of a file", path)
     for setting, flag in (("scale", scale), ("unit_columns", unit_columns)):
-        checks.needs(isinstance(flag, bool), "read_table", f"{setting} true or false", flag)
-    sign = -1.0 if read_direction("read_table", direction) == "minimize" else 1.0
+        checks.needs(isinstance(flag, bool), "a table", f"{setting} true or false", flag)
+    sign = -1.0 if checks.direction("a table", direction) == "minimize" else 1.0
     sheet = read_sheet(path)
     wanted = find_target(sheet, target)
     names = choose_columns(sheet, columns, wanted)
@@ -170,18 +170,16 @@ def choose_columns(sheet: Sheet, columns: Sequence[str] | None, target: str) -> 
         names = numeric_columns(sheet, target)
     else:
         sequence = isinstance(columns, Sequence) and not isinstance(columns, str)
-        checks.needs(sequence, "read_table", "a sequence of column names", columns)
+        checks.needs(sequence, sheet.file, "a sequence of column names", columns)
         names = [find_column(sheet, "columns", column) for column in columns]
-    checks.needs(
-        target not in names, "read_table", "a target that is not among the columns", target
-    )
+    checks.needs(target not in names, sheet.file, "a target that is not among the columns", target)
     checks.needs(
         len(names) > 0,
-        "read_table",
+        sheet.file,
         f"a numeric column besides the target {target!r}",
         list(sheet.columns),
     )
-    checks.needs(len(set(names)) == len(names), "read_table", "distinct columns", columns)
+    checks.needs(len(set(names)) == len(names), sheet.file, "distinct columns", columns)
     return names
 
 
@@ -202,7 +200,7 @@ def find_column(sheet: Sheet, argument: str, name: str) -> str:
     """The name in NFC, if the file has such a column."""
     wanted = unicodedata.normalize("NFC", str(name)).strip()
     checks.needs(
-        wanted in sheet.columns, "read_table", f"{argument} among {tuple(sheet.columns)}", name
+        wanted in sheet.columns, sheet.file, f"{argument} among {tuple(sheet.columns)}", name
     )
     return wanted
 
@@ -238,7 +236,7 @@ def build_instance(
     values = scale_to_unit(mean_targets(replicates)) if scale else mean_targets(replicates)
     if repeats == "average":
         return Instance(name, arms, values, PAPER_NOISE if noise is None else noise)
-    checks.needs(noise is None, "read_table", "no noise besides the replicates", noise)
+    checks.needs(noise is None, "repeats=replicates", "no noise besides the replicates", noise)
     return Instance(name, arms, values, pool_residuals(values, replicates), replicates)
 
 

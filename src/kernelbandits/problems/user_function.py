@@ -11,7 +11,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD, Array
 from kernelbandits.domains import Arms, Box, Category, MixedBox
-from kernelbandits.problems.base import Instance, problem_generator, read_direction, scale_to_unit
+from kernelbandits.problems.base import Instance, problem_generator, scale_to_unit
 from kernelbandits.problems.noise import PAPER_NOISE, Noise
 from kernelbandits.streams import Streams
 
@@ -66,7 +66,7 @@ class FunctionProblem:
         checks.needs(isinstance(self.noise, Noise), owner, "a noise law", self.noise)
         checks.needs(isinstance(self.scale, bool), owner, "scale true or false", self.scale)
         object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "direction", read_direction(owner, self.direction))
+        object.__setattr__(self, "direction", checks.direction(owner, self.direction))
         object.__setattr__(self, "name", str(self.name) or name_of(self.function))
 
     @property

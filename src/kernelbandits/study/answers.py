@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices
+from kernelbandits.formatting import format_count
 from kernelbandits.policies.explanation import COMPARED, draw_functions, select_contenders
 from kernelbandits.runtime import single_threaded
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.posterior_view import PosteriorView, noise_view
 from kernelbandits.study.state import State
+from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Best, Untested
 
 TIE = 1e-12
@@ -124,7 +126,19 @@ class Answers:
             results=results,
             label=label,
             untested=self.find_untested(),
+            early=self.describe_early(),
         )
+
+    def describe_early(self) -> str:
+        """Say why no row can be called the best yet; "" from five results on.
+
+        The posterior has a probability after one result too, but it comes from the prior alone.
+        """
+        count = sum(self.state.counts.values())
+        if count >= FIRST:
+            return ""
+        reason = f"before {FIRST} results the probability of being the best is not meaningful"
+        return f"{format_count(count, 'result')} so far; {reason}"
 
     def find_untested(self) -> Untested | None:
         """The row of the best estimate of all, where that was never measured."""

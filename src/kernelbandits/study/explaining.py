@@ -49,7 +49,22 @@ class Reasons:
         return self.answers.row(self.answers.greedy) if self.answers.has_results else None
 
     def sentence(self, row: int, note: Mapping[str, float]) -> str:
-        """Say why the policy chose this row, and which row has the best estimate."""
+        """Say why the policy chose this row, whether it repeats one, and which row looks best."""
+        repeated, why = self._repeats(row), self._choice_sentence(row, note)
+        return f"{repeated}; {why[0].lower()}{why[1:]}" if repeated else why
+
+    def _repeats(self, row: int) -> str:
+        """Say so if the candidate of this row has results already."""
+        kinds, counts = self.driver.kinds, self.state.counts
+        alike = [one for one in counts if kinds[one] == kinds[row]]
+        results = sum(counts[one] for one in alike)
+        if not results:
+            return ""
+        others = [one for one in alike if one != row]
+        which = f" as row {', '.join(map(str, others))}" if row not in alike else ""
+        return f"Row {row} was measured {format_count(results, 'time')} before{which}"
+
+    def _choice_sentence(self, row: int, note: Mapping[str, float]) -> str:
         if note.get("first"):
             return "Part of the initial design: there are too few results to prefer any row."
         if not self.answers.has_results:

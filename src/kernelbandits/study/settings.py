@@ -8,7 +8,14 @@ from typing import Any
 
 from kernelbandits import checks, widths
 from kernelbandits.calibration import Prior, Refits
-from kernelbandits.catalogue import from_plain, policy, policy_entry, to_plain
+from kernelbandits.catalogue import (
+    from_plain,
+    kernel_of,
+    policy,
+    policy_entry,
+    settings_of,
+    to_plain,
+)
 from kernelbandits.catalogue.lookup import parameters_of
 from kernelbandits.catalogue.spelling import keywords, split
 from kernelbandits.domains import Arms
@@ -17,13 +24,6 @@ from kernelbandits.kernels import RBF, Kernel
 from kernelbandits.policies import Auto, Policy
 
 DIRECTIONS = ("maximize", "minimize")
-DIRECTION_SPELLINGS = {
-    "max": "maximize",
-    "maximise": "maximize",
-    "min": "minimize",
-    "minimise": "minimize",
-}
-"""Other ways to write a direction; a study stores maximize or minimize."""
 AUTO = "auto"
 WEEK = 7 * 86400.0
 LONGEST_LEASE = 100 * 365 * 86400.0
@@ -149,7 +149,7 @@ class Settings:
         checks.needs(
             kernel,
             "Study",
-            "a kernel such as kb.RBF(0.2), on columns scaled to [0, 1]",
+            "a kernel such as kb.RBF(0.2) or 'rbf:0.2', on columns scaled to [0, 1]",
             self.kernel,
         )
 
@@ -205,7 +205,7 @@ class Settings:
         known = [one.name for one in fields(self) if one.name not in (*FIXED, *REVISIONS)]
         for name in changes:
             checks.needs(name in known, "change", f"settings among {', '.join(known)}", name)
-        given = split_policy(changes)
+        given = read_texts(changes)
         policy = given.get("policy", self.policy)
         if policy != self.policy:
             given = {"kernel": None if policy == AUTO else self.kernel} | given
@@ -221,16 +221,26 @@ def make_settings(**settings: Any) -> Settings:
     known = [one.name for one in fields(Settings) if one.name not in REVISIONS]
     for name in settings:
         checks.needs(name in known, "Study", f"settings among {', '.join(known)}", name)
-    given = split_policy({name: value for name, value in settings.items() if value is not None})
+    given = read_texts({name: value for name, value in settings.items() if value is not None})
     given |= dict.fromkeys(REVISIONS, revision_of(given.get("policy", AUTO)))
     if isinstance(given.get("direction"), str):
-        given["direction"] = DIRECTION_SPELLINGS.get(given["direction"], given["direction"])
+        given["direction"] = checks.DIRECTIONS.get(given["direction"], given["direction"])
     return Settings(**given)
 
 
 def revision_of(policy: str) -> int:
     """The revision that a policy has in this release."""
     return Auto.revision if policy == AUTO else policy_entry(policy).constructor.revision
+
+
+def read_texts(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what is given as text: policy with settings, kernel and exploration law."""
+    read = split_policy(given)
+    if "kernel" in read:
+        read["kernel"] = kernel_of(read["kernel"])
+    if isinstance(read.get("settings"), Mapping):
+        read["settings"] = settings_of(read["settings"])
+    return read
 
 
 def split_policy(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -96,7 +96,8 @@ class Study:
         cost, allowed
             Columns with the cost of each row, and with yes or no: may it be measured?
         policy, kernel, settings
-            "auto" or a name of the catalogue, its kernel, and a mapping of its own settings.
+            "auto" or a name of the catalogue, its kernel (`kb.RBF(0.2)` or "rbf:0.2"), and a
+            mapping of its own settings.
         seed
             Seed of all random choices.
         lease
@@ -328,7 +329,8 @@ class Study:
         """The row to recommend, with its interval and its probability of being the best.
 
         None before any result. It is the measured row with the best estimate. If a row that was
-        never measured has a better estimate, `best.untested` says which.
+        never measured has a better estimate, `best.untested` says which. With fewer than five
+        results `best.early` says that it is too early to call any row the best.
         """
         with self._session.lock:
             return self._session.answers().best()

@@ -109,7 +109,8 @@ class Teller:
             Draft(**said, worker=self.worker, body={"table": one.table} if one.table else {})
         )
         self.keys[one.key] = self.trials[trial] = event
-        return Told(trial, row, value, True, one.key if one.given else None, event.seq)
+        key = one.key if one.given else None
+        return Told(trial, row, value, True, key, event.seq, *self._related(one.result, trial))
 
     def _place(self, result: Result) -> tuple[int, int]:
         """Trial and row; a row that nobody asked for makes a trial of its own."""
@@ -149,6 +150,21 @@ class Teller:
         self.next += 1
         return self.next, row
 
+    def _related(self, result: Result, trial: int) -> tuple[int | None, tuple[int, ...]]:
+        """Return the pending trial that the result of a row settles, and those that stay pending.
+
+        Of a result that names its trial there is nothing to say.
+        """
+        if result.row is None or result.trial is not None:
+            return None, ()
+        known = self.state.trials.get(trial)
+        waiting = tuple(
+            one.number
+            for one in self.state.pending.values()
+            if one.number not in self.trials and self.kinds[one.row] == self.kinds[result.row]
+        )
+        return (trial if known and known.asked else None), waiting
+
     def _stored_result(self, trial: int) -> Event | None:
         """The result that a trial has."""
         known = self.state.trials.get(trial)
@@ -181,7 +197,15 @@ class Teller:
             )
         key = one.key if one.given else None
         accepted = one.table is None or event.body.get("table") == one.table
-        return Told(event.trial or 0, event.row or 0, event.value, accepted, key, event.seq)
+        return Told(
+            event.trial or 0,
+            event.row or 0,
+            event.value,
+            accepted,
+            key,
+            event.seq,
+            *self._related(result, event.trial or 0),
+        )
 
 
 def describe_event(event: Event) -> str:

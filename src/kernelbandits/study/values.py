@@ -7,9 +7,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelbandits.checks import StudyConflict
+from kernelbandits.formatting import format_count, format_interval, format_share, format_times
 
 X = Mapping[str, float | str]
 """A candidate by the names of its columns."""
+
+
+class Readable:
+    """A value that a prompt shows as its sentence, not as a list of its fields."""
+
+    @property
+    def sentence(self) -> str:
+        """What a user wants to know, in one to three lines."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
 
 
 class AlreadyTold(StudyConflict):
@@ -25,8 +41,8 @@ class AlreadyTold(StudyConflict):
         )
 
 
-@dataclass(frozen=True)
-class Suggestion:
+@dataclass(frozen=True, repr=False)
+class Suggestion(Readable):
     """A row to measure."""
 
     trial: int
@@ -49,9 +65,13 @@ class Suggestion:
     notices: tuple[str, ...] = ()
     """What else this call of `ask` changed: that another revision chooses from now on."""
 
+    @property
+    def sentence(self) -> str:
+        return f"trial {self.trial}, {describe_row(self.row, self.label, self.x)}. {self.why}"
 
-@dataclass(frozen=True)
-class Told:
+
+@dataclass(frozen=True, repr=False)
+class Told(Readable):
     """A result that is stored."""
 
     trial: int
@@ -63,6 +83,35 @@ class Told:
     key: str | None
     seq: int
     """The number of its event."""
+    settles: int | None = None
+    """The pending trial of the same candidate that the result of a row was taken for."""
+    waiting: tuple[int, ...] = ()
+    """Trials of the same candidate that stay pending after the result of a row."""
+
+    @property
+    def sentence(self) -> str:
+        """What was stored, and what it means for pending trials of the same candidate."""
+        what = "recorded as failed" if self.value is None else f"{self.value!r} recorded"
+        settled = (
+            f" Trial {self.settles} was pending for this candidate; this is its result."
+            if self.settles is not None
+            else ""
+        )
+        return f"Trial {self.trial}, row {self.row}: {what}.{settled}{self._still_pending}"
+
+    @property
+    def _still_pending(self) -> str:
+        if not self.waiting:
+            return ""
+        if len(self.waiting) == 1:
+            return (
+                f" Trial {self.waiting[0]} of the same candidate is still pending: tell its own "
+                "result, or release it."
+            )
+        return (
+            f" Trials {', '.join(map(str, self.waiting))} of the same candidate are still pending: "
+            "tell their own results, or release them."
+        )
 
 
 @dataclass(frozen=True)
@@ -78,8 +127,8 @@ class Untested:
     sentence: str
 
 
-@dataclass(frozen=True)
-class Best:
+@dataclass(frozen=True, repr=False)
+class Best(Readable):
     """The row recommended: of all candidates that were measured, the one of the best estimate.
 
     That is what is likely best, not what was luckiest. A row that was never measured is not
@@ -100,6 +149,20 @@ class Best:
     """What the table calls it."""
     untested: Untested | None = None
     """The row of the best estimate of all, where that was never measured."""
+    early: str = ""
+    """Why it is too early to call the row the best; "" once there are enough results."""
+
+    @property
+    def sentence(self) -> str:
+        """The row with its interval and probability; of few results, that it is too early."""
+        known = format_interval(self.mean, self.low, self.high, label=", 95 % interval")
+        estimate = f"{describe_row(self.row, self.label, self.x)}: {known}"
+        often = f"measured {format_times(self.results)}"
+        if self.early:
+            return f"too early to say: {self.early}. Best estimate so far: {estimate}; {often}"
+        share = f"the best with probability {format_share(self.probability)}"
+        found = f"{estimate}; {share}; {often}"
+        return f"{found}. {self.untested.sentence}" if self.untested else found
 
 
 @dataclass(frozen=True)
@@ -129,8 +192,8 @@ class Waiting:
     """Whether its lease has run out: the next asker may be offered its row."""
 
 
-@dataclass(frozen=True)
-class Status:
+@dataclass(frozen=True, repr=False)
+class Status(Readable):
     """Results, the likely best and settings of a study at one time."""
 
     place: str
@@ -159,8 +222,21 @@ class Status:
     repeats: str = ""
     """When a row that has a result is measured again, in words."""
 
+    @property
+    def sentence(self) -> str:
+        """Three lines: how far the study is, the likely best, and whether to stop."""
+        counts = f"{format_count(self.told, 'result')}, {self.pending} pending"
+        failed = f", {self.failed} failed" if self.failed else ""
+        aim = f"{self.place}: {self.direction} {self.target}"
+        likely = self.best.sentence if self.best else "no results yet"
+        return (
+            f"{aim}, {format_count(self.different, 'candidate')}; {counts}{failed}\n"
+            f"likely best: {likely}\n"
+            f"may I stop? {self.stop.sentence}"
+        )
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Explained:
     """Why a row was suggested, as it was known then, in the target's own units.
 
@@ -195,6 +271,12 @@ class Explained:
     stored: bool = False
     """Whether this is what was stored with the ask, since this release has another revision."""
 
+    def __str__(self) -> str:
+        return f"trial {self.trial}, {describe_row(self.row, {}, self.x)}. {self.sentence}"
+
+    def __repr__(self) -> str:
+        return f"<Explained: {self}>"
+
 
 @dataclass(frozen=True)
 class Replayed:
@@ -212,12 +294,19 @@ class Replayed:
     """The revision of the policy that chose the row."""
 
 
+def describe_row(row: int, label: Mapping[str, str], x: X) -> str:
+    """row 3 (film A7, Cs 0.25)"""
+    known = {**label, **x}.items()
+    return f"row {row} ({', '.join(f'{name} {format_cell(value)}' for name, value in known)})"
+
+
 def describe_candidate(x: X) -> str:
     """Cs = 0.25, FA = 0.75"""
-    return ", ".join(
-        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
-        for name, value in x.items()
-    )
+    return ", ".join(f"{name} = {format_cell(value)}" for name, value in x.items())
+
+
+def format_cell(value: float | str) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,7 @@ whether one may stop. All answers rest on one confidence set,
 
     S_t = { f : |y - f(x)|^2 <= y' (I + K / ridge)^-1 y + R^2 (L + 2 ln(1/delta)),  ||f|| <= D }.
 
-For R-sub-Gaussian noise and ||f|| <= D, f lies in S_t for all t at once with chance 1 - delta,
+For R-sub-Gaussian noise and ||f|| <= D, f lies in S_t for all t at once with probability 1 - delta,
 however the arms were chosen (Ville's inequality for a Gaussian mixture of scale R^2 / ridge; Flynn
 & Reeb 2024). So everything a band states holds on that one event: for every arm, for every pair of
 arms, in every round, and therefore also at a stopping time that depends on the data.
@@ -54,7 +54,7 @@ Bounds = tuple[Array, Array, Array, Indices]
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """lower <= f <= upper on all arms, in all rounds at once, with chance at least 1 - delta.
+    """lower <= f <= upper on all arms, in all rounds at once, with probability at least 1 - delta.
 
     `confidence_band` computes it.
     """
@@ -73,8 +73,8 @@ class Band:
     contradiction: bool = False
     """Whether no f fits the rewards, so that noise_scale or norm_bound is too small for them.
 
-    If both are right, this has chance at most delta. The band is then |f| <= D sqrt(k), which holds
-    without any data, and one may not stop.
+    If both are right, this has probability at most delta. The band is then |f| <= D sqrt(k), which
+    holds without any data, and one may not stop.
     """
 
     @property
@@ -114,7 +114,7 @@ class Band:
         best = f"arm {arm}" if names is None else called[arm]
         loss = format_rounded_up(self.simple_regret(arm))
         return (
-            f"With chance at least {self._format_chance()}: {self._describe_best(called)}; "
+            f"With probability at least {self._format_chance()}: {self._describe_best(called)}; "
             f"playing {best} loses at most {loss}."
         )
 
@@ -141,7 +141,7 @@ class Band:
         stated = f"noise_scale {self.noise_scale:g} or norm_bound {self.norm_bound:g}"
         return (
             f"The rewards contradict {stated}: no function fits them. If both were right, this "
-            f"would have chance at most {self.delta:g}. Only |f| <= D sqrt(k) remains; use a "
+            f"would have probability at most {self.delta:g}. Only |f| <= D sqrt(k) remains; use a "
             "larger noise_scale or norm_bound."
         )
 
@@ -182,7 +182,7 @@ def confidence_band(
     norm_bound
         D: the RKHS norm of f is at most D.
     delta
-        The chance that the band may be wrong.
+        The probability that the band may be wrong.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def confidence_band(
     ...     posterior.update(arm, reward)
     >>> band = confidence_band(posterior, noise_scale=0.1, norm_bound=1.5)
     >>> print(band.sentence())
-    With chance at least 0.9: the best arm is 1; playing arm 1 loses at most 0.
+    With probability at least 0.9: the best arm is 1; playing arm 1 loses at most 0.
     >>> band.may_stop(0.01)
     True
     """

@@ -173,10 +173,10 @@ def best_of_all(budget: float, family: str) -> tuple[Law, str, str]:
 
 
 def best_categorical(budget: float, values: int) -> tuple[Law, str, str]:
-    """All chance on 1 and, under a budget b < 1, on the smallest value 1/K.
+    """All probability on 1 and, under a budget b < 1, on the smallest value 1/K.
 
     The factor decreases in P(w = 1). Of all laws on 1/K, ..., 1 with E|w| <= b, P(w = 1) is largest
-    if the rest of the chance lies on 1/K: then P(w = 1) = (b - 1/K) / (1 - 1/K).
+    if the rest of the probability lies on 1/K: then P(w = 1) = (b - 1/K) / (1 - 1/K).
     """
     count = checks.whole("design", "values", values, least=2)
     checks.needs(count <= MOST_VALUES, "design", f"values <= {MOST_VALUES}", values)

@@ -164,10 +164,10 @@ def bound_over_histories(schedule: Certainty, horizon: int) -> Constants:
     """The largest constants over all histories, for Ber(p_t) with p_t in [floor, first].
 
     C2 is at most that of Ber(first), because P(w_1 = ... = w_T = 0) >= (1 - first)^T. C3 and C3'
-    are at most those of Ber(floor). Let m be the maximum so far. In a round of chance p it becomes
-    1/p (for C3': 1/p - 1) with chance p, so on average 1 + (1 - p) m (for C3': (1 - p)(1 + m)).
-    Both are largest at p = floor for every m, and linear in m; by induction p = floor is the worst
-    case in every round. E|w_t| / C1_t is 1.
+    are at most those of Ber(floor). Let m be the maximum so far. In a round of probability p it
+    becomes 1/p (for C3': 1/p - 1) with probability p, so on average 1 + (1 - p) m (for C3':
+    (1 - p)(1 + m)). Both are largest at p = floor for every m, and linear in m; by induction
+    p = floor is the worst case in every round. E|w_t| / C1_t is 1.
     """
     checks.needs(schedule.floor > 0, "a regret bound", NEEDED, schedule)
     seldom = constants(Bernoulli(schedule.floor), horizon)

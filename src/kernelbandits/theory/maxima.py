@@ -19,7 +19,7 @@ from kernelbandits.exploration import Law
 from kernelbandits.exploration.tails import LEAST_TAIL, Area, area, chances, evaluate_at_all
 
 Rows = tuple[Array, Array, Array]
-"""Values and chances of discrete variables, a row each, and the number of variables of each."""
+"""Values and probabilities of discrete variables, a row each, and how many variables each has."""
 
 BLOCK = 1 << 20
 """Weights drawn at once."""

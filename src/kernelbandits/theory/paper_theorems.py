@@ -155,7 +155,7 @@ def sub_gaussian_scale(law: Law) -> float | None:
 
 
 def drawn_parts(law: Mixture) -> list[tuple[float, Law]]:
-    """The laws of a mixture that have a positive chance, each with its chance."""
+    """The laws of a mixture of positive probability, each with its probability."""
     return [
         (chance, part) for chance, part in zip(law.weights, law.laws, strict=True) if chance > 0
     ]
@@ -177,7 +177,7 @@ def largest_scale(scales: list[float] | None) -> float | None:
 
 
 def share_and_scale(law: Law) -> tuple[float, float] | None:
-    """(rho, sigma) of a law that is 1 with chance rho, else sigma-sub-Gaussian; None for others."""
+    """(rho, sigma) of a law: 1 with probability rho, else sigma-sub-Gaussian; None for others."""
     if is_one(law) or isinstance(law, Bernoulli):
         return law.optimism, 0.0
     if isinstance(law, Mixture):
@@ -292,13 +292,13 @@ def lower_tail(z: float) -> float:
 
 
 def bound_simple_categorical(laws: Collection[Law], horizon: int) -> Bounded | None:
-    """C2 <= 1, C3 <= 2 / min p^(K), for laws on 1/K, 2/K, ..., 1 with all chances positive"""
+    """C2 <= 1, C3 <= 2 / min p^(K), for laws on 1/K, 2/K, ..., 1 with all probabilities positive"""
     chances = apply_to_all(top_chance, laws)
     return None if chances is None else (min(chances), 1.0, 2 / min(chances))
 
 
 def top_chance(law: Law) -> float | None:
-    """p^(K) of a categorical law on 1/K, ..., K/K with all chances positive; else None."""
+    """p^(K) of a categorical law on 1/K, ..., K/K with all probabilities positive; else None."""
     if not isinstance(law, Categorical) or min(law.weights) == 0:
         return None
     return law.weights[-1] if law.values == Categorical(law.weights).values else None
@@ -320,7 +320,7 @@ SUB_GAUSSIAN = (
 )
 MIXTURE = (
     "O(1 / min rho (1 + sqrt(log T) max sigma) sqrt(T gamma) (R sqrt(gamma) + D)) "
-    "for 1 with chance rho, else SG"
+    "for 1 with probability rho, else SG"
 )
 SIMPLE_GAUSSIAN = (
     "O(max sigma / min C1 sqrt(T log T gamma) (R sqrt(gamma) + D)), "

@@ -46,7 +46,7 @@ def ucb_bound(
 ) -> UCBBound:
     """R(T) <= 2 width sqrt(2 T ridge gamma_T M / ln(1 + M)) + 2 D T delta,  M = sup k / ridge.
 
-    The bound holds for a rule that plays the maximiser of mean + width_t sd, if with chance
+    The bound holds for a rule that plays the maximiser of mean + width_t sd, if with probability
     1 - delta |f - mean| <= width_t sd on all arms in all rounds at once. A round then loses at most
     2 width_t sd(x_t), and sum sd(x_t)^2 <= ridge M / ln(1 + M) L_T with L_T <= 2 gamma_T.
 

@@ -254,7 +254,7 @@ def run(
     delta: Annotated[
         float | None,
         typer.Option(
-            help="The chance that a confidence bound may fail, for every policy that has this "
+            help="The probability that a confidence bound may fail, for every policy that has this "
             "setting, except the Generic-GP family: its members keep 1/2, unless their own "
             "settings say otherwise (simple-ucb:delta=0.1)."
         ),

@@ -17,12 +17,10 @@ from kernelbandits.apps.cli.output import print_line
 from kernelbandits.formatting import (
     format_age,
     format_count,
-    format_interval,
     format_near,
     format_number,
     format_share,
     format_time,
-    format_times,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
     from kernelbandits.storage import Event, Listed
     from kernelbandits.study.candidates import Candidates
-    from kernelbandits.study.values import Best, Explained, Status, Suggestion, Waiting
+    from kernelbandits.study.values import Explained, Status, Suggestion, Waiting
 
 DIGITS = 6
 MOST_COLUMNS = 8
@@ -138,7 +136,7 @@ def print_status(
     print_line(console, f"{title(found.place)}: {aim}, {count_candidates(found)}")
     about = {
         "results": count_results(found),
-        "likely best": describe_best(found.best) if found.best else "no results yet",
+        "likely best": found.best.sentence if found.best else "no results yet",
         "may I stop?": stop_sentence(found, place),
     }
     if details:
@@ -183,14 +181,6 @@ def count_results(found: Status) -> str:
     return ", ".join(
         [done, *(f"{count} {name}" for name, count in others.items() if count or name == "pending")]
     )
-
-
-def describe_best(best: Best) -> str:
-    often = f"measured {format_times(best.results)}"
-    known = format_interval(best.mean, best.low, best.high, label=", 95 % interval")
-    which = f"row {best.row} ({point({**best.label, **best.x})})"
-    found = f"{which}: {known}; the best with probability {format_share(best.probability)}; {often}"
-    return f"{found}. {best.untested.sentence}" if best.untested else found
 
 
 def list_pending(found: Sequence[Waiting], label: Label) -> dict[str, str]:

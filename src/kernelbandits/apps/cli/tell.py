@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,9 +28,11 @@ TELL = """Tell a result.
 
 A trial has one result. If it has one already, the new one is refused and the stored one is shown
 (exit code 1); `correct` replaces a wrong result. With --key a command can be repeated safely: the
-result is stored once. Use --row for a row that nobody asked for, or that was measured again. A
-result that comes after the end of the lease counts too. JSON: trial, value (the stored one) and
-accepted; with --csv a list of these.
+result is stored once. Use --row for a row that nobody asked for, or that was measured again; if a
+trial of the same candidate is pending without a worker, the result is taken for it, and the answer
+says so. A result that comes after the end of the lease counts too. JSON: trial, row, value (the
+stored one), accepted, key, seq, settles (the pending trial that a row settled) and waiting (trials
+of the same candidate that stay pending); with --csv a list of these.
 
 In a CSV file of results, each line names its trial, its row or the values of all columns, and has
 the result in a column named like the target. Either all lines are stored or none. Lines that were
@@ -109,9 +111,7 @@ def tell(
         except AlreadyTold as late:
             print_stored_result(form, late)
             raise
-    print_sentence(
-        form, told, describe_results(told) if isinstance(told, list) else describe_result(told)
-    )
+    print_sentence(form, told, describe_results(told) if isinstance(told, list) else told.sentence)
 
 
 def read_result(given: Sequence[str], row: str | None, failed: bool) -> dict[str, Any]:
@@ -140,17 +140,28 @@ def print_stored_result(form: Format, late: AlreadyTold) -> None:
     print_answer(form, found, lambda console: None)
 
 
-def describe_result(told: Told) -> str:
-    what = "recorded as failed" if told.value is None else f"{told.value!r} recorded"
-    return f"Trial {told.trial}, row {told.row}: {what}."
-
-
 def describe_results(told: Sequence[Told]) -> str:
+    """Count the results of a file, and name the pending trials that its rows concern."""
     fresh = sum(one.accepted for one in told)
     known = len(told) - fresh
-    return f"{format_count(fresh, 'result')} recorded" + (
+    counted = f"{format_count(fresh, 'result')} recorded" + (
         f", {known} already stored." if known else "."
     )
+    settled = [one.settles for one in told if one.settles is not None]
+    # A later line may have settled a trial that was pending when an earlier line was stored.
+    done = {one.trial for one in told}
+    waiting = {number for one in told for number in one.waiting} - done
+    return (
+        counted
+        + list_trials("Pending trials that got the result of a row", settled)
+        + list_trials("Trials still pending for the candidate of such a row", waiting)
+    )
+
+
+def list_trials(what: str, numbers: Iterable[int]) -> str:
+    """A sentence that lists the trials, if there are any."""
+    listed = ", ".join(map(str, sorted(numbers)))
+    return f" {what}: {listed}." if listed else ""
 
 
 def correct(

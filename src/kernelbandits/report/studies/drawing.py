@@ -68,17 +68,17 @@ def draw_study(
     'films.svg'
     """
     target = check_path(path)
-    checks.one_of("draw_study", "what", what, KINDS)
+    checks.one_of("plot", "what", what, KINDS)
     checks.needs(
         what != "regret" or truth is not None,
-        "draw_study",
-        'the true values (truth=...) for "regret"',
+        "plot",
+        'the true values (truth) for "regret"',
         truth,
     )
     kind = target.suffix.lower().removeprefix(".")
-    require("matplotlib", extra="experiments", owner="draw_study")
+    require("matplotlib", extra="experiments", owner="a figure")
     if kind == "html":
-        require("jinja2", extra="experiments", owner="draw_study for a page")
+        require("jinja2", extra="experiments", owner="a page")
     view = read_view(study, truth, trial)
     drawings = select_drawings(view, what)
     replace_file(target, render_file(view, drawings, kind))
@@ -93,8 +93,8 @@ def render_file(view: View, drawings: list[Drawing], kind: str) -> bytes:
 
 def check_path(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
-    checks.needs(target.suffix.lower() in SUFFIXES, "draw_study", ".png, .svg or .html", str(path))
-    checks.needs(target.parent.is_dir(), "draw_study", "a folder that exists", str(target.parent))
+    checks.needs(target.suffix.lower() in SUFFIXES, "plot", ".png, .svg or .html", str(path))
+    checks.needs(target.parent.is_dir(), "plot", "a folder that exists", str(target.parent))
     return target
 
 

@@ -99,11 +99,11 @@ def describe_best(view: View) -> str:
         return "not known yet"
     x = ", ".join(f"{name} = {format_exact(value)}" for name, value in best.x.items())
     estimate = format_interval(best.mean, best.low, best.high)
-    sentence = (
-        f"{name_row(view, best.row)} ({x}): {view.target} {estimate}, "
-        f"best with probability {best.probability:.2g}; "
-        f"measured {format_times(best.results)}{describe_equal_rows(view, best)}"
-    )
+    row = f"{name_row(view, best.row)} ({x}): {view.target} {estimate}"
+    often = f"measured {format_times(best.results)}{describe_equal_rows(view, best)}"
+    if best.early:
+        return f"too early to say: {best.early}. Best estimate so far: {row}; {often}"
+    sentence = f"{row}, best with probability {best.probability:.2g}; {often}"
     return f"{sentence}. {best.untested.sentence}" if best.untested else sentence
 
 
