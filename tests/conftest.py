@@ -12,19 +12,24 @@ for variable in (
 ):
     os.environ[variable] = "1"
 
+import io  # noqa: E402
 import re  # noqa: E402
 import tempfile  # noqa: E402
 import uuid  # noqa: E402
 import warnings  # noqa: E402
-from collections.abc import Callable, Iterator  # noqa: E402
+from collections.abc import Callable, Iterator, Mapping  # noqa: E402
+from contextlib import chdir, redirect_stderr, redirect_stdout  # noqa: E402
+from dataclasses import dataclass  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
+from unittest import mock  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 import kernelbandits as kb  # noqa: E402
+from kernelbandits.apps.cli import app, exit_code  # noqa: E402
 from kernelbandits.catalogue import policy_entry, shared_settings  # noqa: E402
 from kernelbandits.policies.linear import LinearRule  # noqa: E402
 
@@ -101,6 +106,42 @@ def has_index(rule: type[kb.Policy]) -> bool:
     """Whether a rule plays the greatest of one number for each arm."""
     own = rule.index is not kb.Policy.index or rule.score_arms is not kb.Policy.score_arms
     return own and rule.takes_kernel
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run_command(
+    *arguments: object, env: Mapping[str, str] = os.environ, cwd: str | Path = "."
+) -> Done:
+    """Run a command of the command line in this process, with the warnings of a new process.
+
+    A process of its own takes one second and a half to import the package. The tests of signals,
+    workers and pipes need one, and each file of commands has one test of the real program.
+    """
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with (
+        mock.patch.dict(os.environ, env, clear=True),
+        chdir(cwd),
+        warnings.catch_warnings(),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        warnings.resetwarnings()
+        for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
+            warnings.simplefilter("ignore", category)
+        try:
+            code = exit_code(lambda: app(list(map(str, arguments)), standalone_mode=True))
+        except SystemExit as end:
+            code = int(end.code or 0)
+    stdout, stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
+    return Done(code, stdout, stderr)
 
 
 Build = Callable[..., kb.Policy]
