@@ -189,6 +189,17 @@ def postgres() -> Iterator[str]:
     server.cleanup()
 
 
+@pytest.fixture
+def database(postgres: str) -> str:
+    """The address of a database of the server that has no studies, for tests that list them all."""
+    import psycopg
+
+    name = f"empty_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return postgres.replace("/postgres?", f"/{name}?")
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place where there is no study yet."""

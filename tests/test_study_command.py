@@ -831,29 +831,35 @@ def test_the_help_says_what_there_is(name, text):
     )
 
 
-def test_the_studies_of_a_database_are_listed_and_a_file_has_one(where, films):
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_the_studies_of_a_database_are_listed_and_a_file_has_one(kind, films, request):
+    where = str(films.with_name("films.db"))
+    if kind == "postgresql":
+        database = request.getfixturevalue("database")
+        where = f"{database}&study=films"
+        said("create", f"{database}&study=more", "--candidates", films, "--columns", "Cs", "-q")
     said("create", where, "--candidates", films, "--columns", "Cs,FA", "-q")
     said("ask", where)
-    name = where.rpartition("study=")[2]
+    name = "films" if kind == "postgresql" else where
     (one,) = (found for found in document("list", where) if found["name"] == name)
     assert (one["rows"], one["events"]) == (8, 2)
     assert one["since"] == document("history", where)[0]["at"]
     assert re.search(rf"{re.escape(name)} +8 +2 +20\d\d-", said("list", where))
-    assert len(document("list", where)) == 1 or where.startswith("postgresql")
+    assert len(document("list", where)) == (2 if kind == "postgresql" else 1)
 
 
 def test_a_study_in_a_database_is_called_by_its_name_and_a_missing_one_names_the_others(
-    postgres, films
+    database, films
 ):
-    place = f"{postgres}&study=tune"
+    place = f"{database}&study=tune"
     assert said("create", place, "--candidates", films, "--columns", "Cs,FA", "-q").startswith(
         "Created tune: 8 candidates"
     )
     assert said("status", place).startswith("tune: maximize value, 8 candidates")
-    done = study("status", postgres)
+    done = study("status", database)
     assert done.code == 74
-    assert re.search(r"there is no study .*; there are: .*", done.err)
-    assert "tune" in [one["name"] for one in document("list", postgres)]
+    assert re.search(r"there is no study .*; there are: tune", done.err)
+    assert [one["name"] for one in document("list", database)] == ["tune"]
 
 
 def test_a_command_to_type_has_no_masked_password_in_it(postgres, films, monkeypatch):
