@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
+
+# Bytecode is kept whatever the environment says. Without it each worker and each command in a
+# process of its own would compile the package, and each worker all tests, again in each run.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 for variable in (
     "OMP_NUM_THREADS",
