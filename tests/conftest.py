@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 
 # Bytecode is kept whatever the environment says. Without it each worker and each command in a
 # process of its own would compile the package, and each worker all tests, again in each run.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Each commit waits until the disk has written it. Tests end processes, never the machine, so files
+# in memory show the same. A folder that whoever runs the tests has chosen is kept.
+MEMORY = "/dev/shm"
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
+    if shutil.disk_usage(MEMORY).free > 2**30:
+        os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
 
 for variable in (
     "OMP_NUM_THREADS",
@@ -18,9 +27,9 @@ for variable in (
 ):
     os.environ[variable] = "1"
 
+import functools  # noqa: E402
 import io  # noqa: E402
 import re  # noqa: E402
-import tempfile  # noqa: E402
 import uuid  # noqa: E402
 import warnings  # noqa: E402
 from collections.abc import Callable, Iterator, Mapping  # noqa: E402
@@ -32,12 +41,16 @@ from unittest import mock  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+import typer.main  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 import kernelbandits as kb  # noqa: E402
 from kernelbandits.apps.cli import app, exit_code  # noqa: E402
 from kernelbandits.catalogue import policy_entry, shared_settings  # noqa: E402
 from kernelbandits.policies.linear import LinearRule  # noqa: E402
+
+# Typer builds all commands anew for each call, which takes longer than most of them.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 settings.register_profile("kernelbandits", deadline=None, derandomize=True, database=None)
 settings.load_profile("kernelbandits")
