@@ -31,6 +31,8 @@ from kernelbandits.study import Study
 TABLE = simplex(20)
 HERE = f"tests.{Path(__file__).stem}"
 """Where workers find the broken ones below."""
+IMPORTED = ("benchmarks.durability.tasks", "scipy.optimize", "threadpoolctl", "psycopg")
+"""Also what a study imports when first asked: else each worker spends most of its time on that."""
 
 
 def silent(steps: int) -> None:
@@ -39,7 +41,7 @@ def silent(steps: int) -> None:
 
 @pytest.fixture(scope="module")
 def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    with Nursery(tmp_path_factory.mktemp("nursery"), ("benchmarks.durability.tasks", HERE)) as one:
+    with Nursery(tmp_path_factory.mktemp("nursery"), (*IMPORTED, HERE)) as one:
         yield one
 
 
