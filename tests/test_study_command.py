@@ -414,10 +414,9 @@ def test_a_second_result_is_refused_with_the_stored_one(told):
     assert study("tell", told, 7, "0.75").out == ""
 
 
-def test_of_two_who_tell_at_once_one_wins_and_both_learn_the_stored_value(where, films):
-    said("create", where, "--candidates", films, "--target", "stability", "--columns", "Cs,FA,MA")
-    said("ask", where)
-    arguments = [sys.executable, "-m", "kernelbandits", "study", "tell", where, "1"]
+def test_of_two_who_tell_at_once_one_wins_and_both_learn_the_stored_value(place):
+    said("ask", place)
+    arguments = [sys.executable, "-m", "kernelbandits", "study", "tell", str(place), "1"]
     racers = [
         subprocess.Popen([*arguments, value, "--format", "json"], stdout=-1, stderr=-1)
         for value in ("1.5", "2.5")
