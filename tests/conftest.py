@@ -15,9 +15,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Each commit waits until the disk has written it. Tests end processes, never the machine, so files
 # in memory show the same. A folder that whoever runs the tests has chosen is kept.
 MEMORY = "/dev/shm"
-if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
-    if shutil.disk_usage(MEMORY).free > 2**30:
-        os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
+chosen = "TMPDIR" in os.environ
+if not chosen and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2**30:
+    os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
 
 for variable in (
     "OMP_NUM_THREADS",

@@ -97,7 +97,9 @@ def test_list_as_json_is_one_document_for_scripts():
     assert listed["simple-bernoulli"]["options"]["p"] == 0.5
     everything = json.loads(run_command("list", "--format", "json").stdout)
     assert set(everything) == {"policies", "problems", "kernels", "laws", "noises"}
-    assert json.loads(run_command("list", "igp-ucb", "--format", "json").stdout)["title"] == "IGP-UCB"
+    assert (
+        json.loads(run_command("list", "igp-ucb", "--format", "json").stdout)["title"] == "IGP-UCB"
+    )
 
 
 def test_all_is_every_policy_but_generic_gp_and_those_left_out_by_name(tmp_path):
