@@ -43,7 +43,8 @@ class Calibration:
     or RBF kernel and k_1 the mean of such kernels of one column each; noise ~ N(0, noise_variance)
     and z = (y - centre) / spread. There are three kinds of units: those of the rewards y,
     standardised units z (`standard`), and signal units u = (z - mean) / sqrt(signal_variance), in
-    which f has k(x, x) = 1 (`signal_standard` converts y to u). D and the ridge R^2 that belongs to k are in signal units.
+    which f has k(x, x) = 1 (`signal_standard` converts y to u). D and the ridge R^2 that belongs to
+    k are in signal units.
 
     `calibrate` makes it; see there for an example.
     """
