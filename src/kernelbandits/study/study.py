@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.storage import Finding
+    from kernelbandits.study.model_check import Check
 
 
 MOST_ASKED = 10_000
@@ -340,6 +341,17 @@ class Study:
         with self._session.lock:
             answers, now = self._session.answers(), self._session.log.now()
             return status_of(answers, self.place, now, tuple(self._session.driver.notices))
+
+    def check(self) -> Check:
+        """Check whether the model can be trusted: held-out results, columns, outliers, noise.
+
+        Each measured candidate is predicted from the results of all others. All numbers are in the
+        target's units.
+        """
+        from kernelbandits.study.model_check import check_model
+
+        with self._session.lock:
+            return check_model(self._session.answers())
 
     def explain(self, trial: int) -> Explained:
         """Explain why the row of a trial was suggested, by the results of that time."""
