@@ -518,8 +518,8 @@ class Policy:
     def leave_one_out(self) -> LeaveOneOut | None:
         """Predict the mean reward of each point from the rewards at all other points.
 
-        Predictions are in the units of the rewards. Fitted hyperparameters stay those of the fit to
-        all rewards. None with fewer than five distinct points, and for a rule without a
+        Predictions are in the units of the rewards. Fitted hyperparameters stay those of the last
+        fit to all rewards. None with fewer than five distinct points, and for a rule without a
         `fitted_model`.
         """
         model = self.fitted_model()

@@ -5,16 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kernelbandits.calibration.standard import Standard
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, Indices
 from kernelbandits.policies.leave_one_out import LeaveOneOut, predict_left_out
 from kernelbandits.policies.relevance import Relevance, column_relevance
 from kernelbandits.posterior import Factorisation
 from kernelbandits.runtime import single_threaded
+
+
+class LeftOut(NamedTuple):
+    """A point and the prediction of its mean result from other points."""
+
+    place: int
+    """The position of the point in the model."""
+    predicted: float
+    sd: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +68,29 @@ class FittedModel:
     def leave_one_out(self) -> LeaveOneOut | None:
         """Predict the mean result of each point from all others; None with fewer than five."""
         return predict_left_out(self.members, self.points, self.counts, self.means, self.units)
+
+    def find_outliers(self) -> list[LeftOut]:
+        """Find results that are far from what all others predict, the farthest first.
+
+        A result far out spoils the predictions of its neighbours as well. So the farthest one is
+        set aside before the next is looked for, until none is far out, or a quarter is set aside.
+        """
+        found: list[LeftOut] = []
+        kept = np.arange(len(self.points))
+        while 4 * len(found) < len(self.points):
+            left_out = self._restrict(kept).leave_one_out()
+            if left_out is None or not len(left_out.outliers):
+                break
+            place = int(left_out.outliers[0])
+            prediction = float(left_out.predicted[place]), float(left_out.sd[place])
+            found.append(LeftOut(int(kept[place]), *prediction))
+            kept = np.delete(kept, place)
+        return found
+
+    def _restrict(self, kept: Indices) -> FittedModel:
+        """Return the same model of the results at some of the points."""
+        parts = (self.points[kept], self.counts[kept], self.means[kept])
+        return FittedModel(self.members, *parts, self.units, self.lengthscales)
 
     @single_threaded
     def relevance(

@@ -137,7 +137,7 @@ def predict_left_out(
     which is what the posterior of all other results says of a new mean of n_i results at point i
     (Rasmussen and Williams 2006, section 5.4.2). Several members are mixed with equal weights.
 
-    The hyperparameters stay those of the fit to *all* results, the one left out included. So the
+    The hyperparameters stay those of the last fit, in which the result left out took part. So the
     predictions are a little too good where there are few results.
 
     Parameters

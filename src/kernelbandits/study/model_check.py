@@ -13,11 +13,12 @@ from scipy.special import bdtr
 from kernelbandits.checks import Array
 from kernelbandits.formatting import format_count, format_near, format_number
 from kernelbandits.policies import FittedModel, LeaveOneOut
+from kernelbandits.policies.fitted_model import LeftOut
 from kernelbandits.policies.leave_one_out import FEWEST_POINTS, HALF_INTERVAL
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.state import Trial
-from kernelbandits.study.values import Readable, X
+from kernelbandits.study.values import Readable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,16 +135,17 @@ def check_model(answers: Answers) -> Check:
     """Check the model behind the answers of a study."""
     model = answers.driver.policy.fitted_model()
     left_out = None if model is None else model.leave_one_out()
-    held_out = () if left_out is None else list_held_out(answers, left_out)
+    far = [] if model is None else model.find_outliers()
+    held_out = () if left_out is None else list_held_out(answers, left_out, far)
     skill = None if left_out is None or math.isnan(left_out.skill) else left_out.skill
     coverage = None if left_out is None else left_out.coverage
     noise = None if model is None else float(answers.scale.length(model.noise_scale))
     replicated = 0 if model is None else int((model.counts > 1).sum())
     columns = () if model is None or skill is None else rank_columns(answers, model)
-    outliers = list_outliers(answers, held_out)
+    outliers = () if model is None else list_outliers(answers, model, far)
     verdict = judge(skill)
     sentences = [
-        describe_skill(answers, model, held_out, skill),
+        describe_skill(answers, model, held_out, skill, bool(outliers)),
         describe_coverage(held_out, coverage),
         *(one.sentence for one in outliers[:MOST_NAMED]),
         count_more(len(outliers)),
@@ -173,11 +175,13 @@ def judge(skill: float | None) -> str:
 # ---------------------------------------------------------------------- held-out results
 
 
-def list_held_out(answers: Answers, left_out: LeaveOneOut) -> tuple[HeldOut, ...]:
+def list_held_out(
+    answers: Answers, left_out: LeaveOneOut, outliers: Sequence[LeftOut]
+) -> tuple[HeldOut, ...]:
     """The predictions by candidate, in the target's units."""
     measured = answers.scale.outward(left_out.measured)
     predicted, sd = answers.scale.outward(left_out.predicted), answers.scale.length(left_out.sd)
-    trials, far = trials_by_point(answers), {*left_out.outliers.tolist()}
+    trials, far = trials_by_point(answers), {one.place for one in outliers}
     found = []
     for place, point in enumerate(left_out.points):
         own = trials[(point + 0.0).tobytes()]
@@ -210,22 +214,26 @@ def trials_by_point(answers: Answers) -> dict[bytes, list[Trial]]:
     return found
 
 
-def list_outliers(answers: Answers, held_out: Sequence[HeldOut]) -> tuple[Outlier, ...]:
+def list_outliers(
+    answers: Answers, model: FittedModel, outliers: Sequence[LeftOut]
+) -> tuple[Outlier, ...]:
     """The results to look at: of each candidate far out, that farthest from the prediction."""
-    found = []
-    for one in sorted(held_out, key=lambda one: -abs(one.residual)):
-        if not one.outlier:
-            continue
-        trials = [answers.state.trials[number] for number in one.trials]
-        values = [(trial.number, trial.row, float(trial.value or 0.0)) for trial in trials]
-        number, row, value = max(values, key=lambda item: abs(item[2] - one.predicted))
-        predicted = format_near(one.predicted, one.sd)
+    trials, found = trials_by_point(answers), []
+    for one in outliers:
+        predicted = float(answers.scale.outward(one.predicted))
+        sd = float(answers.scale.length(one.sd))
+        measured = float(answers.scale.outward(model.means[one.place]))
+        own = trials[(model.points[one.place] + 0.0).tobytes()]
+        values = [(trial.number, trial.row, float(trial.value or 0.0)) for trial in own]
+        number, row, value = max(values, key=lambda item: abs(item[2] - predicted))
+        residual = (measured - predicted) / sd
+        away = f"{abs(residual):.1f}" if abs(residual) < 10 else f"{abs(residual):.0f}"
         sentence = (
-            f"Trial {number} (row {row}, {value:.6g}) is {abs(one.residual):.1f} sd from what the "
-            f"other results predict ({predicted}): check it, and correct it if it is wrong "
+            f"Trial {number} (row {row}, {value:.6g}) is {away} sd from what the other results "
+            f"predict ({format_near(predicted, sd)}): check it, and correct it if it is wrong "
             "(study correct)."
         )
-        found.append(Outlier(number, row, value, one.predicted, one.residual, sentence))
+        found.append(Outlier(number, row, value, predicted, residual, sentence))
     return tuple(found)
 
 
@@ -264,7 +272,11 @@ def column_blocks(candidates: Candidates) -> dict[str, range]:
 
 
 def describe_skill(
-    answers: Answers, model: FittedModel | None, held_out: Sequence[HeldOut], skill: float | None
+    answers: Answers,
+    model: FittedModel | None,
+    held_out: Sequence[HeldOut],
+    skill: float | None,
+    has_outliers: bool,
 ) -> str:
     """Say how well held-out results are predicted, and what to do if badly."""
     if not answers.has_results:
@@ -296,11 +308,13 @@ def describe_skill(
     what = f"hardly better than the mean of the others ({explained})"
     if skill <= 0:
         what = "no better than the mean of the others"
-    return (
-        f"The model predicts held-out results {what}: do not rely on its estimates yet. Measure "
-        f"more rows, check whether the columns describe what matters, and check the scale of the "
-        f"target.{few}"
+    advice = (
+        "Measure more rows, check whether the columns describe what matters, and check the scale "
+        f"of the target.{few}"
     )
+    if has_outliers:
+        advice = "A result that is far from all others may be the reason; look at it first."
+    return f"The model predicts held-out results {what}: do not rely on its estimates yet. {advice}"
 
 
 def describe_coverage(held_out: Sequence[HeldOut], coverage: float | None) -> str:
@@ -320,8 +334,10 @@ def describe_coverage(held_out: Sequence[HeldOut], coverage: float | None) -> st
 
 def describe_columns(verdict: str, columns: Sequence[ColumnRelevance]) -> str:
     """Say which columns matter, if the model predicts well enough to know."""
-    if not columns or verdict in ("unknown", "poor"):
+    if not columns:
         return ""
+    if verdict == "poor":
+        return "Which columns matter cannot be said while the model predicts so badly."
     idle = [one.column for one in columns if one.high < NO_INFLUENCE]
     matter = [one for one in columns if one.column not in idle][:MOST_NAMED]
     named = ", ".join(f"{one.column} ({100 * one.share:.0f} %)" for one in matter)

@@ -16,6 +16,7 @@ from kernelbandits.study.candidates import Candidates, read_candidates
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.editing import Editor
 from kernelbandits.study.exporting import write_csv
+from kernelbandits.study.model_check import Check, check_model
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.reporting import replay_trial, status_of
 from kernelbandits.study.results import read_results
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.storage import Finding
-    from kernelbandits.study.model_check import Check
 
 
 MOST_ASKED = 10_000
@@ -348,8 +348,6 @@ class Study:
         Each measured candidate is predicted from the results of all others. All numbers are in the
         target's units.
         """
-        from kernelbandits.study.model_check import check_model
-
         with self._session.lock:
             return check_model(self._session.answers())
 
