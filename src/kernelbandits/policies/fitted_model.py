@@ -37,7 +37,7 @@ class FittedModel:
     --------
     >>> import numpy as np
     >>> import kernelbandits as kb
-    >>> points = np.random.default_rng(0).random((20, 2))
+    >>> points = np.array([[x, y] for x in np.linspace(0, 1, 6) for y in (0.0, 0.4, 1.0)])
     >>> auto = kb.Auto(points)
     >>> for arm, x in enumerate(points):
     ...     auto.tell(auto.choice(arm), np.sin(6 * x[0]))
