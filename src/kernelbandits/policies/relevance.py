@@ -12,7 +12,7 @@ from kernelbandits.checks import Array, Indices
 
 ROWS = 64
 """How many rows of the table the other columns are taken from."""
-VALUES = 24
+VALUES = 16
 """How many values of a column are tried; all of them, if there are no more."""
 ROUNDING = 1e-12
 GOLDEN = (5**0.5 - 1) / 2

@@ -343,7 +343,9 @@ def describe_columns(verdict: str, columns: Sequence[ColumnRelevance]) -> str:
     named = ", ".join(f"{one.column} ({100 * one.share:.0f} %)" for one in matter)
     text = f"The estimates depend most on {named}." if len(columns) > 1 and named else ""
     if idle:
-        text += f" No influence is visible of {', '.join(idle)}."
+        more = len(idle) - MOST_NAMED
+        others = f" and {format_count(more, 'more column')}" if more > 0 else ""
+        text += f" No influence is visible of {', '.join(idle[:MOST_NAMED])}{others}."
     return text.strip()
 
 

@@ -110,6 +110,8 @@ def draw_panels(check: Check, part: Any, grid: Any) -> None:
 
 def draw_predictions(check: Check, axis: Axes) -> None:
     """Draw predictions with their intervals against what was measured."""
+    from matplotlib.ticker import MaxNLocator
+
     target = shorten(check.target, LETTERS)
     for outlier, color, label in ((False, BLUE, "held-out result"), (True, ORANGE, "check this")):
         chosen = [one for one in check.held_out if one.outlier is outlier]
@@ -135,6 +137,10 @@ def draw_predictions(check: Check, axis: Axes) -> None:
                 fontsize=9,
                 color=ORANGE,
             )
+    # Six digits: matplotlib would write 0.000025 in full, and such ticks run into each other.
+    for scale in (axis.xaxis, axis.yaxis):
+        scale.set_major_locator(MaxNLocator(5))
+        scale.set_major_formatter(lambda value, _: f"{value:.6g}")
     axis.set_xlabel(f"measured {target}")
     axis.set_ylabel("predicted from the others")
     axis.set_title(describe_skill(check.skill), fontsize=10, loc="left")
