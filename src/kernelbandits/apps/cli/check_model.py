@@ -11,7 +11,6 @@ from rich.markup import escape
 
 from kernelbandits.apps.cli import progress
 from kernelbandits.apps.cli.arguments import Place, Quiet
-from kernelbandits.apps.cli.listing import facts
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_answer, print_line, retypable_place
 from kernelbandits.apps.cli.render import cell, command, number, table
@@ -72,11 +71,10 @@ def print_check(console: Console, found: Check, place: str, plot: Path | None) -
         print_columns(console, found)
     if found.held_out:
         print_worst(console, found)
-    then = [f"{command('correct', place, one.trial)} VALUE" for one in found.outliers[:SHOWN]]
+    for one in found.outliers[:SHOWN]:
+        print_line(console, f"If it is wrong:  {command('correct', place, one.trial)} VALUE")
     if plot is None and found.held_out:
-        then.append(command("check", place, "--plot", "check.png"))
-    if then:
-        console.print(facts({"next": "\n".join(then)}))
+        print_line(console, f"As a figure:  {command('check', place, '--plot', 'check.png')}")
     if plot is not None:
         print_line(console, f"Written to {plot}")
 
