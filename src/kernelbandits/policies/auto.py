@@ -26,6 +26,7 @@ from kernelbandits.policies.acquisition import (
 from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.calibrator import Calibrator, check_coordinates, empty_posterior
 from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.fitted_model import FittedModel
 from kernelbandits.policies.improvement import best_estimate
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
@@ -464,6 +465,21 @@ class Auto(IndexPolicy):
     def noise_posterior(self) -> Any:
         """The posterior at the fitted noise, by the rewards alone: no failure counts as one."""
         return self.calibrator.observed_posterior()
+
+    def fitted_model(self) -> FittedModel | None:
+        """Return the fits and the rewards; no failure counts as one. None before any reward."""
+        rewards = self.rewards
+        if not rewards.events:
+            return None
+        lengths = np.array([fit.lengthscales for fit in self.calibrator.fits])
+        return FittedModel(
+            members=members_of(self.posterior),
+            points=rewards.points,
+            counts=rewards.counts,
+            means=rewards.origin + rewards.sums / rewards.counts,
+            units=self.units,
+            lengthscales=lengths * self.calibrator.sides(),
+        )
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
         """The arm with the highest estimate among those with rewards, or the best point of a box.
