@@ -17,7 +17,7 @@ from kernelbandits.study.values import Suggestion, plain
 from kernelbandits.study.writer import Writer
 
 OWN_UNITS = ("mean", "index", "sample")
-LENGTHS = ("sd", "noise_scale")
+LENGTHS = ("sd", "noise_scale", "improvement")
 
 
 @dataclass(frozen=True)

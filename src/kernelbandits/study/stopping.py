@@ -96,6 +96,8 @@ def stop_by_improvement(answers: Answers, arm: int) -> Stop:
         f"if you stop with row {row}, you lose {left:.3g} ({target}) on average against the best "
         f"row{answers.comparison}. This is an estimate of the model, not a guarantee."
     )
+    if answers.caution:
+        text += f" {answers.caution}"
     return compare_with_tolerance(answers, "improvement", text, left)
 
 
