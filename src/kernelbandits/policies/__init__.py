@@ -34,6 +34,7 @@ from kernelbandits.policies.independent import UCB1 as UCB1
 from kernelbandits.policies.independent import GaussianTS as GaussianTS
 from kernelbandits.policies.independent import UCBRevisited as UCBRevisited
 from kernelbandits.policies.index import IndexPolicy as IndexPolicy
+from kernelbandits.policies.leave_one_out import LeaveOneOut as LeaveOneOut
 from kernelbandits.policies.linear import OFUL as OFUL
 from kernelbandits.policies.linear import LinTS as LinTS
 from kernelbandits.policies.linear import RarelySwitchingOFUL as RarelySwitchingOFUL

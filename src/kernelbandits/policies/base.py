@@ -18,6 +18,11 @@ from kernelbandits.policies.about import About
 from kernelbandits.policies.acquisition import Acquisition, ArmScores, Surface, posterior_mean
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.explanation import Explanation, explain_choice
+from kernelbandits.policies.leave_one_out import (
+    LeaveOneOut,
+    merge_equal_points,
+    predict_left_out,
+)
 from kernelbandits.policies.place import (
     MIDDLE,
     ArmList,
@@ -38,7 +43,13 @@ from kernelbandits.policies.round import (
     view_pending,
 )
 from kernelbandits.policies.spectral import lengthscales_of
-from kernelbandits.posterior import PoolPosterior, Posterior, as_trusted, posterior_on
+from kernelbandits.posterior import (
+    PointPosterior,
+    PoolPosterior,
+    Posterior,
+    as_trusted,
+    posterior_on,
+)
 from kernelbandits.runtime import single_threaded
 from kernelbandits.streams import as_randomness
 from kernelbandits.theory.gains import Term, gain_name, gain_term
@@ -483,6 +494,22 @@ class Policy:
         if self.posterior.events:
             posterior.learn(self.posterior.counts, self.posterior.tally.sums)
         return posterior
+
+    def leave_one_out(self) -> LeaveOneOut | None:
+        """Predict the mean reward of each point from the rewards at all other points.
+
+        It is computed from the kernel and the ridge of `noise_posterior`, in the units of the
+        rewards. None with fewer than five distinct points, and for a rule that forgets, weighs,
+        truncates or refits its rewards: it has no such model.
+        """
+        posterior = self.noise_posterior()
+        every = isinstance(posterior, PointPosterior) or posterior.is_plain
+        if not every or not posterior.complete or not posterior.events:
+            return None
+        played = posterior.tally.played_arms
+        counts, sums = posterior.counts[played], posterior.tally.sums[played]
+        points, number, means = merge_equal_points(posterior.points[played], counts, sums)
+        return predict_left_out([posterior], points, number, means, self.units)
 
     @single_threaded
     def explain(self, choice: Choice, *, arms: Any = None) -> Explanation:
