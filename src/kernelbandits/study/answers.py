@@ -11,8 +11,8 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.formatting import format_count
 from kernelbandits.policies.explanation import COMPARED, draw_functions, select_contenders
 from kernelbandits.runtime import single_threaded
+from kernelbandits.study.cautions import describe_poor_model
 from kernelbandits.study.driver import Driver
-from kernelbandits.study.model_check import NO_BETTER, predicts_no_better_than_mean
 from kernelbandits.study.posterior_view import PosteriorView, noise_view
 from kernelbandits.study.state import State
 from kernelbandits.study.units import FIRST
@@ -134,8 +134,7 @@ class Answers:
     @cached_property
     def caution(self) -> str:
         """Say that the model is no better than the mean of the results; "" if it is."""
-        early = self.describe_early()
-        return NO_BETTER if not early and predicts_no_better_than_mean(self.driver.policy) else ""
+        return "" if self.describe_early() else describe_poor_model(self.driver.policy)
 
     def describe_early(self) -> str:
         """Say why no row can be called the best yet; "" from five results on.

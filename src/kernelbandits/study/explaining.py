@@ -14,6 +14,9 @@ from kernelbandits.study.state import State, Trial
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Explained, describe_candidate
 
+NEGLIGIBLE = 1e-6
+"""An expected improvement below this, in spreads of the results, is called none."""
+
 
 class Index(NamedTuple):
     """The index of a row and its parts, in the units of the target."""
@@ -106,19 +109,22 @@ class Reasons:
         the best so far, or that the best so far is not the best.
         """
         gain = f"{self.scale.length(note['improvement']):.2g}"
+        if note["improvement"] < NEGLIGIBLE:
+            return f"no row is expected to improve on {self._best_so_far()} by more than {gain}."
         price = f" for its cost of {note['cost']:.3g}" if "cost" in note else ""
         if self._results_of(row)[1]:
             return (
                 f"measuring it again is expected to improve the row recommended in the end by "
                 f"{gain}, more than measuring any other row{price}."
             )
+        return f"measuring it is expected to improve on {self._best_so_far()} by {gain}{price}."
+
+    def _best_so_far(self) -> str:
+        """The measured row of the best estimate, in words."""
         best = self.answers.recommended_arm
         if best is None:
-            return f"measuring it is expected to improve on the allowed rows by {gain}{price}."
-        so_far = f"{self.answers.mean(best):.4g}, row {self.answers.row(best)}"
-        return (
-            f"measuring it is expected to improve on the best so far ({so_far}) by {gain}{price}."
-        )
+            return "the best so far"
+        return f"the best so far ({self.answers.mean(best):.4g}, row {self.answers.row(best)})"
 
     def _worth(self, note: Mapping[str, float]) -> str:
         """With costs the index alone does not decide: say what the row gains for its cost."""

@@ -63,7 +63,8 @@ class Suggestion(Readable):
     revision: int = 1
     """The revision of the policy that chose the row."""
     notices: tuple[str, ...] = ()
-    """What else this call of `ask` changed: that another revision chooses from now on."""
+    """What else is to be said with this call of `ask`: that another revision chooses from now on,
+    that the results contradict the noise given, that some rows come more than once."""
 
     @property
     def sentence(self) -> str:
