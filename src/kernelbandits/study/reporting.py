@@ -14,11 +14,6 @@ from kernelbandits.study.state import State, Trial
 from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
 from kernelbandits.study.values import Replayed, Status, Waiting
 
-PURPOSES = {
-    FIND: "find the best row. Nothing is claimed about the results on the way.",
-    EARN: "earn: good results while measuring (a small cumulative regret). `guarantee` says what "
-    "is claimed.",
-}
 AUTO_CLAIMS = {"none": "No guarantee", "conditional": "Conditional guarantee"}
 
 
@@ -60,7 +55,9 @@ def purpose_sentence(answers: Answers) -> str:
     settings = answers.state.settings
     if settings.goal is None:
         return ""
-    purpose = PURPOSES[settings.goal]
+    purpose = "find the best row. Nothing is claimed about the results on the way."
+    if settings.goal == EARN:
+        purpose = f"earn good results while measuring. {claim_sentence(answers)}"
     if settings.rounds is None:
         return purpose
     return f"{purpose} {sum(answers.state.counts.values())} of {settings.rounds} results so far."

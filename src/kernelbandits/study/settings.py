@@ -227,7 +227,7 @@ class Settings:
             checks.needs(
                 self.kernel is None, "Study", "no kernel for auto, which fits its own", self.kernel
             )
-            checks.one_of("Study", "goal", self.goal, GOALS)
+            checks.needs(self.goal in GOALS, "Study", 'the goal "find" or "earn"', self.goal)
         else:
             policy_entry(self.policy)
             for name in OF_AUTO:
