@@ -141,7 +141,7 @@ def calibrate_members(
     >>> len(members), members[0].lengthscales != members[1].lengthscales
     (4, True)
     """
-    fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks, None)
+    fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks)
     number = checks.whole("calibrate_members", "members", members)
     if fit.summary.constant:
         mode = fit.keep_previous(None, "the rewards are all equal", 0)
@@ -160,8 +160,8 @@ def check_arguments(
     prior: Prior | None,
     shared: bool,
     nu: float,
-    blocks: Blocks | None,
-    start: Calibration | None,
+    blocks: Blocks | None = None,
+    start: Calibration | None = None,
 ) -> ScaleFit:
     """Return what is to be fitted, with every argument checked."""
     x = checks.points("calibrate", points)

@@ -16,7 +16,7 @@ from scipy.special import erfcx, log_ndtr
 
 from kernelbandits.checks import Array
 from kernelbandits.kernels import Kernel
-from kernelbandits.posterior import members_of
+from kernelbandits.posterior import StackedPosteriors, members_of
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 FAR = 700.0
@@ -117,8 +117,8 @@ class LogExpectedImprovement(Acquisition):
     where the improvement is too small for a float (Ament et al., 2023).
     """
 
-    best: float
-    """What is to be improved on, in the units of the posterior."""
+    best: float | Array
+    """What is to be improved on, in the units of the posterior; an array for several posteriors."""
 
     def score(self, mean: Array, sd: Array) -> Array:
         z, spread = standard_gaps(mean, sd, self.best)
@@ -174,43 +174,43 @@ class MemberImprovement(Acquisition):
 
     def score_members(self, means: Array, sds: Array) -> Array:
         """The score of points from the means and standard deviations of each member, in rows."""
-        return logmeanexp(
-            np.array(
-                [
-                    LogExpectedImprovement(best).score(mean, sd)
-                    for best, mean, sd in zip(self.bests, means, sds, strict=True)
-                ]
-            )
-        )
+        best = np.array(self.bests)[:, None]
+        return logmeanexp(LogExpectedImprovement(best).score(means, sds))
 
     def surface(self, posterior: Any) -> Surface:
         return MemberSurface(posterior, self)
 
 
-@dataclass(frozen=True)
 class MemberSurface:
     """`MemberImprovement` as a function of the point, with its gradient."""
 
-    posterior: Any
-    acquisition: MemberImprovement
+    def __init__(self, posterior: Any, acquisition: MemberImprovement) -> None:
+        self.members = members_of(posterior)
+        self.acquisition = acquisition
+        self.stacked = StackedPosteriors.of(self.members)
 
     def values(self, rows: Array) -> Array:
-        members = members_of(self.posterior)
-        means, sds = zip(*(member.at(rows) for member in members), strict=True)
-        return self.acquisition.score_members(np.array(means), np.array(sds))
+        if self.stacked is not None:
+            means, sds = self.stacked.at(rows)
+        else:
+            pairs = [member.at(rows) for member in self.members]
+            means, sds = (np.array(part) for part in zip(*pairs, strict=True))
+        return self.acquisition.score_members(means, sds)
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
         """The score and its gradient: the mean gradient of the members, weighted by improvement."""
-        scores, gradients = [], []
-        members = members_of(self.posterior)
-        for best, member in zip(self.acquisition.bests, members, strict=True):
-            score, gradient = ScoreSurface(member, LogExpectedImprovement(best)).slopes(rows)
-            scores.append(score)
-            gradients.append(gradient)
-        logs = np.array(scores)
+        if self.stacked is not None:
+            parts: Any = self.stacked.gradients(rows)
+        else:
+            each = [member.gradients(rows) for member in self.members]
+            parts = (np.array(part) for part in zip(*each, strict=True))
+        means, sds, mean_slopes, sd_slopes = parts
+        best = np.array(self.acquisition.bests)[:, None]
+        logs, by_mean, by_sd = LogExpectedImprovement(best).derivatives(means, sds)
         total = logmeanexp(logs)
         weights = np.exp(logs - total) / len(logs)
-        return total, np.einsum("in,ind->nd", weights, np.array(gradients))
+        slopes = (weights * by_mean)[..., None] * mean_slopes + (weights * by_sd)[..., None] * sd_slopes
+        return total, slopes.sum(0)
 
 
 def logmeanexp(logs: Array) -> Array:
@@ -240,7 +240,7 @@ class ImprovementScores(ArmScores):
         return {"improvement": float(np.exp(scores[arm]))}
 
 
-def standard_gaps(mean: Array, sd: Array, best: float) -> tuple[Array, Array]:
+def standard_gaps(mean: Array, sd: Array, best: float | Array) -> tuple[Array, Array]:
     """z = (mean - best) / sd, and the sd; where there is no sd both are placeholders."""
     spread = np.where(sd > LEAST_SD, sd, 1.0)
     # Beyond this size the square of z is no float.

@@ -11,11 +11,13 @@ import numpy as np
 
 from kernelbandits import checks, widths
 from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard
-from kernelbandits.checks import Array, Indices
+from kernelbandits.checks import Array
+from kernelbandits.domains import Box, Contextual, MixedBox
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.about import CALIBRATED, About
 from kernelbandits.policies.acquisition import (
+    NO_CHANCE,
     ImprovementScores,
     LogExpectedImprovement,
     MemberImprovement,
@@ -40,7 +42,16 @@ GOALS = ("find", "earn")
 FIRST = {"find": 4, "earn": 5}
 """How many choices the initial design has, by goal."""
 MEMBERS = 8
-"""How many plausible scales are averaged over."""
+"""How many plausible scales are averaged over on arms, ..."""
+BOX_MEMBERS = 4
+"""... and on a box, where every one of them is evaluated again at each step of a search."""
+BOX_EFFORT = 0.375
+"""The effort of a search on a box: the mixture is smoother than a single index with a large width,
+and more starts did not find better maxima (docs/decisions/0012)."""
+PRACTICAL = widths.polynomial_decay(3.0, 1 / 3)
+"""The width 3 t^-1/3 of the goal earn (docs/decisions/0012)."""
+NOISELESS = 1e-6
+"""A noise variance of less, in squared spreads of the rewards, counts as none."""
 GROWTH = 1.2
 """The ratio of the numbers of rewards at two successive fits."""
 NEAR = 0.05
@@ -145,7 +156,7 @@ class Auto(IndexPolicy):
             belongs = self.goal == "earn" or given is None
             checks.needs(belongs, "Auto", f'no {name} with the goal "find"', given)
         self.mode = check_width("practical" if width is None else width)
-        prior = default_prior(self.mode) if prior is None else prior
+        prior = default_prior(self.mode, nu, domain) if prior is None else prior
         checks.needs(isinstance(prior, Prior), "Auto", "a kb.calibration.Prior", prior)
         refits = Refits(growth=GROWTH, first=1) if refits is None else refits
         checks.needs(isinstance(refits, Refits), "Auto", "a kb.calibration.Refits", refits)
@@ -161,11 +172,13 @@ class Auto(IndexPolicy):
             shared=shared,
             nu=nu,
             refits=refits,
-            members=check_members(members, self.mode),
+            members=check_members(members, self.mode, self.finite),
             mean_known=self.mode == "theory",
             noise=self.noise,
         )
         self.failed = self.calibrator.failed
+        if not self.finite and self.goal == "find":
+            self.search_effort = BOX_EFFORT
         self.settings["goal"] = self.goal
         law = PointMass(1.0) if exploration is None else exploration
         self._set_rule(self._fitted_width(), law, gain="none")
@@ -238,49 +251,39 @@ class Auto(IndexPolicy):
         """What the round maximises: mean + w_t width_t sd, or the expected improvement."""
         if self.goal == "earn":
             return super().acquisition(now)
+        if self.finite:
+            return ImprovementScores(self._score_improvement(now))
         members = members_of(self.posterior)
-        if not self.finite:
-            return MemberImprovement(tuple(best_estimate(member) for member in members))
-        return ImprovementScores(self._score_improvement(now))
+        bests = np.array([best_estimate(member) for member in members])
+        if now.pending_places:
+            # A pending reward counts as its own estimate, so that a batch spreads.
+            pending = [member.at(now.pending_places)[0].max() for member in members]
+            bests = np.maximum(bests, pending)
+        return MemberImprovement(tuple(bests.tolist()))
 
     def _score_improvement(self, now: Round) -> Array:
         """ln of the expected improvement that measuring an arm brings, averaged over the members.
 
         For an arm without a reward this is E[max(f - best, 0)]. The nugget does not count: every
         such arm has the same one, and none is more likely than another to be lifted by it. For an
-        arm with a reward it is what another measurement is expected to add to the best estimate.
+        arm that was measured or is pending it is what another measurement is expected to add to the
+        best estimate. A pending reward counts as its own estimate.
         """
-        measured = self.calibrator.measured_arms()
+        seen = np.union1d(self.calibrator.measured_arms(), now.pending_places).astype(np.intp)
         scores = []
-        imagined = members_of(now.posterior)
-        for fit, known, member in zip(
-            self.calibrator.fits, members_of(self.posterior), imagined, strict=True
+        for fit, known, imagined in zip(
+            self.calibrator.fits,
+            members_of(self.posterior),
+            members_of(now.posterior),
+            strict=True,
         ):
-            variance = np.maximum(member.variance - fit.nugget_variance, 0.0)
-            best = float(known.mean[measured].max())
-            score = LogExpectedImprovement(best).score(known.mean, np.sqrt(variance))
-            score[measured] = self._score_repeats(known.mean, member.variance, measured, fit)
+            mean, variance = known.mean, imagined.variance
+            best = float(mean[seen].max())
+            smooth = np.sqrt(np.maximum(variance - fit.nugget_variance, 0.0))
+            score = LogExpectedImprovement(best).score(mean, smooth)
+            score[seen] = score_repeats(mean[seen], variance[seen], fit.noise_variance)
             scores.append(score)
         return logmeanexp(np.array(scores))
-
-    def _score_repeats(
-        self, mean: Array, variance: Array, measured: Indices, fit: Calibration
-    ) -> Array:
-        """ln of what one more measurement of each measured arm is expected to add to the best.
-
-        A further reward moves the estimate of an arm by a normal amount of variance
-        s^2 = v^2 / (v + noise). It adds s h(-|gap| / s), with the gap to the best of the other arms
-        and h(z) = phi(z) + z Phi(z): another arm may overtake the best, or the best may turn out to
-        be worse than the second. That is the knowledge gradient of the arm alone.
-        """
-        here, left = mean[measured], np.maximum(variance[measured], 0.0)
-        step = left / np.sqrt(left + fit.noise_variance)
-        order = np.argsort(here, kind="stable")
-        rival = np.full(len(here), here[order[-1]])
-        if len(here) > 1:
-            rival[order[-1]] = here[order[-2]]
-        gap = -np.abs(here - rival)
-        return LogExpectedImprovement(0.0).score(gap, step)
 
     def _repeat_nearby(self, choice: Choice, now: Round) -> Choice:
         """The choice, or the point played that is almost the same."""
@@ -518,18 +521,47 @@ def check_width(width: Any) -> Width | str:
     if checks.is_number(width):
         return widths.constant(checks.nonnegative("Auto", "width", width))
     named = checks.one_of("Auto", "width", width, WIDTHS)
-    return widths.polynomial_decay() if named == "practical" else "theory"
+    return PRACTICAL if named == "practical" else "theory"
 
 
-def default_prior(mode: Width | str) -> Prior:
-    """The prior of the scales; a width with a theory has one smooth kernel and no nugget."""
-    return Prior(additive=None, nugget=None) if mode == "theory" else Prior()
+def score_repeats(mean: Array, variance: Array, noise: float) -> Array:
+    """ln of what one more measurement of each of these arms is expected to add to the best.
+
+    A further reward moves the estimate of an arm by a normal amount of variance
+    s^2 = v^2 / (v + noise). It adds s h(-|gap| / s), with the gap to the best of the other arms and
+    h(z) = phi(z) + z Phi(z): another arm may overtake the best, or the best may turn out to be worse
+    than the second. That is the knowledge gradient of the arm alone. Without noise nothing is
+    added, and the score says so even where rounding leaves a variance.
+    """
+    if noise <= NOISELESS:
+        return np.full(len(mean), NO_CHANCE)
+    left = np.maximum(variance, 0.0)
+    order = np.argsort(mean, kind="stable")
+    rival = np.full(len(mean), mean[order[-1]])
+    if len(mean) > 1:
+        rival[order[-1]] = mean[order[-2]]
+    return LogExpectedImprovement(0.0).score(-np.abs(mean - rival), left / np.sqrt(left + noise))
 
 
-def check_members(members: Any, mode: Width | str) -> int:
+def default_prior(mode: Width | str, nu: float, domain: Any) -> Prior:
+    """The prior of the scales where none is given.
+
+    A width with a theory has one smooth kernel and no nugget. The additive part is made of Matern
+    kernels. On a box there is none, since a search would take several times as long, and the noise
+    may be smaller: a computed function has none.
+    """
+    if mode == "theory":
+        return Prior(additive=None, nugget=None)
+    if isinstance(domain, (Box, MixedBox, Contextual)):
+        return Prior(additive=None, nugget=None, noise=-6.0, noise_sd=2.0)
+    return Prior(additive=None) if nu == math.inf else Prior()
+
+
+def check_members(members: Any, mode: Width | str, finite: bool) -> int:
     """How many plausible scales are averaged over; a width with a theory knows one kernel."""
     if members is None:
-        return 1 if mode == "theory" else MEMBERS
+        usual = MEMBERS if finite else BOX_MEMBERS
+        return 1 if mode == "theory" else usual
     number = checks.whole("Auto", "members", members)
     single = number == 1 or mode != "theory"
     checks.needs(single, "Auto", 'members=1 with width="theory"', members)

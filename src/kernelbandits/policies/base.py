@@ -129,6 +129,8 @@ class Policy:
     the class that declares the loop is played round by round in Python (`valid_loop`), unless
     it declares its loop again.
     """
+    search_effort: float = 1.0
+    """A factor on the numbers of candidates and starts of a search on a box."""
     is_generic: ClassVar[bool] = False
     """Whether it is Algorithm 1 of the paper with some law, so that its theorem applies."""
 
@@ -354,7 +356,8 @@ class Policy:
     def _search(self, surface: Surface, place: Place, ties: str, u: float) -> Location:
         """The maximiser; a search starts from the points played too, the best estimates first."""
         scale = lengthscales_of(self.posterior.kernel, self.domain.dimension)
-        return place.best(surface, ties, u, self._played_points(place), scale)
+        played = self._played_points(place)
+        return place.best(surface, ties, u, played, scale, self.search_effort)
 
     def _played_points(self, place: Place) -> Array:
         """The points played as they would be in the context of the round, best estimates first."""

@@ -51,7 +51,13 @@ class ArmList:
         return add_context(self.rows, self.context)
 
     def best(
-        self, surface: Surface, ties: str, u: float, near: Array, scale: Array | None
+        self,
+        surface: Surface,
+        ties: str,
+        u: float,
+        near: Array,
+        scale: Array | None,
+        effort: float = 1.0,
     ) -> Location:
         """The exact maximiser, ties by the declared rule."""
         values = surface.values(self.survey)
@@ -90,7 +96,13 @@ class Region:
         return add_context(self.box.cover().points, self.context)
 
     def best(
-        self, surface: Surface, ties: str, u: float, near: Array, scale: Array | None
+        self,
+        surface: Surface,
+        ties: str,
+        u: float,
+        near: Array,
+        scale: Array | None,
+        effort: float = 1.0,
     ) -> Location:
         """The best that a search finds, shifted by u where ties are settled by chance."""
         d = self.box.dimension
@@ -105,7 +117,15 @@ class Region:
         shift = u if ties == "random" else MIDDLE
         sides = np.subtract(self.box.upper, self.box.lower)
         lengths = None if scale is None else np.minimum(scale[:d], sides)
-        found = maximise(slopes, self.box, near=near[:, :d], scale=lengths, u=shift, values=values)
+        found = maximise(
+            slopes,
+            self.box,
+            near=near[:, :d],
+            scale=lengths,
+            effort=effort,
+            u=shift,
+            values=values,
+        )
         search = {
             "index": found.value,
             "starts": float(found.starts),

@@ -40,6 +40,7 @@ from kernelbandits.posterior.points import PointPosterior
 from kernelbandits.posterior.pool import PoolPosterior
 from kernelbandits.posterior.refit import RefitPosterior
 from kernelbandits.posterior.spectrum import Spectrum
+from kernelbandits.posterior.stacked import StackedPosteriors
 from kernelbandits.posterior.sufficient import Factorisation, Tally
 from kernelbandits.posterior.trusted import as_trusted
 
@@ -57,6 +58,7 @@ __all__ = [
     "Posterior",
     "RefitPosterior",
     "Spectrum",
+    "StackedPosteriors",
     "State",
     "Tally",
     "as_trusted",

@@ -111,6 +111,11 @@ class PointPosterior:
             self._coefficients = self._factor.solve(white, transposed=True)
         return self._coefficients
 
+    @property
+    def lower_factor(self) -> Array:
+        """L of A = K + ridge N^-1 = L L'."""
+        return self._factor.lower
+
     def update(self, point: Any, reward: float) -> None:
         """Condition on one reward at a point of the domain.
 
