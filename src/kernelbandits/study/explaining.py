@@ -111,11 +111,12 @@ class Reasons:
         gain = f"{self.scale.length(note['improvement']):.2g}"
         if note["improvement"] < NEGLIGIBLE:
             return f"no row is expected to improve on {self._best_so_far()} by more than {gain}."
-        price = f" for its cost of {note['cost']:.3g}" if "cost" in note else ""
+        price = f", at cost {note['cost']:.3g}" if "cost" in note else ""
         if self._results_of(row)[1]:
+            more = "" if price else ", more than measuring any other row"
             return (
-                f"measuring it again is expected to improve the row recommended in the end by "
-                f"{gain}, more than measuring any other row{price}."
+                "measuring it again is expected to improve the row recommended in the end by "
+                f"{gain}{more}{price}."
             )
         return f"measuring it is expected to improve on {self._best_so_far()} by {gain}{price}."
 

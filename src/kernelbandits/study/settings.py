@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -130,7 +131,7 @@ FIND_2 = {**RULE_2, "exploration": None, "width": None, "first": 4}
 EARN_2 = {
     **RULE_2,
     "exploration": PointMass(1.0),
-    "width": widths.polynomial_decay(5.0, 1 / 3),
+    "width": widths.polynomial_decay(3.0, 1 / 3),
     "first": 5,
 }
 THEORY_2 = {
@@ -288,7 +289,11 @@ class Settings:
     def auto_defaults(self) -> Mapping[str, Any]:
         """The settings of auto that were not given: those of the revision `defaults`."""
         theory = self.settings.get("width") == THEORY
-        return AUTO_DEFAULTS.get(self.defaults, {}).get(THEORY if theory else str(self.goal), {})
+        found = AUTO_DEFAULTS.get(self.defaults, {}).get(THEORY if theory else str(self.goal), {})
+        if found and self.settings.get("nu") == math.inf:
+            # The additive part is made of Matern kernels.
+            return {**found, "prior": replace(found["prior"], additive=None)}
+        return found
 
     @property
     def body(self) -> dict[str, Any]:

@@ -237,14 +237,14 @@ class Status(Readable):
 
     @property
     def sentence(self) -> str:
-        """Three lines or four: how far the study is, its goal, the likely best, when to stop."""
+        """Three lines: how far the study is, the likely best, and whether to stop."""
         counts = f"{format_count(self.told, 'result')}, {self.pending} pending"
         failed = f", {self.failed} failed" if self.failed else ""
-        aim = f"{self.place}: {self.direction} {self.target}"
+        goal = f" (goal: {self.goal})" if self.goal else ""
+        aim = f"{self.place}: {self.direction} {self.target}{goal}"
         likely = self.best.sentence if self.best else "no results yet"
-        purpose = f"goal: {self.purpose}\n" if self.purpose else ""
         return (
-            f"{aim}, {format_count(self.different, 'candidate')}; {counts}{failed}\n{purpose}"
+            f"{aim}, {format_count(self.different, 'candidate')}; {counts}{failed}\n"
             f"likely best: {likely}\n"
             f"may I stop? {self.stop.sentence}"
         )
