@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -289,11 +288,7 @@ class Settings:
     def auto_defaults(self) -> Mapping[str, Any]:
         """The settings of auto that were not given: those of the revision `defaults`."""
         theory = self.settings.get("width") == THEORY
-        found = AUTO_DEFAULTS.get(self.defaults, {}).get(THEORY if theory else str(self.goal), {})
-        if found and self.settings.get("nu") == math.inf:
-            # The additive part is made of Matern kernels.
-            return {**found, "prior": replace(found["prior"], additive=None)}
-        return found
+        return AUTO_DEFAULTS.get(self.defaults, {}).get(THEORY if theory else str(self.goal), {})
 
     @property
     def body(self) -> dict[str, Any]:
@@ -357,7 +352,7 @@ def default_goal(policy: str, settings: Mapping[str, Any]) -> str | None:
 def read_settings(given: Mapping[str, Any], policy: Any) -> dict[str, Any]:
     """Read texts, and take the settings of a study out of the own ones of auto.
 
-    "auto:goal=earn" means goal="earn", and a noise written there is in the units of the target too.
+    "auto:goal=earn" means goal="earn", and a noise among them is in the units of the target too.
     """
     read = read_texts(given)
     own = read.get("settings")

@@ -21,7 +21,7 @@ UNUSUAL = 10.0
 """Of many others: spreads from the middle beyond which a result is unusual."""
 UNUSUAL_RANGES = 30.0
 """Of few others: ranges from the nearest of them. Three results may lie close together by chance,
-and of four normal results one lies 30 ranges out in about one of 2000 studies."""
+and of four normal results the last lies 30 ranges out in about one of 3000 studies."""
 SPREAD = 1.4826
 """The sd of a normal, in median absolute deviations."""
 SHIFTS = (-1, 1, -2, 2, -3, 3)
@@ -113,7 +113,7 @@ def intended_value(value: float, others: Sequence[float]) -> float | None:
         return None
     # Equal results still vary a little: by a tenth of their size, until others are known.
     room = max(high - low, abs(middle) / 10)
-    if low - 3 * room <= value <= high + 3 * room and 3 * abs(value) > abs(middle):
+    if low - 3 * room <= value <= high + 3 * room:
         return None
     for digits in SHIFTS:
         # Rounded to the digits that were typed: 83 / 100 is 0.83 and not 0.8300000000000001.
