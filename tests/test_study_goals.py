@@ -294,6 +294,20 @@ def test_status_says_the_goal_and_what_is_claimed(tmp_path):
     )
 
 
+@pytest.mark.xfail(reason="auto with the goal find does not weigh costs yet", strict=True)
+def test_dear_rows_are_suggested_less_often_when_finding(tmp_path):
+    table = pd.DataFrame(GRID, columns=["Cs", "FA"])
+    table["price"] = np.where(np.arange(30) % 2, 50.0, 1.0)
+    spent = []
+    for cost in (None, "price"):
+        study = kb.Study.create(tmp_path / f"{cost}.db", table, cost=cost, columns=["Cs", "FA"])
+        play(study, 12)
+        asked = [event.row for event in study.history() if event.kind == "asked"]
+        # The initial design takes cheap rows by itself.
+        spent.append(table.price[asked[4:]].sum())
+    assert spent[1] < 0.5 * spent[0]
+
+
 # ---------------------------------------------------------------- noise given wrong, poor models
 
 
