@@ -3,6 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+import tempfile
+
+# Bytecode is kept whatever the environment says. Without it each worker and each command in a
+# process of its own would compile the package, and each worker all tests, again in each run.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Each commit waits until the disk has written it. Tests end processes, never the machine, so files
+# in memory show the same. A folder that whoever runs the tests has chosen is kept.
+MEMORY = "/dev/shm"
+chosen = "TMPDIR" in os.environ
+if not chosen and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2**30:
+    os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
 
 for variable in (
     "OMP_NUM_THREADS",
@@ -12,21 +27,30 @@ for variable in (
 ):
     os.environ[variable] = "1"
 
+import functools  # noqa: E402
+import io  # noqa: E402
 import re  # noqa: E402
-import tempfile  # noqa: E402
 import uuid  # noqa: E402
 import warnings  # noqa: E402
-from collections.abc import Callable, Iterator  # noqa: E402
+from collections.abc import Callable, Iterator, Mapping  # noqa: E402
+from contextlib import chdir, redirect_stderr, redirect_stdout  # noqa: E402
+from dataclasses import dataclass  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
+from unittest import mock  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+import typer.main  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 import kernelbandits as kb  # noqa: E402
+from kernelbandits.apps.cli import app, exit_code  # noqa: E402
 from kernelbandits.catalogue import policy_entry, shared_settings  # noqa: E402
 from kernelbandits.policies.linear import LinearRule  # noqa: E402
+
+# Typer builds all commands anew for each call, which takes longer than most of them.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 settings.register_profile("kernelbandits", deadline=None, derandomize=True, database=None)
 settings.load_profile("kernelbandits")
@@ -103,6 +127,42 @@ def has_index(rule: type[kb.Policy]) -> bool:
     return own and rule.takes_kernel
 
 
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run_command(
+    *arguments: object, env: Mapping[str, str] = os.environ, cwd: str | Path = "."
+) -> Done:
+    """Run a command of the command line in this process, with the warnings of a new process.
+
+    A process of its own takes one second and a half to import the package. The tests of signals,
+    workers and pipes need one, and each file of commands has one test of the real program.
+    """
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with (
+        mock.patch.dict(os.environ, env, clear=True),
+        chdir(cwd),
+        warnings.catch_warnings(),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        warnings.resetwarnings()
+        for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
+            warnings.simplefilter("ignore", category)
+        try:
+            code = exit_code(lambda: app(list(map(str, arguments)), standalone_mode=True))
+        except SystemExit as end:
+            code = int(end.code or 0)
+    stdout, stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
+    return Done(code, stdout, stderr)
+
+
 Build = Callable[..., kb.Policy]
 
 
@@ -146,6 +206,17 @@ def postgres() -> Iterator[str]:
     yield server.get_uri()
     server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
     server.cleanup()
+
+
+@pytest.fixture
+def database(postgres: str) -> str:
+    """The address of a database of the server that has no studies, for tests that list them all."""
+    import psycopg
+
+    name = f"empty_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return postgres.replace("/postgres?", f"/{name}?")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

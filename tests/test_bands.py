@@ -676,10 +676,10 @@ def stopped(policy, instance, streams, horizon, tolerance, method, told, every):
 def test_who_stops_by_the_band_loses_no_more_than_the_tolerance_with_the_chance_stated(
     method, every
 ):
-    """Random functions of norm exactly D, noise R, played by AMM-UCB: 200 runs."""
+    """Random functions of norm exactly D, noise R, played by AMM-UCB: 100 runs."""
     tolerance, horizon, told = 0.2, 300, {"noise_scale": 0.2, "norm_bound": 1.0, "delta": 0.1}
     ends, losses = [], []
-    for seed in range(200):
+    for seed in range(100):
         noise, streams = (GaussianNoise, RademacherNoise)[seed % 2](0.2), kb.Streams(seed)
         instance = RKHSFunction(
             kb.Matern(0.3), 1, candidates=12, norm_bound=1.0, noise=noise
@@ -688,7 +688,7 @@ def test_who_stops_by_the_band_loses_no_more_than_the_tolerance_with_the_chance_
         end, loss = stopped(policy, instance, streams, horizon, tolerance, method, told, every)
         ends.append(end)
         losses.append(loss)
-    assert np.mean(np.array(losses) > tolerance) <= 0.1 + 3 * math.sqrt(0.09 / 200)
+    assert np.mean(np.array(losses) > tolerance) <= 0.1 + 3 * math.sqrt(0.09 / 100)
     assert np.mean(np.array(ends) < horizon) > 0.9
     assert np.median(ends) < 100
 

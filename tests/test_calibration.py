@@ -169,7 +169,9 @@ class TestAllParts:
             fit = calibrate(here, np.ones(50), values[:50], values[:50] ** 2, prior=prior)
             kernel, z = fit.whole_kernel(np.ones(8)), fit.standard.standardise(values[:50])
             weights = np.linalg.solve(kernel(here, here) + fit.noise_variance * np.eye(50), z)
-            return np.square(fit.standard.original(kernel(there, here) @ weights) - values[50:]).mean()
+            return np.square(
+                fit.standard.original(kernel(there, here) @ weights) - values[50:]
+            ).mean()
 
         assert error(Prior()) < 0.8 * error(Prior(additive=None))
 

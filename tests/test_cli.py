@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from conftest import run_command
 from kernelbandits.apps.cli import app
 from kernelbandits.catalogue import FAMILIES, NOT_IMPLEMENTED, POLICIES
 
@@ -34,16 +35,6 @@ RUN = [
 ]
 
 
-def command(*arguments: str, **options) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "kernelbandits", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        **options,
-    )
-
-
 @pytest.mark.parametrize("name", ["", "paper", "run", "list"])
 def test_every_command_has_help_with_examples(name):
     text = CliRunner().invoke(app, [*name.split(), "--help"]).output
@@ -52,7 +43,7 @@ def test_every_command_has_help_with_examples(name):
 
 
 def test_list_shows_every_kind_of_thing():
-    text = command("list").stdout
+    text = run_command("list").stdout
     assert all(
         word in text
         for word in ("simple-bernoulli", "hartmann6", "matern", "bernoulli", "student", "Chowdhury")
@@ -60,14 +51,14 @@ def test_list_shows_every_kind_of_thing():
 
 
 def test_list_of_one_kind_shows_only_that_kind():
-    text = command("list", "kernels").stdout
+    text = run_command("list", "kernels").stdout
     assert "matern" in text
     assert "hartmann6" not in text
 
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_list_policies_shows_every_policy_by_family_in_the_columns_there_are(columns):
-    text = command("list", "policies", env=os.environ | {"COLUMNS": str(columns)}).stdout
+    text = run_command("list", "policies", env=os.environ | {"COLUMNS": str(columns)}).stdout
     lines = [line.rstrip() for line in text.splitlines()]
     assert max(map(len, lines)) <= columns
     places = [
@@ -85,16 +76,16 @@ def test_list_policies_shows_every_policy_by_family_in_the_columns_there_are(col
 
 
 def test_list_of_one_policy_shows_it_in_full():
-    text = command("list", "simple-bernoulli").stdout
+    text = run_command("list", "simple-bernoulli").stdout
     assert "needs      noise_scale, norm_bound" in text
     assert "options    p*=0.5, ridge=1, delta*=0.5, ties=random" in text
     assert "kernelbandits run" in text
     assert "simple-ucb" not in text
-    assert "exploration=..." in command("list", "generic-gp").stdout
+    assert "exploration=..." in run_command("list", "generic-gp").stdout
 
 
 def test_list_as_json_is_one_document_for_scripts():
-    document = json.loads(command("list", "policies", "--format", "json").stdout)
+    document = json.loads(run_command("list", "policies", "--format", "json").stdout)
     listed = {
         entry["name"]: entry for family in document["families"] for entry in family["policies"]
     }
@@ -104,14 +95,16 @@ def test_list_as_json_is_one_document_for_scripts():
         assert {*listed[name]["needs"], *listed[name]["options"]} == set(entry.settings)
     assert listed["generic-gp"]["only_by_name"] == ["exploration", "delta"]
     assert listed["simple-bernoulli"]["options"]["p"] == 0.5
-    everything = json.loads(command("list", "--format", "json").stdout)
+    everything = json.loads(run_command("list", "--format", "json").stdout)
     assert set(everything) == {"policies", "problems", "kernels", "laws", "noises"}
-    assert json.loads(command("list", "igp-ucb", "--format", "json").stdout)["title"] == "IGP-UCB"
+    assert (
+        json.loads(run_command("list", "igp-ucb", "--format", "json").stdout)["title"] == "IGP-UCB"
+    )
 
 
 def test_all_is_every_policy_but_generic_gp_and_those_left_out_by_name(tmp_path):
     slow = ["--without", "greedy, random", "--horizon", "4", "--seeds", "2", "--problem", "branin"]
-    done = command("run", "--policies", "all", *slow, "--output", str(tmp_path))
+    done = run_command("run", "--policies", "all", *slow, "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
     titles = {
         entry.title
@@ -129,7 +122,7 @@ def test_all_is_every_policy_but_generic_gp_and_those_left_out_by_name(tmp_path)
 def test_of_all_a_policy_that_refuses_is_left_out_with_its_sentence(tmp_path):
     arms = ["--problem", "branin", "--candidates", "2100", "--horizon", "2", "--seeds", "1"]
     others = ",".join(name for name in POLICIES if name not in ("generic-gp", "gp-ts", "random"))
-    done = command(
+    done = run_command(
         "run", "--policies", "all", "--without", others, *arms, "--output", str(tmp_path)
     )
     assert done.returncode == 0, done.stderr
@@ -140,10 +133,10 @@ def test_of_all_a_policy_that_refuses_is_left_out_with_its_sentence(tmp_path):
     assert json.loads((tmp_path / "settings.json").read_text())["left_out"]["gp-ts"].startswith(
         "GPTS needs"
     )
-    named = command("run", "--policies", "gp-ts,random", *arms, "--output", str(tmp_path))
+    named = run_command("run", "--policies", "gp-ts,random", *arms, "--output", str(tmp_path))
     assert named.returncode == 2
     assert named.stderr.startswith("error: GPTS needs")
-    alone = command(
+    alone = run_command(
         "run",
         "--policies",
         "all",
@@ -161,7 +154,7 @@ def test_policies_that_warn_of_the_same_share_a_note(tmp_path):
     laws = [f"generic-gp:exploration=point-mass({c})" for c in (0.5, 0.25)]
     policies = [part for law in laws for part in ("--policy", law)]
     more = ["--policies", "simple-ucb,igp-ucb,gp-ts", "--kernel", "4*rbf:0.2"]
-    done = command(*RUN, *more, *policies, "--output", str(tmp_path))
+    done = run_command(*RUN, *more, *policies, "--output", str(tmp_path))
     notes = done.stderr.splitlines()
     shared = [line for line in notes if "k(x, x) <= 1" in line]
     assert len(shared) == 1
@@ -177,7 +170,7 @@ def test_policies_that_warn_of_the_same_share_a_note(tmp_path):
 def test_the_order_in_which_cells_are_played_changes_no_file(tmp_path):
     size = ["--problem", "branin", "--problem", "levy2", "--horizon", "20", "--seeds", "2"]
     for workers in ("1", "2"):
-        done = command("run", "--policies", "random,greedy,simple-ucb,gp-ts", *size, "--workers", workers,
+        done = run_command("run", "--policies", "random,greedy,simple-ucb,gp-ts", *size, "--workers", workers,
                        "--output", str(tmp_path / workers))  # fmt: skip
         assert done.returncode == 0, done.stderr
     for name in (
@@ -195,7 +188,7 @@ def test_the_order_in_which_cells_are_played_changes_no_file(tmp_path):
 
 
 def test_run_shows_a_table_for_each_problem_with_ranks(tmp_path):
-    done = command(
+    done = run_command(
         *RUN, "--problem", "levy2", "--output", str(tmp_path), env=os.environ | {"COLUMNS": "80"}
     )
     assert "Branin (d = 2): cumulative regret, best first" in done.stdout
@@ -205,7 +198,7 @@ def test_run_shows_a_table_for_each_problem_with_ranks(tmp_path):
 
 
 def test_run_writes_its_files_and_prints_the_table(tmp_path):
-    done = command(*RUN, "--output", str(tmp_path))
+    done = run_command(*RUN, "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "Simple-UCB" in done.stdout
     noise, norm = sorted(done.stderr.splitlines(), reverse=True)
@@ -251,7 +244,7 @@ def test_run_takes_kernels_noises_laws_and_settings(tmp_path):
         "--ridge",
         "0.5",
     ]
-    done = command(
+    done = run_command(
         *RUN, *spelled, *more, "--gain", "greedy", "--ties", "lowest", "--output", str(tmp_path)
     )
     assert done.returncode == 0, done.stderr
@@ -264,7 +257,7 @@ def test_run_takes_any_table(tmp_path):
     path = tmp_path / "films.csv"
     path.write_text("a;b;stability\n0,1;1;3,5\n0,2;2;4,5\n0,3;5;1,0\n0,1;1;3,7\n")
     spelled = f"csv:path={path},target=stability,direction=minimize"
-    done = command("run", "--problem", spelled, "--policies", "simple-ucb", "--horizon", "5", "--seeds", "1",
+    done = run_command("run", "--problem", spelled, "--policies", "simple-ucb", "--horizon", "5", "--seeds", "1",
                    "--output", str(tmp_path / "out"))  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "films" in done.stdout
@@ -282,7 +275,7 @@ def test_run_takes_columns_paths_with_commas_and_functions_of_known_norm(tmp_pat
         "--problem",
         "levy2",
     ]
-    done = command(
+    done = run_command(
         "run", *chosen, "--policies", "simple-ucb", "--horizon", "5", "--seeds", "2", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
@@ -297,7 +290,7 @@ def test_a_name_does_not_lead_out_of_the_results_folder(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n0,1\n1,2\n1,3\n")
     table = "csv:path=t.csv,name=../../up,repeats=replicates"
     size = ["--horizon", "5", "--seeds", "2", "--kernel", "rbf:0.5"]
-    done = command("run", "--problem", table, "--policies", "simple-ucb", *size, cwd=tmp_path)
+    done = run_command("run", "--problem", table, "--policies", "simple-ucb", *size, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "results").iterdir()
     assert folder.name.startswith("up-")
@@ -306,7 +299,7 @@ def test_a_name_does_not_lead_out_of_the_results_folder(tmp_path):
 
 def test_a_warning_is_a_note_of_one_line_and_quiet_hushes_it(tmp_path):
     policy = ["--policy", "generic-gp:exploration=point-mass(0.5)", "--output", str(tmp_path)]
-    loud, hushed = command(*RUN, *policy), command(*RUN, *policy, "--quiet")
+    loud, hushed = run_command(*RUN, *policy), run_command(*RUN, *policy, "--quiet")
     notes = loud.stderr.strip().splitlines()
     assert all(line.startswith("note: ") for line in notes)
     assert sum(line.startswith("note: GenericGP: the optimism condition") for line in notes) == 1
@@ -316,7 +309,7 @@ def test_a_warning_is_a_note_of_one_line_and_quiet_hushes_it(tmp_path):
 def test_two_runs_in_one_folder_do_not_lose_each_others_cells(tmp_path):
     (tmp_path / ".cells").mkdir()
     (tmp_path / ".cells/another.npz").write_bytes(b"kept")
-    assert command(*RUN, "--output", str(tmp_path), "-q").returncode == 0
+    assert run_command(*RUN, "--output", str(tmp_path), "-q").returncode == 0
     assert [file.name for file in (tmp_path / ".cells").iterdir()] == ["another.npz"]
 
 
@@ -331,13 +324,13 @@ def test_a_data_file_of_another_content_leaves_that_panel_out(tmp_path):
     (tmp_path / "perovskite.csv").write_text("CsPbI,FAPbI,MAPbI,Instability index\n0,1,0,1\n")
     environment = os.environ | {"KERNELBANDITS_DATA": str(tmp_path)}
     size = ["--horizon", "5", "--seeds", "2", "--no-map"]
-    done = command("paper", *size, "--output", str(tmp_path / "out"), env=environment)
+    done = run_command("paper", *size, "--output", str(tmp_path / "out"), env=environment)
     assert done.returncode == 0, done.stderr
     assert "sha256" in done.stderr
 
 
 def test_quiet_prints_nothing(tmp_path):
-    done = command(*RUN, "--quiet", "--output", str(tmp_path))
+    done = run_command(*RUN, "--quiet", "--output", str(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -410,7 +403,7 @@ def test_quiet_prints_nothing(tmp_path):
     ],
 )
 def test_a_wrong_argument_gets_one_sentence_and_exit_code_two(tmp_path, arguments, needed):
-    done = command(*arguments, cwd=tmp_path)
+    done = run_command(*arguments, cwd=tmp_path)
     assert done.returncode in (2, 74)
     assert needed in done.stderr
     assert "Traceback" not in done.stderr
@@ -448,22 +441,22 @@ def test_a_wrong_argument_gets_one_sentence_and_exit_code_two(tmp_path, argument
     ],
 )
 def test_what_the_parser_refuses_is_one_sentence_too(arguments, sentence):
-    done = command(*arguments)
+    done = run_command(*arguments)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert done.stderr.startswith(f"error: {sentence}")
 
 
 def test_without_arguments_the_help_is_printed():
     for words in ([], ["study"]):
-        done = command(*words)
+        done = run_command(*words)
         assert (done.returncode, done.stderr) == (2, "")
         assert "Usage: " in done.stdout
-    assert command("--help").returncode == 0
+    assert run_command("--help").returncode == 0
 
 
 @pytest.mark.parametrize("value", ["0", "-3", "1.5", "abc"])
 def test_a_horizon_that_is_no_number_of_rounds_is_refused(value):
-    done = command("run", "--problem", "branin", "--policies", "random", "--horizon", value)
+    done = run_command("run", "--problem", "branin", "--policies", "random", "--horizon", value)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
@@ -471,7 +464,7 @@ def test_a_horizon_that_is_no_number_of_rounds_is_refused(value):
 def test_an_output_that_cannot_be_written_is_named(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
-    done = command(*RUN, "--output", str(blocked))
+    done = run_command(*RUN, "--output", str(blocked))
     assert done.returncode == 74
     assert str(blocked) in done.stderr
     assert "Traceback" not in done.stderr
@@ -488,7 +481,7 @@ def test_without_numba_the_numpy_engine_runs_with_a_notice(tmp_path):
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     policies = "random,simple-ucb,greedy,simple-gaussian"
-    size = ["--horizon", "8000", "--seeds", "8", "--engine", "numpy", "--workers", "2"]
+    size = ["--horizon", "2500", "--seeds", "8", "--engine", "numpy", "--workers", "2"]
     module = [sys.executable, "-m", "kernelbandits", "run", "--problem", "branin"]
     arguments = [*module, "--policies", policies, *size, "--output"]
     first = [*arguments, str(tmp_path / "a")]
@@ -521,7 +514,7 @@ def test_the_quick_paper_without_data_or_network_says_so_in_one_line_and_finishe
         "HTTPS_PROXY": "http://127.0.0.1:9",
         "https_proxy": "http://127.0.0.1:9",
     }
-    done = command(
+    done = run_command(
         "paper", "--quick", "--no-map", "--output", str(tmp_path / "out"), env=environment
     )
     assert done.returncode == 0, done.stderr
@@ -530,8 +523,25 @@ def test_the_quick_paper_without_data_or_network_says_so_in_one_line_and_finishe
     assert "not tested" in done.stdout
 
 
-def test_version_is_printed():
-    assert command("--version").stdout.startswith("kernelbandits 0.")
+@pytest.mark.parametrize(
+    ("argument", "code", "printed", "said"),
+    [
+        ("--version", 0, "kernelbandits 0.", ""),
+        ("--frob", 2, "", "error: kernelbandits has no option --frob"),
+        ("rum", 2, "", "error: kernelbandits has no command rum. Did you mean run?"),
+    ],
+)
+def test_a_process_of_its_own_ends_with_the_code_and_the_output_of_the_command(
+    argument, code, printed, said
+):
+    done = subprocess.run(
+        [sys.executable, "-m", "kernelbandits", argument], capture_output=True, text=True
+    )
+    assert done.returncode == code
+    assert done.stdout.startswith(printed)
+    assert done.stderr.startswith(said)
+    here = run_command(argument)
+    assert (here.returncode, here.stdout, here.stderr) == (code, done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL])

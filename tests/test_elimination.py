@@ -452,7 +452,7 @@ def losses(rule, noise, seeds: int, factor: float = 1.0) -> float:
     "noise", [GaussianNoise(0.2), RademacherNoise(0.2)], ids=["gaussian", "rademacher"]
 )
 def test_the_best_arm_survives_with_the_promised_chance_and_a_narrow_width_is_caught(rule, noise):
-    seeds = 200
+    seeds = 100
     limit = DELTA + 4 * math.sqrt(DELTA * (1 - DELTA) / seeds)
     assert losses(rule, noise, seeds) <= limit
     assert losses(rule, noise, seeds, factor=0.05) > limit

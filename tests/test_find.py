@@ -184,7 +184,7 @@ class TestGoals:
 
     @pytest.mark.parametrize("given", [{"width": 2.0}, {"exploration": kb.Bernoulli(0.5)}])
     def test_width_and_law_belong_to_the_goal_earn(self, given):
-        with pytest.raises(ValueError, match='no (width|exploration) with the goal "find"'):
+        with pytest.raises(ValueError, match=r'no (width|exploration) with the goal "find"'):
             kb.Auto(kb.Arms(GRID), goal="find", **given)
 
     def test_an_unknown_goal_is_refused(self):

@@ -416,10 +416,9 @@ def test_a_second_result_is_refused_with_the_stored_one(told):
     assert study("tell", told, 7, "0.75").out == ""
 
 
-def test_of_two_who_tell_at_once_one_wins_and_both_learn_the_stored_value(where, films):
-    said("create", where, "--candidates", films, "--target", "stability", "--columns", "Cs,FA,MA")
-    said("ask", where)
-    arguments = [sys.executable, "-m", "kernelbandits", "study", "tell", where, "1"]
+def test_of_two_who_tell_at_once_one_wins_and_both_learn_the_stored_value(place):
+    said("ask", place)
+    arguments = [sys.executable, "-m", "kernelbandits", "study", "tell", str(place), "1"]
     racers = [
         subprocess.Popen([*arguments, value, "--format", "json"], stdout=-1, stderr=-1)
         for value in ("1.5", "2.5")
@@ -838,29 +837,35 @@ def test_the_help_says_what_there_is(name, text):
     )
 
 
-def test_the_studies_of_a_database_are_listed_and_a_file_has_one(where, films):
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_the_studies_of_a_database_are_listed_and_a_file_has_one(kind, films, request):
+    where = str(films.with_name("films.db"))
+    if kind == "postgresql":
+        database = request.getfixturevalue("database")
+        where = f"{database}&study=films"
+        said("create", f"{database}&study=more", "--candidates", films, "--columns", "Cs", "-q")
     said("create", where, "--candidates", films, "--columns", "Cs,FA", "-q")
     said("ask", where)
-    name = where.rpartition("study=")[2]
+    name = "films" if kind == "postgresql" else where
     (one,) = (found for found in document("list", where) if found["name"] == name)
     assert (one["rows"], one["events"]) == (8, 2)
     assert one["since"] == document("history", where)[0]["at"]
     assert re.search(rf"{re.escape(name)} +8 +2 +20\d\d-", said("list", where))
-    assert len(document("list", where)) == 1 or where.startswith("postgresql")
+    assert len(document("list", where)) == (2 if kind == "postgresql" else 1)
 
 
 def test_a_study_in_a_database_is_called_by_its_name_and_a_missing_one_names_the_others(
-    postgres, films
+    database, films
 ):
-    place = f"{postgres}&study=tune"
+    place = f"{database}&study=tune"
     assert said("create", place, "--candidates", films, "--columns", "Cs,FA", "-q").startswith(
         "Created tune: 8 candidates"
     )
     assert said("status", place).startswith("tune: maximize value, 8 candidates")
-    done = study("status", postgres)
+    done = study("status", database)
     assert done.code == 74
-    assert re.search(r"there is no study .*; there are: .*", done.err)
-    assert "tune" in [one["name"] for one in document("list", postgres)]
+    assert re.search(r"there is no study .*; there are: tune", done.err)
+    assert [one["name"] for one in document("list", database)] == ["tune"]
 
 
 def test_a_command_to_type_has_no_masked_password_in_it(postgres, films, monkeypatch):

@@ -348,12 +348,12 @@ def test_a_damaged_study_is_never_read_and_the_way_out_is_named(folder, statemen
     assert done.err.endswith("found a problem\n")
 
 
-def test_a_damaged_study_is_listed_by_its_name_and_the_others_in_full(postgres, folder):
-    engine = sa.create_engine(postgres.replace("postgresql", "postgresql+psycopg", 1))
+def test_a_damaged_study_is_listed_by_its_name_and_the_others_in_full(database, folder):
+    engine = sa.create_engine(database.replace("postgresql", "postgresql+psycopg", 1))
     for name in ("broken_one", "sound_one"):
         said(
             "create",
-            f"{postgres}&study={name}",
+            f"{database}&study={name}",
             "--candidates",
             "films.csv",
             "--target",
@@ -366,13 +366,13 @@ def test_a_damaged_study_is_listed_by_its_name_and_the_others_in_full(postgres, 
             connection.exec_driver_sql(
                 f"CREATE TABLE sound_one_v0_backup.{table} AS TABLE sound_one.{table}"
             )
-    found = {one["name"]: one["rows"] for one in document("list", postgres)}
+    found = {one["name"]: one["rows"] for one in document("list", database)}
     assert (found["broken_one"], found["sound_one"], "sound_one_v0_backup" in found) == (
         None,
         4,
         False,
     )
-    assert re.search(r"broken_one +– +– +damaged", said("list", postgres))
+    assert re.search(r"broken_one +– +– +damaged", said("list", database))
 
 
 def test_what_is_intact_is_salvaged(folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,19 +69,23 @@ def told_trial(study: kb.Study) -> int:
     return int(frame[frame.state == "told"].trial.iloc[1])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.fixture(scope="module", params=NAMES)
+def uninterrupted(request, cloud, tmp_path_factory) -> tuple[str, Path, list[tuple[Any, ...]]]:
+    """A policy, the file of a study that played it without a stop, and what was asked."""
+    place = tmp_path_factory.mktemp("uninterrupted") / "a.db"
+    return request.param, place, played(place, cloud, request.param, False)
+
+
 def test_a_study_opened_again_before_every_step_asks_what_an_uninterrupted_one_asks(
-    name, cloud, tmp_path
+    uninterrupted, cloud, tmp_path
 ):
-    assert played(tmp_path / "a.db", cloud, name, False) == played(
-        tmp_path / "b.db", cloud, name, True
-    )
+    name, _, seen = uninterrupted
+    assert played(tmp_path / "b.db", cloud, name, True) == seen
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_past_suggestion_is_recomputed_as_it_was(name, cloud, tmp_path):
-    seen = played(tmp_path / "a.db", cloud, name, False)
-    study = kb.Study.open(tmp_path / "a.db", writable=False)
+def test_every_past_suggestion_is_recomputed_as_it_was(uninterrupted):
+    _, place, seen = uninterrupted
+    study = kb.Study.open(place, writable=False)
     for trial, row, *_ in seen[:-1]:
         again = study.replay(trial)
         assert (again.recomputed, again.row, again.same) == (row, row, True), again.sentence

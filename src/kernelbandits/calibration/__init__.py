@@ -11,4 +11,12 @@ from kernelbandits.calibration.refits import Refits
 from kernelbandits.calibration.rewards import Rewards
 from kernelbandits.calibration.standard import Standard
 
-__all__ = ["Calibration", "Prior", "Refits", "Rewards", "Standard", "calibrate", "calibrate_members"]
+__all__ = [
+    "Calibration",
+    "Prior",
+    "Refits",
+    "Rewards",
+    "Standard",
+    "calibrate",
+    "calibrate_members",
+]

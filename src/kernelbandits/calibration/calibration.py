@@ -41,9 +41,10 @@ class Calibration:
 
     f ~ GP(0, signal_variance k + additive_variance k_1 + nugget_variance [x = x']), with k a Matern
     or RBF kernel and k_1 the mean of such kernels of one column each; noise ~ N(0, noise_variance)
-    and z = (y - centre) / spread. There are three kinds of units: those of the rewards y, standardised units z (`standard`), and signal
-    units u = (z - mean) / sqrt(signal_variance), in which f has k(x, x) = 1 (`signal_standard`
-    converts y to u). D and the ridge R^2 that belongs to k are in signal units.
+    and z = (y - centre) / spread. There are three kinds of units: those of the rewards y,
+    standardised units z (`standard`), and signal units u = (z - mean) / sqrt(signal_variance), in
+    which f has k(x, x) = 1 (`signal_standard` converts y to u). D and the ridge R^2 that belongs to
+    k are in signal units.
 
     `calibrate` makes it; see there for an example.
     """
@@ -217,6 +218,10 @@ class Calibration:
     def shift_rewards(self, by: float) -> Calibration:
         """Return the same fit for rewards that are all larger by this number."""
         return replace(self, standard=Standard(self.standard.centre + by, self.standard.spread))
+
+    def without_rewards(self) -> Calibration:
+        """Return the same scales, as what is assumed before the first reward."""
+        return replace(self, rewards=0, points=0, message="no rewards yet")
 
     def sentence(self) -> str:
         """Return the fit in one sentence, in the units of the rewards."""

@@ -209,7 +209,9 @@ class MemberSurface:
         logs, by_mean, by_sd = LogExpectedImprovement(best).derivatives(means, sds)
         total = logmeanexp(logs)
         weights = np.exp(logs - total) / len(logs)
-        slopes = (weights * by_mean)[..., None] * mean_slopes + (weights * by_sd)[..., None] * sd_slopes
+        slopes = (weights * by_mean)[..., None] * mean_slopes + (weights * by_sd)[
+            ..., None
+        ] * sd_slopes
         return total, slopes.sum(0)
 
 
@@ -316,7 +318,7 @@ class MeanOfSurfaces:
     surfaces: tuple[Surface, ...]
 
     def values(self, rows: Array) -> Array:
-        return np.mean([surface.values(rows) for surface in self.surfaces], axis=0)
+        return np.asarray(np.mean([surface.values(rows) for surface in self.surfaces], axis=0))
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
         values, slopes = zip(*(surface.slopes(rows) for surface in self.surfaces), strict=True)

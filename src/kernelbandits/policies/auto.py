@@ -40,7 +40,7 @@ from kernelbandits.widths import Width
 WIDTHS = ("practical", "theory")
 GOALS = ("find", "earn")
 FIRST = {"find": 4, "earn": 5}
-"""How many choices the initial design has, by goal."""
+"""How many choices the initial design has, by goal; on a box find takes two more than columns."""
 MEMBERS = 8
 """How many plausible scales are averaged over on arms, ..."""
 BOX_MEMBERS = 4
@@ -114,8 +114,8 @@ class Auto(IndexPolicy):
         name="auto",
         title="Auto",
         family=CALIBRATED,
-        paper="this package; for the goal earn the rule is Generic-GP's with fitted scales, for the "
-        "goal find expected improvement, averaged over fits",
+        paper="this package; for the goal earn the rule is Generic-GP's with fitted scales, for "
+        "the goal find expected improvement, averaged over fits",
         guarantee="none with the practical width or the goal find; with width theory what "
         "Whitehouse et al. prove, had kernel, centre, R and D been fixed beforehand",
         ours="everything: the model and its prior, the widths, the initial design",
@@ -160,7 +160,6 @@ class Auto(IndexPolicy):
         checks.needs(isinstance(prior, Prior), "Auto", "a kb.calibration.Prior", prior)
         refits = Refits(growth=GROWTH, first=1) if refits is None else refits
         checks.needs(isinstance(refits, Refits), "Auto", "a kb.calibration.Refits", refits)
-        self.first = checks.whole("Auto", "first", FIRST[goal] if first is None else first)
         self.opening = checks.one_of("Auto", "opening", opening, OPENINGS)
         self.safety = checks.positive("Auto", "safety", safety)
         self.delta = checks.inside("Auto", "delta", delta)
@@ -177,6 +176,7 @@ class Auto(IndexPolicy):
             noise=self.noise,
         )
         self.failed = self.calibrator.failed
+        self.first = self._initial_size() if first is None else checks.whole("Auto", "first", first)
         if not self.finite and self.goal == "find":
             self.search_effort = BOX_EFFORT
         self.settings["goal"] = self.goal
@@ -185,6 +185,16 @@ class Auto(IndexPolicy):
         if self.goal == "find":
             self.settings |= {"exploration": "expected improvement, averaged over fits"}
         self._follow_fit()
+
+    def _initial_size(self) -> int:
+        """How many choices the initial design has.
+
+        On a box the best answer may be far from the first good one, and a larger design misses it
+        less often.
+        """
+        if self.goal == "find" and not self.finite:
+            return max(FIRST["find"], len(self.calibrator.blocks) + 2)
+        return FIRST[self.goal]
 
     # ------------------------------------------------------------------ asking
 
@@ -290,8 +300,7 @@ class Auto(IndexPolicy):
         # Two rewards at one point show the noise. Two rewards at points very close to each other do
         # not: their difference may be noise or a short lengthscale.
         played, here = self._played_points(now.place), self._place_of(choice)
-        lengths = np.array(self.calibration.lengthscales) * self.calibrator.sides()
-        squares = (((played - here) / lengths) ** 2).sum(1)
+        squares = (((played - here) / self.calibrator.lengthscales) ** 2).sum(1)
         nearest = int(squares.argmin())
         if not 0 < squares[nearest] < NEAR**2:
             return choice
@@ -529,8 +538,8 @@ def score_repeats(mean: Array, variance: Array, noise: float) -> Array:
 
     A further reward moves the estimate of an arm by a normal amount of variance
     s^2 = v^2 / (v + noise). It adds s h(-|gap| / s), with the gap to the best of the other arms and
-    h(z) = phi(z) + z Phi(z): another arm may overtake the best, or the best may turn out to be worse
-    than the second. That is the knowledge gradient of the arm alone. Without noise nothing is
+    h(z) = phi(z) + z Phi(z): another arm may overtake the best, or the best may turn out to be
+    worse than the second. That is the knowledge gradient of the arm alone. Without noise nothing is
     added, and the score says so even where rounding leaves a variance.
     """
     if noise <= NOISELESS:

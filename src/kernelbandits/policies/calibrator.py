@@ -94,6 +94,8 @@ class Calibrator:
     posterior: Any
     calibration: Calibration
     fits: tuple[Calibration, ...]
+    fitted_sides: Array
+    """The sides of the domain at the last fit; the range of contexts seen may have grown since."""
 
     def __init__(
         self,
@@ -135,6 +137,11 @@ class Calibrator:
         return Standard(standard.original(self.calibration.mean), standard.spread)
 
     @property
+    def lengthscales(self) -> Array:
+        """The most probable lengthscale of each coordinate, in the units of the domain."""
+        return np.array(self.calibration.lengthscales) * self.fitted_sides
+
+    @property
     def next_fit(self) -> float:
         """After how many rewards the scales are fitted again."""
         return self.refits.next_after(self.rewards.events)
@@ -147,9 +154,7 @@ class Calibrator:
         The posterior does not know the reward yet (`learn_counted`).
         """
         before = self.rewards.add(self._point(place), reward)
-        return CalibratorState(
-            before, self.calibration, self.fits, self.posterior, self.penalties
-        )
+        return CalibratorState(before, self.calibration, self.fits, self.posterior, self.penalties)
 
     def learn_counted(self, place: Any, reward: float) -> bool:
         """Learn the reward counted last; return whether the scales were fitted again."""
@@ -213,8 +218,7 @@ class Calibrator:
         if self.finite:
             numbers = self.rewards.unmatched_rows([self.domain.points[arm] for arm in self.failed])
         else:
-            lengths = np.array(self.calibration.lengthscales) * self.sides()
-            numbers = self.rewards.unmatched_rows_near(self.failed, lengths)
+            numbers = self.rewards.unmatched_rows_near(self.failed, self.lengthscales)
         if not numbers:
             return NO_PENALTIES
         return FailurePenalties(numbers, float((self._unit_sums() / self.rewards.counts).min()))
@@ -228,6 +232,7 @@ class Calibrator:
     def refit(self) -> None:
         """Fit the scales; if the fit fails, the prior's mode is taken, and that is reported."""
         last, origin = self.calibration, self.rewards.origin
+        self.fitted_sides = self.sides()
         mode, fits = self._fit(self._fitted_prior())
         if self.noise is not None:
             mode, fits = self._check_noise(mode, fits)
@@ -313,9 +318,9 @@ class Calibrator:
             nu=self.nu,
             blocks=self.blocks,
         )
-        nothing = {"rewards": 0, "points": 0, "message": "no rewards yet"}
-        self.calibration = replace(mode, **nothing)
-        self.fits = tuple(replace(fit, **nothing) for fit in fits)
+        self.fitted_sides = self.sides()
+        self.calibration = mode.without_rewards()
+        self.fits = tuple(fit.without_rewards() for fit in fits)
 
     def relearn(self) -> None:
         """Build the posterior again from all rewards, under the last fit."""
@@ -331,11 +336,11 @@ class Calibrator:
     def _build_member(self, fit: Calibration) -> Any:
         """The posterior of all rewards under one fit."""
         if self.mean_known:
-            lengths = tuple((np.array(fit.lengthscales) * self.sides()).tolist())
+            lengths = tuple((np.array(fit.lengthscales) * self.fitted_sides).tolist())
             smooth = RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
             kernel: Kernel = Scaled(smooth, fit.signal_variance)
         else:
-            kernel = fit.whole_kernel(self.sides())
+            kernel = fit.whole_kernel(self.fitted_sides)
         # Rewards without noise still need a ridge: with less, variances lose most of their digits.
         ridge = max(fit.noise_variance, LEAST_RIDGE_SHARE * fit.total_variance)
         posterior = empty_posterior(kernel, self.domain, ridge)

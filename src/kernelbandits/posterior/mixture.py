@@ -121,7 +121,8 @@ class MixturePosterior:
     def audit(self) -> bool:
         """Audit every member; return whether any had been damaged."""
         self._moments = None
-        return any([member.audit() for member in self.members])
+        damaged = [member.audit() for member in self.members]
+        return any(damaged)
 
     # ------------------------------------------------------------------ what the members share
 
@@ -182,7 +183,7 @@ class MixturePosterior:
     @property
     def conditioning(self) -> float:
         """The largest relative error to expect of a variance of a member."""
-        return max(member.conditioning for member in self.members)
+        return float(max(member.conditioning for member in self.members))
 
 
 def mix_moments(means: Array, sds: Array) -> tuple[Array, Array]:

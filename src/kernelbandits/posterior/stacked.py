@@ -14,7 +14,6 @@ from kernelbandits.checks import Array
 from kernelbandits.kernels import RBF, Constant, Kernel, Matern, Scaled, Sum
 from kernelbandits.posterior.points import PointPosterior
 
-
 CHUNK = 128
 """Rows evaluated at a time: few enough for all arrays to stay in the cache of the processor."""
 
@@ -37,9 +36,7 @@ def smooth_part(kernel: Kernel) -> SmoothPart | None:
         inner = smooth_part(kernel.kernel)
         if inner is None:
             return None
-        return SmoothPart(
-            inner.kernel, kernel.factor * inner.variance, kernel.factor * inner.level
-        )
+        return SmoothPart(inner.kernel, kernel.factor * inner.variance, kernel.factor * inner.level)
     smooth = isinstance(kernel, RBF) or (isinstance(kernel, Matern) and kernel.nu > 1)
     return SmoothPart(kernel, 1.0, 0.0) if smooth else None  # type: ignore[arg-type]
 
@@ -103,7 +100,10 @@ class StackedPosteriors:
         mean_slope = self._sum_of_gradients(rows, slopes * self.coefficients.transpose(0, 2, 1))
         variance_slope = self._sum_of_gradients(rows, slopes * (white @ self.roots))
         sd_slope = np.divide(
-            -variance_slope, sd[..., None], out=np.zeros_like(variance_slope), where=sd[..., None] > 0
+            -variance_slope,
+            sd[..., None],
+            out=np.zeros_like(variance_slope),
+            where=sd[..., None] > 0,
         )
         return self._mean(cross), sd, mean_slope, sd_slope
 
@@ -125,7 +125,7 @@ class StackedPosteriors:
 
     def _sd(self, white: Array) -> Array:
         prior = (self.variances + self.levels)[..., 0]
-        return np.sqrt(np.maximum(prior - np.square(white).sum(-1), 0.0))
+        return np.asarray(np.sqrt(np.maximum(prior - np.square(white).sum(-1), 0.0)))
 
     def _sum_of_gradients(self, rows: Array, weighted: Array) -> Array:
         """sum_z c_z dk(x, z)/dx_j, for c_z s(x, z) in an (M, n, m) array."""
