@@ -50,7 +50,7 @@ FILMS = """Cs;FA;MA;T (°C);solvent;hours;safe;stability
 """
 COLUMNS = "Cs,FA,MA,T (°C),solvent"
 COMMANDS = [
-    "create", "ask", "tell", "status", "estimates", "explain", "plot", "history", "export", "correct", "withdraw",
+    "create", "ask", "tell", "status", "estimates", "check", "explain", "plot", "history", "export", "correct", "withdraw",
     "release", "undo", "change", "replay", "list", "doctor", "backup", "salvage",
 ]  # fmt: skip
 

@@ -21,6 +21,7 @@ from kernelbandits.policies.elimination import BPE as BPE
 from kernelbandits.policies.elimination import MVR as MVR
 from kernelbandits.policies.elimination import REDS as REDS
 from kernelbandits.policies.explanation import Explanation as Explanation
+from kernelbandits.policies.fitted_model import FittedModel as FittedModel
 from kernelbandits.policies.generic import GenericGP as GenericGP
 from kernelbandits.policies.generic import SimpleBernoulli as SimpleBernoulli
 from kernelbandits.policies.generic import SimpleCategorical as SimpleCategorical
@@ -49,6 +50,7 @@ from kernelbandits.policies.random_queries import ExploitPlus as ExploitPlus
 from kernelbandits.policies.random_queries import GPUCBPlus as GPUCBPlus
 from kernelbandits.policies.randomised_ucb import IRGPUCB as IRGPUCB
 from kernelbandits.policies.randomised_ucb import RandUCB as RandUCB
+from kernelbandits.policies.relevance import Relevance as Relevance
 from kernelbandits.policies.round import Round as Round
 from kernelbandits.policies.sup_kernel_ucb import KernelUCB as KernelUCB
 from kernelbandits.policies.sup_kernel_ucb import SupKernelUCB as SupKernelUCB

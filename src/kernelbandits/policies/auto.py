@@ -26,10 +26,10 @@ from kernelbandits.policies.acquisition import (
 from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.calibrator import Calibrator, check_coordinates, empty_posterior
 from kernelbandits.policies.choice import Choice
+from kernelbandits.policies.fitted_model import FittedModel
 from kernelbandits.policies.improvement import best_estimate
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
-from kernelbandits.policies.leave_one_out import LeaveOneOut, predict_left_out
 from kernelbandits.policies.place import ArmList, Place, Region, list_arms, place_of
 from kernelbandits.policies.round import PendingView, Round, check_pending, view_pending
 from kernelbandits.posterior import members_of
@@ -466,17 +466,20 @@ class Auto(IndexPolicy):
         """The posterior at the fitted noise, by the rewards alone: no failure counts as one."""
         return self.calibrator.observed_posterior()
 
-    def leave_one_out(self) -> LeaveOneOut | None:
-        """Predict the mean reward of each point from the others, averaged over the fits.
-
-        The scales stay those fitted to all rewards. Failures do not count. None with fewer than
-        five distinct points.
-        """
-        rewards, members = self.rewards, members_of(self.posterior)
+    def fitted_model(self) -> FittedModel | None:
+        """Return the fits and the rewards; no failure counts as one. None before any reward."""
+        rewards = self.rewards
         if not rewards.events:
             return None
-        means = rewards.origin + rewards.sums / rewards.counts
-        return predict_left_out(members, rewards.points, rewards.counts, means, self.units)
+        lengths = np.array([fit.lengthscales for fit in self.calibrator.fits])
+        return FittedModel(
+            members=members_of(self.posterior),
+            points=rewards.points,
+            counts=rewards.counts,
+            means=rewards.origin + rewards.sums / rewards.counts,
+            units=self.units,
+            lengthscales=lengths * self.calibrator.sides(),
+        )
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
         """The arm with the highest estimate among those with rewards, or the best point of a box.

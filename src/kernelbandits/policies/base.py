@@ -18,11 +18,8 @@ from kernelbandits.policies.about import About
 from kernelbandits.policies.acquisition import Acquisition, ArmScores, Surface, posterior_mean
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.explanation import Explanation, explain_choice
-from kernelbandits.policies.leave_one_out import (
-    LeaveOneOut,
-    merge_equal_points,
-    predict_left_out,
-)
+from kernelbandits.policies.fitted_model import FittedModel
+from kernelbandits.policies.leave_one_out import LeaveOneOut, merge_equal_points
 from kernelbandits.policies.place import (
     MIDDLE,
     ArmList,
@@ -498,12 +495,11 @@ class Policy:
             posterior.learn(self.posterior.counts, self.posterior.tally.sums)
         return posterior
 
-    def leave_one_out(self) -> LeaveOneOut | None:
-        """Predict the mean reward of each point from the rewards at all other points.
+    def fitted_model(self) -> FittedModel | None:
+        """Return kernel, ridge and rewards of `noise_posterior`, for `leave_one_out` and others.
 
-        It is computed from the kernel and the ridge of `noise_posterior`, in the units of the
-        rewards. None with fewer than five distinct points, and for a rule that forgets, weighs,
-        truncates or refits its rewards: it has no such model.
+        None before the first reward, and for a rule that forgets, weighs, truncates or refits its
+        rewards: it has no such model.
         """
         posterior = self.noise_posterior()
         every = isinstance(posterior, PointPosterior) or posterior.is_plain
@@ -512,7 +508,25 @@ class Policy:
         played = posterior.tally.played_arms
         counts, sums = posterior.counts[played], posterior.tally.sums[played]
         points, number, means = merge_equal_points(posterior.points[played], counts, sums)
-        return predict_left_out([posterior], points, number, means, self.units)
+        lengths = lengthscales_of(posterior.kernel, points.shape[1])
+        return FittedModel(
+            members=(posterior,),
+            points=points,
+            counts=number,
+            means=np.asarray(self.units.original(means)),
+            units=self.units,
+            lengthscales=None if lengths is None else lengths[None],
+        )
+
+    def leave_one_out(self) -> LeaveOneOut | None:
+        """Predict the mean reward of each point from the rewards at all other points.
+
+        Predictions are in the units of the rewards. Fitted hyperparameters stay those of the last
+        fit to all rewards. None with fewer than five distinct points, and for a rule without a
+        `fitted_model`.
+        """
+        model = self.fitted_model()
+        return None if model is None else model.leave_one_out()
 
     @single_threaded
     def explain(self, choice: Choice, *, arms: Any = None) -> Explanation:

@@ -1,5 +1,6 @@
 """Durable ask and tell: events in storage, the policy rebuilt by replay."""
 
+from kernelbandits.study.model_check import Check
 from kernelbandits.study.study import Study
 from kernelbandits.study.values import (
     AlreadyTold,
@@ -15,6 +16,7 @@ from kernelbandits.study.values import (
 __all__ = [
     "AlreadyTold",
     "Best",
+    "Check",
     "Explained",
     "Replayed",
     "Status",

@@ -19,6 +19,7 @@ from kernelbandits.study.cautions import describe_contradiction
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.editing import Editor
 from kernelbandits.study.exporting import write_csv
+from kernelbandits.study.model_check import Check, check_model
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.reporting import replay_trial, status_of
 from kernelbandits.study.results import read_results
@@ -377,6 +378,15 @@ class Study:
             answers, now = self._session.answers(), self._session.log.now()
             notices = (*self._session.driver.notices, *self._cautions())
             return status_of(answers, self.place, now, notices)
+
+    def check(self) -> Check:
+        """Check whether the model can be trusted: held-out results, columns, outliers, noise.
+
+        Each measured candidate is predicted from the results of all others. All numbers are in the
+        target's units.
+        """
+        with self._session.lock:
+            return check_model(self._session.answers())
 
     def explain(self, trial: int) -> Explained:
         """Explain why the row of a trial was suggested, by the results of that time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelbandits.apps.cli import ask, create, inspect, maintain, tell, undo
+from kernelbandits.apps.cli import ask, check_model, create, inspect, maintain, tell, undo
 from kernelbandits.apps.cli.arguments import NEGATIVE
 from kernelbandits.apps.cli.parsing import App
 
@@ -34,6 +34,7 @@ app.command("ask", help=ask.ASK)(ask.ask)
 app.command("tell", help=tell.TELL, context_settings=NEGATIVE)(tell.tell)
 app.command("status", help=inspect.STATUS)(inspect.status)
 app.command("estimates", help=inspect.ESTIMATES)(inspect.estimates)
+app.command("check", help=check_model.CHECK)(check_model.check)
 app.command("explain", help=ask.EXPLAIN)(ask.explain)
 app.command("plot", help=inspect.PLOT)(inspect.plot)
 app.command("history", help=inspect.HISTORY)(inspect.history)

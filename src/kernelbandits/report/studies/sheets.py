@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits.canvas import LONGEST, PANEL, Margins, drawing
+from kernelbandits.canvas import LONGEST, METADATA, PANEL, Margins, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ class Drawing:
 
 
 def sheet(title: str, drawings: Sequence[Drawing], kind: str) -> bytes:
-    """Render drawings below each other with headings and captions, as "png" or "svg"."""
+    """Render drawings below each other with headings and captions, as "png", "svg" or "pdf"."""
     captions = ["\n".join(wrap(make_printable(one.caption), LETTERS)) for one in drawings]
     lines = wrap(make_printable(title), TITLE)
     heights = [HEADING * (len(lines) / 2 + 1)]
@@ -102,7 +102,7 @@ def render_figure(figure: Figure, kind: str) -> bytes:
         file,
         format=kind,
         dpi=DPI,
-        metadata={"Date": None, "Creator": None} if kind == "svg" else None,
+        metadata=METADATA.get(kind),
     )
     return file.getvalue()
 

@@ -1,0 +1,119 @@
+"""`study check`: can the model be trusted?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from kernelbandits.apps.cli import progress
+from kernelbandits.apps.cli.arguments import Place, Quiet
+from kernelbandits.apps.cli.options import Form, Format
+from kernelbandits.apps.cli.output import open_study, print_answer, print_line, retypable_place
+from kernelbandits.apps.cli.render import cell, command, number, table
+from kernelbandits.formatting import format_count, format_fixed, format_near, to_json_value
+
+if TYPE_CHECKING:
+    from kernelbandits.study.model_check import Check
+
+CHECK = """Check whether the model can be trusted.
+
+Each measured candidate is predicted from the results of all others. The answer says how well that
+works, whether the 95 % intervals hold, which results are far from their prediction and should be
+checked, which columns the estimates depend on, and what is known of the noise. It changes nothing.
+
+JSON: verdict (good, useful, poor, unknown), sentences, skill (share of the variance explained, 0 or
+less if no better than the mean), coverage, noise, held_out (row, trials, measured, predicted, sd,
+low, high, residual, outlier), outliers, columns (column, share, low, high, alone, lengthscale).
+
+Examples:
+
+    kernelbandits study check films.db
+
+    kernelbandits study check films.db --plot check.png
+
+    kernelbandits study check films.db --format json
+"""
+SHOWN = 5
+"""How many results, the worst predicted ones, are listed as text."""
+
+
+def check(
+    place: Place,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw a figure too: FILE.png, .svg, .pdf or .html."),
+    ] = None,
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    with open_study(place, quiet, writable=False) as study:
+        found = study.check()
+        if plot is not None:
+            from kernelbandits.report.studies import draw_check
+
+            with progress.waiting("drawing", quiet):
+                draw_check(study, plot, found)
+    document = to_json_value(found) | {"plot": None if plot is None else str(plot)}
+    print_answer(
+        form, document, lambda console: print_check(console, found, retypable_place(place), plot)
+    )
+
+
+def print_check(console: Console, found: Check, place: str, plot: Path | None) -> None:
+    """Print the sentences, the columns, the worst predictions and what to type next."""
+    for sentence in found.sentences:
+        print_line(console, cell(sentence))
+    if found.columns:
+        print_columns(console, found)
+    if found.held_out:
+        print_worst(console, found)
+    for one in found.outliers[:SHOWN]:
+        print_line(console, f"If it is wrong:  {command('correct', place, one.trial)} VALUE")
+    if plot is None and found.held_out:
+        print_line(console, f"As a figure:  {command('check', place, '--plot', 'check.png')}")
+    if plot is not None:
+        print_line(console, f"Written to {plot}")
+
+
+def print_columns(console: Console, found: Check) -> None:
+    headings = ("column", "share of variance", "among the fits", "alone", "lengthscale")
+    shown = table(headings, left=("column",))
+    for one in found.columns:
+        share, low, high, alone = (
+            format_fixed(100 * value, 0) for value in (one.share, one.low, one.high, one.alone)
+        )
+        length = "–" if one.lengthscale is None else f"{one.lengthscale:.2g}"
+        texts = (cell(one.column), f"{share} %", f"{low} to {high} %", f"{alone} %", length)
+        shown.add_row(*map(escape, texts))
+    console.print(shown)
+
+
+def print_worst(console: Console, found: Check) -> None:
+    """The results farthest from their prediction."""
+    worst = sorted(found.held_out, key=lambda one: -abs(one.residual))[:SHOWN]
+    shown = table(("row", "trial", "measured", "predicted", "95 % interval", "residual (sd)"))
+    for one in worst:
+        low, predicted, high = (
+            format_near(value, one.sd) for value in (one.low, one.predicted, one.high)
+        )
+        trials = ", ".join(map(str, one.trials))
+        residual = format_fixed(one.residual, 1)
+        texts = (
+            str(one.row),
+            trials,
+            number(one.measured),
+            predicted,
+            f"[{low}, {high}]",
+            residual,
+        )
+        shown.add_row(*map(escape, texts))
+    console.print(shown)
+    print_line(
+        console,
+        f"The {format_count(len(worst), 'result')} farthest from what the others predict, of "
+        f"{len(found.held_out)}. Rows are counted from 0.",
+    )

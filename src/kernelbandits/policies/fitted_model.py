@@ -1,0 +1,132 @@
+"""The Gaussian-process model of a policy with the results it rests on, to be examined."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernelbandits.calibration.standard import Standard
+from kernelbandits.checks import Array, Indices
+from kernelbandits.policies.leave_one_out import LeaveOneOut, predict_left_out
+from kernelbandits.policies.relevance import Relevance, column_relevance
+from kernelbandits.posterior import Factorisation
+from kernelbandits.runtime import single_threaded
+
+
+class LeftOut(NamedTuple):
+    """A point and the prediction of its mean result from other points."""
+
+    place: int
+    """The position of the point in the model."""
+    predicted: float
+    sd: float
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """Kernels, ridges and results of a policy at one time.
+
+    `Policy.fitted_model` makes it. It answers whether the model can be trusted (`leave_one_out`)
+    and which columns it depends on (`relevance`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelbandits as kb
+    >>> points = np.array([[x, y] for x in np.linspace(0, 1, 6) for y in (0.0, 0.4, 1.0)])
+    >>> auto = kb.Auto(points)
+    >>> for arm, x in enumerate(points):
+    ...     auto.tell(auto.choice(arm), np.sin(6 * x[0]))
+    >>> first, second = auto.fitted_model().relevance(points)
+    >>> first.share > 0.9, second.share < 0.1
+    (True, True)
+    """
+
+    members: tuple[Any, ...]
+    """Posteriors that differ in kernel and ridge and are averaged; often one."""
+    points: Array
+    """(m, d): the distinct points with results."""
+    counts: Array
+    """How many results each point has."""
+    means: Array
+    """The mean result of each point."""
+    units: Standard
+    """From the units of the results to those of the members."""
+    lengthscales: Array | None
+    """(members, d): the lengthscales of each member; None for a kernel without any."""
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation of one result, averaged over the members."""
+        ridges = [float(one.ridge) for one in self.members]
+        return self.units.spread * math.sqrt(sum(ridges) / len(ridges))
+
+    def leave_one_out(self) -> LeaveOneOut | None:
+        """Predict the mean result of each point from all others; None with fewer than five."""
+        return predict_left_out(self.members, self.points, self.counts, self.means, self.units)
+
+    def find_outliers(self) -> list[LeftOut]:
+        """Find results that are far from what all others predict, the farthest first.
+
+        A result far out spoils the predictions of its neighbours as well. So the farthest one is
+        set aside before the next is looked for, until none is far out, or a quarter is set aside.
+        """
+        found: list[LeftOut] = []
+        kept = np.arange(len(self.points))
+        while 4 * len(found) < len(self.points):
+            left_out = self._restrict(kept).leave_one_out()
+            if left_out is None or not len(left_out.outliers):
+                break
+            place = int(left_out.outliers[0])
+            prediction = float(left_out.predicted[place]), float(left_out.sd[place])
+            found.append(LeftOut(int(kept[place]), *prediction))
+            kept = np.delete(kept, place)
+        return found
+
+    def _restrict(self, kept: Indices) -> FittedModel:
+        """Return the same model of the results at some of the points."""
+        parts = (self.points[kept], self.counts[kept], self.means[kept])
+        return FittedModel(self.members, *parts, self.units, self.lengthscales)
+
+    @single_threaded
+    def relevance(
+        self, rows: Array, blocks: Sequence[Sequence[int]] | None = None
+    ) -> tuple[Relevance, ...]:
+        """Return how much each column of a table matters for the posterior mean.
+
+        Parameters
+        ----------
+        rows
+            The points of the candidates.
+        blocks
+            The coordinates of each column; by default every coordinate is a column.
+        """
+        z = np.asarray(self.units.standardise(self.means))
+        totals = self.counts * z
+        fitted = [
+            (one.kernel, Factorisation.of(self._gram(one.kernel), self.counts, totals, one.ridge))
+            for one in self.members
+        ]
+
+        def means(where: Array) -> Array:
+            return np.array([exact.mean(kernel(where, self.points)) for kernel, exact in fitted])
+
+        chosen = [(j,) for j in range(rows.shape[1])] if blocks is None else blocks
+        return tuple(column_relevance(means, rows, block) for block in chosen)
+
+    def _gram(self, kernel: Any) -> Array:
+        matrix: Array = kernel(self.points, self.points)
+        return matrix
+
+    def block_lengthscales(self, block: Sequence[int]) -> Array | None:
+        """Return the lengthscale of a column under each member, in the units of its coordinates.
+
+        If the coordinates of a category have different ones, it is their geometric mean.
+        """
+        if self.lengthscales is None:
+            return None
+        return np.asarray(np.exp(np.log(self.lengthscales[:, list(block)]).mean(1)))

@@ -1,0 +1,360 @@
+"""Whether the model of a study can be trusted: held-out predictions, columns that matter, noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import bdtr
+
+from kernelbandits.checks import Array
+from kernelbandits.formatting import format_count, format_near, format_number
+from kernelbandits.policies import FittedModel, LeaveOneOut
+from kernelbandits.policies.fitted_model import LeftOut
+from kernelbandits.policies.leave_one_out import FEWEST_POINTS, HALF_INTERVAL
+from kernelbandits.study.answers import Answers
+from kernelbandits.study.candidates import Candidates
+from kernelbandits.study.state import Trial
+from kernelbandits.study.values import Readable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GOOD, USEFUL = 0.7, 0.3
+"""Shares of the variance from which predictions are called good, and useful."""
+FEW = 15
+"""With fewer candidates measured, chance alone can make predictions look useful: of shuffled
+results, which nothing can predict, every other table of 8 had a skill above 0.3, and none of 15 in
+two columns."""
+TOO_NARROW = 0.01
+"""Intervals are called too narrow if correct ones would hold so few results with less probability
+than this."""
+NO_INFLUENCE = 0.02
+"""A column that takes part in less of the variance, under every fit, has no visible influence."""
+MOST_NAMED = 3
+"""Outliers and columns that a sentence names."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A measured candidate as the results of all others predict it, in the target's units."""
+
+    row: int
+    trials: tuple[int, ...]
+    """The trials that measured it."""
+    measured: float
+    """The mean of its results."""
+    predicted: float
+    sd: float
+    """Of the prediction of that mean, noise included."""
+    low: float
+    """The 95 % interval of the prediction."""
+    high: float
+    residual: float
+    """(measured - predicted) / sd"""
+    outlier: bool
+    """Whether it is so far from its prediction that it should be looked at."""
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A result that is far from what all other results predict."""
+
+    trial: int
+    row: int
+    value: float
+    predicted: float
+    residual: float
+    """How far the mean result of the candidate is from its prediction, in sd."""
+    sentence: str
+
+
+@dataclass(frozen=True)
+class ColumnRelevance:
+    """How much a column matters for the estimates."""
+
+    column: str
+    share: float
+    """The share of the variance of the estimates over the table that the column takes part in,
+    alone or together with others."""
+    low: float
+    """The least and the greatest share among the fits that are averaged."""
+    high: float
+    alone: float
+    """The share that the column explains by itself."""
+    lengthscale: float | None
+    """The change of the column after which results are alike no longer: as a share of its range;
+    for a category, compared with a distance of 1 between two values."""
+
+
+@dataclass(frozen=True, repr=False)
+class Check(Readable):
+    """Whether the model can be trusted, in sentences and numbers.
+
+    `sentences` say how well the model predicts results that it is not shown, whether its intervals
+    are right, which results look wrong, which columns matter, what is known of the noise, and what
+    to do.
+    """
+
+    verdict: str
+    """good, useful or poor predictions; "unknown" if there is nothing to judge them by."""
+    sentences: tuple[str, ...]
+    skill: float | None
+    """The share of the variance of held-out results that the model explains, compared with the mean
+    of the other results; 0 or less if it is no better than that mean. None if unknown."""
+    coverage: float | None
+    """The share of held-out results within their 95 % interval."""
+    noise: float | None
+    """The standard deviation of one result, as fitted or assumed."""
+    replicated: int
+    """How many candidates have more than one result."""
+    held_out: tuple[HeldOut, ...]
+    """The measured candidates, in the order of their first result."""
+    outliers: tuple[Outlier, ...]
+    """The farthest first."""
+    columns: tuple[ColumnRelevance, ...]
+    """The columns that differ between candidates, the most relevant first."""
+    target: str
+
+    @property
+    def sentence(self) -> str:
+        return " ".join(self.sentences)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row for each measured candidate: measured, predicted from the others, residual."""
+        import pandas as pd
+
+        fields = list(HeldOut.__dataclass_fields__)
+        return pd.DataFrame([vars(one) for one in self.held_out], columns=fields)
+
+
+def check_model(answers: Answers) -> Check:
+    """Check the model behind the answers of a study."""
+    model = answers.driver.policy.fitted_model()
+    left_out = None if model is None else model.leave_one_out()
+    far = [] if model is None else model.find_outliers()
+    held_out = () if left_out is None else list_held_out(answers, left_out, far)
+    skill = None if left_out is None or math.isnan(left_out.skill) else left_out.skill
+    coverage = None if left_out is None else left_out.coverage
+    noise = None if model is None else float(answers.scale.length(model.noise_scale))
+    replicated = 0 if model is None else int((model.counts > 1).sum())
+    columns = () if model is None or skill is None else rank_columns(answers, model)
+    outliers = () if model is None else list_outliers(answers, model, far)
+    verdict = judge(skill)
+    sentences = [
+        describe_skill(answers, model, held_out, skill, bool(outliers)),
+        describe_coverage(held_out, coverage),
+        *(one.sentence for one in outliers[:MOST_NAMED]),
+        count_more(len(outliers)),
+        describe_columns(verdict, columns),
+        describe_noise(answers, noise, replicated),
+    ]
+    return Check(
+        verdict=verdict,
+        sentences=tuple(text for text in sentences if text),
+        skill=skill,
+        coverage=coverage,
+        noise=noise,
+        replicated=replicated,
+        held_out=held_out,
+        outliers=outliers,
+        columns=columns,
+        target=answers.state.settings.target,
+    )
+
+
+def judge(skill: float | None) -> str:
+    if skill is None:
+        return "unknown"
+    return "good" if skill >= GOOD else "useful" if skill >= USEFUL else "poor"
+
+
+# ---------------------------------------------------------------------- held-out results
+
+
+def list_held_out(
+    answers: Answers, left_out: LeaveOneOut, outliers: Sequence[LeftOut]
+) -> tuple[HeldOut, ...]:
+    """The predictions by candidate, in the target's units."""
+    measured = answers.scale.outward(left_out.measured)
+    predicted, sd = answers.scale.outward(left_out.predicted), answers.scale.length(left_out.sd)
+    trials, far = trials_by_point(answers), {one.place for one in outliers}
+    found = []
+    for place, point in enumerate(left_out.points):
+        own = trials[(point + 0.0).tobytes()]
+        reach = HALF_INTERVAL * sd[place]
+        found.append(
+            HeldOut(
+                row=own[0].row,
+                trials=tuple(trial.number for trial in own),
+                measured=float(measured[place]),
+                predicted=float(predicted[place]),
+                sd=float(sd[place]),
+                low=float(predicted[place] - reach),
+                high=float(predicted[place] + reach),
+                residual=float((measured[place] - predicted[place]) / sd[place]),
+                outlier=place in far,
+            )
+        )
+    order = {trial.number: place for place, trial in enumerate(answers.state.results)}
+    return tuple(sorted(found, key=lambda one: order[one.trials[0]]))
+
+
+def trials_by_point(answers: Answers) -> dict[bytes, list[Trial]]:
+    """The trials with a value that the policy has learnt, by their point."""
+    driver, found = answers.driver, dict[bytes, list[Trial]]()
+    arms = {int(row): arm for arm, row in enumerate(driver.rows)}
+    for trial in answers.state.results:
+        if trial.value is not None and trial.row in arms:
+            point: Array = driver.policy.domain.points[arms[trial.row]] + 0.0
+            found.setdefault(point.tobytes(), []).append(trial)
+    return found
+
+
+def list_outliers(
+    answers: Answers, model: FittedModel, outliers: Sequence[LeftOut]
+) -> tuple[Outlier, ...]:
+    """The results to look at: of each candidate far out, that farthest from the prediction."""
+    trials, found = trials_by_point(answers), []
+    for one in outliers:
+        predicted = float(answers.scale.outward(one.predicted))
+        sd = float(answers.scale.length(one.sd))
+        measured = float(answers.scale.outward(model.means[one.place]))
+        own = trials[(model.points[one.place] + 0.0).tobytes()]
+        values = [(trial.number, trial.row, float(trial.value or 0.0)) for trial in own]
+        number, row, value = max(values, key=lambda item: abs(item[2] - predicted))
+        residual = (measured - predicted) / sd
+        away = f"{abs(residual):.1f}" if abs(residual) < 10 else f"{abs(residual):.0f}"
+        sentence = (
+            f"Trial {number} (row {row}, {value:.6g}) is {away} sd from what the other results "
+            f"predict ({format_near(predicted, sd)}): check it, and correct it if it is wrong "
+            "(study correct)."
+        )
+        found.append(Outlier(number, row, value, predicted, residual, sentence))
+    return tuple(found)
+
+
+def count_more(outliers: int) -> str:
+    more = outliers - MOST_NAMED
+    return f"{format_count(more, 'more result')} of this kind." if more > 0 else ""
+
+
+# ---------------------------------------------------------------------- columns
+
+
+def rank_columns(answers: Answers, model: FittedModel) -> tuple[ColumnRelevance, ...]:
+    """The columns that differ between candidates, the most relevant first."""
+    blocks = column_blocks(answers.candidates)
+    found = model.relevance(answers.driver.policy.domain.points, list(blocks.values()))
+    columns = []
+    for (name, block), one in zip(blocks.items(), found, strict=True):
+        lengths = model.block_lengthscales(block)
+        typical = None if lengths is None else float(np.exp(np.log(lengths).mean()))
+        columns.append(ColumnRelevance(name, one.share, one.low, one.high, one.alone, typical))
+    return tuple(sorted(columns, key=lambda one: -one.share))
+
+
+def column_blocks(candidates: Candidates) -> dict[str, range]:
+    """Column -> its coordinates in the points of the candidates."""
+    blocks, start = dict[str, range](), 0
+    for name in candidates.varying:
+        values = len(set(candidates.column(name)))
+        width = values if name in candidates.categories else 1
+        blocks[name] = range(start, start + width)
+        start += width
+    return blocks
+
+
+# ---------------------------------------------------------------------- sentences
+
+
+def describe_skill(
+    answers: Answers,
+    model: FittedModel | None,
+    held_out: Sequence[HeldOut],
+    skill: float | None,
+    has_outliers: bool,
+) -> str:
+    """Say how well held-out results are predicted, and what to do if badly."""
+    if not answers.has_results:
+        return "There is no result yet, so there is no model to check."
+    if model is None:
+        policy = answers.state.settings.policy
+        return f"The policy {policy} has no model of all results that could be checked."
+    if not held_out:
+        return (
+            f"Too early to say: predictions are checked from {FEWEST_POINTS} different candidates "
+            f"with a result on (so far: {len(model.points)})."
+        )
+    if skill is None:
+        return (
+            "All results are equal, so there is nothing to predict: measure rows that differ more, "
+            "or check the scale of the target."
+        )
+    explained = f"it explains {100 * skill:.0f} % of their variance"
+    if skill >= GOOD:
+        return f"The model predicts held-out results well ({explained})."
+    few = ""
+    if len(held_out) < FEW:
+        few = f" With {len(held_out)} candidates measured, this may be chance."
+    if skill >= USEFUL:
+        return (
+            f"The model predicts held-out results roughly ({explained}): its estimates are a "
+            f"guide, not more.{few}"
+        )
+    what = f"hardly better than the mean of the others ({explained})"
+    if skill <= 0:
+        what = "no better than the mean of the others"
+    advice = (
+        "Measure more rows, check whether the columns describe what matters, and check the scale "
+        f"of the target.{few}"
+    )
+    if has_outliers:
+        advice = "A result that is far from all others may be the reason; look at it first."
+    return f"The model predicts held-out results {what}: do not rely on its estimates yet. {advice}"
+
+
+def describe_coverage(held_out: Sequence[HeldOut], coverage: float | None) -> str:
+    """Say whether the 95 % intervals hold as many results as they should."""
+    if coverage is None:
+        return ""
+    n = len(held_out)
+    inside = round(coverage * n)
+    hold = f"95 % intervals hold {inside} of {n} held-out results"
+    if float(bdtr(inside, n, 0.95)) < TOO_NARROW:
+        return (
+            f"Its {hold}: they are too narrow, so probabilities and expected losses are too "
+            "optimistic."
+        )
+    return f"Its {hold}."
+
+
+def describe_columns(verdict: str, columns: Sequence[ColumnRelevance]) -> str:
+    """Say which columns matter, if the model predicts well enough to know."""
+    if not columns:
+        return ""
+    if verdict == "poor":
+        return "Which columns matter cannot be said while the model predicts so badly."
+    idle = [one.column for one in columns if one.high < NO_INFLUENCE]
+    matter = [one for one in columns if one.column not in idle][:MOST_NAMED]
+    named = ", ".join(f"{one.column} ({100 * one.share:.0f} %)" for one in matter)
+    text = f"The estimates depend most on {named}." if len(columns) > 1 and named else ""
+    if idle:
+        more = len(idle) - MOST_NAMED
+        others = f" and {format_count(more, 'more column')}" if more > 0 else ""
+        text += f" No influence is visible of {', '.join(idle[:MOST_NAMED])}{others}."
+    return text.strip()
+
+
+def describe_noise(answers: Answers, noise: float | None, replicated: int) -> str:
+    """Say what the noise is taken for, and on which grounds."""
+    if noise is None:
+        return ""
+    word = "fitted" if answers.driver.policy.takes_kernel is False else "assumed"
+    size = f"Noise: {word} sd {format_number(noise, 2, thousands=False)} of one result"
+    if not replicated:
+        return f"{size}; no candidate was measured twice, so measure one row again to know it."
+    return f"{size}; {format_count(replicated, 'candidate')} measured more than once."
