@@ -25,7 +25,8 @@ from kernelbandits.storage.engines import engine_for
 from kernelbandits.storage.places import find
 from kernelbandits.storage.session import Session
 from kernelbandits.storage.tables import VERSION
-from kernelbandits.study.settings import AUTO_DEFAULTS, FIRST_RELEASE, Settings
+from kernelbandits.study.settings import AUTO_DEFAULTS, FIRST_RELEASE, OF_AUTO, Settings
+from kernelbandits.study.state import State
 
 FOLDER = Path(__file__).parent / "frozen" / "studies-0.1"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.sql"))
@@ -94,14 +95,19 @@ def test_a_study_of_0_1_opens_with_its_events_its_state_and_its_rows(name, place
     assert asked == known["asked"]
     for trial, row in known["asked"].items():
         again = study.replay(int(trial))
-        assert (again.row, again.recomputed, again.same) == (row, row, True), again.sentence
+        assert again.row == row
+        before = next(i for i, event in enumerate(events) if event.trial == int(trial))
+        if State.of(events[:before]).settings.policy == "auto":
+            # This release has another revision of auto: its choices are shown as stored.
+            assert (again.recomputed, again.same, again.revision) == (None, None, 1)
+        else:
+            assert (again.recomputed, again.same) == (row, True), again.sentence
 
 
 @pytest.mark.parametrize("name", ["auto-sqlite", "auto-cost-postgresql"])
 def test_asks_of_an_older_auto_are_shown_as_stored_and_not_recomputed(name, place, monkeypatch):
     study = restore(name, place)
     stored = {event.trial: event for event in study.history() if event.kind == "asked"}
-    monkeypatch.setattr(kb.Auto, "revision", 2)
     monkeypatch.setattr(kb.Auto, "ask", None)
     for trial, event in stored.items():
         again = study.replay(trial)
@@ -119,10 +125,7 @@ def test_asks_of_an_older_auto_are_shown_as_stored_and_not_recomputed(name, plac
 
 
 @pytest.mark.parametrize("name", ["gp-ts-sqlite", "bpe-sqlite"])
-def test_asks_of_named_policies_are_recomputed_whatever_the_revision_of_auto(
-    name, place, monkeypatch
-):
-    monkeypatch.setattr(kb.Auto, "revision", 2)
+def test_asks_of_named_policies_are_recomputed_whatever_the_revision_of_auto(name, place):
     study = restore(name, place)
     for trial in described(name)["asked"]:
         assert study.replay(int(trial)).same
@@ -134,18 +137,16 @@ def test_asks_of_named_policies_are_recomputed_whatever_the_revision_of_auto(
 
 
 @pytest.mark.parametrize("name", ["auto-sqlite", "auto-postgresql"])
-def test_the_first_ask_of_a_newer_revision_writes_the_settings_and_says_so(
-    name, place, monkeypatch
-):
+def test_the_first_ask_of_a_newer_revision_writes_the_settings_and_says_so(name, place):
     study = restore(name, place)
     before = len(study.history())
-    monkeypatch.setattr(kb.Auto, "revision", 2)
     with pytest.warns(kb.DataNotice, match="this release has revision 2 of auto") as warned:
         asked = study.ask(2)
     settings, *asks = study.history()[before:]
     assert [str(one.message) for one in warned] == list(asked[0].notices)
     assert (settings.kind, settings.body["revised_from"]) == ("settings", 1)
-    assert settings.body["settings"] == described(name)["settings"] | {"revision": 2, "defaults": 1}
+    added = {"goal": "earn", "noise": None, "rounds": None, "revision": 2, "defaults": 1}
+    assert settings.body["settings"] == described(name)["settings"] | added
     assert [(one.kind, one.body["revision"]) for one in asks] == [("asked", 2)] * 2
     assert [one.revision for one in asked] == [2, 2]
     assert study.settings == settings.body["settings"]
@@ -164,10 +165,10 @@ def test_a_study_of_0_1_keeps_the_defaults_of_0_1_of_auto(tmp_path, monkeypatch)
     rows = [one.row for one in restore("auto-repeats-sqlite", str(tmp_path / "a.db")).ask(3)]
 
     class Changed(kb.Auto):
-        revision = 2
+        revision = 3
 
-        def __init__(self, domain, *, width="theory", first=1, nu=1.5, **settings):
-            super().__init__(domain, width=width, first=first, nu=nu, **settings)
+        def __init__(self, domain, *, first=1, nu=1.5, **settings):
+            super().__init__(domain, first=first, nu=nu, **settings)
 
     monkeypatch.setattr("kernelbandits.study.settings.Auto", Changed)
     monkeypatch.setattr(
@@ -175,24 +176,55 @@ def test_a_study_of_0_1_keeps_the_defaults_of_0_1_of_auto(tmp_path, monkeypatch)
     )
     study = restore("auto-repeats-sqlite", str(tmp_path / "b.db"))
     assert [one.row for one in study.ask(3)] == rows
-    assert (study.settings["revision"], study.settings["defaults"]) == (2, 1)
+    assert (study.settings["revision"], study.settings["defaults"]) == (3, 1)
     fresh = kb.Study.create(tmp_path / "c.db", study.candidates.points)
-    assert (fresh.settings["revision"], fresh.settings["defaults"]) == (2, 2)
-    assert "theory" not in str(study.status().policy)
+    assert (fresh.settings["revision"], fresh.settings["defaults"]) == (3, 3)
+    assert study._session.driver.policy.calibrator.nu == 2.5
     assert fresh._session.driver.policy.calibrator.nu == 1.5
 
 
-def test_the_defaults_of_the_present_revision_of_auto_are_written_down():
-    """Who raises the revision adds an entry with its defaults, and leaves the others alone."""
-    given = AUTO_DEFAULTS[kb.Auto.revision]
-    frozen, today = kb.Auto(np.array([[0.0], [1.0]]), **given), kb.Auto(np.array([[0.0], [1.0]]))
-    assert set(given) == {*parameters_of(kb.Auto)} - {"domain", "seed"}
+@pytest.mark.parametrize(
+    ("goal", "rule", "own"),
+    [("find", "find", {}), ("earn", "earn", {}), ("earn", "theory", {"width": "theory"})],
+)
+def test_the_defaults_of_the_present_revision_of_auto_are_written_down(goal, rule, own):
+    """Who changes a default raises the revision, adds an entry and leaves the others alone."""
+    given, arms = AUTO_DEFAULTS[kb.Auto.revision][rule], np.array([[0.0], [1.0]])
+    assert set(given) == {*parameters_of(kb.Auto)} - {"domain", "seed", *OF_AUTO}
+    frozen, today = kb.Auto(arms, goal=goal, **given), kb.Auto(arms, goal=goal, **own)
     for name in ("first", "opening", "safety", "delta", "ties"):
         assert getattr(frozen, name) == getattr(today, name)
-    for name in ("prior", "refits", "shared", "nu"):
+    for name in ("prior", "refits", "shared", "nu", "members"):
         assert getattr(frozen.calibrator, name) == getattr(today.calibrator, name)
     assert frozen.settings == today.settings
     assert [frozen.width.terms(t) for t in (1, 7)] == [today.width.terms(t) for t in (1, 7)]
+
+
+def test_the_defaults_of_0_1_are_its_model():
+    auto = kb.Auto(np.array([[0.0], [1.0]]), goal="earn", **AUTO_DEFAULTS[1]["earn"])
+    assert (auto.first, auto.opening, auto.calibrator.members) == (5, "middle", 1)
+    assert auto.calibrator.prior.variances == ("signal", "noise")
+    assert auto.width.terms(8)[0] == pytest.approx(2.5)
+
+
+def test_a_study_of_0_1_earns_until_it_is_told_to_find(tmp_path):
+    study = restore("auto-sqlite", str(tmp_path / "a.db"))
+    assert (study.settings["goal"], study.settings["defaults"]) == ("earn", 1)
+    assert study.status().purpose.startswith("earn")
+    with pytest.warns(kb.DataNotice, match="now those of revision 2"):
+        study.change(goal="find")
+    assert (study.settings["goal"], study.settings["defaults"]) == ("find", kb.Auto.revision)
+    policy = study._session.updated_driver().policy
+    assert (policy.goal, policy.calibrator.members) == ("find", 8)
+    study.undo()
+    assert (study.settings["goal"], study.settings["defaults"]) == ("earn", 1)
+
+
+def test_a_study_of_0_1_with_a_named_policy_has_no_goal(tmp_path):
+    study = restore("gp-ts-sqlite", str(tmp_path / "a.db"))
+    assert (study.settings["goal"], study.status().goal, study.status().purpose) == (None, None, "")
+    study.change(policy="auto")
+    assert (study.settings["goal"], study.settings["defaults"]) == ("find", kb.Auto.revision)
 
 
 def test_settings_that_are_not_stored_are_those_of_0_1():
@@ -200,10 +232,9 @@ def test_settings_that_are_not_stored_are_those_of_0_1():
     assert settings.body == dict(FIRST_RELEASE) | {"target": "stability", "seed": 7}
 
 
-def test_undo_leaves_the_settings_of_a_new_revision_alone(tmp_path, monkeypatch):
+def test_undo_leaves_the_settings_of_a_new_revision_alone(tmp_path):
     study = restore("auto-change-sqlite", str(tmp_path / "a.db"))
     study.change(lease=60.0)
-    monkeypatch.setattr(kb.Auto, "revision", 2)
     study.change(policy="auto", settings={"nu": 1.5})
     study.change(policy="simple-ucb", settings={"noise_scale": 0.1, "norm_bound": 1.0})
     study.undo()
@@ -225,12 +256,11 @@ def test_undo_leaves_the_settings_of_a_new_revision_alone(tmp_path, monkeypatch)
     assert other.ask()[0].notices == ()
 
 
-def test_or_open_takes_a_study_of_0_1_that_was_created_just_so(tmp_path, monkeypatch):
+def test_or_open_takes_a_study_of_0_1_that_was_created_just_so(tmp_path):
     table = pd.DataFrame({"x": np.round(np.arange(18) / 17, 6), "ok": ["yes"] * 18})
     table.loc[8, "ok"] = "no"
     place = str(tmp_path / "a.db")
     restore("auto-repeats-sqlite", place).close()
-    monkeypatch.setattr(kb.Auto, "revision", 2)
     given = {"target": "stability", "columns": ["x"], "or_open": True}
     assert len(kb.Study.create(place, table, seed=2, **given).history()) > 1
     with pytest.raises(kb.StudyConflict, match="got one with another seed"):
@@ -245,10 +275,9 @@ def test_revisions_cannot_be_given(tmp_path):
         study.change(revision=2)
 
 
-def test_the_command_line_says_what_is_stored_and_what_is_new(tmp_path, monkeypatch):
+def test_the_command_line_says_what_is_stored_and_what_is_new(tmp_path):
     place = str(tmp_path / "a.db")
     restore("auto-sqlite", place).close()
-    monkeypatch.setattr(kb.Auto, "revision", 2)
     run = CliRunner().invoke
     shown = run(app, ["study", "replay", place, "--at", "5"])
     assert shown.exit_code == 0
@@ -271,10 +300,9 @@ def test_the_command_line_says_what_is_stored_and_what_is_new(tmp_path, monkeypa
     assert 1 in [event["body"].get("revised_from") for event in events]
 
 
-def test_the_json_of_ask_has_the_notice(tmp_path, monkeypatch):
+def test_the_json_of_ask_has_the_notice(tmp_path):
     place = str(tmp_path / "a.db")
     restore("auto-sqlite", place).close()
-    monkeypatch.setattr(kb.Auto, "revision", 2)
     asked = CliRunner().invoke(app, ["study", "ask", place, "--format", "json", "--quiet"])
     [one] = json.loads(asked.stdout)
     assert one["revision"] == 2

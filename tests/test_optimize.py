@@ -53,13 +53,38 @@ def test_the_good_category_is_found():
     assert found.x["heat"] == pytest.approx(0.5, abs=0.25)
 
 
-def test_the_outcome_is_the_policy_s_own_recommendation():
+def test_the_outcome_is_the_measured_point_with_the_best_estimate():
     found = kb.optimize(hill, BOX, 15)
-    choice = found.policy.recommended()
-    why = found.policy.explain(choice)
-    np.testing.assert_array_equal(found.x, choice.x)
+    points = np.array([trial.x for trial in found.trials])
+    mean, _ = found.policy.posterior.at(points)
+    np.testing.assert_array_equal(found.x, points[mean.argmax()])
+    why = found.policy.explain(found.policy.choice(found.x))
     assert (found.mean, found.sd, found.chance) == (why.mean, why.sd, why.chance)
     assert found.mean - 1e-9 <= why.highest_mean <= found.mean + found.sd
+
+
+def test_without_noise_the_outcome_is_the_best_point_measured():
+    for seed in range(3):
+        found = kb.optimize(hill, BOX, 20, seed=seed)
+        assert hill(found.x) == max(trial.reward for trial in found.trials)
+
+
+def test_a_recipe_that_is_recommended_was_measured():
+    found = kb.optimize(recipe, MIXED, 12)
+    assert found.x in [trial.x for trial in found.trials]
+
+
+def test_the_default_policy_finds_and_knows_the_budget():
+    found = kb.optimize(hill, BOX, 5)
+    assert (found.policy.goal, found.policy.rounds) == ("find", 5)
+    assert found.policy.settings["claim"].startswith("none")
+
+
+def test_a_policy_that_is_given_keeps_its_own_goal_and_recommendation():
+    policy = kb.SimpleUCB(BOX, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
+    found = kb.optimize(hill, BOX, 6, policy=policy)
+    np.testing.assert_array_equal(found.x, policy.recommended().x)
+    assert kb.optimize(hill, BOX, 3, policy=kb.Auto(BOX)).policy.goal == "earn"
 
 
 @pytest.mark.parametrize("word", ["minimize", "min", "minimise", "MIN"])
@@ -80,13 +105,14 @@ def test_minimising_is_maximising_the_negative_with_an_outcome_in_the_units_of_t
 
 def test_a_run_that_minimises_goes_on_with_its_policy():
     whole = kb.optimize(hill, BOX, 9, seed=7, direction="min")
-    policy = kb.Auto(BOX, seed=7)
+    policy = kb.Auto(BOX, goal="find", rounds=9, seed=7)
     parts = [kb.optimize(hill, BOX, n, policy=policy, direction="min") for n in (5, 4)]
     assert [*points_of(parts[0]), *points_of(parts[1])] == points_of(whole)
 
 
 def test_it_is_ask_and_tell_in_a_loop():
-    found, policy = kb.optimize(hill, BOX, 12, seed=5), kb.Auto(BOX, seed=5)
+    found = kb.optimize(hill, BOX, 12, seed=5)
+    policy = kb.Auto(BOX, goal="find", rounds=12, seed=5)
     for trial in found.trials:
         choice = policy.ask()
         assert choice == trial.choice
@@ -250,7 +276,7 @@ def test_equal_seeds_give_equal_runs_and_others_do_not():
 
 def test_a_run_that_goes_on_is_the_run_that_was_not_interrupted():
     whole = kb.optimize(hill, BOX, 12, seed=7)
-    policy = kb.Auto(BOX, seed=7)
+    policy = kb.Auto(BOX, goal="find", rounds=12, seed=7)
     first, second = (
         kb.optimize(hill, BOX, 5, policy=policy),
         kb.optimize(hill, BOX, 7, policy=policy),

@@ -299,7 +299,8 @@ def test_status_shows_the_model_only_with_details(told):
     text = " ".join(said("status", told, "--details").split())
     assert re.search(r"scale the policy works with \(stability - [0-9.]+\) / ", text)
     assert "policy auto" in text
-    assert "No guarantee: the confidence width was chosen by benchmark." in text
+    assert "goal find the best row. Nothing is claimed about the results on the way." in text
+    assert "No guarantee: the goal is the best answer in the end" in text
     assert "Lengthscales" in text
 
 
@@ -497,6 +498,8 @@ def test_repeats_are_the_default_of_the_policy_wanted_or_forbidden(films):
         ("--default-repeats", None),
     ):
         assert document("change", place, option)["body"]["settings"]["repeats"] is repeats
+    assert document("status", place)["repeats"].startswith("when one more measurement of a row")
+    said("change", place, "--goal", "earn")
     assert "only when every allowed row has a result or is pending" in said(
         "status", place, "--details"
     )
@@ -565,6 +568,7 @@ def changed(found: Any) -> Any:
 
 
 def test_explain_shows_the_row_beside_the_greedy_one(told):
+    said("change", told, "--goal", "earn")
     said("tell", told, 7, "0.2")
     trial = document("ask", told, "--n", 2)[-1]["trial"]
     text, found = said("explain", told, trial), document("explain", told, trial)
@@ -754,7 +758,9 @@ def test_status_counts_failures_and_different_candidates(named):
 def test_asking_for_more_rows_than_are_free_is_said(named):
     assert study("ask", named, "--n", 3, "--worker", "a").err == ""
     said("release", named, "--all")
-    done = study("ask", named, "--n", 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        done = study("ask", named, "--n", 5)
     note = "note: 5 rows were asked for, but only 3 different candidates could be suggested; some come more than once\n"
     assert (done.code, done.err) == (0, note)
     assert study("ask", named, "--n", 5, "-q").err == ""

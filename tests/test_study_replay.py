@@ -134,7 +134,7 @@ def test_a_study_in_the_policys_own_units_is_the_policy(name, cloud, tmp_path):
     )
     points = kb.Arms(study.candidates.points)
     if name == "auto":
-        policy: Any = kb.Auto(points)
+        policy: Any = kb.Auto(points, goal="find")
     else:
         policy = kb.policy(name, points, given["kernel"], **given["settings"])
     for t in range(1, 26):

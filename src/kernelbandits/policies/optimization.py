@@ -63,7 +63,10 @@ class Outcome:
     """
 
     x: Any
-    """The point with the best estimate: the likely best, not the luckiest."""
+    """The measured point with the best estimate: the likely best, not the luckiest.
+
+    A named policy on a box recommends by its own rule, and may name a point that was not measured.
+    """
     arm: int | None
     """Its number on a list of arms; None on a box."""
     mean: float
@@ -136,9 +139,10 @@ def optimize(
     seed
         Of the randomness of the policy.
     policy
-        Any `kb.Policy` of this domain; without one a `kb.Auto` is made. It goes on from where it
-        is. A policy with randomness of its own (`policy.streams`, as `kb.Auto` has) uses that in
-        place of `seed`.
+        Any `kb.Policy` of this domain; without one it is `kb.Auto(domain, goal="find",
+        rounds=rounds)`, which looks for the best point in the end and claims nothing about the
+        rewards on the way. The policy goes on from where it is. A policy with randomness of its own
+        (`policy.streams`, as `kb.Auto` has) uses that in place of `seed`.
     batch
         How many points are measured at a time.
     mapper
@@ -179,15 +183,15 @@ def optimize(
     checks.needs(callable(mapper), "optimize", "a mapper to call", mapper)
     sign = 1.0 if checks.direction("optimize", direction) == "maximize" else -1.0
     attempt = Attempt(objective, check_exceptions(catch))
+    n_rounds = checks.whole("optimize", "rounds", rounds)
+    batch_size = checks.whole("optimize", "batch", batch)
     if policy is None:
-        policy = Auto(domain, seed=seed)
+        policy = Auto(domain, goal="find", rounds=n_rounds, seed=seed)
     else:
         checks.needs(isinstance(policy, Policy), "optimize", "a kb.Policy as policy", policy)
         fits = same_domain(policy.domain, domain)
         checks.needs(fits, "optimize", "a policy of the same domain", policy.domain)
     streams = getattr(policy, "streams", Streams(seed))
-    n_rounds = checks.whole("optimize", "rounds", rounds)
-    batch_size = checks.whole("optimize", "batch", batch)
     trials: list[OptimizationTrial] = []
     for trial in play_rounds(attempt, policy, streams, n_rounds, batch_size, mapper, sign):
         trials.append(trial)
@@ -297,7 +301,7 @@ def summarise(policy: Policy, trials: Sequence[OptimizationTrial], sign: float) 
     if not policy.n_rewards:
         failed = f"{len(trials)} failures, the last of them {trials[-1].failure}"
         raise ValueError(f"optimize needs one reward at least, got {failed}")
-    choice = policy.recommended()
+    choice = recommend_measured(policy)
     why: Explanation = policy.explain(choice)
     return Outcome(
         x=choice.x,
@@ -309,3 +313,16 @@ def summarise(policy: Policy, trials: Sequence[OptimizationTrial], sign: float) 
         policy=policy,
         direction="maximize" if sign > 0 else "minimize",
     )
+
+
+def recommend_measured(policy: Policy) -> Choice:
+    """Of the points that `Auto` has measured, that with the best estimate.
+
+    On a box the greatest estimate of all is mostly at a point that nobody has measured. Other
+    policies recommend by their own rules.
+    """
+    if not isinstance(policy, Auto) or policy.finite or isinstance(policy.domain, Contextual):
+        return policy.recommended()
+    points = policy.rewards.points
+    mean, _ = policy.posterior.at(points)
+    return policy.choice(policy.domain.decode(points[int(mean.argmax())]))

@@ -11,6 +11,7 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.formatting import format_count
 from kernelbandits.policies.explanation import COMPARED, draw_functions, select_contenders
 from kernelbandits.runtime import single_threaded
+from kernelbandits.study.cautions import describe_poor_model
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.posterior_view import PosteriorView, noise_view
 from kernelbandits.study.state import State
@@ -127,7 +128,13 @@ class Answers:
             label=label,
             untested=self.find_untested(),
             early=self.describe_early(),
+            caution=self.caution,
         )
+
+    @cached_property
+    def caution(self) -> str:
+        """Say that the model is no better than the mean of the results; "" if it is."""
+        return "" if self.describe_early() else describe_poor_model(self.driver.policy)
 
     def describe_early(self) -> str:
         """Say why no row can be called the best yet; "" from five results on.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kernelbandits.checks import StudyConflict
+from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.driver import Driver
@@ -17,7 +18,7 @@ from kernelbandits.study.values import Suggestion, plain
 from kernelbandits.study.writer import Writer
 
 OWN_UNITS = ("mean", "index", "sample")
-LENGTHS = ("sd", "noise_scale")
+LENGTHS = ("sd", "noise_scale", "improvement")
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,15 @@ def revision_notice(event: Event) -> str:
         f"{event.body[REVISED]}; from now on revision {now} chooses, with the settings of this "
         f"study (event {event.seq})"
     )
+
+
+def count_notices(events: Sequence[Event], candidates: Candidates) -> list[str]:
+    """Say so if there were not enough different candidates for all rows asked for."""
+    kinds = len({tuple(candidates.x(event.row or 0).items()) for event in events})
+    if kinds == len(events):
+        return []
+    available = f"only {format_count(kinds, 'different candidate')} could be suggested"
+    return [f"{len(events)} rows were asked for, but {available}; some come more than once"]
 
 
 def release_overdue(writer: Writer, state: State) -> tuple[list[Trial], list[Trial]]:

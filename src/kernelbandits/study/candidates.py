@@ -131,6 +131,16 @@ class Candidates:
         points.setflags(write=False)
         return points
 
+    @cached_property
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        """The coordinates of each column that varies: several for a column of text."""
+        blocks, start = [], 0
+        for name in self.varying:
+            width = len(set(self.column(name))) if name in self.categories else 1
+            blocks.append(tuple(range(start, start + width)))
+            start += width
+        return tuple(blocks) or ((0,),)
+
     def coordinates(self, name: str) -> Array:
         return (
             one_hot(self.column(name))

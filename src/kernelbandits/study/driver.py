@@ -47,27 +47,31 @@ class Driver:
         self.notices: list[str] = []
         self._points, self._costs = candidates.points, candidates.costs
         self.kinds = kinds_of(candidates, self._points)
-        self._begin(settings)
+        self._begin(settings, settings.spread or 1.0)
 
-    def _begin(self, settings: Settings) -> None:
+    def _begin(self, settings: Settings, spread: float) -> None:
         self.settings, self.version, self.learnt = settings, INTERRUPTED, 0
         self.streams = Streams(settings.seed)
         with self._listening():
-            self.policy = settings.build_policy(Arms(self._points))
+            self.policy = settings.build_policy(self._arms(self._points), spread)
             self.chooses = self.policy.restricts_arms
             self.rows = np.arange(len(self.candidates))
             if not self.chooses and not self.candidates.allowed_rows.all():
                 self.rows = self.candidates.allowed_rows.nonzero()[0]
-                self.policy = settings.build_policy(Arms(self._points[self.rows]))
+                allowed = self._arms(self._points[self.rows])
+                self.policy = settings.build_policy(allowed, spread)
         self._arm = {int(row): arm for arm, row in enumerate(self.rows)}
         if self._costs is not None and not self.policy.weighs_costs:
             needed = "a policy that weighs costs, such as auto or any policy with an index"
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
 
+    def _arms(self, points: Array) -> Arms:
+        return Arms(points, blocks=self.candidates.blocks)
+
     def follow(self, state: State) -> None:
         """Learn the new results, or all results again if anything else changed."""
         if state.version != self.version:
-            self._begin(state.settings)
+            self._begin(state.settings, state.scale.spread)
         fresh = state.results[self.learnt :]
         self.version = INTERRUPTED
         if fresh:

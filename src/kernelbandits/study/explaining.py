@@ -14,6 +14,9 @@ from kernelbandits.study.state import State, Trial
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Explained, describe_candidate
 
+NEGLIGIBLE = 1e-6
+"""An expected improvement below this, in spreads of the results, is called none."""
+
 
 class Index(NamedTuple):
     """The index of a row and its parts, in the units of the target."""
@@ -33,6 +36,12 @@ def index_of(note: Mapping[str, float], scale: Scale) -> Index:
     reach = weight * width * note["sd"]
     bonus, value = float(scale.length(reach)), float(scale.outward(note["mean"] + reach))
     return Index(weight, width, bonus, value)
+
+
+def improvement_of(note: Mapping[str, float], scale: Scale) -> float | None:
+    """The improvement that the policy expected of the row; None for rules that play an index."""
+    found = note.get("improvement")
+    return None if found is None else float(scale.length(found))
 
 
 class Reasons:
@@ -55,14 +64,18 @@ class Reasons:
 
     def _repeats(self, row: int) -> str:
         """Say so if the candidate of this row has results already."""
-        kinds, counts = self.driver.kinds, self.state.counts
-        alike = [one for one in counts if kinds[one] == kinds[row]]
-        results = sum(counts[one] for one in alike)
+        alike, results = self._results_of(row)
         if not results:
             return ""
         others = [one for one in alike if one != row]
         which = f" as row {', '.join(map(str, others))}" if row not in alike else ""
         return f"Row {row} was measured {format_count(results, 'time')} before{which}"
+
+    def _results_of(self, row: int) -> tuple[list[int], int]:
+        """The rows of the same candidate that have results, and how many results they have."""
+        kinds, counts = self.driver.kinds, self.state.counts
+        alike = [one for one in counts if kinds[one] == kinds[row]]
+        return alike, sum(counts[one] for one in alike)
 
     def _choice_sentence(self, row: int, note: Mapping[str, float]) -> str:
         if note.get("first"):
@@ -75,6 +88,9 @@ class Reasons:
         waiting = ""
         if note.get("pending"):
             waiting = f" ({format_count(int(note['pending']), 'result')} pending)"
+        if "improvement" in note:
+            estimate = f"Estimate {mean:.4g}, sd {sd:.2g}{waiting}"
+            return f"{estimate}: {self._improvement(row, note)}"
         chosen = f"{self._bonus(note)}{self._worth(note)}{self._instead(note)}"
         return f"Estimate {mean:.4g}, sd {sd:.2g}{waiting}{chosen}. {self._rival(row)}"
 
@@ -85,6 +101,31 @@ class Reasons:
         sign = "-" if self.scale.sign < 0 else "+"
         parts = f"estimate {sign} weight {index.weight:.3g} x width {index.width:.3g} x sd"
         return f"; index {index.value:.4g} = {parts}"
+
+    def _improvement(self, row: int, note: Mapping[str, float]) -> str:
+        """Say what measuring the row is expected to gain; of a measured row, what to measure again.
+
+        A first measurement may find a better row. Another one may show that the row is better than
+        the best so far, or that the best so far is not the best.
+        """
+        gain = f"{self.scale.length(note['improvement']):.2g}"
+        if note["improvement"] < NEGLIGIBLE:
+            return f"no row is expected to improve on {self._best_so_far()} by more than {gain}."
+        price = f", at cost {note['cost']:.3g}" if "cost" in note else ""
+        if self._results_of(row)[1]:
+            more = "" if price else ", more than measuring any other row"
+            return (
+                "measuring it again is expected to improve the row recommended in the end by "
+                f"{gain}{more}{price}."
+            )
+        return f"measuring it is expected to improve on {self._best_so_far()} by {gain}{price}."
+
+    def _best_so_far(self) -> str:
+        """The measured row of the best estimate, in words."""
+        best = self.answers.recommended_arm
+        if best is None:
+            return "the best so far"
+        return f"the best so far ({self.answers.mean(best):.4g}, row {self.answers.row(best)})"
 
     def _worth(self, note: Mapping[str, float]) -> str:
         """With costs the index alone does not decide: say what the row gains for its cost."""
@@ -145,6 +186,7 @@ class Reasons:
             pending=pending,
             sentence=f"{self.sentence(row, note)} {beside}",
             revision=trial.revision,
+            improvement=improvement_of(note, self.scale),
         )
 
     def _beside(self, row: int, chance: float, rival: int, rival_chance: float) -> str:
@@ -187,4 +229,5 @@ def stored_explanation(
         sentence=f"{body['why']} {sentence}",
         revision=trial.revision,
         stored=True,
+        improvement=improvement_of(note, scale),
     )

@@ -9,7 +9,7 @@ from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.explaining import Reasons, stored_explanation
-from kernelbandits.study.settings import AUTO, revision_of
+from kernelbandits.study.settings import AUTO, EARN, FIND, revision_of
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
 from kernelbandits.study.values import Replayed, Status, Waiting
@@ -43,7 +43,24 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         events=len(state.events),
         different=candidates.distinct,
         repeats=state.settings.repeats_sentence,
+        goal=state.settings.goal,
+        noise=state.settings.noise,
+        rounds=state.settings.rounds,
+        purpose=purpose_sentence(answers),
     )
+
+
+def purpose_sentence(answers: Answers) -> str:
+    """Say what auto plays for, and what is claimed of it; "" for a named policy."""
+    settings = answers.state.settings
+    if settings.goal is None:
+        return ""
+    purpose = "find the best row. Nothing is claimed about the results on the way."
+    if settings.goal == EARN:
+        purpose = f"earn good results while measuring. {claim_sentence(answers)}"
+    if settings.rounds is None:
+        return purpose
+    return f"{purpose} {sum(answers.state.counts.values())} of {settings.rounds} results so far."
 
 
 def describe_pending(trial: Trial, candidates: Candidates, now: float) -> Waiting:
@@ -70,7 +87,8 @@ def units_sentence(answers: Answers) -> str:
 def policy_sentence(answers: Answers) -> str:
     settings, policy = answers.state.settings, answers.driver.policy
     if settings.policy == AUTO:
-        return f"auto ({policy.settings['width']}); {policy.settings['calibration']}"
+        rule = policy.settings["exploration" if settings.goal == FIND else "width"]
+        return f"auto ({rule}); {policy.settings['calibration']}"
     return f"{settings.policy}: {policy_entry(settings.policy).title}"
 
 

@@ -31,8 +31,9 @@ def stop(answers: Answers) -> Stop:
     if arm is None:
         missing = "no allowed row has a result" if answers.has_results else "there is no result"
         return Stop("none", f"No: {missing} yet.", False, None)
-    if answers.state.settings.centre is None and (len(first) < FIRST or len(set(first)) == 1):
-        reason = f"the first {FIRST} results are all equal"
+    values = {trial.value for trial in answers.state.results if trial.value is not None}
+    if answers.state.settings.centre is None and (len(first) < FIRST or len(values) == 1):
+        reason = "all results are equal"
         if len(first) < FIRST:
             reason = f"at least {FIRST} results are needed (so far: {len(first)})"
         sentence = f"No: the spread of {target} is not known yet: {reason}."
@@ -96,6 +97,8 @@ def stop_by_improvement(answers: Answers, arm: int) -> Stop:
         f"if you stop with row {row}, you lose {left:.3g} ({target}) on average against the best "
         f"row{answers.comparison}. This is an estimate of the model, not a guarantee."
     )
+    if answers.caution:
+        text += f" {answers.caution}"
     return compare_with_tolerance(answers, "improvement", text, left)
 
 

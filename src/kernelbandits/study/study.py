@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
+from kernelbandits.formatting import format_count
+from kernelbandits.policies import Auto, Policy
 from kernelbandits.storage import Draft, Event, Log, StudyExists
-from kernelbandits.study import asking, telling
+from kernelbandits.study import asking, suspicion, telling
 from kernelbandits.study.candidates import Candidates, read_candidates
+from kernelbandits.study.cautions import describe_contradiction
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.editing import Editor
 from kernelbandits.study.exporting import write_csv
@@ -103,9 +106,20 @@ class Study:
             Seed of all random choices.
         lease
             Seconds for which a row stays reserved after `ask`.
+        goal
+            Of auto: "find" the best row in the end (the default), or "earn" while measuring, which
+            is the paper's regret. A named policy plays its own rule and takes no goal.
+        noise
+            Of auto: the standard deviation of one result in the units of the target, if it is
+            known; 0 if a measurement always gives the same result. Results that contradict it
+            overrule it, and `status` says so.
+        rounds
+            Of auto: how many measurements there will be, if that is known.
         repeats
-            Whether rows with a result may be suggested again. None: auto repeats a row only when
-            every allowed row has a result or is pending, a named policy whenever its rule does.
+            Whether rows with a result may be suggested again. None: with the goal "find" auto
+            repeats a row when that is expected to gain more than another row, with the goal "earn"
+            only when every allowed row has a result or is pending; a named policy repeats rows
+            whenever its rule does.
         centre, spread
             A typical value of the target and its variation. None: those of the first results.
         tolerance
@@ -129,8 +143,9 @@ class Study:
             if not or_open and study.history()[0].key != created.key:
                 study.close()
                 raise
-            return study._if_created(body)
-        for notice in (*table.notices, *study._session.driver.notices):
+            return study._if_created(body, goal_given=settings.get("goal") is not None)
+        planned = budget_notices(chosen, study._session.driver.policy)
+        for notice in (*table.notices, *study._session.driver.notices, *planned):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
 
@@ -139,16 +154,18 @@ class Study:
         """The study at this place, rebuilt from its events."""
         return cls(Log.open(where, writable=writable))
 
-    def _if_created(self, body: Mapping[str, Any]) -> Study:
+    def _if_created(self, body: Mapping[str, Any], goal_given: bool) -> Study:
         """Itself, unless it was created with another table or other settings.
 
-        The revision is that of the release which created it, and no difference. Where repeats were
-        not given, a study of 0.1 has the default of 0.1.
+        The revision is that of the release which created it, and no difference. Where repeats or
+        the goal were not given, a study of 0.1 has the default of 0.1.
         """
         there = self._session.state.events[0].body
         found, wanted = Settings.of(there["settings"]).body, dict(body["settings"])
         if "revision" not in there["settings"] and wanted["repeats"] is None:
             wanted["repeats"] = FIRST_RELEASE["repeats"]
+        if "goal" not in there["settings"] and not goal_given:
+            wanted["goal"] = found["goal"]
         other = [name for name in wanted if name not in REVISIONS and wanted[name] != found[name]]
         other += ["candidates"] if body["fingerprint"] != there["fingerprint"] else []
         other += ["columns"] if body["candidates"] != there["candidates"] else []
@@ -212,10 +229,18 @@ class Study:
                 lambda writer, driver: asking.ask(writer, session.state, driver, asker)
             )
             revised, sign = session.state.keys.get(asker.settings_key), session.state.settings.sign
-        notices = () if revised is None else (asking.revision_notice(revised),)
+            notices = [] if revised is None else [asking.revision_notice(revised)]
+            notices += self._cautions()
+        notices += asking.count_notices(events, self.candidates)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
-        return [asking.suggestion(event, self.candidates, sign, notices) for event in events]
+        return [asking.suggestion(event, self.candidates, sign, tuple(notices)) for event in events]
+
+    def _cautions(self) -> list[str]:
+        """What the policy, with the results that it has learnt, says of the settings."""
+        state, policy = self._session.state, self._session.driver.policy
+        contradiction = describe_contradiction(policy, state.settings.noise, state.scale)
+        return [contradiction] if contradiction else []
 
     def tell(
         self,
@@ -258,12 +283,16 @@ class Study:
 
     def _tell(self, results: Sequence[telling.Keyed], worker: str | None) -> list[Told]:
         session = self._session
+
+        def write(writer: Writer) -> tuple[list[suspicion.Measured], list[Told]]:
+            known = suspicion.latest_values(session.state)
+            kinds = session.driver.kinds
+            return known, telling.tell(writer, session.state, kinds, results, worker)
+
         with session.lock:
-            notices = telling.unusual_values(session.state, results)
-            told = session.write(
-                lambda writer: telling.tell(
-                    writer, session.state, session.driver.kinds, results, worker
-                )
+            known, told = session.write(write)
+            notices = suspicion.remark_results(
+                known, told, session.state.settings, session.driver.kinds
             )
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
@@ -308,10 +337,17 @@ class Study:
         """Change settings: all that `create` takes, except table, target and direction."""
         checks.needs(bool(settings), "change", "at least one setting", "none")
         self._session.refresh()
-        Driver(self.candidates, self._session.state.settings.with_changes(settings)).choose(
-            1, (), State()
-        )
-        return self._change(lambda turn: turn.change(settings))
+        before = self._session.state.settings
+        changed = before.with_changes(settings)
+        driver = Driver(self.candidates, changed)
+        driver.choose(1, (), State())
+        event = self._change(lambda turn: turn.change(settings))
+        notices = budget_notices(changed, driver.policy) if "rounds" in settings else []
+        if changed.policy == before.policy and changed.defaults != before.defaults:
+            notices.append(defaults_notice(before, changed))
+        for notice in notices:
+            warnings.warn(notice, DataNotice, stacklevel=2)
+        return event
 
     def _change(self, decide: Callable[[Editor], Event]) -> Event:
         """Write an event once, even if the connection is cut: it is found again by its key."""
@@ -340,7 +376,8 @@ class Study:
         """Return counts, the likely best, whether to stop, pending trials and settings."""
         with self._session.lock:
             answers, now = self._session.answers(), self._session.log.now()
-            return status_of(answers, self.place, now, tuple(self._session.driver.notices))
+            notices = (*self._session.driver.notices, *self._cautions())
+            return status_of(answers, self.place, now, notices)
 
     def check(self) -> Check:
         """Check whether the model can be trusted: held-out results, columns, outliers, noise.
@@ -403,3 +440,23 @@ class Study:
         with self._session.lock:
             answers = self._session.answers()
             return [*self._session.log.health(), *check_memory(answers.driver, answers.state)]
+
+
+def budget_notices(settings: Settings, policy: Policy) -> list[str]:
+    """Say so if the budget ends before the policy can choose by any result."""
+    if settings.rounds is None or not isinstance(policy, Auto) or settings.rounds > policy.first:
+        return []
+    design = f"the initial design has {policy.first}"
+    return [
+        f"{format_count(settings.rounds, 'measurement')} planned, and {design}: all rows will be "
+        "spread over the table, and none is chosen by the results of others"
+    ]
+
+
+def defaults_notice(before: Settings, changed: Settings) -> str:
+    """Say that a goal which an older revision did not have brings the defaults of another one."""
+    return (
+        f"revision {before.defaults} of {changed.policy}, with which this study was created, did "
+        f"not have the goal {changed.goal!r}: settings that were not given are now those of "
+        f"revision {changed.defaults}"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +14,6 @@ from kernelbandits.study.state import State
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import AlreadyTold, Told
 from kernelbandits.study.writer import Writer
-
-FEWEST, ENOUGH = 4, 8
-"""Results by which one is called unusual, and by which it is called so more readily."""
-LATEST = 100
-UNUSUAL = 10.0
-"""Spreads from the middle."""
-SPREAD = 1.4826
-"""The sd of a normal, in median absolute deviations."""
 
 
 @dataclass(frozen=True)
@@ -232,22 +223,3 @@ def rescale(writer: Writer, state: State) -> None:
         writer.append(
             Draft(kind="settings", body={"auto": True, "centre": centre, "spread": spread})
         )
-
-
-def unusual_values(state: State, results: Sequence[Keyed]) -> list[str]:
-    """Return a sentence for each value that is far from all others and may be mistyped."""
-    values = [trial.value for trial in state.results[-LATEST:] if trial.value is not None]
-    if len(values) < FEWEST:
-        return []
-    middle = statistics.median(values)
-    spread = SPREAD * statistics.median(abs(value - middle) for value in values)
-    # The spread of a handful of results may be small by chance, so few results need a much larger
-    # distance before one is called unusual.
-    reach = spread * (UNUSUAL if len(values) >= ENOUGH else UNUSUAL**2)
-    told = [one.result.value for one in results if one.result.value is not None]
-    return [
-        f"{value:g} is far from the other results (their median is {middle:g}, and nearly all are "
-        f"within {reach:.3g} of it); correct it if it was mistyped"
-        for value in told
-        if reach > 0 and abs(value - middle) > reach
-    ]

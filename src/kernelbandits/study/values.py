@@ -63,7 +63,8 @@ class Suggestion(Readable):
     revision: int = 1
     """The revision of the policy that chose the row."""
     notices: tuple[str, ...] = ()
-    """What else this call of `ask` changed: that another revision chooses from now on."""
+    """What else is to be said with this call of `ask`: that another revision chooses from now on,
+    that the results contradict the noise given, that some rows come more than once."""
 
     @property
     def sentence(self) -> str:
@@ -151,6 +152,8 @@ class Best(Readable):
     """The row of the best estimate of all, where that was never measured."""
     early: str = ""
     """Why it is too early to call the row the best; "" once there are enough results."""
+    caution: str = ""
+    """Why estimate and probability are to be taken with care, such as a poor model; "" if not."""
 
     @property
     def sentence(self) -> str:
@@ -162,7 +165,9 @@ class Best(Readable):
             return f"too early to say: {self.early}. Best estimate so far: {estimate}; {often}"
         share = f"the best with probability {format_share(self.probability)}"
         found = f"{estimate}; {share}; {often}"
-        return f"{found}. {self.untested.sentence}" if self.untested else found
+        more = [self.untested.sentence] if self.untested else []
+        more += [self.caution] if self.caution else []
+        return ". ".join([found, " ".join(more)]) if more else found
 
 
 @dataclass(frozen=True)
@@ -221,13 +226,22 @@ class Status(Readable):
     """Candidates that differ in a column that counts."""
     repeats: str = ""
     """When a row that has a result is measured again, in words."""
+    goal: str | None = None
+    """"find" or "earn"; None for a named policy, which has no goals."""
+    noise: float | None = None
+    """The sd of one result as it was given, in the target's units."""
+    rounds: int | None = None
+    """How many results are planned."""
+    purpose: str = ""
+    """The goal, and what is claimed of it, in words; "" for a named policy."""
 
     @property
     def sentence(self) -> str:
         """Three lines: how far the study is, the likely best, and whether to stop."""
         counts = f"{format_count(self.told, 'result')}, {self.pending} pending"
         failed = f", {self.failed} failed" if self.failed else ""
-        aim = f"{self.place}: {self.direction} {self.target}"
+        goal = f" (goal: {self.goal})" if self.goal else ""
+        aim = f"{self.place}: {self.direction} {self.target}{goal}"
         likely = self.best.sentence if self.best else "no results yet"
         return (
             f"{aim}, {format_count(self.different, 'candidate')}; {counts}{failed}\n"
@@ -270,6 +284,8 @@ class Explained:
     """The revision of the policy that chose the row."""
     stored: bool = False
     """Whether this is what was stored with the ask, since this release has another revision."""
+    improvement: float | None = None
+    """What measuring the row was expected to gain, with the goal "find"; else None."""
 
     def __str__(self) -> str:
         return f"trial {self.trial}, {describe_row(self.row, {}, self.x)}. {self.sentence}"

@@ -54,8 +54,27 @@ Repeats = Annotated[
     typer.Option(
         "--repeats/--no-repeats",
         help="Whether rows that have a result may be suggested again. Default: auto repeats a row "
-        "only when every row has a result, other policies whenever their rule chooses it.",
+        "when that is expected to gain more than another row (with --goal earn only when every row "
+        "has a result), other policies whenever their rule chooses it.",
     ),
+]
+Goal = Annotated[
+    str | None,
+    typer.Option(
+        help="find: the best row in the end (default). earn: good results while measuring. Only "
+        "for the policy auto."
+    ),
+]
+Noise = Annotated[
+    float | None,
+    typer.Option(
+        help="Standard deviation of one result in units of the target, 0 if there is none. Only "
+        "for the policy auto."
+    ),
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option(help="Number of measurements planned. Only for the policy auto."),
 ]
 Centre = Annotated[
     float | None, typer.Option(help="Typical value of the target; give --spread too.")

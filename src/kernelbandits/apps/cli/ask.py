@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -22,13 +21,8 @@ from kernelbandits.apps.cli.output import (
     open_study,
     print_answer,
     print_line,
-    print_notes,
     retypable_place,
 )
-from kernelbandits.formatting import format_count
-
-if TYPE_CHECKING:
-    from kernelbandits.study.values import Suggestion
 
 ASK = """Ask which row to measure next, and why.
 
@@ -48,9 +42,9 @@ Examples:
 """
 EXPLAIN = """Explain why a row was suggested, by the results known at that time.
 
-The answer shows the estimate and standard deviation of the row, the exploration weight, the
-confidence width, and for comparison the row with the best estimate at that time. A row chosen by
-another revision of auto is explained by what was stored with it.
+The answer shows the estimate and standard deviation of the row, the expected improvement or the
+exploration weight and confidence width, and the row with the best estimate at that time. A row
+chosen by another revision of auto is explained by what was stored with it.
 
 Examples:
 
@@ -83,7 +77,6 @@ def ask(
     seconds = read_duration("--lease", lease)
     with open_study(place, quiet) as study:
         found, candidates = study.ask(n, worker=worker, lease=seconds), study.candidates
-    print_notes(repetition_notes(found), quiet)
     print_answer(
         form,
         found,
@@ -91,15 +84,6 @@ def ask(
             console, found, candidates, retypable_place(place)
         ),
     )
-
-
-def repetition_notes(found: Sequence[Suggestion]) -> list[str]:
-    """Return a note if there were not enough candidates for all rows asked for."""
-    kinds = len({tuple(one.x.items()) for one in found})
-    if kinds == len(found):
-        return []
-    available = f"only {format_count(kinds, 'different candidate')} could be suggested"
-    return [f"{len(found)} rows were asked for, but {available}; some come more than once"]
 
 
 def explain(place: Place, trial: Trial, form: Form = Format.text, quiet: Quiet = False) -> None:

@@ -46,6 +46,8 @@ Examples:
 
     kernelbandits study create films.db --candidates films.csv --direction min --cost hours
 
+    kernelbandits study create films.db --candidates films.csv --noise 0.02 --rounds 40
+
     kernelbandits study create films.db --candidates films.csv --tolerance 0.05
 
     kernelbandits study create films.db --candidates films.csv --policy auto:width=theory
@@ -60,6 +62,7 @@ COST = (
     "Column with the cost of measuring each row, above 0. The row with the largest "
     "(index - best estimate) / cost is suggested."
 )
+GOALS = {"find": "find the best row", "earn": "earn good results while measuring"}
 CHANGE = """Change the policy or other settings of a study.
 
 All results are kept, and the new policy uses them. The change is recorded in the history, and
@@ -72,7 +75,7 @@ Examples:
 
     kernelbandits study change films.db --lease 12h --tolerance 0.05
 
-    kernelbandits study change films.db --repeats
+    kernelbandits study change films.db --goal find --noise 0.02
 """
 
 
@@ -94,6 +97,9 @@ def create(
         str | None, typer.Option(help="Column of yes and no: which rows may be measured.")
     ] = None,
     policy: arguments.Policy = "auto",
+    goal: arguments.Goal = None,
+    noise: arguments.Noise = None,
+    rounds: arguments.Rounds = None,
     kernel: arguments.Kernel = None,
     noise_scale: arguments.NoiseScale = None,
     norm_bound: arguments.NormBound = None,
@@ -124,6 +130,9 @@ def create(
         "allowed": allowed,
         "delta": delta,
         "seed": seed,
+        "goal": goal,
+        "noise": noise,
+        "rounds": rounds,
     }
     scale = {
         "centre": centre,
@@ -149,6 +158,9 @@ def create(
 def change(
     place: arguments.Place,
     policy: arguments.Policy = None,
+    goal: arguments.Goal = None,
+    noise: arguments.Noise = None,
+    rounds: arguments.Rounds = None,
     kernel: arguments.Kernel = None,
     noise_scale: arguments.NoiseScale = None,
     norm_bound: arguments.NormBound = None,
@@ -178,6 +190,9 @@ def change(
         "seed": seed,
         "lease": read_duration("--lease", lease),
         "repeats": repeats,
+        "goal": goal,
+        "noise": noise,
+        "rounds": rounds,
     }
     wanted = (
         drop_missing(given | {"centre": centre, "spread": spread, "tolerance": tolerance})
@@ -212,7 +227,8 @@ def kernel_setting(kernel: str | None) -> dict[str, Any]:
 def describe_study(study: Study) -> dict[str, Any]:
     """Return what was created, as the JSON document has it."""
     table = study.candidates
-    settings = {name: study.settings[name] for name in ("policy", "lease", "seed")}
+    shown = ("policy", "goal", "noise", "rounds", "lease", "seed")
+    settings = {name: study.settings[name] for name in shown}
     return {
         "place": study.place,
         "rows": len(table),
@@ -229,7 +245,8 @@ def print_study(console: Console, found: Mapping[str, Any], place: str) -> None:
     size = format_count(found["rows"], "candidate")
     print_line(console, f"Created {title(found['place'])}: {size}, described by {columns}.")
     aim = f"{found['direction']} {cell(found['target'])}"
-    print_line(console, f"Aim: {aim}. Policy: {found['policy']}.")
+    goal = f" Goal: {GOALS[found['goal']]}." if found["goal"] else ""
+    print_line(console, f"Aim: {aim}. Policy: {found['policy']}.{goal}")
     lease = format_duration(found["lease"])
     print_line(console, f"A row that was asked for is reserved for {lease}.")
     print_line(console, f"To get the first row to measure:  {command('ask', place)}")

@@ -30,10 +30,12 @@ STATUS = """Show the results so far, the likely best row, and what to do next.
 The likely best is the measured row with the best estimate. One lucky measurement does not make a
 row the best, because the estimate takes all results and the noise into account. The probability is
 that of being the best of all allowed rows. If a row that was never measured has a better estimate,
-it is named too. Trials that wait for a result are listed with the time since they were asked for.
---details adds the policy, its fitted model and what theory guarantees.
+it is named too, and where the model predicts no better than the mean of the results, that is said.
+Trials that wait for a result are listed with the time since they were asked for. --details adds
+the policy, its fitted model and what theory guarantees.
 
-JSON: told, pending, failed, best (row, mean, low, high, probability, untested, or null), and more.
+JSON: told, pending, failed, best (row, mean, low, high, probability, untested, caution, or null),
+goal, noise, rounds, and more.
 
 Examples:
 

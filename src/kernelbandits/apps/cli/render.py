@@ -134,7 +134,8 @@ def print_status(
     """Print results, the likely best and what to do next; with details the model too."""
     aim = f"{found.direction} {cell(found.target)}"
     print_line(console, f"{title(found.place)}: {aim}, {count_candidates(found)}")
-    about = {
+    about = {"goal": found.purpose} if found.purpose else {}
+    about |= {
         "results": count_results(found),
         "likely best": found.best.sentence if found.best else "no results yet",
         "may I stop?": stop_sentence(found, place),
@@ -304,6 +305,7 @@ def print_explanation(console: Console, found: Explained) -> None:
         "width": found.width,
         "bonus": found.bonus,
         "index": found.index,
+        "expected improvement": found.improvement,
     }
     console.print(
         facts({name: number(value) for name, value in drawn.items() if value is not None})

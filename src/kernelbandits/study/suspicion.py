@@ -1,0 +1,168 @@
+"""Results that look mistyped, and results that say nothing: what `tell` remarks."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kernelbandits.checks import Indices
+from kernelbandits.study.settings import Settings
+from kernelbandits.study.state import State
+from kernelbandits.study.units import FIRST
+from kernelbandits.study.values import Told
+
+FEWEST, ENOUGH = 3, 8
+"""Other results by which one is called unusual, and by which it is called so more readily."""
+LATEST = 100
+"""With how many other results one is compared at most, so that long files stay fast."""
+UNUSUAL = 10.0
+"""Of many others: spreads from the middle beyond which a result is unusual."""
+UNUSUAL_RANGES = 30.0
+"""Of few others: ranges from the nearest of them. Three results may lie close together by chance,
+and of four normal results the last lies 30 ranges out in about one of 3000 studies."""
+SPREAD = 1.4826
+"""The sd of a normal, in median absolute deviations."""
+SHIFTS = (-1, 1, -2, 2, -3, 3)
+"""By how many digits a decimal point slips."""
+NOISES = 5.0
+"""Standard deviations of a difference beyond which two results of a row contradict the noise."""
+
+
+class Measured(NamedTuple):
+    """One value with its place."""
+
+    trial: int
+    row: int
+    value: float
+
+
+def latest_values(state: State) -> list[Measured]:
+    """The last values of a study, in the order in which they were told."""
+    return [
+        Measured(trial.number, trial.row, trial.value)
+        for trial in state.results[-LATEST:]
+        if trial.value is not None
+    ]
+
+
+def remark_results(
+    known: Sequence[Measured], told: Sequence[Told], settings: Settings, kinds: Indices
+) -> list[str]:
+    """Return what is worth a word about the results just told, beside those known before."""
+    before = {one.trial for one in known}
+    fresh = [
+        Measured(one.trial, one.row, one.value)
+        for one in told
+        if one.accepted and one.value is not None and one.trial not in before
+    ]
+    return [
+        *remark_unusual(known, fresh),
+        *remark_equal(known, fresh, settings),
+        *remark_noise(known, fresh, settings.noise, kinds),
+    ]
+
+
+def remark_unusual(known: Sequence[Measured], fresh: Sequence[Measured]) -> Iterator[str]:
+    """Name values that are far from all others, with what was probably meant.
+
+    With few results an earlier one may turn out to be the unusual one, so all are looked at.
+    """
+    every = [*known, *fresh]
+    news = {one.trial for one in fresh}
+    if len(every) <= ENOUGH + 1:
+        named = {one.trial for i, one in enumerate(known) if is_unusual(one.value, rest(known, i))}
+        news = {one.trial for one in every} - named
+    for i, one in enumerate(every):
+        if one.trial in news and is_unusual(one.value, rest(every, i)):
+            yield describe_unusual(one, rest(every, i))
+
+
+def rest(every: Sequence[Measured], place: int) -> list[float]:
+    """The values before one of them, the latest of them, and those after it if these are few."""
+    earlier = every[max(0, place - LATEST) : place]
+    later = every[place + 1 : place + 1 + LATEST - len(earlier)]
+    return [one.value for one in (*earlier, *later)]
+
+
+def is_unusual(value: float, others: Sequence[float]) -> bool:
+    """Whether a value is far from all others, or would lie among them but for a decimal point."""
+    if len(others) < FEWEST:
+        return False
+    if intended_value(value, others) is not None:
+        return True
+    low, high = min(others), max(others)
+    distance = max(low - value, value - high)
+    if len(others) < ENOUGH:
+        return high > low and distance > UNUSUAL_RANGES * (high - low)
+    middle = statistics.median(others)
+    spread = SPREAD * statistics.median(abs(other - middle) for other in others)
+    return distance > 0 and spread > 0 and abs(value - middle) > UNUSUAL * spread
+
+
+def intended_value(value: float, others: Sequence[float]) -> float | None:
+    """The value with its decimal point moved, if only that lies among the others.
+
+    Asked only where all others have one sign and vary by less than their size: among values that
+    differ by factors of ten, one more factor of ten is nothing unusual.
+    """
+    low, high, middle = min(others), max(others), statistics.median(others)
+    one_sign = low > 0 or high < 0
+    if not one_sign or high - low > abs(middle):
+        return None
+    # Equal results still vary a little: by a tenth of their size, until others are known.
+    room = max(high - low, abs(middle) / 10)
+    if low - 3 * room <= value <= high + 3 * room:
+        return None
+    for digits in SHIFTS:
+        # Rounded to the digits that were typed: 83 / 100 is 0.83 and not 0.8300000000000001.
+        moved = float(f"{value * 10.0**digits:.12g}") if math.isfinite(value) else value
+        if low - room <= moved <= high + room:
+            return moved
+    return None
+
+
+def describe_unusual(one: Measured, others: Sequence[float]) -> str:
+    """Name the trial, its row, the others, and how to correct the value."""
+    value = one.value
+    meant = intended_value(value, others)
+    question = "." if meant is None else f"; did you mean {meant:g}?"
+    right = "VALUE" if meant is None else f"{meant:g}"
+    return (
+        f"trial {one.trial} (row {one.row}): {value:g} is far from the other results "
+        f"({min(others):g} to {max(others):g}){question} It counts as it is. If it was mistyped, "
+        f"correct it: study.correct({one.trial}, {right}), or "
+        f"kernelbandits study correct PLACE {one.trial} {right}"
+    )
+
+
+def remark_equal(
+    known: Sequence[Measured], fresh: Sequence[Measured], settings: Settings
+) -> Iterator[str]:
+    """Say once, with the fifth result, that all results so far are equal."""
+    values = [one.value for one in (*known, *fresh)]
+    reached = len(known) < FIRST <= len(values)
+    if reached and len(set(values)) == 1 and settings.spread is None:
+        yield (
+            f"all {len(values)} results are {values[0]:g}, so the spread of {settings.target} is "
+            "unknown. Estimates and intervals mean little until a result differs"
+        )
+
+
+def remark_noise(
+    known: Sequence[Measured], fresh: Sequence[Measured], noise: float | None, kinds: Indices
+) -> Iterator[str]:
+    """Say which two results of one candidate differ by more than the noise that was given."""
+    if noise is None:
+        return
+    last = {int(kinds[one.row]): one for one in known}
+    for one in fresh:
+        other = last.get(int(kinds[one.row]))
+        last[int(kinds[one.row])] = one
+        if other is not None and abs(one.value - other.value) > NOISES * math.sqrt(2) * noise:
+            yield (
+                f"you gave a noise of {noise:g}, but row {one.row} gave {other.value:g} (trial "
+                f"{other.trial}) and {one.value:g} (trial {one.trial}); where the results "
+                "contradict the noise, it is fitted to them"
+            )
