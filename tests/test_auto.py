@@ -786,7 +786,7 @@ def test_a_theory_width_is_inflated_by_what_is_pending_and_a_practical_one_is_no
         rows = policy.rewards.points.repeat(policy.rewards.counts.astype(int), 0)
         spans = np.ptp(POINTS, axis=0)
         now, then = (
-            Dense(policy.calibration, spans, told, np.zeros(len(told))).log_det
+            Dense(policy.calibration, spans, told, np.zeros(len(told)), mean_known=True).log_det
             for told in (rows, np.vstack([rows, POINTS[[4, 5]]]))
         )
         inflation = math.exp((then - now) / 2) if width == "theory" else 1.0

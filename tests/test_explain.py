@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
+from kernelbandits.calibration import Prior
 from kernelbandits.policies.explanation import COMPARED, DRAWS, best_chances, same_point, show_point
 
 POINTS = np.random.default_rng(6).random((12, 2))
 ARMS = kb.Arms(POINTS)
 BOX = kb.Box((0.0, 0.0), (2.0, 1.0))
 SHARED = {"noise_scale": 0.1, "norm_bound": 1.0}
+ONE = {"members": 1, "prior": Prior(additive=None, nugget=None)}
+"""One smooth kernel at its most probable scales: what `dense` computes."""
 
 
 def value(x, c=0.0):
@@ -42,9 +45,10 @@ def dense(policy, spans, rows, rewards, where):
 
     def k(x, z):
         a = math.sqrt(5) * np.sqrt((((x[:, None] - z[None]) / lengths) ** 2).sum(2))
-        return fit.signal_variance * fit.standard.spread**2 * (1 + a + a**2 / 3) * np.exp(-a)
+        smooth = fit.signal_variance * (1 + a + a**2 / 3) * np.exp(-a)
+        return fit.standard.spread**2 * (smooth + 1.0)
 
-    middle = fit.standard.original(fit.mean)
+    middle = fit.standard.centre
     inverse = np.linalg.inv(k(rows, rows) + fit.noise_scale**2 * np.eye(len(rows)))
     cross = k(where, rows)
     return middle + cross @ inverse @ (rewards - middle), k(
@@ -69,7 +73,7 @@ def within_four_errors(one, other, draws):
 
 
 def test_on_arms_every_number_agrees_with_dense_algebra_and_brute_force():
-    policy = kb.Auto(ARMS)
+    policy = kb.Auto(ARMS, **ONE)
     rows, rewards = told(policy)
     mean, covariance = dense(policy, np.ptp(POINTS, axis=0), rows, rewards, POINTS)
     sd, share = np.sqrt(np.diag(covariance)), brute(mean, covariance)
@@ -121,7 +125,7 @@ def test_the_weight_and_width_are_those_of_the_choice_and_make_its_index():
 
 
 def test_on_a_box_the_numbers_agree_with_dense_algebra():
-    policy = kb.Auto(BOX)
+    policy = kb.Auto(BOX, **ONE)
     rows, rewards = told(policy)
     choice = policy.ask()
     why = policy.explain(choice)
@@ -179,7 +183,7 @@ def test_what_is_known_later_is_taken_into_account():
 
 def test_among_many_arms_those_that_may_be_best_are_compared():
     points = np.random.default_rng(3).random((1000, 2))
-    policy = kb.Auto(kb.Arms(points))
+    policy = kb.Auto(kb.Arms(points), **ONE)
     rows, rewards = told(policy, 10)
     worst = int(policy.posterior.mean.argmin())
     why = policy.explain(policy.choice(worst))
@@ -225,7 +229,7 @@ def test_on_a_box_the_margin_is_a_tenth_of_the_noise_scale_given_and_not_of_the_
         told(policy, 6)
         policy.explain(policy.choice([1.0, 0.5]))
     fit = careful.calibration
-    expected = [0.03, 0.2, 0.1 * math.sqrt(fit.noise_variance / fit.signal_variance)]
+    expected = [0.03, 0.2, 0.1 * math.sqrt(fit.noise_variance)]
     assert seen == pytest.approx(expected, rel=1e-12)
 
 

@@ -43,7 +43,7 @@ NEIGHBOURS = {
     "streams": {"checks"},
     "canvas": {"checks", "runtime"},
     "posterior": {"kernels", "domains"},
-    "calibration": {"kernels", "posterior"},
+    "calibration": {"kernels", "domains", "posterior"},
     "theory": {"kernels", "domains", "exploration", "posterior"},
     "widths": {"theory"},
     "compiled": {"domains"},

@@ -78,7 +78,8 @@ def deep(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: deep(item) for key, item in value.items()}
     if type(value).__module__.startswith("kernelbandits.po"):
-        return {name: deep(item) for name, item in vars(value).items()}
+        # What a mixture computes when it is first needed is no state.
+        return {name: deep(item) for name, item in vars(value).items() if name != "_moments"}
     return value if isinstance(value, (bool, int, float, str, type(None))) else None
 
 
@@ -437,7 +438,8 @@ def test_the_same_rounds_are_played_on_a_pool_without_the_covariance(
     on_arms = [choice.arm for choice, _ in played(build(name, cloud), 40)]
     monkeypatch.setattr(posterior_room, "LARGEST_COVARIANCE", 5)
     policy = build(name, cloud)
-    assert isinstance(policy.posterior, kb.posterior.PoolPosterior)
+    for member in kb.posterior.members_of(policy.posterior):
+        assert isinstance(member, kb.posterior.PoolPosterior)
     assert [choice.arm for choice, _ in played(policy, 40)] == on_arms
 
 

@@ -35,7 +35,8 @@ def domain_of(instance: PoolInstance) -> Any:
     if instance.table is None:
         return instance.domain
     frame = instance.table.frame
-    return kb.Arms(read_candidates(frame, columns=list(frame.columns)).points)
+    candidates = read_candidates(frame, columns=list(frame.columns))
+    return kb.Arms(candidates.points, blocks=candidates.blocks)
 
 
 def make(instance: PoolInstance, opening: str = "middle") -> Default:

@@ -366,31 +366,37 @@ class Auto(IndexPolicy):
     def tell_all(self, pairs: Sequence[tuple[Choice, float]]) -> None:
         """Learn many rewards: the state is that of telling them one by one, bit by bit.
 
-        A fit builds the posterior from all rewards so far, so only the rewards after the last fit
-        are learnt one by one. With failures among the choices, all of them are, since a failure may
-        count as another reward after each of them.
+        A fit depends on the rewards alone, so only the last one that is due is made, and only the
+        rewards after it are learnt one by one. With failures among the choices, all rewards are,
+        since a failure may count as another reward after each of them.
         """
         if self.failed:
             super().tell_all(pairs)
             return
-        waiting: list[tuple[Any, float]] = []
-        until_fit = self.next_fit - self.rewards.events
+        checked: list[tuple[Any, float]] = []
         try:
             for choice, reward in check_pairs(pairs):
-                waiting.append((self._check_choice("tell", choice), checks.reward(reward)))
-                due = len(waiting) >= until_fit
-                if due or self.calibrator.exceeds_units(waiting[-1][1]):
-                    place, last = waiting.pop()
-                    self.calibrator.count_rewards(waiting)
-                    waiting.clear()
-                    self._learn(place, last, {})
-                    until_fit = self.next_fit - self.rewards.events
+                checked.append((self._check_choice("tell", choice), checks.reward(reward)))
         finally:
-            self.calibrator.count_rewards(waiting)
-            try:
-                self.calibrator.update_posterior(waiting)
-            finally:
-                self.posterior = self.calibrator.posterior
+            self._learn_all(checked)
+
+    def _learn_all(self, rewards: list[tuple[Any, float]]) -> None:
+        """Make the last fit that is due among these rewards, then learn those after it."""
+        known = self.rewards.events
+        last = self.calibrator.last_fit(known, known + len(rewards)) - known
+        if last > 0:
+            self.calibrator.count_rewards(rewards[: last - 1])
+            self._learn(*rewards[last - 1], {})
+        rest = rewards[max(last, 0) :]
+        # A reward that is too large for the units of the fit has a fit of its own (`_learn`).
+        while rest and any(self.calibrator.exceeds_units(reward) for _, reward in rest):
+            self._learn(*rest[0], {})
+            rest = rest[1:]
+        self.calibrator.count_rewards(rest)
+        try:
+            self.calibrator.update_posterior(rest)
+        finally:
+            self.posterior = self.calibrator.posterior
 
     @single_threaded
     def fail(self, choice: Choice) -> None:

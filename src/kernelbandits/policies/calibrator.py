@@ -146,6 +146,16 @@ class Calibrator:
         """After how many rewards the scales are fitted again."""
         return self.refits.next_after(self.rewards.events)
 
+    def last_fit(self, known: int, events: int) -> int:
+        """The last number of rewards above `known` and up to `events` at which a fit is due, or 0.
+
+        Numbers of fits are few: they are spaced geometrically.
+        """
+        last, due = 0, self.refits.next_after(known)
+        while due <= events:
+            last, due = int(due), self.refits.next_after(int(due))
+        return last
+
     # ------------------------------------------------------------------ rewards
 
     def count_reward(self, place: Any, reward: float) -> CalibratorState:

@@ -98,22 +98,18 @@ class IndexPolicy(Policy):
 
     def _draw_weight(self, now: Round) -> float:
         """Draw w_t from its law, which may depend on the posterior where the round is played."""
-        fixed = self.exploration.arguments == 0
-        law = self.exploration.source if fixed else self._law_of_round(now)
-        weight: float = law.draw(now.draw_weight())
+        exploration = self.exploration
+        seen = None
+        if exploration.uses_history:
+            here = now.posterior
+            seen = here if self.finite else LocalPosterior(here, now.place.survey)
+        law = exploration.law(now.t, seen)
+        if exploration.arguments:
+            self._check_optimism(law)
+        weight = law.draw(now.draw_weight())
         if not math.isfinite(weight):
             raise ValueError(f"{law} needs a finite weight, got {weight!r}")
         return weight
-
-    def _law_of_round(self, now: Round) -> Law:
-        """The law that a schedule gives for this round and for what is known in it."""
-        seen = None
-        if self.exploration.uses_history:
-            here = now.posterior
-            seen = here if self.finite else LocalPosterior(here, now.place.survey)
-        law = self.exploration.law(now.t, seen)
-        self._check_optimism(law)
-        return law
 
     def tables(self, horizon: int, streams: Streams) -> IndexTables:
         """The numbers `ask` would use in rounds 1..horizon."""

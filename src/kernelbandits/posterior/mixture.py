@@ -30,7 +30,7 @@ class MixturePosterior:
     >>> mixture = kb.posterior.MixturePosterior(members)
     >>> mixture.update(1, 2.0)
     >>> mixture.mean.round(3), mixture.sd.round(3)
-    (array([0.788, 1.818, 0.788]), array([1.033, 0.302, 1.033]))
+    (array([0.788, 1.818, 0.788]), array([1.092, 0.302, 1.092]))
     """
 
     lends = False

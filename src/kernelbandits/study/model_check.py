@@ -247,7 +247,8 @@ def count_more(outliers: int) -> str:
 
 def rank_columns(answers: Answers, model: FittedModel) -> tuple[ColumnRelevance, ...]:
     """The columns that differ between candidates, the most relevant first."""
-    blocks = column_blocks(answers.candidates)
+    # A table without any column that varies has one block, of no column.
+    blocks = dict(zip(answers.candidates.varying, answers.candidates.blocks, strict=False))
     found = model.relevance(answers.driver.policy.domain.points, list(blocks.values()))
     columns = []
     for (name, block), one in zip(blocks.items(), found, strict=True):
@@ -255,17 +256,6 @@ def rank_columns(answers: Answers, model: FittedModel) -> tuple[ColumnRelevance,
         typical = None if lengths is None else float(np.exp(np.log(lengths).mean()))
         columns.append(ColumnRelevance(name, one.share, one.low, one.high, one.alone, typical))
     return tuple(sorted(columns, key=lambda one: -one.share))
-
-
-def column_blocks(candidates: Candidates) -> dict[str, range]:
-    """Column -> its coordinates in the points of the candidates."""
-    blocks, start = dict[str, range](), 0
-    for name in candidates.varying:
-        values = len(set(candidates.column(name)))
-        width = values if name in candidates.categories else 1
-        blocks[name] = range(start, start + width)
-        start += width
-    return blocks
 
 
 # ---------------------------------------------------------------------- sentences
