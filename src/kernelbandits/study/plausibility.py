@@ -117,7 +117,7 @@ def intended_value(value: float, others: Sequence[float]) -> float | None:
         return None
     for digits in SHIFTS:
         # Rounded to the digits that were typed: 83 / 100 is 0.83 and not 0.8300000000000001.
-        moved = float(f"{value * 10.0**digits:.12g}") if math.isfinite(value) else value
+        moved = float(f"{value * 10.0**digits:.12g}")
         if low - room <= moved <= high + room:
             return moved
     return None
