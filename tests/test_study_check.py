@@ -19,7 +19,6 @@ from kernelbandits.policies.leave_one_out import HALF_INTERVAL
 from kernelbandits.report.studies import draw_check
 from kernelbandits.report.studies.model_check import check_drawing
 from kernelbandits.study import Check
-from kernelbandits.study.model_check import column_blocks
 
 N = 40
 _RNG = np.random.default_rng(0)
@@ -249,7 +248,7 @@ def test_a_policy_that_forgets_has_no_model_to_check(make):
 
 def test_blocks_of_columns_cover_all_coordinates(make):
     candidates = make([]).candidates
-    blocks = column_blocks(candidates)
+    blocks = dict(zip(candidates.varying, candidates.blocks, strict=True))
     assert [*itertools.chain(*blocks.values())] == [*range(candidates.points.shape[1])]
     assert len(blocks["solvent"]) == 3
 

@@ -294,7 +294,6 @@ def test_status_says_the_goal_and_what_is_claimed(tmp_path):
     )
 
 
-@pytest.mark.xfail(reason="auto with the goal find does not weigh costs yet", strict=True)
 def test_dear_rows_are_suggested_less_often_when_finding(tmp_path):
     table = pd.DataFrame(GRID, columns=["Cs", "FA"])
     table["price"] = np.where(np.arange(30) % 2, 50.0, 1.0)

@@ -8,8 +8,9 @@ to be played on boxes, `derivatives`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
@@ -57,6 +58,9 @@ class Acquisition:
     def surface(self, posterior: Any) -> Surface:
         """The score as a function of the point."""
         return ScoreSurface(posterior, self)
+
+    worth: ClassVar[Callable[[Array, Array, Array], Array] | None] = None
+    """(scores, means, costs) -> what arms are worth for their costs; None for the usual rule."""
 
     def note(self, scores: Array, arm: int) -> dict[str, float]:
         """What the note of a choice says of the score."""
@@ -237,6 +241,11 @@ class ArmScores(Acquisition):
 @dataclass(frozen=True, eq=False)
 class ImprovementScores(ArmScores):
     """The logarithm of the expected improvement of each arm."""
+
+    @staticmethod
+    def worth(scores: Array, mean: Array, costs: Array) -> Array:
+        """ln of the expected improvement for each unit of cost."""
+        return scores - np.log(costs)
 
     def note(self, scores: Array, arm: int) -> dict[str, float]:
         return {"improvement": float(np.exp(scores[arm]))}

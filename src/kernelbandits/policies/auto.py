@@ -80,8 +80,9 @@ class Auto(IndexPolicy):
         The standard deviation of one reward, in the units of the rewards, if it is known; 0 is
         allowed. Rewards that contradict it overrule it (`calibrator.noise_contradicted`).
     rounds
-        How many rewards there will be, if that is known. With the goal "find" and noise, the last
-        tenth of them may confirm the best arms.
+        How many rewards there will be, if that is known. With the goal "find" and noise, an arm
+        without a reward then counts less in the last tenth of them, and good arms are rather
+        measured again.
     width
         For the goal "earn". "practical": chosen by benchmark; nothing is claimed of it, nor of a
         number, which multiplies the sd in every round, nor of your own `Width`.
@@ -289,11 +290,20 @@ class Auto(IndexPolicy):
         ):
             mean, variance = known.mean, imagined.variance
             best = float(mean[seen].max())
-            smooth = np.sqrt(np.maximum(variance - fit.nugget_variance, 0.0))
-            score = LogExpectedImprovement(best).score(mean, smooth)
+            smooth = np.maximum(variance - fit.nugget_variance, 0.0)
+            step = np.sqrt(smooth)
+            if self._is_ending(now):
+                # Nothing comes after to tell luck from quality: only what the reward can add to
+                # the estimate counts, not what f itself may be.
+                step = smooth / np.sqrt(smooth + fit.noise_variance)
+            score = LogExpectedImprovement(best).score(mean, step)
             score[seen] = score_repeats(mean[seen], variance[seen], fit.noise_variance)
             scores.append(score)
         return logmeanexp(np.array(scores))
+
+    def _is_ending(self, now: Round) -> bool:
+        """Whether the last tenth of the budget has begun."""
+        return self.rounds is not None and now.t > self.rounds - max(1, self.rounds // 10)
 
     def _repeat_nearby(self, choice: Choice, now: Round) -> Choice:
         """The choice, or the point played that is almost the same."""

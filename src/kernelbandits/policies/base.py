@@ -280,7 +280,7 @@ class Policy:
         sd = now.sd
         # Pending rewards are imagined at their own means, which leaves every mean as it is.
         scores = acquisition.score(self.posterior.mean, sd)
-        arm = now.best_arm(scores, self.posterior.mean, now.draw_tie())
+        arm = now.best_arm(scores, self.posterior.mean, now.draw_tie(), acquisition.worth)
         return self._choice_of_arm(arm, sd, now, acquisition.note(scores, arm))
 
     def _choice_of_arm(self, arm: int, sd: Array, now: Round, note: dict[str, float]) -> Choice:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,10 @@ MOST_INFORMATION = 700
 """The width is multiplied by exp(information), and exp(710) overflows."""
 TRIES = 50
 """How often a rule that cannot restrict itself to some arms is asked for another arm."""
+
+
+Worth = Callable[[Array, Array, Array], Array]
+"""(scores, means, costs) -> what the arms are worth for their costs."""
 
 
 class AskOptions(NamedTuple):
@@ -112,15 +116,18 @@ class Round:
         """The standard normal numbers of the round."""
         return self.randomness.normal("sample", self.t, n)
 
-    def best_arm(self, scores: Array, mean: Array, tie: float) -> int:
-        """The allowed arm with the greatest score, or with the greatest gain for its cost."""
+    def best_arm(self, scores: Array, mean: Array, tie: float, worth: Worth | None = None) -> int:
+        """The allowed arm with the greatest score, or with the greatest gain for its cost.
+
+        `worth` says what a score is worth for a cost; without it this is `per_cost`.
+        """
         numbers = self.place.numbers if isinstance(self.place, ArmList) else None
         if numbers is None and self.costs is None:
             return argmax(scores, self.ties, tie)
         allowed = np.arange(len(scores)) if numbers is None else numbers
         values = scores[allowed]
         if self.costs is not None:
-            values = per_cost(values, mean[allowed], self.costs[allowed])
+            values = (worth or per_cost)(values, mean[allowed], self.costs[allowed])
         return int(allowed[argmax(values, self.ties, tie)])
 
     def note(self, arm: int | None) -> dict[str, float]:

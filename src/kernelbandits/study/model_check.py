@@ -16,7 +16,6 @@ from kernelbandits.policies import FittedModel, LeaveOneOut
 from kernelbandits.policies.fitted_model import LeftOut
 from kernelbandits.policies.leave_one_out import FEWEST_POINTS, HALF_INTERVAL
 from kernelbandits.study.answers import Answers
-from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.state import Trial
 from kernelbandits.study.values import Readable
 
