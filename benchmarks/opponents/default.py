@@ -39,5 +39,5 @@ def domain_of(instance: PoolInstance) -> Any:
     return kb.Arms(candidates.points, blocks=candidates.blocks)
 
 
-def make(instance: PoolInstance, opening: str = "middle") -> Default:
+def make(instance: PoolInstance, opening: str = "random") -> Default:
     return Default(instance, opening)

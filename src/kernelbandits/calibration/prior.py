@@ -58,7 +58,7 @@ class Prior:
     """Mean of the log variance of the sum of the functions of one column each, or None."""
     additive_sd: float = 1.5
     """Standard deviation of the log additive variance."""
-    nugget: float | None = -4.0
+    nugget: float | None = -3.0
     """Mean of the log variance of the deviations of single points, or None."""
     nugget_sd: float = 1.5
     """Standard deviation of the log nugget variance."""
