@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import kernelbandits as kb
 from conftest import pairwise
 from kernelbandits.catalogue import POLICIES, policy_entry
+from kernelbandits.policies.acquisition import per_cost
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import design_location
 from kernelbandits.policies.place import ArmList
-from kernelbandits.policies.round import per_cost
 
 POINTS = np.random.default_rng(5).random((20, 2))
 TRUTH = np.sin(5 * POINTS[:, 0]) + POINTS[:, 1]

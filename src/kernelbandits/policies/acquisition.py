@@ -8,9 +8,8 @@ to be played on boxes, `derivatives`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
@@ -59,8 +58,9 @@ class Acquisition:
         """The score as a function of the point."""
         return ScoreSurface(posterior, self)
 
-    worth: ClassVar[Callable[[Array, Array, Array], Array] | None] = None
-    """(scores, means, costs) -> what arms are worth for their costs; None for the usual rule."""
+    def worth(self, scores: Array, mean: Array, costs: Array) -> Array:
+        """What arms with these scores are worth for their costs."""
+        return per_cost(scores, mean, costs)
 
     def note(self, scores: Array, arm: int) -> dict[str, float]:
         """What the note of a choice says of the score."""
@@ -242,13 +242,24 @@ class ArmScores(Acquisition):
 class ImprovementScores(ArmScores):
     """The logarithm of the expected improvement of each arm."""
 
-    @staticmethod
-    def worth(scores: Array, mean: Array, costs: Array) -> Array:
+    def worth(self, scores: Array, mean: Array, costs: Array) -> Array:
         """ln of the expected improvement for each unit of cost."""
         return scores - np.log(costs)
 
     def note(self, scores: Array, arm: int) -> dict[str, float]:
         return {"improvement": float(np.exp(scores[arm]))}
+
+
+def per_cost(scores: Array, mean: Array, costs: Array) -> Array:
+    """(score - max mean) / cost where that is positive for some arm, else the score.
+
+    It is what an arm may gain over the highest estimate, for its price; the cheapest arm costs 1.
+    Under a weight >= 0 no index is below its mean, so the arm of the highest estimate has a
+    numerator >= 0. If there is nothing to gain anywhere, and under a negative weight, the score
+    alone decides. This is no paper's rule, and nothing is claimed of it.
+    """
+    gain = scores - mean.max()
+    return gain * (costs.min() / costs) if gain.max() > 0 else scores
 
 
 def standard_gaps(mean: Array, sd: Array, best: float | Array) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import argmax
+from kernelbandits.policies.acquisition import per_cost
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.place import ArmList, Place, arm_numbers
 from kernelbandits.streams import Randomness
@@ -116,10 +117,10 @@ class Round:
         """The standard normal numbers of the round."""
         return self.randomness.normal("sample", self.t, n)
 
-    def best_arm(self, scores: Array, mean: Array, tie: float, worth: Worth | None = None) -> int:
+    def best_arm(self, scores: Array, mean: Array, tie: float, worth: Worth = per_cost) -> int:
         """The allowed arm with the greatest score, or with the greatest gain for its cost.
 
-        `worth` says what a score is worth for a cost; without it this is `per_cost`.
+        `worth` says what a score is worth for a cost.
         """
         numbers = self.place.numbers if isinstance(self.place, ArmList) else None
         if numbers is None and self.costs is None:
@@ -127,7 +128,7 @@ class Round:
         allowed = np.arange(len(scores)) if numbers is None else numbers
         values = scores[allowed]
         if self.costs is not None:
-            values = (worth or per_cost)(values, mean[allowed], self.costs[allowed])
+            values = worth(values, mean[allowed], self.costs[allowed])
         return int(allowed[argmax(values, self.ties, tie)])
 
     def note(self, arm: int | None) -> dict[str, float]:
@@ -136,18 +137,6 @@ class Round:
             return {}
         cost = {} if self.costs is None or arm is None else {"cost": float(self.costs[arm])}
         return cost if self.view is None else cost | self.view.note
-
-
-def per_cost(scores: Array, mean: Array, costs: Array) -> Array:
-    """(score - max mean) / cost where that is positive for some arm, else the score.
-
-    It is what an arm may gain over the highest estimate, for its price; the cheapest arm costs 1.
-    Under a weight >= 0 no index is below its mean, so the arm of the highest estimate has a
-    numerator >= 0. If there is nothing to gain anywhere, and under a negative weight, the score
-    alone decides. This is no paper's rule, and nothing is claimed of it.
-    """
-    gain = scores - mean.max()
-    return gain * (costs.min() / costs) if gain.max() > 0 else scores
 
 
 def view_pending(posterior: Any, places: list[Any], *, inflate: bool) -> PendingView:
