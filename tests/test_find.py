@@ -234,3 +234,52 @@ class TestColumns:
     def test_a_prior_of_its_own_is_taken(self):
         prior = Prior(length=-0.5, additive=None)
         assert kb.Auto(kb.Arms(GRID), prior=prior).calibrator.prior == prior
+
+
+@pytest.mark.parametrize("noise", [1e6, 1e300])
+def test_a_noise_far_above_the_rewards_warns_of_nothing(noise):
+    auto = kb.Auto(np.random.default_rng(0).random((40, 3)), goal="find", noise=noise, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(12):
+            choice = auto.ask()
+            auto.tell(choice, float(-((choice.x - 0.3) ** 2).sum()))
+    assert auto.calibrator.noise_contradicted
+
+
+def test_with_contexts_the_best_is_that_of_the_context():
+    """The reward grows with the context, which nobody chooses: 3 z - (x - z)^2.
+
+    Compared with the best of all contexts, nothing would improve on a low one.
+    """
+    auto = kb.Auto(kb.Contextual(kb.Box((0.0,), (1.0,)), 1), goal="find", seed=1)
+    contexts = np.random.default_rng(0).random((30, 1))
+    errors = []
+    for context in contexts:
+        choice = auto.ask(context=context)
+        errors.append(abs(choice.x[0] - context[0]))
+        auto.tell(choice, float(3 * context[0] - errors[-1] ** 2))
+    assert np.mean(errors[-8:]) < 0.05
+
+
+def test_an_interrupted_fit_leaves_sides_and_noise_as_they_were(monkeypatch):
+    """A reward in a wider context, which also contradicts the noise, is interrupted after its fit."""
+    auto = kb.Auto(kb.Contextual(kb.Box((0.0,), (1.0,)), 1), goal="find", noise=1e-3, seed=1)
+    while auto.n_rewards + 1 != auto.next_fit or auto.n_rewards < 10:
+        choice = auto.ask(context=[auto.n_rewards / 100])
+        auto.tell(choice, float(choice.x[0]))
+    calibrator = auto.calibrator
+    sides, before = calibrator.fitted_sides.tolist(), auto.ask(context=[0.05])
+
+    def interrupt(*_):
+        monkeypatch.undo()
+        calibrator.noise_contradicted = True
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(calibrator, "relearn", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        auto.tell(auto.choice([0.5], context=[7.0]), 3.0)
+    assert calibrator.fitted_sides.tolist() == sides
+    assert not calibrator.noise_contradicted
+    after = auto.ask(context=[0.05])
+    np.testing.assert_allclose(after.x, before.x, atol=1e-6)

@@ -251,24 +251,44 @@ def test_what_is_no_list_of_pairs_is_refused(pairs):
             policy.tell_all(pairs)
 
 
-def test_a_fit_that_breaks_leaves_out_its_own_reward_alone(monkeypatch):
+def test_a_fit_that_breaks_leaves_out_the_rewards_that_it_would_have_learnt(monkeypatch):
     """The 23rd and the 27th reward call for a fit; of many at once only the last is made.
 
-    The rewards before the fit that breaks are learnt, from their counts.
+    After an interrupt the state is one that telling reaches: rewards are not left under an older
+    fit than theirs.
     """
     one, other = kb.Auto(POINTS), kb.Auto(POINTS)
     pairs = pairs_of(one, 30)
     for policy in (one, other):
-        policy.tell_all(pairs[:19])
+        policy.tell_all(pairs[:21])
         monkeypatch.setattr(policy.calibrator, "refit", broken)
-    for learn in (lambda: told(one, pairs[19:]), lambda: learnt(other, pairs[19:])):
+    failed = (one.choice(3), None)
+    for learn in (lambda: told(one, pairs[21:]), lambda: learnt(other, [failed, *pairs[21:]])):
         with pytest.raises(MemoryError, match="no room"):
             learn()
     assert one.rewards.events == one.posterior.events == 22
-    assert other.rewards.events == other.posterior.events == 26
-    mean, sd = other.posterior.at(POINTS)
-    np.testing.assert_allclose(other.posterior.mean, mean, atol=1e-9)
-    np.testing.assert_allclose(other.posterior.sd, sd, atol=1e-9)
+    assert other.rewards.events == other.posterior.events == 21
+    assert not other.failed
+    same(other, learnt(kb.Auto(POINTS), pairs[:21]))
+
+
+@pytest.mark.parametrize("goal", ["find", "earn"])
+@pytest.mark.parametrize("domain", [POINTS, BOX], ids=["arms", "box"])
+def test_failures_among_the_rewards_cost_no_further_fit(domain, goal, monkeypatch):
+    one, other = kb.Auto(domain, goal=goal), kb.Auto(domain, goal=goal)
+    pairs = pairs_of(one, 40) if domain is POINTS else rows_of(one, 40)
+    mixed = [(choice, None if i % 4 == 1 else reward) for i, (choice, reward) in enumerate(pairs)]
+    for choice, reward in mixed:
+        if reward is None:
+            one.fail(choice)
+        else:
+            one.tell(choice, reward)
+    fits, refit = [], other.calibrator.refit
+    monkeypatch.setattr(other.calibrator, "refit", lambda: (fits.append(1), refit()))
+    other.tell_all(mixed)
+    assert len(fits) == 1
+    assert len(other.failed) == 10
+    same(one, other)
 
 
 def broken(*_):

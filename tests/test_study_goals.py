@@ -497,6 +497,10 @@ def test_what_is_unusual_and_what_is_not():
     assert not is_unusual(1.2, near)
     assert is_unusual(5.0, near)
     assert is_unusual(-5.0, near)
+    # Nor is a value just below the least of results that crowd about the best rows.
+    crowded = [0.0, 0.5, *np.linspace(0.97, 1.03, 20)]
+    assert not is_unusual(-0.04, crowded)
+    assert is_unusual(-1.5, crowded)
     # Among values of several sizes a factor of ten is nothing unusual.
     assert intended_value(83.0, [0.01, 0.2, 3.0, 11.0]) is None
     assert intended_value(-83.0, [-0.8, -0.82, -0.79]) == -0.83
@@ -520,7 +524,7 @@ def test_a_budget_smaller_than_the_initial_design_is_said_and_played(tmp_path, t
         study = kb.Study.create(tmp_path / "a.db", GRID, rounds=2)
     play(study, 3)
     assert study.best() is not None
-    assert "3 of 2 results so far" in study.status().purpose
+    assert "3 results so far; 2 were planned." in study.status().purpose
     done = run("create", tmp_path / "b.db", "--candidates", table, "--rounds", 1)
     assert done.exit_code == 0
     assert "1 measurement planned" in done.stderr
@@ -558,3 +562,23 @@ def test_a_category_with_one_row_each_is_searched(tmp_path):
     place = tmp_path / "b.db"
     run("create", place, "--candidates", path, "--columns", "catalyst")
     assert len({one["row"] for one in document("ask", place, "--n", 12)}) == 12
+
+
+def test_more_results_than_planned_are_said(tmp_path):
+    study = kb.Study.create(tmp_path / "a.db", GRID, rounds=10)
+    for row in range(6):
+        study.tell(row=row, value=float(row))
+    with warnings.catch_warnings():
+        # The budget ends, but the rows were not all spread over the table.
+        warnings.simplefilter("error")
+        study.change(rounds=3)
+    assert study.status().purpose.endswith("6 results so far; 3 were planned.")
+
+
+def test_a_column_that_spans_powers_of_ten_is_named(tmp_path):
+    doses = np.repeat(10.0 ** np.arange(-6, 1), 4)
+    even = np.random.default_rng(0).uniform(1e-6, 1.0, size=len(doses))
+    table = np.column_stack([doses, even])
+    with pytest.warns(kb.DataNotice, match=r"'x1' spans 6 powers of ten.*log10\(x1\)") as said:
+        kb.Study.create(tmp_path / "a.db", table)
+    assert len(said) == 1

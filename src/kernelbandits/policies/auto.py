@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -265,12 +266,23 @@ class Auto(IndexPolicy):
         if self.finite:
             return ImprovementScores(self._score_improvement(now))
         members = members_of(self.posterior)
-        bests = np.array([best_estimate(member) for member in members])
+        bests = np.array([self._best_estimate(member, now.place.context) for member in members])
         if now.pending_places:
             # A pending reward counts as its own estimate, so that a batch spreads.
             pending = [member.at(now.pending_places)[0].max() for member in members]
             bests = np.maximum(bests, pending)
         return MemberImprovement(tuple(bests.tolist()))
+
+    def _best_estimate(self, member: Any, context: Array | None) -> float:
+        """The best estimate of the points played, in the context of the round if there is one.
+
+        In another context the same points may be far better or worse, and cannot be chosen now.
+        """
+        if context is None:
+            return best_estimate(member)
+        rows = self.rewards.points.copy()
+        rows[:, rows.shape[1] - len(context) :] = context
+        return float(member.at(rows)[0].max())
 
     def _score_improvement(self, now: Round) -> Array:
         """ln of the expected improvement that measuring an arm brings, averaged over the members.
@@ -373,40 +385,76 @@ class Auto(IndexPolicy):
             raise
 
     @single_threaded
-    def tell_all(self, pairs: Sequence[tuple[Choice, float]]) -> None:
+    def tell_all(self, pairs: Sequence[tuple[Choice, float | None]]) -> None:
         """Learn many rewards: the state is that of telling them one by one, bit by bit.
 
-        A fit depends on the rewards alone, so only the last one that is due is made, and only the
-        rewards after it are learnt one by one. With failures among the choices, all rewards are,
-        since a failure may count as another reward after each of them.
+        A reward of None stands for a failure (`fail`). A fit depends on rewards and failures alone,
+        so only the last one that is due is made, and only what comes after it is learnt one by one.
         """
-        if self.failed:
-            super().tell_all(pairs)
-            return
-        checked: list[tuple[Any, float]] = []
+        checked: list[tuple[Any, float | None]] = []
         try:
             for choice, reward in check_pairs(pairs):
-                checked.append((self._check_choice("tell", choice), checks.reward(reward)))
+                owner = "fail" if reward is None else "tell"
+                place = self._check_choice(owner, choice)
+                checked.append((place, None if reward is None else checks.reward(reward)))
         finally:
             self._learn_all(checked)
 
-    def _learn_all(self, rewards: list[tuple[Any, float]]) -> None:
-        """Make the last fit that is due among these rewards, then learn those after it."""
+    def _learn_all(self, pairs: list[tuple[Any, float | None]]) -> None:
+        """Make the last fit that is due among these rewards, then learn what comes after it."""
         known = self.rewards.events
-        last = self.calibrator.last_fit(known, known + len(rewards)) - known
+        rewarded = [i for i, (_, reward) in enumerate(pairs) if reward is not None]
+        last = self.calibrator.last_fit(known, known + len(rewarded)) - known
+        rest = pairs
         if last > 0:
-            self.calibrator.count_rewards(rewards[: last - 1])
-            self._learn(*rewards[last - 1], {})
-        rest = rewards[max(last, 0) :]
-        # A reward that is too large for the units of the fit has a fit of its own (`_learn`).
-        while rest and any(self.calibrator.exceeds_units(reward) for _, reward in rest):
-            self._learn(*rest[0], {})
+            end = rewarded[last - 1]
+            self._learn_with_fit(pairs[: end + 1])
+            rest = pairs[end + 1 :]
+        while rest and not self._needs_updates_only(rest):
+            place, reward = rest[0]
+            if reward is None:
+                self._fail_at(place)
+            else:
+                self._learn(place, reward, {})
             rest = rest[1:]
-        self.calibrator.count_rewards(rest)
+        rewards = [(place, reward) for place, reward in rest if reward is not None]
+        self.calibrator.count_rewards(rewards)
         try:
-            self.calibrator.update_posterior(rest)
+            self.calibrator.update_posterior(rewards)
         finally:
             self.posterior = self.calibrator.posterior
+
+    def _learn_with_fit(self, pairs: list[tuple[Any, float | None]]) -> None:
+        """Learn rewards and failures, at the last of which a fit is due, by that fit.
+
+        If it is interrupted, none of them counts.
+        """
+        *earlier, (place, reward) = pairs
+        assert reward is not None
+        rewards, posterior = copy.deepcopy(self.rewards), self.posterior
+        failures, penalties = len(self.failed), self.calibrator.penalties
+        try:
+            self.failed.extend(place for place, reward in earlier if reward is None)
+            self.calibrator.count_rewards(
+                [(place, reward) for place, reward in earlier if reward is not None]
+            )
+            self._learn(place, reward, {})
+        except BaseException:
+            del self.failed[failures:]
+            # A fit builds a new posterior, so the one before it is as it was.
+            self.calibrator.rewards, self.calibrator.penalties = rewards, penalties
+            self.posterior = self.calibrator.posterior = posterior
+            raise
+
+    def _needs_updates_only(self, pairs: list[tuple[Any, float | None]]) -> bool:
+        """Whether these rewards only update the posterior.
+
+        A reward that is too large for the units of the fit has a fit of its own. With failures,
+        each reward may change which of them count as rewards.
+        """
+        return not self.failed and all(
+            reward is not None and not self.calibrator.exceeds_units(reward) for _, reward in pairs
+        )
 
     @single_threaded
     def fail(self, choice: Choice) -> None:
@@ -417,7 +465,10 @@ class Auto(IndexPolicy):
         arms it is all within 0.15 fitted lengthscales of the point, and there failures must
         outnumber the rewards by more than two, so that a place gets a third chance.
         """
-        self.calibrator.fail(self._check_choice("fail", choice))
+        self._fail_at(self._check_choice("fail", choice))
+
+    def _fail_at(self, place: Any) -> None:
+        self.calibrator.fail(place)
         self.width = self._fitted_width()
 
     def _follow_fit(self) -> None:
@@ -494,7 +545,7 @@ class Auto(IndexPolicy):
             counts=rewards.counts,
             means=rewards.origin + rewards.sums / rewards.counts,
             units=self.units,
-            lengthscales=lengths * self.calibrator.sides(),
+            lengthscales=lengths * self.calibrator.fitted_sides,
         )
 
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:

@@ -372,14 +372,17 @@ class Policy:
         self._learn(place, checks.reward(reward), choice.note)
         self._settle()
 
-    def tell_all(self, pairs: Sequence[tuple[Choice, float]]) -> None:
+    def tell_all(self, pairs: Sequence[tuple[Choice, float | None]]) -> None:
         """Learn many rewards: the state is that of telling them one by one, bit by bit.
 
-        A pair that `tell` would refuse is refused in its place, in the same words; those before it
-        are learnt.
+        A reward of None stands for a failure (`fail`). A pair that `tell` would refuse is refused
+        in its place, in the same words; those before it are learnt.
         """
         try:
             for choice, reward in check_pairs(pairs):
+                if reward is None:
+                    self.fail(choice)
+                    continue
                 place = self._check_choice("tell", choice)
                 self._learn(place, checks.reward(reward), choice.note)
         finally:

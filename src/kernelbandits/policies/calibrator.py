@@ -63,6 +63,8 @@ class CalibratorState(NamedTuple):
     rewards: RewardsBefore
     calibration: Calibration
     fits: tuple[Calibration, ...]
+    fitted_sides: Array
+    noise_contradicted: bool
     posterior: Any
     penalties: FailurePenalties
 
@@ -164,7 +166,15 @@ class Calibrator:
         The posterior does not know the reward yet (`learn_counted`).
         """
         before = self.rewards.add(self._point(place), reward)
-        return CalibratorState(before, self.calibration, self.fits, self.posterior, self.penalties)
+        return CalibratorState(
+            before,
+            self.calibration,
+            self.fits,
+            self.fitted_sides,
+            self.noise_contradicted,
+            self.posterior,
+            self.penalties,
+        )
 
     def learn_counted(self, place: Any, reward: float) -> bool:
         """Learn the reward counted last; return whether the scales were fitted again."""
@@ -178,9 +188,11 @@ class Calibrator:
         return False
 
     def restore(self, state: CalibratorState) -> None:
-        """Undo the last reward, to the last digit."""
+        """Undo the last reward and its fit; the estimates are the same up to rounding."""
         self.rewards.restore(state.rewards)
         self.calibration, self.fits = state.calibration, state.fits
+        self.fitted_sides = state.fitted_sides
+        self.noise_contradicted = state.noise_contradicted
         self.penalties, self.posterior = state.penalties, state.posterior
         # An update changes the posterior in place, so it is built again from the rewards.
         self.relearn()

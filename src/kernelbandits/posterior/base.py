@@ -178,9 +178,9 @@ class Posterior:
         """Replace everything learnt by these counts and sums of rewards, one of each for an arm."""
         self.tally = Tally.of(*check_totals(counts, sums, len(self.points), least=0))
         played = self.support
-        self._ceiling = (
-            ROUNDING * np.minimum(self.prior, self.ridge / np.maximum(self.counts, 1e-300))
-        ).tolist()
+        ceiling = self.prior.copy()
+        ceiling[played] = np.minimum(ceiling[played], self.ridge / self.counts[played])
+        self._ceiling = (ROUNDING * ceiling).tolist()
         self._audited_at = self.tally.events
         exact = self._factorisation(played)
         self.log_det = self._log_det(exact, played)

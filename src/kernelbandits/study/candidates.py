@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 MOST_COORDINATES = 2**27
 """Numbers in the points of all candidates: 1 GiB."""
 
+LEAST_DECADES, CROWDED = 2.0, 0.1
+"""A column that spans this many powers of ten, with its median in this share of its range from
+below, is better given as logarithms."""
+
 Source = str | PathLike[str] | npt.ArrayLike
 """A path, a DataFrame or an (n, d) array."""
 
@@ -236,6 +240,7 @@ def remarks(sheet: Sheet, candidates: Candidates) -> Iterator[str]:
     for name in candidates.chosen:
         if name not in candidates.varying:
             yield f"column {name!r} has the same value in every row and has no effect"
+    yield from decade_remarks(candidates)
     for name in candidates.categories:
         yield from choosing.category_remarks(sheet, name)
     repeated = len(candidates) - candidates.distinct
@@ -243,6 +248,24 @@ def remarks(sheet: Sheet, candidates: Candidates) -> Iterator[str]:
         yield f"{repeated} of {len(candidates)} rows describe the same candidate as an earlier one"
     yield from choosing.header_remarks(sheet)
     yield from choosing.decimal_remarks(sheet)
+
+
+def decade_remarks(candidates: Candidates) -> Iterator[str]:
+    """Name columns whose values crowd at the low end of a range of several powers of ten."""
+    for name in candidates.varying:
+        if name in candidates.categories:
+            continue
+        values = np.array([float(cell) for cell in candidates.column(name)])
+        if values.min() <= 0:
+            continue
+        decades = math.log10(values.max()) - math.log10(values.min())
+        if decades >= LEAST_DECADES and np.median(scale_to_unit(values)) < CROWDED:
+            yield (
+                f"column {name!r} spans {decades:.0f} powers of ten, and more than half of its "
+                f"values lie in the lowest {CROWDED:.0%} of its range, where rows look almost "
+                f"alike to the model. If ratios matter rather than differences, put log10({name}) "
+                "into the table instead"
+            )
 
 
 def scale_to_unit(values: Array) -> Array:

@@ -86,25 +86,16 @@ class Driver:
         return self.policy.n_rewards + fresh >= self.policy.next_fit
 
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
-        failures = any(trial.value is None for trial in fresh)
         with self._listening():
-            if self.policy.learns_failures and failures:
-                for trial in fresh:
-                    self._tell(trial, scale)
-            else:
-                self.policy.tell_all([*self.pairs(fresh, scale)])
+            self.policy.tell_all([*self.pairs(fresh, scale)])
 
-    def _tell(self, trial: Trial, scale: Scale) -> None:
-        if trial.value is None:
-            self.policy.fail(self.choice(trial))
-        else:
-            self.policy.tell(self.choice(trial), scale.inward(trial.value))
-
-    def pairs(self, trials: Iterable[Trial], scale: Scale) -> Iterable[tuple[Choice, float]]:
-        """The values among some results, as the policy learns them."""
+    def pairs(self, trials: Iterable[Trial], scale: Scale) -> Iterable[tuple[Choice, float | None]]:
+        """Some results as the policy learns them; None for a failure, if it learns from these."""
         for trial in trials:
             if trial.value is not None and trial.row in self._arm:
                 yield self.choice(trial), scale.inward(trial.value)
+            elif trial.value is None and self.policy.learns_failures:
+                yield self.choice(trial), None
 
     def arm(self, row: int) -> int:
         return self._arm[row]

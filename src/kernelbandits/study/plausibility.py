@@ -98,7 +98,10 @@ def is_unusual(value: float, others: Sequence[float]) -> bool:
         return high > low and distance > UNUSUAL_RANGES * (high - low)
     middle = statistics.median(others)
     spread = SPREAD * statistics.median(abs(other - middle) for other in others)
-    return distance > 0 and spread > 0 and abs(value - middle) > UNUSUAL * spread
+    # Results that crowd about a few good rows have a small spread. A value just beyond the others
+    # is not far from them yet: it must be farther away than they are from each other.
+    apart = distance > high - low
+    return apart and spread > 0 and abs(value - middle) > UNUSUAL * spread
 
 
 def intended_value(value: float, others: Sequence[float]) -> float | None:

@@ -60,7 +60,10 @@ def purpose_sentence(answers: Answers) -> str:
         purpose = f"earn good results while measuring. {claim_sentence(answers)}"
     if settings.rounds is None:
         return purpose
-    return f"{purpose} {sum(answers.state.counts.values())} of {settings.rounds} results so far."
+    told = sum(answers.state.counts.values())
+    if told > settings.rounds:
+        return f"{purpose} {format_count(told, 'result')} so far; {settings.rounds} were planned."
+    return f"{purpose} {told} of {settings.rounds} results so far."
 
 
 def describe_pending(trial: Trial, candidates: Candidates, now: float) -> Waiting:

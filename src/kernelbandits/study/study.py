@@ -342,7 +342,8 @@ class Study:
         driver = Driver(self.candidates, changed)
         driver.choose(1, (), State())
         event = self._change(lambda turn: turn.change(settings))
-        notices = budget_notices(changed, driver.policy) if "rounds" in settings else []
+        known = len(self._session.state.results)
+        notices = budget_notices(changed, driver.policy, known) if "rounds" in settings else []
         if changed.policy == before.policy and changed.defaults != before.defaults:
             notices.append(defaults_notice(before, changed))
         for notice in notices:
@@ -442,9 +443,11 @@ class Study:
             return [*self._session.log.health(), *check_memory(answers.driver, answers.state)]
 
 
-def budget_notices(settings: Settings, policy: Policy) -> list[str]:
-    """Say so if the budget ends before the policy can choose by any result."""
-    if settings.rounds is None or not isinstance(policy, Auto) or settings.rounds > policy.first:
+def budget_notices(settings: Settings, policy: Policy, known: int = 0) -> list[str]:
+    """Say so if the budget ends before the policy can choose by any of the results known."""
+    if settings.rounds is None or not isinstance(policy, Auto):
+        return []
+    if max(settings.rounds, known) > policy.first:
         return []
     design = f"the initial design has {policy.first}"
     return [
