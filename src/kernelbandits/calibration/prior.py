@@ -42,8 +42,8 @@ class Prior:
     array([0.52, 0.7 , 0.02])
     """
 
-    # The values were chosen by the predictive density of unmeasured rows and by games on real tables
-    # (docs/decisions/0012). Both are flat about them.
+    # The values were chosen by the predictive density of unmeasured rows and by games on real
+    # tables (docs/decisions/0012). Both are flat about them.
     length: float = -1.0
     """Mean of the log lengthscale in one dimension."""
     growth: float = 1.0
