@@ -283,3 +283,12 @@ def test_an_interrupted_fit_leaves_sides_and_noise_as_they_were(monkeypatch):
     assert not calibrator.noise_contradicted
     after = auto.ask(context=[0.05])
     np.testing.assert_allclose(after.x, before.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.2])
+def test_a_noise_that_identical_repeats_contradict_does_not_repeat_rows_for_ever(noise):
+    """Without noise two or three repeats show it; a noise given far too large costs few more."""
+    points = np.random.default_rng(1).random((80, 2))
+    values = points[:, 0] - (points[:, 1] - 0.4) ** 2
+    arms = play(kb.Auto(points, goal="find", noise=noise, seed=1), values, 30)
+    assert max(arms.count(arm) for arm in arms) <= 4

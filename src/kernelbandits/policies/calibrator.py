@@ -281,6 +281,10 @@ class Calibrator:
         """The prior, with what is known of the noise: given by the user, or shown by repeats."""
         if self.noise is not None:
             return replace(self.prior, noise=self._log_noise(self.noise), noise_sd=GIVEN_NOISE_SD)
+        return self._free_prior()
+
+    def _free_prior(self) -> Prior:
+        """The prior, with what repeats show of the noise, whatever the user gave."""
         if self.repeats_are_equal():
             # Rewards that repeat to the last digit have no noise: a law with a density, such as the
             # prior, gives that no probability, however often it happens.
@@ -298,7 +302,7 @@ class Calibrator:
         self, mode: Calibration, fits: tuple[Calibration, ...]
     ) -> tuple[Calibration, tuple[Calibration, ...]]:
         """The fit at the noise given, or the free fit if that explains the rewards far better."""
-        free_mode, free_fits = self._fit(self.prior)
+        free_mode, free_fits = self._fit(self._free_prior())
         gain = free_mode.evidence - mode.evidence
         self.noise_contradicted = bool(free_mode.ok and gain > CONTRADICTION)
         return (free_mode, free_fits) if self.noise_contradicted else (mode, fits)
