@@ -243,7 +243,10 @@ def test_where_nothing_is_left_to_gain_why_says_so(tmp_path):
     study = kb.Study.create(tmp_path / "a.db", np.linspace(0, 1, 6)[:, None], noise=0)
     for row in range(6):
         study.tell(row=row, value=float(row))
-    assert "no row is expected to improve on the best so far (5, row 5)" in study.ask()[0].why
+    assert (
+        "no row is expected to improve noticeably on the best so far (5, row 5)"
+        in study.ask()[0].why
+    )
 
 
 def test_a_noisy_row_is_measured_again_where_that_gains_most_and_why_says_so(tmp_path):

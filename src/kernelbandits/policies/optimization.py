@@ -12,6 +12,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms
+from kernelbandits.formatting import format_count
 from kernelbandits.policies.auto import Auto
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
@@ -99,7 +100,8 @@ class Outcome:
             f"best with probability {self.chance:.2g}"
         )
         return (
-            f"{show_point(self.x)}: {estimate}; {len(self.trials)} rounds, {self.failures} failed"
+            f"{show_point(self.x)}: {estimate}; {format_count(len(self.trials), 'round')}, "
+            f"{self.failures} failed"
         )
 
     def __repr__(self) -> str:

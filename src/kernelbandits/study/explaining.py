@@ -108,9 +108,9 @@ class Reasons:
         A first measurement may find a better row. Another one may show that the row is better than
         the best so far, or that the best so far is not the best.
         """
-        gain = f"{self.scale.length(note['improvement']):.2g}"
         if note["improvement"] < NEGLIGIBLE:
-            return f"no row is expected to improve on {self._best_so_far()} by more than {gain}."
+            return f"no row is expected to improve noticeably on {self._best_so_far()}."
+        gain = f"{self.scale.length(note['improvement']):.2g}"
         price = f", at cost {note['cost']:.3g}" if "cost" in note else ""
         if self._results_of(row)[1]:
             more = "" if price else ", more than measuring any other row"
