@@ -519,3 +519,11 @@ def test_a_suggestion_is_timed_after_so_many_results(made_up):
         assert one.mean > 0
     box = times.time_contestant(CONTESTANTS[OURS], Task("branin", 0.05), 20, "1")
     assert box.mean > 0
+
+
+def test_without_a_named_folder_tables_are_looked_for_in_the_cache(monkeypatch):
+    monkeypatch.delenv(tables.VARIABLE, raising=False)
+    [folder] = tables.table_folders()
+    assert folder.name == tables.FOLDER
+    with pytest.raises(DataUnavailable, match="fetch-tables gets it"):
+        tables.find_file(replace(tables.SOURCES["snar"], name="no-such-table"))

@@ -228,4 +228,5 @@ def possible_files(name: str) -> Iterator[Path]:
 def table_folders() -> list[Path]:
     """Where tables are looked for; the first is where fetched ones are put."""
     given = os.environ.get(VARIABLE)
-    return [Path(given) / FOLDER] * bool(given) + [cache_folder() / FOLDER]
+    named = [Path(given) / FOLDER] if given else []
+    return [*named, cache_folder() / FOLDER]
