@@ -1,13 +1,11 @@
 """The marginal likelihood of rewards, and its gradient in the logarithms of the scales.
 
-The kernels of `kernels.stationary` are written here again as functions of r^2 with their slope:
-value and slope share an exponential, and only the pairs i > j are computed.
+Kernels are computed with their slopes (`kernels.profiles`), and only for the pairs i > j.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,32 +13,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from kernelbandits.calibration.standard import EPS, Summary
 from kernelbandits.checks import Array, Indices
-
-Profile = Callable[[Array], tuple[Array, Array]]
-"""r^2 -> k and -2 dk/d(r^2)."""
-
-
-def rbf(squares: Array) -> tuple[Array, Array]:
-    """k = exp(-r^2 / 2) and -2 dk/d(r^2) = k."""
-    k = np.exp(-0.5 * squares)
-    return k, k
-
-
-def matern32(squares: Array) -> tuple[Array, Array]:
-    """With a = sqrt(3) r: k = (1 + a) exp(-a) and -2 dk/d(r^2) = 3 exp(-a)."""
-    a = np.sqrt(3.0 * squares)
-    decay = np.exp(-a)
-    return (1.0 + a) * decay, 3.0 * decay
-
-
-def matern52(squares: Array) -> tuple[Array, Array]:
-    """With a = sqrt(5) r: k = (1 + a + a^2/3) exp(-a), -2 dk/d(r^2) = (5/3) (1 + a) exp(-a)."""
-    fives = 5.0 * squares
-    a = np.sqrt(fives)
-    decay = np.exp(-a)
-    slope = (1.0 + a) * decay
-    return slope + fives / 3.0 * decay, 5.0 / 3.0 * slope
-
+from kernelbandits.kernels.profiles import Profile, matern32, matern52, rbf
 
 Blocks = tuple[tuple[int, ...], ...]
 """The coordinates of each block: one for a number, several for a category."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from scipy.linalg.lapack import dtrtri
 
 from kernelbandits.checks import Array
 from kernelbandits.kernels import RBF, Constant, Kernel, Matern, Scaled, Sum
+from kernelbandits.kernels.profiles import Profile, matern32, matern52, rbf
 from kernelbandits.posterior.points import PointPosterior
 
 CHUNK = 128
@@ -89,12 +89,12 @@ class StackedPosteriors:
         return np.hstack(means), np.hstack(sds)
 
     def _at(self, rows: Array) -> tuple[Array, Array]:
-        cross, _ = self._kernels(rows, slopes=False)
+        cross, _ = self._kernels(rows)
         return self._mean(cross), self._sd(cross @ self._transposed_roots)
 
     def gradients(self, rows: Array) -> tuple[Array, Array, Array, Array]:
         """Return mean, sd and their gradients, (M, n) and (M, n, d) arrays."""
-        cross, slopes = self._kernels(rows, slopes=True)
+        cross, slopes = self._kernels(rows)
         white = cross @ self._transposed_roots
         sd = self._sd(white)
         mean_slope = self._sum_of_gradients(rows, slopes * self.coefficients.transpose(0, 2, 1))
@@ -111,14 +111,14 @@ class StackedPosteriors:
     def _transposed_roots(self) -> Array:
         return self.roots.transpose(0, 2, 1)
 
-    def _kernels(self, rows: Array, slopes: bool) -> tuple[Array, Array]:
+    def _kernels(self, rows: Array) -> tuple[Array, Array]:
         """k(x, z) and s(x, z), (M, n, m) arrays."""
         here = np.sqrt(self.weights)[:, None, :] * (rows - self.origin)
         squares = np.square(here).sum(-1)[..., None] + self.norms
         squares -= 2 * (here @ self.scaled.transpose(0, 2, 1))
         np.maximum(squares, 0.0, out=squares)
-        k, slope = self.profile(squares, slopes)
-        return self.variances * k + self.levels, self.variances * slope if slopes else slope
+        k, slope = self.profile(squares)
+        return self.variances * k + self.levels, self.variances * slope
 
     def _mean(self, cross: Array) -> Array:
         return np.asarray((cross @ self.coefficients)[..., 0])
@@ -135,27 +135,8 @@ class StackedPosteriors:
         return np.asarray(-self.weights[:, None, :] * sums)
 
 
-def profile_of(kernel: Matern | RBF) -> Any:
-    """r^2 -> k and s = -2 dk/d(r^2), which share an exponential."""
+def profile_of(kernel: Matern | RBF) -> Profile:
+    """r^2 -> k and s = -2 dk/d(r^2)."""
     if isinstance(kernel, RBF):
-        return rbf_profile
-    return matern32_profile if kernel.nu == 1.5 else matern52_profile
-
-
-def rbf_profile(squares: Array, slopes: bool) -> tuple[Array, Array]:
-    k = np.exp(-0.5 * squares)
-    return k, k
-
-
-def matern32_profile(squares: Array, slopes: bool) -> tuple[Array, Array]:
-    a = np.sqrt(3.0 * squares)
-    decay = np.exp(-a)
-    return (1 + a) * decay, 3.0 * decay
-
-
-def matern52_profile(squares: Array, slopes: bool) -> tuple[Array, Array]:
-    a = math.sqrt(5.0) * np.sqrt(squares)
-    decay = np.exp(-a)
-    linear = (1 + a) * decay
-    k = linear + (5 / 3) * squares * decay
-    return k, (5 / 3) * linear if slopes else k
+        return rbf
+    return matern32 if kernel.nu == 1.5 else matern52

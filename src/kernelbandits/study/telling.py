@@ -101,7 +101,9 @@ class Teller:
         )
         self.keys[one.key] = self.trials[trial] = event
         key = one.key if one.given else None
-        return Told(trial, row, value, True, key, event.seq, *self._related(one.result, trial))
+        return Told(
+            trial, row, value, True, key, event.seq, *self._pending_trials_of(one.result, trial)
+        )
 
     def _place(self, result: Result) -> tuple[int, int]:
         """Trial and row; a row that nobody asked for makes a trial of its own."""
@@ -141,7 +143,7 @@ class Teller:
         self.next += 1
         return self.next, row
 
-    def _related(self, result: Result, trial: int) -> tuple[int | None, tuple[int, ...]]:
+    def _pending_trials_of(self, result: Result, trial: int) -> tuple[int | None, tuple[int, ...]]:
         """Return the pending trial that the result of a row settles, and those that stay pending.
 
         Of a result that names its trial there is nothing to say.
@@ -195,7 +197,7 @@ class Teller:
             accepted,
             key,
             event.seq,
-            *self._related(result, event.trial or 0),
+            *self._pending_trials_of(result, event.trial or 0),
         )
 
 

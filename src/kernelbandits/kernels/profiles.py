@@ -1,0 +1,38 @@
+"""Kernels as functions of r^2 together with their slopes, which share an exponential.
+
+They are those of `kernels.stationary`, for code that needs value and slope of many pairs at once:
+the marginal likelihood and the search on a box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kernelbandits.checks import Array
+
+Profile = Callable[[Array], tuple[Array, Array]]
+"""r^2 -> k and -2 dk/d(r^2)."""
+
+
+def rbf(squares: Array) -> tuple[Array, Array]:
+    """k = exp(-r^2 / 2) and -2 dk/d(r^2) = k."""
+    k = np.exp(-0.5 * squares)
+    return k, k
+
+
+def matern32(squares: Array) -> tuple[Array, Array]:
+    """With a = sqrt(3) r: k = (1 + a) exp(-a) and -2 dk/d(r^2) = 3 exp(-a)."""
+    a = np.sqrt(3.0 * squares)
+    decay = np.exp(-a)
+    return (1.0 + a) * decay, 3.0 * decay
+
+
+def matern52(squares: Array) -> tuple[Array, Array]:
+    """With a = sqrt(5) r: k = (1 + a + a^2/3) exp(-a), -2 dk/d(r^2) = (5/3) (1 + a) exp(-a)."""
+    fives = 5.0 * squares
+    a = np.sqrt(fives)
+    decay = np.exp(-a)
+    slope = (1.0 + a) * decay
+    return slope + fives / 3.0 * decay, 5.0 / 3.0 * slope
