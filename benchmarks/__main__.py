@@ -11,7 +11,8 @@ race and damages files.
 where it stopped.
 
 `python -m benchmarks search [--seeds N] [--tables ...] [--noise ...] [--contestants ...]
-[--minutes M] [--workers N]` too; `... fetch-tables` gets its real tables.
+[--minutes M] [--workers N]` too; `... fetch-tables` gets its real tables. `--tables held-out` plays
+the tables and functions on which no default was chosen.
 """
 
 from __future__ import annotations

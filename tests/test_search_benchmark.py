@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import io
 import math
 import re
 import sys
+import tarfile
 import warnings
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,13 +17,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from scipy.stats import ttest_rel
 
 import kernelbandits as kb
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import pools
+from benchmarks import pools, race, search
 from benchmarks import tables as result_tables
 from benchmarks.opponents import OURS
 from benchmarks.search import (
@@ -103,6 +108,58 @@ def test_a_file_that_is_missing_or_has_another_checksum_is_refused(monkeypatch, 
         tables.find_file(source)
 
 
+def test_a_table_with_an_empty_cell_is_refused():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "acid": ["a", None, "b"], "yield": [1.0, 2.0, 3.0]})
+    with pytest.raises(ValueError, match=r"alkox has empty ones in \['acid'\]"):
+        tables.make_table("alkox", frame, "yield", "maximize")
+
+
+def test_a_table_with_its_checksum_is_found_behind_one_with_another(made_up_original):
+    path = originals.fetch_table("snar")
+    cached = tables.table_folders()[1] / "snar.csv"
+    cached.parent.mkdir(parents=True)
+    path.replace(cached)
+    path.write_text("a,impurity\n1,2\n")
+    assert tables.find_file(tables.SOURCES["snar"]) == cached
+
+
+# The groups
+
+
+def test_every_table_and_function_is_in_one_group():
+    for module in (tables, functions):
+        assert not set(module.HELD_OUT) & set(module.DEVELOPMENT)
+        assert {*module.HELD_OUT, *module.DEVELOPMENT} == {*module.NAMES}
+    assert (len(tables.HELD_OUT), len(tables.DEVELOPMENT)) == (10, 14)
+    assert (len(functions.HELD_OUT), len(functions.DEVELOPMENT)) == (8, 12)
+
+
+def test_what_is_held_out_is_in_no_benchmark_that_chose_or_reports_another_default():
+    chosen = {name.removesuffix(pools.BOX) for name in pools.POOLS}
+    chosen |= {name.removeprefix(race.PART) for name in race.POOLS}
+    assert not chosen & {*tables.HELD_OUT, *functions.HELD_OUT}
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ([], (*tables.NAMES, *functions.NAMES)),
+        (["held-out"], (*tables.HELD_OUT, *functions.HELD_OUT)),
+        (["development"], (*tables.DEVELOPMENT, *functions.DEVELOPMENT)),
+        (["snar", "esol", "development"], ("esol", *tables.DEVELOPMENT, *functions.DEVELOPMENT)),
+        (["branin"], ("branin",)),
+    ],
+)
+def test_the_command_line_takes_names_and_groups(words, names, monkeypatch):
+    asked = []
+    monkeypatch.setattr(play, "list_tasks", lambda some, noises, batches: asked.extend(some))
+    monkeypatch.setattr(play, "play", lambda *given: None)
+    parser = argparse.ArgumentParser()
+    search.arguments(parser)
+    search.run(parser.parse_args([*(["--tables", *words] if words else []), "--no-table"]))
+    assert sorted(asked) == sorted(names)
+
+
 # The originals
 
 
@@ -114,11 +171,60 @@ def test_an_original_gets_names_for_its_columns_and_a_decimal_point_in_its_targe
     assert originals.convert(text, named, "yield") == 'acid,yield\n"a,b",-7.0\nc,1e-3\n'
 
 
+def test_of_an_original_the_units_the_shared_rows_and_other_columns_are_left_out():
+    original = originals.Original(
+        "x.csv", kept=("acid", "yield"), skipped=1, shared=("kind", "p", "q"), empty="none"
+    )
+    text = "NAME,yield,kind,acid\r\nTYPE,DATA,DATA,DATA\r\n0,1,p,a\r\n1,2,r,\r\n2,3.5,r,b\r\n"
+    assert originals.convert(text, original, "yield") == "acid,yield\nnone,2.0\nb,3.5\n"
+    nameless_first = originals.Original("x.csv", dropped=("",))
+    assert originals.convert(",x,yield\n0,1,2\n", nameless_first, "yield") == "x,yield\n1,2.0\n"
+
+
 def test_every_table_has_an_original_whose_names_hold_the_target():
     assert {*originals.ORIGINALS, tables.PEROVSKITE} == {*tables.NAMES}
     for name, original in originals.ORIGINALS.items():
-        assert not original.header or original.header[-1] == tables.SOURCES[name].target
-        assert not original.is_address or re.search(r"/[0-9a-f]{40}/", original.place)
+        for columns in (original.header, original.kept):
+            assert not columns or columns[-1] == tables.SOURCES[name].target
+        assert original.archive or re.search(r"/[0-9a-f]{40}/", original.place)
+        assert original.place.startswith("https://") == (original.archive is None)
+        assert re.fullmatch("[0-9a-f]{64}", tables.SOURCES[name].sha256)
+    archives = {one.archive for one in originals.ORIGINALS.values() if one.archive}
+    assert all(re.fullmatch("[0-9a-f]{64}", archive.sha256) for archive in archives)
+    assert len(archives) == 4
+    assert all(originals.ORIGINALS[name].archive for name in tables.HELD_OUT)
+
+
+def test_a_file_is_read_from_a_wheel_and_from_a_source_archive():
+    wheel, source = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("data/a.csv", "x,yield\n1,ä\n")
+    content = "x,yield\n2,ö\n".encode()
+    with tarfile.open(fileobj=source, mode="w:gz") as archive:
+        member = tarfile.TarInfo("package-1/data/a.csv")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    assert originals.read_member(wheel.getvalue(), "data/a.csv") == "x,yield\n1,ä\n"
+    assert originals.read_member(source.getvalue(), "package-1/data/a.csv") == "x,yield\n2,ö\n"
+
+
+def test_an_archive_is_downloaded_by_pip_with_its_checksum(monkeypatch):
+    archive = originals.Archive("somebody==1.0", "0" * 64)
+    seen = []
+
+    def download(command, **_):
+        folder = Path(command[command.index("--dest") + 1])
+        seen.append((command, (folder / "requirements.txt").read_text()))
+        (folder / "somebody-1.0.tar.gz").write_bytes(b"content")
+        return SimpleNamespace(returncode=len(seen) > 1, stderr="no such package")
+
+    monkeypatch.setattr(originals.subprocess, "run", download)
+    assert originals.download_archive.__wrapped__(archive) == b"content"
+    ((command, needed),) = seen
+    assert {"--no-deps", "--require-hashes"} <= {*command}
+    assert needed == f"somebody==1.0 --hash=sha256:{'0' * 64}\n"
+    with pytest.raises(DataUnavailable, match=r"somebody==1\.0 from PyPI, got: no such package"):
+        originals.download_archive.__wrapped__(archive)
 
 
 @pytest.fixture
@@ -126,7 +232,7 @@ def made_up_original(monkeypatch, tmp_path):
     """The original of snar is three lines, and so is its converted file."""
     monkeypatch.setenv("KERNELBANDITS_DATA", str(tmp_path))
     monkeypatch.setattr(tables, "cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(originals, "read_wheel", lambda member: "1,2,3,4,5.0\n1,2,3,5,6\n")
+    monkeypatch.setattr(originals, "read_original", lambda _: "1,2,3,4,5.0\n1,2,3,5,6\n")
     converted = (
         "residence_time,ratio,concentration,temperature,impurity\n1,2,3,4,5.0\n1,2,3,5,6.0\n"
     )
@@ -143,17 +249,46 @@ def test_a_fetched_table_is_kept_where_it_is_found_again(made_up_original, monke
     assert path.read_text() == made_up_original.converted
     assert tables.find_file(tables.SOURCES["snar"]) == path
     # What is there with its checksum is not fetched again.
-    monkeypatch.setattr(originals, "read_wheel", None)
+    monkeypatch.setattr(originals, "read_original", None)
     assert originals.fetch_table("snar") == path
 
 
 def test_a_table_with_another_checksum_is_not_kept(made_up_original, monkeypatch, capsys):
-    monkeypatch.setattr(originals, "read_wheel", lambda member: "1,2,3,4,5.0\n")
+    monkeypatch.setattr(originals, "read_original", lambda _: "1,2,3,4,5.0\n")
     with pytest.raises(DataUnavailable, match="converted needs the sha256"):
         originals.fetch_table("snar")
-    assert list(made_up_original.folder.iterdir()) == []
+    assert not made_up_original.folder.exists()
     assert not originals.report_fetch("snar")
     assert "snar could not be fetched" in capsys.readouterr().err
+
+
+def test_a_read_only_folder_stays_as_it_is_and_the_table_goes_to_the_cache(made_up_original):
+    made_up_original.folder.mkdir()
+    made_up_original.folder.chmod(0o555)
+    path = originals.fetch_table("snar")
+    assert path == made_up_original.folder.parent / "cache" / "pools" / "snar.csv"
+    assert path.read_text() == made_up_original.converted
+    assert list(made_up_original.folder.iterdir()) == []
+    assert tables.find_file(tables.SOURCES["snar"]) == path
+
+
+def test_a_folder_is_not_made_below_a_read_only_one(made_up_original):
+    made_up_original.folder.parent.chmod(0o555)
+    with pytest.raises(PermissionError):
+        originals.refuse_read_only(made_up_original.folder)
+    made_up_original.folder.parent.chmod(0o755)
+    originals.refuse_read_only(made_up_original.folder)
+
+
+def test_where_no_folder_can_be_written_the_message_names_all(made_up_original, capsys):
+    # A file in the place of a folder cannot be written into, not even by an administrator.
+    made_up_original.folder.write_text("")
+    (made_up_original.folder.parent / "cache").write_text("")
+    assert not originals.report_fetch("snar")
+    said = capsys.readouterr().err
+    assert "snar could not be fetched: no folder for tables can be written: " in said
+    assert all(str(folder) in said for folder in tables.table_folders())
+    assert "set KERNELBANDITS_DATA to a folder that can" in said
 
 
 # The boxes
@@ -168,6 +303,29 @@ def test_a_function_has_its_minimum_where_it_is_said_and_not_in_the_middle(name)
     near = np.clip(where[:, None] + 1e-3 * (unit[:200] - 0.5), 0, 1).reshape(-1, where.shape[1])
     assert function(function.natural(near)).min() >= function.minimum - 1e-9
     assert np.abs(where - 0.5).max(1).min() > 0.05
+
+
+@pytest.mark.parametrize("name", functions.HELD_OUT)
+def test_no_search_finds_less_than_the_minimum_of_a_held_out_function(name):
+    function = functions.FUNCTIONS[name]
+    unit = np.random.default_rng(1).random((100_000, function.dimension))
+    values = function(function.natural(unit))
+    where = function.unit(np.array(function.minimisers))
+    least = function.minimum - 1e-9 * max(1.0, abs(function.minimum))
+    assert values.min() >= least
+    # Local searches from the minimiser and from the best random points stay above it too.
+    ends = [
+        minimize(
+            lambda z: function(function.natural([np.clip(z, 0, 1)]))[0],
+            start,
+            bounds=[(0, 1)] * function.dimension,
+        ).fun
+        for start in (*where, *unit[np.argsort(values)[:5]])
+    ]
+    assert min(ends) >= least
+    # The first choice of some contestants is in the middle fifth of every side.
+    assert np.abs(where - 0.5).max(1).min() > 0.1
+    assert 2 <= function.dimension <= 6
 
 
 def test_a_box_task_has_the_best_point_at_1_and_its_own_noise():

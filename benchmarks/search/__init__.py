@@ -8,15 +8,20 @@ from pathlib import Path
 
 def arguments(command: argparse.ArgumentParser) -> None:
     from benchmarks.regret import seeds_of
-    from benchmarks.search import functions, play, tables, tasks
+    from benchmarks.search import functions, groups, play, tables, tasks
     from benchmarks.search.contestants import CONTESTANTS
 
     names = (*tables.NAMES, *functions.NAMES)
     command.add_argument(
         "--seeds", type=seeds_of, default=play.SEEDS, help="how many (20), or from-to (10-19)"
     )
+    of_groups = tuple(group.name for group in groups.GROUPS)
     command.add_argument(
-        "--tables", nargs="+", default=names, choices=names, help="tables and functions"
+        "--tables",
+        nargs="+",
+        default=of_groups,
+        choices=(*of_groups, *names),
+        help="tables and functions; held-out and development are groups of them (both)",
     )
     command.add_argument("--noise", nargs="+", type=float, default=tasks.NOISES)
     command.add_argument("--batches", nargs="+", type=int, default=tasks.BATCHES)
@@ -44,12 +49,13 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> None:
     """Play what is missing, or time suggestions, then write the table."""
-    from benchmarks.search import play, times
+    from benchmarks.search import groups, play, times
 
     if given.times:
         times.measure(given.contestants, given.label)
         given.minutes = 0.0
-    tasks = play.list_tasks(given.tables, given.noise, given.batches)
+    names = groups.list_names(given.tables)
+    tasks = play.list_tasks(names, given.noise, given.batches)
     play.play(
         tasks,
         given.seeds,
