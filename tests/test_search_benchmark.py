@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import math
 import re
 import sys
@@ -30,6 +31,7 @@ from benchmarks.opponents import OURS
 from benchmarks.search import (
     figure,
     functions,
+    groups,
     originals,
     play,
     rows,
@@ -618,56 +620,135 @@ def test_regret_on_boxes_is_floored_and_averaged_geometrically():
 
 @pytest.fixture
 def written(tmp_path, monkeypatch):
+    """Both groups at two noises; batches on tables of the choice, noise 0.01 by random only."""
     monkeypatch.setattr(result_tables, "RESULTS", tmp_path)
     monkeypatch.setattr(times, "read", list)
     rng = np.random.default_rng(3)
+    played = {1: ("snar", "hplc", "branin", "esol", "trid6"), 4: ("snar", "hplc")}
     made = [
         row(name, task, seed, scale * rng.uniform(0.5, 1.5), noise, batch)
         for name, scale in ((OURS, 0.04), (RANDOM, 0.1), (LOGEI, 0.05), (LOGNEI, 0.045))
         for noise in (0.0, 0.05)
         for batch in (1, 4)
-        for task in ("snar", "hplc", "branin")
+        for task in played[batch]
         for seed in range(4)
-        if CONTESTANTS[name].takes(Task(task, noise, batch)) and (task != "branin" or batch == 1)
+        if CONTESTANTS[name].takes(Task(task, noise, batch))
     ]
+    made += [row(RANDOM, task, 0, 0.1, 0.01) for task in ("snar", "esol")]
     for one in made:
         rows.append(tmp_path / "rows.jsonl", one)
     return tmp_path, made
 
 
 def test_the_page_has_scores_ratios_and_what_was_left_out(written):
-    folder, made = written
+    folder, _ = written
     summary.write(folder / "rows.jsonl")
     page = (folder / "search.md").read_text()
     assert "Seeds\n0 to 19" in page or "Seeds 0 to 19" in page
-    score = scores.score_of(of_tables(made), OURS, scores.MEASURED)
-    assert f"| kernelbandits | {score.value:.4f} ± {score.error:.4f} | 2 tables, 4 seeds |" in page
     assert "- BayBE is left out: " in page
     assert "they play on boxes only" in page
     assert "nan" not in page
     assert "NaN" not in (folder / "search.json").read_text()
-    svg = (folder / "search.svg").read_text()
-    assert svg.startswith("<?xml")
+    for group in groups.GROUPS:
+        assert (folder / group.figure).read_text().startswith("<?xml")
+
+
+def test_the_groups_are_summed_up_apart_and_what_chose_nothing_comes_first(written):
+    folder, made = written
+    summary.write(folder / "rows.jsonl")
+    page = (folder / "search.md").read_text()
+    honest, chosen = (
+        page.index(f"\n## Tables and functions {group.kind}") for group in groups.GROUPS
+    )
+    end = page.index("\n## Time of a suggestion")
+    assert honest < chosen < end
+    parts = {groups.HELD_OUT: page[honest:chosen], groups.DEVELOPMENT: page[chosen:end]}
+    for group, part in parts.items():
+        searches = scores.select(made, group.tables, 0.0)
+        score = scores.score_of(searches, OURS, scores.MEASURED)
+        count = 1 if group is groups.HELD_OUT else 2
+        assert score.tables == count
+        line = (
+            f"| kernelbandits | {score.value:.4f} ± {score.error:.4f} | {count} tables, 4 seeds |"
+        )
+        assert line in part
+        box = scores.box_score(scores.select(made, group.functions, 0.0), OURS, scores.MEASURED)
+        assert summary.factor_text(box) in part
+        assert f"### Search score, tables {group.kind}" in part
+        assert f"### Boxes, functions {group.kind}" in part
+        assert f"]({group.figure})" in part
+        assert ("figures here flatter it" in part) == (group is groups.DEVELOPMENT)
+        others = {*tables.NAMES, *functions.NAMES} - {*group.tables, *group.functions}
+        assert not any(f"| {name} |" in part for name in others)
+    assert page.count("figures here flatter it") == 1
+
+
+def test_every_entry_of_the_json_has_its_group(written):
+    folder, _ = written
+    summary.write(folder / "rows.jsonl")
+    content = json.loads((folder / "search.json").read_text())
+    for part in ("goals", "tables", "boxes"):
+        assert [entry["group"] for entry in content[part]] == sorted(
+            (entry["group"] for entry in content[part]), reverse=True
+        )
+        assert {entry["group"] for entry in content[part]} == {"held-out", "development"}
+    assert list(content["groups"]) == ["held-out", "development"]
+    for entry in content["tables"]:
+        assert set(entry["by table"][OURS]) <= set(content["groups"][entry["group"]]["tables"])
+
+
+def test_settings_that_only_random_has_played_are_named_in_one_line_and_have_no_section(written):
+    folder, _ = written
+    summary.write(folder / "rows.jsonl")
+    page = (folder / "search.md").read_text()
+    held_out, development = re.findall("^Not played yet, except by random: .*$", page, re.MULTILINE)
+    assert development.endswith(
+        "noise 0.01; noise 0.15; noise 0.01, batches of 4; noise 0.15, batches of 4."
+    )
+    assert "noise 0.05, batches of 4" in held_out
+    assert "boxes" not in held_out
+    headings = [line for line in page.splitlines() if line.startswith("#### ")]
+    assert not any("0.01" in heading or "0.15" in heading for heading in headings)
+    assert sum("batches of 4" in heading for heading in headings) == 3 + 2 + 2
+
+
+def test_a_group_that_nobody_has_played_has_goals_and_no_empty_tables(written):
+    _, made = written
+    of_choice = [one for one in made if one.task not in ("esol", "trid6")]
+    page = summary.document(of_choice)
+    part = page[: page.index("## Tables and functions of the choice")]
+    assert "boxes, noise 0; boxes, noise 0.05." in part
+    assert "no search of both yet" in part
+    assert "### Goals" in part
+    assert "### Search score" not in part
+    assert "search.svg" not in part
 
 
 def test_under_noise_the_form_of_logei_that_is_hardest_to_beat_is_the_reference(written):
     _, made = written
-    goals = {goal.what: goal for goal in summary.list_goals(made)}
-    searches = scores.select(made, tables.NAMES, 0.05)
-    ratios = [
-        scores.compare(searches, OURS, name, scores.RECOMMENDED).ratio.value
-        for name in (LOGEI, LOGNEI)
-    ]
-    assert goals["score / LogEI's, noise 0.05, recommended"].value == pytest.approx(max(ratios))
-    assert goals["tables worse than random, noise 0, measured"].value == 0
-    assert "boxes, noise 0: regret / BoTorch LogEI's" in goals
+    for group in groups.GROUPS:
+        goals = {goal.what: goal for goal in summary.list_goals(made, group)}
+        searches = scores.select(made, group.tables, 0.05)
+        ratios = [
+            scores.compare(searches, OURS, name, scores.RECOMMENDED).ratio.value
+            for name in (LOGEI, LOGNEI)
+            if name in searches
+        ]
+        assert goals["score / LogEI's, noise 0.05, recommended"].value == pytest.approx(max(ratios))
+        assert goals["tables worse than random, noise 0, measured"].value == 0
+        assert "boxes, noise 0: regret / BoTorch LogEI's" in goals
 
 
-def test_who_has_not_played_all_tables_is_not_drawn():
+def test_who_has_not_played_all_tables_is_not_drawn_and_random_is_not_drawn_alone():
     made = games(np.random.default_rng(4))
-    ((_, searches, kind, on_tables),) = figure.list_panels(made)
-    assert set(searches) == {RANDOM}
+    assert figure.list_panels(made, groups.DEVELOPMENT) == []
+    played = [(task, seed) for task in ("alkox", "snar", "hplc", "suzuki") for seed in range(2)]
+    made += [row(LOGEI, task, seed, 0.1) for task, seed in played]
+    ((title, searches, kind, on_tables),) = figure.list_panels(made, groups.DEVELOPMENT)
+    assert set(searches) == {RANDOM, LOGEI}
     assert (kind, on_tables) == (scores.MEASURED, True)
+    assert title == "development tables, noise 0, row measured"
+    assert figure.list_panels(made, groups.HELD_OUT) == []
 
 
 def test_a_suggestion_is_timed_after_so_many_results(made_up):

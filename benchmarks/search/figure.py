@@ -3,50 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.search import functions, tables
 from benchmarks.search.contestants import CONTESTANTS
+from benchmarks.search.groups import Group
 from benchmarks.search.rows import Searched
-from benchmarks.search.scores import MEASURED, RECOMMENDED, Searches, box_score, score_of, select
+from benchmarks.search.scores import (
+    MEASURED,
+    RECOMMENDED,
+    Searches,
+    box_score,
+    has_rivals_of_random,
+    score_of,
+    select,
+)
 from benchmarks.search.tasks import BOX_NOISES, MARKS, NOISES
 from kernelbandits import canvas
 
 SIZE = (13.0, 9.6)
-MARGINS = canvas.Margins(left=0.75, below=1.2, above=0.45, right=0.2, head=0.7)
+MARGINS = canvas.Margins(left=0.75, below=1.2, above=0.45, right=0.2)
 
 
-def write(rows: Sequence[Searched], path: Path) -> str:
-    """Draw it; what was done, in a sentence."""
-    panels = list_panels(rows)
+def write(rows: Sequence[Searched], group: Group, path: Path) -> str:
+    """Draw one group; what was done, in a sentence."""
+    panels = list_panels(rows, group)
     if not panels:
-        return f"{path.name} is left as it is: nothing has been played"
+        return f"{path.name} is not drawn: nobody but random has played all tables of a setting"
     if not canvas.available():
         return f"{path.name} is left as it is: matplotlib is not installed"
-    draw(panels, path)
+    draw(panels, group, path)
     return f"{path.name} is drawn"
 
 
-def list_panels(rows: Sequence[Searched]) -> list[tuple[str, Searches, str, bool]]:
+def list_panels(rows: Sequence[Searched], group: Group) -> list[tuple[str, Searches, str, bool]]:
     """Title, searches, what counts, and whether they are on tables.
 
-    Who has not played all of them yet is left out: means over other tables say something else.
+    Who has not played all of them yet is left out: means over other tables say something else. So
+    are panels with nobody but random.
     """
     found = []
     for noise in NOISES:
         kind = MEASURED if noise == 0 else RECOMMENDED
-        title = f"tables, noise {noise:g}, row {kind}"
-        found.append((title, select(rows, tables.NAMES, noise), kind, True))
+        title = f"{group.name} tables, noise {noise:g}, row {kind}"
+        found.append((title, select(rows, group.tables, noise), kind, True))
     for noise in BOX_NOISES:
         kind = MEASURED if noise == 0 else RECOMMENDED
-        title = f"boxes, noise {noise:g}, point {kind}"
-        found.append((title, select(rows, functions.NAMES, noise), kind, False))
-    return [
+        title = f"{group.name} boxes, noise {noise:g}, point {kind}"
+        found.append((title, select(rows, group.functions, noise), kind, False))
+    panels = [
         (title, complete_ones(searches), kind, on_tables)
         for title, searches, kind, on_tables in found
         if searches
     ]
+    return [panel for panel in panels if has_rivals_of_random(panel[1])]
 
 
 def complete_ones(searches: Searches) -> Searches:
@@ -54,19 +65,22 @@ def complete_ones(searches: Searches) -> Searches:
     return {name: tasks for name, tasks in searches.items() if len(tasks) == most}
 
 
-def draw(panels: Sequence[tuple[str, Searches, str, bool]], path: Path) -> None:
-    columns = min(3, len(panels))
+def draw(panels: Sequence[tuple[str, Searches, str, bool]], group: Group, path: Path) -> None:
+    # Four panels stand two by two; a legend has as many columns as the width allows.
+    columns = 2 if len(panels) == 4 else min(3, len(panels))
+    legend_columns = {1: 2, 2: 3, 3: 5}[columns]
     lines = -(-len(panels) // columns)
     names = [name for name in CONTESTANTS if any(name in one[1] for one in panels)]
     size = (SIZE[0] * columns / 3, SIZE[1] * lines / 2)
-    with canvas.drawing(lines, columns, size, MARGINS) as (figure, axes):
+    margins = replace(MARGINS, head=0.3 + 0.2 * -(-len(names) // legend_columns))
+    with canvas.drawing(lines, columns, size, margins) as (figure, axes):
         flat = list(axes.ravel())
         for axis, (title, searches, kind, on_tables) in zip(flat, panels, strict=False):
-            axis.set_title(title, fontsize=11)
+            axis.set_title(title, fontsize=10)
             if on_tables:
                 draw_curves(axis, searches, kind, names)
             else:
-                draw_boxes(axis, searches, kind, names)
+                draw_boxes(axis, searches, kind, names, group.functions)
         for axis in flat[len(panels) :]:
             axis.set_visible(False)
         handles = {
@@ -79,7 +93,7 @@ def draw(panels: Sequence[tuple[str, Searches, str, bool]], path: Path) -> None:
             [handles[title] for title in titles],
             titles,
             loc="upper center",
-            ncols=5,
+            ncols=legend_columns,
             frameon=False,
             fontsize=10,
         )
@@ -115,9 +129,11 @@ def draw_curves(axis: Any, searches: Searches, kind: str, names: Sequence[str]) 
     axis.set_ylabel("simple regret, share of the range")
 
 
-def draw_boxes(axis: Any, searches: Searches, kind: str, names: Sequence[str]) -> None:
+def draw_boxes(
+    axis: Any, searches: Searches, kind: str, names: Sequence[str], functions: Sequence[str]
+) -> None:
     """A dot for each function and contestant, and the geometric mean in the last column."""
-    labels = (*functions.NAMES, "geometric mean")
+    labels = (*functions, "geometric mean")
     for place, name in enumerate(names):
         score = box_score(searches, name, kind)
         if score:

@@ -18,6 +18,7 @@ from scipy.stats import ttest_1samp
 
 import kernelbandits as kb
 from benchmarks.regret_pairs import BOOTSTRAP_SEED, DRAWS, Ratio, interval
+from benchmarks.search.contestants import RANDOM
 from benchmarks.search.rows import Searched
 from benchmarks.search.tables import Array
 from kernelbandits.analysis.claims import holm_levels
@@ -39,6 +40,11 @@ def select(
         if row.task in names and row.noise == noise and row.batch == batch:
             found[row.contestant][row.task][row.seed] = row
     return found
+
+
+def has_rivals_of_random(searches: Searches) -> bool:
+    """Whether anybody but random rows has played: random alone is compared with nobody."""
+    return any(name != RANDOM for name in searches)
 
 
 def regret_of(row: Searched, kind: str, mark: int | None = None) -> float:

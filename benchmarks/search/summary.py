@@ -1,4 +1,8 @@
-"""The finished searches as results/search.json, .md and .svg, and the goals they reach or miss."""
+"""The finished searches as results/search.json, .md and .svg, and the goals they reach or miss.
+
+Every figure is of one group: the tables and functions that chose nothing come first, then those of
+the choice.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,7 @@ from benchmarks.search.contestants import (
     LOGEI_FORMS,
     RANDOM,
 )
+from benchmarks.search.groups import GROUPS, Group
 from benchmarks.search.play import SEEDS
 from benchmarks.search.rows import Searched, latest, read
 from benchmarks.search.scores import (
@@ -34,6 +39,7 @@ from benchmarks.search.scores import (
     box_score,
     compare,
     compare_boxes,
+    has_rivals_of_random,
     score_of,
     select,
     worse_than,
@@ -45,7 +51,9 @@ ABOUT = f"""\
 Each contestant measures rows of a real table, one after the other or in batches of four, or
 evaluates points of a box. Simple regret is a share of the range: the value of the best row minus
 that of the row measured best, or recommended, in true values. The search score is simple regret
-averaged over t = {", ".join(map(str, MARKS))} measurements and over tables. Noise is Gaussian with
+averaged over t = {", ".join(map(str, MARKS))} measurements and over the tables of a group. There
+are two groups: on the tables and functions of one nothing was chosen, on those of the other the
+default of kernelbandits was. Noise is Gaussian with
 a standard deviation that is a share of the range. It belongs to the table, the seed and the number
 of the measurement, so all contestants share it, and nobody is told it. Candidates are the
 different rows of the describing columns; repeated measurements of the table are averaged. Seeds
@@ -58,9 +66,6 @@ both have."""
 WORSE = """\
 "Worse than random" counts tables on which random rows without replacement find more (one-sided
 paired t tests over seeds, Holm's procedure at 5 % over the tables)."""
-TUNED = """\
-The default of kernelbandits was chosen on these tables and functions (docs/decisions), so its
-figures here flatter it."""
 CANNOT = """\
 Optuna's samplers cannot be restricted to the rows of a table, and the number of a row as a category
 would hide the columns from them: they play on boxes only. BayBE and scikit-learn play on tables
@@ -69,26 +74,22 @@ only."""
 
 def write(path: Path) -> None:
     rows = latest(read(path))
-    goals = list_goals(rows)
-    Console().print(result_tables.as_table(goals))
-    folder = result_tables.RESULTS
+    console, folder = Console(), result_tables.RESULTS
     folder.mkdir(exist_ok=True)
-    (folder / "search.json").write_text(to_json(content(rows, goals)) + "\n")
-    (folder / "search.md").write_text(document(rows, goals))
-    print(figure.write(rows, folder / "search.svg"))
+    for group in GROUPS:
+        console.print(f"\n{group.title}", style="bold")
+        console.print(result_tables.as_table(list_goals(rows, group)))
+        print(figure.write(rows, group, folder / group.figure))
+    timed = list(time_goals())
+    if timed:
+        console.print(result_tables.as_table(timed))
+    (folder / "search.json").write_text(to_json(content(rows)) + "\n")
+    (folder / "search.md").write_text(document(rows))
 
 
 def kinds_at(noise: float) -> tuple[str, ...]:
     """With noise the best row measured is not known to anybody."""
     return (RECOMMENDED,) if noise > 0 else (MEASURED, RECOMMENDED)
-
-
-def on_tables(rows: Sequence[Searched], noise: float, batch: int = 1) -> Searches:
-    return select(rows, tables.NAMES, noise, batch)
-
-
-def on_boxes(rows: Sequence[Searched], noise: float) -> Searches:
-    return select(rows, functions.NAMES, noise)
 
 
 def strongest_logei(searches: Searches, kind: str) -> Comparison | None:
@@ -100,16 +101,15 @@ def strongest_logei(searches: Searches, kind: str) -> Comparison | None:
 # The goals
 
 
-def list_goals(rows: Sequence[Searched]) -> list[Row]:
-    goals = [goal for batch in BATCHES for goal in table_goals(rows, batch)]
-    goals += [goal for noise in BOX_NOISES for goal in box_goals(rows, noise)]
-    return [*goals, *time_goals()]
+def list_goals(rows: Sequence[Searched], group: Group) -> list[Row]:
+    goals = [goal for batch in BATCHES for goal in table_goals(rows, group, batch)]
+    return goals + [goal for noise in BOX_NOISES for goal in box_goals(rows, group, noise)]
 
 
-def table_goals(rows: Sequence[Searched], batch: int) -> Iterator[Row]:
+def table_goals(rows: Sequence[Searched], group: Group, batch: int) -> Iterator[Row]:
     """At most 0.9 times LogEI's score, its regret at the end, and no table worse than random."""
     for noise in BOX_NOISES:
-        searches = on_tables(rows, noise, batch)
+        searches = select(rows, group.tables, noise, batch)
         for kind in kinds_at(noise):
             what = f"noise {noise:g}, {kind}" + (f", batches of {batch}" if batch > 1 else "")
             one = strongest_logei(searches, kind)
@@ -137,9 +137,9 @@ def end_goal(one: Comparison, what: str) -> Row:
     return Row(f"regret - LogEI's at {MARKS[-1]}, {what}", one.last, "", goal, note)
 
 
-def box_goals(rows: Sequence[Searched], noise: float) -> Iterator[Row]:
+def box_goals(rows: Sequence[Searched], group: Group, noise: float) -> Iterator[Row]:
     """Geometric means at most those of LogEI and GPSampler, no function above twice the better."""
-    searches, kind = on_boxes(rows, noise), kinds_at(noise)[0]
+    searches, kind = select(rows, group.functions, noise), kinds_at(noise)[0]
     against = [compare_boxes(searches, OURS, name, kind) for name in (*LOGEI_FORMS, GPSAMPLER)]
     found = [one for one in against if one]
     for one in found:
@@ -174,19 +174,10 @@ def time_goals() -> Iterator[Row]:
 # The page
 
 
-def document(rows: Sequence[Searched], goals: Sequence[Row]) -> str:
+def document(rows: Sequence[Searched]) -> str:
     parts = [
-        [
-            "# Find the best, side by side",
-            ABOUT,
-            TUNED,
-            "![Search score of each contestant by noise](search.svg)",
-        ],
-        ["## Goals", lines([result_tables.COLUMNS, *(row.cells for row in goals)])],
-        ["## Search score", *table_sections(rows), WORSE],
-        ["## By number of measurements", *mark_sections(rows)],
-        ["## By table", *by_table_sections(rows)],
-        ["## Boxes", *box_sections(rows)],
+        ["# Find the best, side by side", ABOUT],
+        *(part for group in GROUPS for part in group_parts(rows, group)),
         ["## Time of a suggestion", *time_sections(rows)],
         ["## How each was used, and what could not be run", usage(rows), CANNOT],
         [
@@ -197,22 +188,69 @@ def document(rows: Sequence[Searched], goals: Sequence[Row]) -> str:
     return "\n\n".join(text for part in parts for text in part if text) + "\n"
 
 
-def settings(rows: Sequence[Searched]) -> Iterator[tuple[str, Searches, float]]:
-    """The noise levels and batches that were played on tables, with a title each."""
+def group_parts(rows: Sequence[Searched], group: Group) -> Iterator[list[str]]:
+    """The part of the page on one group: each heading with its texts.
+
+    A heading without anything below it is left out.
+    """
+    yield [f"## {group.title}", group.about, text_of_unplayed(rows, group)]
+    if figure.list_panels(rows, group):
+        yield [f"![Regret of each contestant on the {group.name} tables]({group.figure})"]
+    of_tables, of_functions = f"tables {group.kind}", f"functions {group.kind}"
+    sections = {
+        f"Goals, tables and {of_functions}": [goals_text(list_goals(rows, group))],
+        f"Search score, {of_tables}": list(table_sections(rows, group)),
+        f"By number of measurements, {of_tables}": list(mark_sections(rows, group)),
+        f"By table, {of_tables}": list(by_table_sections(rows, group)),
+        f"Boxes, {of_functions}": list(box_sections(rows, group)),
+    }
+    for heading, texts in sections.items():
+        if texts:
+            yield [f"### {heading}", *texts]
+
+
+def goals_text(goals: Sequence[Row]) -> str:
+    return lines([result_tables.COLUMNS, *(row.cells for row in goals)])
+
+
+def all_settings(
+    rows: Sequence[Searched], group: Group
+) -> Iterator[tuple[str, Searches, float, bool]]:
+    """Every noise level and batch, with a title each, and whether it is on tables."""
     for batch in BATCHES:
         for noise in NOISES:
-            searches = on_tables(rows, noise, batch)
-            if searches:
-                title = f"Noise {noise:g}" + (f", batches of {batch}" if batch > 1 else "")
-                yield title, searches, noise
+            title = f"Noise {noise:g}" + (f", batches of {batch}" if batch > 1 else "")
+            yield title, select(rows, group.tables, noise, batch), noise, True
+    for noise in BOX_NOISES:
+        yield f"Boxes, noise {noise:g}", select(rows, group.functions, noise), noise, False
+
+
+def settings(
+    rows: Sequence[Searched], group: Group, on_tables: bool = True
+) -> Iterator[tuple[str, Searches, float]]:
+    """The settings that somebody but random has played on tables, or on boxes."""
+    for title, searches, noise, of_tables in all_settings(rows, group):
+        if of_tables == on_tables and has_rivals_of_random(searches):
+            yield title, searches, noise
+
+
+def text_of_unplayed(rows: Sequence[Searched], group: Group) -> str:
+    """The settings without a section, in a sentence."""
+    missing = [
+        title[0].lower() + title[1:]
+        for title, searches, _, _ in all_settings(rows, group)
+        if not has_rivals_of_random(searches)
+    ]
+    return f"Not played yet, except by random: {'; '.join(missing)}." if missing else ""
 
 
 def played_in(searches: Searches) -> list[str]:
     return [name for name in CONTESTANTS if name in searches]
 
 
-def table_sections(rows: Sequence[Searched]) -> Iterator[str]:
-    for title, searches, noise in settings(rows):
+def table_sections(rows: Sequence[Searched], group: Group) -> Iterator[str]:
+    played = list(settings(rows, group))
+    for title, searches, noise in played:
         for kind in kinds_at(noise):
             head = (
                 "contestant",
@@ -224,8 +262,10 @@ def table_sections(rows: Sequence[Searched]) -> Iterator[str]:
                 "worse than random",
             )
             body = [score_line(searches, name, kind) for name in played_in(searches)]
-            yield f"### {title}, row {kind}"
+            yield f"#### {title}, row {kind}"
             yield lines([head, *body])
+    if played:
+        yield WORSE
 
 
 def score_line(searches: Searches, name: str, kind: str) -> tuple[str, ...]:
@@ -247,50 +287,47 @@ def score_line(searches: Searches, name: str, kind: str) -> tuple[str, ...]:
     )
 
 
-def mark_sections(rows: Sequence[Searched]) -> Iterator[str]:
-    for title, searches, noise in settings(rows):
+def mark_sections(rows: Sequence[Searched], group: Group) -> Iterator[str]:
+    for title, searches, noise in settings(rows, group):
         kind = kinds_at(noise)[0]
         body = []
         for name in played_in(searches):
             at = [score_of(searches, name, kind, place) for place in range(len(MARKS))]
             body.append((CONTESTANTS[name].title, *(with_error(one) for one in at if one)))
-        yield f"### {title}, row {kind}"
+        yield f"#### {title}, row {kind}"
         yield lines([("contestant", *map(str, MARKS)), *body])
 
 
-def by_table_sections(rows: Sequence[Searched]) -> Iterator[str]:
-    for title, searches, noise in settings(rows):
+def by_table_sections(rows: Sequence[Searched], group: Group) -> Iterator[str]:
+    for title, searches, noise in settings(rows, group):
         kind, names = kinds_at(noise)[0], played_in(searches)
         body = []
-        for table in tables.NAMES:
+        for table in group.tables:
             alone = [
                 {name: {table: searches[name][table]} if table in searches[name] else {}}
                 for name in names
             ]
             scores = [score_of(one, name, kind) for one, name in zip(alone, names, strict=True)]
             body.append((table, *(with_error(one) if one else "-" for one in scores)))
-        yield f"### {title}, row {kind}"
+        yield f"#### {title}, row {kind}"
         yield lines([("table", *(CONTESTANTS[name].title for name in names)), *body])
 
 
-def box_sections(rows: Sequence[Searched]) -> Iterator[str]:
-    for noise in BOX_NOISES:
-        searches = on_boxes(rows, noise)
+def box_sections(rows: Sequence[Searched], group: Group) -> Iterator[str]:
+    for title, searches, noise in settings(rows, group, on_tables=False):
         for kind in kinds_at(noise):
             names = played_in(searches)
             scores = [box_score(searches, name, kind) for name in names]
             found = [one for one in scores if one]
-            if not found:
-                continue
             body = [("**geometric mean**", *(factor_text(one) for one in found))]
             body += [
                 (task, *(number(one.by_function.get(task)) for one in found))
-                for task in functions.NAMES
+                for task in group.functions
             ]
-            played = (f"{len(one.by_function)} of {len(functions.NAMES)}" for one in found)
+            played = (f"{len(one.by_function)} of {len(group.functions)}" for one in found)
             body.append(("functions", *played))
             body.append(("seeds", *(span_text(one.seeds) for one in found)))
-            yield f"### Noise {noise:g}, point {kind}"
+            yield f"#### {title}, point {kind}"
             yield lines([("function", *(CONTESTANTS[name].title for name in names)), *body])
 
 
@@ -305,6 +342,9 @@ def number(value: float | None) -> str:
 
 
 def time_sections(rows: Sequence[Searched]) -> Iterator[str]:
+    timed_goals = list(time_goals())
+    if timed_goals:
+        yield goals_text(timed_goals)
     yield "Milliseconds of the processor for ask + tell on one thread, means over the searches."
     places = (("tables", tables.NAMES), ("boxes", functions.NAMES))
     body = []
@@ -381,20 +421,28 @@ def with_error(score: Score) -> str:
 # The same for programs
 
 
-def content(rows: Sequence[Searched], goals: Sequence[Row]) -> dict[str, Any]:
+def content(rows: Sequence[Searched]) -> dict[str, Any]:
     return {
         "about": ABOUT,
+        "groups": {group.name: group for group in GROUPS},
         "circumstances": circumstances(),
         "seeds": [SEEDS[0], SEEDS[-1]],
-        "goals": [row.plain() for row in goals],
+        "goals": [
+            {"group": group.name} | row.plain()
+            for group in GROUPS
+            for row in list_goals(rows, group)
+        ],
+        "time goals": [row.plain() for row in time_goals()],
         "tables": [
-            table_content(searches, title, kind)
-            for title, searches, noise in settings(rows)
+            {"group": group.name} | table_content(searches, title, kind)
+            for group in GROUPS
+            for title, searches, noise in settings(rows, group)
             for kind in kinds_at(noise)
         ],
         "boxes": [
-            box_content(on_boxes(rows, noise), noise, kind)
-            for noise in BOX_NOISES
+            {"group": group.name} | box_content(searches, noise, kind)
+            for group in GROUPS
+            for _, searches, noise in settings(rows, group, on_tables=False)
             for kind in kinds_at(noise)
         ],
         "times": times.read(),
