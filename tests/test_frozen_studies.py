@@ -83,6 +83,7 @@ def test_a_study_of_0_1_opens_with_its_events_its_state_and_its_rows(name, place
     assert events[-1].check == known["last_check"]
     assert all(finding.ok for finding in study.doctor())
 
+    assert (study.candidates.log, study.status().log) == ((), ())
     state = study._session.state
     assert [[one.number, one.row, one.state, one.value] for one in state.results] == known[
         "results"

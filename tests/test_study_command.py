@@ -458,14 +458,15 @@ def test_changing_one_setting_of_a_policy_keeps_its_others(place):
 def test_all_options_of_create_reach_the_study(films):
     place = films.with_name("all.db")
     options = shlex.split(
-        "--columns Cs,solvent --target stability --direction minimize --cost hours --allowed safe --lease 90s --seed 5 "
+        "--columns Cs,T,solvent --log T --linear Cs --target stability --direction minimize --cost hours --allowed safe --lease 90s --seed 5 "
         "--policy 'generic-gp:exploration=gaussian(0.5,1)' --kernel matern:0.3,1.5 --noise-scale 0.1 --norm-bound 2 "
         "--ridge 0.5 --delta 0.05 --no-repeats --centre -0.5 --spread 2 --tolerance 0.1"
     )
     said("create", place, "--candidates", films, *options)
     with kb.Study.open(place) as opened:
         settings, table = opened.settings, opened.candidates
-    assert (table.chosen, table.cost, table.allowed) == (("Cs", "solvent"), "hours", "safe")
+    assert (table.chosen, table.log) == (("Cs", "T (°C)", "solvent"), ("T (°C)",))
+    assert (table.cost, table.allowed) == ("hours", "safe")
     numbers = {
         "lease": 90.0,
         "seed": 5,

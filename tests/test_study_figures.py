@@ -45,6 +45,10 @@ MIXED = pd.DataFrame(
     [(float(t), float(p), s) for t in range(3) for p in range(3) for s in ("water", "DMF")],
     columns=["T", "p", "solvent"],
 )
+DECADES = pd.DataFrame(
+    [(10.0**a, 2.0**b, c) for a in range(-5, 1) for b in range(3) for c in (0.5, 0.9)],
+    columns=["dose", "equivalents", "pressure"],
+)
 SIMPLEX = pd.DataFrame(
     [(a / 4, b / 4, 1 - (a + b) / 4) for a in range(5) for b in range(5 - a)],
     columns=["Cs", "FA", "MA"],
@@ -623,6 +627,8 @@ TABLES = {
     "grid": GRID.rename(columns=LONG),
     "simplex": SIMPLEX.rename(columns=LONG),
     "mixed": MIXED.rename(columns=LONG),
+    "decades": DECADES[["dose"]].drop_duplicates(ignore_index=True),
+    "decades and ratios": DECADES,
     "categories": SOLVENTS.rename(columns=LONG),
     "many categories": pd.DataFrame(
         {"molecule": [f"a molecule with a long name, number {i}" for i in range(30)]}

@@ -576,12 +576,3 @@ def test_more_results_than_planned_are_said(tmp_path):
         warnings.simplefilter("error")
         study.change(rounds=3)
     assert study.status().purpose.endswith("6 results so far; 3 were planned.")
-
-
-def test_a_column_that_spans_powers_of_ten_is_named(tmp_path):
-    doses = np.repeat(10.0 ** np.arange(-6, 1), 4)
-    even = np.random.default_rng(0).uniform(1e-6, 1.0, size=len(doses))
-    table = np.column_stack([doses, even])
-    with pytest.warns(kb.DataNotice, match=r"'x1' spans 6 powers of ten.*log10\(x1\)") as said:
-        kb.Study.create(tmp_path / "a.db", table)
-    assert len(said) == 1

@@ -2,7 +2,8 @@
 
     points = [(x - min) / (max - min) for numbers, 1 / sqrt(2) at the place of the value for text]
 
-so that each number lies in [0, 1] and two different words are at distance 1.
+so that each number lies in [0, 1] and two different words are at distance 1. Some columns of
+numbers are scaled by their logarithms instead (`scaling`).
 """
 
 from __future__ import annotations
@@ -23,21 +24,18 @@ import numpy.typing as npt
 from kernelbandits import checks
 from kernelbandits.checks import Array, StudyConflict
 from kernelbandits.problems.sheet import NUMBER, Sheet, read_sheet
-from kernelbandits.study import choosing
+from kernelbandits.study import choosing, scaling
 from kernelbandits.study.cells import canonical, text_of, truth, whole
 from kernelbandits.study.choosing import Notices
 from kernelbandits.study.frames import array_sheet, frame_sheet, is_frame
 from kernelbandits.study.headers import NAMELESS, find_column
+from kernelbandits.study.scaling import LOG, logarithms, scale_to_unit
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_COORDINATES = 2**27
 """Numbers in the points of all candidates: 1 GiB."""
-
-LEAST_DECADES, CROWDED = 2.0, 0.1
-"""A column that spans this many powers of ten, with its median in this share of its range from
-below, is better given as logarithms."""
 
 Source = str | PathLike[str] | npt.ArrayLike
 """A path, a DataFrame or an (n, d) array."""
@@ -58,6 +56,8 @@ class Candidates:
     """The chosen columns that hold text."""
     labels: tuple[str, ...] = ()
     """The columns that identify a row for people: a sample name, a number."""
+    log: tuple[str, ...] = ()
+    """The chosen columns of positive numbers that the model sees by their logarithms."""
 
     def __post_init__(self) -> None:
         checks.needs(len(self.cells) > 0, "candidates", "at least one row", len(self.cells))
@@ -76,6 +76,9 @@ class Candidates:
             "others",
         )
         checks.needs(len(self.chosen) > 0, "candidates", "at least one chosen column", self.chosen)
+        for name in self.log:
+            number = name in self.chosen and name not in self.categories
+            checks.needs(number, "candidates", "chosen columns of numbers for log", name)
         enough = len(self) * self.width <= MOST_COORDINATES
         size = f"{len(self)} rows of {self.width}"
         checks.needs(
@@ -99,11 +102,12 @@ class Candidates:
             "kinds": self.kinds,
             "notices": list(self.notices),
             "labels": list(self.labels),
+            "log": list(self.log),
         }
 
     @cached_property
     def fingerprint(self) -> str:
-        """The sha256 of the table and of the tasks of its columns."""
+        """The sha256 of the table and of the tasks of its columns, however these are scaled."""
         tasks = [self.columns, self.chosen, self.categories, self.cost, self.allowed]
         digest = hashlib.sha256(json.dumps(tasks).encode())
         for row in self.cells:
@@ -146,11 +150,10 @@ class Candidates:
         return tuple(blocks) or ((0,),)
 
     def coordinates(self, name: str) -> Array:
-        return (
-            one_hot(self.column(name))
-            if name in self.categories
-            else scale_to_unit(self.numbers(name))
-        )
+        if name in self.categories:
+            return one_hot(self.column(name))
+        values = self.numbers(name)
+        return scale_to_unit(logarithms(values) if name in self.log else values)
 
     @cached_property
     def costs(self) -> Array | None:
@@ -235,12 +238,16 @@ class Candidates:
         return rows
 
 
-def remarks(sheet: Sheet, candidates: Candidates) -> Iterator[str]:
-    """What is worth knowing about a table that was taken as it came."""
+def remarks(sheet: Sheet, candidates: Candidates, decided: Mapping[str, str]) -> Iterator[str]:
+    """What is worth knowing about a table that was taken as it came.
+
+    decided: the scales of the columns for which the user named none.
+    """
     for name in candidates.chosen:
         if name not in candidates.varying:
             yield f"column {name!r} has the same value in every row and has no effect"
-    yield from decade_remarks(candidates)
+    for name, scale in decided.items():
+        yield from scaling.remark_scale(name, scale, candidates.numbers(name))
     for name in candidates.categories:
         yield from choosing.category_remarks(sheet, name)
     repeated = len(candidates) - candidates.distinct
@@ -250,30 +257,10 @@ def remarks(sheet: Sheet, candidates: Candidates) -> Iterator[str]:
     yield from choosing.decimal_remarks(sheet)
 
 
-def decade_remarks(candidates: Candidates) -> Iterator[str]:
-    """Name columns whose values crowd at the low end of a range of several powers of ten."""
-    for name in candidates.varying:
-        if name in candidates.categories:
-            continue
-        values = np.array([float(cell) for cell in candidates.column(name)])
-        if values.min() <= 0:
-            continue
-        decades = math.log10(values.max()) - math.log10(values.min())
-        if decades >= LEAST_DECADES and np.median(scale_to_unit(values)) < CROWDED:
-            yield (
-                f"column {name!r} spans {decades:.0f} powers of ten, and more than half of its "
-                f"values lie in the lowest {CROWDED:.0%} of its range, where rows look almost "
-                f"alike to the model. If ratios matter rather than differences, put log10({name}) "
-                "into the table instead"
-            )
-
-
-def scale_to_unit(values: Array) -> Array:
-    """Numbers brought to [0, 1]; a power of two first, so that nothing overflows."""
-    _, exponent = np.frexp(np.abs(values).max())
-    near = np.ldexp(values, -exponent)
-    least = near.min()
-    return (near - least) / (near.max() - least)  # type: ignore[no-any-return]
+def choose_scales(candidates: Candidates, named: Mapping[str, str]) -> dict[str, str]:
+    """Column -> "log" or "linear", for the columns of numbers for which the user named none."""
+    free = [name for name in candidates.varying if name not in {*candidates.categories, *named}]
+    return {name: scaling.choose_scale(candidates.numbers(name)) for name in free}
 
 
 def index_labels(cells: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
@@ -302,15 +289,21 @@ def read_candidates(
     target: str | None = None,
     cost: str | None = None,
     allowed: str | None = None,
+    log: str | Sequence[str] | None = None,
+    linear: str | Sequence[str] | None = None,
 ) -> Candidates:
     """Read candidates from a CSV file, a DataFrame or an (n, d) array.
 
     columns: those that describe a candidate; None takes all that may.
+    log, linear: columns of numbers that are scaled by their logarithms, or by their values. A
+    column that is in neither is scaled by its logarithms if it is plainly one of ratios.
     """
     sheet, notices = sheet_of(source, columns), Notices()
     checks.needs(len(sheet.lines) > 0, sheet.file, "at least one row", 0)
     tasks = choosing.tasks(sheet, columns, target, cost, allowed, notices)
     table = {name: choosing.cells(sheet, name, tasks) for name in sheet.columns}
+    scales = scaling.name_scales(sheet.columns, sheet.file, log, linear, notices)
+    scaling.check_scales(sheet, tasks, scales)
     found = Candidates(
         tuple(table),
         tuple(zip(*table.values(), strict=True)),
@@ -320,7 +313,10 @@ def read_candidates(
         categories=tasks.categories,
         labels=tasks.labels,
     )
-    return replace(found, notices=(*notices, *remarks(sheet, found)))
+    decided = choose_scales(found, scales)
+    log = tuple(name for name, scale in (scales | decided).items() if scale == LOG)
+    said = (*notices, *remarks(sheet, found, decided))
+    return replace(found, log=tuple(name for name in tasks.chosen if name in log), notices=said)
 
 
 def sheet_of(source: Any, columns: Sequence[str] | None) -> Sheet:
@@ -342,4 +338,5 @@ def stored_candidates(
         tuple(body.get("notices", ())),
         tuple(name for name in body["chosen"] if body["kinds"][name] == "category"),
         tuple(body.get("labels", ())),
+        tuple(body.get("log", ())),
     )

@@ -85,8 +85,11 @@ class ColumnRelevance:
     alone: float
     """The share that the column explains by itself."""
     lengthscale: float | None
-    """The change of the column after which results are alike no longer: as a share of its range;
-    for a category, compared with a distance of 1 between two values."""
+    """The change of the column after which results are alike no longer: as a share of its range,
+    or of the range of its logarithms; for a category, compared with a distance of 1 between two
+    values."""
+    log: bool = False
+    """Whether the model sees the column by its logarithms."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -253,7 +256,9 @@ def rank_columns(answers: Answers, model: FittedModel) -> tuple[ColumnRelevance,
     for (name, block), one in zip(blocks.items(), found, strict=True):
         lengths = model.block_lengthscales(block)
         typical = None if lengths is None else float(np.exp(np.log(lengths).mean()))
-        columns.append(ColumnRelevance(name, one.share, one.low, one.high, one.alone, typical))
+        log = name in answers.candidates.log
+        shares = (one.share, one.low, one.high, one.alone)
+        columns.append(ColumnRelevance(name, *shares, typical, log))
     return tuple(sorted(columns, key=lambda one: -one.share))
 
 

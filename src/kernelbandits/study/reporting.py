@@ -9,6 +9,7 @@ from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.explaining import Reasons, stored_explanation
+from kernelbandits.study.scaling import describe_scales
 from kernelbandits.study.settings import AUTO, EARN, FIND, revision_of
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
@@ -47,6 +48,8 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         noise=state.settings.noise,
         rounds=state.settings.rounds,
         purpose=purpose_sentence(answers),
+        log=candidates.log,
+        scales=describe_scales(candidates.log),
     )
 
 

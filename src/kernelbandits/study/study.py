@@ -16,6 +16,7 @@ from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import asking, plausibility, telling
 from kernelbandits.study.candidates import Candidates, read_candidates
 from kernelbandits.study.cautions import describe_contradiction
+from kernelbandits.study.choosing import Notices
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.editing import Editor
 from kernelbandits.study.exporting import write_csv
@@ -23,6 +24,7 @@ from kernelbandits.study.model_check import Check, check_model
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.reporting import replay_trial, status_of
 from kernelbandits.study.results import read_results
+from kernelbandits.study.scaling import differing_scales, name_scales
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
     FIRST_RELEASE,
@@ -80,6 +82,8 @@ class Study:
         columns: Sequence[str] | None = None,
         cost: str | None = None,
         allowed: str | None = None,
+        log: str | Sequence[str] | None = None,
+        linear: str | Sequence[str] | None = None,
         or_open: bool = False,
         **settings: Any,
     ) -> Study:
@@ -99,6 +103,11 @@ class Study:
             The columns that describe a candidate. None: all that are not used otherwise.
         cost, allowed
             Columns with the cost of each row, and with yes or no: may it be measured?
+        log, linear
+            Columns of numbers that the model sees by their logarithms, such as concentrations from
+            0.001 to 10, or by their values. A column that is in neither is taken by its logarithms
+            if its values are positive, span at least a factor of 1000, and are much more evenly
+            spread so; a notice then says it.
         policy, kernel, settings
             "auto" or a name of the catalogue, its kernel (`kb.RBF(0.2)` or "rbf:0.2"), and a
             mapping of its own settings.
@@ -128,7 +137,13 @@ class Study:
             Allowed probability that a confidence statement is wrong.
         """
         table = read_candidates(
-            candidates, columns=columns, target=target, cost=cost, allowed=allowed
+            candidates,
+            columns=columns,
+            target=target,
+            cost=cost,
+            allowed=allowed,
+            log=log,
+            linear=linear,
         )
         chosen = make_settings(target=target, direction=direction, **settings)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
@@ -143,7 +158,8 @@ class Study:
             if not or_open and study.history()[0].key != created.key:
                 study.close()
                 raise
-            return study._if_created(body, goal_given=settings.get("goal") is not None)
+            scales = name_scales(table.columns, "Study", log, linear, Notices())
+            return study._if_created(body, scales, goal_given=settings.get("goal") is not None)
         planned = budget_notices(chosen, study._session.driver.policy)
         for notice in (*table.notices, *study._session.driver.notices, *planned):
             warnings.warn(notice, DataNotice, stacklevel=2)
@@ -154,11 +170,14 @@ class Study:
         """The study at this place, rebuilt from its events."""
         return cls(Log.open(where, writable=writable))
 
-    def _if_created(self, body: Mapping[str, Any], goal_given: bool) -> Study:
+    def _if_created(
+        self, body: Mapping[str, Any], scales: Mapping[str, str], goal_given: bool
+    ) -> Study:
         """Itself, unless it was created with another table or other settings.
 
         The revision is that of the release which created it, and no difference. Where repeats or
-        the goal were not given, a study of 0.1 has the default of 0.1.
+        the goal were not given, a study of 0.1 has the default of 0.1. Columns that are not among
+        the named `scales` keep the scale that they have.
         """
         there = self._session.state.events[0].body
         found, wanted = Settings.of(there["settings"]).body, dict(body["settings"])
@@ -168,7 +187,9 @@ class Study:
             wanted["goal"] = found["goal"]
         other = [name for name in wanted if name not in REVISIONS and wanted[name] != found[name]]
         other += ["candidates"] if body["fingerprint"] != there["fingerprint"] else []
-        other += ["columns"] if body["candidates"] != there["candidates"] else []
+        other += ["columns"] if tasks_of(body) != tasks_of(there) else []
+        for name in differing_scales(scales, self.candidates.log):
+            other.append(f"scale of column {name!r}")
         if other:
             self.close()
             raise StudyConflict(
@@ -441,6 +462,12 @@ class Study:
         with self._session.lock:
             answers = self._session.answers()
             return [*self._session.log.health(), *check_memory(answers.driver, answers.state)]
+
+
+def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
+    """What the columns of a study are for; their scales and the notices are left out."""
+    tasks = created["candidates"].items()
+    return {name: value for name, value in tasks if name not in ("log", "notices")}
 
 
 def budget_notices(settings: Settings, policy: Policy, known: int = 0) -> list[str]:

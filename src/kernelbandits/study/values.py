@@ -234,6 +234,10 @@ class Status(Readable):
     """How many results are planned."""
     purpose: str = ""
     """The goal, and what is claimed of it, in words; "" for a named policy."""
+    log: tuple[str, ...] = ()
+    """The columns that the model sees by their logarithms."""
+    scales: str = ""
+    """How columns of numbers are scaled for the model, in words."""
 
     @property
     def sentence(self) -> str:

@@ -23,11 +23,14 @@ CHECK = """Check whether the model can be trusted.
 
 Each measured candidate is predicted from the results of all others. The answer says how well that
 works, whether the 95 % intervals hold, which results are far from their prediction and should be
-checked, which columns the estimates depend on, and what is known of the noise. It changes nothing.
+checked, which columns the estimates depend on, and what is known of the noise. A lengthscale is a
+share of the range of its column, or, where (log) stands beside it, of the range of its logarithms.
+The command changes nothing.
 
 JSON: verdict (good, useful, poor, unknown), sentences, skill (share of the variance explained, 0 or
 less if no better than the mean), coverage, noise, held_out (row, trials, measured, predicted, sd,
-low, high, residual, outlier), outliers, columns (column, share, low, high, alone, lengthscale).
+low, high, residual, outlier), outliers, columns (column, share, low, high, alone, lengthscale,
+log).
 
 Examples:
 
@@ -87,6 +90,7 @@ def print_columns(console: Console, found: Check) -> None:
             format_fixed(100 * value, 0) for value in (one.share, one.low, one.high, one.alone)
         )
         length = "–" if one.lengthscale is None else f"{one.lengthscale:.2g}"
+        length += " (log)" if one.log else ""
         texts = (cell(one.column), f"{share} %", f"{low} to {high} %", f"{alone} %", length)
         shown.add_row(*map(escape, texts))
     console.print(shown)

@@ -40,11 +40,18 @@ decimal commas, units in the header and columns of text are understood. The tabl
 study, so the file is not needed afterwards. All columns except the target describe a candidate,
 unless --columns names the ones to use. Notes about the file are printed on standard error.
 
+Columns of numbers are scaled to [0, 1] for the model. A column of ratios, such as concentrations
+0.001, 0.01, 0.1, 1 and 10, is scaled by its logarithms: each one that --log names, and by default
+those whose values are positive, span at least a factor of 1000 and are much more evenly spread by
+their logarithms. A note then says so, and --linear keeps the values of a column.
+
 Examples:
 
     kernelbandits study create films.db --candidates films.csv --columns Cs,FA,MA --target stability
 
     kernelbandits study create films.db --candidates films.csv --direction min --cost hours
+
+    kernelbandits study create films.db --candidates films.csv --log hours --linear T
 
     kernelbandits study create films.db --candidates films.csv --noise 0.02 --rounds 40
 
@@ -62,6 +69,11 @@ COST = (
     "Column with the cost of measuring each row, above 0. The row with the largest "
     "(index - best estimate) / cost is suggested."
 )
+LOG = (
+    "Column of positive numbers that the model sees by its logarithm. Repeat the option for "
+    "several columns."
+)
+LINEAR = "Column that the model sees by its values, whatever they span. May be repeated too."
 GOALS = {"find": "find the best row", "earn": "earn good results while measuring"}
 CHANGE = """Change the policy or other settings of a study.
 
@@ -96,6 +108,8 @@ def create(
     allowed: Annotated[
         str | None, typer.Option(help="Column of yes and no: which rows may be measured.")
     ] = None,
+    log: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=LOG)] = None,
+    linear: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=LINEAR)] = None,
     policy: arguments.Policy = "auto",
     goal: arguments.Goal = None,
     noise: arguments.Noise = None,
@@ -128,6 +142,8 @@ def create(
         "columns": read_names("--columns", columns),
         "cost": cost,
         "allowed": allowed,
+        "log": log,
+        "linear": linear,
         "delta": delta,
         "seed": seed,
         "goal": goal,
@@ -233,6 +249,7 @@ def describe_study(study: Study) -> dict[str, Any]:
         "place": study.place,
         "rows": len(table),
         "columns": list(table.chosen),
+        "log": list(table.log),
         "target": study.target,
         "direction": study.direction,
         "notices": list(table.notices),
@@ -244,6 +261,8 @@ def print_study(console: Console, found: Mapping[str, Any], place: str) -> None:
     columns = ", ".join(map(cell, found["columns"]))
     size = format_count(found["rows"], "candidate")
     print_line(console, f"Created {title(found['place'])}: {size}, described by {columns}.")
+    if found["log"]:
+        print_line(console, f"The model uses log10 of {', '.join(map(cell, found['log']))}.")
     aim = f"{found['direction']} {cell(found['target'])}"
     goal = f" Goal: {GOALS[found['goal']]}." if found["goal"] else ""
     print_line(console, f"Aim: {aim}. Policy: {found['policy']}.{goal}")

@@ -144,6 +144,7 @@ def print_status(
         about |= {
             "policy": found.policy,
             "repeats": found.repeats,
+            "columns": found.scales,
             "scale": found.units,
             "guarantee": found.claim,
         }
@@ -251,8 +252,10 @@ def describe_event(event: Event) -> str:
 
 
 def describe_created(body: Mapping[str, Any]) -> str:
-    settings = body.get("settings", {})
-    return f"{settings.get('direction')} {settings.get('target')}, policy {settings.get('policy')}"
+    settings, log = body.get("settings", {}), body.get("candidates", {}).get("log")
+    scales = f", log10 of {', '.join(log)}" if log else ""
+    policy = f"policy {settings.get('policy')}"
+    return f"{settings.get('direction')} {settings.get('target')}, {policy}{scales}"
 
 
 def describe_settings(body: Mapping[str, Any]) -> str:

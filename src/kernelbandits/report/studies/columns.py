@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from kernelbandits.report.studies.view import View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 MOST_NAMES = 12
 """With more values than this, a category has no names on its axis."""
@@ -37,6 +39,8 @@ MOST_BARS = 12
 LINES = Margins(left=0.95, below=0.55, above=0.25, right=0.2, head=0.45)
 MOST_COLUMNS = 6
 """The most columns that are drawn."""
+MOST_TICKS = 5
+"""The most ticks of a logarithmic axis."""
 THROUGH = "through the likely best, 95 % interval"
 GREY = "#9AA5B1"
 
@@ -64,6 +68,7 @@ def line(view: View, column: str) -> Drawing:
 def draw_line(view: View, column: str, part: Any, grid: Any) -> None:
     axis = grid[0, 0]
     x = view.numbers(column)
+    label_x_axis(axis, view, column)
     groups = category_groups(view)
     for number, (name, places) in enumerate(groups.items()):
         known = places[np.isfinite(view.estimates.mean[places])]
@@ -239,7 +244,13 @@ def tick_names(view: View, column: str) -> list[str]:
 
 
 def label_x_axis(axis: Axes, view: View, column: str) -> None:
-    """Write the values of a category below the axis, rotated if they are long."""
+    """Write the values of a category below the axis, rotated if they are long.
+
+    The axis of a column that the model sees by its logarithms is logarithmic.
+    """
+    if column in view.candidates.log:
+        axis.set_xscale("log")
+        write_log_ticks(axis.xaxis, view.numbers(column))
     if view.candidates.kinds[column] == "category":
         names = tick_names(view, column)
         turned: Any = (
@@ -252,10 +263,43 @@ def label_x_axis(axis: Axes, view: View, column: str) -> None:
 
 
 def label_y_axis(axis: Axes, view: View, column: str) -> None:
+    """Do the same at the left of the axis, where the names of a category are not rotated."""
+    if column in view.candidates.log:
+        axis.set_yscale("log")
+        write_log_ticks(axis.yaxis, view.numbers(column))
     if view.candidates.kinds[column] == "category":
         names = tick_names(view, column)
         axis.set_yticks(range(len(names)), names, fontsize=8.5)
         axis.set_ylim(len(category_values(view, column)) - 0.5, -0.5)
+
+
+def write_log_ticks(side: Axis, values: Array) -> None:
+    """Write the ticks of a logarithmic axis as numbers: 0.01, 0.1, 1.
+
+    By default matplotlib writes powers of ten as mathematics, which is switched off in figures of
+    studies, because names of columns may hold dollars.
+    """
+    from matplotlib.ticker import NullLocator
+
+    ticks = log_ticks(float(values.min()), float(values.max()))
+    side.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+    side.set_minor_locator(NullLocator())
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Choose few ticks from low to high: 1, 2 and 5 of each power of ten, 1 and 3, or some powers.
+
+    Where there are not even two such ticks, they are the ends of the range.
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks: list[float] = []
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        # A power of ten beyond the largest number is read as infinity, while 10.0**309 fails.
+        known = [float(f"{digit}e{power}") for power in powers for digit in digits]
+        ticks = [tick for tick in known if low <= tick <= high]
+        if len(ticks) < MOST_TICKS:
+            break
+    return ticks[:: -(-len(ticks) // MOST_TICKS)] if len(ticks) > 1 else [low, high]
 
 
 def is_long(view: View, column: str) -> bool:

@@ -133,7 +133,8 @@ def coordinates(view: View) -> list[str]:
     names: list[str] = []
     for column in view.columns:
         if view.candidates.kinds[column] == "number":
-            names.append(make_printable(column))
+            name = f"log10({column})" if column in view.candidates.log else column
+            names.append(make_printable(name))
         else:
             names += [
                 make_printable(f"[{column} = {value}]")

@@ -214,7 +214,7 @@ def columns_table(check: Check) -> dict[str, Any]:
             format_fixed(100 * one.share, 0),
             f"{format_fixed(100 * one.low, 0)} to {format_fixed(100 * one.high, 0)}",
             format_fixed(100 * one.alone, 0),
-            format_number(one.lengthscale, 2),
+            format_number(one.lengthscale, 2) + (" (log)" if one.log else ""),
         )
         for one in check.columns
     ]

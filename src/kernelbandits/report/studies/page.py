@@ -226,6 +226,7 @@ def settings_table(view: View) -> dict[str, Any]:
     described = {
         "policy": status.policy,
         "guarantee": status.claim,
+        "columns": status.scales,
         "units": status.units,
         "repeats": status.repeats,
     }
