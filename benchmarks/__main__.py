@@ -13,13 +13,26 @@ where it stopped.
 `python -m benchmarks search [--seeds N] [--tables ...] [--noise ...] [--contestants ...]
 [--minutes M] [--workers N]` too; `... fetch-tables` gets its real tables. `--tables held-out` plays
 the tables and functions on which no default was chosen.
+
+`python -m benchmarks calibration [--seeds N] [--tables ...] [--noise ...] [--random]
+[--workers N]` compares what studies of these tables state with what is true.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from benchmarks import argmax, durability, imports, race, regret, rivals, search, speed
+from benchmarks import (
+    argmax,
+    calibration,
+    durability,
+    imports,
+    race,
+    regret,
+    rivals,
+    search,
+    speed,
+)
 
 
 def main() -> None:
@@ -37,6 +50,7 @@ def main() -> None:
     command.add_argument("--seeds", type=int, default=race.SEEDS)
     regret.arguments(commands.add_parser("regret", help=regret.__doc__))
     search.arguments(commands.add_parser("search", help=search.__doc__))
+    calibration.arguments(commands.add_parser("calibration", help=calibration.__doc__))
     commands.add_parser("fetch-tables", help="get the real tables of search and regret")
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
@@ -46,6 +60,8 @@ def main() -> None:
         regret.run(arguments)
     elif arguments.command == "search":
         search.run(arguments)
+    elif arguments.command == "calibration":
+        calibration.run(arguments)
     elif arguments.command == "fetch-tables":
         search.fetch_tables()
     elif arguments.command == "rivals":

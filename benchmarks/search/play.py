@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -153,16 +153,18 @@ def play(
         tell_progress(row, number, len(games))
 
 
-def play_games(games: Sequence[Game], until: float, workers: int) -> Iterator[Searched]:
+def play_games(
+    games: Sequence[Any], until: float, workers: int, play_one: Callable[[Any], Any] = play_game
+) -> Iterator[Any]:
     """In this process, or in several; no game is started after the time is over."""
     in_time = (game for game in games if time.monotonic() < until)
     if workers == 1:
-        yield from map(play_game, in_time)
+        yield from map(play_one, in_time)
         return
     # Games are handed out as workers become free: a pool's imap would take all of them at once.
     with get_context("spawn").Pool(workers) as pool:
         running = [
-            pool.apply_async(play_game, (game,))
+            pool.apply_async(play_one, (game,))
             for _, game in zip(range(workers), in_time, strict=False)
         ]
         while running:
@@ -171,7 +173,7 @@ def play_games(games: Sequence[Game], until: float, workers: int) -> Iterator[Se
                 running.remove(result)
                 following = next(in_time, None)
                 if following is not None:
-                    running.append(pool.apply_async(play_game, (following,)))
+                    running.append(pool.apply_async(play_one, (following,)))
                 yield result.get()
             if not ready:
                 time.sleep(0.01)
