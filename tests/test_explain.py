@@ -9,7 +9,15 @@ import pytest
 
 import kernelbandits as kb
 from kernelbandits.calibration import Prior
-from kernelbandits.policies.explanation import COMPARED, DRAWS, best_chances, same_point, show_point
+from kernelbandits.policies.explanation import (
+    COMPARED,
+    DRAWS,
+    best_shares,
+    draw_from_posterior,
+    draw_functions,
+    same_point,
+    show_point,
+)
 
 POINTS = np.random.default_rng(6).random((12, 2))
 ARMS = kb.Arms(POINTS)
@@ -203,6 +211,27 @@ def test_among_many_arms_the_greedy_one_is_compared_even_if_hope_is_elsewhere():
     assert 0 <= why.highest_chance < 0.01
 
 
+def best_chances(mean, covariance, margin):
+    """P(f(x_i) >= max f - margin), f ~ N(mean, covariance), by simulation."""
+    return best_shares(draw_functions(mean, covariance), margin)
+
+
+def test_draws_of_a_mixture_come_from_its_members_and_not_from_their_average():
+    """Two members that are certain of different arms: each arm is best in half of the draws."""
+    arms = kb.Arms([[0.0], [10.0]])
+    members = []
+    for best in (0, 1):
+        member = kb.posterior.PoolPosterior(kb.RBF(0.1), arms, ridge=1e-6)
+        member.update(best, 1.0)
+        member.update(1 - best, 0.0)
+        members.append(member)
+    mixture = kb.posterior.MixturePosterior(members)
+    draws = draw_from_posterior(mixture, arms.points)
+    assert len(draws) == DRAWS
+    np.testing.assert_allclose(best_shares(draws), [0.5, 0.5])
+    assert np.abs(draws.sum(1) - 1).max() < 0.02
+
+
 def test_the_numbers_drawn_for_a_row_do_not_depend_on_those_after_it():
     """A last row that cannot be the best changes no chance."""
     rng = np.random.default_rng(1)
@@ -217,11 +246,11 @@ def test_the_numbers_drawn_for_a_row_do_not_depend_on_those_after_it():
 def test_on_a_box_the_margin_is_a_tenth_of_the_noise_scale_given_and_not_of_the_ridge(monkeypatch):
     seen = []
 
-    def keep(mean, covariance, margin):
+    def keep(draws, margin):
         seen.append(margin)
-        return best_chances(mean, covariance, margin)
+        return best_shares(draws, margin)
 
-    monkeypatch.setattr("kernelbandits.policies.explanation.best_chances", keep)
+    monkeypatch.setattr("kernelbandits.policies.explanation.best_shares", keep)
     given = kb.SimpleUCB(BOX, kb.Matern(0.4), noise_scale=0.3, norm_bound=1.0, ridge=4.0)
     none = kb.policies.Greedy(BOX, kb.Matern(0.4), ridge=4.0)
     careful = kb.Auto(BOX, width="theory")

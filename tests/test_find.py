@@ -50,8 +50,9 @@ class TestWhatIsPlayed:
             total += np.exp(LogExpectedImprovement(best).score(member.mean, sd))
         choice = policy.ask()
         assert choice.arm == fresh[total[fresh].argmax()]
-        spread = policy.units.spread
-        expected = total[choice.arm] / len(policy.posterior.members) * spread
+        units, best = policy.units, policy.posterior.mean[np.unique(arms)].max()
+        gained = total[choice.arm] / len(policy.posterior.members)
+        expected = units.original(best + gained) - units.original(best)
         assert choice.note["improvement"] == pytest.approx(expected, rel=1e-9)
 
     def test_asking_changes_nothing_and_equal_seeds_play_equal_games(self):

@@ -44,7 +44,7 @@ def predict_by_refitting(policy, members):
             variances.append(sd[0] ** 2 + member.ridge / count)
         mean = np.mean(means)
         predicted.append(units.original(mean))
-        sds.append(units.spread * math.sqrt(np.mean(variances) + np.var(means)))
+        sds.append(units.original_sd(mean, math.sqrt(np.mean(variances) + np.var(means))))
     measured = [
         np.mean([y for row, y in zip(rows, results, strict=True) if tuple(row) == point])
         for point in points

@@ -39,10 +39,11 @@ from benchmarks.search.play import play_games, said_unavailable
 from benchmarks.search.tables import Array
 from benchmarks.search.tasks import Task
 from kernelbandits.checks import Indices
-from kernelbandits.study.answers import INTERVAL, Answers
+from kernelbandits.study.answers import Answers
 from kernelbandits.study.cautions import NO_BETTER
 from kernelbandits.study.dataframes import row_estimates
 from kernelbandits.study.driver import Driver
+from kernelbandits.study.posterior_view import INTERVAL
 from kernelbandits.study.state import State
 from kernelbandits.study.stopping import stop
 
@@ -132,7 +133,11 @@ def judge_answers(answers: Answers, values: Array) -> Statements:
     best, may_stop, arm = answers.best(), stop(answers), answers.recommended_arm
     assert best is not None
     assert arm is not None
-    mean, sd = row_estimates(answers)
+    mean, sd, low, high = row_estimates(answers)
+
+    def judge_rows(rows: Indices) -> IntervalQuality:
+        return compare_intervals(mean[rows], sd[rows], values[rows], (low[rows], high[rows]))
+
     unmeasured = np.flatnonzero(~answers.measured_rows)
     top = unmeasured[np.argsort(-mean[unmeasured], kind="stable")[:TOP]]
     results = np.array([trial.value for trial in answers.state.results])
@@ -144,8 +149,8 @@ def judge_answers(answers: Answers, values: Array) -> Statements:
     within, untested = judge_draws(answers, arm, values)
     return Statements(
         results=len(results),
-        unmeasured=compare_intervals(mean[unmeasured], sd[unmeasured], values[unmeasured]),
-        top=compare_intervals(mean[top], sd[top], values[top]),
+        unmeasured=judge_rows(unmeasured),
+        top=judge_rows(top),
         reference_density=mean_log_density(
             np.full(len(unmeasured), results.mean()),
             np.full(len(unmeasured), results.std(ddof=1)),
@@ -190,8 +195,12 @@ def column_of(kept: Indices, arm: int) -> int:
     return int(np.flatnonzero(kept == arm)[0])
 
 
-def compare_intervals(mean: Array, sd: Array, values: Array) -> IntervalQuality:
+def compare_intervals(
+    mean: Array, sd: Array, values: Array, ends: tuple[Array, Array] | None = None
+) -> IntervalQuality:
     """Say how well N(mean, sd^2) at each row agrees with the true values.
+
+    `ends` are those of the 95 % intervals as stated; by default mean -+ 1.96 sd.
 
     Examples
     --------
@@ -201,11 +210,12 @@ def compare_intervals(mean: Array, sd: Array, values: Array) -> IntervalQuality:
     (0.75, 0.5, 0.25)
     """
     residuals = (values - mean) / sd
+    low, high = (mean - INTERVAL * sd, mean + INTERVAL * sd) if ends is None else ends
     return IntervalQuality(
         rows=len(values),
-        coverage_95=float((np.abs(residuals) <= INTERVAL).mean()),
+        coverage_95=float(((low <= values) & (values <= high)).mean()),
         coverage_50=float((np.abs(residuals) <= HALF_QUARTILES).mean()),
-        above=float((residuals > INTERVAL).mean()),
+        above=float((values > high).mean()),
         log_density=mean_log_density(mean, sd, values),
         error=float(np.sqrt((residuals**2).mean())),
     )

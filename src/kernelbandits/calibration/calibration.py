@@ -152,12 +152,14 @@ class Calibration:
     def noise_scale(self) -> float:
         """R = sqrt(noise_variance) * spread, in the units of the rewards.
 
+        Where rewards were transformed, it is the noise in the middle of the rewards.
+
         This is an estimate. The true R may be larger, because the fit assumes Gaussian noise and
         may take signal for noise or noise for signal. A guarantee that uses it is conditional on
         the noise being R-sub-Gaussian for this R. Durand et al. (2018) bound R with a stated
         probability from the rewards alone; `StreamingUCB` uses their bounds.
         """
-        return math.sqrt(self.noise_variance) * self.standard.spread
+        return float(self.standard.original_sd(0.0, math.sqrt(self.noise_variance)))
 
     @property
     def signal_noise_scale(self) -> float:
@@ -217,7 +219,14 @@ class Calibration:
 
     def shift_rewards(self, by: float) -> Calibration:
         """Return the same fit for rewards that are all larger by this number."""
-        return replace(self, standard=Standard(self.standard.centre + by, self.standard.spread))
+        return replace(self, standard=self.standard.shift(by))
+
+    def with_shape(self, before: Standard, shape: float) -> Calibration:
+        """Return the same fit for rewards that were standardised and transformed before it."""
+        standard = Standard(
+            before.centre, before.spread, shape, self.standard.centre, self.standard.spread
+        )
+        return replace(self, standard=standard)
 
     def without_rewards(self) -> Calibration:
         """Return the same scales, as what is assumed before the first reward."""
@@ -226,11 +235,13 @@ class Calibration:
     def sentence(self) -> str:
         """Return the fit in one sentence, in the units of the rewards."""
         lengths = ", ".join(f"{length:.3g}" for length in self.lengthscales)
-        signal = self.signal_standard
+        signal = self.standard.original_sd(self.mean, math.sqrt(self.signal_variance))
         scales = (
-            f"signal sd {signal.spread:.3g} about {signal.centre:.4g}, "
+            f"signal sd {signal:.3g} about {self.standard.original(self.mean):.4g}, "
             f"noise sd {self.noise_scale:.3g}"
         )
+        if not self.standard.is_linear:
+            scales += f", results transformed by the power {self.standard.shape:g}"
         return f"Lengthscales {lengths} (of the unit cube), {scales}; {self._origin()}."
 
     def _origin(self) -> str:

@@ -121,6 +121,7 @@ def calibrate_members(
     shared: bool = False,
     nu: float = 2.5,
     blocks: Blocks | None = None,
+    start: Calibration | None = None,
     evaluations: int = 60,
 ) -> tuple[Calibration, tuple[Calibration, ...]]:
     """Estimate the most probable scales, and draw plausible ones about them.
@@ -129,7 +130,8 @@ def calibrate_members(
     drawn from a normal law about the mode, in the logarithms of the scales: its precision is the
     curvature of the log density there (Laplace's approximation), divided by 1.5, since the density
     has heavier tails than the normal law. The draws are those of a fixed point set, so the result
-    depends on the arguments only. With one member it is the mode itself.
+    depends on the arguments only. With one member it is the mode itself. A `start` near the mode,
+    the fit of similar rewards, is searched first and alone if the search from it converges.
 
     Examples
     --------
@@ -141,15 +143,33 @@ def calibrate_members(
     >>> len(members), members[0].lengthscales != members[1].lengthscales
     (4, True)
     """
-    fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks)
+    fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks, start)
     number = checks.whole("calibrate_members", "members", members)
     if fit.summary.constant:
         mode = fit.keep_previous(None, "the rewards are all equal", 0)
         return mode, tuple(fit.prior_members(number, mode))
-    mode = fit.run(None, checks.whole("calibrate_members", "evaluations", evaluations))
+    limit = checks.whole("calibrate_members", "evaluations", evaluations)
+    mode = fit.run_near(start, limit) if start is not None else fit.run(None, limit)
     if number == 1 or not mode.ok:
         return mode, (mode,)
     return mode, tuple(fit.members_about(mode, number))
+
+
+def evidence_under(
+    scales: Calibration,
+    points: Any,
+    counts: Any,
+    sums: Any,
+    squares: Any,
+    *,
+    prior: Prior,
+    shared: bool = False,
+    nu: float = 2.5,
+    blocks: Blocks | None = None,
+) -> float:
+    """Return ln p of rewards, standardised, under the scales of a fit to other rewards."""
+    fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks)
+    return fit.search().evidence.value(fit.parameters(scales))
 
 
 def check_arguments(
@@ -222,7 +242,19 @@ class ScaleFit:
     def run(self, start: Calibration | None, limit: int) -> Calibration:
         """Return the best parameters found, or the previous fit if none has a likelihood."""
         search = self.search()
-        message = search.run(self.starts(start), limit)
+        return self._finish(search, search.run(self.starts(start), limit), start)
+
+    def run_near(self, start: Calibration, limit: int) -> Calibration:
+        """Return the best parameters found from a start alone, or from all if that fails."""
+        search = self.search()
+        if search.run([self.parameters(start)], limit) == "converged":
+            return self._finish(search, "converged", start)
+        return self.run(start, limit)
+
+    def _finish(
+        self, search: DensitySearch, message: str, start: Calibration | None
+    ) -> Calibration:
+        """Return the best parameters of a search, or the previous fit if none has a likelihood."""
         factor = search.evidence.factor(search.best)
         if factor is None or not math.isfinite(search.least):
             return self.keep_previous(start, "no likelihood could be computed", search.evaluations)

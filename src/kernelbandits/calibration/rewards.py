@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +42,8 @@ class Rewards:
         self._counts: list[int] = []
         self._sums: list[float] = []
         self._squares: list[float] = []
+        self._slots: list[int] = []
+        self._differences: list[float] = []
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -76,6 +78,8 @@ class Rewards:
         self._counts[slot] += 1
         self._sums[slot] += difference
         self._squares[slot] += difference**2
+        self._slots.append(slot)
+        self._differences.append(difference)
         self.events += 1
 
     def restore(self, before: RewardsBefore) -> None:
@@ -89,6 +93,7 @@ class Rewards:
             self.events,
             self.origin,
         ) = before
+        del self._slots[self.events :], self._differences[self.events :]
         if points < len(self):
             del self._slot[self._rows[-1].tobytes()]
             for column in (self._rows, self._counts, self._sums, self._squares):
@@ -148,6 +153,14 @@ class Rewards:
     def squares(self) -> Array:
         """Sums of the squared differences from the origin."""
         return np.array(self._squares)
+
+    def transformed_totals(self, transform: Callable[[Array], Array]) -> tuple[Array, Array]:
+        """Return sums and sums of squares of transformed differences from the origin."""
+        values, slots = transform(np.array(self._differences)), np.array(self._slots, dtype=np.intp)
+        sums, squares = np.zeros((2, len(self)))
+        np.add.at(sums, slots, values)
+        np.add.at(squares, slots, values**2)
+        return sums, squares
 
 
 def near_matrix(rows: Array, points: Array, lengths: Array) -> Array:

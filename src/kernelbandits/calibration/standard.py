@@ -1,15 +1,16 @@
-"""The summary of rewards at distinct points, and the constants that standardise them."""
+"""The summary of rewards at distinct points, and the transformation that standardises them."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks
+from kernelbandits.calibration.power import invert_power, transform_power
 from kernelbandits.checks import Array
 
 EPS = float(np.finfo(float).eps)
@@ -20,20 +21,42 @@ TINY = float(np.finfo(float).tiny)
 class Standard:
     """Standardisation of rewards, z = (y - centre) / spread.
 
+    With a shape other than 1 a power transformation follows, z = (w(u) - middle) / stretch with
+    u = (y - centre) / spread (`transform_power`), so that skewed rewards become more nearly normal.
+    It is increasing, so the order of rewards stays, and `original` undoes it.
+
     >>> from kernelbandits.calibration import Standard
     >>> standard = Standard(centre=10.0, spread=2.0)
     >>> standard.standardise(13.0), standard.original(1.5)
     (1.5, 13.0)
+    >>> skewed = Standard(centre=10.0, spread=2.0, shape=0.5)
+    >>> round(float(skewed.original(skewed.standardise(13.0))), 9)
+    13.0
     """
 
     centre: float = 0.0
     """Subtracted from rewards."""
     spread: float = 1.0
     """The unit of standardised rewards."""
+    shape: float = 1.0
+    """The exponent of the power transformation; 1 for none."""
+    middle: float = 0.0
+    """Subtracted from transformed rewards."""
+    stretch: float = 1.0
+    """The unit of transformed rewards."""
 
     def __post_init__(self) -> None:
         checks.number("Standard", "centre", self.centre)
         checks.positive("Standard", "spread", self.spread)
+        known = checks.is_number(self.shape) and 0 <= self.shape <= 2
+        checks.needs(known, "Standard", "a shape in [0, 2]", self.shape)
+        checks.number("Standard", "middle", self.middle)
+        checks.positive("Standard", "stretch", self.stretch)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether there is no power transformation."""
+        return self.shape == 1.0
 
     @classmethod
     def of(cls, counts: Any, sums: Any, squares: Any) -> Standard:
@@ -46,12 +69,31 @@ class Standard:
         return Summary.of("Standard", counts, sums, squares).standard
 
     def standardise(self, y: Any) -> Any:
-        """Return (y - centre) / spread."""
-        return (y - self.centre) / self.spread
+        """Return z of rewards y."""
+        u = (y - self.centre) / self.spread
+        if self.is_linear:
+            return u
+        return (transform_power(u, self.shape) - self.middle) / self.stretch
 
     def original(self, z: Any) -> Any:
-        """Return centre + spread * z."""
-        return self.centre + self.spread * z
+        """Return the rewards y that have these z."""
+        if self.is_linear:
+            return self.centre + self.spread * z
+        u = invert_power(self.middle + self.stretch * np.asarray(z, dtype=np.float64), self.shape)
+        return self.centre + self.spread * u
+
+    def original_sd(self, z: Any, sd: Any) -> Any:
+        """Return a standard deviation about z in the units of the rewards.
+
+        It is half the distance between the rewards that belong to z - sd and z + sd.
+        """
+        if self.is_linear:
+            return self.spread * sd
+        return (self.original(z + sd) - self.original(z - sd)) / 2
+
+    def shift(self, by: float) -> Standard:
+        """Return the standardisation of rewards that are all larger by this number."""
+        return replace(self, centre=self.centre + by)
 
 
 @dataclass(frozen=True)

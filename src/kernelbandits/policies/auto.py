@@ -40,7 +40,7 @@ from kernelbandits.widths import Width
 
 WIDTHS = ("practical", "theory")
 GOALS = ("find", "earn")
-FIRST = {"find": 4, "earn": 5}
+FIRST = {"find": 2, "earn": 3}
 """How many choices the initial design has, by goal; on a box find takes two more than columns."""
 MEMBERS = 8
 """How many plausible scales are averaged over on arms, ..."""
@@ -123,7 +123,7 @@ class Auto(IndexPolicy):
         ours="everything: the model and its prior, the widths, the initial design",
         by_name_only=("delta",),
     )
-    revision = 2
+    revision = 3
     takes_kernel = False
     learns_failures = True
 
@@ -176,6 +176,7 @@ class Auto(IndexPolicy):
             members=check_members(members, self.mode, self.finite),
             mean_known=self.mode == "theory",
             noise=self.noise,
+            shaped=self.goal == "find" and self.finite,
         )
         self.failed = self.calibrator.failed
         self.first = self._initial_size() if first is None else checks.whole("Auto", "first", first)
@@ -544,6 +545,7 @@ class Auto(IndexPolicy):
             points=rewards.points,
             counts=rewards.counts,
             means=rewards.origin + rewards.sums / rewards.counts,
+            standardised=self.calibrator.unit_sums() / rewards.counts,
             units=self.units,
             lengthscales=lengths * self.calibrator.fitted_sides,
         )
@@ -585,8 +587,16 @@ class Auto(IndexPolicy):
             known["improvement"] = math.exp(known.pop("index"))
         converted = super()._in_reward_units(known)
         if "improvement" in converted:
-            converted["improvement"] *= self.units.spread
+            best = self._best_mean()
+            gained = self.units.original(best + converted["improvement"])
+            converted["improvement"] = float(gained - self.units.original(best))
         return {**converted, "noise_scale": self.calibration.noise_scale}
+
+    def _best_mean(self) -> float:
+        """The highest estimate at a place with rewards, in the units of the posterior."""
+        if self.finite:
+            return float(self.posterior.mean[self.calibrator.measured_arms()].max())
+        return float(self.posterior.at(self.rewards.points)[0].max())
 
     def _noise_scale(self) -> float:
         """R as fitted, in the units of the posterior."""

@@ -469,7 +469,8 @@ class Policy:
         """Posterior mean and sd of every arm, in the units of the rewards."""
         hint = "arms (elsewhere policy.posterior.at(rows) gives mean and sd)"
         checks.needs(self.finite, "estimates", hint, self.domain)
-        return self.units.original(self.posterior.mean), self.units.spread * self.posterior.sd
+        mean, sd = self.posterior.mean, self.posterior.sd
+        return self.units.original(mean), self.units.original_sd(mean, sd)
 
     def covariance(self, arms: Any) -> Array:
         """Posterior covariance of f at some arms, in squared units of the rewards.
@@ -517,6 +518,7 @@ class Policy:
             points=points,
             counts=number,
             means=np.asarray(self.units.original(means)),
+            standardised=means,
             units=self.units,
             lengthscales=None if lengths is None else lengths[None],
         )
@@ -636,7 +638,7 @@ class Policy:
             name: self.units.original(value) if name in IN_REWARD_UNITS else value
             for name, value in note.items()
         }
-        converted["sd"] = self.units.spread * note["sd"]
+        converted["sd"] = self.units.original_sd(note.get("mean", 0.0), note["sd"])
         return converted
 
     def _noise_scale(self) -> float:

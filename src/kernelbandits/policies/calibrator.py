@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelbandits import checks
 from kernelbandits.calibration import (
@@ -18,11 +19,15 @@ from kernelbandits.calibration import (
     Refits,
     Rewards,
     Standard,
+    calibrate,
     calibrate_members,
 )
 from kernelbandits.calibration.evidence import Blocks
+from kernelbandits.calibration.fit import evidence_under
+from kernelbandits.calibration.power import log_slope
 from kernelbandits.calibration.prior import LARGEST_LOG, LEAST_NOISE
 from kernelbandits.calibration.rewards import RewardsBefore
+from kernelbandits.calibration.shape import FEWEST_POINTS, Totals, most_probable_shape
 from kernelbandits.calibration.standard import Summary, scatters
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms, Contextual, MixedBox
@@ -74,7 +79,8 @@ class Calibrator:
 
     `rewards` and `failed` are all that it has learnt, in the rewards' own units; `calibration` (the
     most probable scales), `fits` (the members of the mixture) and `posterior` follow from them.
-    Inside, rewards are standardised, (y - centre) / spread.
+    Inside, rewards are standardised, (y - centre) / spread, and transformed by a power where they
+    are skewed (`shaped`).
 
     The scales are fitted at geometrically spaced numbers of rewards (`refits`), and at once when a
     reward is too large for the units of the last fit. Any other reward is one update of the
@@ -91,6 +97,9 @@ class Calibrator:
     noise
         The standard deviation of one reward as the user knows it, or None. Rewards that contradict
         it overrule it, and `noise_contradicted` says so.
+    shaped
+        Whether skewed rewards are transformed by a power (`calibration.power`) if that makes the
+        model more probable.
     """
 
     posterior: Any
@@ -110,6 +119,7 @@ class Calibrator:
         members: int = 1,
         mean_known: bool = False,
         noise: float | None = None,
+        shaped: bool = False,
     ) -> None:
         self.domain = domain
         self.finite = isinstance(domain, Arms)
@@ -120,6 +130,7 @@ class Calibrator:
         self.members = members
         self.mean_known = mean_known
         self.noise = noise
+        self.shaped = shaped
         self.noise_contradicted = False
         """Whether the last fit found the rewards to contradict the noise that was given."""
         self.blocks = domain_blocks(domain)
@@ -243,7 +254,7 @@ class Calibrator:
             numbers = self.rewards.unmatched_rows_near(self.failed, self.lengthscales)
         if not numbers:
             return NO_PENALTIES
-        return FailurePenalties(numbers, float((self._unit_sums() / self.rewards.counts).min()))
+        return FailurePenalties(numbers, float((self.unit_sums() / self.rewards.counts).min()))
 
     def observed_posterior(self) -> Any:
         """The posterior of the rewards alone, no failure counted as one."""
@@ -255,32 +266,63 @@ class Calibrator:
         """Fit the scales; if the fit fails, the prior's mode is taken, and that is reported."""
         last, origin = self.calibration, self.rewards.origin
         self.fitted_sides = self.sides()
-        mode, fits = self._fit(self._fitted_prior())
+        shape, start = self._choose_shape()
+        mode, fits = self._fit(self._fitted_prior(shape), shape, start)
         if self.noise is not None:
-            mode, fits = self._check_noise(mode, fits)
+            mode, fits = self._check_noise(mode, fits, shape, start)
         self.calibration = mode.shift_rewards(origin)
         self.fits = tuple(fit.shift_rewards(origin) for fit in fits)
         if last.ok and not self.calibration.ok:
             warnings.warn(f"Auto: {self.calibration.message}", NumericsWarning, stacklevel=5)
         self.relearn()
 
-    def _fit(self, prior: Prior) -> tuple[Calibration, tuple[Calibration, ...]]:
+    def _fit(
+        self, prior: Prior, shape: float, start: Calibration | None
+    ) -> tuple[Calibration, tuple[Calibration, ...]]:
         """The most probable scales under a prior, and the members drawn about them."""
-        return calibrate_members(
+        mode, fits = calibrate_members(
             self.scaled_points(),
-            *self._noise_evidence(),
+            *(self._noise_evidence() if shape == 1.0 else self._shaped_evidence(shape)),
             members=self.members,
             prior=prior,
-            shared=self.shared,
-            nu=self.nu,
-            blocks=self.blocks,
+            start=start,
             evaluations=EVALUATIONS,
+            **self._model,
         )
+        if shape == 1.0:
+            return mode, fits
+        linear = Standard.of(*self._noise_evidence())
+        return mode.with_shape(linear, shape), tuple(fit.with_shape(linear, shape) for fit in fits)
 
-    def _fitted_prior(self) -> Prior:
+    @property
+    def _model(self) -> dict[str, Any]:
+        """The parts of the model that are not fitted."""
+        return {"shared": self.shared, "nu": self.nu, "blocks": self.blocks}
+
+    def _choose_shape(self) -> tuple[float, Calibration | None]:
+        """The power by which rewards are transformed, and the linear fit that it was chosen by.
+
+        The shape and the scales could be fitted together. In turn it is a comparison of nine
+        numbers, and no search has one more dimension.
+        """
+        if not self.shaped or len(self.rewards) < FEWEST_POINTS:
+            return 1.0, None
+        points, totals, prior = self.scaled_points(), self._noise_evidence(), self._free_prior()
+        linear = calibrate(points, *totals, prior=prior, evaluations=EVALUATIONS, **self._model)
+        if not linear.ok:
+            return 1.0, None
+
+        def evidence_of(shaped: Totals) -> float:
+            return evidence_under(linear, points, *shaped, prior=prior, **self._model)
+
+        means = linear.standard.standardise(totals[1] / totals[0])
+        return most_probable_shape(means, self._shaped_evidence, evidence_of), linear
+
+    def _fitted_prior(self, shape: float) -> Prior:
         """The prior, with what is known of the noise: given by the user, or shown by repeats."""
         if self.noise is not None:
-            return replace(self.prior, noise=self._log_noise(self.noise), noise_sd=GIVEN_NOISE_SD)
+            noise = self._log_noise(self.noise, shape)
+            return replace(self.prior, noise=noise, noise_sd=GIVEN_NOISE_SD)
         return self._free_prior()
 
     def _free_prior(self) -> Prior:
@@ -291,18 +333,31 @@ class Calibrator:
             return replace(self.prior, noise=LEAST_NOISE, noise_sd=GIVEN_NOISE_SD)
         return self.prior
 
-    def _log_noise(self, noise: float) -> float:
-        """The log noise variance in standardised units, as far as a fit reaches."""
+    def _log_noise(self, noise: float, shape: float) -> float:
+        """The log noise variance in standardised units, as far as a fit reaches.
+
+        A transformation multiplies small deviations by its slope, which differs from point to
+        point; its mean square over the points is taken.
+        """
         counts, sums, squares = self._noise_evidence()
-        spread = Standard.of(counts, sums, squares).spread
-        share = max(noise / spread, math.exp(LEAST_NOISE / 2))
+        linear = Standard.of(counts, sums, squares)
+        share = noise / linear.spread
+        if shape != 1.0:
+            slopes = log_slope(linear.standardise(sums / counts), shape)
+            stretch = Standard.of(*self._shaped_evidence(shape)).spread
+            share *= math.sqrt(float(np.exp(2 * slopes).mean())) / stretch
+        share = max(share, math.exp(LEAST_NOISE / 2))
         return min(2 * math.log(share), LARGEST_LOG)
 
     def _check_noise(
-        self, mode: Calibration, fits: tuple[Calibration, ...]
+        self,
+        mode: Calibration,
+        fits: tuple[Calibration, ...],
+        shape: float,
+        start: Calibration | None,
     ) -> tuple[Calibration, tuple[Calibration, ...]]:
         """The fit at the noise given, or the free fit if that explains the rewards far better."""
-        free_mode, free_fits = self._fit(self._free_prior())
+        free_mode, free_fits = self._fit(self._free_prior(), shape, start)
         gain = free_mode.evidence - mode.evidence
         self.noise_contradicted = bool(free_mode.ok and gain > CONTRADICTION)
         return (free_mode, free_fits) if self.noise_contradicted else (mode, fits)
@@ -313,7 +368,7 @@ class Calibrator:
         summary = Summary.of("Auto", counts, sums, squares)
         return summary.rewards > len(counts) and summary.scatter == 0
 
-    def _noise_evidence(self) -> tuple[Array, Array, Array]:
+    def _noise_evidence(self) -> Totals:
         """Counts, sums and squares of the rewards, as far as their repeats say how noisy they are.
 
         Equal repeats at the least or the greatest reward seen say nothing: a detection limit or a
@@ -321,14 +376,35 @@ class Calibrator:
         """
         rewards = self.rewards
         counts, sums, squares = rewards.counts, rewards.sums, rewards.squares
-        again = counts > 1
-        if not again.any():
+        limit = self._limit_points()
+        if not limit.any():
             return counts, sums, squares
         means = sums / counts
-        equal = again & (scatters("Auto", counts, sums, squares) == 0)
-        limit = equal & ((means == means.min()) | (means == means.max()))
         one = np.where(limit, 1.0, counts)
         return one, np.where(limit, means, sums), np.where(limit, means**2, squares)
+
+    def _shaped_evidence(self, shape: float) -> Totals:
+        """The same of the rewards after they were standardised and transformed by a power."""
+        counts, sums, squares = self._noise_evidence()
+        standard = replace(Standard.of(counts, sums, squares), shape=shape)
+        shaped_sums, shaped_squares = self.rewards.transformed_totals(standard.standardise)
+        limit = self._limit_points()
+        if limit.any():
+            means = standard.standardise(sums / counts)
+            shaped_sums = np.where(limit, means, shaped_sums)
+            shaped_squares = np.where(limit, means**2, shaped_squares)
+        return counts, shaped_sums, shaped_squares
+
+    def _limit_points(self) -> npt.NDArray[np.bool_]:
+        """Which points have equal repeats at the least or the greatest reward seen."""
+        rewards = self.rewards
+        counts, sums = rewards.counts, rewards.sums
+        again = counts > 1
+        if not again.any():
+            return again
+        means = sums / counts
+        equal = again & (scatters("Auto", counts, sums, rewards.squares) == 0)
+        return np.asarray(equal & ((means == means.min()) | (means == means.max())))
 
     def _forget_fit(self) -> None:
         """What is assumed before the first reward: the prior."""
@@ -340,9 +416,7 @@ class Calibrator:
             [0.0],
             members=self.members,
             prior=self.prior,
-            shared=self.shared,
-            nu=self.nu,
-            blocks=self.blocks,
+            **self._model,
         )
         self.fitted_sides = self.sides()
         self.calibration = mode.without_rewards()
@@ -376,7 +450,7 @@ class Calibrator:
 
     def _totals(self) -> tuple[Array, ...]:
         """Count and sum of the rewards of each arm, or of each point played, with the points."""
-        rows, counts, sums = self.rewards.points, self.rewards.counts, self._unit_sums()
+        rows, counts, sums = self.rewards.points, self.rewards.counts, self.unit_sums()
         if not self.finite:
             return rows, counts, sums
         every = np.zeros((2, len(self.domain)))
@@ -414,9 +488,12 @@ class Calibrator:
         """Point -> the first arm there."""
         return {key: arm for arm, key in reversed([*enumerate(self._keys)])}
 
-    def _unit_sums(self) -> Array:
-        """sum_i (y - centre) / spread at each point, in the units of the posterior."""
+    def unit_sums(self) -> Array:
+        """The sum of the rewards at each point, in the units of the posterior."""
         counts, units = self.rewards.counts, self.units
+        if not units.is_linear:
+            standard = units.shift(-self.rewards.origin)
+            return self.rewards.transformed_totals(standard.standardise)[0]
         sums = self.rewards.sums + counts * (self.rewards.origin - units.centre)
         return np.asarray(sums / units.spread)
 

@@ -13,6 +13,7 @@ from kernelbandits.domains import Box, Contextual, MixedBox
 from kernelbandits.policies.acquisition import posterior_mean
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.place import MIDDLE, ArmList, Place, Region, place_of
+from kernelbandits.posterior.mixture import members_of
 from kernelbandits.posterior.sufficient import lower_root
 from kernelbandits.streams import Streams
 
@@ -115,9 +116,9 @@ def explain_choice(policy: Policy, choice: Choice, arms: Any) -> Explanation:
     here, best = int((rows == here_row).all(1).argmax()), int(mean.argmax())
     kept = select_contenders(mean, sd, here)
     margin = MARGIN * policy._noise_scale() if isinstance(place, Region) else 0.0
-    shares = best_chances(mean[kept], policy.posterior.covariance(rows[kept]), margin)
+    shares = best_shares(draw_from_posterior(policy.posterior, rows[kept]), margin)
     chance_of = dict(zip(kept.tolist(), shares.tolist(), strict=True))
-    means, sds = policy.units.original(mean), policy.units.spread * sd
+    means, sds = policy.units.original(mean), policy.units.original_sd(mean, sd)
     note = choice.note
     return Explanation(
         x=choice.x,
@@ -189,23 +190,40 @@ def show_value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
-def best_chances(mean: Array, covariance: Array, margin: float) -> Array:
-    """P(f(x_i) >= max f - margin), f ~ N(mean, covariance), by simulation."""
-    draws = draw_functions(mean, covariance)
+def best_shares(draws: Array, margin: float = 0.0) -> Array:
+    """P(f(x_i) >= max f - margin): the share of drawn functions in which each point is best."""
     shares: Array = (draws >= draws.max(1, keepdims=True) - margin).mean(0)
     return shares
 
 
-def draw_functions(mean: Array, covariance: Array) -> Array:
-    """(DRAWS, n): f ~ N(mean, covariance), with numbers that are always the same.
+def draw_from_posterior(posterior: Any, points: Array) -> Array:
+    """(about DRAWS, n): f at some points, in the units of the posterior.
 
-    Those of a row do not depend on the rows after it.
+    Of a mixture the same number is drawn from each member. A normal law with the mean and the
+    covariance of the mixture would be different: its members agree about some points and disagree
+    about others, and one of them may have a tail that the average does not show.
+    """
+    members = members_of(posterior)
+    number = -(-DRAWS // len(members))
+    return np.vstack(
+        [
+            draw_functions(member.at(points)[0], member.covariance(points), number, place)
+            for place, member in enumerate(members)
+        ]
+    )
+
+
+def draw_functions(mean: Array, covariance: Array, number: int = DRAWS, stream: int = 0) -> Array:
+    """(number, n): f ~ N(mean, covariance), with numbers that are always the same.
+
+    Those of a row do not depend on the rows after it. Another stream gives other numbers.
     """
     n = len(mean)
     # Rounding may make the covariance slightly indefinite; a small diagonal makes it definite.
     jitter = 1e-10 * max(float(covariance.diagonal().max()), 1e-300)
     root = lower_root(covariance + np.eye(n) * jitter, least=0.0)
-    draws: Array = mean + (root @ Streams(0).generator(0, 0, 0).standard_normal((n, DRAWS))).T
+    normals = Streams(0).generator(0, 0, stream).standard_normal((n, number))
+    draws: Array = mean + (root @ normals).T
     return draws
 
 

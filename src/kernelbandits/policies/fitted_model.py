@@ -54,6 +54,8 @@ class FittedModel:
     """How many results each point has."""
     means: Array
     """The mean result of each point."""
+    standardised: Array
+    """The same in the units of the members."""
     units: Standard
     """From the units of the results to those of the members."""
     lengthscales: Array | None
@@ -63,11 +65,13 @@ class FittedModel:
     def noise_scale(self) -> float:
         """The standard deviation of one result, averaged over the members."""
         ridges = [float(one.ridge) for one in self.members]
-        return self.units.spread * math.sqrt(sum(ridges) / len(ridges))
+        return float(self.units.original_sd(0.0, math.sqrt(sum(ridges) / len(ridges))))
 
     def leave_one_out(self) -> LeaveOneOut | None:
         """Predict the mean result of each point from all others; None with fewer than five."""
-        return predict_left_out(self.members, self.points, self.counts, self.means, self.units)
+        return predict_left_out(
+            self.members, self.points, self.counts, self.means, self.standardised, self.units
+        )
 
     def find_outliers(self) -> list[LeftOut]:
         """Find results that are far from what all others predict, the farthest first.
@@ -89,8 +93,9 @@ class FittedModel:
 
     def _restrict(self, kept: Indices) -> FittedModel:
         """Return the same model of the results at some of the points."""
-        parts = (self.points[kept], self.counts[kept], self.means[kept])
-        return FittedModel(self.members, *parts, self.units, self.lengthscales)
+        parts = (self.points, self.counts, self.means, self.standardised)
+        some = (part[kept] for part in parts)
+        return FittedModel(self.members, *some, self.units, self.lengthscales)
 
     @single_threaded
     def relevance(
@@ -105,8 +110,7 @@ class FittedModel:
         blocks
             The coordinates of each column; by default every coordinate is a column.
         """
-        z = np.asarray(self.units.standardise(self.means))
-        totals = self.counts * z
+        totals = self.counts * self.standardised
         fitted = [
             (one.kernel, Factorisation.of(self._gram(one.kernel), self.counts, totals, one.ridge))
             for one in self.members

@@ -126,7 +126,12 @@ class LeaveOneOut:
 
 @single_threaded
 def predict_left_out(
-    members: Sequence[Any], points: Array, counts: Array, means: Array, units: Standard
+    members: Sequence[Any],
+    points: Array,
+    counts: Array,
+    means: Array,
+    standardised: Array,
+    units: Standard,
 ) -> LeaveOneOut | None:
     """Predict the mean result of each point from all others, averaged over the members.
 
@@ -146,6 +151,8 @@ def predict_left_out(
         Posteriors with a `kernel` and a `ridge`, in standardised units.
     points, counts, means
         Distinct points, the number of their results and their mean results.
+    standardised
+        The mean results in the units of the members.
     units
         From the units of the results to those of the members.
 
@@ -153,8 +160,7 @@ def predict_left_out(
     """
     if len(points) < FEWEST_POINTS:
         return None
-    z = np.asarray(units.standardise(means))
-    parts = [leave_out_each(one.kernel, one.ridge, points, counts, z) for one in members]
+    parts = [leave_out_each(one.kernel, one.ridge, points, counts, standardised) for one in members]
     predictions, variances = (np.array(part) for part in zip(*parts, strict=True))
     predicted, variance = mix_moments(predictions, np.sqrt(variances))
     return LeaveOneOut(
@@ -162,7 +168,7 @@ def predict_left_out(
         counts=counts.astype(np.int64),
         measured=np.asarray(means, dtype=np.float64),
         predicted=np.asarray(units.original(predicted)),
-        sd=units.spread * np.sqrt(variance),
+        sd=np.asarray(units.original_sd(predicted, np.sqrt(variance))),
     )
 
 

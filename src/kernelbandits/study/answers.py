@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices
 from kernelbandits.formatting import format_count
-from kernelbandits.policies.explanation import COMPARED, draw_functions, select_contenders
+from kernelbandits.policies.explanation import COMPARED, select_contenders
 from kernelbandits.runtime import single_threaded
 from kernelbandits.study.cautions import describe_poor_model
 from kernelbandits.study.driver import Driver
@@ -19,8 +19,6 @@ from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Best, Untested
 
 TIE = 1e-12
-INTERVAL = 1.959963984540054
-"""Half of the 95 % interval of a normal, in sd."""
 
 
 class Answers:
@@ -84,8 +82,8 @@ class Answers:
 
     def interval(self, arm: int) -> tuple[float, float]:
         """95 % of the posterior of f there."""
-        reach = INTERVAL * self.sd(arm)
-        return self.mean(arm) - reach, self.mean(arm) + reach
+        low, high = sorted(self.scale.outward(end[arm]) for end in (self.view.low, self.view.high))
+        return float(low), float(high)
 
     @single_threaded
     def draw_functions_near(self, here: int) -> tuple[Indices, Array]:
@@ -93,7 +91,7 @@ class Answers:
         others = self._different(here)
         place = int(np.flatnonzero(others == here)[0])
         kept = others[select_contenders(self.view.mean[others], self.view.sd[others], place)]
-        return kept, draw_functions(self.view.mean[kept], self.view.covariance(kept))
+        return kept, self.view.draw(kept)
 
     def _different(self, here: int) -> Indices:
         """One arm for each candidate allowed, and `here` for its own."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits.checks import Array
-from kernelbandits.study.answers import INTERVAL, Answers
+from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.units import Scale
@@ -86,7 +86,7 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
 
     candidates, n = answers.candidates, len(answers.candidates)
     xs = [candidates.x(row) for row in range(n)]
-    mean, sd = row_estimates(answers)
+    mean, sd, low, high = row_estimates(answers)
     counts = [answers.state.counts.get(row, 0) for row in range(n)]
     told: dict[str, Any] = {
         shown: [x[name] for x in xs] for name, shown in columns_of(candidates).items()
@@ -96,18 +96,19 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
         "results": counts,
         "average": averages(answers.state, n),
     }
-    told |= {"mean": mean, "sd": sd, "low": mean - INTERVAL * sd, "high": mean + INTERVAL * sd}
+    told |= {"mean": mean, "sd": sd, "low": low, "high": high}
     return pd.DataFrame({"row": np.arange(n), **told})
 
 
 def row_estimates(answers: Answers) -> Array:
-    """Return mean and sd of every row in the target's units; nan for rows that are no arms."""
-    found = np.full((2, len(answers.candidates)), np.nan)
-    view = answers.view
-    found[:, answers.driver.rows] = (
-        answers.scale.outward(view.mean),
-        answers.scale.length(view.sd),
-    )
+    """Return mean, sd and the ends of the 95 % interval of every row, in the target's units.
+
+    Rows that are no arms have nan.
+    """
+    found = np.full((4, len(answers.candidates)), np.nan)
+    view, scale = answers.view, answers.scale
+    ends = np.sort([scale.outward(view.low), scale.outward(view.high)], axis=0)
+    found[:, answers.driver.rows] = scale.outward(view.mean), scale.length(view.sd), *ends
     return found
 
 

@@ -1,27 +1,44 @@
-"""The posterior of f at every arm: mean, sd and covariance, in the units of the policy."""
+"""The posterior of f at every arm, in the units of the policy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from kernelbandits.calibration import Standard
 from kernelbandits.checks import Array, Indices
+from kernelbandits.policies.explanation import draw_from_posterior, draw_functions
+from kernelbandits.posterior import members_of
 from kernelbandits.study.driver import Driver
+
+INTERVAL = 1.959963984540054
+"""Half of the 95 % interval of a normal law, in sd."""
 
 
 @dataclass(frozen=True)
 class PosteriorView:
-    """Mean and standard deviation of f at every arm, and the covariance of some of them."""
+    """Estimate, standard deviation and 95 % interval of f at every arm, and draws of f."""
 
     mean: Array
     sd: Array
-    covariance: Callable[[Indices], Array]
+    low: Array
+    high: Array
+    draw: Callable[[Indices], Array]
+    """(draws, arms): functions drawn from the posterior, at some arms."""
 
 
 def policy_view(driver: Driver) -> PosteriorView:
     """Return the estimates that the policy chooses by, at the policy's own ridge."""
+    policy = driver.policy
+    if not policy.units.is_linear:
+        return transformed_view(policy.posterior, policy.units, policy.domain.points)
     mean, sd = driver.estimates()
-    return PosteriorView(mean, sd, driver.covariance)
+
+    def draw(arms: Indices) -> Array:
+        return draw_functions(mean[arms], driver.covariance(arms))
+
+    return PosteriorView(mean, sd, mean - INTERVAL * sd, mean + INTERVAL * sd, draw)
 
 
 def noise_view(driver: Driver) -> PosteriorView:
@@ -31,10 +48,23 @@ def noise_view(driver: Driver) -> PosteriorView:
     than the noise variance, and its estimates then lie too close to the prior.
     """
     policy = driver.policy
-    posterior, units, points = policy.noise_posterior(), policy.units, policy.domain.points
-    if posterior is policy.posterior:
+    posterior = policy.noise_posterior()
+    if posterior is policy.posterior and len(members_of(posterior)) == 1:
         return policy_view(driver)
-    mean, sd = units.original(posterior.mean), units.spread * posterior.sd
+    return transformed_view(posterior, policy.units, policy.domain.points)
+
+
+def transformed_view(posterior: Any, units: Standard, points: Array) -> PosteriorView:
+    """Return a posterior of standardised rewards, in the units of the rewards.
+
+    The units may be a power transformation. Then the interval is not symmetric: its ends are those
+    of the interval of the standardised reward.
+    """
+    mean, sd = posterior.mean, posterior.sd
     return PosteriorView(
-        mean, sd, lambda arms: posterior.covariance(points[arms]) * units.spread**2
+        units.original(mean),
+        units.original_sd(mean, sd),
+        units.original(mean - INTERVAL * sd),
+        units.original(mean + INTERVAL * sd),
+        lambda arms: units.original(draw_from_posterior(posterior, points[arms])),
     )
