@@ -6,7 +6,7 @@ Kernels are computed with their slopes (`kernels.profiles`), and only for the pa
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
@@ -80,6 +80,10 @@ class CovarianceFactor:
         """E[mu | rewards] = 1' alpha, because mu ~ N(0, 1) has covariance 1 with every reward."""
         return float(self.alpha.sum())
 
+    def of_rewards(self, means: Array) -> CovarianceFactor:
+        """Return the same covariance with other mean rewards."""
+        return CovarianceFactor(self.lower, dpotrs(self.lower, means, lower=1)[0])
+
     def inverse(self) -> Array:
         """Return the lower triangle of C^-1."""
         return dpotri(self.lower, lower=1)[0]  # type: ignore[no-any-return]
@@ -137,11 +141,11 @@ class Evidence:
             squares = apart
         else:
             squares = np.array([apart[list(block)].sum(0) for block in blocks])
-        standard = summary.standard
+        means, scatter = standardise_summary(summary)
         return cls(
-            means=standard.standardise(summary.means),
+            means=means,
             shares=1.0 / summary.counts,
-            scatter=summary.scatter / standard.spread / standard.spread,
+            scatter=scatter,
             repeats=summary.rewards - len(points),
             constant=0.5
             * (summary.rewards * math.log(2 * math.pi) + float(np.log(summary.counts).sum())),
@@ -152,6 +156,11 @@ class Evidence:
             has_additive=has_additive,
             has_nugget=has_nugget,
         )
+
+    def of_rewards(self, summary: Summary) -> Evidence:
+        """Return the same with other rewards, as many at each point as before."""
+        means, scatter = standardise_summary(summary)
+        return replace(self, means=means, scatter=scatter)
 
     @property
     def lengths(self) -> int:
@@ -248,3 +257,10 @@ class Evidence:
         flat[self.pairs[0] + self.pairs[1] * m] = off
         flat[:: m + 1] = diagonal
         return flat.reshape((m, m), order="F")
+
+
+def standardise_summary(summary: Summary) -> tuple[Array, float]:
+    """Return the standardised mean rewards, and their scatter within the points."""
+    standard = summary.standard
+    scatter = summary.scatter / standard.spread / standard.spread
+    return standard.standardise(summary.means), scatter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -166,10 +166,23 @@ def evidence_under(
     shared: bool = False,
     nu: float = 2.5,
     blocks: Blocks | None = None,
-) -> float:
-    """Return ln p of rewards, standardised, under the scales of a fit to other rewards."""
+) -> Callable[[Any, Any], float]:
+    """Return ln p of other rewards at the same points, standardised, under the scales of a fit.
+
+    The function takes sums and squares of as many rewards as those given. The covariance matrix is
+    the same for all of them, and is factorised once.
+    """
     fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks)
-    return fit.search().evidence.value(fit.parameters(scales))
+    evidence, parameters = fit.search().evidence, fit.parameters(scales)
+    factor = evidence.factor(parameters)
+
+    def log_evidence(other_sums: Any, other_squares: Any) -> float:
+        if factor is None:
+            return -math.inf
+        other = evidence.of_rewards(Summary.of("calibrate", counts, other_sums, other_squares))
+        return other.value_of(factor.of_rewards(other.means), parameters)
+
+    return log_evidence
 
 
 def check_arguments(

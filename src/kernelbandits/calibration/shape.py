@@ -21,7 +21,9 @@ Totals = tuple[Array, Array, Array]
 
 
 def most_probable_shape(
-    means: Array, totals_of: Callable[[float], Totals], evidence_of: Callable[[Totals], float]
+    means: Array,
+    totals_of: Callable[[float], Totals],
+    evidence_of: Callable[[Array, Array], float],
 ) -> float:
     """Return the shape s of the greatest posterior density, at given scales of the model:
 
@@ -37,12 +39,14 @@ def most_probable_shape(
     totals_of
         Counts, sums and squares of the rewards transformed with a shape.
     evidence_of
-        ln p of transformed rewards, standardised, under the scales of the linear fit.
+        ln p of transformed rewards, standardised, under the scales of the linear fit, from their
+        sums and squares (`evidence_under`).
     """
 
     def log_density(shape: float) -> float:
-        totals = totals_of(shape)
-        slopes = log_slope(means, shape) - math.log(Standard.of(*totals).spread)
-        return evidence_of(totals) + float(totals[0] @ slopes) - 0.5 * ((shape - 1) / SHAPE_SD) ** 2
+        counts, sums, squares = totals_of(shape)
+        slopes = log_slope(means, shape) - math.log(Standard.of(counts, sums, squares).spread)
+        prior = -0.5 * ((shape - 1) / SHAPE_SD) ** 2
+        return evidence_of(sums, squares) + float(counts @ slopes) + prior
 
     return max(SHAPES, key=log_density)

@@ -311,10 +311,7 @@ class Calibrator:
         linear = calibrate(points, *totals, prior=prior, evaluations=EVALUATIONS, **self._model)
         if not linear.ok:
             return 1.0, None
-
-        def evidence_of(shaped: Totals) -> float:
-            return evidence_under(linear, points, *shaped, prior=prior, **self._model)
-
+        evidence_of = evidence_under(linear, points, *totals, prior=prior, **self._model)
         means = linear.standard.standardise(totals[1] / totals[0])
         return most_probable_shape(means, self._shaped_evidence, evidence_of), linear
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,9 +93,13 @@ class FittedModel:
 
     def _restrict(self, kept: Indices) -> FittedModel:
         """Return the same model of the results at some of the points."""
-        parts = (self.points, self.counts, self.means, self.standardised)
-        some = (part[kept] for part in parts)
-        return FittedModel(self.members, *some, self.units, self.lengthscales)
+        return replace(
+            self,
+            points=self.points[kept],
+            counts=self.counts[kept],
+            means=self.means[kept],
+            standardised=self.standardised[kept],
+        )
 
     @single_threaded
     def relevance(
