@@ -176,7 +176,7 @@ class Auto(IndexPolicy):
             members=check_members(members, self.mode, self.finite),
             mean_known=self.mode == "theory",
             noise=self.noise,
-            shaped=self.goal == "find" and self.finite,
+            shaped=self.goal == "find",
         )
         self.failed = self.calibrator.failed
         self.first = self._initial_size() if first is None else checks.whole("Auto", "first", first)
