@@ -195,7 +195,7 @@ def test_the_defaults_of_the_present_revision_of_auto_are_written_down(goal, rul
     frozen, today = kb.Auto(arms, goal=goal, **given), kb.Auto(arms, goal=goal, **own)
     for name in ("first", "opening", "safety", "delta", "ties"):
         assert getattr(frozen, name) == getattr(today, name)
-    for name in ("prior", "refits", "shared", "nu", "members"):
+    for name in ("prior", "refits", "shared", "nu", "members", "transform"):
         assert getattr(frozen.calibrator, name) == getattr(today.calibrator, name)
     assert frozen.settings == today.settings
     assert [frozen.width.terms(t) for t in (1, 7)] == [today.width.terms(t) for t in (1, 7)]

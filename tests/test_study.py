@@ -440,8 +440,11 @@ def test_the_probability_of_being_best_is_that_of_the_posterior(tmp_path, films)
         study.tell(row=row, value=truth(films, row) + 0.1 * rng.normal())
     best, driver = study.best(), study._session.updated_driver()
     assert best is not None
-    mean, _ = driver.estimates()
-    draws = rng.multivariate_normal(mean, driver.covariance(np.arange(20)), 20_000, method="svd")
+    points, draws = driver.policy.domain.points, []
+    for member in driver.policy.posterior.members:
+        law = member.at(points)[0], member.covariance(points)
+        draws.append(rng.multivariate_normal(*law, 2500, method="svd"))
+    draws = driver.policy.units.original(np.vstack(draws))
     share = (draws.argmax(1) == best.row).mean()
     assert 0.1 < share < 0.9
     error = np.sqrt(share * (1 - share) * (1 / 20_000 + 1 / 2000))

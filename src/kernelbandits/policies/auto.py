@@ -96,6 +96,10 @@ class Auto(IndexPolicy):
         For the goal "earn": the law of the weight w_t, or a schedule of laws.
     members
         How many plausible sets of scales are averaged over; 1 for the most probable one alone.
+    transform
+        Whether skewed rewards are transformed by a power where that makes the model more probable
+        (`kb.calibration.Standard`). By default they are with the goal "find". Estimates stay in the
+        units of the rewards; their intervals are then wider on one side.
     first
         How many choices the initial design has.
     seed
@@ -123,7 +127,7 @@ class Auto(IndexPolicy):
         ours="everything: the model and its prior, the widths, the initial design",
         by_name_only=("delta",),
     )
-    revision = 3
+    revision = 2
     takes_kernel = False
     learns_failures = True
 
@@ -139,6 +143,7 @@ class Auto(IndexPolicy):
         delta: float = 0.1,
         prior: Prior | None = None,
         members: int | None = None,
+        transform: bool | None = None,
         shared: bool = False,
         nu: float = 2.5,
         refits: Refits | None = None,
@@ -176,7 +181,7 @@ class Auto(IndexPolicy):
             members=check_members(members, self.mode, self.finite),
             mean_known=self.mode == "theory",
             noise=self.noise,
-            shaped=self.goal == "find",
+            transform=check_transform(transform, self.goal, self.mode),
         )
         self.failed = self.calibrator.failed
         self.first = self._initial_size() if first is None else checks.whole("Auto", "first", first)
@@ -655,6 +660,16 @@ def check_members(members: Any, mode: Width | str, finite: bool) -> int:
     single = number == 1 or mode != "theory"
     checks.needs(single, "Auto", 'members=1 with width="theory"', members)
     return number
+
+
+def check_transform(transform: Any, goal: str, mode: Width | str) -> bool:
+    """Whether skewed rewards are transformed; a width with a theory is one of the rewards."""
+    if transform is None:
+        return goal == "find"
+    checks.needs(isinstance(transform, bool), "Auto", "transform True or False", transform)
+    linear = not transform or mode != "theory"
+    checks.needs(linear, "Auto", 'no transform with width="theory"', transform)
+    return bool(transform)
 
 
 def equal_points(x: Any, point: Array) -> bool:

@@ -80,7 +80,7 @@ class Calibrator:
     `rewards` and `failed` are all that it has learnt, in the rewards' own units; `calibration` (the
     most probable scales), `fits` (the members of the mixture) and `posterior` follow from them.
     Inside, rewards are standardised, (y - centre) / spread, and transformed by a power where they
-    are skewed (`shaped`).
+    are skewed (`transform`).
 
     The scales are fitted at geometrically spaced numbers of rewards (`refits`), and at once when a
     reward is too large for the units of the last fit. Any other reward is one update of the
@@ -97,7 +97,7 @@ class Calibrator:
     noise
         The standard deviation of one reward as the user knows it, or None. Rewards that contradict
         it overrule it, and `noise_contradicted` says so.
-    shaped
+    transform
         Whether skewed rewards are transformed by a power (`calibration.power`) if that makes the
         model more probable.
     """
@@ -119,7 +119,7 @@ class Calibrator:
         members: int = 1,
         mean_known: bool = False,
         noise: float | None = None,
-        shaped: bool = False,
+        transform: bool = False,
     ) -> None:
         self.domain = domain
         self.finite = isinstance(domain, Arms)
@@ -130,7 +130,7 @@ class Calibrator:
         self.members = members
         self.mean_known = mean_known
         self.noise = noise
-        self.shaped = shaped
+        self.transform = transform
         self.noise_contradicted = False
         """Whether the last fit found the rewards to contradict the noise that was given."""
         self.blocks = domain_blocks(domain)
@@ -305,7 +305,7 @@ class Calibrator:
         The shape and the scales could be fitted together. In turn it is a comparison of nine
         numbers, and no search has one more dimension.
         """
-        if not self.shaped or len(self.rewards) < FEWEST_POINTS:
+        if not self.transform or len(self.rewards) < FEWEST_POINTS:
             return 1.0, None
         points, totals, prior = self.scaled_points(), self._noise_evidence(), self._free_prior()
         linear = calibrate(points, *totals, prior=prior, evaluations=EVALUATIONS, **self._model)

@@ -65,7 +65,8 @@ def purpose_sentence(answers: Answers) -> str:
         return purpose
     told = sum(answers.state.counts.values())
     if told > settings.rounds:
-        return f"{purpose} {format_count(told, 'result')} so far; {settings.rounds} were planned."
+        planned = "1 was" if settings.rounds == 1 else f"{settings.rounds} were"
+        return f"{purpose} {format_count(told, 'result')} so far; {planned} planned."
     return f"{purpose} {told} of {settings.rounds} results so far."
 
 

@@ -91,6 +91,7 @@ RULE_1: Mapping[str, Any] = {
         noise_sd=1.0,
     ),
     "members": 1,
+    "transform": False,
     "shared": False,
     "nu": 2.5,
     "refits": Refits(growth=1.25, first=1),
@@ -126,12 +127,13 @@ RULE_2: Mapping[str, Any] = {
 }
 """What all rules of the second revision share."""
 
-FIND_2 = {**RULE_2, "exploration": None, "width": None, "first": 4}
+FIND_2 = {**RULE_2, "exploration": None, "width": None, "first": 2, "transform": True}
 EARN_2 = {
     **RULE_2,
     "exploration": PointMass(1.0),
     "width": widths.polynomial_decay(3.0, 1 / 3),
-    "first": 5,
+    "first": 3,
+    "transform": False,
 }
 THEORY_2 = {
     **EARN_2,
