@@ -531,8 +531,9 @@ def test_a_budget_smaller_than_the_initial_design_is_said_and_played(tmp_path, t
     done = run("create", tmp_path / "b.db", "--candidates", table, "--rounds", 1)
     assert done.exit_code == 0
     assert "1 measurement planned" in done.stderr
+    other = kb.Study.create(tmp_path / "c.db", GRID)
     with pytest.warns(kb.DataNotice, match="2 measurements planned"):
-        study.change(rounds=2)
+        other.change(rounds=2)
 
 
 def test_fewer_rows_than_asked_for_are_repeated_and_said(tmp_path):
