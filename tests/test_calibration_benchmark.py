@@ -18,7 +18,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import tables as result_tables
 from benchmarks.calibration import figure, play, rows, scores, summary
-from benchmarks.calibration.rows import RANDOM, RULE, IntervalQuality, JudgedStudy, Statements
+from benchmarks.calibration.rows import (
+    RANDOM,
+    RULE,
+    IntervalQuality,
+    JudgedStudy,
+    Look,
+    Statements,
+)
 from benchmarks.search import tables
 from benchmarks.search.tasks import Task
 
@@ -157,8 +164,8 @@ def test_a_game_is_judged_at_its_marks_and_looks_and_comes_out_the_same_again(sh
     study = play.play_study(game)
     assert study.key == game.key
     assert [one.results for one in study.statements] == [8, 12]
-    assert [look[0] for look in study.looks] == [6, 8, 10, 12]
-    assert study.looks[-1][1:] == pytest.approx(
+    assert [look.results for look in study.looks] == [6, 8, 10, 12]
+    assert (study.looks[-1].stated, study.looks[-1].loss) == pytest.approx(
         (study.statements[-1].stated_loss, study.statements[-1].loss)
     )
     assert play.play_study(game) == study
@@ -259,13 +266,39 @@ def test_games_of_one_table_are_one_trial_where_all_of_them_agree():
 
 
 def test_the_stop_rule_is_followed_at_the_first_yes():
-    looks = ((6, None, 0.5), (8, 0.2, 0.4), (10, 0.04, 0.3), (12, 0.06, 0.0), (14, 0.01, 0.0))
-    studies = [judged("snar", looks=looks), judged("hplc", looks=((6, 0.3, 0.3),))]
+    no, wide, every = (False,) * 4, (False, False, True, True), (False, True, True, True)
+    looks = (
+        Look(6, None, 0.5, no, False),
+        Look(8, 0.01, 0.4, no, True),
+        Look(10, 0.04, 0.3, wide, False),
+        Look(12, 0.06, 0.0, no, False),
+        Look(14, 0.01, 0.0, every, False),
+    )
+    studies = [judged("snar", looks=looks), judged("hplc", looks=looks[:1])]
     found = scores.follow_stop_rule(studies, 0.05)
     assert (found.studies, found.results, found.stated) == (2, 10, pytest.approx(0.04))
     assert (found.loss.value, found.within.value) == (pytest.approx(0.3), 0.0)
     assert scores.follow_stop_rule(studies, 0.02).loss.value == 0.0
-    assert scores.follow_stop_rule(studies, 0.001) is None
+    assert scores.follow_stop_rule(studies, 0.01) is None
+
+
+def test_looks_without_probabilities_are_read_with_the_rule_of_then():
+    assert rows.read_look([8, 0.03, 0.2]) == Look(8, 0.03, 0.2, (False, False, True, True), False)
+    assert rows.read_look([6, None, 0.2]).yes == (False,) * 4
+
+
+def test_a_look_is_the_answer_to_a_user_of_each_tolerance(short, tmp_path):
+    instance = Task("snar", 0.05).instance(1)
+    frame, values = instance.table.frame, instance.table.values
+    with kb.Study.create(tmp_path / "s.db", frame, seed=instance.seed) as study:
+        for t in range(1, 25):
+            [asked] = study.ask()
+            study.tell(asked.trial, instance.reward(asked.row, t))
+        look = play.judge_look(play.read_answers(study), values)
+        for tolerance, yes in zip(rows.STOP_TOLERANCES, look.yes, strict=True):
+            study.change(tolerance=tolerance)
+            assert study.status().stop.may_stop is yes
+    assert look.results == 24
 
 
 def test_cautions_are_counted_where_they_belong():

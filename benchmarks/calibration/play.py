@@ -7,12 +7,13 @@ for rows and told their results. All statements come from the code that answers 
 
 from __future__ import annotations
 
+import copy
 import math
 import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,9 +26,11 @@ from benchmarks import machine
 from benchmarks.calibration.rows import (
     RANDOM,
     RULE,
+    STOP_TOLERANCES,
     TOLERANCES,
     IntervalQuality,
     JudgedStudy,
+    Look,
     Statements,
     append,
     read,
@@ -89,8 +92,8 @@ def play_study(game: StudyGame) -> JudgedStudy:
 
 def judge_study(
     instance: PoolInstance, design: str = RULE
-) -> tuple[tuple[Statements, ...], tuple[tuple[int, float | None, float], ...]]:
-    """Return the statements at the marks, and the stated and true losses at each look.
+) -> tuple[tuple[Statements, ...], tuple[Look, ...]]:
+    """Return the statements at the marks, and the answers of the stop rule at each look.
 
     At least ten rows stay unmeasured. A study whose rows are drawn at random is not asked whether
     to stop.
@@ -112,9 +115,7 @@ def judge_study(
                     row = at_random[t - 1]
                     study.tell(row=row, value=instance.reward(row, t))
                 if t in LOOKS and design == RULE:
-                    status = study.status()
-                    assert status.best is not None
-                    looks.append((t, status.stop.left, instance.regret(status.best.row)))
+                    looks.append(judge_look(study._session.answers(), values))
                 if t in MARKS:
                     statements.append(judge_answers(read_answers(study), values))
     return tuple(statements), tuple(looks)
@@ -126,6 +127,25 @@ def read_answers(study: kb.Study) -> Answers:
     driver = Driver(study.candidates, state.settings)
     driver.follow(state)
     return Answers(driver, state)
+
+
+def judge_look(answers: Answers, values: Array) -> Look:
+    """Ask a study whether to stop, as users of each tolerance would, and compare with the truth."""
+    # The study itself stays without a tolerance: a copy of its state has one after the other.
+    state = copy.copy(answers.state)
+    asked = Answers(answers.driver, state, answers.view)
+    arm, found = asked.recommended_arm, []
+    assert arm is not None
+    for tolerance in STOP_TOLERANCES:
+        state.settings = replace(state.settings, tolerance=tolerance)
+        found.append(stop(asked))
+    return Look(
+        results=sum(state.counts.values()),
+        stated=found[0].left,
+        loss=float(values.max() - values[answers.row(arm)]),
+        yes=tuple(bool(one.may_stop) for one in found),
+        is_luck=answers.may_be_luck(arm),
+    )
 
 
 def judge_answers(answers: Answers, values: Array) -> Statements:

@@ -17,6 +17,8 @@ DESIGNS = (RULE, RANDOM)
 """Who chose the rows: the study itself, or chance."""
 TOLERANCES = (0.02, 0.05)
 """Losses for which the probability of losing no more is judged."""
+STOP_TOLERANCES = (0.01, 0.02, 0.05, 0.1)
+"""Losses that a user may be willing to bear."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,21 @@ class Statements:
 
 
 @dataclass(frozen=True)
+class Look:
+    """What a study answers when the user asks whether to stop, and what is true."""
+
+    results: int
+    stated: float | None
+    """What stopping loses on average; None if the study does not say."""
+    loss: float
+    """True: what stopping loses."""
+    yes: tuple[bool, ...]
+    """Whether the answer is yes at each of the tolerances."""
+    is_luck: bool
+    """Whether the study says that the recommended row may be luck."""
+
+
+@dataclass(frozen=True)
 class JudgedStudy:
     """One study of a table: its statements at some numbers of results."""
 
@@ -81,9 +98,8 @@ class JudgedStudy:
     version: str
     seed: int
     statements: tuple[Statements, ...]
-    looks: tuple[tuple[int, float | None, float], ...]
-    """(results, stated loss, true loss) each time the user asks whether to stop;
-    nobody asks where the rows are drawn at random."""
+    looks: tuple[Look, ...]
+    """Each time the user asks whether to stop; nobody asks where the rows are drawn at random."""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -96,8 +112,20 @@ def read(path: Path) -> list[JudgedStudy]:
 
 def judged_study(fields: dict[str, Any]) -> JudgedStudy:
     stated = tuple(read_statements(one) for one in fields["statements"])
-    looks = tuple((int(t), left, loss) for t, left, loss in fields["looks"])
+    looks = tuple(map(read_look, fields["looks"]))
     return JudgedStudy(**fields | {"statements": stated, "looks": looks})
+
+
+def read_look(fields: Any) -> Look:
+    """Rows written before a study stated a probability have (results, stated loss, true loss).
+
+    The answer was yes then if the stated loss was within the tolerance.
+    """
+    if isinstance(fields, dict):
+        return Look(**fields | {"yes": tuple(fields["yes"])})
+    results, stated, loss = fields
+    yes = tuple(stated is not None and stated <= tolerance for tolerance in STOP_TOLERANCES)
+    return Look(results, stated, loss, yes, False)
 
 
 def read_statements(fields: dict[str, Any]) -> Statements:

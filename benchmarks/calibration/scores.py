@@ -16,15 +16,20 @@ import numpy as np
 
 import kernelbandits as kb
 from benchmarks.calibration.play import EQUAL
-from benchmarks.calibration.rows import TOLERANCES, IntervalQuality, JudgedStudy, Statements
+from benchmarks.calibration.rows import (
+    STOP_TOLERANCES,
+    TOLERANCES,
+    IntervalQuality,
+    JudgedStudy,
+    Look,
+    Statements,
+)
 from benchmarks.regret_pairs import BOOTSTRAP_SEED, DRAWS, LEVEL, interval
 
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 """The limits of the bins of stated probabilities."""
 LOSS_BINS = (0.0, 0.01, 0.03, 0.1, math.inf)
 """The limits of the bins of stated losses, as shares of the range."""
-STOP_TOLERANCES = (0.01, 0.02, 0.05, 0.1)
-"""Losses that a user may be willing to bear."""
 
 Measure = Callable[[Statements], float]
 Stated = tuple[str, float, float]
@@ -274,34 +279,29 @@ class StopRule:
 
 
 def follow_stop_rule(studies: Sequence[JudgedStudy], tolerance: float) -> StopRule | None:
-    """Stop at the first look at which the stated loss is within the tolerance; None if never.
-
-    A study compares the two numbers in the same way (`compare_with_tolerance`).
-    """
+    """Stop at the first look at which the study says yes; None if none does."""
     stops = [
-        (study.table, *first)
+        (study.table, first)
         for study in studies
-        if (first := first_look_within(study, tolerance)) is not None
+        if (first := first_yes(study, tolerance)) is not None
     ]
     if not stops:
         return None
-    losses = [(table, stated, loss) for table, _, stated, loss in stops]
+    losses = [(table, first.stated or 0.0, first.loss) for table, first in stops]
     kept = [(table, stated, float(loss <= tolerance + EQUAL)) for table, stated, loss in losses]
     return StopRule(
         tolerance,
         len(studies),
-        float(np.mean([results for _, results, _, _ in stops])),
+        float(np.mean([first.results for _, first in stops])),
         float(np.mean([stated for _, stated, _ in losses])),
         bootstrap_mean(group(losses)),
         bootstrap_share(group(kept)),
     )
 
 
-def first_look_within(study: JudgedStudy, tolerance: float) -> tuple[int, float, float] | None:
-    for results, stated, loss in study.looks:
-        if stated is not None and stated <= tolerance:
-            return results, stated, loss
-    return None
+def first_yes(study: JudgedStudy, tolerance: float) -> Look | None:
+    place = STOP_TOLERANCES.index(tolerance)
+    return next((look for look in study.looks if look.yes[place]), None)
 
 
 # Cautions

@@ -15,6 +15,7 @@ from benchmarks.calibration.play import LOOKS, MARKS, TOP
 from benchmarks.calibration.rows import (
     RANDOM,
     RULE,
+    STOP_TOLERANCES,
     IntervalQuality,
     JudgedStudy,
     Statements,
@@ -145,7 +146,7 @@ def probability_goals(studies: Sequence[JudgedStudy]) -> Iterator[Row]:
 def stop_goals(studies: Sequence[JudgedStudy]) -> Iterator[Row]:
     """Who stops as soon as the study says so loses no more than the tolerance on average."""
     some = scores.select(studies, None, RULE)
-    for tolerance in scores.STOP_TOLERANCES:
+    for tolerance in STOP_TOLERANCES:
         found = scores.follow_stop_rule(some, tolerance)
         what = f"mean loss after stopping with tolerance {tolerance:g}"
         if found is None:
@@ -391,7 +392,7 @@ def stop_cells(studies: Sequence[JudgedStudy]) -> list[tuple[str, ...]]:
         "losses within the tolerance",
     )
     body = []
-    for tolerance in scores.STOP_TOLERANCES:
+    for tolerance in STOP_TOLERANCES:
         for noise in noises_of(studies):
             found = scores.follow_stop_rule(scores.select(studies, noise, RULE), tolerance)
             if found:
@@ -496,7 +497,7 @@ def content(studies: Sequence[JudgedStudy], goals: Sequence[Row]) -> dict[str, A
         "losses": scores.bin_losses(scores.list_losses(rule)),
         "stop rule": [
             found
-            for tolerance in scores.STOP_TOLERANCES
+            for tolerance in STOP_TOLERANCES
             if (found := scores.follow_stop_rule(rule, tolerance))
         ],
         "cautions": [

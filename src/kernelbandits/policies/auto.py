@@ -555,6 +555,22 @@ class Auto(IndexPolicy):
             lengthscales=lengths * self.calibrator.fitted_sides,
         )
 
+    def nugget_evidence(self) -> float:
+        """ln p(rewards | the fit) - ln p(rewards | the fit without its nugget); 0 without rewards.
+
+        The fit has a nugget whether or not points deviate singly, because its prior has one. This
+        says whether the rewards ask for it.
+        """
+        model, fit = self.fitted_model(), self.calibration
+        if model is None:
+            return 0.0
+        smooth = replace(fit, nugget_variance=0.0)
+        with_it, without = (
+            model.log_evidence(one.whole_kernel(self.calibrator.fitted_sides), one.ridge)
+            for one in (fit, smooth)
+        )
+        return with_it - without
+
     def recommend(self, *, context: Any = None, arms: Any = None) -> Any:
         """The arm with the highest estimate among those with rewards, or the best point of a box.
 

@@ -63,9 +63,36 @@ class FittedModel:
 
     @property
     def noise_scale(self) -> float:
-        """The standard deviation of one result, averaged over the members."""
+        """The standard deviation of one result, averaged over the members.
+
+        Where results were transformed, it is that in the middle of the results.
+        """
+        return float(self.units.original_sd(0.0, self.standardised_noise))
+
+    def noise_at(self, value: float) -> float:
+        """The standard deviation of one result where f has this value.
+
+        It differs from `noise_scale` only where results were transformed.
+        """
+        z = self.units.standardise(value)
+        return float(self.units.original_sd(z, self.standardised_noise))
+
+    @property
+    def standardised_noise(self) -> float:
+        """The standard deviation of one result in the units of the members."""
         ridges = [float(one.ridge) for one in self.members]
-        return float(self.units.original_sd(0.0, math.sqrt(sum(ridges) / len(ridges))))
+        return math.sqrt(sum(ridges) / len(ridges))
+
+    @single_threaded
+    def log_evidence(self, kernel: Any, ridge: float) -> float:
+        """ln p(results) under a kernel, up to a term of the ridge and the counts alone.
+
+        It is -(u' (K + ridge N^-1)^-1 u + ln det(I + N^1/2 K N^1/2 / ridge)) / 2, with the
+        standardised means u and the counts N.
+        """
+        totals = self.counts * self.standardised
+        exact = Factorisation.of(self._gram(kernel), self.counts, totals, ridge)
+        return -0.5 * (float(self.standardised @ exact.coefficients) + exact.log_det)
 
     def leave_one_out(self) -> LeaveOneOut | None:
         """Predict the mean result of each point from all others; None with fewer than five."""

@@ -19,6 +19,8 @@ from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Best, Untested
 
 TIE = 1e-12
+NEGLIGIBLE_NOISE = 2e-3
+"""A noise sd below this, in spreads of the results, counts as none."""
 
 
 class Answers:
@@ -28,6 +30,7 @@ class Answers:
         self.driver, self.state, self.candidates = driver, state, driver.candidates
         self.scale = state.scale
         self.view = noise_view(driver) if view is None else view
+        self._draws: dict[int, tuple[Indices, Array]] = {}
 
     @cached_property
     def allowed_arms(self) -> Indices:
@@ -88,10 +91,12 @@ class Answers:
     @single_threaded
     def draw_functions_near(self, here: int) -> tuple[Indices, Array]:
         """Return different candidates that may be best, `here` among them, and draws of f there."""
-        others = self._different(here)
-        place = int(np.flatnonzero(others == here)[0])
-        kept = others[select_contenders(self.view.mean[others], self.view.sd[others], place)]
-        return kept, self.view.draw(kept)
+        if here not in self._draws:
+            others = self._different(here)
+            place = int(np.flatnonzero(others == here)[0])
+            kept = others[select_contenders(self.view.mean[others], self.view.sd[others], place)]
+            self._draws[here] = kept, self.view.draw(kept)
+        return self._draws[here]
 
     def _different(self, here: int) -> Indices:
         """One arm for each candidate allowed, and `here` for its own."""
@@ -112,8 +117,6 @@ class Answers:
         if arm is None:
             return None
         row, (low, high), chance = self.row(arm), self.interval(arm), self.chances(arm, arm)[0]
-        alike = np.flatnonzero(self.driver.kinds == self.driver.kinds[row])
-        results = sum(self.state.counts.get(int(one), 0) for one in alike)
         label = self.candidates.label(row)
         return Best(
             row=row,
@@ -122,17 +125,51 @@ class Answers:
             low=low,
             high=high,
             probability=chance,
-            results=results,
+            results=self.count_results(arm),
             label=label,
             untested=self.find_untested(),
             early=self.describe_early(),
             caution=self.caution,
+            comparison=self.comparison,
+            may_be_luck=self.may_be_luck(arm),
         )
+
+    def count_results(self, arm: int) -> int:
+        """How often the candidate of an arm was measured, in whichever of its rows."""
+        kinds, row = self.driver.kinds, self.row(arm)
+        return sum(n for one, n in self.state.counts.items() if kinds[one] == kinds[row])
 
     @cached_property
     def caution(self) -> str:
         """Say that the model is no better than the mean of the results; "" if it is."""
-        return "" if self.describe_early() else describe_poor_model(self.driver.policy)
+        return "" if self.describe_early() else describe_poor_model(self.driver.leave_one_out())
+
+    def may_be_luck(self, arm: int) -> bool:
+        """Whether the noise of its one result may be why this arm is ahead of the others.
+
+        It may if the standard deviation of the noise exceeds the distance between its estimate and
+        the best estimate of the other measured candidates. Two results are rarely lucky both.
+        """
+        if self.describe_early() or self.count_results(arm) != 1:
+            return False
+        kinds = self.driver.kinds[self.driver.rows]
+        measured = self.measured_rows[self.driver.rows[self.allowed_arms]]
+        others = self.allowed_arms[measured & (kinds[self.allowed_arms] != kinds[arm])]
+        if not len(others):
+            return False
+        gap = float(self.scale.length(self.view.mean[arm] - self.view.mean[others].max()))
+        return self.noise_at(arm) > gap
+
+    def noise_at(self, arm: int) -> float:
+        """The standard deviation of one result of an arm, given or fitted, in the target's units.
+
+        It is 0 where it is negligible against the spread of the results, and where the policy has
+        no model of the noise.
+        """
+        model = self.driver.policy.fitted_model()
+        if model is None or model.standardised_noise < NEGLIGIBLE_NOISE:
+            return 0.0
+        return float(self.scale.length(model.noise_at(float(self.view.mean[arm]))))
 
     def describe_early(self) -> str:
         """Say why no row can be called the best yet; "" from five results on.
@@ -162,8 +199,16 @@ class Answers:
         best = kinds[kept[draws.argmax(1)]]
         return float((best == kinds[here]).mean()), float((best == kinds[other]).mean())
 
+    def draw_losses(self, arm: int) -> Array:
+        """max f - f(arm) in each of the functions drawn, in the target's units."""
+        kept, draws = self.draw_functions_near(arm)
+        losses: Array = draws.max(1) - draws[:, np.flatnonzero(kept == arm)[0]]
+        return np.asarray(self.scale.length(losses))
+
     def improvement(self, arm: int) -> float:
         """E[max f - f(arm)]: what stopping now with this arm loses on average."""
-        kept, draws = self.draw_functions_near(arm)
-        best = draws[:, np.flatnonzero(kept == arm)[0]]
-        return float(self.scale.length((draws.max(1) - best).mean()))
+        return float(self.draw_losses(arm).mean())
+
+    def probability_within(self, arm: int, tolerance: float) -> float:
+        """P(max f - f(arm) <= tolerance): that stopping now with this arm loses no more."""
+        return float((self.draw_losses(arm) <= tolerance).mean())

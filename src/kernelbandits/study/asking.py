@@ -8,11 +8,12 @@ from typing import Any
 
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
+from kernelbandits.policies import Auto
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.explaining import Reasons
-from kernelbandits.study.state import OFFERS, REVISED, State, Trial
+from kernelbandits.study.state import OFFERS, RESULTS, REVISED, State, Trial
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Suggestion, plain
 from kernelbandits.study.writer import Writer
@@ -92,6 +93,25 @@ def revision_notice(event: Event) -> str:
         f"{event.body[REVISED]}; from now on revision {now} chooses, with the settings of this "
         f"study (event {event.seq})"
     )
+
+
+def follows_new_fit(state: State, driver: Driver, asker: Asker) -> bool:
+    """Whether no other ask came between the last fit of the policy and this one.
+
+    What a fit says of the settings is said with the first ask after it, and not with every ask.
+    The events tell, so it holds for asks of other processes too.
+    """
+    policy, told = driver.policy, 0
+    for event in reversed(state.events):
+        if (event.key or "").startswith(asker.key):
+            continue
+        if event.kind == "asked":
+            return isinstance(policy, Auto) and policy.n_rewards - told < policy.calibration.rewards
+        if event.kind not in (*RESULTS, "released"):
+            # A correction or a change of settings: everything was learnt and fitted again.
+            return True
+        told += event.kind == "told"
+    return True
 
 
 def count_notices(events: Sequence[Event], candidates: Candidates) -> list[str]:
@@ -174,7 +194,7 @@ def choose_row(
     return row, {
         **body,
         "scale": [state.scale.centre, state.scale.spread],
-        "why": reasons.sentence(row, note),
+        "why": reasons.why(row, note),
         "revision": driver.policy.revision,
     }
 

@@ -1,8 +1,14 @@
-"""What to be careful about: a model without skill, a noise that the results contradict."""
+"""What to be careful about: a model without skill, a lucky result, a noise given wrong."""
 
 from __future__ import annotations
 
-from kernelbandits.policies import Auto, Policy
+import math
+
+import numpy as np
+
+from kernelbandits.policies import Auto, LeaveOneOut, Policy
+from kernelbandits.policies.calibrator import CONTRADICTION
+from kernelbandits.study.state import State
 from kernelbandits.study.units import Scale
 
 NO_BETTER = (
@@ -10,14 +16,20 @@ NO_BETTER = (
     "probabilities with care."
 )
 
+NO_RESULTS = "There are no results yet: all estimates come from the assumptions of the model alone."
+FEWEST_DEVIATIONS = 8
+"""With fewer results, deviations of single candidates are hardly told from the shape of f."""
+DEVIATION = 5.0
+"""Deviations of single candidates of this many times the noise given are named. They may be real,
+so a smaller ratio would be named in many studies whose noise is right."""
 
-def describe_poor_model(policy: Policy) -> str:
+
+def describe_poor_model(left_out: LeaveOneOut | None) -> str:
     """Say that each result is predicted from the others no better than by their mean.
 
     "" if the model is better, with fewer than five measured candidates, and if all results are
     equal.
     """
-    left_out = policy.leave_one_out()
     return NO_BETTER if left_out is not None and left_out.skill <= 0 else ""
 
 
@@ -30,3 +42,35 @@ def describe_contradiction(policy: Policy, noise: float | None, scale: Scale) ->
         f"You gave a noise of {noise:g}, but the results look as if it were about {fitted:.2g}; "
         "the fitted noise is used."
     )
+
+
+def describe_deviations(policy: Policy, noise: float | None, scale: Scale) -> str:
+    """Say that single candidates deviate much more than by the noise that was given; "" if not.
+
+    Without repeated measurements, a noise that was given too small looks like deviations of single
+    candidates: the nugget of the model. No result tells the two apart, but the user can. It is said
+    only if the results need the nugget (`Auto.nugget_evidence`): its prior is no reason. A noise
+    given as 0 means that results repeat exactly, and nothing is said of it.
+    """
+    if not noise or not isinstance(policy, Auto) or policy.calibrator.noise_contradicted:
+        return ""
+    if policy.calibration.rewards < FEWEST_DEVIATIONS:
+        return ""
+    fits = policy.calibrator.fits
+    nuggets = [fit.standard.original_sd(0.0, math.sqrt(fit.nugget_variance)) for fit in fits]
+    deviation = float(scale.length(np.median(nuggets)))
+    if deviation < DEVIATION * noise or policy.nugget_evidence() < CONTRADICTION:
+        return ""
+    return (
+        f"Candidates that resemble each other differ by about {deviation:.2g}, much more than the "
+        f"noise of {noise:g} that you gave. Either single candidates deviate, or the noise is "
+        "larger: measure one of them again to see which."
+    )
+
+
+def describe_noise(policy: Policy, state: State) -> list[str]:
+    """Return what the results, as the policy has learnt them, say against the noise given."""
+    noise, scale = state.settings.noise, state.scale
+    contradiction = describe_contradiction(policy, noise, scale)
+    deviations = describe_deviations(policy, noise, scale)
+    return [sentence for sentence in (contradiction, deviations) if sentence]

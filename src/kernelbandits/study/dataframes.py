@@ -9,6 +9,7 @@ import numpy as np
 from kernelbandits.checks import Array
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates
+from kernelbandits.study.cautions import NO_RESULTS
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.units import Scale
 
@@ -81,7 +82,10 @@ def trial_row(
 
 
 def estimates_frame(answers: Answers) -> pd.DataFrame:
-    """One row for each candidate: what was measured there and what is known of it."""
+    """One row for each candidate: what was measured there and what is known of it.
+
+    `attrs["caution"]` says why the estimates are to be taken with care; "" if they are not.
+    """
     import pandas as pd
 
     candidates, n = answers.candidates, len(answers.candidates)
@@ -97,7 +101,9 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
         "average": averages(answers.state, n),
     }
     told |= {"mean": mean, "sd": sd, "low": low, "high": high}
-    return pd.DataFrame({"row": np.arange(n), **told})
+    frame = pd.DataFrame({"row": np.arange(n), **told})
+    frame.attrs["caution"] = answers.caution if answers.has_results else NO_RESULTS
+    return frame
 
 
 def row_estimates(answers: Answers) -> Array:

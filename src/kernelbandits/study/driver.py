@@ -18,7 +18,7 @@ from kernelbandits.checks import (
     TheoryWarning,
 )
 from kernelbandits.domains import Arms
-from kernelbandits.policies import Choice, Policy
+from kernelbandits.policies import Choice, LeaveOneOut, Policy
 from kernelbandits.streams import Streams
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.settings import Settings
@@ -51,6 +51,7 @@ class Driver:
 
     def _begin(self, settings: Settings, spread: float) -> None:
         self.settings, self.version, self.learnt = settings, INTERRUPTED, 0
+        self._left_out: tuple[LeaveOneOut | None] | None = None
         self.streams = Streams(settings.seed)
         with self._listening():
             self.policy = settings.build_policy(self._arms(self._points), spread)
@@ -86,6 +87,7 @@ class Driver:
         return self.policy.n_rewards + fresh >= self.policy.next_fit
 
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
+        self._left_out = None
         with self._listening():
             self.policy.tell_all([*self.pairs(fresh, scale)])
 
@@ -186,6 +188,12 @@ class Driver:
     def covariance(self, arms: Indices) -> Array:
         """Of f at some arms, in the policy's units squared."""
         return self.policy.covariance(arms)
+
+    def leave_one_out(self) -> LeaveOneOut | None:
+        """Predict each result from the others; computed once after each result."""
+        if self._left_out is None:
+            self._left_out = (self.policy.leave_one_out(),)
+        return self._left_out[0]
 
     def _listening(self) -> Any:
         return Listening(self.notices)

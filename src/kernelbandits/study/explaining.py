@@ -62,6 +62,10 @@ class Reasons:
         repeated, why = self._repeats(row), self._choice_sentence(row, note)
         return f"{repeated}; {why[0].lower()}{why[1:]}" if repeated else why
 
+    def why(self, row: int, note: Mapping[str, float]) -> str:
+        """The sentence, followed by what makes its estimates doubtful."""
+        return " ".join(filter(None, (self.sentence(row, note), self.answers.caution)))
+
     def _repeats(self, row: int) -> str:
         """Say so if the candidate of this row has results already."""
         alike, results = self._results_of(row)
@@ -184,9 +188,10 @@ class Reasons:
             greedy_chance=rival_chance,
             results=sum(self.state.counts.values()),
             pending=pending,
-            sentence=f"{self.sentence(row, note)} {beside}",
+            sentence=" ".join(filter(None, (self.sentence(row, note), beside, answers.caution))),
             revision=trial.revision,
             improvement=improvement_of(note, self.scale),
+            caution=answers.caution,
         )
 
     def _beside(self, row: int, chance: float, rival: int, rival_chance: float) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
 from kernelbandits.checks import TheoryWarning
+from kernelbandits.formatting import format_share
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.settings import AUTO
 from kernelbandits.study.units import FIRST
@@ -13,6 +15,12 @@ from kernelbandits.study.values import Stop
 from kernelbandits.theory import Band, confidence_band
 from kernelbandits.theory.bands import format_rounded_up
 
+ENOUGH = 0.9
+"""The probability of being within the tolerance that is enough to stop. An expected loss within the
+tolerance is not: a row that loses nothing in most cases, and much in the others, has one too. With
+0.9 the model may be wrong once in ten studies, as a confidence statement with delta = 0.1 may."""
+SURE = 2.0
+"""The noise of one result is rarely larger than this many of its standard deviations."""
 NAMED = 10
 """Rows are listed by number if there are at most this many."""
 
@@ -90,16 +98,46 @@ def describe_candidates(answers: Answers, band: Band) -> str:
 
 
 def stop_by_improvement(answers: Answers, arm: int) -> Stop:
-    """Say by how much the recommended row is worse than the best one on average."""
-    left, row = answers.improvement(arm), answers.row(arm)
-    target = answers.state.settings.target
+    """Say how probable a loss within the tolerance is, and what is lost on average.
+
+    The answer is yes if that is probable enough (`ENOUGH`), unless the recommended row was measured
+    once and may be ahead by luck. Then the posterior trusts a noise that one result cannot show.
+    """
+    left, row, settings = answers.improvement(arm), answers.row(arm), answers.state.settings
+    model = "This is an estimate of the model, not a guarantee."
+    model += f" {answers.caution}" if answers.caution else ""
+    loss = f"{left:.3g} ({settings.target}) on average against the best row{answers.comparison}"
+    if settings.tolerance is None:
+        text = f"If you stop with row {row}, you lose {loss}. {model} {TOLERANCE_HINT}"
+        return Stop("improvement", text, None, left)
+    chance = answers.probability_within(arm, settings.tolerance)
+    verdict, more = judge_probability(answers, arm, chance, settings.tolerance)
     text = (
-        f"if you stop with row {row}, you lose {left:.3g} ({target}) on average against the best "
-        f"row{answers.comparison}. This is an estimate of the model, not a guarantee."
+        f"{verdict}: with probability {format_share(floor_percent(chance))} row {row} is within "
+        f"the tolerance of {settings.tolerance:g} of the best row; if you stop with it, you lose "
+        f"{loss}.{more} {model}"
     )
-    if answers.caution:
-        text += f" {answers.caution}"
-    return compare_with_tolerance(answers, "improvement", text, left)
+    return Stop("improvement", text, verdict == "Yes", left, chance)
+
+
+def floor_percent(share: float) -> float:
+    """Round down to whole percent: 89.7 % is less than the 90 % that a yes needs."""
+    return math.floor(100 * share) / 100
+
+
+def judge_probability(
+    answers: Answers, arm: int, chance: float, tolerance: float
+) -> tuple[str, str]:
+    """Return "Yes" or "Not yet", and what a yes still needs.
+
+    A single result that may be luck does not matter if the noise is small against the tolerance:
+    then luck can hardly cost more than the tolerance.
+    """
+    if chance < ENOUGH:
+        return "Not yet", f" A yes needs {format_share(ENOUGH)}."
+    if SURE * answers.noise_at(arm) > tolerance and answers.may_be_luck(arm):
+        return "Not yet", " It was measured once, and its result may be luck: measure it again."
+    return "Yes", ""
 
 
 def compare_with_tolerance(answers: Answers, kind: str, text: str, left: float) -> Stop:

@@ -15,7 +15,7 @@ from kernelbandits.policies import Auto, Policy
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import asking, plausibility, telling
 from kernelbandits.study.candidates import Candidates, read_candidates
-from kernelbandits.study.cautions import describe_contradiction
+from kernelbandits.study.cautions import describe_noise
 from kernelbandits.study.choosing import Notices
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.editing import Editor
@@ -251,7 +251,8 @@ class Study:
             )
             revised, sign = session.state.keys.get(asker.settings_key), session.state.settings.sign
             notices = [] if revised is None else [asking.revision_notice(revised)]
-            notices += self._cautions()
+            if asking.follows_new_fit(session.state, session.driver, asker):
+                notices += self._cautions()
         notices += asking.count_notices(events, self.candidates)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
@@ -259,9 +260,7 @@ class Study:
 
     def _cautions(self) -> list[str]:
         """What the policy, with the results that it has learnt, says of the settings."""
-        state, policy = self._session.state, self._session.driver.policy
-        contradiction = describe_contradiction(policy, state.settings.noise, state.scale)
-        return [contradiction] if contradiction else []
+        return describe_noise(self._session.driver.policy, self._session.state)
 
     def tell(
         self,
@@ -440,7 +439,11 @@ class Study:
             return trials_frame(self._session.state, self.candidates)
 
     def estimates(self) -> pd.DataFrame:
-        """One row for each candidate, with mean, sd and 95 % interval in the target's units."""
+        """One row for each candidate, with mean, sd and 95 % interval in the target's units.
+
+        `attrs["caution"]` of the DataFrame says why the estimates are to be taken with care: there
+        are no results yet, or the model predicts no better than their mean. It is "" otherwise.
+        """
         from kernelbandits.study.dataframes import estimates_frame
 
         with self._session.lock:

@@ -154,6 +154,10 @@ class Best(Readable):
     """Why it is too early to call the row the best; "" once there are enough results."""
     caution: str = ""
     """Why estimate and probability are to be taken with care, such as a poor model; "" if not."""
+    comparison: str = ""
+    """Which candidates the probability compares, in words; "" if it compares all."""
+    may_be_luck: bool = False
+    """Whether it was measured once, and its lead over the next best is no larger than the noise."""
 
     @property
     def sentence(self) -> str:
@@ -163,11 +167,16 @@ class Best(Readable):
         often = f"measured {format_times(self.results)}"
         if self.early:
             return f"too early to say: {self.early}. Best estimate so far: {estimate}; {often}"
-        share = f"the best with probability {format_share(self.probability)}"
-        found = f"{estimate}; {share}; {often}"
+        share = f"the best with probability {format_share(self.probability)}{self.comparison}"
+        found = f"{estimate}; {share}; {often}{self.luck}"
         more = [self.untested.sentence] if self.untested else []
         more += [self.caution] if self.caution else []
         return ". ".join([found, " ".join(more)]) if more else found
+
+    @property
+    def luck(self) -> str:
+        """What to do about a single result that may be luck, to follow "measured once"."""
+        return ": its result may be luck; measure it again to be sure" if self.may_be_luck else ""
 
 
 @dataclass(frozen=True)
@@ -181,6 +190,9 @@ class Stop:
     """None where no tolerance was given to compare with."""
     left: float | None
     """theory: what the likely best loses at most; improvement: what it loses on average."""
+    probability: float | None = None
+    """improvement: that the likely best loses no more than the tolerance. None without a tolerance,
+    and of a confidence statement, whose probability is that given beforehand."""
 
 
 @dataclass(frozen=True)
@@ -290,6 +302,9 @@ class Explained:
     """Whether this is what was stored with the ask, since this release has another revision."""
     improvement: float | None = None
     """What measuring the row was expected to gain, with the goal "find"; else None."""
+    caution: str = ""
+    """Why the estimates were to be taken with care, such as a poor model; "" if not, and where
+    only what was stored is known: the sentence then has it."""
 
     def __str__(self) -> str:
         return f"trial {self.trial}, {describe_row(self.row, {}, self.x)}. {self.sentence}"

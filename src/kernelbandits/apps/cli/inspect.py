@@ -31,11 +31,15 @@ The likely best is the measured row with the best estimate. One lucky measuremen
 row the best, because the estimate takes all results and the noise into account. The probability is
 that of being the best of all allowed rows. If a row that was never measured has a better estimate,
 it is named too, and where the model predicts no better than the mean of the results, that is said.
+With a tolerance the answer to "may I stop?" is yes if the likely best is within the tolerance of
+the best row with a probability of at least 90 %. If the noise may have lifted a row that was
+measured once, it is to be measured again first.
 Trials that wait for a result are listed with the time since they were asked for. --details adds
 the policy, its fitted model and what theory guarantees.
 
-JSON: told, pending, failed, best (row, mean, low, high, probability, untested, caution, or null),
-goal, noise, rounds, and more.
+JSON: told, pending, failed, best (row, mean, low, high, probability, comparison, may_be_luck,
+untested, caution, or null), stop (may_stop, left, probability, sentence), goal, noise, rounds, and
+more.
 
 Examples:
 
@@ -56,7 +60,8 @@ Examples:
 ESTIMATES = """Show the estimate of each candidate, the best first.
 
 The 95 % interval is that of the estimate, not of a new measurement. All numbers are in the units of
-the target.
+the target. A note says so where there are no results yet, and where the model predicts no better
+than the mean of the results; in JSON every object has it as caution ("" where there is none).
 
 Examples:
 
@@ -144,10 +149,13 @@ def estimates(
 ) -> None:
     with open_study(place, quiet, writable=False) as study:
         frame = sorted_estimates(study)
-    shown = frame.head(top or (len(frame) if form is Format.json else TOP))
-    print_answer(
-        form, records(shown), lambda console: render.print_estimates(console, shown, len(frame))
+    shown, caution = (
+        frame.head(top or (len(frame) if form is Format.json else TOP)),
+        frame.attrs["caution"],
     )
+    print_notes([caution] if caution else [], quiet or form is Format.json)
+    document = [{**one, "caution": caution} for one in records(shown)]
+    print_answer(form, document, lambda console: render.print_estimates(console, shown, len(frame)))
 
 
 def sorted_estimates(study: Study) -> pd.DataFrame:

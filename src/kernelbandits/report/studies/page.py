@@ -100,11 +100,14 @@ def describe_best(view: View) -> str:
     x = ", ".join(f"{name} = {format_exact(value)}" for name, value in best.x.items())
     estimate = format_interval(best.mean, best.low, best.high)
     row = f"{name_row(view, best.row)} ({x}): {view.target} {estimate}"
-    often = f"measured {format_times(best.results)}{describe_equal_rows(view, best)}"
+    often = f"measured {format_times(best.results)}{best.luck}{describe_equal_rows(view, best)}"
     if best.early:
         return f"too early to say: {best.early}. Best estimate so far: {row}; {often}"
-    sentence = f"{row}, best with probability {best.probability:.2g}; {often}"
-    return f"{sentence}. {best.untested.sentence}" if best.untested else sentence
+    chance = f"best with probability {best.probability:.2g}{best.comparison}"
+    more = [best.untested.sentence] if best.untested else []
+    more += [best.caution] if best.caution else []
+    sentence = f"{row}, {chance}; {often}"
+    return ". ".join([sentence, " ".join(more)]) if more else sentence
 
 
 def name_row(view: View, row: int) -> str:
