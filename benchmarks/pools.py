@@ -1,6 +1,7 @@
 """What `python -m benchmarks regret` is played on.
 
-The real tables where they are found, 6 pools of candidates and 6 boxes, rewards scaled to [0, 1].
+The real tables where they are found, pools of 500 candidates and boxes, rewards scaled to [0, 1].
+On `DEVELOPMENT` the default was chosen; on `HELD_OUT` nothing was chosen.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from scipy.stats import qmc
 
 import kernelbandits as kb
-from benchmarks.search import tables
+from benchmarks.search import functions, tables
 from benchmarks.search.tables import PEROVSKITE, Table
 from kernelbandits.catalogue.problems import named_function
 from kernelbandits.problems.functions import TestFunction
@@ -27,10 +28,15 @@ CANDIDATES = 500
 FUNCTIONS = ("holder-table", "cross-in-tray", "ackley4", "hartmann6", "branin", "levy4")
 BOX = "-box"
 TABLES = tuple(name for name in tables.DEVELOPMENT if name != PEROVSKITE)
-"""The other real tables on which the default was chosen; the held-out ones are for `search`."""
-POOLS = (PEROVSKITE, *FUNCTIONS, *(name + BOX for name in FUNCTIONS), *TABLES)
+"""The other real tables on which the default was chosen."""
+DEVELOPMENT = (PEROVSKITE, *FUNCTIONS, *(name + BOX for name in FUNCTIONS), *TABLES)
+HELD_OUT = (*tables.HELD_OUT, *functions.HELD_OUT)
+"""Tables, and pools of candidates of functions, on which nothing was chosen."""
+POOLS = (*HELD_OUT, *DEVELOPMENT)
 SAMPLE = 2**16
 """Sobol points whose least reward is the 0 of a box."""
+DRAWN_POINTS = 78
+"""The column of the streams from which the candidates of a held-out function come."""
 RANDOM_MOVES = 77
 """The column of the streams from which random moves come; no purpose of the package has it."""
 
@@ -101,7 +107,9 @@ def build_instance(pool: str, seed: int) -> PoolInstance:
     streams = kb.Streams(zlib.crc32(f"{pool} {seed}".encode()))
     if pool.endswith(BOX):
         return box_instance(pool.removesuffix(BOX), streams)
-    if pool in TABLES:
+    if pool in functions.HELD_OUT:
+        return sample_instance(functions.FUNCTIONS[pool], streams)
+    if pool in (*TABLES, *tables.HELD_OUT):
         return table_instance(tables.load_table(pool), streams)
     return arms_instance(pool, streams)
 
@@ -117,6 +125,14 @@ def arms_instance(name: str, streams: kb.Streams) -> PoolInstance:
     if name == PEROVSKITE:
         points = (points - points.min(0)) / np.ptp(points, axis=0)
     values = (instance.values - instance.values.min()) / np.ptp(instance.values)
+    return PoolInstance(kb.Arms(points), lambda arm: float(values[arm]), 1.0, streams)
+
+
+def sample_instance(function: TestFunction, streams: kb.Streams) -> PoolInstance:
+    """500 even draws from the box of a function, features and rewards scaled to [0, 1]."""
+    points = streams.generator(DRAWN_POINTS).random((CANDIDATES, function.dimension))
+    values = -function(function.natural(points))
+    values = (values - values.min()) / np.ptp(values)
     return PoolInstance(kb.Arms(points), lambda arm: float(values[arm]), 1.0, streams)
 
 

@@ -17,9 +17,6 @@ import kernelbandits as kb
 from benchmarks.pools import PoolInstance
 
 OURS = "auto"
-PLAIN = "auto-random"
-"""Ours without its first choice, about the middle, where Ackley's function has its optimum and
-Levy's is near."""
 
 
 class Opponent(Protocol):
@@ -59,7 +56,7 @@ class Contestant:
     @property
     def missing(self) -> str | None:
         """Why it cannot play here."""
-        if self.name in (OURS, PLAIN) and not hasattr(kb, "Auto"):
+        if self.name == OURS and not hasattr(kb, "Auto"):
             return "this kernelbandits has no Auto"
         absent = [
             package for package in (self.package, *self.needs) if installed_version(package) is None
@@ -82,7 +79,7 @@ def installed_version(package: str) -> str | None:
 
 def version_of(contestant: Contestant, label: str | None = None) -> str:
     """That of the package; ours is told by the content of its source unless a label is given."""
-    if contestant.name in (OURS, PLAIN):
+    if contestant.name == OURS:
         return label or f"{kb.__version__}+{source_hash()}"
     return str(contestant.version)
 
@@ -101,14 +98,6 @@ CONTESTANTS: Mapping[str, Contestant] = {
     for contestant in (
         Contestant(
             OURS, "kb.Auto", "kernelbandits", "default", {}, "kb.Auto(domain), nothing else given"
-        ),
-        Contestant(
-            PLAIN,
-            "kb.Auto, random start",
-            "kernelbandits",
-            "default",
-            {"opening": "random"},
-            "the same with a first choice anywhere in place of one about the middle",
         ),
         Contestant(
             "random",

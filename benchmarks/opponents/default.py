@@ -12,9 +12,9 @@ from kernelbandits.study.candidates import read_candidates
 
 
 class Default:
-    def __init__(self, instance: PoolInstance, opening: str) -> None:
+    def __init__(self, instance: PoolInstance) -> None:
         self.instance = instance
-        self.policy = kb.Auto(domain_of(instance), opening=opening)
+        self.policy = kb.Auto(domain_of(instance))
         self.choice: Any = None
 
     def ask(self, t: int) -> Any:
@@ -39,5 +39,5 @@ def domain_of(instance: PoolInstance) -> Any:
     return kb.Arms(candidates.points, blocks=candidates.blocks)
 
 
-def make(instance: PoolInstance, opening: str = "random") -> Default:
-    return Default(instance, opening)
+def make(instance: PoolInstance) -> Default:
+    return Default(instance)
