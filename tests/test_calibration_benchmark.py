@@ -326,7 +326,7 @@ def test_goals_say_what_is_missed():
         for poor in ({"left_out_skill": -0.5},)
     ]
     goals = {goal.what: goal for goal in summary.list_goals(studies)}
-    covered = goals["coverage of 95 % intervals, noise 0, 20 results"]
+    covered = goals["coverage of 95 % intervals, noise 0, 20 results, all tables"]
     assert (covered.value, covered.verdict) == (pytest.approx(83), "NO")
     assert "least: snar, 80 %" in covered.note
     best = goals["bins of probability that are off: the recommended row is the best"]
