@@ -270,11 +270,34 @@ def told_of(policy):
 def test_scales_are_fitted_at_the_times_said_and_by_tell_only():
     policy, fits = kb.Auto(ARMS, refits=Refits(growth=2.0, first=2)), []
     for n in range(1, 20):
-        choice = policy.ask()
+        policy.ask()
+        choice = policy.choice(n)
         policy.tell(choice, value(choice))
         if not fits or fits[-1][1] != policy.calibration:
             fits.append((n, policy.calibration))
     assert [n for n, _ in fits[1:]] == [2, 4, 8, 16]
+
+
+def test_a_repeat_that_says_something_new_of_the_noise_calls_for_a_fit():
+    """The first repeat does, and one that is far from the earlier rewards of its arm."""
+    policy = kb.Auto(ARMS, refits=Refits(growth=100.0, first=6))
+    for arm in range(6):
+        policy.tell(policy.choice(arm), float(POINTS[arm].sum()))
+    fits = [policy.calibration]
+
+    def tell(arm, away):
+        policy.tell(policy.choice(arm), float(POINTS[arm].sum()) + away)
+        fits.append(policy.calibration)
+
+    tell(0, 0.02)
+    assert fits[-1] != fits[-2]
+    tell(0, 0.01)
+    assert fits[-1] is fits[-2]
+    tell(7, 0.0)
+    assert fits[-1] is fits[-2]
+    tell(1, 1.0)
+    assert fits[-1] != fits[-2]
+    assert fits[-1].noise_scale > 3 * fits[-2].noise_scale
 
 
 def test_rewards_are_kept_by_distinct_point():
@@ -968,7 +991,7 @@ def test_a_failure_between_fits_leaves_the_kernel_of_the_last_fit():
     for arm in (8, 8, 8):
         policy.fail(policy.choice(arm, context=[50.0]))
     policy.tell(policy.choice(8, context=[50.0]), 1.0)
-    policy.tell(policy.choice(8, context=[50.0]), 1.0)
+    policy.tell(policy.choice(7, context=[50.0]), 1.0)
     assert policy.posterior.kernel == kernel
     assert policy.posterior.events == 5 + len(policy.calibrator.penalties.numbers)
 

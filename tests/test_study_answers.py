@@ -153,9 +153,29 @@ def test_a_single_result_that_leads_by_less_than_the_noise_may_be_luck(tmp_path)
 
 
 def test_a_lead_far_beyond_the_noise_is_no_luck(tmp_path):
-    study = noisy_study(tmp_path / "a.db", 3.0, tolerance=0.05)
+    study = noisy_study(tmp_path / "a.db", 0.55, tolerance=0.05)
     assert (study.best().row, study.best().may_be_luck) == (12, False)
     assert stop(fake_losses(study, np.zeros(100))).may_stop is True
+
+
+def test_a_single_result_far_from_all_others_is_said_and_keeps_from_stopping(tmp_path):
+    study = noisy_study(tmp_path / "a.db", 30.0, tolerance=0.05)
+    best = study.best()
+    assert (best.row, best.stands_alone) == (12, True)
+    assert "far from all others; measure it again, or correct it" in best.sentence
+    answer = stop(fake_losses(study, np.zeros(100)))
+    assert answer.may_stop is False
+    assert "correct it if it was mistyped" in answer.sentence
+    study.tell(row=12, value=study.best().mean)
+    assert not study.best().stands_alone
+
+
+def test_a_yes_beside_a_mean_loss_above_the_tolerance_says_why(tmp_path):
+    study = noisy_study(tmp_path / "a.db", 0.55, tolerance=0.05)
+    losses = np.append(np.zeros(95), np.full(5, 10.0))
+    answer = stop(fake_losses(study, losses))
+    assert answer.may_stop is True
+    assert "nothing in most cases, and much in a few" in answer.sentence
 
 
 def test_luck_that_costs_less_than_the_tolerance_does_not_keep_from_stopping(tmp_path):

@@ -49,6 +49,18 @@ def format_number(value: Any, digits: int = 4, *, thousands: bool = True) -> str
     return f"{number:,.0f}" if whole else f"{number:,.{digits}g}"
 
 
+def format_estimate(value: float, sd: float) -> str:
+    """Write an estimate with four digits, and more where its standard deviation needs them.
+
+    >>> format_estimate(0.83124, 0.05), format_estimate(1013250.61, 0.22)
+    ('0.8312', '1013250.6')
+    """
+    digits = 4
+    if value and sd > 0 and math.isfinite(value) and math.isfinite(sd):
+        digits = min(15, max(digits, math.ceil(math.log10(abs(value) / sd)) + 1))
+    return f"{value:.{digits}g}"
+
+
 def format_near(value: float, uncertainty: float, digits: int = 6) -> str:
     """Write a number that is known to within `uncertainty`, with two digits of the uncertainty.
 

@@ -82,6 +82,17 @@ class Rewards:
         self._differences.append(difference)
         self.events += 1
 
+    def count_at(self, row: Array) -> int:
+        """Return the number of rewards at a point."""
+        slot = self._slot.get((row + 0.0).tobytes())
+        return 0 if slot is None else self._counts[slot]
+
+    def mean_before(self, row: Array, reward: float) -> float:
+        """Return the mean of the rewards at a point without the last one, which is given."""
+        slot = self._slot[(row + 0.0).tobytes()]
+        rest = self._sums[slot] - (reward - self.origin)
+        return self.origin + rest / (self._counts[slot] - 1)
+
     def restore(self, before: RewardsBefore) -> None:
         """Undo the last reward added, to the last digit; subtracting it would leave rounding."""
         (

@@ -416,13 +416,13 @@ class Auto(IndexPolicy):
             end = rewarded[last - 1]
             self._learn_with_fit(pairs[: end + 1])
             rest = pairs[end + 1 :]
-        while rest and not self._needs_updates_only(rest):
-            place, reward = rest[0]
-            if reward is None:
-                self._fail_at(place)
-            else:
-                self._learn(place, reward, {})
-            rest = rest[1:]
+        if not self._needs_updates_only(rest):
+            for place, reward in rest:
+                if reward is None:
+                    self._fail_at(place)
+                else:
+                    self._learn(place, reward, {})
+            return
         rewards = [(place, reward) for place, reward in rest if reward is not None]
         self.calibrator.count_rewards(rewards)
         try:
@@ -455,11 +455,15 @@ class Auto(IndexPolicy):
     def _needs_updates_only(self, pairs: list[tuple[Any, float | None]]) -> bool:
         """Whether these rewards only update the posterior.
 
-        A reward that is too large for the units of the fit has a fit of its own. With failures,
-        each reward may change which of them count as rewards.
+        A reward that is too large for the units of the fit has a fit of its own, and so may a
+        repeat that says something new of the noise. With failures, each reward may change which of
+        them count as rewards.
         """
-        return not self.failed and all(
-            reward is not None and not self.calibrator.exceeds_units(reward) for _, reward in pairs
+        if self.failed or any(reward is None for _, reward in pairs):
+            return False
+        places = [place for place, _ in pairs]
+        return not self.calibrator.repeats_any(places) and not any(
+            self.calibrator.exceeds_units(reward) for _, reward in pairs if reward is not None
         )
 
     @single_threaded

@@ -43,6 +43,8 @@ LEAST_RIDGE_SHARE = 1e-8
 """The least ridge of a member, as a share of the prior variance of f."""
 GIVEN_NOISE_SD = 0.3
 """How well a given noise is taken to be known, as the sd of its log variance: to some 15 %."""
+SURPRISING = 4.0
+"""A repeat this many standard deviations from the earlier rewards of its point calls for a fit."""
 CONTRADICTION = 4.0
 """A given noise is overruled where a free fit has this much more log evidence."""
 
@@ -189,7 +191,8 @@ class Calibrator:
 
     def learn_counted(self, place: Any, reward: float) -> bool:
         """Learn the reward counted last; return whether the scales were fitted again."""
-        if self.refits.is_due(self.rewards.events) or self.exceeds_units(reward):
+        due = self.refits.is_due(self.rewards.events) or self.exceeds_units(reward)
+        if due or self.changes_noise(place, reward):
             self.refit()
             return True
         if self.failed and self._count_penalties() != self.penalties:
@@ -228,6 +231,29 @@ class Calibrator:
         except BaseException:
             self.relearn()
             raise
+
+    def changes_noise(self, place: Any, reward: float) -> bool:
+        """Whether a reward that was just counted says something new of the noise.
+
+        It does if it is the first that repeats a point, and if it is farther from the earlier
+        rewards of its point than the fitted noise allows. Waiting for the next fit would leave
+        intervals that the two rewards themselves contradict.
+        """
+        earlier = self.rewards.count_at(self._point(place)) - 1
+        if earlier < 1:
+            return False
+        if self.rewards.events == len(self.rewards) + 1:
+            return True
+        before = self.rewards.mean_before(self._point(place), reward)
+        gap = self.units.standardise(reward) - self.units.standardise(before)
+        allowed = self.calibration.noise_variance * (1 + 1 / earlier)
+        return bool(abs(gap) > SURPRISING * math.sqrt(allowed))
+
+    def repeats_any(self, places: Sequence[Any]) -> bool:
+        """Whether any of these places has a reward already, or is among them twice."""
+        keys = [(self._point(place) + 0.0).tobytes() for place in places]
+        known = any(self.rewards.count_at(self._point(place)) for place in places)
+        return known or len(set(keys)) < len(keys)
 
     def exceeds_units(self, reward: float) -> bool:
         """Whether the units of the last fit are too small for a reward."""

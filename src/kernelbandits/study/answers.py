@@ -13,6 +13,7 @@ from kernelbandits.policies.explanation import COMPARED, select_contenders
 from kernelbandits.runtime import single_threaded
 from kernelbandits.study.cautions import describe_poor_model
 from kernelbandits.study.driver import Driver
+from kernelbandits.study.plausibility import is_unusual, latest_values
 from kernelbandits.study.posterior_view import PosteriorView, noise_view
 from kernelbandits.study.state import State
 from kernelbandits.study.units import FIRST
@@ -69,7 +70,8 @@ class Answers:
         Of equal ones the first whose row was measured, or else whose candidate was, in another row.
         """
         mean = self.view.mean[arms]
-        equal = arms[mean >= mean.max() - TIE * max(1.0, abs(float(mean.max())))]
+        size = abs(float(mean.max())) + float(np.ptp(mean))
+        equal = arms[mean >= mean.max() - TIE * size]
         itself = [arm for arm in equal if self.state.counts.get(self.row(arm))]
         copies = [arm for arm in equal if self.measured_rows[self.row(arm)]]
         return int((itself or copies or list(equal))[0])
@@ -132,6 +134,7 @@ class Answers:
             caution=self.caution,
             comparison=self.comparison,
             may_be_luck=self.may_be_luck(arm),
+            stands_alone=self.stands_alone(arm),
         )
 
     def count_results(self, arm: int) -> int:
@@ -160,6 +163,16 @@ class Answers:
         gap = float(self.scale.length(self.view.mean[arm] - self.view.mean[others].max()))
         return self.noise_at(arm) > gap
 
+    def stands_alone(self, arm: int) -> bool:
+        """Whether its one result is so far from all others that it may be a slip of the pen."""
+        if self.count_results(arm) != 1:
+            return False
+        kinds, row = self.driver.kinds, self.row(arm)
+        known = latest_values(self.state)
+        own = [one.value for one in known if kinds[one.row] == kinds[row]]
+        others = [one.value for one in known if kinds[one.row] != kinds[row]]
+        return bool(own) and is_unusual(own[0], others)
+
     def noise_at(self, arm: int) -> float:
         """The standard deviation of one result of an arm, given or fitted, in the target's units.
 
@@ -172,13 +185,14 @@ class Answers:
         return float(self.scale.length(model.noise_at(float(self.view.mean[arm]))))
 
     def describe_early(self) -> str:
-        """Say why no row can be called the best yet; "" from five results on.
+        """Say why no row can be called the best yet; "" from five different results on.
 
         The posterior has a probability after one result too, but it comes from the prior alone.
         """
         count = sum(self.state.counts.values())
         if count >= FIRST:
-            return ""
+            values = {trial.value for trial in self.state.results if trial.value is not None}
+            return "all results are equal" if len(values) == 1 else ""
         reason = f"before {FIRST} results the probability of being the best is not meaningful"
         return f"{format_count(count, 'result')} so far; {reason}"
 

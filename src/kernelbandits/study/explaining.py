@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
-from kernelbandits.formatting import format_count
+from kernelbandits.formatting import format_count, format_estimate
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.driver import Driver
@@ -92,11 +93,11 @@ class Reasons:
         waiting = ""
         if note.get("pending"):
             waiting = f" ({format_count(int(note['pending']), 'result')} pending)"
+        estimate = f"Estimate {format_estimate(mean, sd)}, sd {sd:.2g}{waiting}"
         if "improvement" in note:
-            estimate = f"Estimate {mean:.4g}, sd {sd:.2g}{waiting}"
             return f"{estimate}: {self._improvement(row, note)}"
         chosen = f"{self._bonus(note)}{self._worth(note)}{self._instead(note)}"
-        return f"Estimate {mean:.4g}, sd {sd:.2g}{waiting}{chosen}. {self._rival(row)}"
+        return f"{estimate}{chosen}. {self._rival(row)}"
 
     def _bonus(self, note: Mapping[str, float]) -> str:
         index = index_of(note, self.scale)
@@ -126,10 +127,17 @@ class Reasons:
 
     def _best_so_far(self) -> str:
         """The measured row of the best estimate, in words."""
-        best = self.answers.recommended_arm
+        answers = self._noise_answers
+        best = answers.recommended_arm
         if best is None:
             return "the best so far"
-        return f"the best so far ({self.answers.mean(best):.4g}, row {self.answers.row(best)})"
+        estimate = format_estimate(answers.mean(best), answers.sd(best))
+        return f"the best so far ({estimate}, row {answers.row(best)})"
+
+    @cached_property
+    def _noise_answers(self) -> Answers:
+        """The answers that `best` gives: a failure changes none of them."""
+        return Answers(self.driver, self.state)
 
     def _worth(self, note: Mapping[str, float]) -> str:
         """With costs the index alone does not decide: say what the row gains for its cost."""

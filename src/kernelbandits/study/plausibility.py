@@ -94,6 +94,8 @@ def is_unusual(value: float, others: Sequence[float]) -> bool:
         return True
     low, high = min(others), max(others)
     distance = max(low - value, value - high)
+    if is_within_decades(value, others):
+        return False
     if len(others) < ENOUGH:
         return high > low and distance > UNUSUAL_RANGES * (high - low)
     middle = statistics.median(others)
@@ -104,14 +106,27 @@ def is_unusual(value: float, others: Sequence[float]) -> bool:
     return apart and spread > 0 and abs(value - middle) > UNUSUAL * spread
 
 
+def is_within_decades(value: float, others: Sequence[float]) -> bool:
+    """Whether a value is no farther from results of one sign, in logarithms, than they span.
+
+    Yields, counts and concentrations often differ by factors. Among 0.2, 1 and 4 a result of 20 is
+    the next factor of five and nothing unusual, though it is four times as large as their range.
+    """
+    if not all(other * value > 0 for other in others):
+        return False
+    logs = [math.log(abs(other)) for other in others]
+    here = math.log(abs(value))
+    return max(min(logs) - here, here - max(logs)) <= max(logs) - min(logs)
+
+
 def intended_value(value: float, others: Sequence[float]) -> float | None:
     """The value with its decimal point moved, if only that lies among the others.
 
-    Asked only where all others have one sign and vary by less than their size: among values that
-    differ by factors of ten, one more factor of ten is nothing unusual.
+    Asked only where all of them have one sign and the others vary by less than their size: among
+    values that differ by factors of ten, one more factor of ten is nothing unusual.
     """
     low, high, middle = min(others), max(others), statistics.median(others)
-    one_sign = low > 0 or high < 0
+    one_sign = (low > 0 and value > 0) or (high < 0 and value < 0)
     if not one_sign or high - low > abs(middle):
         return None
     # Equal results still vary a little: by a tenth of their size, until others are known.

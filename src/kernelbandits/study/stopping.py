@@ -137,6 +137,13 @@ def judge_probability(
         return "Not yet", f" A yes needs {format_share(ENOUGH)}."
     if SURE * answers.noise_at(arm) > tolerance and answers.may_be_luck(arm):
         return "Not yet", " It was measured once, and its result may be luck: measure it again."
+    if answers.stands_alone(arm):
+        return "Not yet", (
+            " It was measured once, and its result is far from all others: measure it again, or "
+            "correct it if it was mistyped."
+        )
+    if answers.improvement(arm) > tolerance:
+        return "Yes", " That is nothing in most cases, and much in a few."
     return "Yes", ""
 
 

@@ -158,6 +158,8 @@ class Best(Readable):
     """Which candidates the probability compares, in words; "" if it compares all."""
     may_be_luck: bool = False
     """Whether it was measured once, and its lead over the next best is no larger than the noise."""
+    stands_alone: bool = False
+    """Whether it was measured once, with a result so far from all others that it may be a slip."""
 
     @property
     def sentence(self) -> str:
@@ -175,7 +177,12 @@ class Best(Readable):
 
     @property
     def luck(self) -> str:
-        """What to do about a single result that may be luck, to follow "measured once"."""
+        """What to do about a single result that may be luck or a slip, after "measured once"."""
+        if self.stands_alone:
+            return (
+                ": its result is far from all others; measure it again, or correct it if it was "
+                "mistyped"
+            )
         return ": its result may be luck; measure it again to be sure" if self.may_be_luck else ""
 
 
