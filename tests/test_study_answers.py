@@ -153,7 +153,7 @@ def test_a_single_result_that_leads_by_less_than_the_noise_may_be_luck(tmp_path)
 
 
 def test_a_lead_far_beyond_the_noise_is_no_luck(tmp_path):
-    study = noisy_study(tmp_path / "a.db", 0.55, tolerance=0.05)
+    study = noisy_study(tmp_path / "a.db", 0.4, tolerance=0.05)
     assert (study.best().row, study.best().may_be_luck) == (12, False)
     assert stop(fake_losses(study, np.zeros(100))).may_stop is True
 
@@ -171,7 +171,7 @@ def test_a_single_result_far_from_all_others_is_said_and_keeps_from_stopping(tmp
 
 
 def test_a_yes_beside_a_mean_loss_above_the_tolerance_says_why(tmp_path):
-    study = noisy_study(tmp_path / "a.db", 0.55, tolerance=0.05)
+    study = noisy_study(tmp_path / "a.db", 0.4, tolerance=0.05)
     losses = np.append(np.zeros(95), np.full(5, 10.0))
     answer = stop(fake_losses(study, losses))
     assert answer.may_stop is True
