@@ -152,3 +152,14 @@ def test_an_interrupted_fit_leaves_the_results_as_they_were():
     np.testing.assert_array_equal(
         policy.calibrator.rewards.transformed_totals(lambda x: x)[0], kept
     )
+
+
+def test_intervals_of_held_out_results_are_wider_where_results_are_large():
+    """The ends belong to the ends in the transformed space: none is below what a result can be."""
+    policy = learn(np.exp(3 * smooth(GRID.points)), ARMS)
+    left_out = policy.leave_one_out()
+    low, high = left_out.interval
+    assert not policy.units.is_linear
+    assert (low < left_out.predicted).all()
+    assert (high - left_out.predicted > left_out.predicted - low).all()
+    assert left_out.coverage > 0.7

@@ -64,6 +64,9 @@ class LeaveOneOut:
     sd: Array
     """The standard deviation of the prediction error: the uncertainty of f at the point, and the
     noise of the mean of as many results as the point has."""
+    ends: tuple[Array, Array] | None = None
+    """The ends of the 95 % intervals where results are transformed by a power, and the intervals
+    therefore wider on one side; None for predicted -+ 1.96 sd."""
 
     def __post_init__(self) -> None:
         lengths = {len(part) for part in (self.points, self.counts, self.measured)}
@@ -106,9 +109,18 @@ class LeaveOneOut:
         return np.asarray((self.measured - self.predicted) / self.sd)
 
     @property
+    def interval(self) -> tuple[Array, Array]:
+        """The ends of the 95 % interval of each prediction."""
+        if self.ends is not None:
+            return self.ends
+        reach = HALF_INTERVAL * self.sd
+        return self.predicted - reach, self.predicted + reach
+
+    @property
     def coverage(self) -> float:
         """The share of results within the 95 % interval of their prediction."""
-        return float((np.abs(self.residuals) <= HALF_INTERVAL).mean())
+        low, high = self.interval
+        return float(((low <= self.measured) & (self.measured <= high)).mean())
 
     @property
     def outliers(self) -> Indices:
@@ -163,12 +175,15 @@ def predict_left_out(
     parts = [leave_out_each(one.kernel, one.ridge, points, counts, standardised) for one in members]
     predictions, variances = (np.array(part) for part in zip(*parts, strict=True))
     predicted, variance = mix_moments(predictions, np.sqrt(variances))
+    reach = HALF_INTERVAL * np.sqrt(variance)
+    ends = units.original(predicted - reach), units.original(predicted + reach)
     return LeaveOneOut(
         points=points,
         counts=counts.astype(np.int64),
         measured=np.asarray(means, dtype=np.float64),
         predicted=np.asarray(units.original(predicted)),
         sd=np.asarray(units.original_sd(predicted, np.sqrt(variance))),
+        ends=None if units.is_linear else ends,
     )
 
 

@@ -14,7 +14,7 @@ from kernelbandits.checks import Array
 from kernelbandits.formatting import format_count, format_near, format_number
 from kernelbandits.policies import FittedModel, LeaveOneOut
 from kernelbandits.policies.fitted_model import LeftOut
-from kernelbandits.policies.leave_one_out import FEWEST_POINTS, HALF_INTERVAL
+from kernelbandits.policies.leave_one_out import FEWEST_POINTS
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.state import Trial
 from kernelbandits.study.values import Readable
@@ -183,11 +183,11 @@ def list_held_out(
     """The predictions by candidate, in the target's units."""
     measured = answers.scale.outward(left_out.measured)
     predicted, sd = answers.scale.outward(left_out.predicted), answers.scale.length(left_out.sd)
+    low, high = np.sort([answers.scale.outward(end) for end in left_out.interval], axis=0)
     trials, far = trials_by_point(answers), {one.place for one in outliers}
     found = []
     for place, point in enumerate(left_out.points):
         own = trials[(point + 0.0).tobytes()]
-        reach = HALF_INTERVAL * sd[place]
         found.append(
             HeldOut(
                 row=own[0].row,
@@ -195,8 +195,8 @@ def list_held_out(
                 measured=float(measured[place]),
                 predicted=float(predicted[place]),
                 sd=float(sd[place]),
-                low=float(predicted[place] - reach),
-                high=float(predicted[place] + reach),
+                low=float(low[place]),
+                high=float(high[place]),
                 residual=float((measured[place] - predicted[place]) / sd[place]),
                 outlier=place in far,
             )
