@@ -326,7 +326,7 @@ def told_twice(place: Path, noise: float, given: float | None, seed: int) -> kb.
 def test_a_noise_wrong_by_a_factor_of_100_is_overruled_and_said(tmp_path, noise, given):
     study = told_twice(tmp_path / "a.db", noise, given, seed=1)
     [said] = [one for one in study.status().notices if "You gave a noise" in one]
-    fitted = study._session.driver.policy.calibration.noise_scale * study.status().spread
+    fitted = study._session.driver.policy.fitted_model().noise_scale * study.status().spread
     assert said == (
         f"You gave a noise of {given:g}, but the results look as if it were about {fitted:.2g}; "
         "the fitted noise is used."

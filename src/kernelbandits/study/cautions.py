@@ -37,7 +37,10 @@ def describe_contradiction(policy: Policy, noise: float | None, scale: Scale) ->
     """Say that the results contradict the noise that was given; "" if they do not."""
     if noise is None or not isinstance(policy, Auto) or not policy.calibrator.noise_contradicted:
         return ""
-    fitted = float(scale.length(policy.calibration.noise_scale))
+    model = policy.fitted_model()
+    if model is None:
+        return ""
+    fitted = float(scale.length(model.noise_scale))
     return (
         f"You gave a noise of {noise:g}, but the results look as if it were about {fitted:.2g}; "
         "the fitted noise is used."

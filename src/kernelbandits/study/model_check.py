@@ -12,7 +12,7 @@ from scipy.special import bdtr
 
 from kernelbandits.checks import Array
 from kernelbandits.formatting import format_count, format_near, format_number
-from kernelbandits.policies import FittedModel, LeaveOneOut
+from kernelbandits.policies import Auto, FittedModel, LeaveOneOut
 from kernelbandits.policies.fitted_model import LeftOut
 from kernelbandits.policies.leave_one_out import FEWEST_POINTS
 from kernelbandits.study.answers import Answers
@@ -347,7 +347,10 @@ def describe_noise(answers: Answers, noise: float | None, replicated: int) -> st
     """Say what the noise is taken for, and on which grounds."""
     if noise is None:
         return ""
-    word = "fitted" if answers.driver.policy.takes_kernel is False else "assumed"
+    given, policy = answers.state.settings.noise, answers.driver.policy
+    if given is not None and isinstance(policy, Auto) and not policy.calibrator.noise_contradicted:
+        return f"Noise: you gave an sd of {given:g} for one result, and no result contradicts it."
+    word = "fitted" if policy.takes_kernel is False else "assumed"
     size = f"Noise: {word} sd {format_number(noise, 2, thousands=False)} of one result"
     if not replicated:
         return f"{size}; no candidate was measured twice, so measure one row again to know it."
