@@ -262,3 +262,17 @@ def test_an_adapted_scikit_learn_kernel_knows_its_diagonal():
     x = np.random.default_rng(0).random((5, 2))
     adapted = kb.kernels.Adapted(theirs.ConstantKernel(0.5) * theirs.RBF(0.3))
     np.testing.assert_allclose(adapted.diagonal(x), adapted(x, x).diagonal())
+
+
+@pytest.mark.parametrize("levels", [2, 7, 1000])
+def test_an_additive_kernel_is_the_same_whether_columns_have_few_values_or_many(levels):
+    """With few values it is computed once for each pair of them; the digits do not change."""
+    rng = np.random.default_rng(levels)
+    x, z = (rng.integers(levels, size=(n, 3)) / levels for n in (60, 25))
+    lengths, blocks = (0.3, 0.5, 0.5), ((0,), (1, 2))
+    found = kb.kernels.AdditiveMatern(lengths, blocks)(x, z)
+    parts = [
+        kb.Matern(tuple(lengths[j] for j in block))(x[:, list(block)], z[:, list(block)])
+        for block in blocks
+    ]
+    np.testing.assert_array_equal(found, sum(parts) / 2)

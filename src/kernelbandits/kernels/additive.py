@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, Indices
 from kernelbandits.kernels.base import Kernel
 from kernelbandits.kernels.stationary import Matern, columns, scales
+
+FEW = 8
+"""With fewer points on a side, looking for equal ones takes longer than it saves."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class AdditiveMatern(Kernel):
         total = np.zeros((len(x), len(z)))
         for block, part in self.parts():
             chosen = list(block)
-            total += part(x[:, chosen], z[:, chosen])
+            total += evaluate_on_levels(part, x[:, chosen], z[:, chosen])
         return total / len(self.blocks)
 
     def parts(self) -> list[tuple[tuple[int, ...], Matern]]:
@@ -76,6 +79,30 @@ class AdditiveMatern(Kernel):
 
     def diagonal_gradient(self, x: Array) -> Array:
         return np.zeros(x.shape)
+
+
+def evaluate_on_levels(kernel: Kernel, x: Array, z: Array) -> Array:
+    """Return k(x, z), computed once for each pair of different points.
+
+    A column of a table often has few different values: 45 values in 1000 rows and 100 measured ones
+    make 2000 pairs in place of 100 000. The numbers are the same to the last digit.
+    """
+    if min(len(x), len(z)) < FEW:
+        return kernel(x, z)
+    left, row = distinct_points(x)
+    right, column = distinct_points(z)
+    if 2 * len(left) * len(right) > len(x) * len(z):
+        return kernel(x, z)
+    return np.asarray(kernel(left, right)[row][:, column])
+
+
+def distinct_points(x: Array) -> tuple[Array, Indices]:
+    """Return the different points, and the number of the point of each row."""
+    if x.shape[1] > 1:
+        levels, place = np.unique(x, axis=0, return_inverse=True)
+        return levels, place.reshape(-1)
+    levels, place = np.unique(x[:, 0], return_inverse=True)
+    return levels[:, None], place
 
 
 @dataclass(frozen=True)

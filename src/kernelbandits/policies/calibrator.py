@@ -34,8 +34,8 @@ from kernelbandits.domains import Arms, Contextual, MixedBox
 from kernelbandits.kernels import RBF, Kernel, Matern, Scaled
 from kernelbandits.posterior import MixturePosterior, PointPosterior, PoolPosterior
 
-EVALUATIONS = 60
-"""The likelihood is evaluated at most this often in one fit."""
+EVALUATIONS, FEWEST_EVALUATIONS = 60, 20
+"""The likelihood is evaluated at most this often in one fit, of up to 100 points and of many."""
 LARGEST_COORDINATE = 1e100
 """Of an arm or a context: beyond it distances in lengthscales overflow."""
 
@@ -312,13 +312,22 @@ class Calibrator:
             members=self.members,
             prior=prior,
             start=start,
-            evaluations=EVALUATIONS,
+            evaluations=self._evaluations,
             **self._model,
         )
         if shape == 1.0:
             return mode, fits
         linear = Standard.of(*self._noise_evidence())
         return mode.with_shape(linear, shape), tuple(fit.with_shape(linear, shape) for fit in fits)
+
+    @property
+    def _evaluations(self) -> int:
+        """How often a fit may evaluate the likelihood.
+
+        One evaluation costs O(m^3) for m points. Many points leave one sharp maximum, for which a
+        single search of few steps is enough.
+        """
+        return max(FEWEST_EVALUATIONS, min(EVALUATIONS, 100 * EVALUATIONS // len(self.rewards)))
 
     @property
     def _model(self) -> dict[str, Any]:
@@ -334,7 +343,9 @@ class Calibrator:
         if not self.transform or len(self.rewards) < FEWEST_POINTS:
             return 1.0, None
         points, totals, prior = self.scaled_points(), self._noise_evidence(), self._free_prior()
-        linear = calibrate(points, *totals, prior=prior, evaluations=EVALUATIONS, **self._model)
+        linear = calibrate(
+            points, *totals, prior=prior, evaluations=self._evaluations, **self._model
+        )
         if not linear.ok:
             return 1.0, None
         evidence_of = evidence_under(linear, points, *totals, prior=prior, **self._model)
