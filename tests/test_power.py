@@ -1,6 +1,7 @@
 """The power transformation of skewed rewards, and the shape that the model chooses."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -163,3 +164,18 @@ def test_intervals_of_held_out_results_are_wider_where_results_are_large():
     assert (low < left_out.predicted).all()
     assert (high - left_out.predicted > left_out.predicted - low).all()
     assert left_out.coverage > 0.7
+
+
+def test_if_the_fit_of_transformed_results_fails_they_are_not_transformed(monkeypatch):
+    from kernelbandits.policies import calibrator
+
+    fit = calibrator.calibrate_members
+
+    def fail_near(*args, start=None, **rest):
+        mode, members = fit(*args, start=start, **rest)
+        return (mode, members) if start is None else (replace(mode, ok=False), members)
+
+    monkeypatch.setattr(calibrator, "calibrate_members", fail_near)
+    policy = learn(np.exp(3 * smooth(GRID.points)), ARMS)
+    assert policy.units.is_linear
+    assert policy.calibration.ok

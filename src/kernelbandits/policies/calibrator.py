@@ -317,6 +317,9 @@ class Calibrator:
         )
         if shape == 1.0:
             return mode, fits
+        if not mode.ok:
+            # What is kept then are scales of untransformed rewards.
+            return self._fit(prior, 1.0, None)
         linear = Standard.of(*self._noise_evidence())
         return mode.with_shape(linear, shape), tuple(fit.with_shape(linear, shape) for fit in fits)
 
