@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kernelbandits.checks import StudyConflict
-from kernelbandits.problems import sheet as sheets
-from kernelbandits.study import candidates as module
-from kernelbandits.study.candidates import Candidates, read_candidates, stored_candidates
-from kernelbandits.study.cells import canonical
-from kernelbandits.study.headers import bare, find
+from kernelbandits.tables import candidates as module
+from kernelbandits.tables import files as sheets
+from kernelbandits.tables.candidates import Candidates, read_candidates, stored_candidates
+from kernelbandits.tables.cells import canonical
+from kernelbandits.tables.headers import bare, find
 
 FILMS = "Cs,solvent,T (°C),y\n0.25,DMF,100,\n0.5,DMSO,120,3\n0.75,DMF,140,\n1,GBL,100,4\n"
 

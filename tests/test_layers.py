@@ -18,6 +18,7 @@ LAYER = {
     "formatting": 0,
     "runtime": 0,
     "canvas": 0,
+    "outputs": 0,
     "streams": 0,
     "kernels": 1,
     "domains": 1,
@@ -25,6 +26,7 @@ LAYER = {
     "calibration": 1,
     "compiled": 1,
     "exploration": 1,
+    "tables": 1,
     "widths": 1,
     "theory": 1,
     "problems": 2,
@@ -40,6 +42,7 @@ LAYER = {
     "__main__": 7,
 }
 NEIGHBOURS = {
+    "outputs": {"checks"},
     "streams": {"checks"},
     "canvas": {"checks", "runtime"},
     "posterior": {"kernels", "domains"},
@@ -55,7 +58,7 @@ HEAVY = {
     "numba": {"compiled"},
     "matplotlib": {"canvas", "experiment", "report"},
     "jinja2": {"report"},
-    "pandas": {"analysis", "experiment", "report", "study", "apps"},
+    "pandas": {"analysis", "experiment", "report", "study", "tables", "apps"},
     "typer": {"apps"},
     "rich": {"apps"},
     "sqlalchemy": {"storage"},

@@ -21,8 +21,8 @@ from kernelbandits.report.studies.maps import spell_loading
 from kernelbandits.report.studies.page import study_page
 from kernelbandits.report.studies.sheets import blank_figure
 from kernelbandits.report.studies.view import read_view
-from kernelbandits.study.candidates import Candidates, read_candidates, stored_candidates
-from kernelbandits.study.scaling import is_crowded, prefers_logarithms
+from kernelbandits.tables.candidates import Candidates, read_candidates, stored_candidates
+from kernelbandits.tables.scaling import is_crowded, prefers_logarithms
 
 DOSES = pd.DataFrame(
     [(10.0**power, 20.0 * step) for power in range(-3, 2) for step in range(1, 5)],
@@ -313,7 +313,7 @@ def test_the_scale_is_stored_and_the_study_replays_after_closing(tmp_path):
 @pytest.mark.parametrize("taken", [True, False])
 def test_another_criterion_changes_no_study_that_exists(tmp_path, monkeypatch, taken):
     """A later release may decide otherwise: what was decided at creation stays."""
-    place, criterion = tmp_path / "a.db", "kernelbandits.study.scaling.prefers_logarithms"
+    place, criterion = tmp_path / "a.db", "kernelbandits.tables.scaling.prefers_logarithms"
     with monkeypatch.context() as patch:
         patch.setattr(criterion, lambda values: taken)
         with kb.Study.create(place, DOSES) as study:

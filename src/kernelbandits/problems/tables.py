@@ -16,8 +16,8 @@ from kernelbandits.checks import Array, DataNotice
 from kernelbandits.domains import Arms
 from kernelbandits.problems.base import Instance, scale_to_unit, span
 from kernelbandits.problems.noise import PAPER_NOISE, EmpiricalNoise, Noise
-from kernelbandits.problems.sheet import Sheet, read_sheet
 from kernelbandits.streams import Streams
+from kernelbandits.tables.files import Sheet, read_sheet
 
 REPEATS = ("average", "replicates")
 SHOWN = 8

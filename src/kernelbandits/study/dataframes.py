@@ -8,10 +8,10 @@ import numpy as np
 
 from kernelbandits.checks import Array
 from kernelbandits.study.answers import Answers
-from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.cautions import NO_RESULTS
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.units import Scale
+from kernelbandits.tables.candidates import Candidates
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,10 +20,10 @@ from kernelbandits.checks import (
 from kernelbandits.domains import Arms
 from kernelbandits.policies import Choice, LeaveOneOut, Policy
 from kernelbandits.streams import Streams
-from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.units import Scale
+from kernelbandits.tables.candidates import Candidates
 
 Mask = npt.NDArray[np.bool_]
 

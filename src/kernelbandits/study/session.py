@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from kernelbandits.runtime import gc_paused
 from kernelbandits.storage import Event, Log, Turn
 from kernelbandits.study.answers import Answers
-from kernelbandits.study.candidates import Candidates, stored_candidates
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.state import State
 from kernelbandits.study.writer import Writer
+from kernelbandits.tables.candidates import Candidates, stored_candidates
 
 T = TypeVar("T")
 

@@ -14,17 +14,12 @@ from kernelbandits.formatting import format_count
 from kernelbandits.policies import Auto, Policy
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import asking, plausibility, telling
-from kernelbandits.study.candidates import Candidates, read_candidates
 from kernelbandits.study.cautions import describe_noise
-from kernelbandits.study.choosing import Notices
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.editing import Editor
-from kernelbandits.study.exporting import write_csv
 from kernelbandits.study.model_check import Check, check_model
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.reporting import replay_trial, status_of
-from kernelbandits.study.results import read_results
-from kernelbandits.study.scaling import differing_scales, name_scales
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
     FIRST_RELEASE,
@@ -36,6 +31,11 @@ from kernelbandits.study.settings import (
 from kernelbandits.study.state import State
 from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
 from kernelbandits.study.writer import Writer
+from kernelbandits.tables.candidates import Candidates, read_candidates
+from kernelbandits.tables.export import write_csv
+from kernelbandits.tables.results import read_results
+from kernelbandits.tables.roles import Notices
+from kernelbandits.tables.scaling import differing_scales, name_scales
 
 if TYPE_CHECKING:
     import pandas as pd

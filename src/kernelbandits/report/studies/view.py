@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices
-from kernelbandits.problems.sheet import NUMBER
 from kernelbandits.report.studies.truth import read_truth
+from kernelbandits.tables.files import NUMBER
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.storage import Event
     from kernelbandits.study import Study
-    from kernelbandits.study.candidates import Candidates
     from kernelbandits.study.values import Explained, Status
+    from kernelbandits.tables.candidates import Candidates
 
 Flags = npt.NDArray[np.bool_]
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.problems.sheet import LARGEST, Sheet
-from kernelbandits.study.choosing import Notices, Tasks
-from kernelbandits.study.headers import find_column
+from kernelbandits.tables.files import LARGEST, Sheet
+from kernelbandits.tables.headers import find_column
+from kernelbandits.tables.roles import Notices, Tasks
 
 LOG, LINEAR = "log", "linear"
 ADVISED, DECIDED = 2.0, 3.0

@@ -23,13 +23,13 @@ import numpy.typing as npt
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, StudyConflict
-from kernelbandits.problems.sheet import NUMBER, Sheet, read_sheet
-from kernelbandits.study import choosing, scaling
-from kernelbandits.study.cells import canonical, text_of, truth, whole
-from kernelbandits.study.choosing import Notices
-from kernelbandits.study.frames import array_sheet, frame_sheet, is_frame
-from kernelbandits.study.headers import NAMELESS, find_column
-from kernelbandits.study.scaling import LOG, logarithms, scale_to_unit
+from kernelbandits.tables import roles, scaling
+from kernelbandits.tables.cells import canonical, text_of, truth, whole
+from kernelbandits.tables.files import NUMBER, Sheet, read_sheet
+from kernelbandits.tables.frames import array_sheet, frame_sheet, is_frame
+from kernelbandits.tables.headers import NAMELESS, find_column
+from kernelbandits.tables.roles import Notices
+from kernelbandits.tables.scaling import LOG, logarithms, scale_to_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -249,12 +249,12 @@ def remarks(sheet: Sheet, candidates: Candidates, decided: Mapping[str, str]) ->
     for name, scale in decided.items():
         yield from scaling.remark_scale(name, scale, candidates.numbers(name))
     for name in candidates.categories:
-        yield from choosing.category_remarks(sheet, name)
+        yield from roles.category_remarks(sheet, name)
     repeated = len(candidates) - candidates.distinct
     if repeated:
         yield f"{repeated} of {len(candidates)} rows describe the same candidate as an earlier one"
-    yield from choosing.header_remarks(sheet)
-    yield from choosing.decimal_remarks(sheet)
+    yield from roles.header_remarks(sheet)
+    yield from roles.decimal_remarks(sheet)
 
 
 def choose_scales(candidates: Candidates, named: Mapping[str, str]) -> dict[str, str]:
@@ -300,8 +300,8 @@ def read_candidates(
     """
     sheet, notices = sheet_of(source, columns), Notices()
     checks.needs(len(sheet.lines) > 0, sheet.file, "at least one row", 0)
-    tasks = choosing.tasks(sheet, columns, target, cost, allowed, notices)
-    table = {name: choosing.cells(sheet, name, tasks) for name in sheet.columns}
+    tasks = roles.tasks(sheet, columns, target, cost, allowed, notices)
+    table = {name: roles.cells(sheet, name, tasks) for name in sheet.columns}
     scales = scaling.name_scales(sheet.columns, sheet.file, log, linear, notices)
     scaling.check_scales(sheet, tasks, scales)
     found = Candidates(

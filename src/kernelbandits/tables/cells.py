@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.problems.sheet import NUMBER, plain
+from kernelbandits.tables.files import NUMBER, plain
 
 YES = frozenset({"yes", "y", "true", "1", "x", "ja", "j", "wahr"})
 NO = frozenset({"no", "n", "false", "0", "", "nein", "falsch"})

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 
 from kernelbandits import checks
-from kernelbandits.problems.sheet import plain
+from kernelbandits.tables.files import plain
 
 UNIT = re.compile(r"(.*\S)\s*(?:\([^()]*\)|\[[^\[\]]*\]|\s/\s.*)", re.DOTALL)
 NAMELESS = "Unnamed: 0"

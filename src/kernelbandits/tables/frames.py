@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
-from kernelbandits.problems.sheet import MOST_ROWS, Sheet, plain
-from kernelbandits.study.cells import canonical, storable, text_of
-from kernelbandits.study.headers import distinct
+from kernelbandits.tables.cells import canonical, storable, text_of
+from kernelbandits.tables.files import MOST_ROWS, Sheet, plain
+from kernelbandits.tables.headers import distinct
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
-from kernelbandits.problems.sheet import LARGEST, Sheet, read_sheet
-from kernelbandits.study.candidates import Candidates
-from kernelbandits.study.cells import canonical, truth
-from kernelbandits.study.frames import frame_sheet, is_frame, mapping_sheet
-from kernelbandits.study.headers import NAMELESS, bare, find, find_strictly, loose
+from kernelbandits.tables.candidates import Candidates
+from kernelbandits.tables.cells import canonical, truth
+from kernelbandits.tables.files import LARGEST, Sheet, read_sheet
+from kernelbandits.tables.frames import frame_sheet, is_frame, mapping_sheet
+from kernelbandits.tables.headers import NAMELESS, bare, find, find_strictly, loose
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from kernelbandits import checks
 from kernelbandits.formatting import format_count
-from kernelbandits.problems.sheet import COMMA_NUMBER, LARGEST, MISSING, NUMBER, Sheet
-from kernelbandits.study.cells import ABSENT, canonical, looks_numeric, truth
-from kernelbandits.study.frames import ARRAY
-from kernelbandits.study.headers import (
+from kernelbandits.tables.cells import ABSENT, canonical, looks_numeric, truth
+from kernelbandits.tables.files import COMMA_NUMBER, LARGEST, MISSING, NUMBER, Sheet
+from kernelbandits.tables.frames import ARRAY
+from kernelbandits.tables.headers import (
     distinct,
     find,
     find_column,
