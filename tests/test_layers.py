@@ -61,7 +61,6 @@ HEAVY = {
     "pandas": {"analysis", "experiment", "report", "study", "tables", "apps"},
     "typer": {"apps"},
     "rich": {"apps"},
-    "sqlalchemy": {"storage"},
     "psycopg": {"storage"},
     "sklearn": set(),
     "pooch": {"problems"},

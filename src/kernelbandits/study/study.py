@@ -152,7 +152,7 @@ class Study:
         body = {"settings": chosen.body, "candidates": table.body, "fingerprint": table.fingerprint}
         created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
         try:
-            study = cls(Log.create(where, created, table.columns, table.cells))
+            study = cls(Log.create(where, created, table.stored))
         except StudyExists:
             study = cls.open(where)
             if not or_open and study.history()[0].key != created.key:

@@ -114,6 +114,15 @@ class Candidates:
             digest.update(json.dumps(row).encode())
         return digest.hexdigest()
 
+    @property
+    def stored(self) -> dict[str, list[float] | list[str]]:
+        """The table by column as it is stored: numbers that count as numbers, all else as text."""
+        counted = {*self.chosen, self.cost} - {*self.categories}
+        return {
+            name: self.numbers(name).tolist() if name in counted else list(self.column(name))
+            for name in self.columns
+        }
+
     @cached_property
     def varying(self) -> tuple[str, ...]:
         """The chosen columns that are not constant."""
@@ -326,12 +335,16 @@ def sheet_of(source: Any, columns: Sequence[str] | None) -> Sheet:
 
 
 def stored_candidates(
-    columns: Sequence[str], cells: Sequence[Sequence[str]], body: Mapping[str, Any]
+    columns: Mapping[str, Sequence[float] | Sequence[str]], body: Mapping[str, Any]
 ) -> Candidates:
     """The same value again, from what a log keeps."""
+    texts = [
+        [cell if isinstance(cell, str) else canonical(cell) for cell in cells]
+        for cells in columns.values()
+    ]
     return Candidates(
         tuple(columns),
-        tuple(tuple(row) for row in cells),
+        tuple(zip(*texts, strict=True)),
         tuple(body["chosen"]),
         body["cost"],
         body["allowed"],
