@@ -47,10 +47,8 @@ def same(one: Candidates, other: Candidates) -> None:
 
 def again(one: Candidates) -> Candidates:
     """Through what a log keeps: text and JSON."""
-    cells = json.loads(json.dumps(one.cells))
-    return stored_candidates(
-        json.loads(json.dumps(one.columns)), cells, json.loads(json.dumps(one.body, sort_keys=True))
-    )
+    columns = json.loads(json.dumps(one.stored))
+    return stored_candidates(columns, json.loads(json.dumps(one.body, sort_keys=True)))
 
 
 # What is read
@@ -853,9 +851,9 @@ def test_labels_come_back_from_a_log_and_older_logs_have_none(table):
     assert again(found) == found
     assert again(found).label(1) == {"Nr.": "2", "film": "v"}
     older = {name: value for name, value in found.body.items() if name != "labels"}
-    assert stored_candidates(found.columns, found.cells, older).labels == ()
-    assert stored_candidates(found.columns, found.cells, older).label(0) == {}
-    assert stored_candidates(found.columns, found.cells, older).fingerprint == found.fingerprint
+    assert stored_candidates(found.stored, older).labels == ()
+    assert stored_candidates(found.stored, older).label(0) == {}
+    assert stored_candidates(found.stored, older).fingerprint == found.fingerprint
 
 
 @pytest.mark.parametrize("row", [-1, 2, 0.5, None])

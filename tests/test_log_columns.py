@@ -358,7 +358,7 @@ def test_or_open_compares_the_scales_that_were_named(tmp_path):
 
 def test_the_scale_comes_back_from_a_log_and_leaves_the_fingerprint_alone():
     found = read_candidates(DOSES, log="dose")
-    again = stored_candidates(found.columns, found.cells, json.loads(json.dumps(found.body)))
+    again = stored_candidates(found.stored, json.loads(json.dumps(found.body)))
     assert (again.log, again.fingerprint) == (found.log, found.fingerprint)
     assert read_candidates(DOSES, linear="dose").fingerprint == found.fingerprint
 
