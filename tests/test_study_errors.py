@@ -334,7 +334,7 @@ def damage(path: str, statement: str) -> None:
     "statement",
     ["update events set body = '{broken' where seq = 2", "update events set body = '{}' where seq = 1",
      "update events set value = 3 where seq = 2", "delete from events where seq = 2", "update head set seq = 7",
-     "update candidates set cells = '[]' where \"row\" = 0", "drop table candidates", "delete from head"],
+     "update candidates set cells = '[]' where id = 1", "drop table candidates", "delete from head"],
 )  # fmt: skip
 def test_a_damaged_study_is_never_read_and_the_way_out_is_named(folder, statement):
     damage("films.db", statement)
