@@ -35,7 +35,9 @@ class StudySession:
         with gc_paused:
             self.read(log.events())
         created = self.state.events[0].body["candidates"]
-        self.candidates: Candidates = stored_candidates(log.columns, log.cells(), created)
+        self.candidates: Candidates = stored_candidates(
+            dict(zip(log.columns, zip(*log.cells(), strict=True), strict=True)), created
+        )
         self.driver = Driver(self.candidates, self.state.settings)
 
     @property
