@@ -12,11 +12,37 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.outputs import replace_file
-from kernelbandits.tables.cells import text_of
-from kernelbandits.tables.files import FORMULA, NUMBER
+from kernelbandits.tables.cells import FORMULA, NUMBER, text_of
 
 DANGEROUS = re.compile(f"'*{FORMULA}")
 """What a spreadsheet may take for a formula, guarded already or not."""
+TIMES = ("asked_at", "told_at")
+NOTED = ("weight", "width", "mean", "sd")
+TRIALS = ("trial", "row", "state", "value", *TIMES, "worker", *NOTED)
+"""Columns of our own in an export of trials."""
+OWN = frozenset({*TRIALS, "allowed", "results", "average", "low", "high"})
+"""The same, and those in a table of estimates."""
+
+
+def name_in_export(columns: Iterable[str]) -> dict[str, str]:
+    """Column of the candidates -> what an export calls it beside columns of our own.
+
+    >>> name_in_export(["Cs", "mean"])
+    {'Cs': 'Cs', 'mean': 'mean (candidate)'}
+    """
+    names = list(columns)
+    shown: dict[str, str] = {}
+    for name in names:
+        label = name
+        while label in OWN or (label != name and label in names):
+            label = f"{label} (candidate)"
+        shown[name] = label
+    return shown
+
+
+def is_export(names: Iterable[str]) -> bool:
+    """Whether a table with these columns is an export of trials."""
+    return set(TRIALS) <= set(names)
 
 
 def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
