@@ -22,7 +22,7 @@ import old_tables
 from kernelbandits.apps.cli import app
 from kernelbandits.catalogue.lookup import parameters_of
 from kernelbandits.study.settings import AUTO_DEFAULTS, FIRST_RELEASE, OF_AUTO, Settings
-from kernelbandits.study.state import State
+from kernelbandits.study.events import State
 
 FOLDER = Path(__file__).parent / "frozen" / "studies-0.1"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.sql"))

@@ -17,7 +17,7 @@ import pytest
 import kernelbandits as kb
 from kernelbandits.storage import KINDS, Damaged
 from kernelbandits.study.driver import Driver
-from kernelbandits.study.state import State
+from kernelbandits.study.events import State
 
 SHORT = 0.2
 """Seconds of a lease that is to run out."""

@@ -1,6 +1,7 @@
 """Durable ask and tell: events in storage, the policy rebuilt by replay."""
 
-from kernelbandits.study.model_check import Check
+from typing import TYPE_CHECKING, Any
+
 from kernelbandits.study.study import Study
 from kernelbandits.study.values import (
     AlreadyTold,
@@ -12,6 +13,9 @@ from kernelbandits.study.values import (
     Suggestion,
     Told,
 )
+
+if TYPE_CHECKING:
+    from kernelbandits.study.model_check import Check
 
 __all__ = [
     "AlreadyTold",
@@ -25,3 +29,12 @@ __all__ = [
     "Suggestion",
     "Told",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`Check` is imported when it is first used: its module imports all policies."""
+    if name != "Check":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kernelbandits.study.model_check import Check
+
+    return Check

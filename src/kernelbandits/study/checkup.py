@@ -10,7 +10,7 @@ import numpy as np
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Finding
 from kernelbandits.study.driver import Driver
-from kernelbandits.study.state import State
+from kernelbandits.study.events import State
 
 UNCERTAIN = 1e-6
 """Relative errors of variances beyond this are worth a word."""

@@ -9,7 +9,7 @@ import numpy as np
 from kernelbandits.checks import Array, Indices
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.cautions import NO_RESULTS
-from kernelbandits.study.state import State, Trial
+from kernelbandits.study.events import State, Trial
 from kernelbandits.study.units import Scale
 from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.export import NOTED, TIMES, name_in_export
