@@ -21,7 +21,8 @@ import kernelbandits as kb
 import old_tables
 from kernelbandits.apps.cli import app
 from kernelbandits.catalogue.lookup import parameters_of
-from kernelbandits.study.settings import AUTO_DEFAULTS, FIRST_RELEASE, OF_AUTO, Settings
+from kernelbandits.study.rules import AUTO_DEFAULTS
+from kernelbandits.study.settings import FIRST_RELEASE, OF_AUTO, Settings
 from kernelbandits.study.events import State
 
 FOLDER = Path(__file__).parent / "frozen" / "studies-0.1"

@@ -531,19 +531,23 @@ def trial_with_result(owner: str, state: State, trial: int) -> Trial:
     return known
 
 
-def release(state: State, trials: Iterable[int], key: str) -> list[Draft]:
-    """Give up pending trials, all of them or none."""
-    drafts: list[Draft] = []
-    for trial in dict.fromkeys(trials):
-        known = state.pending.get(trial)
-        if known is None:
+def release(state: State, spans: Iterable[range], key: str) -> list[Draft]:
+    """Give up the pending trials in some ranges of numbers, all of them or none.
+
+    A range without any pending trial is refused.
+    """
+    trials: set[int] = set()
+    for span in spans:
+        found = [trial for trial in state.pending if trial in span]
+        if not found:
             raise StudyConflict(
-                f"release needs trials that are pending, got trial {trial}. Nothing was released"
+                f"release needs trials that are pending, got trial {span[0]}. Nothing was released"
             )
-        drafts.append(
-            Draft(kind="released", trial=trial, row=known.row, key=f"{key}/{len(drafts)}")
-        )
-    return drafts
+        trials.update(found)
+    return [
+        Draft(kind="released", trial=trial, row=state.pending[trial].row, key=f"{key}/{number}")
+        for number, trial in enumerate(sorted(trials))
+    ]
 
 
 def choose_undone(state: State, n: int) -> list[Event]:

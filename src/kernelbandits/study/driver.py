@@ -60,6 +60,7 @@ class Driver:
         self._left_out: tuple[LeaveOneOut | None] | None = None
         self._reasons: Reasons | None = None
         self._fits_seen = 0
+        self._choices: dict[int, tuple[Trial, Choice]] = {}
         self.streams = Streams(settings.seed)
         with self._listening():
             self.policy = build_policy(settings, self._arms(self._points), spread)
@@ -87,6 +88,12 @@ class Driver:
             self._adopt_fits(state)
             self._learn(fresh, state.scale)
         self.version, self.learnt = state.version, len(state.results)
+
+    def follow_without_fits(self, state: State, number: int) -> None:
+        """Learn all results up to the n-th value, and fit to them whatever is stored."""
+        self._begin(state.settings, state.scale.spread)
+        values = [place for place, one in enumerate(state.results) if one.value is not None]
+        self._learn(state.results[: values[number - 1] + 1], state.scale)
 
     def _adopt_fits(self, state: State) -> None:
         """Give the stored fits that still count to the policy, which then makes none of its own."""
@@ -130,8 +137,13 @@ class Driver:
 
     def choice(self, trial: Trial) -> Choice:
         """The choice that the policy made, or would have to make, for this trial."""
-        arm = self._arm[trial.row]
-        return Choice(self.policy.domain.points[arm], arm, trial.note)
+        # The same object for the same trial: by it the policy knows what was pending before.
+        known = self._choices.get(id(trial))
+        if known is None or known[0] is not trial:
+            arm = self._arm[trial.row]
+            known = trial, Choice(self.policy.domain.points[arm], arm, trial.note)
+            self._choices[id(trial)] = known
+        return known[1]
 
     def choose(self, t: int, pending: Sequence[Trial], state: State) -> tuple[int, Choice]:
         """Row and choice of round t, with these results pending."""
@@ -197,8 +209,9 @@ class Driver:
     def describe_row(self, row: int, pending: Sequence[Trial], state: State) -> tuple[bool, bool]:
         """Whether no trial of the candidate of a row is pending, and whether it has no value."""
         kind = self.kinds[row]
-        free = all(self.kinds[trial.row] != kind for trial in pending)
-        return free, all(self.kinds[one] != kind for one in state.counts)
+        busy = self.kinds[[trial.row for trial in pending]] == kind if pending else np.False_
+        measured = self.kinds[list(state.counts)] == kind if state.counts else np.False_
+        return not busy.any(), not measured.any()
 
     def reasons(self, state: State) -> Reasons:
         """Why rows are chosen, by the results of a state that the policy has learnt."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from kernelbandits.calibration import Calibration, Standard
 from kernelbandits.policies.calibrator import Fit
-from kernelbandits.storage import Draft, Event
+from kernelbandits.storage import Draft
 from kernelbandits.study.events import State, Trial
 
 DIGEST_BYTES = 8
@@ -115,9 +115,8 @@ def read_calibration(body: Mapping[str, Any]) -> Calibration:
     return Calibration(**known)
 
 
-def describe_difference(stored: Event, made: Fit) -> str:
+def describe_difference(before: Fit, made: Fit) -> str:
     """How far a fit that was made again is from the stored one; "" if all numbers are the same."""
-    before = read_fit(stored.body["fit"])
     if before == made:
         return ""
     changes = [

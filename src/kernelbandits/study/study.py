@@ -333,25 +333,26 @@ class Study:
         return self.release_all([checks.whole("release", "trial", trial)])[0]
 
     def release_all(
-        self, trials: Iterable[int] | None = None, *, worker: str | None = None
+        self, trials: Iterable[int | range] | None = None, *, worker: str | None = None
     ) -> list[Event]:
-        """Give up several pending trials, all of them or none.
+        """Give up several pending trials in one transaction, all of them or none.
 
-        Without `trials` all that are pending when this is called, or all that a worker asked for. A
-        trial among them that gets its result meanwhile is left out.
+        A range stands for the pending trials in it. Without `trials` all are released that are
+        pending when this is called, or all that a worker asked for; one that gets its result
+        meanwhile is left out.
         """
         session, key = self._session, uuid.uuid4().hex
-        named = None if trials is None else [checks.whole("release", "trial", t) for t in trials]
+        spans = None if trials is None else [check_span(trial) for trial in trials]
         with session.lock:
             session.refresh()
-            pending = session.state.pending.values()
-            found = [t.number for t in pending if worker is None or t.worker == worker]
+            pending = list(session.state.pending.values())
+            found = [one.number for one in pending if worker in (None, one.worker)]
 
             def decide(state: State, now: float) -> tuple[list[Draft], None]:
                 if f"{key}/0" in state.keys:
                     return [], None
-                wanted = [t for t in found if t in state.pending] if named is None else named
-                return decisions.release(state, wanted, key), None
+                left = [range(trial, trial + 1) for trial in found if trial in state.pending]
+                return decisions.release(state, left if spans is None else spans, key), None
 
             session.write(decide)
             return self._events_of(key)
@@ -511,6 +512,15 @@ class Study:
         with self._session.lock:
             answers = self._session.answers()
             return [*self._session.log.health(), *check_memory(answers.driver, answers.state)]
+
+
+def check_span(trials: Any) -> range:
+    """A trial, or a range of trials, as a range."""
+    if isinstance(trials, range):
+        checks.needs(len(trials) > 0 and trials[0] > 0, "release", "trials from 1 on", trials)
+        return trials
+    number = checks.whole("release", "trial", trials)
+    return range(number, number + 1)
 
 
 def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
