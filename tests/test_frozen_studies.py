@@ -21,9 +21,9 @@ import kernelbandits as kb
 import old_tables
 from kernelbandits.apps.cli import app
 from kernelbandits.catalogue.lookup import parameters_of
+from kernelbandits.study.events import State
 from kernelbandits.study.rules import AUTO_DEFAULTS
 from kernelbandits.study.settings import FIRST_RELEASE, OF_AUTO, Settings
-from kernelbandits.study.events import State
 
 FOLDER = Path(__file__).parent / "frozen" / "studies-0.1"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.sql"))
