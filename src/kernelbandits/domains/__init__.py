@@ -8,7 +8,9 @@ finitely many arms and `maximise` searches a box.
 from __future__ import annotations
 
 from kernelbandits.domains.arms import Arms
+from kernelbandits.domains.bounds import as_domain
 from kernelbandits.domains.box import COVER, Box, golden_ratio
+from kernelbandits.domains.constraints import Forbidden, LinearConstraint, parse_constraints
 from kernelbandits.domains.contextual import Contextual
 from kernelbandits.domains.discretise import as_arms
 from kernelbandits.domains.mixed import MixedBox
@@ -24,14 +26,18 @@ __all__ = [
     "Box",
     "Category",
     "Contextual",
+    "Forbidden",
     "Integer",
+    "LinearConstraint",
     "Maximum",
     "MixedBox",
     "Ordered",
     "Real",
     "argmax",
     "as_arms",
+    "as_domain",
     "golden_ratio",
     "maximise",
+    "parse_constraints",
     "tied_arms",
 ]
