@@ -1164,9 +1164,10 @@ def test_a_point_outside_is_refused_and_changes_nothing():
     assert (policy.rewards.events, policy.failed) == (3, [])
 
 
-def test_bounds_in_a_list_are_not_taken_for_arms():
-    with pytest.raises(ValueError, match=r"^Auto needs a kb\.Box"):
-        kb.Auto([(300, 400), (0, 10)])
+def test_bounds_in_a_list_are_a_box_and_not_arms():
+    assert kb.Auto([(300, 400), (0, 10)]).domain == kb.Box((300, 0), (400, 10))
+    with pytest.raises(ValueError, match=r"^Auto needs bounds \[\(low, high\)"):
+        kb.Auto([(300, 400, 500), (0, 10, 20)])
 
 
 def test_estimates_and_index_are_in_the_units_of_the_rewards():

@@ -15,6 +15,7 @@ from kernelbandits.domains.contextual import Contextual
 from kernelbandits.domains.discretise import as_arms
 from kernelbandits.domains.mixed import MixedBox
 from kernelbandits.domains.search import Maximum, maximise
+from kernelbandits.domains.space_files import parse_variable, read_space
 from kernelbandits.domains.ties import TIE_TOLERANCE, TIES, argmax, tied_arms
 from kernelbandits.domains.variables import Category, Integer, Ordered, Real
 
@@ -39,5 +40,7 @@ __all__ = [
     "golden_ratio",
     "maximise",
     "parse_constraints",
+    "parse_variable",
+    "read_space",
     "tied_arms",
 ]

@@ -426,5 +426,3 @@ def write_number(number: float) -> str:
     """Return a number in the fewest digits that give it back: 1, 0.5, 1e-05."""
     whole = float(number).is_integer() and abs(number) < 1e15
     return str(int(number)) if whole else repr(float(number))
-
-

@@ -41,10 +41,12 @@ from kernelbandits.domains.programme import (
     Clause,
     LinearSystem,
     Programme,
+    Solution,
     find_conflict,
     lacks_room,
 )
 from kernelbandits.domains.variables import DIGITS, EnumeratedVariable, Number
+from kernelbandits.streams import Streams
 
 if TYPE_CHECKING:
     from kernelbandits.domains.mixed import MixedBox
@@ -234,10 +236,10 @@ class FeasibleSet:
                 condition = OneOf(name, (condition.bound / factor,), relation == "!=")
         if isinstance(condition, OneOf):
             variable = self.box.variables[self.number_of(condition.name)]
-            if isinstance(variable, Number) and len(condition.values) == 1:
-                if checks.is_number(condition.values[0]):
-                    relation = "!=" if condition.excluded else "=="
-                    return Comparison({condition.name: 1.0}, relation, condition.values[0])
+            single = len(condition.values) == 1 and checks.is_number(condition.values[0])
+            if isinstance(variable, Number) and single:
+                relation = "!=" if condition.excluded else "=="
+                return Comparison({condition.name: 1.0}, relation, condition.values[0])
             choice = isinstance(variable, EnumeratedVariable)
             for value in condition.values:
                 known = choice and variable.holds(value)
@@ -294,11 +296,10 @@ class FeasibleSet:
 
     def positions(self, number: int, search: Array) -> Indices:
         """Return the position of the value that a choice has in each row."""
-        variable, place = self.box.blocks[number]
-        columns = search[:, place]
-        if columns.shape[1] == 1:
-            return np.rint(columns[:, 0]).astype(np.int64)
-        return columns.argmax(1)
+        columns = search[:, self.box.blocks[number][1]]
+        one = columns.shape[1] == 1
+        places = np.rint(columns[:, 0]) if one else columns.argmax(1)
+        return places.astype(np.int64)
 
     def excess(self, search: Array) -> tuple[Array, Array]:
         """Return how much each inequality and each equality is missed, relative to its size."""
@@ -311,7 +312,7 @@ class FeasibleSet:
         """Tell which rows satisfy all constraints."""
         over, apart = self.excess(search)
         first = self.system.always
-        good: Mask = (over[:, :first] <= tolerance).all(1) & (apart <= TOLERANCE).all(1)
+        good: Any = (over[:, :first] <= tolerance).all(1) & (apart <= TOLERANCE).all(1)
         for clause in self.system.clauses:
             avoided = np.zeros(len(search), dtype=bool)
             for way in clause.alternatives:
@@ -320,7 +321,7 @@ class FeasibleSet:
                 else:
                     avoided |= np.isin(self.positions(way.variable, search), way.positions)
             good &= avoided
-        return good
+        return np.asarray(good)
 
     def broken_constraint(self, search: Array) -> Constraint | None:
         """Return the first constraint that a row does not satisfy, or None."""
@@ -521,7 +522,7 @@ class FeasibleSet:
         return row
 
     def pull_inside(self, rows: Array) -> Array:
-        """Return the rows with their real numbers moved into the constraints, without the others."""
+        """Return the rows with their real numbers moved inside, without those that stay outside."""
         search = self.repair(self.to_search(rows))
         return self.to_rows(search[self.holds(search)])
 
@@ -535,7 +536,7 @@ class FeasibleSet:
         if found is not None:
             point = self.repair(self._with_solution(point, found.values, found.positions))
         if found is None or not self.holds(point)[0]:
-            gaps = (self.pool - search) / np.where(self.upper > self.lower, self.upper - self.lower, 1)
+            gaps = (self.pool - search) / (self.upper - self.lower)
             point = self.pool[[int((gaps**2).sum(1).argmin())]]
         return np.asarray(point[0])
 
@@ -545,8 +546,8 @@ class FeasibleSet:
         numbers = self.system.side > 0
         found[:, numbers] = values[numbers]
         for number, position in positions.items():
-            variable, place = self.box.blocks[number]
-            found[:, place] = variable.encode(variable.values[position])
+            variable: Any = self.box.variables[number]
+            found[:, self.box.blocks[number][1]] = variable.encode(variable.values[position])
         return found
 
     # ------------------------------------------------------------------ samples
@@ -554,16 +555,17 @@ class FeasibleSet:
     @cached_property
     def pool(self) -> Array:
         """Points spread over the set, in search coordinates; the same for equal spaces."""
-        rng = np.random.default_rng(0)
+        rng = Streams(0).generator()
         starts = self._first_points(rng)
-        chains = self.to_search(self.box.unconstrained.from_unit(rng.random((POOL, self.box.sides))))
+        drawn = self.box.unconstrained.from_unit(rng.random((POOL, self.box.sides)))
+        chains = self.to_search(drawn)
         chosen = rng.integers(len(starts), size=POOL)
         chains[:, self.is_tied] = starts[chosen][:, self.is_tied]
         return self.walk(chains, 20 + 6 * int(self.is_tied.sum()), rng)
 
     def _first_points(self, rng: np.random.Generator) -> Array:
         """Return a few points of the set, in different parts of it if it has parts."""
-        solutions = [self.interior]
+        solutions: list[Solution | None] = [self.interior]
         parts = self.system.clauses or (self.step[self.is_tied] > 0).any()
         for _ in range(CORNERS if parts else 0):
             solutions.append(self.programme.extreme_point(rng.normal(size=self.programme.width)))
@@ -593,11 +595,12 @@ class FeasibleSet:
         basis = null_basis(self.system.equalities, scale) * scale[:, None]
         choices = [number for number in self.tied if number not in self.column]
         choices = [number for number in choices if self.box.variables[number].levels > 1]
+        moved = np.abs(basis).max(1, initial=0.0) > 0
+        leads = np.flatnonzero(self.is_log & self.tied_real & moved)
         for _ in range(moves):
             if basis.shape[1]:
                 direction = rng.normal(size=(len(chains), basis.shape[1])) @ basis.T
                 chains = self._slide(chains, direction, rng)
-            leads = np.flatnonzero(self.is_log & self.tied_real & (np.abs(basis).max(1, initial=0) > 0))
             if len(leads):
                 chains = self._slide_log(chains, basis, leads[rng.integers(len(leads))], rng)
             if len(self.lattice):
@@ -628,7 +631,7 @@ class FeasibleSet:
             ]
         )
         speeds = direction @ normals.T
-        sizes = np.concatenate([self.sizes, np.tile(np.maximum(self.upper - self.lower, 1e-300), 2)])
+        sizes = np.concatenate([self.sizes, np.tile(self.upper - self.lower, 2)])
         rooms, speeds = np.maximum(rooms / sizes, 0.0), speeds / sizes
         moving = np.abs(speeds) > 1e-12
         times = np.where(moving, rooms / np.where(moving, speeds, 1.0), np.inf)
@@ -644,10 +647,12 @@ class FeasibleSet:
         """Return the chains moved to a random place along their directions."""
         back, ahead = self._reach(chains, direction, rng)
         share = rng.random(len(chains))
-        if not whole:
-            return chains + (back + share * (ahead - back))[:, None] * direction
-        first, last = np.ceil(back - 1e-7), np.floor(ahead + 1e-7)
-        return chains + (first + np.floor(share * (last - first + 1)))[:, None] * direction
+        times = back + share * (ahead - back)
+        if whole:
+            first, last = np.ceil(back - 1e-7), np.floor(ahead + 1e-7)
+            times = first + np.floor(share * (last - first + 1))
+        moved: Array = chains + times[:, None] * direction
+        return moved
 
     def _slide_log(self, chains: Array, basis: Array, lead: int, rng: np.random.Generator) -> Array:
         """Return the chains with one value on a log scale drawn uniformly in its logarithm."""
@@ -658,7 +663,8 @@ class FeasibleSet:
         low = np.log(np.maximum(here + back, self.lower[lead]))
         high = np.log(np.minimum(here + ahead, self.upper[lead]))
         drawn = np.exp(low + rng.random(len(chains)) * (high - low))
-        return chains + (drawn - here)[:, None] * direction
+        moved: Array = chains + (drawn - here)[:, None] * direction
+        return moved
 
     def _change_choice(self, chains: Array, number: int, rng: np.random.Generator) -> Array:
         """Return the chains with another value of a choice, where that is allowed."""
@@ -761,11 +767,11 @@ class FeasibleSet:
 
         first = system.always
         least, _ = span(system.inequalities[:first])
-        good: Mask = (least <= system.bounds[:first] + TOLERANCE * self.sizes[:first]).all(1)
+        good: Any = (least <= system.bounds[:first] + TOLERANCE * self.sizes[:first]).all(1)
         least, most = span(system.equalities)
         slack = TOLERANCE * self.equality_sizes
         good &= (least <= system.equal_to + slack).all(1) & (most >= system.equal_to - slack).all(1)
-        return good
+        return np.asarray(good)
 
 
 def compare_number(left: float, comparison: Comparison) -> bool:
@@ -840,8 +846,9 @@ def whole_number_kernel(matrix: Array) -> list[Array]:
             for j in entries:
                 if j != pivot:
                     times = columns[j][row] // columns[pivot][row]
-                    columns[j] = [a - times * b for a, b in zip(columns[j], columns[pivot], strict=True)]
-                    unit[j] = [a - times * b for a, b in zip(unit[j], unit[pivot], strict=True)]
+                    for table in (columns, unit):
+                        pairs = zip(table[j], table[pivot], strict=True)
+                        table[j] = [one - times * other for one, other in pairs]
         if entries:
             j = entries[0]
             columns[first], columns[j] = columns[j], columns[first]

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from itertools import product
 from typing import Any
 
@@ -16,9 +17,10 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains.arms import Arms
 from kernelbandits.domains.box import COVER, as_row, as_rows, spread_points
-from kernelbandits.domains.constraints import Constraint, as_constraints
+from kernelbandits.domains.constraints import as_constraints
 from kernelbandits.domains.feasible import MOST_LISTED, FeasibleSet
-from kernelbandits.domains.variables import Number, Variable, variable_from_dict
+from kernelbandits.domains.variables import Variable, variable_from_dict
+from kernelbandits.streams import Streams
 
 DOUBLINGS = 6
 """How often the points of a cover are doubled to find enough different ones.
@@ -135,7 +137,7 @@ class MixedBox:
 
     @cached_property
     def wide(self) -> tuple[bool, ...]:
-        """Which coordinates belong to grids of so many numbers that a search moves on them freely."""
+        """Which coordinates are on grids of so many numbers that a search moves on them freely."""
         return tuple(variable.wide for variable in self.variables for _ in variable.lower)
 
     @property
@@ -156,7 +158,8 @@ class MixedBox:
         counted then.
         """
         if not self.constraints:
-            return math.prod(variable.levels for variable in self.variables)
+            count: float = math.prod(variable.levels for variable in self.variables)
+            return count
         return math.inf if self._listed is None else len(self._listed)
 
     @cached_property
@@ -315,9 +318,8 @@ class MixedBox:
     def from_dict(cls, described: Any) -> MixedBox:
         """Return the space that `to_dict` has described."""
         owner = "a space"
-        given = isinstance(described, Mapping) and isinstance(described.get("variables"), Sequence)
-        needed = "a mapping with a list of variables"
-        checks.needs(given and not isinstance(described["variables"], str), owner, needed, described)
+        given = isinstance(described, Mapping) and isinstance(described.get("variables"), list)
+        checks.needs(given, owner, "a mapping with a list of variables", described)
         for key in described:
             checks.needs(key in ("variables", "constraints"), owner, "no other entries", key)
         variables, names = [], []
@@ -328,7 +330,8 @@ class MixedBox:
             variables.append(variable_from_dict(name or f"x{number}", settings))
             names.append(name)
         unnamed = all(name is None for name in names)
-        return cls(tuple(variables), () if unnamed else tuple(names), described.get("constraints", ()))
+        constraints = described.get("constraints", ())
+        return cls(tuple(variables), () if unnamed else tuple(names), constraints)
 
     # ------------------------------------------------------------------ rows
 
@@ -360,7 +363,8 @@ class MixedBox:
         if self.constraints:
             bad = ~self.feasible.holds(self.feasible.to_search(rows), tolerance=0.0)
             if bad.any():
-                rng = np.random.default_rng(np.frombuffer(unit.tobytes(), dtype=np.uint32))
+                digest = blake2b(np.ascontiguousarray(unit).tobytes(), digest_size=8)
+                rng = Streams(int.from_bytes(digest.digest())).generator()
                 tied = self.feasible.is_tied
                 rows[np.ix_(bad, tied)] = self.feasible.sample(int(bad.sum()), rng)[:, tied]
         return rows
@@ -405,21 +409,23 @@ class MixedBox:
         for name, given in sizes.items():
             checks.needs(name in known, "grid", f"names among {known}", name)
             checks.whole("grid", name, given)
-        columns = []
+        wanted: list[int | None] = []
         for name, variable in zip(known, self.variables, strict=True):
-            default = None if variable.discrete and size is None else size
-            wanted = sizes.get(name, None if not isinstance(variable, Number) else default)
-            if variable.discrete and name not in sizes:
-                wanted = None
-            if wanted is None and not math.isfinite(variable.levels):
+            number = sizes.get(name, None if variable.discrete else size)
+            if number is None and not math.isfinite(variable.levels):
                 needed = f"a number of values for {name!r}, as in grid(5) or grid({name}=5)"
-                checks.needs(False, "grid", needed, wanted)
-            if wanted is not None:
-                checks.whole("grid", "size", wanted)
-            columns.append(variable.grid_values(wanted))
-        total = math.prod(len(column) for column in columns)
+                checks.needs(False, "grid", needed, number)
+            wanted.append(None if number is None else checks.whole("grid", "size", number))
+        total = math.prod(
+            variable.levels if number is None else min(number, variable.levels)
+            for number, variable in zip(wanted, self.variables, strict=True)
+        )
         limit = f"at most {20 * MOST_LISTED} points before constraints"
         checks.needs(total <= 20 * MOST_LISTED, "grid", limit, total)
+        columns = [
+            variable.grid_values(number)
+            for number, variable in zip(wanted, self.variables, strict=True)
+        ]
         return self._as_arms(columns)
 
     def _as_arms(self, columns: list[list[Any]]) -> Arms:
@@ -444,9 +450,8 @@ class MixedBox:
             self._named(column[i] for column, i in zip(columns, numbers, strict=True))
             for numbers in places.tolist()
         )
-        blocks = tuple(
-            tuple(range(place.start, place.stop)) for _, place in self.blocks if place.stop > place.start
-        )
+        spans = (range(place.start, place.stop) for _, place in self.blocks)
+        blocks = tuple(tuple(place) for place in spans if place)
         return Arms(rows, f"a grid of {self}", blocks, values)
 
     def cover(self, size: int = COVER) -> Arms:

@@ -7,6 +7,7 @@ normals are shared, the offsets differ from point to point, and an infinite offs
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +33,8 @@ class PolytopeLimits:
     offsets: Array
     """(n, m): one row for each start."""
 
-    def __getitem__(self, kept: object) -> PolytopeLimits:
-        return PolytopeLimits(self.normals, self.offsets[kept])  # type: ignore[index]
+    def __getitem__(self, kept: Any) -> PolytopeLimits:
+        return PolytopeLimits(self.normals, self.offsets[kept])
 
     def directions(self, rows: Array, slopes: Array, inverse_hessian: Array) -> Array:
         """Return the p that maximises g'p - p'H^-1 p / 2 with normals @ p <= 0 where they touch.
@@ -41,7 +42,7 @@ class PolytopeLimits:
         p = H (g - G' l) for the multipliers l >= 0 of the limits that hold. Which of them hold is
         found by changing the set until all multipliers are positive and no other limit is crossed.
         """
-        image = np.matmul(inverse_hessian, slopes[:, :, None])[:, :, 0]
+        image: Array = np.matmul(inverse_hessian, slopes[:, :, None])[:, :, 0]
         near = self.offsets - rows @ self.normals.T <= TOUCHING
         pushing: Array = image @ self.normals.T
         held = near & (pushing > 0)
@@ -107,7 +108,10 @@ def nearest_inside(normals: Array, offsets: Array, rows: Array) -> Array:
         if (changed == held).all():
             break
         held = changed
-    return moved
+    # What the first solution misses by rounding, a second one corrects.
+    left = solve_held(gram, moved @ normals.T - offsets, held | (moved @ normals.T > offsets))
+    refined: Array = moved - left @ normals
+    return refined
 
 
 def null_basis(equalities: Array, scale: Array) -> Array:

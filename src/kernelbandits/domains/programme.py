@@ -1,4 +1,4 @@
-"""Mixed-integer programmes over the constraints of a space: its roomiest point, conflicts, rounding.
+"""Mixed-integer programmes over the constraints of a space: room, conflicts, rounding.
 
 The columns are the numbers of a space (real ones scaled to [0, 1], those on a grid by their number
 on it), one truth value for each value of a choice that a forbidden combination names, one for each
@@ -49,7 +49,7 @@ class LinearSystem:
     equality_owners: tuple[int, ...]
     """The constraint that each equality belongs to."""
     inequalities: Array
-    """(m, d): inequalities @ values <= bounds; the first ones always, the others as alternatives."""
+    """(m, d): inequalities @ values <= bounds, the first always, others as alternatives."""
     bounds: Array
     inequality_owners: tuple[int, ...]
     always: int
@@ -133,7 +133,7 @@ class Programme:
         for number, coefficients in enumerate(system.inequalities):
             if system.inequality_owners[number] in self.owners:
                 self._add_inequality(number, coefficients)
-        for place in np.flatnonzero(self.real):
+        for place in np.flatnonzero(self.real).tolist():
             # A real number keeps the room to both of its bounds.
             for sign, bound in ((-1.0, 0.0), (1.0, 1.0)):
                 row = self._row()
@@ -218,7 +218,12 @@ class Programme:
         return None if found is None else self._solution(found)
 
     def _run(
-        self, objective: Array, rows: list[Array], lows: list[float], highs: list[float], room: float
+        self,
+        objective: Array,
+        rows: list[Array],
+        lows: list[float],
+        highs: list[float],
+        room: float,
     ) -> Array | None:
         # Imported here: it takes a fifth of a second, and only constraints need it.
         from scipy.optimize import Bounds, LinearConstraint, milp
@@ -229,12 +234,14 @@ class Programme:
         grid = np.rint(self.system.side[self.numbers] / self.unit)
         upper[: len(self.numbers)] = np.where(self.real, 1.0, grid)
         upper[self.room_column] = room if self.real.any() else 0.0
-        whole = np.zeros(width)
+        whole = np.zeros(width, dtype=np.int64)
         whole[: self.room_column] = 1
         whole[: len(self.numbers)] = ~self.real
         constraints: Any = LinearConstraint(np.array(rows), lows, highs) if rows else ()
         found = milp(
-            objective, integrality=whole, bounds=Bounds(np.zeros(width), upper),
+            objective,
+            integrality=whole,
+            bounds=Bounds(np.zeros(width), upper),
             constraints=constraints,
         )
         return None if found.x is None else np.asarray(found.x)

@@ -559,7 +559,9 @@ def variable_from_dict(name: str, described: Any) -> Variable:
 def check_scale_and_step(variable: Real | Integer) -> None:
     """Raise an error for a log scale that reaches zero, and for a step that is too large."""
     owner = type(variable).__name__
-    checks.needs(isinstance(variable.log, (bool, np.bool_)), owner, "log True or False", variable.log)
+    checks.needs(
+        isinstance(variable.log, (bool, np.bool_)), owner, "log True or False", variable.log
+    )
     object.__setattr__(variable, "log", bool(variable.log))
     ends = variable.low, variable.high
     checks.needs(not variable.log or variable.low > 0, owner, "low > 0 with log=True", ends)
