@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ from benchmarks.durability.nursery import FAILED, ROOT, Nursery, until
 from benchmarks.durability.places import places, scratch
 
 from kernelbandits.storage import log
-from kernelbandits.storage.session import Session
+from kernelbandits.storage.session import Transaction
 from kernelbandits.study import Study
 
 TABLE = simplex(20)
@@ -268,17 +268,15 @@ def test_sixteen_workers_lose_nothing(nursery, where, tmp_path, player):
 
 def forgetful(**given: Any) -> None:
     """Broken: one transaction in five is not committed, and nobody is told."""
-    commit, count = Session._transaction, iter(range(10**6))
+    commit, count = Transaction._commit, iter(range(10**6))
 
-    def sometimes(self: Session, connection: Any, work: Callable[[Any], Any]) -> Any:
+    def sometimes(self: Transaction) -> Exception | None:
         if next(count) % 5 < 4:
-            return commit(self, connection, work)
-        connection.exec_driver_sql(self.engine.begin)
-        result = work(connection)
-        connection.exec_driver_sql("ROLLBACK")
-        return result
+            return commit(self)
+        self._roll_back()
+        return None
 
-    Session._transaction = sometimes  # type: ignore[method-assign]
+    Transaction._commit = sometimes  # type: ignore[method-assign]
     with suppress(Exception):
         tasks.play(**given)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -7,7 +7,9 @@ import math
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +26,8 @@ from kernelbandits.experiment import (
     process_mapper,
     rounds,
 )
-from kernelbandits.experiment import cells as cell_room
+from kernelbandits.experiment import cells as cell_module
+from kernelbandits.experiment.cells import UntrustedCell
 from kernelbandits.experiment.runner import plan_experiment, run_cells, run_experiment
 from kernelbandits.problems import GaussianNoise, Instance, StudentNoise, TableProblem
 
@@ -72,23 +75,98 @@ def test_an_interrupted_experiment_goes_on_from_its_cells_and_ends_the_same(tmp_
     assert all(same(resumed[cell.name], fresh[cell.name]) for cell in fresh.cells)
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 torn", b"not a zip at all"])
-def test_a_damaged_cell_is_played_again(tmp_path, damage):
-    cell = small_cell()
-    whole = run_cells([cell], folder=tmp_path)[cell.key]
-    for file in tmp_path.iterdir():
-        file.write_bytes(damage)
-    assert same(run_cells([cell], folder=tmp_path)[cell.key], whole)
+def two_cells() -> tuple[Cell, Cell]:
+    return small_cell(), small_cell(noise_scale=2.0)
 
 
-def test_a_cell_cut_short_anywhere_is_played_again_or_equal(tmp_path):
-    cell = small_cell()
-    whole = run_cells([cell], folder=tmp_path)[cell.key]
-    (file,) = tmp_path.iterdir()
-    content = file.read_bytes()
-    for size in np.linspace(0, len(content) - 1, 40).astype(int):
-        file.write_bytes(content[:size])
-        assert same(run_cells([cell], folder=tmp_path)[cell.key], whole)
+def swap(first: Path, second: Path) -> None:
+    content = first.read_bytes()
+    second.replace(first)
+    second.write_bytes(content)
+
+
+def rewrite(file: Path, change: Callable[[dict[str, np.ndarray]], object]) -> None:
+    """Change the arrays of a stored cell as someone with numpy would: the archive stays sound."""
+    with np.load(file) as stored:
+        arrays = dict(stored)
+    change(arrays)
+    np.savez(file, **arrays)
+
+
+def halve(arrays: dict[str, np.ndarray]) -> None:
+    """Keep the first seed of two."""
+    for name in ("regret", "simple", "arms", "seconds", "log_det"):
+        arrays[name] = arrays[name][:1]
+
+
+def seal_again(arrays: dict[str, np.ndarray]) -> None:
+    """Keep half of the seeds, with a checksum that fits them."""
+    halve(arrays)
+    names = ("regret", "simple", "arms", "seconds", "log_det")
+    arrays["checksum"] = np.array(
+        cell_module.cell_checksum(
+            str(arrays["key"]), str(arrays["settings"]), {name: arrays[name] for name in names}
+        )
+    )
+
+
+WRONG_FILES = {
+    "swapped": (swap, "holds the result of another cell"),
+    "halved": (lambda file, _: rewrite(file, halve), "was altered"),
+    "of another shape": (lambda file, _: rewrite(file, seal_again), "needs arrays of the shapes"),
+    "altered regret": (
+        lambda file, _: rewrite(file, lambda arrays: arrays.update(regret=arrays["regret"] / 2)),
+        "was altered",
+    ),
+    "altered settings": (
+        lambda file, _: rewrite(file, lambda arrays: arrays.update(settings=np.array("{}"))),
+        "was altered",
+    ),
+    "without a key": (lambda file, _: rewrite(file, lambda arrays: arrays.pop("key")), "damaged"),
+    "cut": (lambda file, _: file.write_bytes(file.read_bytes()[:500]), "damaged"),
+    "empty": (lambda file, _: file.write_bytes(b""), "damaged"),
+    "no archive": (lambda file, _: file.write_bytes(b"not a zip at all"), "damaged"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_FILES)
+@pytest.mark.parametrize("endings", [False, True])
+def test_a_stored_cell_that_is_not_the_cell_is_named_and_played_again(tmp_path, wrong, endings):
+    cells, (change, reason) = two_cells(), WRONG_FILES[wrong]
+    whole = run_cells(cells, folder=tmp_path, endings=endings)
+    files = [cell_module.cell_path(cell.key, tmp_path, endings) for cell in cells]
+    change(*files)
+    with pytest.warns(kb.DataNotice, match=f"UCB on branin is played again: .*{reason}"):
+        again = run_cells(cells, folder=tmp_path, endings=endings)
+    assert all(same(again[cell.key], whole[cell.key]) for cell in cells)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stored = run_cells(cells, folder=tmp_path, mapper=no_work, endings=endings)
+    assert all(same(stored[cell.key], whole[cell.key]) for cell in cells)
+
+
+def no_work(work, cells):
+    assert not cells, "all cells are stored"
+    return []
+
+
+def test_the_command_says_which_stored_cell_it_plays_again(tmp_path):
+    from conftest import run_command
+
+    game = ["--problem", "branin", "--policies", "simple-ucb,random", "--horizon", "5"]
+    words = ["run", *game, "--seeds", "2", "--workers", "1", "--engine", "numpy"]
+    assert run_command(*words, "--output", tmp_path / "first").returncode == 0
+    settings = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised", "ties": "random"}
+    plan = plan_experiment(
+        "branin", ["simple-ucb", "random"], horizon=5, seeds=2, engine="numpy", **settings
+    )
+    run_cells(plan, folder=tmp_path / "again" / ".cells")
+    swap(*(tmp_path / "again" / ".cells" / f"{cell.key}.npz" for cell in plan))
+    done = run_command(*words, "--output", tmp_path / "again")
+    assert done.returncode == 0, done.stderr
+    assert "Simple-UCB on branin is played again" in done.stderr
+    tables = [(tmp_path / folder / "ranking.csv").read_text() for folder in ("first", "again")]
+    assert tables[0] == tables[1]
 
 
 def test_the_key_depends_on_all_that_decides_the_result_and_not_on_the_label():
@@ -492,14 +570,24 @@ def test_any_damage_to_a_cell_is_detected_or_harmless(tmp_path):
     whole = run_cells([cell], folder=tmp_path)[cell.key]
     (file,) = tmp_path.iterdir()
     content = file.read_bytes()
+    damaged = [content[:size] for size in np.linspace(0, len(content) - 1, 40).astype(int)]
     for place, flip in zip(
         rng.integers(len(content), size=300), rng.integers(1, 256, size=300), strict=True
     ):
-        damaged = bytearray(content)
-        damaged[place] ^= flip
-        file.write_bytes(damaged)
-        found = CellResult.load(file)
-        assert found is None or same(found, whole)
+        flipped = bytearray(content)
+        flipped[place] ^= flip
+        damaged.append(bytes(flipped))
+    detected = 0
+    for text in damaged:
+        file.write_bytes(text)
+        try:
+            found = CellResult.load(file, cell)
+        except UntrustedCell:
+            detected += 1
+        else:
+            assert found is not None
+            assert same(found, whole)
+    assert detected > len(damaged) / 2
 
 
 def test_thompson_sampling_keeps_the_declared_tie_rule_on_twins():
@@ -554,7 +642,7 @@ def test_whoever_plays_a_cell_stores_it_at_once(tmp_path):
 def test_another_version_of_the_code_has_other_keys(monkeypatch):
     (here,) = plan_experiment("branin", ["greedy"], horizon=5, seeds=2)
     key = here.key
-    monkeypatch.setattr(cell_room, "code_fingerprint", lambda: "another version")
+    monkeypatch.setattr(cell_module, "code_fingerprint", lambda: "another version")
     (there,) = plan_experiment("branin", ["greedy"], horizon=5, seeds=2)
     assert there.key != key
 

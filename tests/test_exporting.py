@@ -16,12 +16,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kernelbandits.problems.sheet import plain, read_sheet
+from kernelbandits import outputs
+from kernelbandits.outputs import DRAFT
 from kernelbandits.storage.errors import StorageError, StorageFull, StorageReadOnly
-from kernelbandits.study import exporting
-from kernelbandits.study.candidates import read_candidates
-from kernelbandits.study.exporting import DRAFT, write_csv
-from kernelbandits.study.results import read_results
+from kernelbandits.tables.candidates import read_candidates
+from kernelbandits.tables.cells import plain
+from kernelbandits.tables.csv_files import read_csv
+from kernelbandits.tables.export import write_csv
+from kernelbandits.tables.results import read_results
 
 TEXT = st.text(
     st.sampled_from("ab=+-@'\"\t\r\n,;1.\\ éλ")
@@ -61,13 +63,13 @@ def test_numbers_are_written_plainly_and_gaps_are_blank(tmp_path, value, text):
 @given(st.lists(TEXT.map(plain), min_size=1, max_size=5))
 def test_text_that_was_exported_is_read_back_as_it_was(tmp_path, words):
     write_csv(tmp_path / "t.csv", ["n", "word"], enumerate(words))
-    assert list(read_sheet(tmp_path / "t.csv").columns["word"]) == words
+    assert list(read_csv(tmp_path / "t.csv").columns["word"].texts) == words
 
 
 @pytest.mark.parametrize("word", ["\tx", "'\tx", "''=x", "=\r\n1", "@", "'-1", "a\rb"])
 def test_the_apostrophe_is_taken_off_again_exactly_once(tmp_path, word):
     write_csv(tmp_path / "t.csv", ["n", "word"], [[1, word]])
-    assert read_sheet(tmp_path / "t.csv").columns["word"] == (word,)
+    assert read_csv(tmp_path / "t.csv").columns["word"].texts == (word,)
 
 
 def test_candidates_and_results_come_back_from_an_export(tmp_path):
@@ -145,7 +147,7 @@ def test_a_disk_that_refuses_leaves_the_old_file_and_no_draft(
 
     path = tmp_path / "t.csv"
     path.write_text("old")
-    monkeypatch.setattr(exporting.os, call, refuse)
+    monkeypatch.setattr(outputs.os, call, refuse)
     with pytest.raises(kind, match=sentence) as caught:
         write_csv(path, ["a"], [[1]])
     monkeypatch.undo()
@@ -157,7 +159,7 @@ def test_a_disk_that_refuses_leaves_the_old_file_and_no_draft(
 def test_a_file_that_may_not_be_written_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "t.csv"
     path.write_text("old")
-    monkeypatch.setattr(exporting.os, "access", lambda *args: False)
+    monkeypatch.setattr(outputs.os, "access", lambda *args: False)
     with pytest.raises(StorageReadOnly, match="an export needs a place that can be written, got"):
         write_csv(path, ["a"], [[1]])
     assert path.read_text() == "old"
@@ -175,7 +177,7 @@ def test_content_is_on_the_disk_before_the_name_and_the_name_before_the_return(
             done.append("folder" if folder else call)
             return real(*args)
 
-        monkeypatch.setattr(exporting.os, call, watched)
+        monkeypatch.setattr(outputs.os, call, watched)
     write_csv(tmp_path / "t.csv", ["a"], [[1]])
     assert done == ["fsync", "replace", "folder"]
 
@@ -184,7 +186,7 @@ def killed_at(call: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process of its own writes the file and is killed when it reaches this call."""
     child = os.fork()
     if child == 0:
-        target = f"kernelbandits.study.exporting.{call}"
+        target = f"kernelbandits.outputs.{call}"
         monkeypatch.setattr(target, lambda *args: os.kill(os.getpid(), signal.SIGKILL))
         write_csv(path, ["a"], [["new"]] * 1000)
         os._exit(0)

@@ -21,8 +21,8 @@ from kernelbandits.report.studies.maps import spell_loading
 from kernelbandits.report.studies.page import study_page
 from kernelbandits.report.studies.sheets import blank_figure
 from kernelbandits.report.studies.view import read_view
-from kernelbandits.study.candidates import Candidates, read_candidates, stored_candidates
-from kernelbandits.study.scaling import is_crowded, prefers_logarithms
+from kernelbandits.tables.candidates import Candidates, read_candidates, stored_candidates
+from kernelbandits.tables.scaling import is_crowded, prefers_logarithms
 
 DOSES = pd.DataFrame(
     [(10.0**power, 20.0 * step) for power in range(-3, 2) for step in range(1, 5)],
@@ -168,7 +168,7 @@ def test_logarithms_are_the_default_where_ratios_are_plain(values, taken):
 
 def test_the_default_is_said_in_one_sentence(tmp_path):
     with pytest.warns(kb.DataNotice) as said:
-        study = kb.Study.create(tmp_path / "a.db", DOSES)
+        study = kb.Study.create(tmp_path / "a.db", DOSES, columns=list(DOSES))
     assert [str(one.message) for one in said] == [SAID] == list(study.candidates.notices)
     assert study.candidates.log == study.status().log == ("dose (mM)",)
     assert study.status().scales == (
@@ -180,7 +180,7 @@ def test_the_default_is_said_in_one_sentence(tmp_path):
 def test_what_the_user_says_needs_no_notice(tmp_path, given):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        study = kb.Study.create(tmp_path / "a.db", DOSES, **given)
+        study = kb.Study.create(tmp_path / "a.db", DOSES, columns=list(DOSES), **given)
     assert study.candidates.log == (("dose (mM)",) if "log" in given else ())
     if "linear" in given:
         assert study.status().scales == "each column of numbers is scaled to [0, 1]"
@@ -197,7 +197,7 @@ def test_the_default_leaves_evenly_spread_columns_alone(tmp_path):
 
 def test_a_column_of_fewer_powers_of_ten_is_only_named(tmp_path):
     with pytest.warns(kb.DataNotice) as said:
-        study = kb.Study.create(tmp_path / "a.db", CROWDED)
+        study = kb.Study.create(tmp_path / "a.db", CROWDED, columns=list(CROWDED))
     assert [str(one.message) for one in said] == [ADVISED]
     assert study.candidates.log == ()
     assert read_candidates(CROWDED, linear="dose").notices == ()
@@ -276,8 +276,8 @@ def test_numbers_whose_logarithms_are_equal_are_refused():
 
 
 def test_only_columns_of_numbers_have_logarithms():
-    fields = {"columns": ("a", "b"), "cells": (("1", "u"),), "chosen": ("a",)}
-    for change in ({"log": ("b",)}, {"log": ("a",), "categories": ("a",)}):
+    fields = {"columns": {"a": np.ones(1), "b": ("u",)}, "chosen": ("a",)}
+    for change in ({"log": ("b",)}, {"log": ("b",), "chosen": ("a", "b")}):
         with pytest.raises(ValueError, match="candidates needs chosen columns of numbers for log"):
             Candidates(**(fields | change))
 
@@ -313,7 +313,7 @@ def test_the_scale_is_stored_and_the_study_replays_after_closing(tmp_path):
 @pytest.mark.parametrize("taken", [True, False])
 def test_another_criterion_changes_no_study_that_exists(tmp_path, monkeypatch, taken):
     """A later release may decide otherwise: what was decided at creation stays."""
-    place, criterion = tmp_path / "a.db", "kernelbandits.study.scaling.prefers_logarithms"
+    place, criterion = tmp_path / "a.db", "kernelbandits.tables.scaling.prefers_logarithms"
     with monkeypatch.context() as patch:
         patch.setattr(criterion, lambda values: taken)
         with kb.Study.create(place, DOSES) as study:
@@ -358,7 +358,7 @@ def test_or_open_compares_the_scales_that_were_named(tmp_path):
 
 def test_the_scale_comes_back_from_a_log_and_leaves_the_fingerprint_alone():
     found = read_candidates(DOSES, log="dose")
-    again = stored_candidates(found.columns, found.cells, json.loads(json.dumps(found.body)))
+    again = stored_candidates(found.columns, json.loads(json.dumps(found.body)))
     assert (again.log, again.fingerprint) == (found.log, found.fingerprint)
     assert read_candidates(DOSES, linear="dose").fingerprint == found.fingerprint
 
@@ -457,24 +457,31 @@ def test_there_are_never_many_ticks_or_less_than_two():
 # ---------------------------------------------------------------- the command line
 
 
+BOTH = ("--columns", "dose (mM),T", "--target", "gain")
+
+
 def test_the_command_says_that_a_logarithm_is_used_and_how_to_refuse(doses):
     done = run("create", doses.with_name("a.db"), "--candidates", doses, "--target", "gain")
     assert done.code == 0
     assert "\nThe model uses log10 of dose (mM).\n" in done.out
     assert f"note: {SAID}\n" in done.err
-    linear = run("create", doses.with_name("b.db"), "--candidates", doses, "--linear", "dose (mM)")
+    linear = run(
+        "create", doses.with_name("b.db"), "--candidates", doses, "--linear", "dose (mM)", *BOTH
+    )
     assert (linear.code, linear.err) == (0, "")
     assert "log" not in linear.out
-    found = document("create", doses.with_name("c.db"), "--candidates", doses, "--quiet")
+    found = document("create", doses.with_name("c.db"), "--candidates", doses, "--quiet", *BOTH)
     assert (found["log"], found["notices"]) == (["dose (mM)"], [SAID])
 
 
 def test_the_options_may_be_repeated(doses):
     place = doses.with_name("a.db")
-    found = document("create", place, "--candidates", doses, "--log", "dose", "--log", "T")
+    found = document("create", place, "--candidates", doses, "--log", "dose", "--log", "T", *BOTH)
     assert (found["log"], found["notices"]) == (["dose (mM)", "T"], [])
     other = doses.with_name("b.db")
-    found = document("create", other, "--candidates", doses, "--linear", "dose", "--linear", "T")
+    found = document(
+        "create", other, "--candidates", doses, "--linear", "dose", "--linear", "T", *BOTH
+    )
     assert (found["log"], found["notices"]) == ([], [])
 
 

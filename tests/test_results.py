@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernelbandits.checks import DataNotice, StudyConflict
-from kernelbandits.study.candidates import read_candidates
-from kernelbandits.study.results import Result, read_results
+from kernelbandits.tables.candidates import read_candidates
+from kernelbandits.tables.results import Result, read_results
 
 FILMS = pd.DataFrame({
     "film": ["u", "v", "w", "z"],

@@ -445,7 +445,8 @@ def test_the_ranking_is_that_of_the_estimates_allowed_each_candidate_once(made):
     assert sorted(view.estimates.row[view.ranking].tolist()) == sorted(order)
     means = view.estimates.mean[view.ranking]
     assert (np.diff(means) <= 0).all()
-    assert means.tolist() == frame["mean"].to_numpy()[view.estimates.row[view.ranking]].tolist()
+    rows = view.estimates.row[view.ranking]
+    assert means.tolist() == frame.set_index("row")["mean"].loc[rows].tolist()
     assert view.estimates.row[view.best] == study.best().row
 
 

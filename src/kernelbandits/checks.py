@@ -59,6 +59,18 @@ class StudyConflict(Exception):
     """The request is well formed but conflicts with what the study holds; nothing changed."""
 
 
+class StorageError(OSError):
+    """The storage cannot do this now."""
+
+
+class StorageFull(StorageError):
+    """No space is left. What was acknowledged is safe; with new space the study works again."""
+
+
+class StorageReadOnly(StorageError):
+    """The study can be read but not written."""
+
+
 def needs(condition: bool, owner: str, needed: str, got: object) -> None:
     """Raise "owner needs ..., got ..." unless the condition holds."""
     if not condition:

@@ -14,6 +14,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
+MOST_WORKERS = 1024
+"""More processes than any machine has cores for; a larger number is a slip of the finger."""
+
 ThreadCounts = list[tuple[Any, int]]
 """BLAS libraries, each with a number of threads."""
 

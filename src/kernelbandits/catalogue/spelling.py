@@ -13,6 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from functools import reduce
+from itertools import accumulate
 from typing import Any
 
 from kernelbandits import checks
@@ -22,6 +23,12 @@ from kernelbandits.exploration import Law
 from kernelbandits.kernels import Kernel
 from kernelbandits.problems import Motion, Noise
 
+MOST_PARTS = 100
+"""How many terms and factors a kernel may have, and how deep brackets may be nested.
+
+Sums and products contain each other, a level for each part, and Python follows about a thousand
+levels.
+"""
 LAW_SETTINGS = ("exploration", "law")
 """Settings of policies that are exploration laws."""
 
@@ -34,6 +41,7 @@ def read_kernel(text: str) -> Kernel:
     >>> read_kernel("matern:0.3,nu=1.5")
     Matern(lengthscale=0.3, nu=1.5)
     """
+    check_size("kernel", "terms and factors", 1 + text.count("+") + text.count("*"), text)
     terms: list[Kernel] = [read_product(term) for term in re.split(r"(?<![0-9][eE])[+]", text)]
     checks.needs(
         all(isinstance(term, Kernel) for term in terms),
@@ -42,6 +50,14 @@ def read_kernel(text: str) -> Kernel:
         text,
     )
     return reduce(operator.add, terms)
+
+
+def check_size(kind: str, needed: str, size: int, text: str) -> None:
+    """Refuse a text whose value would be nested too deeply to be evaluated."""
+    if size > MOST_PARTS:
+        raise ValueError(
+            f"{kind}: the text needs at most {MOST_PARTS} {needed}, got {size} in {text[:40]}..."
+        )
 
 
 def read_product(text: str) -> Any:
@@ -83,6 +99,7 @@ def settings_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def build_value(kind: str, text: str, table: Mapping[str, Callable[..., Any]]) -> Any:
     """Build the value that a table holds under the name, with the arguments of the text."""
+    check_size(kind, "brackets in each other", bracket_depth(text), text)
     name, given = split(text)
     constructor = find_entry(kind, name, table)
     positional = [read_value(item) for item in given if "=" not in item]
@@ -148,6 +165,12 @@ def split_outside_brackets(text: str, separator: str) -> list[str]:
         else:
             items[-1] += character
     return [item.strip() for item in items if item.strip()]
+
+
+def bracket_depth(text: str) -> int:
+    """How many brackets are open at once, at most."""
+    changes = ((mark == "(") - (mark == ")") for mark in text)
+    return max(accumulate(changes), default=0)
 
 
 def read_value(text: str) -> Any:

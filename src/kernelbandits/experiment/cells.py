@@ -39,6 +39,10 @@ from kernelbandits.streams import Streams
 
 LARGEST_CELL = 200_000_000
 """The most rounds times seeds: at 20 bytes each and with the tables beside them, about 8 GB."""
+ARRAYS = ("regret", "simple", "arms", "seconds", "log_det")
+"""The arrays of a result, in the order in which they enter its checksum."""
+CURVES = ("regret", "simple", "arms")
+"""Those with a column for each round; the others have one number for each seed."""
 OWN_KERNEL = "its own, fitted to the rewards"
 """What a result says of the kernel of a policy that does not get that of the experiment."""
 
@@ -163,6 +167,12 @@ class Cell:
         """The fingerprint of all that decides the result; the label does not."""
         return fingerprint(self.plain())[:32]
 
+    def shapes(self, endings: bool) -> dict[str, tuple[int, ...]]:
+        """The shapes of the arrays of the result; `endings` keeps the last round only."""
+        runs = len(self.seeds)
+        curve = (runs, 1 if endings else self.horizon)
+        return {name: curve if name in CURVES else (runs,) for name in ARRAYS}
+
 
 @dataclass(frozen=True)
 class CellResult:
@@ -191,33 +201,65 @@ class CellResult:
             self.settings,
         )
 
-    def save(self, path: Path) -> None:
-        """Write the result to a file.
+    def save(self, path: Path, key: str) -> None:
+        """Write the result of the cell of this key to a file.
 
         It is written under another name and then renamed, so that an interruption leaves the old
         file or the new one, never half of it.
         """
+        settings, arrays = json.dumps(self.settings), self.arrays()
+        checksum = cell_checksum(key, settings, arrays)
+        texts = {"key": key, "settings": settings, "checksum": checksum}
+        content: dict[str, Any] = {name: np.array(text) for name, text in texts.items()} | arrays
         part = path.with_suffix(f".{os.getpid()}.part")
         with part.open("wb") as file:
-            np.savez(file, settings=np.array(json.dumps(self.settings)), **self.arrays())
+            np.savez(file, **content)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
 
     def arrays(self) -> dict[str, Any]:
-        return {
-            name: getattr(self, name) for name in ("regret", "simple", "arms", "seconds", "log_det")
-        }
+        return {name: getattr(self, name) for name in ARRAYS}
 
     @classmethod
-    def load(cls, path: Path) -> CellResult | None:
-        """A stored result; None where there is none or its file is damaged."""
+    def load(cls, path: Path, cell: Cell, endings: bool = False) -> CellResult | None:
+        """Read the stored result of a cell; None if there is no file.
+
+        A file that does not hold what was stored for this very cell raises `UntrustedCell`: it
+        may have been cut, altered, or renamed from the file of another cell.
+        """
+        if not path.exists():
+            return None
         try:
             with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            return cls(settings=json.loads(str(arrays.pop("settings"))), **arrays)
-        except Exception:
-            return None
+                stored = {name: file[name] for name in file.files}
+            arrays = {name: stored[name] for name in ARRAYS}
+            key, text, checksum = (str(stored[name]) for name in ("key", "settings", "checksum"))
+            settings = json.loads(text)
+        # A damaged archive raises nearly any exception: of zipfile, zlib, struct, numpy or json.
+        except Exception as error:
+            raise UntrustedCell("is damaged or not a stored cell") from error
+        if key != cell.key:
+            raise UntrustedCell("holds the result of another cell")
+        if checksum != cell_checksum(key, text, arrays):
+            raise UntrustedCell("was altered after it was written: its checksum differs")
+        found, needed = {name: a.shape for name, a in arrays.items()}, cell.shapes(endings)
+        if found != needed:
+            raise UntrustedCell(f"needs arrays of the shapes {needed}, got {found}")
+        return cls(settings=settings, **arrays)
+
+
+class UntrustedCell(ValueError):
+    """A stored file is not the result of the cell that it is named after."""
+
+
+def cell_checksum(key: str, settings: str, arrays: Mapping[str, Array | Numbers]) -> str:
+    """sha256 of the key, the settings, and the name, type, shape and bytes of each array."""
+    digest = hashlib.sha256(f"{key}\n{settings}\n".encode())
+    for name, array in arrays.items():
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def play_cell(cell: Cell) -> CellResult:
@@ -244,7 +286,7 @@ def play_and_store(folder: Path | str | None, endings: bool, cell: Cell) -> Cell
     """Play the cell and store its result at once; `endings` keeps the last round only."""
     result = play_cell(cell).ending() if endings else play_cell(cell)
     if folder:
-        result.save(cell_path(cell.key, folder, endings))
+        result.save(cell_path(cell.key, folder, endings), cell.key)
     return result
 
 

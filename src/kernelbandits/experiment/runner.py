@@ -22,6 +22,7 @@ from kernelbandits.experiment.cells import (
     Cell,
     CellResult,
     Contender,
+    UntrustedCell,
     cell_path,
     contender,
     play_and_store,
@@ -237,11 +238,16 @@ def run_cells(
 ) -> dict[str, CellResult]:
     """Return the results of cells, by the keys of the cells.
 
-    Results in the folder are read. The other cells are played, and their results are stored at
-    once. Cells of one key are played once; `endings` keeps the last round only.
+    Results in the folder are read, if they are those of these very cells. The other cells are
+    played, and their results are stored at once. Cells of one key are played once; `endings` keeps
+    the last round only.
     """
     unique = {cell.key: cell for cell in cells}
-    found = {key: stored for key in unique if (stored := load(key, folder, endings)) is not None}
+    found = {
+        key: stored
+        for key, cell in unique.items()
+        if (stored := load(cell, folder, endings)) is not None
+    }
     missing = [cell for key, cell in unique.items() if key not in found]
     for _ in found:
         tick(watch)
@@ -250,7 +256,7 @@ def run_cells(
     ):
         # A mapper may work on another machine, whose files are not ours.
         if folder and not cell_path(cell.key, folder, endings).exists():
-            result.save(cell_path(cell.key, folder, endings))
+            result.save(cell_path(cell.key, folder, endings), cell.key)
         found[cell.key] = result
         tick(watch)
     repeat_notices(found.values())
@@ -284,8 +290,22 @@ def tick(watch: Watcher | None) -> None:
         watch()
 
 
-def load(key: str, folder: Path | str | None, endings: bool) -> CellResult | None:
+def load(cell: Cell, folder: Path | str | None, endings: bool) -> CellResult | None:
+    """The stored result of a cell; None where it has to be played.
+
+    A file that is not the result of this cell is named in a notice.
+    """
     if folder is None:
         return None
     Path(folder).mkdir(parents=True, exist_ok=True)
-    return CellResult.load(cell_path(key, folder, endings))
+    path = cell_path(cell.key, folder, endings)
+    try:
+        return CellResult.load(path, cell, endings)
+    except UntrustedCell as error:
+        problem, policy = cell.name
+        warnings.warn(
+            f"the stored result of {policy} on {problem} is played again: {path.name} {error}",
+            DataNotice,
+            stacklevel=4,
+        )
+        return None

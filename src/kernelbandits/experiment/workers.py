@@ -6,74 +6,217 @@ import multiprocessing
 import os
 import pickle
 import signal
-import tempfile
 import threading
+import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
-from multiprocessing import connection
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
-from tempfile import TemporaryDirectory
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from kernelbandits import checks
+from kernelbandits.runtime import MOST_WORKERS
 
 Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """`map`, or anything that maps like it in the same order: a process pool's map, or Dask's."""
+
+
+MOST_DEATHS = 4
+"""A cell is given up when so many worker processes were killed while they played it."""
+
+
+class WorkersLost(OSError):
+    """Cells could not be played: their worker processes were killed again and again."""
 
 
 @contextmanager
 def process_mapper(workers: int) -> Iterator[Mapper]:
     """A `mapper` that spreads cells over `workers` processes, each on one BLAS thread.
 
-    With one worker the cells are played in this process.
+    With one worker the cells are played in this process. If a worker is killed, as systems do when
+    memory is short, a new one plays its cell, three times at most.
 
     >>> with process_mapper(1) as mapper:
     ...     list(mapper(abs, [-1, -2]))
     [1, 2]
     """
-    if checks.whole("an experiment", "workers", workers) == 1:
+    count = checks.whole("an experiment", "workers", workers)
+    checks.needs(count <= MOST_WORKERS, "an experiment", f"workers <= {MOST_WORKERS}", workers)
+    if count == 1:
         yield map
         return
-    context = process_context()
-    open_end, hold = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(
-        workers, mp_context=context, initializer=start_worker, initargs=(open_end,)
-    )
-    with TemporaryDirectory(prefix="kernelbandits-") as folder:
+    pool = WorkerPool(count)
+    try:
+        yield pool.map
+    except BaseException:
+        pool.abort()
+        raise
+    finally:
+        pool.shutdown()
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process, and this process's end of the pipe to it."""
+
+    process: BaseProcess
+    pipe: Connection
+
+    def run(self, work: Callable[[Any], Any], item: Any) -> Any:
+        """Let the process work on the item; EOFError if it dies before it has a result."""
         try:
-            with one_thread(), ignore_interrupts():
-                pool.submit(int)
-            yield lambda work, cells: map(
-                fetch_result, pool.map(partial(store_result, folder, work), check_sendable(cells))
-            )
-        except BaseException:
-            hold.close()
-            raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            self.pipe.send((work, item))
+            done, result = self.pipe.recv()
+        except OSError as error:
+            raise EOFError from error
+        if not done:
+            raise result
+        return result
+
+    def stop(self) -> None:
+        self.pipe.close()
+        self.process.kill()
+        self.process.join()
 
 
-def store_result(folder: str, work: Callable[[Any], Any], cell: Any) -> str:
-    """Work on the cell, write the result to a file and return the path of the file.
+class WorkerPool:
+    """Processes that work on items, each watched by a thread that replaces it if it is killed.
 
-    A worker that is killed in the middle of a long message would leave its parent waiting for the
-    rest. A path is so short that the pipe sends it at once.
+    The pools of the standard library share queues between their processes. If one of these is
+    killed the whole pool is lost, and sometimes the loss is not noticed. Here each process has a
+    pipe of its own.
     """
-    result = work(cell)
-    handle, path = tempfile.mkstemp(dir=folder)
-    with os.fdopen(handle, "wb") as file:
-        pickle.dump(result, file, protocol=pickle.HIGHEST_PROTOCOL)
-    return path
+
+    def __init__(self, workers: int) -> None:
+        self.context = process_context()
+        self.threads = ThreadPoolExecutor(workers)
+        self.lock = threading.Lock()
+        self.aborted = False
+        self.started: list[Worker] = []
+        self.idle = [self.start()]
+
+    def start(self) -> Worker:
+        """Start a process; there are never more than threads."""
+        here, there = self.context.Pipe()
+        process = self.context.Process(target=serve, args=(there,), daemon=True)  # type: ignore[attr-defined]
+        with one_thread(), ignore_interrupts():
+            process.start()
+        there.close()
+        worker = Worker(process, here)
+        self.started.append(worker)
+        return worker
+
+    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        """Start the work on all items at once; the results come in the order of the items."""
+        check_sendable(items)
+        return wait_for_results(
+            items, [self.threads.submit(self.run, work, item) for item in items]
+        )
+
+    def run(self, work: Callable[[Any], Any], item: Any) -> Any:
+        for death in range(1, MOST_DEATHS + 1):
+            worker = self.take()
+            try:
+                result = worker.run(work, item)
+            except EOFError:
+                self.discard(worker)
+                if death < MOST_DEATHS and not self.aborted:
+                    name = describe_cell(item)
+                    warnings.warn(
+                        f"a worker process was killed; another begins {name} again", stacklevel=2
+                    )
+            except BaseException:
+                self.idle.append(worker)
+                raise
+            else:
+                self.idle.append(worker)
+                return result
+        raise WorkersLost(describe_cell(item))
+
+    def take(self) -> Worker:
+        """A process that has nothing to do."""
+        with self.lock:
+            if self.aborted:
+                raise WorkersLost("the workers were stopped")
+            return self.idle.pop() if self.idle else self.start()
+
+    def discard(self, worker: Worker) -> None:
+        with self.lock:
+            self.started.remove(worker)
+        worker.stop()
+
+    def abort(self) -> None:
+        """End the processes in the middle of what they do."""
+        with self.lock:
+            self.aborted = True
+            for worker in self.started:
+                worker.process.kill()
+
+    def shutdown(self) -> None:
+        self.threads.shutdown(wait=True, cancel_futures=True)
+        for worker in self.started:
+            worker.stop()
 
 
-def fetch_result(path: str) -> Any:
-    """Read the result that a worker has written, and remove its file."""
-    with open(path, "rb") as file:
-        result = pickle.load(file)
-    os.unlink(path)
-    return result
+def wait_for_results(items: Sequence[Any], futures: Sequence[Future[Any]]) -> Iterator[Any]:
+    """The results in order; where some cells were lost, all others are finished first."""
+    for future in futures:
+        if isinstance(future.exception(), WorkersLost):
+            lost = [
+                describe_cell(item)
+                for item, other in zip(items, futures, strict=True)
+                if isinstance(other.exception(), WorkersLost)
+            ]
+            raise WorkersLost(
+                f"{len(lost)} of {len(items)} could not be played, because the worker process was "
+                f"killed {MOST_DEATHS} times: {', '.join(lost)}. Perhaps memory is short; fewer "
+                "workers need less"
+            )
+        yield future.result()
+
+
+def describe_cell(cell: Any) -> str:
+    """A cell by its policy and problem, anything else by its text."""
+    name = getattr(cell, "name", cell)
+    return f"{name[1]} on {name[0]}" if isinstance(name, tuple) else str(name)
+
+
+def serve(pipe: Connection) -> None:
+    """What a worker process does: work on the items that come, and send the results back."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=exit_with_parent, daemon=True).start()
+    while True:
+        try:
+            work, item = pipe.recv()
+        except EOFError:
+            return
+        try:
+            answer = (True, work(item))
+        except BaseException as error:
+            error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+            answer = (False, error)
+        send_answer(pipe, answer)
+
+
+def send_answer(pipe: Connection, answer: tuple[bool, Any]) -> None:
+    """Send a result or an error; one that cannot be sent is described by an error that can."""
+    try:
+        pipe.send(answer)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        text = f"several workers need results that can be sent, got {answer[1]!r}: {error}"
+        pipe.send((False, ValueError(text)))
+
+
+def exit_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        # sys.exit would end this thread only, and the worker may be in the middle of a long cell.
+        os._exit(1)
 
 
 def process_context() -> BaseContext:
@@ -100,20 +243,6 @@ def ignore_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def start_worker(open_end: connection.Connection) -> None:
-    """Ignore Ctrl-C, and end when the parent dies or closes its end of the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    ends = [open_end, *([parent.sentinel] if parent else [])]
-    threading.Thread(target=exit_when_closed, args=(ends,), daemon=True).start()
-
-
-def exit_when_closed(ends: list[Any]) -> None:
-    connection.wait(ends)
-    # sys.exit would end this thread only, and the worker may be in the middle of a long cell.
-    os._exit(1)
 
 
 def check_sendable(cells: Sequence[Any]) -> Sequence[Any]:

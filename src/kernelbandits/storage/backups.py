@@ -10,11 +10,11 @@ from pathlib import Path
 from uuid import uuid4
 
 from kernelbandits.storage.creation import fill
-from kernelbandits.storage.engines.sqlite import SqliteEngine, flush
 from kernelbandits.storage.errors import StorageError, StorageFull, StorageReadOnly, StudyExists
 from kernelbandits.storage.header import Header
-from kernelbandits.storage.rows import Row
 from kernelbandits.storage.session import Session
+from kernelbandits.storage.sqlite import SqliteBackend, flush
+from kernelbandits.storage.statements import Row
 
 RESERVED = "a backup is being written here\n"
 KINDS: dict[int, type[StorageError]] = {errno.ENOSPC: StorageFull, errno.EDQUOT: StorageFull}
@@ -22,14 +22,16 @@ KINDS |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), StorageReadOnly
 
 
 def write_file(
-    target: str | os.PathLike[str], header: Header, lines: Sequence[str], events: Sequence[Row]
+    target: str | os.PathLike[str], header: Header, segments: Sequence[Row], events: Sequence[Row]
 ) -> None:
     """Write a new file with these rows; in the end it is complete on the disk or does not exist."""
     path = Path(target)
     refuse_existing(path)
     with temporary_draft(path) as draft:
-        session = Session(SqliteEngine(draft, "create"))
-        session.write(lambda connection: fill(connection, session.engine, header, lines, events))
+        session = Session(SqliteBackend(draft, "create"))
+        for transaction in session.transactions():
+            with transaction:
+                fill(transaction.connection, session.backend, header, segments, events)
         session.close()
         publish(draft, path)
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from kernelbandits.checks import StudyConflict
+from kernelbandits.checks import StorageError, StorageFull, StorageReadOnly, StudyConflict
 
-
-class StorageError(OSError):
-    """The storage cannot do this now."""
-
-
-class StorageFull(StorageError):
-    """No space is left. What was acknowledged is safe; with new space the study works again."""
+__all__ = [
+    "Damaged",
+    "NoStudy",
+    "OtherVersion",
+    "StorageBusy",
+    "StorageError",
+    "StorageFull",
+    "StorageReadOnly",
+    "StudyExists",
+]
 
 
 class StorageBusy(StorageError):
     """Other processes locked the study for too long, or its server does not answer."""
-
-
-class StorageReadOnly(StorageError):
-    """The study can be read but not written."""
 
 
 class Damaged(StorageError):

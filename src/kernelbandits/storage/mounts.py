@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from pathlib import Path
@@ -54,7 +55,9 @@ def unescape(text: str) -> str:
 
 
 def holds(point: Path, path: Path) -> bool:
-    return path.resolve().is_relative_to(point)
+    # Path.resolve raises RuntimeError for links that point to each other; opening the file reports
+    # them better.
+    return Path(os.path.realpath(path)).is_relative_to(point)
 
 
 def read_mounts() -> str:

@@ -10,13 +10,13 @@ from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.policies import Auto
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.explaining import Reasons
 from kernelbandits.study.state import OFFERS, RESULTS, REVISED, State, Trial
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Suggestion, plain
 from kernelbandits.study.writer import Writer
+from kernelbandits.tables.candidates import Candidates
 
 OWN_UNITS = ("mean", "index", "sample")
 LENGTHS = ("sd", "noise_scale", "improvement")

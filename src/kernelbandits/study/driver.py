@@ -20,10 +20,10 @@ from kernelbandits.checks import (
 from kernelbandits.domains import Arms
 from kernelbandits.policies import Choice, LeaveOneOut, Policy
 from kernelbandits.streams import Streams
-from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.units import Scale
+from kernelbandits.tables.candidates import Candidates
 
 Mask = npt.NDArray[np.bool_]
 
@@ -46,7 +46,7 @@ class Driver:
         self.candidates = candidates
         self.notices: list[str] = []
         self._points, self._costs = candidates.points, candidates.costs
-        self.kinds = kinds_of(candidates, self._points)
+        self.kinds = candidates.first_rows
         self._begin(settings, settings.spread or 1.0)
 
     def _begin(self, settings: Settings, spread: float) -> None:
@@ -197,14 +197,6 @@ class Driver:
 
     def _listening(self) -> Any:
         return Listening(self.notices)
-
-
-def kinds_of(candidates: Candidates, points: Array) -> Indices:
-    """A number for each row, the same for rows that describe the same candidate."""
-    if candidates.distinct == len(candidates):
-        return np.arange(len(candidates))
-    kinds: Indices = np.unique(points, axis=0, return_inverse=True)[1].reshape(-1)
-    return kinds
 
 
 class Listening(warnings.catch_warnings):

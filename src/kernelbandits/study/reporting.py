@@ -6,14 +6,14 @@ from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
-from kernelbandits.study.candidates import Candidates
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.explaining import Reasons, stored_explanation
-from kernelbandits.study.scaling import describe_scales
 from kernelbandits.study.settings import AUTO, EARN, FIND, revision_of
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
 from kernelbandits.study.values import Replayed, Status, Waiting
+from kernelbandits.tables.candidates import Candidates
+from kernelbandits.tables.scaling import describe_scales
 
 AUTO_CLAIMS = {"none": "No guarantee", "conditional": "Conditional guarantee"}
 

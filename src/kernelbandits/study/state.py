@@ -247,6 +247,9 @@ class State:
         """What it undid is left out of the fold."""
         self.taken_back |= event.body.get("kind") == "told"
 
+    def _apply_fitted(self, event: Event) -> None:
+        """A fit changes no result."""
+
     def _apply_noted(self, event: Event) -> None:
         """A remark changes nothing, but says that events may be missing."""
         self.salvaged = True

@@ -14,17 +14,12 @@ from kernelbandits.formatting import format_count
 from kernelbandits.policies import Auto, Policy
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import asking, plausibility, telling
-from kernelbandits.study.candidates import Candidates, read_candidates
 from kernelbandits.study.cautions import describe_noise
-from kernelbandits.study.choosing import Notices
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.editing import Editor
-from kernelbandits.study.exporting import write_csv
 from kernelbandits.study.model_check import Check, check_model
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.reporting import replay_trial, status_of
-from kernelbandits.study.results import read_results
-from kernelbandits.study.scaling import differing_scales, name_scales
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
     FIRST_RELEASE,
@@ -36,6 +31,11 @@ from kernelbandits.study.settings import (
 from kernelbandits.study.state import State
 from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
 from kernelbandits.study.writer import Writer
+from kernelbandits.tables.candidates import Candidates, read_candidates
+from kernelbandits.tables.export import write_csv
+from kernelbandits.tables.results import read_results
+from kernelbandits.tables.roles import Notices
+from kernelbandits.tables.scaling import differing_scales, name_scales
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +152,7 @@ class Study:
         body = {"settings": chosen.body, "candidates": table.body, "fingerprint": table.fingerprint}
         created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
         try:
-            study = cls(Log.create(where, created, table.columns, table.cells))
+            study = cls(Log.create(where, created, table.lists))
         except StudyExists:
             study = cls.open(where)
             if not or_open and study.history()[0].key != created.key:
@@ -439,7 +439,10 @@ class Study:
             return trials_frame(self._session.state, self.candidates)
 
     def estimates(self) -> pd.DataFrame:
-        """One row for each candidate, with mean, sd and 95 % interval in the target's units.
+        """One row for each different candidate, with mean, sd and 95 % interval.
+
+        All are in the units of the target. Rows of the table that describe the same candidate are
+        one row here, with the results of all of them.
 
         `attrs["caution"]` of the DataFrame says why the estimates are to be taken with care: there
         are no results yet, or the model predicts no better than their mean. It is "" otherwise.
@@ -470,7 +473,7 @@ class Study:
 def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
     """What the columns of a study are for; their scales and the notices are left out."""
     tasks = created["candidates"].items()
-    return {name: value for name, value in tasks if name not in ("log", "notices")}
+    return {name: value for name, value in tasks if name not in ("log", "ranges", "notices")}
 
 
 def budget_notices(settings: Settings, policy: Policy, known: int = 0) -> list[str]:

@@ -9,11 +9,11 @@ from typing import Any
 from kernelbandits import checks
 from kernelbandits.checks import Indices, StudyConflict
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.results import Result
 from kernelbandits.study.state import State
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import AlreadyTold, Told
 from kernelbandits.study.writer import Writer
+from kernelbandits.tables.results import Result
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import typer
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
-from kernelbandits.problems.sheet import NUMBER
+from kernelbandits.tables.cells import NUMBER
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from kernelbandits import checks
 from kernelbandits.apps.cli import progress, screen
-from kernelbandits.apps.cli.options import Form, Format, Quiet, folder
+from kernelbandits.apps.cli.options import Form, Format, Quiet, Workers, folder
 from kernelbandits.formatting import to_json
 
 if TYPE_CHECKING:
@@ -82,9 +82,7 @@ def check_theory(
     output: Annotated[
         Path | None, typer.Option(help="Folder for check-theory.md and check-theory.json.")
     ] = None,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Number of processes; the results do not depend on it.")
-    ] = 2,
+    workers: Workers = 2,
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits.verification import Effort

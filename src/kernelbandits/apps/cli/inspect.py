@@ -18,12 +18,13 @@ from kernelbandits.apps.cli.output import (
     print_sentence,
     retypable_place,
 )
+from kernelbandits.tables.export import name_in_export
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.study import Study
-    from kernelbandits.study.candidates import Candidates
+    from kernelbandits.tables.candidates import Candidates
 
 STATUS = """Show the results so far, the likely best row, and what to do next.
 
@@ -165,9 +166,9 @@ def sorted_estimates(study: Study) -> pd.DataFrame:
 
 def insert_labels(frame: pd.DataFrame, candidates: Candidates) -> pd.DataFrame:
     """With what the table calls each row right after the row."""
+    shown = name_in_export([*candidates.labels, *candidates.chosen])
     for name in reversed(candidates.labels):
-        if name not in frame.columns:
-            frame.insert(1, name, [candidates.label(row)[name] for row in frame["row"]])
+        frame.insert(1, shown[name], [candidates.label(row)[name] for row in frame["row"]])
     return frame
 
 

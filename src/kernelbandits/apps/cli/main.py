@@ -20,6 +20,7 @@ from kernelbandits.apps.cli.options import (
     Form,
     Format,
     Quiet,
+    Workers,
     read_figure_size,
 )
 from kernelbandits.apps.cli.parsing import App
@@ -51,9 +52,6 @@ Examples:
 
 app = App(help=APP_HELP)
 
-Workers = Annotated[
-    int, typer.Option(min=1, help="How many processes work; the results do not depend on it.")
-]
 Engine = Annotated[
     str,
     typer.Option(help="numba (compiled, fast), numpy, or auto: numba where it is installed."),

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from kernelbandits import checks
+from kernelbandits.runtime import MOST_WORKERS
 
 
 class Format(StrEnum):
@@ -24,6 +25,12 @@ class FigureFormat(StrEnum):
 
 Form = Annotated[Format, typer.Option("--format", help="Text to read, or one JSON document.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Workers = Annotated[
+    int,
+    typer.Option(
+        min=1, max=MOST_WORKERS, help="How many processes work; the results do not depend on it."
+    ),
+]
 FigureFormats = Annotated[
     FigureFormat | None,
     typer.Option(

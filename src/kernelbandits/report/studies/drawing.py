@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
 from kernelbandits.checks import StudyConflict
+from kernelbandits.outputs import replace_file
 from kernelbandits.report.studies.curves import progress, regret, weights
 from kernelbandits.report.studies.page import question, study_page
 from kernelbandits.report.studies.posterior import posterior
 from kernelbandits.report.studies.sheets import Drawing, sheet
 from kernelbandits.report.studies.view import View, read_view
 from kernelbandits.runtime import require
-from kernelbandits.study.exporting import replace_file
 
 if TYPE_CHECKING:
     from kernelbandits.study import Study

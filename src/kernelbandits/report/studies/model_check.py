@@ -12,6 +12,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.canvas import PALETTE, Margins
 from kernelbandits.formatting import format_fixed, format_near, format_number
+from kernelbandits.outputs import replace_file
 from kernelbandits.report.pages import render
 from kernelbandits.report.studies.page import table
 from kernelbandits.report.studies.sheets import (
@@ -25,7 +26,6 @@ from kernelbandits.report.studies.sheets import (
 )
 from kernelbandits.report.studies.view import study_name
 from kernelbandits.runtime import require
-from kernelbandits.study.exporting import replace_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

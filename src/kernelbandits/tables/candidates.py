@@ -1,0 +1,447 @@
+"""The candidates of a study: a table by column, and which of its columns describe a candidate.
+
+    points = [(x - low) / (high - low) for numbers, 1 / sqrt(2) at the place of the value for text]
+
+so that each number lies in [0, 1] and two different words are at distance 1. Some columns of
+numbers are scaled by their logarithms instead (`scaling`). Low and high are fixed when a study is
+created. Two rows are the same candidate if the numbers and texts that describe them are the same,
+whatever becomes of them by scaling.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, Indices, StudyConflict
+from kernelbandits.tables import scaling
+from kernelbandits.tables.cells import NUMBER, canonical_texts, text_of, truth, whole
+from kernelbandits.tables.frames import array_table, read_table
+from kernelbandits.tables.headers import find_column
+from kernelbandits.tables.roles import Notices, Roles, check_roles, find_roles, remark_table
+from kernelbandits.tables.scaling import LOG, logarithms, scale_to_unit
+from kernelbandits.tables.table import NUMBERS, TEXT, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_COORDINATES = 2**27
+"""Numbers in the points of all candidates: 1 GiB."""
+
+Source = str | PathLike[str] | npt.ArrayLike
+"""A path, a DataFrame or an (n, d) array."""
+Cells = Array | tuple[str, ...]
+"""A column: numbers, or text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """A table by column, and what its columns are for."""
+
+    columns: Mapping[str, Cells] = field(repr=False)
+    """Name -> numbers for what describes a candidate by a number and for costs, text for the rest,
+    as it stood."""
+    chosen: tuple[str, ...]
+    """The columns that describe a candidate."""
+    cost: str | None = None
+    allowed: str | None = None
+    notices: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    """The columns that identify a row for people: a sample name, a number."""
+    log: tuple[str, ...] = ()
+    """The chosen columns of positive numbers that the model sees by their logarithms."""
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Column of numbers -> which number becomes 0 and which 1; its least and greatest, if it is not
+    named here."""
+
+    def __post_init__(self) -> None:
+        for name in (*self.chosen, *self.labels, self.cost, self.allowed):
+            checks.needs(
+                name is None or name in self.columns,
+                "candidates",
+                f"columns among {tuple(self.columns)}",
+                name,
+            )
+        lengths = {len(cells) for cells in self.columns.values()}
+        checks.needs(len(lengths) == 1, "candidates", "as many cells in each column", lengths)
+        checks.needs(len(self) > 0, "candidates", "at least one row", len(self))
+        checks.needs(len(self.chosen) > 0, "candidates", "at least one chosen column", self.chosen)
+        for name in self.log:
+            number = name in self.chosen and name not in self.categories
+            checks.needs(number, "candidates", "chosen columns of numbers for log", name)
+        enough = len(self) * self.width <= MOST_COORDINATES
+        size = f"{len(self)} rows of {self.width}"
+        checks.needs(
+            enough, "candidates", f"at most {MOST_COORDINATES} coordinates in memory", size
+        )
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    @cached_property
+    def categories(self) -> tuple[str, ...]:
+        """The chosen columns that hold text."""
+        return tuple(name for name in self.chosen if isinstance(self.columns[name], tuple))
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        return {name: TEXT if name in self.categories else NUMBERS for name in self.chosen}
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What the log keeps beside the table, as JSON has it."""
+        return {
+            "chosen": list(self.chosen),
+            "cost": self.cost,
+            "allowed": self.allowed,
+            "kinds": self.kinds,
+            "notices": list(self.notices),
+            "labels": list(self.labels),
+            "log": list(self.log),
+            "ranges": {
+                name: list(self.range(name)) for name in self.chosen if name not in self.categories
+            },
+        }
+
+    @property
+    def lists(self) -> dict[str, list[Any]]:
+        """The columns as lists of Python's own numbers and texts, as a log keeps them."""
+        return {
+            name: list(cells) if isinstance(cells, tuple) else cells.tolist()
+            for name, cells in self.columns.items()
+        }
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table as rows of text."""
+        return list(zip(*map(self.texts, self.columns), strict=True))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The sha256 of the table and of the roles of its columns, however these are scaled."""
+        roles = [tuple(self.columns), self.chosen, self.categories, self.cost, self.allowed]
+        digest = hashlib.sha256(json.dumps(roles).encode())
+        quoted = [
+            [f'"{text}"' for text in self.texts(name)]
+            if isinstance(cells, np.ndarray)
+            else list(map(json.dumps, cells))
+            for name, cells in self.columns.items()
+        ]
+        rows = "".join(f"[{', '.join(row)}]" for row in zip(*quoted, strict=True))
+        digest.update(rows.encode())
+        return digest.hexdigest()
+
+    def levels(self, name: str) -> dict[str, int]:
+        """Each value of a column of text, and its number in the order in which they first come."""
+        if name not in self._levels:
+            self._levels[name] = {
+                text: i for i, text in enumerate(dict.fromkeys(self.columns[name]))
+            }
+        return self._levels[name]
+
+    @cached_property
+    def _levels(self) -> dict[str, dict[str, int]]:
+        return {}
+
+    @cached_property
+    def varying(self) -> tuple[str, ...]:
+        """The chosen columns that are not constant."""
+        return tuple(name for name in self.chosen if self._varies(name))
+
+    def _varies(self, name: str) -> bool:
+        if name in self.categories:
+            return len(self.levels(name)) > 1
+        low, high = self.range(name)
+        return low < high
+
+    @property
+    def width(self) -> int:
+        """How many coordinates a candidate has."""
+        return sum(map(self._width, self.varying)) or 1
+
+    def _width(self, name: str) -> int:
+        return len(self.levels(name)) if name in self.categories else 1
+
+    @cached_property
+    def points(self) -> Array:
+        """One row of coordinates for each candidate; constant columns have none."""
+        points = np.column_stack(
+            [self.coordinates(name) for name in self.varying] or [np.zeros(len(self))]
+        )
+        points.setflags(write=False)
+        return points
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        """The coordinates of each column that varies: several for a column of text."""
+        blocks, start = [], 0
+        for name in self.varying:
+            blocks.append(tuple(range(start, start + self._width(name))))
+            start += self._width(name)
+        return tuple(blocks) or ((0,),)
+
+    def coordinates(self, name: str) -> Array:
+        if name in self.categories:
+            return one_hot(self.columns[name], self.levels(name))
+        values, (low, high) = self.numbers(name), self.range(name)
+        if name not in self.log:
+            return scale_to_unit(values, low, high)
+        return scale_to_unit(logarithms(values), math.log10(low), math.log10(high))
+
+    def range(self, name: str) -> tuple[float, float]:
+        """Which numbers of a column become 0 and 1."""
+        if name in self.ranges:
+            return self.ranges[name]
+        values = self.numbers(name)
+        return float(values.min()), float(values.max())
+
+    @cached_property
+    def costs(self) -> Array | None:
+        return None if self.cost is None else self.numbers(self.cost)
+
+    @cached_property
+    def allowed_rows(self) -> npt.NDArray[np.bool_]:
+        if self.allowed is None:
+            return np.ones(len(self), dtype=bool)
+        known = {text: bool(truth(text)) for text in self.levels(self.allowed)}
+        return np.array([known[text] for text in self.texts(self.allowed)])
+
+    def texts(self, name: str) -> Sequence[str]:
+        """The cells of a column as text; numbers in their canonical form."""
+        cells = self.columns[name]
+        return cells if isinstance(cells, tuple) else canonical_texts(cells)
+
+    def numbers(self, name: str) -> Array:
+        cells = self.columns[name]
+        return np.array(list(map(float, cells))) if isinstance(cells, tuple) else cells
+
+    def x(self, row: int) -> dict[str, float | str]:
+        """What describes the candidate in this row."""
+        return {name: self._value(name, self.check_row(row)) for name in self.chosen}
+
+    def _value(self, name: str, row: int) -> float | str:
+        cell = self.columns[name][row]
+        return cell if isinstance(cell, str) else float(cell)
+
+    def label(self, row: int) -> dict[str, str]:
+        """What people call this row."""
+        self.check_row(row)
+        return {name: str(self.columns[name][row]) for name in self.labels}
+
+    def check_row(self, row: int) -> int:
+        checks.needs(
+            checks.is_whole(row) and 0 <= row < len(self),
+            "candidates",
+            f"a row in [0, {len(self)})",
+            row,
+        )
+        return row
+
+    def row_with_label(self, name: str, text: str) -> int | None:
+        """The row with this label, if there is one."""
+        exact, near = self._label_rows[name]
+        return exact.get(text, near.get(whole(text)))
+
+    @cached_property
+    def _label_rows(self) -> dict[str, tuple[dict[str, int], dict[str, int]]]:
+        return {name: index_labels(self.texts(name)) for name in self.labels}
+
+    def row_of(self, x: Mapping[str, float | str]) -> int:
+        """The first row with these values of the chosen columns."""
+        given = {
+            find_column(self.chosen, name, "a candidate", "a column"): value
+            for name, value in x.items()
+        }
+        missing = [name for name in self.chosen if name not in given]
+        checks.needs(not missing, "a candidate", f"values of {self.chosen}", tuple(x))
+        row = self._rows.get(tuple(self.parse(name, given[name]) for name in self.chosen))
+        if row is None:
+            raise StudyConflict(f"no candidate has {given}")
+        return row
+
+    def parse(self, name: str, value: Any) -> float | str:
+        """A value of a chosen column as the table has it: a number, or text."""
+        text = text_of(value)
+        if name in self.categories:
+            return text
+        checks.needs(bool(NUMBER.fullmatch(text)), "a candidate", f"a number for {name!r}", value)
+        return float(text) + 0.0
+
+    @cached_property
+    def _rows(self) -> dict[tuple[float | str, ...], int]:
+        lists = [self.lists[name] for name in self.chosen]
+        rows: dict[tuple[float | str, ...], int] = {}
+        for row, described in enumerate(zip(*lists, strict=True)):
+            rows.setdefault(described, row)
+        return rows
+
+    @cached_property
+    def first_rows(self) -> Indices:
+        """For each row the first row that describes the same candidate: often the row itself."""
+        groups: Indices = np.zeros(len(self), dtype=np.int64)
+        count = 1
+        for name in self.chosen:
+            cells = self.columns[name]
+            if isinstance(cells, tuple):
+                levels = self.levels(name)
+                codes = np.array([levels[text] for text in cells], dtype=np.int64)
+            else:
+                codes = np.unique(cells, return_inverse=True)[1].reshape(-1)
+            size = int(codes.max()) + 1
+            groups = codes if count == 1 else groups * size + codes
+            different, groups = np.unique(groups, return_inverse=True)
+            groups, count = groups.reshape(-1), len(different)
+            if count == len(self):
+                return np.arange(len(self))
+        first = np.unique(groups, return_index=True)[1]
+        return first[groups].astype(np.int64)
+
+    @cached_property
+    def members(self) -> Indices:
+        """For each row the number of its candidate, in the order in which candidates first come."""
+        return np.unique(self.first_rows, return_inverse=True)[1].reshape(-1)
+
+    @cached_property
+    def different_rows(self) -> Indices:
+        """For each different candidate its first allowed row, else its first row."""
+        rows: Indices = np.unique(self.first_rows)
+        groups, places = np.unique(self.members[self.allowed_rows], return_index=True)
+        rows[groups] = np.flatnonzero(self.allowed_rows)[places]
+        return rows
+
+    @property
+    def distinct(self) -> int:
+        """How many different candidates there are."""
+        return len(self.different_rows)
+
+
+def index_labels(cells: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return label -> row, and number -> row where the number is unique.
+
+    Spreadsheets turn the label 033 into 33, so a label is also found by its number.
+    """
+    numbers = [whole(cell) for cell in cells]
+    counts = Counter(numbers)
+    near = {number: row for row, number in enumerate(numbers) if counts[number] == 1}
+    return {cell: row for row, cell in enumerate(cells)}, near
+
+
+def one_hot(cells: Cells, levels: Mapping[str, int]) -> Array:
+    """One coordinate for each value, in the order in which they first come."""
+    points = np.zeros((len(cells), len(levels)))
+    points[np.arange(len(cells)), [levels[cell] for cell in cells]] = math.sqrt(0.5)
+    return points
+
+
+def read_candidates(
+    source: Source | pd.DataFrame,
+    *,
+    columns: Sequence[str] | None = None,
+    target: str | None = None,
+    cost: str | None = None,
+    allowed: str | None = None,
+    log: str | Sequence[str] | None = None,
+    linear: str | Sequence[str] | None = None,
+) -> Candidates:
+    """Read candidates from a CSV file, a DataFrame or an (n, d) array.
+
+    columns: those that describe a candidate; None takes all that may.
+    log, linear: columns of numbers that are scaled by their logarithms, or by their values. A
+    column that is in neither is scaled by its logarithms if it is plainly one of ratios.
+    """
+    table, notices = read_table(source), Notices()
+    if table is None:
+        table = array_table(source, columns)
+    checks.needs(len(table) > 0, table.source, "at least one row", 0)
+    roles = find_roles(table, columns, target, cost, allowed, notices)
+    check_roles(table, roles)
+    scales = scaling.name_scales(table.columns, table.source, log, linear, notices)
+    scaling.check_scales(table, roles, scales)
+    found = Candidates(
+        {name: keep_cells(table, name, roles) for name in table.columns},
+        roles.chosen,
+        roles.cost,
+        roles.allowed,
+        labels=roles.labels,
+    )
+    different = {
+        name: np.unique(found.numbers(name))
+        for name in found.varying
+        if name not in found.categories
+    }
+    decided = {
+        name: scaling.choose_scale(values)
+        for name, values in different.items()
+        if name not in scales
+    }
+    logs = {name for name, scale in (scales | decided).items() if scale == LOG}
+    scaled = replace(
+        found,
+        log=tuple(name for name in roles.chosen if name in logs),
+        ranges={name: found.range(name) for name in found.chosen if name not in found.categories},
+    )
+    notices += [*remark_table(table, roles), *remark_candidates(scaled, decided)]
+    for name, values in different.items():
+        scale = LOG if name in scaled.log else scaling.LINEAR
+        notices += scaling.remark_collisions(name, scale, values)
+    return replace(scaled, notices=tuple(notices))
+
+
+def keep_cells(table: Table, name: str, roles: Roles) -> Cells:
+    """The column as it is kept: numbers where they count, else the text as it stands.
+
+    Numbers that do not count keep their text, but get a decimal point.
+    """
+    column = table.columns[name]
+    if name == roles.cost or (name in roles.chosen and column.kind == NUMBERS):
+        return column.numbers
+    if column.decimal == "," and column.has_only_numbers:
+        return tuple(text.replace(",", ".") for text in column.texts)
+    return column.texts
+
+
+def remark_candidates(candidates: Candidates, decided: Mapping[str, str]) -> Iterator[str]:
+    """Constant columns, scales, and rows that are the same candidate.
+
+    decided: the scales of the columns for which the user named none.
+    """
+    for name in candidates.chosen:
+        if name not in candidates.varying:
+            yield f"column {name!r} has the same value in every row and has no effect"
+    for name, scale in decided.items():
+        yield from scaling.remark_scale(name, scale, candidates.numbers(name))
+    repeated = len(candidates) - candidates.distinct
+    if repeated:
+        yield f"{repeated} of {len(candidates)} rows describe the same candidate as an earlier one"
+
+
+def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, Any]) -> Candidates:
+    """The same value again, from what a log keeps: columns of numbers or texts, and their roles.
+
+    Version 0.1 kept numbers as text, and no ranges.
+    """
+    numeric = {name for name in body["chosen"] if body["kinds"][name] == NUMBERS} | {body["cost"]}
+    return Candidates(
+        {
+            name: np.array(cells, dtype=np.float64) if name in numeric else tuple(cells)
+            for name, cells in columns.items()
+        },
+        tuple(body["chosen"]),
+        body["cost"],
+        body["allowed"],
+        tuple(body.get("notices", ())),
+        tuple(body.get("labels", ())),
+        tuple(body.get("log", ())),
+        {name: (low, high) for name, (low, high) in body.get("ranges", {}).items()},
+    )

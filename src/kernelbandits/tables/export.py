@@ -1,0 +1,86 @@
+"""Tables written to CSV files: completely or not at all, without formulas in cells."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from numbers import Number
+from pathlib import Path
+from typing import Any
+
+from kernelbandits import checks
+from kernelbandits.outputs import replace_file
+from kernelbandits.tables.cells import FORMULA, NUMBER, text_of
+
+DANGEROUS = re.compile(f"'*{FORMULA}")
+"""What a spreadsheet may take for a formula, guarded already or not."""
+TIMES = ("asked_at", "told_at")
+NOTED = ("weight", "width", "mean", "sd")
+TRIALS = ("trial", "row", "state", "value", *TIMES, "worker", *NOTED)
+"""Columns of our own in an export of trials."""
+OWN = frozenset({*TRIALS, "allowed", "results", "average", "low", "high"})
+"""The same, and those in a table of estimates."""
+
+
+def name_in_export(columns: Iterable[str]) -> dict[str, str]:
+    """Column of the candidates -> what an export calls it beside columns of our own.
+
+    >>> name_in_export(["Cs", "mean"])
+    {'Cs': 'Cs', 'mean': 'mean (candidate)'}
+    """
+    names = list(columns)
+    shown: dict[str, str] = {}
+    for name in names:
+        label = name
+        while label in OWN or (label != name and label in names):
+            label = f"{label} (candidate)"
+        shown[name] = label
+    return shown
+
+
+def is_export(names: Iterable[str]) -> bool:
+    """Whether a table with these columns is an export of trials."""
+    return set(TRIALS) <= set(names)
+
+
+def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a table in UTF-8; missing values are blank.
+
+    Text that looks like a formula gets an apostrophe in front, so that a spreadsheet does not run
+    it.
+    """
+    table = [list(cells) for cells in (header, *rows)]
+    for cells in table:
+        checks.needs(
+            len(cells) == len(header), "an export", f"{len(header)} cells in each row", cells
+        )
+    replace_file(Path(path), "".join(map(line, table)).encode())
+
+
+def line(cells: Sequence[Any]) -> str:
+    """Return a line of the file.
+
+    The csv module quotes a cell only if it holds a character of its line end, so both are in it.
+    """
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\r\n").writerow([cell_text(cell) for cell in cells])
+    return text.getvalue().removesuffix("\r\n") + "\n"
+
+
+def cell_text(value: Any) -> str:
+    """A value as the text of a cell."""
+    if is_missing(value):
+        return ""
+    text = value if isinstance(value, str) else text_of(value)
+    return text if isinstance(value, Number) else guard_formula(text)
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, and what pandas has in their place."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def guard_formula(text: str) -> str:
+    return "'" + text if DANGEROUS.match(text) and not NUMBER.fullmatch(text) else text

@@ -1,0 +1,337 @@
+"""Results in a file or a table: which trial or row each belongs to, and its value."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from kernelbandits import checks
+from kernelbandits.checks import DataNotice, StudyConflict
+from kernelbandits.tables.candidates import Candidates
+from kernelbandits.tables.cells import canonical, truth
+from kernelbandits.tables.export import TRIALS, is_export, name_in_export
+from kernelbandits.tables.frames import mapping_table, read_table
+from kernelbandits.tables.headers import bare, find, find_strictly, loose
+from kernelbandits.tables.table import LARGEST, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Source = str | PathLike[str] | Iterable[Mapping[str, Any]]
+"""A path, a DataFrame or a list of mappings."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One measurement, of a trial or of a row."""
+
+    trial: int | None = None
+    row: int | None = None
+    value: float | None = None
+    failed: bool = False
+    key: str | None = None
+    """By which the same line is known again."""
+    line: int
+    """Where it stands: the line of a file (from 1), the row of a table (from 0)."""
+    place: str = field(default="", compare=False)
+    """The same in words: results.csv, line 7."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """In which columns of a table the parts of a result stand."""
+
+    value: str | None
+    trial: str | None
+    row: str | None
+    failed: str | None
+    key: str | None
+    described: dict[str, str]
+    """Column of the candidates -> column of the table, as far as they are there."""
+    complete: bool
+    """Whether all of them are."""
+    labels: dict[str, str]
+    """The same for the columns that identify a row."""
+    state: str | None = None
+    """Of an export: told, failed, pending or withdrawn."""
+
+    @property
+    def used_columns(self) -> set[str | None]:
+        own = {self.value, self.trial, self.row, self.failed, self.key}
+        if self.state is not None:
+            own |= {*TRIALS}
+        return own | {*self.described.values(), *self.labels.values()}
+
+
+def read_results(
+    source: Source | pd.DataFrame, candidates: Candidates, target: str
+) -> list[Result]:
+    """The results of a table, all of them checked; rows that were not measured yet are left out."""
+    table = read_table(source)
+    table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
+    if not len(table):
+        return []
+    layout = layout_of(table, candidates, target)
+    notice_others(table, layout, candidates)
+    measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
+    notice_skipped(table, len(table) - len(measured))
+    results = [read_result(table, layout, candidates, i) for i in measured]
+    check_keys(table, results)
+    return add_keys(table.source, results) if table.unit == "line" else results
+
+
+def layout_of(table: Table, candidates: Candidates, target: str) -> Layout:
+    """Find the columns: the target by its exact name, then the candidates', then the others."""
+    if is_export(table.columns):
+        return layout_of_export(table, candidates)
+    value = find_strictly(table.columns, target)
+    described = described_by(table, candidates.chosen, {value})
+    free = [name for name in table.columns if name not in (value, *described.values())]
+    value = value or find(free, target)
+    labels = described_by(table, candidates.labels, {value, *described.values()})
+    free = [name for name in free if name not in labels.values()]
+    words = {loose(name): name for name in free if name != value}
+    layout = Layout(
+        value=value or words.get("value"),
+        trial=words.get("trial"),
+        row=words.get("row"),
+        failed=words.get("failed"),
+        key=words.get("key"),
+        described=described,
+        complete=len(set(described.values())) == len(candidates.chosen),
+        labels=labels,
+    )
+    given = tuple(table.columns)
+    checks.needs(
+        bool(layout.value or layout.failed), table.source, f"a column {target!r} or 'value'", given
+    )
+    known = "".join(f", a column {name!r}" for name in candidates.labels)
+    who = f"a column 'trial', a column 'row'{known} or all of {candidates.chosen}"
+    checks.needs(
+        bool(layout.trial or layout.row or labels or layout.complete), table.source, who, given
+    )
+    return layout
+
+
+def layout_of_export(table: Table, candidates: Candidates) -> Layout:
+    """The columns of an export of trials, which have names of their own, whatever the target is."""
+    shown = name_in_export([*candidates.labels, *candidates.chosen])
+    there = {name: column for name, column in shown.items() if column in table.columns}
+    described = {name: there[name] for name in candidates.chosen if name in there}
+    return Layout(
+        value="value",
+        trial="trial",
+        row="row",
+        failed=None,
+        key=None,
+        described=described,
+        complete=len(described) == len(candidates.chosen),
+        labels={name: there[name] for name in candidates.labels if name in there},
+        state="state",
+    )
+
+
+def described_by(table: Table, wanted: Iterable[str], taken: set[str | None]) -> dict[str, str]:
+    """Column of the candidates -> column of the table, as far as they are there."""
+    names = [name for name in table.columns if name not in taken]
+    found = {name: find(names, name) or find(names, bare(name)) for name in wanted}
+    return {name: column for name, column in found.items() if column is not None}
+
+
+def notice_others(table: Table, layout: Layout, candidates: Candidates) -> None:
+    others = [
+        name
+        for name in table.columns
+        if name not in layout.used_columns and name not in candidates.columns
+    ]
+    if others:
+        warnings.warn(f"{table.source}: columns {others} are ignored", DataNotice, stacklevel=3)
+
+
+def notice_skipped(table: Table, skipped: int) -> None:
+    if skipped:
+        warnings.warn(
+            f"{table.source}: {skipped} rows have no value yet and are left out",
+            DataNotice,
+            stacklevel=3,
+        )
+
+
+def is_measured(table: Table, layout: Layout, i: int) -> bool:
+    if layout.state is not None and cell(table, layout.state, i) in ("pending", "withdrawn"):
+        return False
+    return has_failed(table, layout, i) or cell(table, layout.value, i) != ""
+
+
+def cell(table: Table, name: str | None, i: int) -> str:
+    return "" if name is None else table.columns[name].texts[i]
+
+
+def has_failed(table: Table, layout: Layout, i: int) -> bool:
+    if layout.state is not None:
+        return cell(table, layout.state, i) == "failed"
+    word = cell(table, layout.failed, i)
+    failed = truth(word)
+    if failed is None:
+        raise ValueError(
+            f"{table.source} needs yes or no {table.place(i, str(layout.failed))}, got {word!r}"
+        )
+    return failed
+
+
+def read_result(table: Table, layout: Layout, candidates: Candidates, i: int) -> Result:
+    failed = has_failed(table, layout, i)
+    trial = whole_number(table, layout.trial, i, 1)
+    row = (
+        row_of(table, layout, candidates, i)
+        if trial is None or says_row(table, layout, i)
+        else None
+    )
+    value = None if failed else value_of(table, str(layout.value), i)
+    if failed and cell(table, layout.value, i):
+        place = table.place(i, str(layout.value))
+        raise ValueError(
+            f"{table.source} needs no value {place}, where the measurement failed, got one"
+        )
+    key = cell(table, layout.key, i) or None
+    place = f"{table.source}, {table.unit} {table.lines[i]}"
+    return Result(
+        trial=trial, row=row, value=value, failed=failed, key=key, line=table.lines[i], place=place
+    )
+
+
+def says_row(table: Table, layout: Layout, i: int) -> bool:
+    """Whether a line with a trial names its row besides: then they must agree."""
+    described = [table.columns[column].texts[i] for column in layout.described.values()]
+    names = [cell(table, column, i) for column in (layout.row, *layout.labels.values())]
+    return any(names) or (layout.complete and all(described))
+
+
+def value_of(table: Table, name: str, i: int) -> float:
+    try:
+        return table.number(i, name) + 0.0
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; blank is not measured yet, and a column 'failed' tells failures"
+        ) from None
+
+
+def whole_number(table: Table, name: str | None, i: int, least: int) -> int | None:
+    """A whole number that may be absent."""
+    if name is None or not table.columns[name].texts[i]:
+        return None
+    number = table.number(i, name)
+    if number != int(number) or number < least:
+        raise ValueError(
+            f"{table.source} needs a whole number >= {least} {table.place(i, name)}, got {number}"
+        )
+    return int(number)
+
+
+def row_of(table: Table, layout: Layout, candidates: Candidates, i: int) -> int:
+    """The row by its number, else by its labels, else by what describes it."""
+    row = whole_number(table, layout.row, i, 0)
+    labelled = labelled_rows(table, layout, candidates, i)
+    for found in (row, *labelled.values()):
+        if found is not None:
+            return check_row(table, layout, candidates, i, found)
+    cells = [table.columns[column].texts[i] for column in layout.described.values()]
+    if not layout.complete or not any(cells):
+        who = ", ".join(["a trial", *(f"{name!r}" for name in layout.labels)])
+        raise ValueError(
+            f"{table.source} needs {who} or a row in {table.unit} {table.lines[i]}, got neither"
+        )
+    try:
+        return candidates.row_of(
+            {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
+        )
+    except StudyConflict as refusal:
+        raise StudyConflict(f"{table.source}, {table.unit} {table.lines[i]}: {refusal}") from None
+
+
+def check_row(table: Table, layout: Layout, candidates: Candidates, i: int, row: int) -> int:
+    """A row that is there, and is what the line says besides."""
+    if row >= len(candidates):
+        place = table.place(i, str(layout.row))
+        raise StudyConflict(
+            f"{table.source} needs a row below {len(candidates)} {place}, got {row}"
+        )
+    check_labels(table, layout, candidates, i, row)
+    for name, column in layout.described.items():
+        there = candidates.x(row)[name]
+        if table.columns[column].texts[i] and part(table, layout, candidates, name, i) != there:
+            said = f"{there!r} {table.place(i, column)}, as row {row} has it"
+            raise StudyConflict(
+                f"{table.source} needs {said}, got {table.columns[column].texts[i]!r}"
+            )
+    return row
+
+
+def labelled_rows(table: Table, layout: Layout, candidates: Candidates, i: int) -> dict[str, int]:
+    """Label -> the row that it names, for those that the line has."""
+    given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
+    rows = {name: candidates.row_with_label(name, text) for name, text in given.items() if text}
+    for name, row in rows.items():
+        if row is None:
+            place = table.place(i, layout.labels[name])
+            raise StudyConflict(
+                f"{table.source} needs a label of a candidate {place}, got {given[name]!r}"
+            )
+    return {name: row for name, row in rows.items() if row is not None}
+
+
+def check_labels(table: Table, layout: Layout, candidates: Candidates, i: int, row: int) -> None:
+    for name, other in labelled_rows(table, layout, candidates, i).items():
+        if other != row:
+            column = layout.labels[name]
+            said = f"{candidates.label(row)[name]!r} {table.place(i, column)}, as row {row} has it"
+            raise StudyConflict(
+                f"{table.source} needs {said}, got {table.columns[column].texts[i]!r}"
+            )
+
+
+def part(table: Table, layout: Layout, candidates: Candidates, name: str, i: int) -> float | str:
+    """What a line says about one column of the candidates."""
+    column = layout.described[name]
+    return (
+        table.columns[column].texts[i]
+        if name in candidates.categories
+        else table.number(i, column, LARGEST)
+    )
+
+
+def check_keys(table: Table, results: list[Result]) -> None:
+    """One key is one result, however often it stands there."""
+    said: dict[str, Result] = {}
+    for one in results:
+        first = said.setdefault(one.key, one) if one.key else one
+        if replace(first, line=one.line) != one:
+            place = f"in {table.unit} {one.line}"
+            raise ValueError(
+                f"{table.source} needs another key {place}, "
+                f"got {one.key!r} of {table.unit} {first.line} again"
+            )
+
+
+def add_keys(file: str, results: list[Result]) -> list[Result]:
+    """Give results without a key one made of file, trial or row, and value.
+
+    Equal lines are numbered, so that a file told twice is recognised line by line.
+    """
+    seen: Counter[str] = Counter()
+    keys = []
+    for one in results:
+        said = json.dumps(
+            [file, one.trial, one.row, None if one.value is None else canonical(one.value)]
+        )
+        keys.append(
+            one.key or f"csv:{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}"
+        )
+        seen[said] += 1
+    return [replace(one, key=key) for one, key in zip(results, keys, strict=True)]

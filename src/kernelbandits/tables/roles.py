@@ -1,0 +1,341 @@
+"""What the columns of a table are for: to describe a candidate, its name, its cost, its result."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.formatting import format_count
+from kernelbandits.tables.cells import ABSENT, COMMA_NUMBER, MISSING, NUMBER, truth
+from kernelbandits.tables.frames import ARRAY
+from kernelbandits.tables.headers import (
+    distinct,
+    find,
+    find_column,
+    is_nameless,
+    loose,
+    numbers_rows,
+    other_case,
+    resembles,
+)
+from kernelbandits.tables.table import LARGEST, NUMBERS, TEXT, Column, Table
+
+SHOWN = 3
+"""How many values of a column a notice shows."""
+LISTED = 8
+"""How many names of columns a notice lists."""
+OWN = frozenset({"trial", "row", "value", "failed", "key"})
+"""Columns of results that have a meaning of their own."""
+UNNAMED = "value"
+"""The target if none was named."""
+MEASURE = re.compile(r"[+-]?[0-9]")
+THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+LEADING_ZERO = re.compile(r"0[0-9]+")
+TOTALS = frozenset(
+    {"total", "totals", "sum", "grand total", "subtotal", "average", "mean", "summe", "gesamt"}
+)
+"""Words in the last row of a sheet that has sums or averages below its columns."""
+LEAST_COST, LARGEST_COST = 1e-150, 1e150
+
+
+class Notices(list[str]):
+    """Sentences about what was taken as it came."""
+
+    def case(self, found: str, wanted: str) -> None:
+        if other_case(found, wanted):
+            self.append(f"column {found!r} is used as {str(wanted)!r}")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a table are for."""
+
+    chosen: tuple[str, ...]
+    """Those that describe a candidate."""
+    cost: str | None
+    allowed: str | None
+    labels: tuple[str, ...]
+    """Those that name every row differently, by which results can be told."""
+
+
+def find_roles(
+    table: Table,
+    columns: Iterable[str] | None,
+    target: str | None,
+    cost: str | None,
+    allowed: str | None,
+    notices: Notices,
+) -> Roles:
+    price, permit = (
+        find_role(table, wanted, what, notices)
+        for wanted, what in ((cost, "cost"), (allowed, "allowed"))
+    )
+    named = [] if columns is None else find_named(table, columns, notices)
+    result = find_target(table, target, [*named, price, permit], notices)
+    chosen = named or find_default(table, {price, permit, result}, notices)
+    if not named and result is None and target is not None and table.source != ARRAY:
+        notice_no_target(table, target, chosen, notices)
+    free = [name for name in table.columns if name not in {*chosen, price, permit, result}]
+    labels = tuple(name for name in free if identifies(table, name))
+    if named:
+        for name in labels:
+            notices.append(f"column {name!r} names the rows: results can be told by it")
+    return Roles(tuple(chosen), price, permit, labels)
+
+
+def find_role(table: Table, wanted: str | None, what: str, notices: Notices) -> str | None:
+    """The column that holds the cost, or who is allowed."""
+    if wanted is None:
+        return None
+    found = find_column(table.columns, wanted, table.source, f"a column for {what}")
+    notices.case(found, wanted)
+    return found
+
+
+def find_target(
+    table: Table, target: str | None, taken: Sequence[str | None], notices: Notices
+) -> str | None:
+    """Return the column of results, if the table has one."""
+    found = None if target is None else find(table.columns, target)
+    if found is None or (found in taken and other_case(found, str(target))):
+        return None
+    checks.needs(
+        found not in taken,
+        table.source,
+        "a target that is not one of the columns that describe a candidate",
+        found,
+    )
+    notices.case(found, str(target))
+    told = sum(cell.casefold() not in MISSING for cell in table.columns[found].texts)
+    if told:
+        notices.append(
+            f"column {found!r} holds {format_count(told, 'result')}; to use them, "
+            "tell this file as results"
+        )
+    return found
+
+
+def notice_no_target(table: Table, target: str, chosen: Sequence[str], notices: Notices) -> None:
+    """A table may be without results; a target that is only half of a header is a slip."""
+    for name, column in table.columns.items():
+        if (name in chosen or column.is_empty) and resembles(name, target):
+            how = "write the target in full, or name the columns that describe a candidate"
+            raise ValueError(
+                f"{table.source} needs a column {str(target)!r} or none like it, got {name!r}; "
+                f"{how}"
+            )
+    count = len(table.columns)
+    whose = f"all {count}" if len(chosen) == count else f"{len(chosen)} of its {count}"
+    listed = ", ".join(chosen[:LISTED]) + (", ..." if len(chosen) > LISTED else "")
+    why = (
+        "no column of results was named"
+        if target == UNNAMED
+        else f"the table has no column {str(target)!r}, so its results come later"
+    )
+    notices.append(f"{why}; {whose} columns describe candidates: {listed}")
+
+
+def find_named(table: Table, columns: Iterable[str], notices: Notices) -> list[str]:
+    checks.needs(not isinstance(columns, str), table.source, "a sequence of column names", columns)
+    wanted = list(columns)
+    found = [find_column(table.columns, name, table.source, "columns") for name in wanted]
+    for name, given in zip(found, wanted, strict=True):
+        notices.case(name, given)
+    checks.needs(
+        len(found) > 0, table.source, "at least one column that describes a candidate", wanted
+    )
+    return distinct(table.source, found)
+
+
+def find_default(table: Table, taken: Iterable[str | None], notices: Notices) -> list[str]:
+    """All columns without another role, except those that are empty or only name the rows."""
+    free = [name for name in table.columns if name not in set(taken)]
+    filled = [name for name in free if not table.columns[name].is_empty]
+    labels = [name for name in filled if is_label(table, name)]
+    chosen = [name for name in filled if name not in labels] or text_labels(table, labels)
+    for name in free:
+        if name not in chosen:
+            why = "only names the rows" if name in labels else "is empty"
+            notices.append(
+                f"column {name!r} {why} and is left out; to use it, name it among the columns"
+            )
+    checks.needs(
+        len(chosen) > 0,
+        table.source,
+        "at least one column that describes a candidate",
+        tuple(table.columns),
+    )
+    return chosen
+
+
+def is_label(table: Table, name: str) -> bool:
+    """A column of row numbers, or of text that is never the same twice."""
+    if name in table.labels or numbers_rows(name):
+        return True
+    column = table.columns[name]
+    return column.kind == TEXT and column.is_unique
+
+
+def identifies(table: Table, name: str) -> bool:
+    """Whether a column names every row differently, and can be used to tell results.
+
+    Unnamed numbers cannot, nor columns that have another meaning in a file of results.
+    """
+    column = table.columns[name]
+    if loose(name) in OWN or (is_nameless(name) and column.kind == NUMBERS):
+        return False
+    return is_label(table, name) and len(column.values) == len(table)
+
+
+def text_labels(table: Table, labels: list[str]) -> list[str]:
+    """Where there is nothing but names, the names are the candidates."""
+    return [name for name in labels if not numbers_rows(name) and table.columns[name].kind == TEXT][
+        :1
+    ]
+
+
+def check_roles(table: Table, roles: Roles) -> None:
+    """Refuse a cell that its column cannot have, by line and column."""
+    if roles.allowed is not None:
+        check_allowed(table, roles.allowed)
+    if roles.cost is not None:
+        check_cost(table, roles.cost)
+    for name in roles.chosen:
+        try:
+            check_describing(table, name)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; correct it, remove the row, or name only the columns to use"
+            ) from None
+
+
+def check_describing(table: Table, name: str) -> None:
+    """A column that describes candidates has only numbers, or only text without gaps."""
+    column = table.columns[name]
+    if column.kind == NUMBERS:
+        table.numbers(name, LARGEST)
+        return
+    for i, cell in enumerate(column.texts):
+        if cell in ABSENT:
+            raise ValueError(
+                f"{table.source} needs a value {table.place(i, name)}, got a missing one ({cell!r})"
+            )
+
+
+def check_cost(table: Table, name: str) -> None:
+    values = table.numbers(name, LARGEST)
+    wrong = ~((values >= LEAST_COST) & (values <= LARGEST_COST))
+    if wrong.any():
+        i = int(wrong.argmax())
+        limits = f"between {LEAST_COST:g} and {LARGEST_COST:g}"
+        raise ValueError(
+            f"{table.source} needs a cost > 0, {limits}, {table.place(i, name)}, "
+            f"got {float(values[i])!r}"
+        )
+
+
+def check_allowed(table: Table, name: str) -> None:
+    words = table.columns[name].texts
+    known = {word: truth(word) for word in set(words)}
+    for i, word in enumerate(words):
+        if known[word] is None:
+            raise ValueError(f"{table.source} needs yes or no {table.place(i, name)}, got {word!r}")
+    checks.needs(
+        any(known.values()), table.source, f"at least one allowed row in column {name!r}", "none"
+    )
+
+
+def remark_table(table: Table, roles: Roles) -> Iterator[str]:
+    """What is worth knowing about a table that was taken as it came."""
+    yield from table.notices
+    for name in roles.chosen:
+        column = table.columns[name]
+        yield from remark_text(name, column) if column.kind == TEXT else remark_zeros(name, column)
+    yield from remark_header(table)
+    yield from remark_decimals(table)
+    yield from remark_totals(table)
+
+
+def remark_text(name: str, column: Column) -> Iterator[str]:
+    """A column that is read as text, and what else may be meant by it."""
+    values = list(dict.fromkeys(column.texts))
+    if len(values) == 1:
+        return
+    shown = ", ".join(values[:SHOWN]) + (", ..." if len(values) > SHOWN else "")
+    yield (
+        f"column {name!r} is text with {len(values)} different values ({shown}); "
+        "any two of them are equally far apart"
+    )
+    numbers = len(np.unique(column.numbers[~np.isnan(column.numbers)]))
+    if numbers:
+        yield (
+            f"column {name!r} is read as text, because only {numbers} of its {len(values)} "
+            "different values are numbers"
+        )
+    if all(MEASURE.match(cell) for cell in values):
+        yield (
+            f"column {name!r} is read as text; if its values are numbers with a unit, "
+            "write the unit in the header"
+        )
+    yield from remark_spelling(name, values)
+
+
+def remark_spelling(name: str, values: Sequence[str]) -> Iterator[str]:
+    """Words that differ only in their case or in blanks."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for value in values:
+        alike[loose(value)].append(value)
+    for words in alike.values():
+        if len(words) > 1:
+            yield f"column {name!r} has {words[0]!r} and {words[1]!r}, which are read as different"
+            return
+
+
+def remark_zeros(name: str, column: Column) -> Iterator[str]:
+    """Codes such as 007, which are read as numbers."""
+    if isinstance(column.given, tuple):
+        whole = np.flatnonzero(column.numbers == np.trunc(column.numbers)).tolist()
+        cells = (column.given[i] for i in whole)
+        found = next((cell for cell in cells if LEADING_ZERO.fullmatch(cell)), None)
+        if found is not None:
+            yield (
+                f"column {name!r} has numbers with leading zeros, such as {found!r}, and is read "
+                "as numbers; if it holds codes, write a letter before them"
+            )
+
+
+def remark_header(table: Table) -> Iterator[str]:
+    """A first line of numbers, which may be a row of a file without a header."""
+    if table.unit == "line" and all(NUMBER.fullmatch(name) for name in table.columns):
+        yield f"the first line is read as the names of the columns: {', '.join(table.columns)}"
+
+
+def remark_decimals(table: Table) -> Iterator[str]:
+    """Commas that might as well separate thousands."""
+    columns = [column for column in table.columns.values() if column.decimal == ","]
+    found = [
+        cell
+        for column in columns
+        for cell in column.texts
+        if "," in cell and COMMA_NUMBER.fullmatch(cell)
+    ]
+    if found and all(map(THOUSANDS.fullmatch, found)):
+        yield f"commas are read as decimal marks: {found[0]!r} is {found[0].replace(',', '.')}"
+
+
+def remark_totals(table: Table) -> Iterator[str]:
+    """A last row of sums or averages, which is no candidate."""
+    for name, column in table.columns.items():
+        if isinstance(column.given, tuple) and column.kind == TEXT and len(table) > 2:
+            last = column.given[-1]
+            if loose(last).rstrip(":") in TOTALS and column.given.count(last) == 1:
+                yield (
+                    f"the last row has {last!r} in column {name!r} and is taken as a candidate; "
+                    "remove it from the table if it holds sums or averages"
+                )
+                return
