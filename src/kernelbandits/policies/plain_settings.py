@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -20,6 +21,9 @@ def write_setting(name: str, value: Any) -> Any:
     {'type': 'Bernoulli', 'p': 0.5}
     """
     plain = value.item() if hasattr(value, "item") else value
+    if plain == math.inf:
+        # JSON has no infinite numbers; nu = inf is the squared-exponential kernel.
+        return "inf"
     if plain is None or isinstance(plain, (str, bool, int, float)):
         return plain
     if isinstance(plain, (tuple, list)):
@@ -39,7 +43,7 @@ def read_setting(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(read_setting(one) for one in value)
     if not isinstance(value, Mapping):
-        return value
+        return math.inf if value == "inf" else value
     made = known_class(value.get("type"))
     checks.needs(made is not None, "Auto.from_dict", "a known type of setting", value.get("type"))
     assert made is not None
