@@ -160,7 +160,7 @@ def test_a_lease_is_a_duration(folder, text):
         (("plot", "films.db", "a.gif"), 2, "needs .png, .svg or .html, got 'a.gif'"),
         (("plot", "films.db", "a.png", "--what", "nope"), 2, "got 'nope'"),
         (("plot", "films.db", "a.png", "--truth", "none.csv"), 2, "got 'none.csv'"),
-        (("export", "films.db", "films.csv"), 1, "got films.csv, which exists; --force replaces it"),
+        (("export", "films.db", "films.csv"), 1, "got films.csv, which exists; --force (force=True) replaces it"),
         (("export", "films.db", "."), 2, "an export needs a path of a file, got '.'"),
         (("export", "films.db", "none/a.csv"), 2, "an export needs a folder that exists, got 'none/a.csv'"),
         (("backup", "films.db", "films.csv"), 1, "films.csv exists already"),
@@ -423,7 +423,7 @@ def test_a_password_is_never_shown(folder, monkeypatch, place):
     for words in (
         ("status", place),
         ("ask", place),
-        ("create", place, "--candidates", "films.csv"),
+        ("create", place, "--candidates", "films.csv", "--target", "value"),
         ("backup", place, "b.db"),
     ):
         done = study(*words)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.formatting import format_count
+from kernelbandits.outputs import check_output
 from kernelbandits.policies import Auto, Policy
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import asking, plausibility, telling
@@ -452,10 +453,14 @@ class Study:
         with self._session.lock:
             return estimates_frame(self._session.answers())
 
-    def export(self, path: str | Path) -> None:
-        """All trials as a CSV file."""
+    def export(self, path: str | Path, *, force: bool = False) -> None:
+        """Write all trials to a CSV file.
+
+        An existing file is only replaced with `force`, and a study never.
+        """
+        check_output("an export", path, force)
         frame = self.to_dataframe()
-        write_csv(path, list(frame.columns), frame.itertuples(index=False))
+        write_csv(path, list(frame.columns), frame.itertuples(index=False), force=force)
 
     def backup(self, path: str | Path) -> None:
         """Copy the study to a new SQLite file; others may write meanwhile."""
