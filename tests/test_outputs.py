@@ -87,7 +87,7 @@ def test_another_file_is_replaced_only_by_force(films, what):
         suffix, write = outputs(study)[what]
         path = films.with_name(f"mine{suffix}")
         path.write_text("mine")
-        with pytest.raises(kb.StudyConflict, match="which exists; --force"):
+        with pytest.raises(kb.StudyConflict, match="--force"):
             write(path)
         assert path.read_text() == "mine"
         write(path, force=True)

@@ -474,7 +474,7 @@ def test_all_options_of_create_reach_the_study(films):
         "--policy 'generic-gp:exploration=gaussian(0.5,1)' --kernel matern:0.3,1.5 --noise-scale 0.1 --norm-bound 2 "
         "--ridge 0.5 --delta 0.05 --no-repeats --centre -0.5 --spread 2 --tolerance 0.1"
     )
-    said("create", place, "--candidates", films, "--target", "value", *options)
+    said("create", place, "--candidates", films, *options)
     with kb.Study.open(place) as opened:
         settings, table = opened.settings, opened.candidates
     assert (table.chosen, table.log) == (("Cs", "T (°C)", "solvent"), ("T (°C)",))

@@ -195,7 +195,7 @@ def test_what_cannot_be_is_said_in_one_sentence_and_changes_nothing(folder, word
         (("--centre", "0", "--spread", "0"), "Study needs spread > 0, got 0.0"),
         (("--delta", "0"), "Study needs delta in (0, 1), got 0.0"),
         (("--seed", "-1"), "Study needs a whole number seed >= 0, got -1"),
-        (("--target", ""), "the name of the target, got ''"),
+        (("--target", "b"), "create needs one --target, got 2: 'stability', 'b'"),
         (("--cost", "kind"), "column 'kind', got 'a'"),
         (("--allowed", "none"), f"needs a column for allowed among {TABLE}, got 'none'"),
         (("--tolerance", "-1"), "Study needs tolerance >= 0, got -1.0"),

@@ -462,9 +462,12 @@ class Study:
         frame = self.to_dataframe()
         write_csv(path, list(frame.columns), frame.itertuples(index=False), force=force)
 
-    def backup(self, path: str | Path) -> None:
-        """Copy the study to a new SQLite file; others may write meanwhile."""
-        self._session.log.backup(Path(path))
+    def backup(self, path: str | Path, *, force: bool = False) -> None:
+        """Copy the study to a new SQLite file; others may write meanwhile.
+
+        An existing file is only replaced with `force`, and a study never.
+        """
+        self._session.log.backup(Path(path), force=force)
 
     def doctor(self) -> list[Finding]:
         """Check the file, the events, the state and the posterior; return the findings."""

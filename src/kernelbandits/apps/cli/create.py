@@ -50,11 +50,11 @@ Examples:
 
     kernelbandits study create films.db --candidates films.csv --columns Cs,FA,MA --target stability
 
-    kernelbandits study create films.db --candidates films.csv --target hours \
---direction min --cost euros
+    kernelbandits study create films.db --candidates films.csv --target stability \
+--direction min --cost hours
 
     kernelbandits study create films.db --candidates films.csv --target stability \
---log dose --linear T
+--log hours --linear T
 
     kernelbandits study create films.db --candidates films.csv --target stability --noise 0.02 \
 --rounds 40

@@ -47,6 +47,8 @@ Examples:
 """
 BACKUP = """Copy a study into a new SQLite file. Others can keep working during the copy.
 
+An existing file is only replaced with --force, and a study never.
+
 Examples:
 
     kernelbandits study backup films.db films-2026-05-04.db
@@ -54,6 +56,8 @@ Examples:
     kernelbandits study backup "postgresql://ann@lab/studies?study=films" films.db
 """
 SALVAGE = """Save all intact events of a damaged study into a new SQLite file.
+
+An existing file is only replaced with --force, and a study never.
 
 Examples:
 
@@ -143,11 +147,12 @@ def print_findings(console: Console, found: Sequence[Finding]) -> None:
 def backup(
     place: Place,
     target: Annotated[Path, typer.Argument(metavar="TARGET", help="A new file.")],
+    force: Force = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
     with open_study(place, quiet, writable=False) as study:
-        study.backup(target)
+        study.backup(target, force=force)
         shown = study.place
     print_sentence(
         form,
@@ -159,11 +164,12 @@ def backup(
 def salvage(
     place: Place,
     new: Annotated[Path, typer.Argument(metavar="NEW", help="A new file.")],
+    force: Force = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits import storage
 
     screen.listen(quiet)
-    found = storage.salvage(place, new)
+    found = storage.salvage(place, new, force=force)
     print_sentence(form, found, found.sentence)
