@@ -6,10 +6,10 @@ import uuid
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from kernelbandits import checks
-from kernelbandits.checks import DataNotice, StudyConflict
+from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.outputs import check_output
 from kernelbandits.policies import Auto, Policy
@@ -26,6 +26,7 @@ from kernelbandits.study.settings import (
     FIRST_RELEASE,
     REVISIONS,
     Settings,
+    StudySettings,
     check_lease,
     make_settings,
 )
@@ -79,14 +80,14 @@ class Study:
         candidates: Any,
         *,
         target: str = "value",
-        direction: str = "maximize",
+        direction: Direction = "maximize",
         columns: Sequence[str] | None = None,
         cost: str | None = None,
         allowed: str | None = None,
         log: str | Sequence[str] | None = None,
         linear: str | Sequence[str] | None = None,
         or_open: bool = False,
-        **settings: Any,
+        **settings: Unpack[StudySettings],
     ) -> Study:
         """Create a study; with `or_open` open an existing one that was created in the same way.
 
@@ -354,7 +355,7 @@ class Study:
                 )
             return [self.undo() for _ in range(size)]
 
-    def change(self, **settings: Any) -> Event:
+    def change(self, **settings: Unpack[StudySettings]) -> Event:
         """Change settings: all that `create` takes, except table, target and direction."""
         checks.needs(bool(settings), "change", "at least one setting", "none")
         self._session.refresh()
