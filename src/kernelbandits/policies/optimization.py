@@ -7,15 +7,16 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, SupportsFloat, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelbandits import checks
-from kernelbandits.checks import DataNotice
+from kernelbandits.checks import Array, DataNotice, Direction
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms, as_domain
 from kernelbandits.formatting import format_count
 from kernelbandits.measuring import (
@@ -41,6 +42,8 @@ from kernelbandits.policies.explanation import (
 from kernelbandits.runtime import MOST_WORKERS
 from kernelbandits.streams import Streams
 
+Point = TypeVar("Point")
+"""What the objective gets: an array, or on a `kb.MixedBox` a dict."""
 Catch = type[BaseException] | tuple[type[BaseException], ...]
 """The exceptions that mean a failed measurement."""
 
@@ -55,7 +58,7 @@ log = logging.getLogger("kernelbandits.optimize")
 
 
 @dataclass(frozen=True, eq=False)
-class OptimizationTrial:
+class OptimizationTrial(Generic[Point]):
     """One round of `optimize`: the point that was measured, and its reward or its failure."""
 
     t: int
@@ -64,13 +67,19 @@ class OptimizationTrial:
     """What the objective returned; None for a failure."""
     failure: str = ""
     """Why there is no reward."""
-    x: Any = None
-    """The point as the objective got it."""
+    point: Any = None
+    """The point as the objective got it, where that is not the point of the choice."""
+
+    @property
+    def x(self) -> Point:
+        """The point as the objective got it."""
+        x: Point = self.choice.x if self.point is None else self.point
+        return x
 
     def record(self) -> dict[str, Any]:
         """One row of a table."""
-        named = isinstance(self.x, dict)
-        point = self.x if named else {f"x{j + 1}": value for j, value in enumerate(self.x)}
+        x: Any = self.x
+        point = x if isinstance(x, dict) else {f"x{j + 1}": value for j, value in enumerate(x)}
         return {
             "t": self.t,
             "arm": self.choice.arm,
@@ -81,7 +90,7 @@ class OptimizationTrial:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outcome:
+class Outcome(Generic[Point]):
     """What `optimize` returns: the recommended point, its estimate, and all rounds.
 
     >>> import kernelbandits as kb
@@ -90,7 +99,7 @@ class Outcome:
     dict_keys(['t', 'arm', 'x1', 'reward', 'failure'])
     """
 
-    x: Any
+    x: Point
     """The measured point with the best estimate: the likely best, not the luckiest.
 
     A named policy on a box recommends by its own rule, and may name a point that was not measured.
@@ -103,7 +112,7 @@ class Outcome:
     """The standard deviation of the estimate."""
     chance: float
     """The probability that x is the best of the points compared, under the posterior."""
-    trials: tuple[OptimizationTrial, ...]
+    trials: tuple[OptimizationTrial[Point], ...]
     """All rounds, in order."""
     policy: Policy
     """The policy after the last round; give it to `optimize` again to go on in the same direction.
@@ -152,6 +161,46 @@ ENDS = {
 """Why a run ended -> how its outcome says so."""
 
 
+@overload
+def optimize(
+    objective: Callable[[dict[str, Any]], SupportsFloat],
+    domain: MixedBox | Mapping[str, Any],
+    rounds: int,
+    *,
+    direction: Direction = "maximize",
+    seed: int = 0,
+    policy: Policy | None = None,
+    batch: int | None = None,
+    workers: int = 1,
+    timeout: float | None = None,
+    tolerance: float | None = None,
+    mapper: Mapper | None = None,
+    each: Callable[[OptimizationTrial[dict[str, Any]]], object] | None = None,
+    catch: Catch = (),
+    progress: bool | None = None,
+) -> Outcome[dict[str, Any]]: ...
+
+
+@overload
+def optimize(
+    objective: Callable[[Array], SupportsFloat],
+    domain: Box | Arms | npt.ArrayLike,
+    rounds: int,
+    *,
+    direction: Direction = "maximize",
+    seed: int = 0,
+    policy: Policy | None = None,
+    batch: int | None = None,
+    workers: int = 1,
+    timeout: float | None = None,
+    tolerance: float | None = None,
+    mapper: Mapper | None = None,
+    each: Callable[[OptimizationTrial[Array]], object] | None = None,
+    catch: Catch = (),
+    progress: bool | None = None,
+) -> Outcome[Array]: ...
+
+
 def optimize(
     objective: Callable[[Any], Any],
     domain: Any,
@@ -165,10 +214,10 @@ def optimize(
     timeout: float | None = None,
     tolerance: float | None = None,
     mapper: Mapper | None = None,
-    each: Callable[[OptimizationTrial], object] | None = None,
+    each: Callable[[OptimizationTrial[Any]], object] | None = None,
     catch: Catch = (),
     progress: bool | None = None,
-) -> Outcome:
+) -> Outcome[Any]:
     """Maximise or minimise a function that is measured with noise; return the likely best point.
 
     Each round asks the policy for a point, measures it and tells the policy the result. Equal seeds
@@ -323,11 +372,13 @@ class Run:
     deadline: float
 
     def __post_init__(self) -> None:
-        self.trials: list[OptimizationTrial] = []
+        self.trials: list[OptimizationTrial[Any]] = []
         self.ended = "rounds"
         self.reported = False
 
-    def play(self, rounds: int, batch: int, tolerance: float | None) -> Iterator[OptimizationTrial]:
+    def play(
+        self, rounds: int, batch: int, tolerance: float | None
+    ) -> Iterator[OptimizationTrial[Any]]:
         """Yield the trials of the next rounds; a batch is told before the next one is asked for."""
         left = rounds
         try:
@@ -337,7 +388,9 @@ class Run:
                 points = [self.point_of(choice) for choice in choices]
                 for number, (reward, failure) in self.measurer.measure(points, self.deadline):
                     choice, x = choices[number], points[number]
-                    trial = OptimizationTrial(start + number, choice, reward, failure, x)
+                    trial: OptimizationTrial[Any] = OptimizationTrial(
+                        start + number, choice, reward, failure, x
+                    )
                     yield self.tell(trial)
                 left -= len(choices)
                 if tolerance is not None and left and is_within(self.policy, tolerance):
@@ -351,7 +404,7 @@ class Run:
         values = self.policy.domain.values if self.policy.finite else ()
         return choice.x if not values or choice.arm is None else values[choice.arm]
 
-    def tell(self, trial: OptimizationTrial) -> OptimizationTrial:
+    def tell(self, trial: OptimizationTrial[Any]) -> OptimizationTrial[Any]:
         """Tell the policy the result of a trial, -y when y is minimised, and return the trial."""
         if trial.reward is None:
             self.policy.fail(trial.choice)
@@ -405,7 +458,7 @@ def is_within(policy: Policy, tolerance: float) -> bool:
 @contextmanager
 def show_progress(
     rounds: int, sign: float, wanted: bool | None
-) -> Iterator[Callable[[OptimizationTrial], None]]:
+) -> Iterator[Callable[[OptimizationTrial[Any]], None]]:
     """Show a bar on standard error; call what it yields with every trial."""
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield lambda trial: None
@@ -420,7 +473,7 @@ def show_progress(
         task = bar.add_task("optimize", total=rounds, best="")
         best = -math.inf
 
-        def advance(trial: OptimizationTrial) -> None:
+        def advance(trial: OptimizationTrial[Any]) -> None:
             nonlocal best
             if trial.reward is not None:
                 best = max(best, sign * trial.reward)
@@ -430,7 +483,7 @@ def show_progress(
         yield advance
 
 
-def summarise(run: Run) -> Outcome:
+def summarise(run: Run) -> Outcome[Any]:
     """The recommended point and its estimate; without any reward there is none."""
     policy = run.policy
     if not policy.n_rewards:
