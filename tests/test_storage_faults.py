@@ -96,15 +96,11 @@ def killed_at(call: int, moment: str, work: Callable[[], Any]) -> bool:
 
 
 MOMENTS = (BEFORE, AFTER)
-BOTH_IN_A_FILE = pytest.mark.parametrize(
-    ("where", "moment"),
-    [("sqlite", BEFORE), ("sqlite", AFTER), ("postgresql", AFTER)],
-    indirect=["where"],
-)
-"""To be killed before a call is to be killed after the call before it: a server is asked once."""
+KILLED = pytest.mark.parametrize("moment", [AFTER])
+"""To be killed before a call is to be killed after the call before it."""
 
 
-@BOTH_IN_A_FILE
+@KILLED
 def test_a_creation_that_is_killed_anywhere_leaves_a_whole_study_or_none(where, moment, tmp_path):
     survived = 0
     for call in range(CALLS):
@@ -123,7 +119,7 @@ def test_a_creation_that_is_killed_anywhere_leaves_a_whole_study_or_none(where, 
     assert survived >= 1
 
 
-@BOTH_IN_A_FILE
+@KILLED
 def test_an_event_whose_writer_is_killed_anywhere_is_wholly_there_or_wholly_absent(
     where, log, moment
 ):

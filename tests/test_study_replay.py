@@ -137,7 +137,7 @@ def test_a_study_in_the_policys_own_units_is_the_policy(name, cloud, tmp_path):
         policy: Any = kb.Auto(points, goal="find")
     else:
         policy = kb.policy(name, points, given["kernel"], **given["settings"])
-    for t in range(1, 26):
+    for t in range(1, 17):
         choice = policy.ask(t, kb.Streams(7))
         [one] = study.ask()
         assert (one.row, one.note) == (choice.arm, choice.note)

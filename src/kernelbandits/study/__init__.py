@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from kernelbandits.study.reconciliation import ResultsDiffer
 from kernelbandits.study.study import Study
 from kernelbandits.study.values import (
     AlreadyTold,
@@ -23,6 +24,7 @@ __all__ = [
     "Check",
     "Explained",
     "Replayed",
+    "ResultsDiffer",
     "Status",
     "Stop",
     "Study",

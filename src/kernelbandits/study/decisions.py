@@ -15,10 +15,11 @@ from kernelbandits.checks import Indices, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
-from kernelbandits.study.units import FIRST, Scale
+from kernelbandits.study.reconciliation import Step
+from kernelbandits.study.units import Scale
 from kernelbandits.study.values import AlreadyTold, Suggestion, Told, plain
 from kernelbandits.tables.candidates import Candidates
-from kernelbandits.tables.results import Result
+from kernelbandits.tables.results import MADE, Result
 
 if TYPE_CHECKING:
     from kernelbandits.study.driver import Driver
@@ -300,6 +301,8 @@ class Keyed:
     """Whether the key came with it; otherwise it only serves to find the event again."""
     table: str | None = None
     """The call, if it brings a table: a line that is already stored is skipped, not refused."""
+    named: bool = False
+    """Whether the user gave the key, so that a new key is a new result."""
 
 
 def check_result(trial: Any, value: Any, row: Any, failed: Any, rows: int) -> Result:
@@ -327,18 +330,18 @@ def check_row(row: Any, rows: int) -> int:
 def with_key(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
     """Give a line of a table its key: that of the call with its number, its own, or a new one."""
     if prefix is not None:
-        return Keyed(result, f"{prefix}/{number}", True, fresh)
+        return Keyed(result, f"{prefix}/{number}", True, fresh, named=True)
     if result.key is not None:
-        return Keyed(result, result.key, True, fresh)
+        return Keyed(result, result.key, True, fresh, named=not result.key.startswith(MADE))
     return Keyed(result, f"{fresh}/{number}", False, fresh)
 
 
 def tell(
-    state: State, kinds: Indices, results: Sequence[Keyed], worker: str | None
+    state: State, kinds: Indices, steps: Sequence[Step], worker: str | None
 ) -> tuple[list[Draft], list[Told]]:
     """All results as events, or an error for the first that cannot be stored."""
     teller = Teller(state, kinds, worker)
-    told = [teller.tell(one) for one in results]
+    told = [teller.take(step) for step in steps]
     return teller.drafts, told
 
 
@@ -354,6 +357,28 @@ class Teller:
         self.keys: dict[str, Event] = {}
         self.trials: dict[int, Event] = {}
 
+    def take(self, step: Step) -> Told:
+        """Tell a line, correct a stored result by it, or leave it out."""
+        if step.stored is None:
+            return self.tell(step.line)
+        return self._correct(step.line, step.stored) if step.corrects else known(step.stored)
+
+    def _correct(self, one: Keyed, trial: Trial) -> Told:
+        # The key of an earlier value of the same line is taken.
+        key = one.key if one.key not in self.state.keys else f"{one.key}/{one.table}"
+        reason, value = f"corrected in {one.result.place}", one.result.value
+        body = {"was": trial.value, "reason": reason, "table": one.table}
+        event = self._add(
+            kind="corrected", trial=trial.number, row=trial.row, value=value, key=key, body=body
+        )
+        return Told(trial.number, trial.row, value, True, key, event.seq)
+
+    def _add(self, **said: Any) -> Event:
+        """The event as it will be stored after those that are there, without time and checksum."""
+        self.drafts.append(Draft(**said, worker=self.worker))
+        seq = len(self.state.events) + len(self.drafts)
+        return Event(**said, worker=self.worker, seq=seq, at=0.0, check="")
+
     def tell(self, one: Keyed) -> Told:
         before = self.keys.get(one.key) or self.state.keys.get(one.key)
         if before is not None:
@@ -363,18 +388,8 @@ class Teller:
         if stored is not None:
             return self._repeat_or_refuse(one, stored)
         kind, value = ("failed", None) if one.result.failed else ("told", one.result.value)
-        said: dict[str, Any] = {
-            "kind": kind,
-            "trial": trial,
-            "row": row,
-            "value": value,
-            "key": one.key,
-        }
-        said |= {"worker": self.worker, "body": {"table": one.table} if one.table else {}}
-        self.drafts.append(Draft(**said))
-        # As it will be stored after the events that are there; nothing else is asked of it here.
-        seq = len(self.state.events) + len(self.drafts)
-        event = Event(**said, seq=seq, at=0.0, check="")
+        body = {"table": one.table} if one.table else {}
+        event = self._add(kind=kind, trial=trial, row=row, value=value, key=one.key, body=body)
         self.keys[one.key] = self.trials[trial] = event
         key = one.key if one.given else None
         return Told(
@@ -453,7 +468,7 @@ class Teller:
         """The same call again counts once; the same key for something else is refused."""
         result = one.result
         same = (
-            event.kind in ("told", "failed")
+            event.kind in ("told", "failed", "corrected")
             and event.value == result.value
             and result.trial in (None, event.trial)
         )
@@ -477,6 +492,12 @@ class Teller:
         )
 
 
+def known(trial: Trial) -> Told:
+    """The stored result of a trial, which a line of a table says again."""
+    seq = trial.told.seq if trial.told else 0
+    return Told(trial.number, trial.row, trial.value, False, None, seq)
+
+
 def describe_event(event: Event) -> str:
     value = "a failure" if event.value is None else f"{event.value:g}"
     return f"{value} for trial {event.trial}"
@@ -489,11 +510,11 @@ def where(result: Result) -> str:
 def rescale(state: State, written: Sequence[Event]) -> list[Draft]:
     """The event of a new centre and spread, if events that were written change them.
 
-    The first results and corrections of them do; later results do not.
+    The first results and corrections of them do; later results do not, unless all before them
+    were equal.
     """
-    results = all(event.kind in (*RESULTS, "asked", "released", "fitted") for event in written)
-    settled = results and len(state.first_values) >= FIRST and state.due_scale == state.scaled
-    if settled or not any(event.kind in CHANGING for event in written):
+    changing = [event for event in written if event.kind in CHANGING]
+    if not changing or (state.scale_settled and all(one.kind in RESULTS for one in changing)):
         return []
     after = State.of([*state.events, *written])
     if after.due_scale == after.scaled:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
+
+if TYPE_CHECKING:
+    from kernelbandits.kernels import Kernel
 
 DIRECTIONS = ("maximize", "minimize")
 AUTO = "auto"
@@ -49,6 +52,24 @@ FIRST_RELEASE: Mapping[str, Any] = {
 
 The goal is that of auto; a study with a named policy has none.
 """
+
+
+class StudySettings(TypedDict, total=False):
+    """The keyword arguments that `Study.create` and `Study.change` both take, and their types."""
+
+    policy: str
+    kernel: Kernel | str | None
+    settings: Mapping[str, Any]
+    seed: int
+    lease: float
+    repeats: bool | None
+    centre: float | None
+    spread: float | None
+    tolerance: float | None
+    delta: float
+    goal: Literal["find", "earn"] | None
+    noise: float | None
+    rounds: int | None
 
 
 @dataclass(frozen=True)

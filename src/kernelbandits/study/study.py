@@ -6,17 +6,24 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from kernelbandits import checks
-from kernelbandits.checks import DataNotice, StudyConflict
+from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
+from kernelbandits.outputs import check_output
 from kernelbandits.storage import Draft, Event, Log, StudyExists
-from kernelbandits.study import decisions, plausibility
+from kernelbandits.study import decisions, plausibility, reconciliation
 from kernelbandits.study.events import State
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.session import StudySession
-from kernelbandits.study.settings import FIRST_RELEASE, REVISIONS, Settings, check_lease
+from kernelbandits.study.settings import (
+    FIRST_RELEASE,
+    REVISIONS,
+    Settings,
+    StudySettings,
+    check_lease,
+)
 from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.export import write_csv
@@ -67,14 +74,14 @@ class Study:
         candidates: Any,
         *,
         target: str = "value",
-        direction: str = "maximize",
+        direction: Direction = "maximize",
         columns: Sequence[str] | None = None,
         cost: str | None = None,
         allowed: str | None = None,
         log: str | Sequence[str] | None = None,
         linear: str | Sequence[str] | None = None,
         or_open: bool = False,
-        **settings: Any,
+        **settings: Unpack[StudySettings],
     ) -> Study:
         """Create a study; with `or_open` open an existing one that was created in the same way.
 
@@ -280,33 +287,50 @@ class Study:
         )[0]
 
     def tell_all(
-        self, source: Any, *, key: str | None = None, worker: str | None = None
+        self,
+        source: Any,
+        *,
+        key: str | None = None,
+        worker: str | None = None,
+        corrected: bool = False,
+        replicates: bool = False,
     ) -> list[Told]:
         """Store all results of a CSV file, a DataFrame or a list of mappings, or none of them.
 
         A line names its trial, its row or the values of all columns, and has the value of the
         target (or failed). Lines of a file that were told before are skipped (accepted is False),
         so a file may grow and be told again.
+
+        If a line has another value than the stored result of its trial or candidate, nothing is
+        stored and `ResultsDiffer` lists both values. With `corrected` the new values then replace
+        the stored ones; with `replicates` they are results of further measurements.
         """
         name, prefix = check_name("worker", worker), check_name("key", key)
+        repeats = reconciliation.check_repeats(corrected, replicates)
         results = read_results(source, self.candidates, self.target)
         fresh = uuid.uuid4().hex
         return self._tell(
             [decisions.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
             name,
+            repeats,
         )
 
-    def _tell(self, results: Sequence[decisions.Keyed], worker: str | None) -> list[Told]:
+    def _tell(
+        self, results: Sequence[decisions.Keyed], worker: str | None, repeats: str | None = None
+    ) -> list[Told]:
         session = self._session
+        steps: list[reconciliation.Step] = []
 
         def decide(state: State, now: float) -> tuple[list[Draft], Any]:
-            drafts, told = decisions.tell(state, session.kinds, results, worker)
+            steps[:] = reconciliation.reconcile(state, session.kinds, results, repeats)
+            drafts, told = decisions.tell(state, session.kinds, steps, worker)
             return drafts, (plausibility.latest_values(state), told)
 
         told: list[Told]
         with session.lock:
             _, (known, told) = session.write(decide)
-            notices = plausibility.remark_results(
+            notices = reconciliation.remark_stored(steps)
+            notices += plausibility.remark_results(
                 known, told, session.state.settings, session.kinds
             )
         for notice in notices:
@@ -388,7 +412,7 @@ class Study:
         ]
         return own[::-1]
 
-    def change(self, **settings: Any) -> Event:
+    def change(self, **settings: Unpack[StudySettings]) -> Event:
         """Change settings: all that `create` takes, except table, target and direction."""
         from kernelbandits.study.driver import Driver
         from kernelbandits.study.rules import with_changes
@@ -496,14 +520,21 @@ class Study:
         with self._session.lock:
             return estimates_frame(self._session.answers())
 
-    def export(self, path: str | Path) -> None:
-        """All trials as a CSV file."""
-        frame = self.to_dataframe()
-        write_csv(path, list(frame.columns), frame.itertuples(index=False))
+    def export(self, path: str | Path, *, force: bool = False) -> None:
+        """Write all trials to a CSV file.
 
-    def backup(self, path: str | Path) -> None:
-        """Copy the study to a new SQLite file; others may write meanwhile."""
-        self._session.log.backup(Path(path))
+        An existing file is only replaced with `force`, and a study never.
+        """
+        check_output("an export", path, force)
+        frame = self.to_dataframe()
+        write_csv(path, list(frame.columns), frame.itertuples(index=False), force=force)
+
+    def backup(self, path: str | Path, *, force: bool = False) -> None:
+        """Copy the study to a new SQLite file; others may write meanwhile.
+
+        An existing file is only replaced with `force`, and a study never.
+        """
+        self._session.log.backup(Path(path), force=force)
 
     def doctor(self) -> list[Finding]:
         """Check the file, the events, the state and the posterior; return the findings."""
