@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from kernelbandits import checks
 from kernelbandits.calibration.calibration import Calibration, check_smoothness
-from kernelbandits.calibration.evidence import Blocks, Evidence
+from kernelbandits.calibration.evidence import Blocks, Evidence, PointPairs
 from kernelbandits.calibration.prior import Prior
 from kernelbandits.calibration.standard import Summary
 from kernelbandits.checks import Array
@@ -36,8 +36,11 @@ GAIN = 1e-3
 SLOPE = 1e-2
 """... or when no derivative is steeper. Because of the prior every curvature is about 1 or more, so
 less than SLOPE^2 is left to gain then."""
-STEP = 0.01
+STEP = 1e-3
 """The step of the differences that give the curvature at the mode, in prior standard deviations."""
+MANY, SUBSET = 150, 100
+"""With more than MANY points, a fit to SUBSET of them comes first, and its result is the start.
+One evaluation costs O(m^3), and the start saves most of the evaluations with all points."""
 LEAST_CURVATURE = 0.5
 WIDENING = 1.5
 """The variance of the members is this many times that of Laplace's approximation. With 1 the 95 %
@@ -103,10 +106,7 @@ def calibrate(
     True
     """
     fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks, start)
-    limit = checks.whole("calibrate", "evaluations", evaluations)
-    if fit.summary.constant:
-        return fit.keep_previous(start, "the rewards are all equal", 0)
-    return fit.run(start, limit)
+    return fit.calibrate(start, checks.whole("calibrate", "evaluations", evaluations))
 
 
 @single_threaded
@@ -145,44 +145,8 @@ def calibrate_members(
     """
     fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks, start)
     number = checks.whole("calibrate_members", "members", members)
-    if fit.summary.constant:
-        mode = fit.keep_previous(None, "the rewards are all equal", 0)
-        return mode, tuple(fit.prior_members(number, mode))
     limit = checks.whole("calibrate_members", "evaluations", evaluations)
-    mode = fit.run_near(start, limit) if start is not None else fit.run(None, limit)
-    if number == 1 or not mode.ok:
-        return mode, (mode,)
-    return mode, tuple(fit.members_about(mode, number))
-
-
-def evidence_under(
-    scales: Calibration,
-    points: Any,
-    counts: Any,
-    sums: Any,
-    squares: Any,
-    *,
-    prior: Prior,
-    shared: bool = False,
-    nu: float = 2.5,
-    blocks: Blocks | None = None,
-) -> Callable[[Any, Any], float]:
-    """Return ln p of other rewards at the same points, standardised, under the scales of a fit.
-
-    The function takes sums and squares of as many rewards as those given. The covariance matrix is
-    the same for all of them, and is factorised once.
-    """
-    fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks)
-    evidence, parameters = fit.search().evidence, fit.parameters(scales)
-    factor = evidence.factor(parameters)
-
-    def log_evidence(other_sums: Any, other_squares: Any) -> float:
-        if factor is None:
-            return -math.inf
-        other = evidence.of_rewards(Summary.of("calibrate", counts, other_sums, other_squares))
-        return other.value_of(factor.of_rewards(other.means), parameters)
-
-    return log_evidence
+    return fit.calibrate_members(number, start, limit)
 
 
 def check_arguments(
@@ -224,7 +188,7 @@ def check_arguments(
     )
     same = start is None or start.dimension == x.shape[1]
     checks.needs(same, "calibrate", f"a start of {x.shape[1]} dimensions", start)
-    return ScaleFit(x, summary, prior, shared, float(nu), given)
+    return ScaleFit(x, summary, prior, shared, float(nu), given, PointPairs(x, given))
 
 
 @dataclass(frozen=True)
@@ -237,6 +201,8 @@ class ScaleFit:
     shared: bool
     nu: float
     blocks: Blocks
+    pairs: PointPairs
+    """The pairs of these points."""
 
     @property
     def dimension(self) -> int:
@@ -252,10 +218,56 @@ class ScaleFit:
         """The parameters at the mode of the prior."""
         return self.prior.mode(len(self.blocks), self.lengths)
 
+    def of_rewards(self, counts: Array, sums: Array, squares: Array, prior: Prior) -> ScaleFit:
+        """Return the fit of other rewards at the same points."""
+        summary = Summary.of("calibrate", counts, sums, squares)
+        return replace(self, summary=summary, prior=prior)
+
+    def calibrate(self, start: Calibration | None, limit: int) -> Calibration:
+        """Return the most probable scales (`calibrate`)."""
+        if self.summary.constant:
+            return self.keep_previous(start, "the rewards are all equal", 0)
+        return self.run(start, limit)
+
+    def calibrate_members(
+        self, number: int, start: Calibration | None, limit: int
+    ) -> tuple[Calibration, tuple[Calibration, ...]]:
+        """Return the most probable scales and plausible ones (`calibrate_members`)."""
+        if self.summary.constant:
+            mode = self.keep_previous(None, "the rewards are all equal", 0)
+            return mode, tuple(self.prior_members(number, mode))
+        mode = self.run_near(start, limit) if start is not None else self.run(None, limit)
+        if number == 1 or not mode.ok:
+            return mode, (mode,)
+        return mode, tuple(self.members_about(mode, number))
+
+    def evidence_under(self, scales: Calibration) -> Callable[[Array, Array], float]:
+        """Return ln p of other rewards at these points, standardised, under the scales of a fit.
+
+        The function takes sums and squares of as many rewards as those of this fit. The covariance
+        matrix is the same for all of them, and is factorised once.
+        """
+        evidence, parameters = self.search().evidence, self.parameters(scales)
+        factor = evidence.factor(parameters)
+
+        def log_evidence(sums: Array, squares: Array) -> float:
+            if factor is None:
+                return -math.inf
+            other = Summary.of("calibrate", self.summary.counts, sums, squares)
+            of_other = evidence.of_rewards(other)
+            return of_other.value_of(factor.of_rewards(of_other.means), parameters)
+
+        return log_evidence
+
     def run(self, start: Calibration | None, limit: int) -> Calibration:
         """Return the best parameters found, or the previous fit if none has a likelihood."""
         search = self.search()
-        return self._finish(search, search.run(self.starts(start), limit), start)
+        starts = self.starts(start)
+        if len(self.points) > MANY:
+            first = self.choose_subset().calibrate(start, limit)
+            if first.ok:
+                starts = [self.parameters(first)]
+        return self._finish(search, search.run(starts, limit), start)
 
     def run_near(self, start: Calibration, limit: int) -> Calibration:
         """Return the best parameters found from a start alone, or from all if that fails."""
@@ -263,6 +275,22 @@ class ScaleFit:
         if search.run([self.parameters(start)], limit) == "converged":
             return self._finish(search, "converged", start)
         return self.run(start, limit)
+
+    def choose_subset(self) -> ScaleFit:
+        """Return the fit to some of the points, evenly spread over the order of their rewards.
+
+        The choice depends on the points and their rewards, not on the order in which they came.
+        """
+        summary = self.summary
+        order = np.lexsort((*self.points.T, summary.means))
+        chosen = order[np.arange(SUBSET) * len(order) // SUBSET]
+        counts, points = summary.counts[chosen], self.points[chosen]
+        # Only the sum of the scatters is known: the subset has its share of the repeats.
+        repeats = max(1, summary.rewards - len(self.points))
+        share = (float(counts.sum()) - len(counts)) / repeats
+        part = Summary(counts, summary.means[chosen], share * summary.scatter)
+        pairs = PointPairs(points, self.blocks)
+        return replace(self, points=points, summary=part, pairs=pairs)
 
     def _finish(
         self, search: DensitySearch, message: str, start: Calibration | None
@@ -345,6 +373,7 @@ class ScaleFit:
             self.blocks,
             has_additive=self.prior.additive is not None,
             has_nugget=self.prior.nugget is not None,
+            pairs=self.pairs,
         )
         return DensitySearch(
             evidence, self.mode, self.prior.sds(self.lengths), *self.prior.reach(self.lengths)
@@ -425,14 +454,11 @@ class DensitySearch:
         return "converged" if any(ended) else f"stopped after {self.evaluations} evaluations"
 
     def curvature(self, v: Array) -> Array:
-        """Return the matrix of second derivatives at v, by central differences of the gradient."""
+        """Return the matrix of second derivatives at v, by differences of the gradient."""
+        gradient = self.value_and_gradient(v)[1]
         steps = STEP * np.eye(len(v))
-        rows = [
-            (self.value_and_gradient(v + step)[1] - self.value_and_gradient(v - step)[1])
-            for step in steps
-        ]
-        matrix = np.array(rows) / (2 * STEP)
-        return (matrix + matrix.T) / 2
+        matrix = np.array([self.value_and_gradient(v + step)[1] - gradient for step in steps])
+        return (matrix + matrix.T) / (2 * STEP)
 
     def descend(self, v: Array, value: float, limit: int) -> bool:
         """Run L-BFGS-B from v, where the function has this value; return whether it converged."""
