@@ -31,7 +31,12 @@ from kernelbandits.calibration.standard import Summary, scatters
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms, Contextual, MixedBox
 from kernelbandits.kernels import RBF, Kernel, Matern, Scaled
-from kernelbandits.posterior import MixturePosterior, PointPosterior, PoolPosterior
+from kernelbandits.posterior import (
+    MixturePosterior,
+    PointPosterior,
+    PoolMixture,
+    PoolPosterior,
+)
 
 EVALUATIONS, FEWEST_EVALUATIONS = 60, 20
 """The likelihood is evaluated at most this often in one fit, of up to 100 points and of many."""
@@ -468,11 +473,24 @@ class Calibrator:
             self.posterior.update(self.failed[number], self.penalties.value)
 
     def _build_posterior(self) -> Any:
-        members = [self._build_member(fit) for fit in self.fits]
+        """The posterior of all rewards under the last fit."""
+        posterior = self._empty_posterior()
+        if self.rewards.events:
+            posterior.learn(*self._totals())
+        return posterior
+
+    def _empty_posterior(self) -> Any:
+        kernels, ridges = zip(*(self._member(fit) for fit in self.fits), strict=True)
+        if len(kernels) > 1 and self.finite and PoolMixture.can_stack(kernels):
+            return PoolMixture(kernels, ridges, self.domain, self._first_arms)
+        members = [
+            empty_posterior(kernel, self.domain, ridge)
+            for kernel, ridge in zip(kernels, ridges, strict=True)
+        ]
         return members[0] if len(members) == 1 else MixturePosterior(members)
 
-    def _build_member(self, fit: Calibration) -> Any:
-        """The posterior of all rewards under one fit."""
+    def _member(self, fit: Calibration) -> tuple[Kernel, float]:
+        """Kernel and ridge of one fit."""
         if self.mean_known:
             lengths = tuple((np.array(fit.lengthscales) * self.fitted_sides).tolist())
             smooth = RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
@@ -480,11 +498,7 @@ class Calibrator:
         else:
             kernel = fit.whole_kernel(self.fitted_sides)
         # Rewards without noise still need a ridge: with less, variances lose most of their digits.
-        ridge = max(fit.noise_variance, LEAST_RIDGE_SHARE * fit.total_variance)
-        posterior = empty_posterior(kernel, self.domain, ridge)
-        if self.rewards.events:
-            posterior.learn(*self._totals())
-        return posterior
+        return kernel, max(fit.noise_variance, LEAST_RIDGE_SHARE * fit.total_variance)
 
     def _totals(self) -> tuple[Array, ...]:
         """Count and sum of the rewards of each arm, or of each point played, with the points."""

@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
 from kernelbandits.checks import Array
-from kernelbandits.kernels import RBF, Constant, Kernel, Matern, Scaled, Sum
-from kernelbandits.kernels.profiles import Profile, matern32, matern52, rbf
+from kernelbandits.kernels import KernelParts, split_kernel
 from kernelbandits.posterior.points import PointPosterior
 
 CHUNK = 128
 """Rows evaluated at a time: few enough for all arrays to stay in the cache of the processor."""
-
-
-@dataclass(frozen=True)
-class SmoothPart:
-    """variance * k(|(x - z) / l|) + level: the form of kernel that can be stacked."""
-
-    kernel: Matern | RBF
-    variance: float
-    level: float
-
-
-def smooth_part(kernel: Kernel) -> SmoothPart | None:
-    """Return the parts of a kernel variance * k + level, or None for any other kernel."""
-    if isinstance(kernel, Sum) and isinstance(kernel.right, Constant):
-        inner = smooth_part(kernel.left)
-        return None if inner is None else SmoothPart(inner.kernel, inner.variance, inner.level + 1)
-    if isinstance(kernel, Scaled):
-        inner = smooth_part(kernel.kernel)
-        if inner is None:
-            return None
-        return SmoothPart(inner.kernel, kernel.factor * inner.variance, kernel.factor * inner.level)
-    smooth = isinstance(kernel, RBF) or (isinstance(kernel, Matern) and kernel.nu > 1)
-    return SmoothPart(kernel, 1.0, 0.0) if smooth else None  # type: ignore[arg-type]
 
 
 class StackedPosteriors:
@@ -54,16 +29,16 @@ class StackedPosteriors:
     two matrices, and no array of all (x, z, j) is needed.
     """
 
-    def __init__(self, members: Sequence[PointPosterior], parts: Sequence[SmoothPart]) -> None:
+    def __init__(self, members: Sequence[PointPosterior], parts: Sequence[KernelParts]) -> None:
         self.points = members[0].points
         d = members[0].dimension
         # Distances are computed by |x|^2 - 2 x.z + |z|^2, which loses digits far from the origin.
         self.origin = self.points.mean(0)
-        lengths = [np.broadcast_to(part.kernel.lengthscale, (d,)) for part in parts]
+        lengths = [np.broadcast_to(part.smooth.lengthscale, (d,)) for part in parts]
         self.weights = 1 / np.square(np.array(lengths))
-        self.variances = np.array([part.variance for part in parts])[:, None, None]
+        self.variances = np.array([part.signal for part in parts])[:, None, None]
         self.levels = np.array([part.level for part in parts])[:, None, None]
-        self.profile = profile_of(parts[0].kernel)
+        self.profile = parts[0].profile
         self.roots = np.array([dtrtri(m.lower_factor, lower=1)[0] for m in members])
         self.coefficients = np.array([member.coefficients for member in members])[:, :, None]
         centred = self.points - self.origin
@@ -75,12 +50,12 @@ class StackedPosteriors:
         """Stack posteriors, or return None if one has another form or nothing was played."""
         if not all(isinstance(member, PointPosterior) for member in members):
             return None
-        parts = [smooth_part(member.kernel) for member in members]
-        alike = [part for part in parts if part is not None]
-        same = len({profile_of(part.kernel) for part in alike}) == 1
-        if len(alike) < len(parts) or not same or not len(members[0].points):
+        parts = [split_kernel(member.kernel) for member in members]
+        smooth = [part for part in parts if part is not None and not part.additive + part.nugget]
+        same = len({part.profile for part in smooth}) == 1
+        if len(smooth) < len(parts) or not same or not len(members[0].points):
             return None
-        return cls(members, alike)
+        return cls(members, smooth)
 
     def at(self, rows: Array) -> tuple[Array, Array]:
         """Return mean and sd, (M, n) arrays."""
@@ -134,9 +109,3 @@ class StackedPosteriors:
         sums -= weighted @ (self.points - self.origin)
         return np.asarray(-self.weights[:, None, :] * sums)
 
-
-def profile_of(kernel: Matern | RBF) -> Profile:
-    """r^2 -> k and s = -2 dk/d(r^2)."""
-    if isinstance(kernel, RBF):
-        return rbf
-    return matern32 if kernel.nu == 1.5 else matern52
