@@ -18,6 +18,7 @@ from kernelbandits.calibration.prior import Prior
 from kernelbandits.calibration.standard import Summary
 from kernelbandits.checks import Array
 from kernelbandits.domains.arms import check_blocks
+from kernelbandits.domains.bfgs import projected_bfgs
 from kernelbandits.domains.sobol import shift_points, sobol
 from kernelbandits.runtime import single_threaded
 
@@ -36,11 +37,14 @@ GAIN = 1e-3
 SLOPE = 1e-2
 """... or when no derivative is steeper. Because of the prior every curvature is about 1 or more, so
 less than SLOPE^2 is left to gain then."""
+RISE = 1e-2
+"""A search that knows the curvature ends when its next step promises less log density than half of
+this."""
 STEP = 1e-3
 """The step of the differences that give the curvature at the mode, in prior standard deviations."""
-MANY, SUBSET = 150, 100
-"""With more than MANY points, a fit to SUBSET of them comes first, and its result is the start.
-One evaluation costs O(m^3), and the start saves most of the evaluations with all points."""
+MANY, SUBSET, SHARE = 60, 50, 3
+"""With more than MANY points, a fit to a third of them, but at least SUBSET, comes first. One
+evaluation costs O(m^3), and its result is a start that saves most evaluations with all points."""
 LEAST_CURVATURE = 0.5
 WIDENING = 1.5
 """The variance of the members is this many times that of Laplace's approximation. With 1 the 95 %
@@ -262,19 +266,42 @@ class ScaleFit:
     def run(self, start: Calibration | None, limit: int) -> Calibration:
         """Return the best parameters found, or the previous fit if none has a likelihood."""
         search = self.search()
-        starts = self.starts(start)
-        if len(self.points) > MANY:
-            first = self.choose_subset().calibrate(start, limit)
-            if first.ok:
-                starts = [self.parameters(first)]
-        return self._finish(search, search.run(starts, limit), start)
+        if len(self.points) <= MANY:
+            return self._finish(search, search.run(self.starts(start), limit), start)
+        return self._finish(search, self.climb(search, self.starts(start), limit), start)
 
     def run_near(self, start: Calibration, limit: int) -> Calibration:
         """Return the best parameters found from a start alone, or from all if that fails."""
-        search = self.search()
-        if search.run([self.parameters(start)], limit) == "converged":
-            return self._finish(search, "converged", start)
+        search, near = self.search(), [self.parameters(start)]
+        many = len(self.points) > MANY
+        message = self.climb(search, near, limit) if many else search.run(near, limit)
+        if message == "converged" or (many and math.isfinite(search.least)):
+            return self._finish(search, message, start)
         return self.run(start, limit)
+
+    def climb(self, search: DensitySearch, starts: list[Array], limit: int) -> str:
+        """Search with some of the points, then with all of them; return how it ended.
+
+        The search with all starts where the other ended, and with its curvature: that of the log
+        likelihood grows in proportion to the number of points.
+        """
+        part = self.choose_subset()
+        below = part.search()
+        if len(part.points) > MANY:
+            part.climb(below, starts, limit)
+        else:
+            below.run(starts, limit)
+        ends = [search.standardise(end) for end in below.ends]
+        values = [search.value(v) for v in ends]
+        if not ends or not math.isfinite(min(values)):
+            return search.run(starts, limit)
+        v = ends[int(np.argmin(values))]
+        curvature = grow_curvature(below.curvature(v), len(self.points) / len(part.points))
+        return search.ascend(v, curvature, max(1, limit - search.evaluations))
+
+    def choose_part(self) -> ScaleFit:
+        """Return the fit to some of the points if they are many, else to all."""
+        return self.choose_subset() if len(self.points) > MANY else self
 
     def choose_subset(self) -> ScaleFit:
         """Return the fit to some of the points, evenly spread over the order of their rewards.
@@ -283,7 +310,8 @@ class ScaleFit:
         """
         summary = self.summary
         order = np.lexsort((*self.points.T, summary.means))
-        chosen = order[np.arange(SUBSET) * len(order) // SUBSET]
+        size = max(SUBSET, len(order) // SHARE)
+        chosen = order[np.arange(size) * len(order) // size]
         counts, points = summary.counts[chosen], self.points[chosen]
         # Only the sum of the scatters is known: the subset has its share of the repeats.
         repeats = max(1, summary.rewards - len(self.points))
@@ -411,6 +439,17 @@ def spread_normals(number: int, dimension: int) -> Array:
     return normals
 
 
+def grow_curvature(curvature: Array, ratio: float) -> Array:
+    """Return the curvature with `ratio` times the number of points.
+
+    The prior, of curvature 1, does not change. Curvatures below it are errors of the differences,
+    or the place is no maximum.
+    """
+    values, axes = np.linalg.eigh(curvature)
+    grown: Array = (axes * (1 + ratio * (np.maximum(values, 1.0) - 1))) @ axes.T
+    return grown
+
+
 class DensitySearch:
     """Minus the log posterior density of v = (parameters - mode) / sd, and the best v so far.
 
@@ -424,6 +463,8 @@ class DensitySearch:
         self.evidence, self.mode, self.sds = evidence, mode, sds
         self.below, self.above = below, above
         self.best, self.least, self.evaluations = mode, math.inf, 0
+        self.ends: list[Array] = []
+        """The parameters at which the search from each start ended."""
 
     def standardise(self, parameters: Array) -> Array:
         """Return v = (parameters - mode) / sd, as far as a search may go."""
@@ -460,6 +501,21 @@ class DensitySearch:
         matrix = np.array([self.value_and_gradient(v + step)[1] - gradient for step in steps])
         return (matrix + matrix.T) / (2 * STEP)
 
+    def ascend(self, v: Array, curvature: Array, limit: int) -> str:
+        """Run BFGS from v, where the function is known to have about this curvature."""
+
+        def log_density(rows: Array) -> tuple[Array, Array]:
+            value, gradient = self.value_and_gradient(rows[0])
+            return np.array([-value]), -gradient[None]
+
+        bounds = -self.below, self.above, np.ones(len(v))
+        inverse = np.linalg.inv(curvature)
+        ends, _, evaluations = projected_bfgs(
+            log_density, v[None], *bounds, inverse_hessian=inverse, least=RISE, steps=limit - 1
+        )
+        self.ends.append(self.parameters(ends[0]))
+        return "converged" if evaluations < limit else f"stopped after {evaluations} evaluations"
+
     def descend(self, v: Array, value: float, limit: int) -> bool:
         """Run L-BFGS-B from v, where the function has this value; return whether it converged."""
         # Imported here because it is slow to import, and only a fit needs it.
@@ -467,16 +523,16 @@ class DensitySearch:
 
         bounds = list(zip((-self.below).tolist(), self.above.tolist(), strict=True))
         options: Any = {"maxfun": limit, "ftol": GAIN / max(1.0, abs(value)), "gtol": SLOPE}
-        return bool(
-            minimize(
-                self.value_and_gradient,
-                v,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=bounds,
-                options=options,
-            ).success
+        found = minimize(
+            self.value_and_gradient,
+            v,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options=options,
         )
+        self.ends.append(self.parameters(found.x))
+        return bool(found.success)
 
     def value(self, v: Array) -> float:
         """Return -ln p(z | parameters) + |v|^2 / 2."""

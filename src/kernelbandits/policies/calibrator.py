@@ -346,16 +346,17 @@ class Calibrator:
         """The power by which rewards are transformed, and the linear fit that it was chosen by.
 
         The shape and the scales could be fitted together. In turn it is a comparison of nine
-        numbers, and no search has one more dimension.
+        numbers, and no search has one more dimension. With many points the linear fit is one to
+        some of them; the evidence is that of all.
         """
         if not self.transform or len(self.rewards) < FEWEST_POINTS:
             return 1.0, None
-        linear = scale_fit.calibrate(None, self._evaluations)
+        linear = scale_fit.choose_part().calibrate(None, self._evaluations)
         if not linear.ok:
             return 1.0, None
         evidence_of = scale_fit.evidence_under(linear)
-        counts, sums, _ = self._noise_evidence()
-        means = linear.standard.standardise(sums / counts)
+        counts, sums, squares = self._noise_evidence()
+        means = Standard.of(counts, sums, squares).standardise(sums / counts)
         return most_probable_shape(means, self._shaped_evidence, evidence_of), linear
 
     def _fitted_prior(self, shape: float) -> Prior:
