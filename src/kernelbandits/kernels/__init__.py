@@ -16,7 +16,7 @@ from kernelbandits.kernels.additive import AdditiveMatern, Constant, SamePoint
 from kernelbandits.kernels.base import Adapted, Kernel, Product, Scaled, Sum, as_kernel
 from kernelbandits.kernels.linear import Linear, Polynomial, inner_products, squared_norms
 from kernelbandits.kernels.matrices import check_semidefinite, check_symmetric, gram, has_adapted
-from kernelbandits.kernels.stacked import KernelParts, StackedKernels, split_kernel
+from kernelbandits.kernels.stacked import KernelParts, PoolRows, StackedKernels, split_kernel
 from kernelbandits.kernels.stationary import (
     MATERN_SMOOTHNESS,
     RBF,
@@ -40,6 +40,7 @@ __all__ = [
     "Normalised",
     "On",
     "Polynomial",
+    "PoolRows",
     "Product",
     "RationalQuadratic",
     "SamePoint",

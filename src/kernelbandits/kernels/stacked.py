@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbandits.checks import Array
-from kernelbandits.kernels.additive import AdditiveMatern, Constant, SamePoint
+from kernelbandits.checks import Array, Indices
+from kernelbandits.kernels.additive import AdditiveMatern, Constant, SamePoint, distinct_points
 from kernelbandits.kernels.base import Kernel, Scaled, Sum
 from kernelbandits.kernels.profiles import Profile, matern32, matern52, rbf
 from kernelbandits.kernels.stationary import RBF, Matern
 
-CHUNK, LEAST_CHUNK = 8192, 64
+CHUNK, LEAST_CHUNK = 16384, 64
 """How many kernels are computed at a time, so that they stay in the cache of the processor."""
+FEW_PAIRS = 8
+"""A column has few values if their pairs are at most this many times as many as the points."""
 
 
 @dataclass(frozen=True)
@@ -126,33 +128,86 @@ class StackedKernels:
             return None
         return cls(parts, lengths)
 
-    def __call__(self, x: Array, z: Array, out: Array | None = None) -> Array:
+    def __call__(self, x: Array, z: Array) -> Array:
         """Return k_i(x, z) without the nugget, an (M, n, m) array."""
-        result = np.empty((len(self.signals), len(x), len(z))) if out is None else out
-        left, right = (np.ascontiguousarray((points / self.units).T) for points in (x, z))
-        width = max(LEAST_CHUNK, CHUNK // (len(self.signals) * len(self.blocks)))
+        rows = PoolRows(self, z)
+        left = rows.scale(x)
+        out = np.empty((len(self.signals), len(x), len(z)))
         for row in range(len(x)):
-            for start in range(0, len(z), width):
-                chunk = slice(start, start + width)
-                squares = self._squares(left[:, row], right[:, chunk])
-                result[:, row, chunk] = self._values(squares)
-        return result
+            rows.write(left[:, row], (None,) * len(self.blocks), out[:, row])
+        return out
 
-    def _squares(self, point: Array, others: Array) -> Array:
-        """Return the squared distances to one point in each block, a (B, n) array."""
-        apart = others - point[:, None]
+
+class PoolRows:
+    """The kernels of some of the points of a pool with all of them.
+
+    A column of a table often has few different values. The additive part of such a column is
+    computed once for each pair of values, and looked up for each pair of points.
+    """
+
+    def __init__(self, kernels: StackedKernels, points: Array) -> None:
+        self.kernels = kernels
+        self._right = self.scale(points)
+        self._levels: list[Indices | None] = []
+        """For each block the number of the value of each point; None where there are many."""
+        self._tables: list[Array] = []
+        """For each block with few values the kernels of all pairs of values, (M, L, L)."""
+        if kernels.additives.any():
+            for b, block in enumerate(kernels.blocks):
+                values, levels = distinct_points(self._right[list(block)].T)
+                few = len(values) ** 2 <= FEW_PAIRS * len(points)
+                self._levels.append(levels if few else None)
+                self._tables.append(self._tabulate(b, values) if few else np.empty(0))
+
+    def scale(self, points: Array) -> Array:
+        """Return points in units of the first lengthscales, one row for each coordinate."""
+        return np.ascontiguousarray((points / self.kernels.units).T)
+
+    def _tabulate(self, b: int, values: Array) -> Array:
+        """Return the additive parts of block b for all pairs of its values, (M, L, L)."""
+        kernels = self.kernels
+        squares = np.square(values[:, None] - values).sum(-1)
+        table = kernels.profile(kernels.weights[:, b, None, None] * squares)[0]
+        table *= (kernels.additives / len(kernels.blocks))[:, None, None]
+        return table
+
+    def of(self, numbers: Indices, out: Array | None = None) -> Array:
+        """Return k_i of the points with these numbers and all points, without the nugget."""
+        size = len(self.kernels.signals), len(numbers), self._right.shape[1]
+        rows = np.empty(size) if out is None else out
+        for row, number in enumerate(numbers):
+            levels = [None if of is None else int(of[number]) for of in self._levels]
+            self.write(self._right[:, number], levels, rows[:, row])
+        return rows
+
+    def write(self, point: Array, levels: Sequence[int | None], out: Array) -> None:
+        """Write the kernels of one point with all to `out`, an (M, n) array.
+
+        `levels` are the numbers of its values in the blocks that have tables.
+        """
+        kernels = self.kernels
+        computed = [b for b, level in enumerate(levels) if level is None]
+        share = (kernels.additives / len(kernels.blocks))[:, None]
+        width = max(LEAST_CHUNK, CHUNK // (len(kernels.signals) * (len(computed) + 1)))
+        for start in range(0, self._right.shape[1], width):
+            chunk = slice(start, start + width)
+            squares = self._squares(point, chunk)
+            values = kernels.profile(kernels.weights @ squares)[0]
+            values *= kernels.signals[:, None]
+            values += kernels.levels[:, None]
+            for b, level in enumerate(levels):
+                numbers = self._levels[b] if level is not None else None
+                if numbers is not None:
+                    values += self._tables[b][:, level].take(numbers[chunk], axis=1)
+            if computed and kernels.additives.any():
+                scaled = kernels.weights[:, computed, None] * squares[computed]
+                values += share * kernels.profile(scaled)[0].sum(1)
+            out[:, chunk] = values
+
+    def _squares(self, point: Array, chunk: slice) -> Array:
+        """Return the squared distances from one point in each block, a (B, n) array."""
+        apart = self._right[:, chunk] - point[:, None]
         np.square(apart, out=apart)
-        if len(apart) == len(self.blocks):
+        if len(apart) == len(self.kernels.blocks):
             return apart
-        return np.array([apart[list(block)].sum(0) for block in self.blocks])
-
-    def _values(self, squares: Array) -> Array:
-        """Return the kernels at these squared distances, an (M, n) array."""
-        values = self.profile(self.weights @ squares)[0]
-        values *= self.signals[:, None]
-        values += self.levels[:, None]
-        if self.additives.any():
-            each = self.profile(self.weights[:, :, None] * squares)[0]
-            values += (self.additives / len(self.blocks))[:, None] * each.sum(1)
-        return values
-
+        return np.array([apart[list(block)].sum(0) for block in self.kernels.blocks])

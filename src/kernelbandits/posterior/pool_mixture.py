@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dtrtri
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms
-from kernelbandits.kernels import Kernel, StackedKernels
+from kernelbandits.kernels import Kernel, PoolRows, StackedKernels
 from kernelbandits.posterior.base import (
     EPS,
     LARGEST_ERROR,
@@ -80,6 +80,7 @@ class PoolMixture(MixturePosterior):
         self.kernels, self._stacked = tuple(kernels), stacked
         self.ridges = np.array([checks.positive("a posterior", "ridge", one) for one in ridges])
         self.arms = arms
+        self._prior_kernels = PoolRows(stacked, arms.points)
         if places is None:
             places = np.unique(arms.points, axis=0, return_inverse=True)[1].reshape(-1)
         self._places: Indices = places
@@ -279,7 +280,7 @@ class PoolMixture(MixturePosterior):
 
     def _prior_rows(self, arms: Any, out: Array | None = None) -> Array:
         """Return k_i(arm, .) of some arms, an (M, arms, n) array."""
-        rows = self._stacked(self.arms.points[arms], self.arms.points, out)
+        rows = self._prior_kernels.of(np.asarray(arms), out)
         if self._stacked.nuggets.any():
             row, column = np.nonzero(self._places[arms][:, None] == self._places)
             rows[:, row, column] += self._stacked.nuggets[:, None]
