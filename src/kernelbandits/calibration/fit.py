@@ -498,8 +498,10 @@ class DensitySearch:
         """Return the matrix of second derivatives at v, by differences of the gradient."""
         gradient = self.value_and_gradient(v)[1]
         steps = STEP * np.eye(len(v))
-        matrix = np.array([self.value_and_gradient(v + step)[1] - gradient for step in steps])
-        return (matrix + matrix.T) / (2 * STEP)
+        rows = [self.value_and_gradient(v + step)[1] - gradient for step in steps]
+        matrix: Array = np.array(rows) / STEP
+        symmetric: Array = (matrix + matrix.T) / 2
+        return symmetric
 
     def ascend(self, v: Array, curvature: Array, limit: int) -> str:
         """Run BFGS from v, where the function is known to have about this curvature."""
@@ -509,7 +511,7 @@ class DensitySearch:
             return np.array([-value]), -gradient[None]
 
         bounds = -self.below, self.above, np.ones(len(v))
-        inverse = np.linalg.inv(curvature)
+        inverse: Array = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
         ends, _, evaluations = projected_bfgs(
             log_density, v[None], *bounds, inverse_hessian=inverse, least=RISE, steps=limit - 1
         )

@@ -614,7 +614,8 @@ class Auto(IndexPolicy):
         """The highest estimate at a place with rewards, in the units of the posterior."""
         if self.finite:
             return float(self.posterior.mean[self.calibrator.measured_arms()].max())
-        return float(self.posterior.at(self.rewards.points)[0].max())
+        means = [member.played_means for member in members_of(self.posterior)]
+        return float(np.mean(means, axis=0).max())
 
     def _noise_scale(self) -> float:
         """R as fitted, in the units of the posterior."""

@@ -95,6 +95,9 @@ class PoolMixture(MixturePosterior):
         """Tell whether kernels have one form, so that their posteriors can be updated together."""
         return StackedKernels.of(kernels) is not None
 
+    _members: tuple[PoolPosterior, ...] | None
+    """The members, if they were asked for since the last reward."""
+
     # ------------------------------------------------------------------ estimates
 
     @property
@@ -114,13 +117,14 @@ class PoolMixture(MixturePosterior):
     def members(self) -> tuple[PoolPosterior, ...]:  # type: ignore[override]
         """The single posteriors, from counts and sums."""
         if self._members is None:
-            self._members = tuple(
+            members = tuple(
                 PoolPosterior(kernel, self.arms, ridge)
                 for kernel, ridge in zip(self.kernels, self.ridges.tolist(), strict=True)
             )
             if self.events:
-                for member in self._members:
+                for member in members:
                     member.learn(self.counts, self.tally.sums)
+            self._members = members
         return self._members
 
     # ------------------------------------------------------------------ learning
@@ -186,9 +190,9 @@ class PoolMixture(MixturePosterior):
         self._means = np.zeros((members, n))
         self._variances = np.tile(self._stacked.variances[:, None], n)
         self.log_dets = np.zeros(members)
-        self._rows: Array = np.empty((members, SPARE, n))
+        self._rows: Array = np.zeros((members, SPARE, n))
         self._size = self._distinct = self._merged_at = 0
-        self._members: tuple[PoolPosterior, ...] | None = None
+        self._members = None
 
     def _condition(self, arms: list[int], rewards: Array) -> bool:
         """Add the rows of some arms, told rewards of each member; return whether that is suspect.
@@ -221,8 +225,11 @@ class PoolMixture(MixturePosterior):
         else:
             pairs = zip(evidence, self.ridges.tolist(), strict=True)
             factors = np.array([lower_root(one, least=ridge) for one, ridge in pairs])
-            residual = np.linalg.solve(factors, residual)
-            steps = np.linalg.solve(factors, (rewards - self.means[:, arms])[:, :, None])
+            gaps = (rewards - self.means[:, arms])[:, :, None]
+            residual, steps = (
+                np.asarray(np.linalg.solve(factors, right), dtype=np.float64)
+                for right in (residual, gaps)
+            )
         self._means += (residual * steps).sum(1)
         self._variances -= np.square(residual).sum(1)
         pivots = np.diagonal(factors, axis1=1, axis2=2)
@@ -235,7 +242,7 @@ class PoolMixture(MixturePosterior):
         """Add rows to V; if it is full it grows by a quarter."""
         end = self._size + rows.shape[1]
         if end > self._rows.shape[1]:
-            larger = np.empty((len(rows), end + max(SPARE, end // 4), rows.shape[2]))
+            larger = np.zeros((len(rows), end + max(SPARE, end // 4), rows.shape[2]))
             larger[:, : self._size] = self._rows[:, : self._size]
             self._rows = larger
         self._rows[:, self._size : end] = rows
@@ -257,7 +264,7 @@ class PoolMixture(MixturePosterior):
         m = len(played)
         self._size = self._distinct = m
         self._merged_at = self.events
-        self._rows = np.empty((len(self.kernels), m + max(SPARE, m // 4), len(self.arms)))
+        self._rows = np.zeros((len(self.kernels), m + max(SPARE, m // 4), len(self.arms)))
         self._prior_rows(played, out=self._rows[:, :m])
         root = np.sqrt(self.counts[played])
         totals = self.tally.sums[played] / root
@@ -310,7 +317,7 @@ class PoolMixture(MixturePosterior):
         return self.arms.points
 
     @cached_property
-    def prior(self) -> Array:  # type: ignore[override]
+    def prior(self) -> Array:
         return np.full(len(self.arms), self._stacked.variances[0])
 
     @property

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.blas import dtrmm
 
 from kernelbandits.checks import Array
 from kernelbandits.kernels import KernelParts, split_kernel
 from kernelbandits.posterior.points import PointPosterior
 
-CHUNK = 128
-"""Rows evaluated at a time: few enough for all arrays to stay in the cache of the processor."""
+CHUNK, BLOCK = 16384, 256
+"""Kernels computed at a time, few enough to stay in the cache of the processor, and rows multiplied
+at a time."""
 
 
 class StackedPosteriors:
@@ -39,7 +40,8 @@ class StackedPosteriors:
         self.variances = np.array([part.signal for part in parts])[:, None, None]
         self.levels = np.array([part.level for part in parts])[:, None, None]
         self.profile = parts[0].profile
-        self.roots = np.array([dtrtri(m.lower_factor, lower=1)[0] for m in members])
+        # L^-1 transposed: each is stored by columns, as BLAS needs it.
+        self.roots = np.array([member.inverse_factor.T for member in members])
         self.coefficients = np.array([member.coefficients for member in members])[:, :, None]
         centred = self.points - self.origin
         self.scaled = np.sqrt(self.weights)[:, None, :] * centred
@@ -59,53 +61,71 @@ class StackedPosteriors:
 
     def at(self, rows: Array) -> tuple[Array, Array]:
         """Return mean and sd, (M, n) arrays."""
-        parts = [self._at(rows[start : start + CHUNK]) for start in range(0, len(rows), CHUNK)]
-        means, sds = zip(*parts, strict=True)
-        return np.hstack(means), np.hstack(sds)
+        means, sds = np.empty((2, len(self.roots), len(rows)))
+        for first in range(0, len(rows), BLOCK):
+            block = slice(first, first + BLOCK)
+            for member in range(len(self.roots)):
+                means[member, block], sds[member, block] = self._at(member, rows[block])
+        return means, sds
 
-    def _at(self, rows: Array) -> tuple[Array, Array]:
-        cross, _ = self._kernels(rows)
-        return self._mean(cross), self._sd(cross @ self._transposed_roots)
+    def _at(self, member: int, rows: Array) -> tuple[Array, Array]:
+        """Return mean and sd of one member."""
+        one = slice(member, member + 1)
+        # By columns, so that BLAS multiplies by the triangular root in place.
+        cross = np.empty((len(self.points), len(rows)), order="F")
+        width = max(1, CHUNK // len(self.points))
+        for first in range(0, len(rows), width):
+            piece = slice(first, first + width)
+            cross[:, piece] = self._kernels(one, rows[piece])[0][0].T
+        mean = self.coefficients[member, :, 0] @ cross
+        white = dtrmm(1.0, self.roots[member].T, cross, lower=1, overwrite_b=1)
+        return mean, self._sd(one, np.square(white, out=white).sum(0)[None])[0]
 
     def gradients(self, rows: Array) -> tuple[Array, Array, Array, Array]:
         """Return mean, sd and their gradients, (M, n) and (M, n, d) arrays."""
-        cross, slopes = self._kernels(rows)
-        white = cross @ self._transposed_roots
-        sd = self._sd(white)
-        mean_slope = self._sum_of_gradients(rows, slopes * self.coefficients.transpose(0, 2, 1))
-        variance_slope = self._sum_of_gradients(rows, slopes * (white @ self.roots))
+        together = max(1, CHUNK // (len(rows) * len(self.points)))
+        starts = range(0, len(self.roots), together)
+        parts = [self._gradients(slice(first, first + together), rows) for first in starts]
+        mean, sd, mean_slope, sd_slope = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return mean, sd, mean_slope, sd_slope
+
+    def _gradients(self, some: slice, rows: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the same of some members."""
+        cross, slopes = self._kernels(some, rows)
+        white = cross @ self.roots[some]
+        sd = self._sd(some, np.square(white).sum(-1))
+        coefficients = self.coefficients[some]
+        mean_slope = self._sum_of_gradients(some, rows, slopes * coefficients.transpose(0, 2, 1))
+        weights = white @ self.roots[some].transpose(0, 2, 1)
+        variance_slope = self._sum_of_gradients(some, rows, slopes * weights)
         sd_slope = np.divide(
             -variance_slope,
             sd[..., None],
             out=np.zeros_like(variance_slope),
             where=sd[..., None] > 0,
         )
-        return self._mean(cross), sd, mean_slope, sd_slope
+        return (cross @ coefficients)[..., 0], sd, mean_slope, sd_slope
 
-    @property
-    def _transposed_roots(self) -> Array:
-        return self.roots.transpose(0, 2, 1)
-
-    def _kernels(self, rows: Array) -> tuple[Array, Array]:
-        """k(x, z) and s(x, z), (M, n, m) arrays."""
-        here = np.sqrt(self.weights)[:, None, :] * (rows - self.origin)
-        squares = np.square(here).sum(-1)[..., None] + self.norms
-        squares -= 2 * (here @ self.scaled.transpose(0, 2, 1))
+    def _kernels(self, some: slice, rows: Array) -> tuple[Array, Array]:
+        """k(x, z) and s(x, z) of some members, (M, n, m) arrays."""
+        here = np.sqrt(self.weights[some])[:, None, :] * (rows - self.origin)
+        squares = here @ self.scaled[some].transpose(0, 2, 1)
+        squares *= -2.0
+        squares += np.square(here).sum(-1)[..., None]
+        squares += self.norms[some]
         np.maximum(squares, 0.0, out=squares)
         k, slope = self.profile(squares)
-        return self.variances * k + self.levels, self.variances * slope
+        k = self.variances[some] * k
+        k += self.levels[some]
+        return k, self.variances[some] * slope
 
-    def _mean(self, cross: Array) -> Array:
-        return np.asarray((cross @ self.coefficients)[..., 0])
+    def _sd(self, some: slice, explained: Array) -> Array:
+        """sqrt(k(x, x) - explained)"""
+        prior = (self.variances[some] + self.levels[some])[..., 0]
+        return np.asarray(np.sqrt(np.maximum(prior - explained, 0.0)))
 
-    def _sd(self, white: Array) -> Array:
-        prior = (self.variances + self.levels)[..., 0]
-        return np.asarray(np.sqrt(np.maximum(prior - np.square(white).sum(-1), 0.0)))
-
-    def _sum_of_gradients(self, rows: Array, weighted: Array) -> Array:
+    def _sum_of_gradients(self, some: slice, rows: Array, weighted: Array) -> Array:
         """sum_z c_z dk(x, z)/dx_j, for c_z s(x, z) in an (M, n, m) array."""
-        centred = rows - self.origin
-        sums = weighted.sum(-1)[..., None] * centred
+        sums = weighted.sum(-1)[..., None] * (rows - self.origin)
         sums -= weighted @ (self.points - self.origin)
-        return np.asarray(-self.weights[:, None, :] * sums)
-
+        return np.asarray(-self.weights[some, None, :] * sums)
