@@ -155,9 +155,7 @@ def test_a_study_of_0_1_keeps_the_defaults_of_0_1_of_auto(tmp_path, monkeypatch)
             super().__init__(domain, first=first, nu=nu, **settings)
 
     monkeypatch.setattr("kernelbandits.study.rules.Auto", Changed)
-    monkeypatch.setattr(
-        "kernelbandits.study.settings.parameters_of", lambda _: parameters_of(kb.Auto)
-    )
+    monkeypatch.setattr("kernelbandits.study.rules.parameters_of", lambda _: parameters_of(kb.Auto))
     study = restore("auto-repeats-sqlite", str(tmp_path / "b.db"))
     assert [one.row for one in study.ask(3)] == rows
     assert (study.settings["revision"], study.settings["defaults"]) == (3, 1)
