@@ -35,7 +35,8 @@ def look(place: str, out: str) -> None:
     try:
         with Study.open(place) as study:
             stage = "history"
-            events = digest(study.history())
+            known = study.history()
+            events = digest(known)
             cells = repr(study.candidates.rows)
             stage = "ask"
             (suggestion,) = study.ask(worker="looker")
@@ -43,7 +44,7 @@ def look(place: str, out: str) -> None:
         with Study.open(place) as study:
             study.tell(suggestion.trial, 0.5)
         with Study.open(place) as study:
-            seen = [content(event)[:6] for event in study.history()][:-2]
+            seen = [content(event)[:6] for event in study.history()][: len(known)]
             best = study.best()
         table = hashlib.sha256(cells.encode()).hexdigest()
         later = hashlib.sha256(repr(seen).encode()).hexdigest()
