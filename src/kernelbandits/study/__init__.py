@@ -1,6 +1,8 @@
 """Durable ask and tell: events in storage, the policy rebuilt by replay."""
 
-from kernelbandits.study.model_check import Check
+from typing import TYPE_CHECKING, Any
+
+from kernelbandits.study.reconciliation import ResultsDiffer
 from kernelbandits.study.study import Study
 from kernelbandits.study.values import (
     AlreadyTold,
@@ -13,15 +15,28 @@ from kernelbandits.study.values import (
     Told,
 )
 
+if TYPE_CHECKING:
+    from kernelbandits.study.model_check import Check
+
 __all__ = [
     "AlreadyTold",
     "Best",
     "Check",
     "Explained",
     "Replayed",
+    "ResultsDiffer",
     "Status",
     "Stop",
     "Study",
     "Suggestion",
     "Told",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`Check` is imported when it is first used: its module imports all policies."""
+    if name != "Check":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kernelbandits.study.model_check import Check
+
+    return Check
