@@ -45,6 +45,7 @@ from kernelbandits.posterior import (
     PoolPosterior,
     Posterior,
     as_trusted,
+    members_of,
     posterior_on,
 )
 from kernelbandits.runtime import single_threaded
@@ -361,7 +362,10 @@ class Policy:
         here: Array = self.posterior.points.copy()
         if place.context is not None:
             here[:, here.shape[1] - len(place.context) :] = place.context
-        mean = posterior_mean(self.posterior).values(here)
+            mean = posterior_mean(self.posterior).values(here)
+        else:
+            members = members_of(self.posterior)
+            mean = np.mean([member.played_means for member in members], axis=0)
         return here[np.argsort(-mean, kind="stable")][:INCUMBENTS]
 
     # ------------------------------------------------------------------ learning

@@ -16,8 +16,8 @@ from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.cells import canonical, truth
 from kernelbandits.tables.export import TRIALS, is_export, name_in_export
-from kernelbandits.tables.frames import mapping_table, read_table
 from kernelbandits.tables.headers import bare, find, find_strictly, loose
+from kernelbandits.tables.sources import mapping_table, read_table
 from kernelbandits.tables.table import LARGEST, Table
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def read_results(
     table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
     if not len(table):
         return []
+    for notice in table.notices:
+        warnings.warn(f"{table.source}: {notice}", DataNotice, stacklevel=3)
     layout = layout_of(table, candidates, target)
     notice_others(table, layout, candidates)
     measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
