@@ -545,13 +545,14 @@ class FeasibleSet:
             tried = found[:, None, None, :] + times[..., None] * self.lattice[:, None, :]
             tried = self.snap(tried.reshape(-1, self.dimension))
             good = self.holds(tried).reshape(len(found), -1)
-            left = ((target[:, None] - tried.reshape(len(found), -1, self.dimension)) / units) ** 2
-            distance = np.where(good, left.sum(2), np.inf)
+            tried = tried.reshape(len(found), -1, self.dimension)
+            left = (((target[:, None] - tried) / units) ** 2).sum(2)
+            distance = np.where(good, left, np.inf)
             best = distance.argmin(1)
             nearer = distance[np.arange(len(found)), best] < (gap**2).sum(1) - 1e-15
             if not nearer.any():
                 break
-            chosen = tried.reshape(len(found), -1, self.dimension)[np.arange(len(found)), best]
+            chosen = tried[np.arange(len(found)), best]
             found = np.where(nearer[:, None], chosen, found)
         found[:, self.tied_real] = target[:, self.tied_real]
         return self.repair(found)

@@ -48,13 +48,9 @@ class PolytopeLimits:
         # Most starts are away from most limits: only those that are held, and what holds them.
         starts, limits = np.flatnonzero(pushed.any(1)), np.flatnonzero(touching.any(0))
         if len(starts):
-            normals, near = self.normals[limits], touching[np.ix_(starts, limits)]
+            near, held = (mask[np.ix_(starts, limits)] for mask in (touching, pushed))
             image[starts] = held_directions(
-                image[starts],
-                inverse_hessian[starts],
-                normals,
-                near,
-                pushed[np.ix_(starts, limits)],
+                image[starts], inverse_hessian[starts], self.normals[limits], near, held
             )
         return image
 
