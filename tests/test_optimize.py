@@ -8,6 +8,7 @@ import pickle
 import time
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import connection
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -602,7 +603,7 @@ def test_an_interrupt_while_workers_measure_returns_what_was_done(monkeypatch):
             raise KeyboardInterrupt
         return wait(*arguments, **more)
 
-    monkeypatch.setattr(measuring.connection, "wait", interrupted)
+    monkeypatch.setattr(measuring, "connection", SimpleNamespace(wait=interrupted))
     found = kb.optimize(dose_response, SPACE, 50, workers=2)
     assert found.ended == "interrupted"
     assert 2 <= len(found.trials) <= 8
