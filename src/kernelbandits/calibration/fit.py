@@ -272,19 +272,19 @@ class ScaleFit:
 
     def run_near(self, start: Calibration, limit: int) -> Calibration:
         """Return the best parameters found from a start alone, or from all if that fails."""
-        search, near = self.search(), [self.parameters(start)]
-        many = len(self.points) > MANY
-        message = self.climb(search, near, limit) if many else search.run(near, limit)
-        if message == "converged" or (many and math.isfinite(search.least)):
+        search, near = self.search(), self.parameters(start)
+        if len(self.points) <= MANY:
+            message = search.run([near], limit)
+        elif len(self.points) <= SHARE * MANY:
+            message = self.ascend(search, near, self.choose_subset(), limit)
+        else:
+            message = self.climb(search, [near], limit)
+        if message == "converged" or (len(self.points) > MANY and math.isfinite(search.least)):
             return self._finish(search, message, start)
         return self.run(start, limit)
 
     def climb(self, search: DensitySearch, starts: list[Array], limit: int) -> str:
-        """Search with some of the points, then with all of them; return how it ended.
-
-        The search with all starts where the other ended, and with its curvature: that of the log
-        likelihood grows in proportion to the number of points.
-        """
+        """Search with some of the points, then with all of them; return how it ended."""
         part = self.choose_subset()
         below = part.search()
         if len(part.points) > MANY:
@@ -295,9 +295,17 @@ class ScaleFit:
         values = [search.value(v) for v in ends]
         if not ends or not math.isfinite(min(values)):
             return search.run(starts, limit)
-        v = ends[int(np.argmin(values))]
-        curvature = grow_curvature(below.curvature(v), len(self.points) / len(part.points))
-        return search.ascend(v, curvature, max(1, limit - search.evaluations))
+        best = below.ends[int(np.argmin(values))]
+        return self.ascend(search, best, part, max(1, limit - search.evaluations))
+
+    def ascend(self, search: DensitySearch, start: Array, part: ScaleFit, limit: int) -> str:
+        """Search from a start with the curvature that some of the points have there.
+
+        The curvature of the log likelihood grows about in proportion to the number of points.
+        """
+        curvature = part.search().curvature(search.standardise(start))
+        grown = grow_curvature(curvature, len(self.points) / len(part.points))
+        return search.ascend(search.standardise(start), grown, limit)
 
     def choose_part(self) -> ScaleFit:
         """Return the fit to some of the points if they are many, else to all."""
