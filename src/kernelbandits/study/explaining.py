@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kernelbandits.formatting import format_count, format_estimate
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.driver import Driver
-from kernelbandits.study.posterior_view import policy_view
+from kernelbandits.study.posterior_view import noise_view, policy_view
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Explained, describe_candidate
@@ -136,8 +136,8 @@ class Reasons:
 
     @cached_property
     def _noise_answers(self) -> Answers:
-        """The answers that `best` gives: a failure changes none of them."""
-        return Answers(self.driver, self.state)
+        """Answers by the results alone, at the fitted noise: a failure changes none of them."""
+        return Answers(self.driver, self.state, noise_view(self.driver))
 
     def _worth(self, note: Mapping[str, float]) -> str:
         """With costs the index alone does not decide: say what the row gains for its cost."""
@@ -176,7 +176,7 @@ class Reasons:
         answers, note, row = self.answers, trial.note, trial.row
         arm, best = self.driver.arm(row), answers.greedy
         rival, index = answers.row(best), index_of(note, self.scale)
-        chance, rival_chance = Answers(self.driver, self.state).chances(arm, best)
+        chance, rival_chance = self._noise_answers.chances(arm, best)
         beside = self._beside(row, chance, rival, rival_chance)
         return Explained(
             trial=trial.number,
