@@ -22,6 +22,8 @@ from kernelbandits.study.values import Best, Untested
 TIE = 1e-12
 NEGLIGIBLE_NOISE = 2e-3
 """A noise sd below this, in spreads of the results, counts as none."""
+LUCK = 1 / 3
+"""The probability that another measured row is better from which a lead may be luck."""
 LEAD_FACTOR = 0.5
 """By what the lead of an unmeasured row over the best measured one is multiplied in each function
 drawn. A normal law has no upper limit, and the largest of some hundred unmeasured rows is then far
@@ -46,6 +48,11 @@ class Answers:
     def allowed_arms(self) -> Indices:
         """The arms that may be the answer."""
         return np.flatnonzero(self.candidates.allowed_rows[self.driver.rows])
+
+    @property
+    def all_measured(self) -> bool:
+        """Whether every allowed candidate has a value."""
+        return bool(self.measured_rows[self.driver.rows[self.allowed_arms]].all())
 
     @property
     def has_results(self) -> bool:
@@ -171,20 +178,26 @@ class Answers:
         return "" if self.describe_early() else describe_poor_model(self.driver.leave_one_out())
 
     def may_be_luck(self, arm: int) -> bool:
-        """Whether the noise of its one result may be why this arm is ahead of the others.
+        """Whether this arm, measured once, may be ahead of the other measured ones by luck.
 
-        It may if the standard deviation of the noise exceeds the distance between its estimate and
-        the best estimate of the other measured candidates. Two results are rarely lucky both.
+        It may if another measured candidate is better with a probability of at least a third.
         """
-        if self.describe_early() or self.count_results(arm) != 1:
+        if self.describe_early() or self.count_results(arm) != 1 or not self.noise_at(arm):
             return False
-        kinds = self.driver.kinds[self.driver.rows]
-        measured = self.measured_rows[self.driver.rows[self.allowed_arms]]
-        others = self.allowed_arms[measured & (kinds[self.allowed_arms] != kinds[arm])]
+        return self.probability_of_luck(arm) >= LUCK
+
+    @single_threaded
+    def probability_of_luck(self, arm: int) -> float:
+        """P(f of another measured candidate > f of this arm): the arm leads by its noise alone."""
+        different = self._different(arm)
+        measured = self.measured_rows[self.driver.rows[different]]
+        others = different[measured & (different != arm)]
         if not len(others):
-            return False
-        gap = float(self.scale.length(self.view.mean[arm] - self.view.mean[others].max()))
-        return self.noise_at(arm) > gap
+            return 0.0
+        hope = self.view.mean[others] + 2 * self.view.sd[others]
+        rivals = others[np.argsort(-hope, kind="stable")[:COMPARED]]
+        draws = self.view.draw(np.append(arm, rivals))
+        return float((draws[:, 1:].max(1) > draws[:, 0]).mean())
 
     def stands_alone(self, arm: int) -> bool:
         """Whether its one result is so far from all others that it may be a slip of the pen."""

@@ -128,8 +128,22 @@ class Driver:
             raise StudyConflict(
                 "ask needs a row that has no result and is not pending, got none (repeats are off)"
             )
+        if not idle.any():
+            return np.flatnonzero(self._least_pending(open_, pending))
         sound = idle if self.policy.learns_failures else idle & ~self._failing(state)
-        return np.flatnonzero(next((mask for mask in (sound, idle) if mask.any()), open_))
+        return np.flatnonzero(sound if sound.any() else idle)
+
+    def _least_pending(self, allowed: Mask, pending: Sequence[Trial]) -> Mask:
+        """Of some arms those whose candidate is pending least often.
+
+        More rows were asked for than there are: they are spread, not given to one row.
+        """
+        kinds, times = np.unique(self.kinds[[trial.row for trial in pending]], return_counts=True)
+        every = np.zeros(int(self.kinds.max()) + 1, dtype=np.intp)
+        every[kinds] = times
+        here = every[self.kinds[self.rows]]
+        fewest = here[allowed].min() if allowed.any() else 0
+        return np.asarray(allowed & (here == fewest))
 
     def _open(self, state: State, busy: Mask) -> Mask:
         """Which arms are allowed, and without a value where rows are not repeated now."""

@@ -131,8 +131,7 @@ class Reasons:
         best = answers.recommended_arm
         if best is None:
             return "the best so far"
-        estimate = format_estimate(answers.mean(best), answers.sd(best))
-        return f"the best so far ({estimate}, row {answers.row(best)})"
+        return f"the best so far (row {answers.row(best)})"
 
     @cached_property
     def _noise_answers(self) -> Answers:
