@@ -19,7 +19,7 @@ policies = [
     "random",
 ]
 results = kb.run_experiment(
-    problem, policies, kernel=kernel, horizon=300, seeds=8, noise_scale=0.2, norm_bound=2.0
+    problem, policies, kernel=kernel, horizon=200, seeds=5, noise_scale=0.2, norm_bound=2.0
 )
 
 columns = ["policy", "regret_mean", "regret_low", "regret_high", "simple_regret_mean"]

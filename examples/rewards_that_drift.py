@@ -16,7 +16,7 @@ policies = [
     "random",
 ]
 results = kb.run_experiment(
-    problem, policies, kernel=0.06 * kb.RBF(0.2), horizon=400, seeds=8, noise_scale=0.1
+    problem, policies, kernel=0.06 * kb.RBF(0.2), horizon=300, seeds=5, noise_scale=0.1
 )
 columns = ["policy", "regret_mean", "regret_low", "regret_high"]
 table = results.summary()[columns].sort_values("regret_mean")

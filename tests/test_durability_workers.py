@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -30,6 +31,7 @@ from benchmarks.durability.tasks import Gate, measured
 
 import kernelbandits as kb
 from kernelbandits.storage import StorageFull
+from kernelbandits.storage.sqlite import SqliteBackend
 
 TABLE = simplex(20)
 POINTS = np.array(TABLE.cells)
@@ -204,11 +206,9 @@ def test_a_study_may_be_used_by_several_threads(where):
 @contextmanager
 def locked(place: str) -> Iterator[None]:
     """Somebody else holds the write lock of a file."""
-    engine = sa.create_engine(f"sqlite:///{place}")
-    with engine.connect() as connection:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    with closing(sqlite3.connect(place, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
         yield
-    engine.dispose()
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -275,15 +275,16 @@ def until_full(call: Callable[[], object]) -> int:
 def full(place: Path) -> Iterator[None]:
     """The file may not grow beyond its size now."""
 
-    def limit(connection: Any, record: Any) -> None:
+    open_file = SqliteBackend.open_file
+
+    def limited(backend: SqliteBackend) -> Any:
+        connection = open_file(backend)
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages}")
+        return connection
 
-    sa.event.listen(sa.Engine, "connect", limit)
-    try:
+    with mock.patch.object(SqliteBackend, "open_file", limited):
         yield
-    finally:
-        sa.event.remove(sa.Engine, "connect", limit)
 
 
 # Without memory

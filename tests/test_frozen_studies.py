@@ -15,16 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import sqlalchemy as sa
 from typer.testing import CliRunner
 
 import kernelbandits as kb
+import old_tables
 from kernelbandits.apps.cli import app
 from kernelbandits.catalogue.lookup import parameters_of
-from kernelbandits.storage.engines import engine_for
-from kernelbandits.storage.places import find
-from kernelbandits.storage.session import Session
-from kernelbandits.storage.tables import VERSION
 from kernelbandits.study.settings import AUTO_DEFAULTS, FIRST_RELEASE, OF_AUTO, Settings
 from kernelbandits.study.state import State
 
@@ -33,24 +29,9 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.sql"))
 
 
 def restore(name: str, where: str) -> kb.Study:
-    """A study at a new place: tables by the real schema, rows as they were stored."""
-    session = Session(engine_for(find(where), "create"))
-    engine, tables = session.engine, session.engine.tables
+    """A study at a new place, as release 0.1 stored it; opening it brings its tables up."""
     rows = (FOLDER / f"{name}.sql").read_text(encoding="utf-8").splitlines()
-
-    def fill(connection: sa.Connection) -> None:
-        engine.create_schema(connection)
-        for table in tables.all:
-            connection.execute(sa.schema.CreateTable(table))
-        cursor = connection.connection.cursor()
-        if tables.schema:
-            cursor.execute(f'SET LOCAL search_path TO "{tables.schema}"')
-        for row in rows:
-            cursor.execute(row)
-        engine.write_mark(connection, VERSION)
-
-    session.write(fill)
-    session.close()
+    old_tables.restore(where, rows)
     return kb.Study.open(where)
 
 

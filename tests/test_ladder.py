@@ -393,7 +393,7 @@ def filtered(noise, seeds: int, factor: float = 1.0) -> float:
 def test_the_best_arm_is_filtered_with_the_promised_chance_at_most_and_a_narrow_width_is_caught(
     noise,
 ):
-    seeds = 100
+    seeds = 40
     limit = DELTA + 4 * math.sqrt(DELTA * (1 - DELTA) / seeds)
     assert filtered(noise, seeds) <= limit
     assert filtered(noise, seeds, factor=0.02) > limit

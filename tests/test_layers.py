@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import kernelbandits
@@ -61,7 +62,6 @@ HEAVY = {
     "pandas": {"analysis", "experiment", "report", "study", "tables", "apps"},
     "typer": {"apps"},
     "rich": {"apps"},
-    "sqlalchemy": {"storage"},
     "psycopg": {"storage"},
     "sklearn": set(),
     "pooch": {"problems"},
@@ -113,17 +113,20 @@ def read_module(path: Path) -> Module:
     return Module(path, ast.parse(path.read_text(encoding="utf-8")))
 
 
-MODULES = [read_module(path) for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT] + [
-    read_module(path) for path in sorted(ROOT.glob("*.py")) if path.name != "__init__.py"
-]
+@cache
+def modules() -> list[Module]:
+    """Read when the first test needs them, not whenever tests are collected."""
+    inner = [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT]
+    outer = [path for path in sorted(ROOT.glob("*.py")) if path.name != "__init__.py"]
+    return [read_module(path) for path in inner + outer]
 
 
 def test_every_package_has_a_layer():
-    assert {module.package for module in MODULES} - set(LAYER) == set()
+    assert {module.package for module in modules()} - set(LAYER) == set()
 
 
 def test_imports_name_the_whole_path():
-    relative = {m.name for m in MODULES if any(name.startswith(".") for name in m.imports())}
+    relative = {m.name for m in modules() if any(name.startswith(".") for name in m.imports())}
     assert relative == set()
 
 
@@ -134,7 +137,7 @@ def test_a_package_imports_only_lower_layers_and_its_neighbours():
 
     offenders = {
         f"{module.name} imports {other}"
-        for module in MODULES
+        for module in modules()
         for other in module.packages()
         if not allowed(module.package, other)
     }
@@ -150,7 +153,7 @@ def test_the_compiled_loop_is_imported_inside_functions_only():
     """Suggesting and learning must never wait for numba."""
     offenders = {
         module.name
-        for module in MODULES
+        for module in modules()
         if any(name.startswith("kernelbandits.compiled") for name in module.imports_at_once())
     }
     assert offenders == set()
@@ -159,7 +162,7 @@ def test_the_compiled_loop_is_imported_inside_functions_only():
 def test_heavy_packages_are_imported_only_where_they_are_needed():
     offenders = {
         f"{module.name} imports {name}"
-        for module in MODULES
+        for module in modules()
         for name in {name.split(".")[0] for name in module.imports()} & set(HEAVY)
         if module.package not in HEAVY[name]
     }
@@ -169,7 +172,7 @@ def test_heavy_packages_are_imported_only_where_they_are_needed():
 def test_no_module_imports_scipy_stats():
     """It takes longer to import than all the rest of scipy."""
     offenders = {
-        m.name for m in MODULES if any(name.startswith("scipy.stats") for name in m.imports())
+        m.name for m in modules() if any(name.startswith("scipy.stats") for name in m.imports())
     }
     assert offenders == set()
 
@@ -177,7 +180,7 @@ def test_no_module_imports_scipy_stats():
 def test_no_module_makes_a_random_generator_of_its_own():
     offenders = {
         module.name
-        for module in MODULES
+        for module in modules()
         if module.package not in GENERATORS and "default_rng(" in module.path.read_text("utf-8")
     }
     assert offenders == set()

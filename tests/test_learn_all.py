@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
+from conftest import pairwise
 from kernelbandits.calibration import Refits
 from kernelbandits.catalogue import POLICIES
 from kernelbandits.posterior import MixturePosterior, PoolPosterior, members_of
@@ -210,12 +211,15 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", ["auto", "whitehouse-ucb", "wgp-ucb", "sup-kernel-ucb"])
-@pytest.mark.parametrize(("bad", "sentence"), BAD.values(), ids=BAD)
-@pytest.mark.parametrize("place", [0, 14, 40])
+@pairwise(
+    kind=BAD,
+    name=["auto", "whitehouse-ucb", "wgp-ucb", "sup-kernel-ucb"],
+    place=[0, 14, 40],
+)
 def test_a_bad_pair_is_refused_in_its_place_and_those_before_it_are_learnt(
-    build, name, bad, sentence, place
+    build, name, kind, place
 ):
+    bad, sentence = BAD[kind]
     one, other = ((kb.Auto(POINTS) if name == "auto" else build(name, POINTS)) for _ in range(2))
     pairs = pairs_of(one, 40)
     with pytest.raises(ValueError) as refusal:

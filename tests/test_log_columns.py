@@ -168,7 +168,7 @@ def test_logarithms_are_the_default_where_ratios_are_plain(values, taken):
 
 def test_the_default_is_said_in_one_sentence(tmp_path):
     with pytest.warns(kb.DataNotice) as said:
-        study = kb.Study.create(tmp_path / "a.db", DOSES)
+        study = kb.Study.create(tmp_path / "a.db", DOSES, columns=list(DOSES))
     assert [str(one.message) for one in said] == [SAID] == list(study.candidates.notices)
     assert study.candidates.log == study.status().log == ("dose (mM)",)
     assert study.status().scales == (
@@ -180,7 +180,7 @@ def test_the_default_is_said_in_one_sentence(tmp_path):
 def test_what_the_user_says_needs_no_notice(tmp_path, given):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        study = kb.Study.create(tmp_path / "a.db", DOSES, **given)
+        study = kb.Study.create(tmp_path / "a.db", DOSES, columns=list(DOSES), **given)
     assert study.candidates.log == (("dose (mM)",) if "log" in given else ())
     if "linear" in given:
         assert study.status().scales == "each column of numbers is scaled to [0, 1]"
@@ -197,7 +197,7 @@ def test_the_default_leaves_evenly_spread_columns_alone(tmp_path):
 
 def test_a_column_of_fewer_powers_of_ten_is_only_named(tmp_path):
     with pytest.warns(kb.DataNotice) as said:
-        study = kb.Study.create(tmp_path / "a.db", CROWDED)
+        study = kb.Study.create(tmp_path / "a.db", CROWDED, columns=list(CROWDED))
     assert [str(one.message) for one in said] == [ADVISED]
     assert study.candidates.log == ()
     assert read_candidates(CROWDED, linear="dose").notices == ()
@@ -276,8 +276,8 @@ def test_numbers_whose_logarithms_are_equal_are_refused():
 
 
 def test_only_columns_of_numbers_have_logarithms():
-    fields = {"columns": ("a", "b"), "cells": (("1", "u"),), "chosen": ("a",)}
-    for change in ({"log": ("b",)}, {"log": ("a",), "categories": ("a",)}):
+    fields = {"columns": {"a": np.ones(1), "b": ("u",)}, "chosen": ("a",)}
+    for change in ({"log": ("b",)}, {"log": ("b",), "chosen": ("a", "b")}):
         with pytest.raises(ValueError, match="candidates needs chosen columns of numbers for log"):
             Candidates(**(fields | change))
 
@@ -358,7 +358,7 @@ def test_or_open_compares_the_scales_that_were_named(tmp_path):
 
 def test_the_scale_comes_back_from_a_log_and_leaves_the_fingerprint_alone():
     found = read_candidates(DOSES, log="dose")
-    again = stored_candidates(found.columns, found.cells, json.loads(json.dumps(found.body)))
+    again = stored_candidates(found.columns, json.loads(json.dumps(found.body)))
     assert (again.log, again.fingerprint) == (found.log, found.fingerprint)
     assert read_candidates(DOSES, linear="dose").fingerprint == found.fingerprint
 
@@ -457,30 +457,37 @@ def test_there_are_never_many_ticks_or_less_than_two():
 # ---------------------------------------------------------------- the command line
 
 
+BOTH = ("--columns", "dose (mM),T", "--target", "gain")
+
+
 def test_the_command_says_that_a_logarithm_is_used_and_how_to_refuse(doses):
     done = run("create", doses.with_name("a.db"), "--candidates", doses, "--target", "gain")
     assert done.code == 0
     assert "\nThe model uses log10 of dose (mM).\n" in done.out
     assert f"note: {SAID}\n" in done.err
-    linear = run("create", doses.with_name("b.db"), "--candidates", doses, "--linear", "dose (mM)")
+    linear = run(
+        "create", doses.with_name("b.db"), "--candidates", doses, "--linear", "dose (mM)", *BOTH
+    )
     assert (linear.code, linear.err) == (0, "")
     assert "log" not in linear.out
-    found = document("create", doses.with_name("c.db"), "--candidates", doses, "--quiet")
+    found = document("create", doses.with_name("c.db"), "--candidates", doses, "--quiet", *BOTH)
     assert (found["log"], found["notices"]) == (["dose (mM)"], [SAID])
 
 
 def test_the_options_may_be_repeated(doses):
     place = doses.with_name("a.db")
-    found = document("create", place, "--candidates", doses, "--log", "dose", "--log", "T")
+    found = document("create", place, "--candidates", doses, "--log", "dose", "--log", "T", *BOTH)
     assert (found["log"], found["notices"]) == (["dose (mM)", "T"], [])
     other = doses.with_name("b.db")
-    found = document("create", other, "--candidates", doses, "--linear", "dose", "--linear", "T")
+    found = document(
+        "create", other, "--candidates", doses, "--linear", "dose", "--linear", "T", *BOTH
+    )
     assert (found["log"], found["notices"]) == ([], [])
 
 
 def test_status_history_and_check_show_the_logarithm(doses):
     place = doses.with_name("a.db")
-    run("create", place, "--candidates", doses, "--log", "dose", "--seed", "1")
+    run("create", place, "--candidates", doses, "--target", "value", "--log", "dose", "--seed", "1")
     with kb.Study.open(place) as study:
         play(study, 8)
     details = " ".join(run("status", place, "--details").out.split())
@@ -504,13 +511,30 @@ def test_status_history_and_check_show_the_logarithm(doses):
 
 def test_the_command_refuses_in_one_sentence(doses):
     place = doses.with_name("a.db")
-    refused = run("create", place, "--candidates", doses, "--log", "T", "--linear", "T")
+    refused = run(
+        "create", place, "--candidates", doses, "--target", "value", "--log", "T", "--linear", "T"
+    )
     assert refused.code == 2
     assert (
         refused.err == "error: doses.csv needs each column in log or in linear, got 'T' in both\n"
     )
     assert not place.exists()
-    run("create", place, "--candidates", doses)
-    other = run("create", place, "--candidates", doses, "--or-open", "--linear", "dose")
+    run("create", place, "--candidates", doses, "--target", "value")
+    other = run(
+        "create", place, "--candidates", doses, "--target", "value", "--or-open", "--linear", "dose"
+    )
     assert (other.code, "another scale of column 'dose (mM)'" in other.err) == (1, True)
-    assert run("create", place, "--candidates", doses, "--or-open", "--log", "dose").code == 0
+    assert (
+        run(
+            "create",
+            place,
+            "--candidates",
+            doses,
+            "--target",
+            "value",
+            "--or-open",
+            "--log",
+            "dose",
+        ).code
+        == 0
+    )

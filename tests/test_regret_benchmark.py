@@ -176,7 +176,7 @@ def test_a_contestant_plays_the_same_game_twice_or_says_what_it_misses(name, poo
     if not contestant.plays(not pool.endswith(pools.BOX)):
         assert name.startswith("optuna")
         return
-    first, again = (regret.game(contestant, "1", pool, 0, rounds=13) for _ in range(2))
+    first, again = (regret.game(contestant, "1", pool, 0, rounds=11) for _ in range(2))
     assert (first.regret, first.simple) == (again.regret, again.simple)
     assert 0 <= first.regret[0] <= 10
     assert 0 <= first.simple <= 1

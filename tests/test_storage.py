@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -23,7 +24,6 @@ from uuid import uuid4
 import numpy as np
 import psycopg
 import pytest
-import sqlalchemy as sa
 
 import kernelbandits as kb
 from kernelbandits.storage import (
@@ -37,35 +37,29 @@ from kernelbandits.storage import (
     StorageFull,
     StorageReadOnly,
     StudyExists,
-    driver,
     salvage,
+    statements,
 )
-from kernelbandits.storage.engines import PostgresEngine, SqliteEngine
 from kernelbandits.storage.mounts import network_mount, warn_of_network
 from kernelbandits.storage.places import FilePlace, ServerPlace, find
+from kernelbandits.storage.sqlite import SqliteBackend
+from wire import append, execute, tell, write
 
 fork = multiprocessing.get_context("fork")
 
 CREATED = Draft(kind="created", body={"seed": 7})
-COLUMNS = ("Cs", "T (°C)")
-CELLS = (("0.1", "20"), ("0.2", "ä;\n\"'"), ("0.3", ""))
+TABLE = {"Cs": [0.1, 0.2, 0.3], "T (°C)": ["20", "ä;\n\"'", ""]}
 
 
 @pytest.fixture
 def log(where: str) -> Log:
-    return Log.create(where, CREATED, COLUMNS, CELLS)
-
-
-def tell(log: Log, trial: int = 1, value: float = 0.5, **more: Any) -> Event:
-    return log.write(
-        lambda turn: turn.append(Draft(kind="told", trial=trial, row=0, value=value, **more))
-    )
+    return Log.create(where, CREATED, TABLE)
 
 
 def test_a_study_that_is_opened_has_what_it_was_created_with(where, log):
     again = Log.open(where)
-    assert again.columns == log.columns == COLUMNS
-    assert again.cells() == log.cells() == list(CELLS)
+    assert again.names == log.names == tuple(TABLE)
+    assert again.columns() == log.columns() == TABLE
     assert again.fingerprint == log.fingerprint
     assert [event.body for event in again.events()] == [{"seed": 7}]
 
@@ -146,11 +140,11 @@ def test_a_body_that_json_has_not_is_refused_and_nothing_is_written(log, bad):
 
 def test_nothing_is_written_if_the_work_raises(log):
     def work(turn: Any) -> None:
-        turn.append(Draft(kind="told", trial=1, row=0, value=1.0))
+        append(turn, Draft(kind="told", trial=1, row=0, value=1.0))
         raise RuntimeError("changed my mind")
 
     with pytest.raises(RuntimeError, match="changed my mind"):
-        log.write(work)
+        write(log, work)
     assert len(log.events()) == 1
     assert tell(log).seq == 2
 
@@ -172,31 +166,34 @@ def test_later_events_are_those_after_the_one_given(log):
 
 def test_a_turn_sees_all_that_is_stored_and_all_that_it_appended(where, log):
     last = log.events()[-1]
-    Log.open(where).write(lambda turn: turn.append(Draft(kind="asked", trial=1, row=2)))
+    write(Log.open(where), lambda turn: append(turn, Draft(kind="asked", trial=1, row=2)))
 
     def work(turn: Any) -> list[Event]:
-        first = turn.append(Draft(kind="told", trial=1, row=2, value=0.1))
-        turn.append(Draft(kind="failed", trial=2, row=2))
+        first = append(turn, Draft(kind="told", trial=1, row=2, value=0.1))
+        append(turn, Draft(kind="failed", trial=2, row=2))
         assert [event.kind for event in turn.events(first)] == ["failed"]
         assert [event.kind for event in turn.events()] == ["created", "asked", "told", "failed"]
         return turn.events(last)
 
-    assert [event.seq for event in log.write(work)] == [2, 3, 4]
+    assert [event.seq for event in write(log, work)] == [2, 3, 4]
     assert [event.kind for event in log.events(last)] == ["asked", "told", "failed"]
 
 
 def test_times_are_those_of_the_database(log):
     before = time.time()
-    event = log.write(lambda turn: (turn.append(Draft(kind="told", trial=1)), turn.now))
+    event = write(log, lambda turn: (append(turn, Draft(kind="told", trial=1)), turn.now))
     assert event[0].at == event[1]
     assert before - 1 <= event[1] <= log.now() + 0.001 <= time.time() + 1
 
 
 def test_a_clock_that_goes_backwards_orders_nothing(where, log, monkeypatch):
     tell(log, 1)
-    for engine in (SqliteEngine, PostgresEngine):
-        monkeypatch.setattr(engine, "clock", "12.5")
-    late = tell(Log.open(where), 2)
+    other = Log.open(where)
+    head = other._backend.statements.head
+    for clock in (statements.SQLITE_TIME, statements.POSTGRES_TIME):
+        head = head.replace(clock, "12.5::float8" if "::" in clock else "12.5")
+    monkeypatch.setattr(other._backend, "statements", replace(other._backend.statements, head=head))
+    late = tell(other, 2)
     assert (late.seq, late.at) == (3, 12.5)
     assert [event.trial for event in log.events()] == [None, 1, 2]
 
@@ -204,7 +201,7 @@ def test_a_clock_that_goes_backwards_orders_nothing(where, log, monkeypatch):
 def test_a_second_study_at_the_same_place_is_refused_and_the_first_stays(where, log):
     tell(log)
     with pytest.raises(StudyExists, match=r"there is a study at .* already") as refusal:
-        Log.create(where, CREATED, COLUMNS, CELLS)
+        Log.create(where, CREATED, TABLE)
     assert isinstance(refusal.value, kb.checks.StudyConflict)
     assert len(log.events()) == 2
 
@@ -218,13 +215,18 @@ def test_there_is_no_study_where_none_was_created(where):
 
 def test_a_study_begins_with_its_creation_and_a_table_of_text(where):
     with pytest.raises(ValueError, match='a new study needs a first event of kind "created", got'):
-        Log.create(where, Draft(kind="told"), COLUMNS, CELLS)
-    with pytest.raises(ValueError, match="row 1 needs 2 cells of plain text, got"):
-        Log.create(where, CREATED, COLUMNS, (("a", "b"), ("a", "\0")))
-    with pytest.raises(ValueError, match="row 0 needs 2 cells of plain text, got"):
-        Log.create(where, CREATED, COLUMNS, (("a",),))
+        Log.create(where, Draft(kind="told"), TABLE)
+    for bad in ("\0", "\ud800", "\udc00\ud800"):
+        with pytest.raises(ValueError, match="row 1 needs plain text as 'x', got"):
+            Log.create(where, CREATED, {"x": ["\\u0000 \U0001f600", bad]})
+    with pytest.raises(ValueError, match="a study needs columns of the same length, got"):
+        Log.create(where, CREATED, {"x": [1.0], "y": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="row 0 needs a number or text as 'x', got 1"):
+        Log.create(where, CREATED, {"x": [1]})
+    with pytest.raises(ValueError, match="column 'x' needs finite numbers, got others"):
+        Log.create(where, CREATED, {"x": [math.nan]})
     with pytest.raises(ValueError, match="a study needs names of columns, got"):
-        Log.create(where, CREATED, (), ())
+        Log.create(where, CREATED, {})
     with pytest.raises(NoStudy):
         Log.open(where)
 
@@ -242,14 +244,13 @@ def test_whatever_the_text_it_is_data_and_never_sql(where):
     log = Log.create(
         where,
         Draft(kind="created", body={text: text for text in nasty}),
-        nasty,
-        [nasty, nasty[::-1]],
+        {text: [text, text[::-1], "😀"] for text in nasty},
     )
     for text in nasty:
         tell(log, key=text, worker=text, body={"text": text})
     again = Log.open(where)
-    assert again.columns == tuple(nasty)
-    assert again.cells() == [tuple(nasty), tuple(nasty[::-1])]
+    assert again.names == tuple(nasty)
+    assert again.columns() == {text: [text, text[::-1], "😀"] for text in nasty}
     assert [(event.key, event.worker, event.body["text"]) for event in again.events()[1:]] == [
         (t, t, t) for t in nasty
     ]
@@ -301,7 +302,7 @@ def test_a_child_that_ends_in_order_leaves_the_connection_of_its_parent_alone(wh
         "import os, sys\nfrom kernelbandits.storage import Draft, Log\n"
         "log = Log.open(sys.argv[1]); connection = log._session._open()\n"
         "if os.fork() == 0:\n    log.events(); log.close(); sys.exit(0)\n"
-        "os.wait(); log.write(lambda turn: turn.append(Draft(kind='told', trial=1)))\n"
+        "os.wait()\nfor turn in log.turns():\n    with turn: turn.append([Draft(kind='told', trial=1)])\n"
         "assert log._session._open() is connection\n"
     )
     subprocess.run([sys.executable, "-c", code, where], check=True)
@@ -316,10 +317,10 @@ def compete(me: int, where: str, rounds: int) -> list[tuple[int, float]]:
         def work(turn: Any, trial: int = trial) -> bool:
             taken = any(event.trial == trial for event in turn.events())
             if not taken:
-                turn.append(Draft(kind="told", trial=trial, row=0, value=float(me)))
+                append(turn, Draft(kind="told", trial=trial, row=0, value=float(me)))
             return not taken
 
-        if log.write(work):
+        if write(log, work):
             told.append((trial, float(me)))
     return told
 
@@ -339,7 +340,7 @@ def test_of_two_processes_that_tell_one_trial_exactly_one_wins(where, log):
 
 def found(me: int, where: str) -> int | None:
     try:
-        Log.create(where, Draft(kind="created", body={"by": me}), COLUMNS, CELLS)
+        Log.create(where, Draft(kind="created", body={"by": me}), TABLE)
     except StudyExists:
         return None
     return me
@@ -356,7 +357,7 @@ def test_a_backup_is_the_same_study_in_a_file_of_its_own(log, tmp_path):
     log.backup(tmp_path / "copy.db")
     copy = Log.open(tmp_path / "copy.db")
     assert copy.events() == log.events()
-    assert copy.cells() == log.cells()
+    assert copy.columns() == log.columns()
     assert tell(copy).seq == 22
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -403,7 +404,7 @@ def test_nobody_begins_a_study_under_the_name_of_a_backup_that_is_put_in_its_pla
 
     def late(source: Any, target: Any) -> None:
         with pytest.raises(StorageError, match="left as it is") as error:
-            Log.create(target, CREATED, COLUMNS, CELLS)
+            Log.create(target, CREATED, TABLE)
         heard.append(error.value)
         replace(source, target)
 
@@ -466,12 +467,8 @@ def test_a_sound_study_has_a_clean_bill_of_health(where, log):
 
 def test_a_sick_study_is_told_apart(where, log, tmp_path):
     tell(log)
-    log.write(lambda turn: None)
-    log._session.write(
-        lambda connection: connection.execute(
-            sa.update(log._engine.tables.events).values(worker="x")
-        )
-    )
+    write(log, lambda turn: None)
+    execute(log, "UPDATE {}events SET worker = 'x'")
     broken = [finding for finding in log.health() if not finding.ok]
     assert [finding.what for finding in broken] == ["events"]
     assert "salvage" in broken[0].sentence
@@ -488,7 +485,7 @@ def test_a_path_is_a_file(text):
 def test_a_file_may_have_any_name(tmp_path):
     assert find("sqlite:////data/films.db") == FilePlace(Path("/data/films.db"))
     for name in ("a b?mode=ro#x.db", "100%25.db", "ä&study=x", "-journal"):
-        Log.create(tmp_path / name, CREATED, COLUMNS, CELLS)
+        Log.create(tmp_path / name, CREATED, TABLE)
         assert (tmp_path / name).is_file()
         assert len(Log.open(tmp_path / name, writable=False).events()) == 1
 
@@ -562,7 +559,8 @@ def test_without_its_driver_postgresql_says_what_to_install(monkeypatch):
         Log.open("postgresql://host/db")
 
 
-def test_a_server_that_is_not_there_is_one_sentence_without_a_password():
+def test_a_server_that_is_not_there_is_one_sentence_without_a_password(monkeypatch):
+    monkeypatch.setattr("kernelbandits.storage.backend.PATIENCE", 0.05)
     with pytest.raises(StorageError) as error:
         Log.open("postgresql://ada:s3cret@127.0.0.1:1/db")
     assert "s3cret" not in str(error.value)
@@ -575,8 +573,7 @@ def test_log_and_place_are_printed_without_password(postgres):
     log = Log.create(
         postgres.replace("postgres:@", "postgres:s3cret@") + "&study=printed",
         CREATED,
-        COLUMNS,
-        CELLS,
+        TABLE,
     )
     assert "s3cret" not in f"{log!r} {log.place} {log.health()}"
     assert "study=printed" in log.place
@@ -596,7 +593,7 @@ def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(tmp_path):
     for path in (picture, other, marked):
         before = path.read_bytes()
         with pytest.raises(StorageError, match=r"left as (it is|they are)"):
-            Log.create(path, CREATED, COLUMNS, CELLS)
+            Log.create(path, CREATED, TABLE)
         with pytest.raises(StorageError, match=r"salvage|another program|is empty"):
             Log.open(path)
         assert path.read_bytes() == before
@@ -606,31 +603,27 @@ def test_a_file_that_is_no_study_is_closed_again(tmp_path, monkeypatch):
     closed: list[Any] = []
     gc.collect()
     monkeypatch.setattr(
-        "kernelbandits.storage.engines.sqlite.Connection.close", lambda one: closed.append(id(one))
+        "kernelbandits.storage.sqlite.SqliteConnection.close", lambda one: closed.append(id(one))
     )
     (tmp_path / "films.png").write_bytes(bytes(range(256)) * 20)
-    with pytest.raises(sa.exc.DatabaseError, match="not a database"):
-        SqliteEngine(tmp_path / "films.png", "read").connect()
+    with pytest.raises(sqlite3.DatabaseError, match="not a database"):
+        SqliteBackend(tmp_path / "films.png", "read").connect()
     assert len(closed) == 1
 
 
 def test_tables_of_somebody_else_are_refused_and_left_as_they_are(postgres):
-    with sa.create_engine(
-        postgres.replace("postgresql", "postgresql+psycopg", 1)
-    ).begin() as connection:
-        connection.exec_driver_sql("CREATE SCHEMA foreign_one; CREATE TABLE foreign_one.x (y int)")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA foreign_one; CREATE TABLE foreign_one.x (y int)")
     with pytest.raises(StorageError, match="holds tables of another program"):
-        Log.create(f"{postgres}&study=foreign_one", CREATED, COLUMNS, CELLS)
+        Log.create(f"{postgres}&study=foreign_one", CREATED, TABLE)
     with pytest.raises(NoStudy):
         Log.open(f"{postgres}&study=foreign_one")
 
 
 def test_a_schema_that_is_there_and_empty_is_used(postgres):
-    with sa.create_engine(
-        postgres.replace("postgresql", "postgresql+psycopg", 1)
-    ).begin() as connection:
-        connection.exec_driver_sql("CREATE SCHEMA empty_one")
-    assert len(Log.create(f"{postgres}&study=empty_one", CREATED, COLUMNS, CELLS).events()) == 1
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA empty_one")
+    assert len(Log.create(f"{postgres}&study=empty_one", CREATED, TABLE).events()) == 1
 
 
 def test_an_empty_file_is_no_study_yet_and_becomes_one(tmp_path):
@@ -638,15 +631,15 @@ def test_an_empty_file_is_no_study_yet_and_becomes_one(tmp_path):
     path.touch()
     with pytest.raises(NoStudy, match="is empty, not a study"):
         Log.open(path)
-    assert len(Log.create(path, CREATED, COLUMNS, CELLS).events()) == 1
+    assert len(Log.create(path, CREATED, TABLE).events()) == 1
 
 
 def test_a_directory_is_no_study(tmp_path):
-    for use in (Log.open, lambda where: Log.create(where, CREATED, COLUMNS, CELLS)):
+    for use in (Log.open, lambda where: Log.create(where, CREATED, TABLE)):
         with pytest.raises(NoStudy, match="is a directory, not a study"):
             use(tmp_path)
     with pytest.raises(StorageError, match=r"there is no directory .*nowhere"):
-        Log.create(tmp_path / "nowhere" / "films.db", CREATED, COLUMNS, CELLS)
+        Log.create(tmp_path / "nowhere" / "films.db", CREATED, TABLE)
 
 
 def as_nobody(work: Any) -> str:
@@ -672,33 +665,33 @@ def as_nobody(work: Any) -> str:
 def test_what_is_not_writable_can_be_read_and_says_which_path_it_is(part):
     with tempfile.TemporaryDirectory() as name:
         folder, path = Path(name), Path(name, "films.db")
-        Log.create(path, CREATED, COLUMNS, CELLS).close()
+        Log.create(path, CREATED, TABLE).close()
         folder.chmod(0o555 if part == "directory" else 0o777)
         path.chmod(0o444 if part == "file" else 0o666)
         blocked = path if part == "file" else folder
         for writable in (True, False):
             log = Log.open(path, writable=writable)
-            assert as_nobody(lambda log=log: (len(log.events()), len(log.cells()))) == "(1, 3)"
+            assert as_nobody(lambda log=log: (len(log.events()), len(log.columns()))) == "(1, 2)"
         assert as_nobody(lambda: tell(Log.open(path))).startswith(
             f"StorageReadOnly: {blocked} is not writable"
         )
-        told = as_nobody(lambda: Log.create(folder / "new.db", CREATED, COLUMNS, CELLS))
+        told = as_nobody(lambda: Log.create(folder / "new.db", CREATED, TABLE))
         assert part == "file" or told.startswith(f"StorageReadOnly: {folder} is not writable")
         assert len(Log.open(path).events()) == 1
 
 
 def test_sqlite_is_set_to_lose_nothing(tmp_path):
-    log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
+    log = Log.create(tmp_path / "films.db", CREATED, TABLE)
     settings = ("journal_mode", "synchronous", "mmap_size", "application_id", "user_version")
     read = log._session.read(
-        lambda connection: [connection.exec_driver_sql(f"PRAGMA {x}").scalar() for x in settings]
+        lambda connection: [statements.fetch_one(connection, f"PRAGMA {x}") for x in settings]
     )
-    assert read == ["persist", 3, 0, 0x6B624C67, 1]
+    assert read == ["persist", 3, 0, 0x6B624C67, 2]
 
 
 def test_who_is_kept_from_writing_by_a_write_ahead_log_is_told_at_once(tmp_path):
     path = tmp_path / "films.db"
-    Log.create(path, CREATED, COLUMNS, CELLS).close()
+    Log.create(path, CREATED, TABLE).close()
     with closing(sqlite3.connect(path)) as foreign:
         foreign.execute("PRAGMA journal_mode = WAL")
         foreign.execute("SELECT * FROM head").fetchall()
@@ -713,24 +706,9 @@ def test_who_is_kept_from_writing_by_a_write_ahead_log_is_told_at_once(tmp_path)
     assert tell(Log.open(path)).seq == 2
 
 
-def test_statements_are_made_once_and_go_with_their_study(tmp_path):
-    gc.collect()
-    before = len(driver.TEXTS)
-    log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
-    tell(log)
-    made = len(driver.TEXTS)
-    assert made > before
-    tell(log, 1)
-    assert len(driver.TEXTS) == made
-    log.close()
-    del log
-    gc.collect()
-    assert len(driver.TEXTS) <= before
-
-
 def test_a_write_ahead_log_that_somebody_began_is_ended(tmp_path):
     path = tmp_path / "films.db"
-    tell(Log.create(path, CREATED, COLUMNS, CELLS))
+    tell(Log.create(path, CREATED, TABLE))
     with closing(sqlite3.connect(path)) as foreign:
         foreign.execute("PRAGMA journal_mode = WAL")
     log = Log.open(path)
@@ -754,38 +732,38 @@ def careless(postgres: str) -> Iterator[str]:
 
 
 def test_postgresql_is_set_to_lose_nothing_whatever_the_database_is_set_to(careless):
-    log = Log.create(careless, CREATED, COLUMNS, CELLS)
+    log = Log.create(careless, CREATED, TABLE)
     shown = ("synchronous_commit", "transaction_isolation")
-    read = log._session.write(
-        lambda connection: [connection.exec_driver_sql(f"SHOW {x}").scalar() for x in shown]
-    )
+    for transaction in log._session.transactions():
+        with transaction:
+            read = [statements.fetch_one(transaction.connection, f"SHOW {x}") for x in shown]
     assert read == ["on", "read committed"]
     assert [finding.sentence for finding in log.health() if not finding.ok] == []
 
 
 def test_who_writes_second_sees_what_the_first_wrote_whatever_the_database_is_set_to(careless):
-    log, runs = Log.create(careless, CREATED, COLUMNS, CELLS), []
+    log, runs = Log.create(careless, CREATED, TABLE), []
     inside = threading.Event()
 
     def first(turn: Any) -> None:
         inside.set()
         time.sleep(0.2)
-        turn.append(Draft(kind="told", trial=1))
+        append(turn, Draft(kind="told", trial=1))
 
     def second(turn: Any) -> list[Event]:
         runs.append(turn)
         return turn.events()
 
-    thread = threading.Thread(target=lambda: Log.open(careless).write(first))
+    thread = threading.Thread(target=lambda: write(Log.open(careless), first))
     thread.start()
     assert inside.wait(30)
-    assert [event.trial for event in log.write(second)] == [None, 1]
+    assert [event.trial for event in write(log, second)] == [None, 1]
     thread.join()
     assert len(runs) == 1
 
 
 def test_columns_are_strict(tmp_path):
-    log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
+    log = Log.create(tmp_path / "films.db", CREATED, TABLE)
     log.close()
     with (
         sqlite3.connect(tmp_path / "films.db") as connection,
@@ -822,14 +800,14 @@ def test_a_file_on_a_network_file_system_is_warned_of(monkeypatch, tmp_path):
         "kernelbandits.storage.mounts.read_mounts", lambda: "server:/ / nfs rw 0 0\n"
     )
     with pytest.warns(kb.DataNotice, match=r"films\.db is on a network file system \(nfs\)"):
-        log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
+        log = Log.create(tmp_path / "films.db", CREATED, TABLE)
     assert [finding.what for finding in log.health() if not finding.ok] == ["disk"]
 
 
 def test_a_file_that_is_held_too_long_is_busy(tmp_path, monkeypatch):
-    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 0.05)
     path = tmp_path / "films.db"
-    log = Log.create(path, CREATED, COLUMNS, CELLS)
+    log = Log.create(path, CREATED, TABLE)
     with sqlite3.connect(path, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StorageBusy, match="was held by others"):
@@ -840,7 +818,7 @@ def test_a_file_that_is_held_too_long_is_busy(tmp_path, monkeypatch):
 
 
 def test_who_closes_in_order_leaves_one_file(tmp_path):
-    log = Log.create(tmp_path / "films.db", Draft(kind="created"), ("Cs",), [("0.1",)])
-    log.write(lambda turn: turn.append(Draft(kind="noted")))
+    log = Log.create(tmp_path / "films.db", Draft(kind="created"), {"Cs": [0.1]})
+    write(log, lambda turn: append(turn, Draft(kind="noted")))
     log.close()
     assert [path.name for path in tmp_path.iterdir()] == ["films.db"]

@@ -6,31 +6,25 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
-import sqlalchemy as sa
 
 from kernelbandits.storage import Damaged, Draft, Event, Log, NoStudy, StorageError, salvage
-from wire import BEFORE, listen
+from kernelbandits.storage.statements import send
+from wire import BEFORE, execute, listen, tell
 
 CREATED = Draft(kind="created", body={"seed": 7})
-COLUMNS = ("Cs", "FA")
-CELLS = [(str(row / 94), str(1 - row / 94)) for row in range(94)]
+TABLE = {"Cs": [row / 94 for row in range(94)], "FA": [str(1 - row / 94) for row in range(94)]}
 
 
 @pytest.fixture
 def log(where: str) -> Log:
-    return Log.create(where, CREATED, COLUMNS, CELLS)
-
-
-def tell(log: Log, trial: int = 1, value: float = 0.5, **more: Any) -> Event:
-    return log.write(
-        lambda turn: turn.append(Draft(kind="told", trial=trial, row=0, value=value, **more))
-    )
+    return Log.create(where, CREATED, TABLE)
 
 
 def ended_by(work: Callable[[], Any]) -> int:
@@ -49,11 +43,11 @@ def sample(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Path, list[Event], list[tuple[str, ...]]]:
     path = tmp_path_factory.mktemp("sample") / "films.db"
-    log = Log.create(path, CREATED, COLUMNS, CELLS)
+    log = Log.create(path, CREATED, TABLE)
     for trial in range(60):
         tell(log, trial, value=trial * 0.25, body={"note": "x" * (5000 if trial == 30 else trial)})
     log.close()
-    return path, log.events(), log.cells()
+    return path, log.events(), log.columns()
 
 
 def complaint(path: Path, events: list[Event], cells: list[Any]) -> str:
@@ -61,7 +55,7 @@ def complaint(path: Path, events: list[Event], cells: list[Any]) -> str:
     try:
         with Log.open(path) as log:
             assert log.events() == events
-            assert log.cells() == cells
+            assert log.columns() == cells
     except StorageError as error:
         return str(error)
     return ""
@@ -128,7 +122,7 @@ def assert_saved(
 ) -> None:
     saved = salvage(path, target)
     log = Log.open(target)
-    assert log.cells() == cells
+    assert log.columns() == cells
     old, new = {event.seq: event for event in events}, log.events()
     assert len(saved.lost) <= most
     assert saved.events + len(saved.lost) == len(events)
@@ -153,10 +147,10 @@ def test_a_file_that_was_cut_off_is_seen(sample, tmp_path):
         path.write_bytes(original[: rng.randrange(len(original))])
         assert seen(path, events, cells)
     path.write_bytes(original[: len(original) - 4096])
-    saved = salvage(path, tmp_path / "saved.db", table=[COLUMNS, *cells])
+    saved = salvage(path, tmp_path / "saved.db", table=cells)
     assert saved.events + len(saved.lost) <= len(events)
     assert saved.events > 20
-    assert Log.open(tmp_path / "saved.db").cells() == cells
+    assert Log.open(tmp_path / "saved.db").columns() == cells
 
 
 def test_what_cannot_be_saved_is_said(sample, tmp_path):
@@ -165,7 +159,7 @@ def test_what_cannot_be_saved_is_said(sample, tmp_path):
     with pytest.raises(Damaged, match="cannot be saved: the event that created it is lost"):
         salvage(tmp_path / "noise.db", tmp_path / "saved.db")
     with pytest.raises(Damaged, match="needs its table of candidates again"):
-        salvage(source, tmp_path / "saved.db", table=[COLUMNS, *cells[1:]])
+        salvage(source, tmp_path / "saved.db", table={"Cs": cells["Cs"][1:], "FA": cells["FA"][1:]})
     with pytest.raises(NoStudy, match="there is no file"):
         salvage(tmp_path / "nothing.db", tmp_path / "saved.db")
     assert not (tmp_path / "saved.db").exists()
@@ -184,8 +178,9 @@ CHANGES = [
     "UPDATE {}head SET seq = 6",
     "UPDATE {}head SET \"check\" = '0123456789abcdef'",
     "DELETE FROM {}head",
-    'UPDATE {}candidates SET cells = \'["1","2"]\' WHERE row = 3',
-    "DELETE FROM {}candidates WHERE row = 93",
+    "UPDATE {}candidates SET cells = '[0.5]' WHERE id = 1",
+    "DELETE FROM {}candidates WHERE id = 2",
+    "UPDATE {}study SET checksum = 'x'",
     "UPDATE {}study SET fingerprint = 'x'",
     'UPDATE {}study SET columns = \'["a","b"]\'',
     "DELETE FROM {}study",
@@ -197,8 +192,7 @@ CHANGES = [
 def test_a_change_behind_our_back_is_seen(where, log, change):
     for trial in range(4):
         tell(log, trial)
-    schema = f"{log._engine.tables.schema}." if log._engine.tables.schema else ""
-    log._session.write(lambda connection: connection.exec_driver_sql(change.format(schema)))
+    execute(log, change)
     log.close()
     with pytest.raises(Damaged, match="salvage"):
         read_all(where)
@@ -207,13 +201,12 @@ def test_a_change_behind_our_back_is_seen(where, log, change):
 def read_all(where: str) -> None:
     with Log.open(where) as log:
         log.events()
-        log.cells()
+        log.columns()
 
 
 def test_nobody_writes_onto_a_damaged_end(where, log):
     tell(log)
-    head = log._engine.tables.head
-    log._session.write(lambda connection: connection.execute(sa.update(head).values(seq=1)))
+    execute(log, "UPDATE {}head SET seq = 1")
     with pytest.raises(Damaged, match="head and last event do not fit"):
         tell(log)
 
@@ -221,12 +214,7 @@ def test_nobody_writes_onto_a_damaged_end(where, log):
 def test_events_of_a_damaged_server_are_saved_to_a_file(where, log, tmp_path):
     for trial in range(10):
         tell(log, trial)
-    events = log._engine.tables.events
-    log._session.write(
-        lambda connection: connection.execute(
-            sa.update(events).where(events.c.seq == 4).values(value=9.0)
-        )
-    )
+    execute(log, "UPDATE {}events SET value = 9.0 WHERE seq = 4")
     saved = salvage(where, tmp_path / "saved.db")
     assert (saved.events, saved.lost) == (10, (4,))
     assert saved.sentence.endswith("were kept, lost: 4")
@@ -237,7 +225,7 @@ def test_events_of_a_damaged_server_are_saved_to_a_file(where, log, tmp_path):
 
 def test_a_backup_that_was_put_back_is_seen_by_who_knows_more(tmp_path):
     path, copy = tmp_path / "films.db", tmp_path / "copy.db"
-    log = Log.create(path, CREATED, COLUMNS, CELLS)
+    log = Log.create(path, CREATED, TABLE)
     tell(log, 1)
     log.backup(copy)
     later = tell(log, 2)
@@ -248,7 +236,7 @@ def test_a_backup_that_was_put_back_is_seen_by_who_knows_more(tmp_path):
     other = tell(log, 3)
     assert other.seq == later.seq
     for trial in (4, 5):
-        with pytest.raises(Damaged, match="event 4 is not the one that was written"):
+        with pytest.raises(Damaged, match="was a backup put back"):
             log.events(later)
         tell(log, trial)
 
@@ -256,21 +244,27 @@ def test_a_backup_that_was_put_back_is_seen_by_who_knows_more(tmp_path):
 def test_a_file_without_its_journal_is_seen(tmp_path):
     """Somebody copied the file in the middle of a large write, or removed the journal after a crash."""
     path, kept = tmp_path / "films.db", tmp_path / "kept.db"
-    log = Log.create(path, CREATED, COLUMNS, CELLS)
+    log = Log.create(path, CREATED, TABLE)
     for trial in range(20):
         tell(log, trial)
-    events, cells = log.events(), log.cells()
+    events, cells = log.events(), log.columns()
     with pytest.raises(ZeroDivisionError):
-        log._session.write(lambda connection: (spill(connection), copy_now(path, kept), 1 / 0))
+        spill(log, lambda: (copy_now(path, kept), 1 / 0))
     assert seen(kept, events, cells)
     assert log.events() == events
 
 
-def spill(connection: sa.Connection) -> None:
-    """More changes than the cache holds: some of them reach the file before the commit."""
-    connection.exec_driver_sql("PRAGMA cache_size = 2")
-    for table, column in (("events", "worker"), ("candidates", "cells"), ("spare", "cells")):
-        connection.exec_driver_sql(f"UPDATE {table} SET {column} = printf('%.3000c', 'x')")
+def spill(log: Log, then: Callable[[], Any]) -> None:
+    """Make more changes than the cache holds, so that some reach the file before the commit."""
+    changes = [
+        f"UPDATE {table} SET {column} = printf('%.3000c', 'x')"
+        for table, column in (("events", "worker"), ("candidates", "cells"), ("spare", "cells"))
+    ]
+    for transaction in log._session.transactions():
+        with transaction:
+            for text in ("PRAGMA cache_size = 2", *changes):
+                send(transaction.connection, text)
+            then()
 
 
 def copy_now(path: Path, kept: Path) -> None:
@@ -282,16 +276,14 @@ def crash(log: Log) -> None:
     """Somebody is killed in the middle of a commit."""
 
     def work() -> None:
-        log._session.write(
-            lambda connection: (spill(connection), os.kill(os.getpid(), signal.SIGKILL))
-        )
+        spill(log, lambda: os.kill(os.getpid(), signal.SIGKILL))
 
     assert ended_by(work) == signal.SIGKILL
 
 
 def test_a_journal_that_was_left_by_a_crash_is_used(tmp_path):
     path = tmp_path / "films.db"
-    log = Log.create(path, CREATED, COLUMNS, CELLS)
+    log = Log.create(path, CREATED, TABLE)
     tell(log)
     events = log.events()
     crash(log)
@@ -302,7 +294,7 @@ def test_a_journal_that_was_left_by_a_crash_is_used(tmp_path):
 
 def test_a_reader_ends_what_was_begun_by_who_was_killed(tmp_path):
     path = tmp_path / "films.db"
-    log = Log.create(path, CREATED, COLUMNS, CELLS)
+    log = Log.create(path, CREATED, TABLE)
     tell(log)
     events = log.events()
     log.close()
@@ -312,10 +304,10 @@ def test_a_reader_ends_what_was_begun_by_who_was_killed(tmp_path):
 
 
 def test_who_reads_writes_nothing(tmp_path):
-    log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
+    log = Log.create(tmp_path / "films.db", CREATED, TABLE)
     reader = Log.open(tmp_path / "films.db", writable=False)
-    with pytest.raises(sa.exc.OperationalError, match="readonly"):
-        reader._session._open().exec_driver_sql("DELETE FROM events")
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        send(reader._session._open(), "DELETE FROM events")
     assert reader.events() == log.events()
 
 
@@ -425,7 +417,7 @@ def statements(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Any]
     said: list[tuple[str, Any]] = []
 
     deafen = listen(BEFORE, lambda statement, values: said.append((statement, values)))
-    log = Log.create(tmp_path_factory.mktemp("power") / "films.db", CREATED, COLUMNS, CELLS)
+    log = Log.create(tmp_path_factory.mktemp("power") / "films.db", CREATED, TABLE)
     for trial in range(10):
         tell(log, trial, body={"note": "x" * 1000})
     deafen()

@@ -13,12 +13,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import psycopg
 import pytest
-import sqlalchemy as sa
 
 from kernelbandits.storage import (
     Damaged,
@@ -31,29 +30,23 @@ from kernelbandits.storage import (
     StorageFull,
     StudyExists,
     salvage,
+    statements,
 )
-from kernelbandits.storage.engines import postgres as postgres_engine
-from kernelbandits.storage.engines import sqlite as sqlite_engine
-from wire import AFTER, BEFORE, listen
+from kernelbandits.storage import postgres as postgres_backend
+from kernelbandits.storage import sqlite as sqlite_backend
+from wire import AFTER, BEFORE, append, listen, tell, write
 
 fork = multiprocessing.get_context("fork")
 
 CREATED = Draft(kind="created", body={"seed": 7})
-COLUMNS = ("Cs", "FA")
-CELLS = [(str(row / 94), str(1 - row / 94)) for row in range(94)]
+TABLE = {"Cs": [row / 94 for row in range(94)], "FA": [str(1 - row / 94) for row in range(94)]}
 CALLS = 60
 """More database calls than any one action makes."""
 
 
 @pytest.fixture
 def log(where: str) -> Log:
-    return Log.create(where, CREATED, COLUMNS, CELLS)
-
-
-def tell(log: Log, trial: int = 1, value: float = 0.5, **more: Any) -> Event:
-    return log.write(
-        lambda turn: turn.append(Draft(kind="told", trial=trial, row=0, value=value, **more))
-    )
+    return Log.create(where, CREATED, TABLE)
 
 
 def tell_once(log: Log, trial: int) -> Event:
@@ -64,10 +57,10 @@ def tell_once(log: Log, trial: int) -> Event:
         return (
             known[0]
             if known
-            else turn.append(Draft(kind="told", trial=trial, value=1.0, key=f"key {trial}"))
+            else append(turn, Draft(kind="told", trial=trial, value=1.0, key=f"key {trial}"))
         )
 
-    return log.write(work)
+    return write(log, work)
 
 
 def content(log: Log) -> list[tuple[Any, ...]]:
@@ -103,36 +96,30 @@ def killed_at(call: int, moment: str, work: Callable[[], Any]) -> bool:
 
 
 MOMENTS = (BEFORE, AFTER)
-BOTH_IN_A_FILE = pytest.mark.parametrize(
-    ("where", "moment"),
-    [("sqlite", BEFORE), ("sqlite", AFTER), ("postgresql", AFTER)],
-    indirect=["where"],
-)
-"""To be killed before a call is to be killed after the call before it: a server is asked once."""
+KILLED = pytest.mark.parametrize("moment", [AFTER])
+"""To be killed before a call is to be killed after the call before it."""
 
 
-@BOTH_IN_A_FILE
+@KILLED
 def test_a_creation_that_is_killed_anywhere_leaves_a_whole_study_or_none(where, moment, tmp_path):
     survived = 0
     for call in range(CALLS):
         place = where.replace("films", f"films{call}")
-        if not killed_at(
-            call, moment, lambda place=place: Log.create(place, CREATED, COLUMNS, CELLS)
-        ):
+        if not killed_at(call, moment, lambda place=place: Log.create(place, CREATED, TABLE)):
             break
         try:
             log = Log.open(place)
             survived += 1
         except NoStudy:
-            log = Log.create(place, CREATED, COLUMNS, CELLS)
+            log = Log.create(place, CREATED, TABLE)
         assert len(log.events()) == 1
-        assert log.cells() == CELLS
+        assert log.columns() == TABLE
         log.close()
     assert 8 < call < CALLS - 1
     assert survived >= 1
 
 
-@BOTH_IN_A_FILE
+@KILLED
 def test_an_event_whose_writer_is_killed_anywhere_is_wholly_there_or_wholly_absent(
     where, log, moment
 ):
@@ -184,8 +171,9 @@ def test_others_go_on_when_the_one_who_writes_is_killed(where, log):
     ready, proceed = fork.Event(), fork.Event()
 
     def hold() -> None:
-        Log.open(where).write(
-            lambda turn: (turn.append(Draft(kind="told", trial=1)), ready.set(), proceed.wait(60))
+        write(
+            Log.open(where),
+            lambda turn: (append(turn, Draft(kind="told", trial=1)), ready.set(), proceed.wait(60)),
         )
 
     holder = fork.Process(target=hold, daemon=True)
@@ -195,9 +183,9 @@ def test_others_go_on_when_the_one_who_writes_is_killed(where, log):
 
     def think(turn: Any) -> None:
         turns.append(turn)
-        turn.append(Draft(kind="told", trial=2))
+        append(turn, Draft(kind="told", trial=2))
 
-    late = threading.Thread(target=lambda: log.write(think), daemon=True)
+    late = threading.Thread(target=lambda: write(log, think), daemon=True)
     late.start()
     late.join(0.2)
     assert late.is_alive()
@@ -239,8 +227,8 @@ HEARD: list[KeyboardInterrupt] = []
 def test_a_writer_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(
     where, log, monkeypatch, moment, opened
 ):
-    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
-    monkeypatch.setitem(postgres_engine.TIMEOUTS, "lock_timeout", 1)
+    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 1.0)
+    monkeypatch.setitem(postgres_backend.TIMEOUTS, "lock_timeout", 1)
     other = Log.open(where)
     for call in range(CALLS):
         log.now() if opened else log.close()
@@ -256,10 +244,10 @@ def test_a_writer_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(
 def test_a_reader_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(
     where, log, monkeypatch, moment
 ):
-    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
+    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 1.0)
     other = Log.open(where)
     for call in range(CALLS):
-        if not interrupted_at(call, moment, lambda: (log.close(), log.events(), log.cells())):
+        if not interrupted_at(call, moment, lambda: (log.close(), log.events(), log.columns())):
             break
         tell(other, call)
         assert len(log.events()) == call + 2
@@ -269,14 +257,14 @@ def test_a_reader_that_is_interrupted_anywhere_holds_up_nobody_and_can_go_on(
 def test_who_is_interrupted_while_thinking_writes_nothing_and_frees_the_lock(
     where, log, monkeypatch
 ):
-    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
+    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 1.0)
 
     def think(turn: Any) -> None:
-        turn.append(Draft(kind="told", trial=1))
+        append(turn, Draft(kind="told", trial=1))
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        log.write(think)
+        write(log, think)
     assert tell(Log.open(where)).seq == 2
     assert tell(log).seq == 3
 
@@ -285,7 +273,7 @@ def test_who_is_interrupted_while_thinking_writes_nothing_and_frees_the_lock(
 def test_who_is_interrupted_right_after_a_transaction_begins_or_ends_holds_up_nobody(
     where, log, monkeypatch, word
 ):
-    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
+    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 1.0)
 
     def interrupt(statement: str, values: Any) -> None:
         if statement.startswith(word):
@@ -300,17 +288,18 @@ def test_who_is_interrupted_right_after_a_transaction_begins_or_ends_holds_up_no
 
 
 def test_a_connection_that_is_no_more_is_made_anew(where, log):
-    log._session._open().invalidate()
+    log._session._open().close()
     assert tell(log).seq == 2
-    log._session._open().invalidate()
+    log._session._open().close()
     assert len(log.events()) == 2
 
 
 def test_a_close_that_is_interrupted_is_made_up_for(where, log, monkeypatch):
-    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 1.0)
-    close, stops = sa.Connection.close, iter([KeyboardInterrupt])
+    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 1.0)
+    kind = type(log._session._open())
+    close, stops = kind.close, iter([KeyboardInterrupt])
 
-    def interrupted(connection: sa.Connection) -> None:
+    def interrupted(connection: Any) -> None:
         for stop in stops:
             raise stop
         close(connection)
@@ -318,17 +307,17 @@ def test_a_close_that_is_interrupted_is_made_up_for(where, log, monkeypatch):
     def think(turn: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sa.Connection, "close", interrupted)
+    monkeypatch.setattr(kind, "close", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        log.write(think)
+        write(log, think)
     log.close()
     assert tell(Log.open(where)).seq == 2
 
 
 def test_a_write_inside_a_write_is_no_damage(tmp_path):
-    log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
+    log = Log.create(tmp_path / "films.db", CREATED, TABLE)
     with pytest.raises(StorageError, match="within a transaction") as error:
-        log.write(lambda turn: tell(log))
+        write(log, lambda turn: tell(log))
     assert not isinstance(error.value, Damaged)
     assert tell(log).seq == 2
 
@@ -336,22 +325,14 @@ def test_a_write_inside_a_write_is_no_damage(tmp_path):
 @pytest.mark.parametrize(
     ("error", "damage"),
     [
-        (
-            sa.exc.PendingRollbackError(
-                "Can't reconnect until invalid transaction is rolled back."
-            ),
-            False,
-        ),
-        (sa.exc.ResourceClosedError("This Connection is closed"), False),
         (sqlite3.ProgrammingError("Cannot operate on a closed database."), False),
-        (sa.exc.NoResultFound("No row was found when one was required"), True),
         (sqlite3.OperationalError("Could not decode to UTF-8 column 'body'"), True),
     ],
 )
 def test_a_connection_that_is_no_more_says_nothing_of_damage(tmp_path, error, damage):
     assert (
         isinstance(
-            sqlite_engine.SqliteEngine(tmp_path / "films.db", "read").translate_error(error),
+            sqlite_backend.SqliteBackend(tmp_path / "films.db", "read").translate_error(error),
             Damaged,
         )
         is damage
@@ -383,11 +364,11 @@ def busy_thread(log: Log) -> Iterator[threading.Event]:
     inside, done = threading.Event(), threading.Event()
 
     def work(turn: Any) -> None:
-        turn.append(Draft(kind="told", trial=1))
+        append(turn, Draft(kind="told", trial=1))
         inside.set()
         done.wait(30)
 
-    thread = threading.Thread(target=lambda: log.write(work), daemon=True)
+    thread = threading.Thread(target=lambda: write(log, work), daemon=True)
     thread.start()
     assert inside.wait(30)
     try:
@@ -399,7 +380,7 @@ def busy_thread(log: Log) -> Iterator[threading.Event]:
 
 def test_a_study_that_is_opened_and_closed_beside_a_writing_thread_leaves_it_its_lock(tmp_path):
     path = tmp_path / "films.db"
-    log = Log.create(path, CREATED, COLUMNS, CELLS)
+    log = Log.create(path, CREATED, TABLE)
     with busy_thread(log):
         assert stranger(path) == "database is locked"
         for writable in (True, False):
@@ -408,7 +389,7 @@ def test_a_study_that_is_opened_and_closed_beside_a_writing_thread_leaves_it_its
             second.health()
             second.backup(tmp_path / f"copy {writable}.db")
             second.close()
-        sqlite_engine.SqliteEngine(path, "create").connect().close()
+        sqlite_backend.SqliteBackend(path, "create").connect().close()
         assert stranger(path) == "database is locked"
     assert stranger(path) == ""
     assert len(log.events()) == 2
@@ -416,7 +397,7 @@ def test_a_study_that_is_opened_and_closed_beside_a_writing_thread_leaves_it_its
 
 def test_a_file_is_salvaged_when_no_thread_of_ours_writes_to_it(tmp_path):
     path = tmp_path / "films.db"
-    log = Log.create(path, CREATED, COLUMNS, CELLS)
+    log = Log.create(path, CREATED, TABLE)
     with busy_thread(log) as done:
         late = threading.Thread(target=lambda: salvage(path, tmp_path / "saved.db"))
         late.start()
@@ -431,7 +412,7 @@ def test_a_file_is_salvaged_when_no_thread_of_ours_writes_to_it(tmp_path):
 
 def test_a_file_that_is_held_whole_for_a_moment_is_waited_for_when_it_is_opened(tmp_path):
     path = tmp_path / "films.db"
-    Log.create(path, CREATED, COLUMNS, CELLS).close()
+    Log.create(path, CREATED, TABLE).close()
     for mode in ("write", "read"):
         other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         other.execute("BEGIN EXCLUSIVE")
@@ -457,7 +438,7 @@ def child_of(work: Callable[[], Any]) -> int:
 def test_a_fork_beside_a_writing_thread_waits_for_it_and_the_child_writes_too(
     where, log, monkeypatch
 ):
-    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 5.0)
+    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 5.0)
     with busy_thread(log) as done:
         threading.Timer(0.3, done.set).start()
         assert child_of(lambda: tell(log, 2)) == 0
@@ -516,12 +497,14 @@ def broken_sqlite(monkeypatch: pytest.MonkeyPatch) -> Faults:
         def executemany(self, *given: Any) -> Any:
             return faults.around(super().executemany, *given)
 
-    class Connection(sqlite_engine.Connection):
+    class Connection(sqlite_backend.SqliteConnection):
         def cursor(self, factory: type = Cursor) -> Any:
             return super().cursor(factory)
 
     monkeypatch.setattr(
-        sqlite_engine.sqlite3, "connect", lambda *a, **k: connect(*a, **k | {"factory": Connection})
+        sqlite_backend.sqlite3,
+        "connect",
+        lambda *a, **k: connect(*a, **k | {"factory": Connection}),
     )
     return faults
 
@@ -539,7 +522,7 @@ def cut() -> Exception:
 
 @pytest.fixture
 def faults(where: str, monkeypatch: pytest.MonkeyPatch) -> Faults:
-    monkeypatch.setattr("kernelbandits.storage.engines.base.PATIENCE", 0.0)
+    monkeypatch.setattr("kernelbandits.storage.backend.PATIENCE", 0.0)
     return (
         broken_psycopg(monkeypatch, cut)
         if where.startswith("postgresql")
@@ -549,7 +532,7 @@ def faults(where: str, monkeypatch: pytest.MonkeyPatch) -> Faults:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_whichever_call_fails_the_study_is_sound_and_the_retry_counts_once(where, faults, after):
-    log = Log.create(where, CREATED, COLUMNS, CELLS)
+    log = Log.create(where, CREATED, TABLE)
     log.close()
     failures = 0
     for call in range(CALLS):
@@ -573,11 +556,11 @@ def test_whichever_call_of_a_creation_fails_there_is_one_study_in_the_end(where,
         place = where.replace("films", f"films{call}")
         faults.arm(call, after)
         with suppress(StorageError):
-            Log.create(place, CREATED, COLUMNS, CELLS)
+            Log.create(place, CREATED, TABLE)
         if faults.left >= 0:
             break
         with suppress(StudyExists):
-            Log.create(place, CREATED, COLUMNS, CELLS)
+            Log.create(place, CREATED, TABLE)
         assert len(Log.open(place).events()) == 1
     assert 8 < call < CALLS - 1
 
@@ -606,17 +589,17 @@ def failing_once(
     ],
 )
 def test_what_passes_is_tried_again_and_counted_once(server, monkeypatch, error):
-    log = Log.create(server, CREATED, COLUMNS, CELLS)
+    log = Log.create(server, CREATED, TABLE)
     runs = []
 
     def work(turn: Any) -> None:
         runs.append(turn)
         if not any(event.key == str(call) for event in turn.events()):
-            turn.append(Draft(kind="told", trial=1, key=str(call)))
+            append(turn, Draft(kind="told", trial=1, key=str(call)))
 
     for call in range(6):
         with failing_once(monkeypatch, error, call):
-            log.write(work)
+            write(log, work)
     assert [event.key for event in log.events()[1:]] == [str(call) for call in range(6)]
     assert len(runs) > 6
 
@@ -632,7 +615,7 @@ def test_what_passes_is_tried_again_and_counted_once(server, monkeypatch, error)
     ],
 )
 def test_what_does_not_pass_is_said_at_once(server, monkeypatch, error, kind):
-    log = Log.create(server, CREATED, COLUMNS, CELLS)
+    log = Log.create(server, CREATED, TABLE)
     with failing_once(monkeypatch, error, 2), pytest.raises(kind):
         tell(log)
     assert len(log.events()) == 1
@@ -645,34 +628,34 @@ def admin(postgres: str, *statements: str) -> list[Any]:
 
 
 def test_a_connection_that_the_server_cuts_is_made_anew(postgres, server):
-    log = Log.create(server, CREATED, COLUMNS, CELLS)
+    log = Log.create(server, CREATED, TABLE)
     kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kernelbandits' AND pid = {}"
     for trial in range(5):
         pid = log._session.read(
-            lambda connection: connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+            lambda connection: statements.fetch_one(connection, "SELECT pg_backend_pid()")
         )
         assert admin(postgres, kill.format(pid)) == [1]
         assert tell_once(log, trial).seq == trial + 2
     pid = log._session.read(
-        lambda connection: connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        lambda connection: statements.fetch_one(connection, "SELECT pg_backend_pid()")
     )
     admin(postgres, kill.format(pid))
     assert len(log.events()) == 6
 
 
 def test_a_connection_that_is_cut_while_one_thinks_costs_only_a_second_thought(postgres, server):
-    log, thoughts = Log.create(server, CREATED, COLUMNS, CELLS), []
+    log, thoughts = Log.create(server, CREATED, TABLE), []
 
     def work(turn: Any) -> Event:
         thoughts.append(turn)
         if len(thoughts) == 1:
             admin(
                 postgres,
-                f"SELECT pg_terminate_backend({log._session._open().connection.driver_connection.info.backend_pid})",
+                f"SELECT pg_terminate_backend({log._session._open().info.backend_pid})",
             )
-        return turn.append(Draft(kind="told", trial=len(thoughts)))
+        return append(turn, Draft(kind="told", trial=len(thoughts)))
 
-    assert log.write(work).trial == 2
+    assert write(log, work).trial == 2
     assert [event.trial for event in log.events()] == [None, 2]
 
 
@@ -689,7 +672,7 @@ def own_server(postgres: str) -> Iterator[Any]:
 
 def test_a_restart_of_the_server_is_survived_and_nothing_counts_twice(own_server, tmp_path):
     where, notes = own_server.get_uri(), tmp_path / "notes"
-    log = Log.create(where, CREATED, COLUMNS, CELLS)
+    log = Log.create(where, CREATED, TABLE)
     notes.touch()
     writer = fork.Process(target=write_known, args=(where, str(notes)), daemon=True)
     writer.start()
@@ -726,12 +709,12 @@ def test_a_server_without_a_free_connection_is_waited_for_and_then_busy(
     )
     admin(postgres, "GRANT CREATE ON DATABASE postgres TO crowded")
     where = server.replace("postgres:@", "crowded:s3cret@")
-    first = Log.create(where, CREATED, COLUMNS, CELLS)
-    monkeypatch.setattr("kernelbandits.storage.engines.base.PATIENCE", 0.2)
+    first = Log.create(where, CREATED, TABLE)
+    monkeypatch.setattr("kernelbandits.storage.backend.PATIENCE", 0.2)
     with pytest.raises(StorageBusy, match="too many connections") as error:
         Log.open(where)
     assert "s3cret" not in str(error.value)
-    monkeypatch.setattr("kernelbandits.storage.engines.base.PATIENCE", 30.0)
+    monkeypatch.setattr("kernelbandits.storage.backend.PATIENCE", 30.0)
     threading.Timer(0.3, first.close).start()
     assert len(Log.open(where).events()) == 1
 
@@ -748,11 +731,11 @@ def test_an_error_of_the_address_is_said_without_waiting(postgres, wrong):
 
 
 def test_a_full_disk_refuses_the_next_event_and_loses_none(tmp_path):
-    log = Log.create(tmp_path / "films.db", CREATED, COLUMNS, CELLS)
+    log = Log.create(tmp_path / "films.db", CREATED, TABLE)
 
     def allow(pages: int) -> None:
         log._session.read(
-            lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+            lambda connection: statements.fetch_one(connection, f"PRAGMA max_page_count = {pages}")
         )
 
     known = [log.events()[0]]
@@ -773,7 +756,7 @@ def test_a_reader_of_ours_never_holds_up_a_writer(where, log):
     reader = Log.open(where, writable=False)
     for trial in range(5):
         reader.events()
-        reader.cells()
+        reader.columns()
         tell(log, trial)
     assert reader.events() == log.events()
 
@@ -782,15 +765,15 @@ def test_a_foreign_reader_that_stays_inside_its_transaction_holds_up_nobody_or_i
     where, log, monkeypatch
 ):
     log.close()
-    monkeypatch.setattr("kernelbandits.storage.engines.sqlite.BUSY_SECONDS", 0.2)
-    table = log._engine.tables.events
-    with log._engine.connect() as foreign:
-        foreign.exec_driver_sql("BEGIN")
-        assert len(foreign.execute(sa.select(table)).all()) == 1
+    monkeypatch.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 0.2)
+    later = log._backend.statements.later
+    with closing(log._backend.connect()) as foreign:
+        statements.send(foreign, "BEGIN")
+        assert len(statements.fetch(foreign, later, 0, 9)) == 1
         if where.endswith(".db"):
             with pytest.raises(StorageBusy, match="was held by others"):
                 tell(log)
         else:
             tell(log)
-        foreign.exec_driver_sql("ROLLBACK")
+        statements.send(foreign, "ROLLBACK")
     assert tell_once(log, 3).seq in (2, 3)

@@ -13,127 +13,110 @@ from typing import Any
 
 import psycopg
 import pytest
-import sqlalchemy as sa
 
-from kernelbandits.storage import Damaged, Draft, Log, OtherVersion, StorageError, migrations
+from kernelbandits.storage import Damaged, Draft, Log, OtherVersion, StorageError, salvage
 from kernelbandits.storage.checksums import add_check
-from kernelbandits.storage.engines import engine_for
+from kernelbandits.storage.log import backend_for
 from kernelbandits.storage.places import find
 from kernelbandits.storage.session import Session
-from kernelbandits.storage.tables import VERSION
-from wire import BEFORE, listen
+from kernelbandits.storage.statements import VERSION, fetch
+from old_tables import write_old_study
+from wire import BEFORE, execute, listen, tell
 
 FROZEN = Path(__file__).parent / "frozen"
-CREATED = Draft(kind="created", body={"seed": 7})
-COLUMNS, CELLS = ("Cs", "FA"), [("0.1", "0.9"), ("0.2", "0.8")]
-
-STEPS = {
-    0: (
-        "ALTER TABLE happenings RENAME TO events",
-        'ALTER TABLE head RENAME COLUMN digest TO "check"',
-        "UPDATE events SET worker = NULL WHERE worker = 'nobody'",
-    )
-}
-"""From version 0, which never was, to version 1."""
+COLUMNS, CELLS = ("Cs", "a;b"), [("0.1", "ä\n"), ("0.2", '"'), ("1", "")]
+TABLE = {"Cs": ["0.1", "0.2", "1"], "a;b": ["ä\n", '"', ""]}
 
 
 @pytest.fixture
-def log(where: str) -> Log:
-    log = Log.create(where, CREATED, COLUMNS, CELLS)
-    for trial in range(5):
-        log.write(
-            lambda turn, trial=trial: turn.append(
-                Draft(kind="told", trial=trial, row=1, value=trial / 3)
-            )
-        )
-    return log
+def old(where: str) -> str:
+    """A study with tables of version 1; its place has the name `where`."""
+    return write_old_study(where, COLUMNS, CELLS)
 
 
-def run(log: Log, *statements: str) -> None:
-    """Statements that name no schema."""
+def versions(where: str) -> tuple[int, set[str]]:
+    """The version of the tables, and the columns of the candidates."""
+    session = Session(backend_for(find(where), "read"))
 
-    def work(connection: sa.Connection) -> None:
-        if log._engine.tables.schema:
-            connection.exec_driver_sql(f"SET LOCAL search_path TO {log._engine.tables.schema}")
-        for statement in statements:
-            connection.exec_driver_sql(statement)
+    def look(connection: Any) -> tuple[int, set[str]]:
+        cursor = connection.cursor()
+        cursor.execute(session.backend.statements.candidates)
+        return session.backend.version(connection), {one[0] for one in cursor.description}
 
-    log._session.write(work)
-    log.close()
-
-
-def set_version(log: Log, version: int) -> None:
-    """The tables say that they are of this version."""
-    study = log._engine.tables.study
-
-    def work(connection: sa.Connection) -> None:
-        row = tuple(connection.execute(sa.select(study)).one())
-        new = add_check((row[0], version, *row[2:-1]))
-        connection.execute(sa.update(study).values(version=version, check=new[-1]))
-        log._engine.write_mark(connection, version)
-
-    log._session.write(work)
-    log.close()
+    try:
+        return session.read(look)
+    finally:
+        session.close()
 
 
-def make_old(log: Log) -> None:
-    run(
-        log,
-        "ALTER TABLE events RENAME TO happenings",
-        'ALTER TABLE head RENAME COLUMN "check" TO digest',
-    )
-    run(log, "UPDATE happenings SET worker = 'nobody'")
-    set_version(log, 0)
-
-
-def upgrade_tables(where: str) -> None:
-    session = Session(engine_for(find(where), "write"))
-    migrations.upgrade_tables(session, STEPS)
-    session.close()
-
-
-def backups_of(where: str, log: Log) -> list[str]:
-    """The tables of each backup."""
+def backups_of(where: str) -> list[str]:
+    """The backups, each with its tables."""
     if where.endswith(".db"):
         copies = sorted(Path(where).parent.glob("films.db.v*-backup"))
         return [f"{copy.name}: {', '.join(tables_of(copy))}" for copy in copies]
-    schema = f"{log._engine.tables.schema[:46]}_v0_backup"
-    names = log._session.read(
-        lambda connection: sa.inspect(connection).get_table_names(schema=schema)
-    )
-    return [f"{schema}: {', '.join(sorted(names))}"] if names else []
+    place = find(where)
+    session = Session(backend_for(place, "read"))
+    text = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s ORDER BY 1"
+    schema = f"{place.study[:46]}_v1_backup"
+    names = [name for (name,) in session.read(lambda connection: fetch(connection, text, schema))]
+    session.close()
+    return [f"{schema}: {', '.join(names)}"] if names else []
 
 
 def tables_of(path: Path) -> list[str]:
     with closing(sqlite3.connect(path)) as connection:
-        return [
-            name
-            for (name,) in connection.execute(
-                "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1"
-            )
-        ]
+        text = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1"
+        return [name for (name,) in connection.execute(text)]
 
 
-def test_an_older_study_is_brought_up_and_keeps_a_backup(where, log):
-    events, cells = log.events(), log.cells()
-    make_old(log)
-    upgrade_tables(where)
-    again = Log.open(where)
-    assert again.events() == events
-    assert again.cells() == cells
+def test_an_older_study_is_brought_up_and_keeps_its_first_link_and_a_backup(where, old):
+    log = Log.open(where)
+    assert log.columns() == TABLE
+    assert log.fingerprint == old
+    assert [event.value for event in log.events()[1:]] == [trial / 3 for trial in range(5)]
+    assert log._header.checksum not in ("", old)
     assert [
-        name.endswith("backup: candidates, happenings, head, spare, study")
-        for name in backups_of(where, log)
+        name.endswith("backup: candidates, events, head, spare, study")
+        for name in backups_of(where)
     ] == [True]
-    assert again.write(lambda turn: turn.append(Draft(kind="told", trial=9))).seq == 7
-    assert again.health()[0].ok
-
-
-def test_what_is_of_this_version_is_left_alone(where, log):
+    assert tell(log, 9).seq == 7
+    assert all(finding.ok for finding in log.health())
     log.close()
-    upgrade_tables(where)
-    assert backups_of(where, log) == []
-    assert len(log.events()) == 6
+    assert versions(where) == (VERSION, {"id", "segment", "column", "cells", "check"})
+    assert len(Log.open(where).events()) == 7
+    assert len(backups_of(where)) == 1
+
+
+def test_a_changed_column_of_a_migrated_study_is_seen(where, old):
+    log = Log.open(where)
+    execute(log, 'UPDATE {}candidates SET cells = \'["0.1","0.2","2"]\' WHERE id = 1')
+    with pytest.raises(Damaged, match="the table of candidates is not the one that was written"):
+        log.columns()
+
+
+def test_who_only_reads_an_older_study_reads_it_as_it_is(where, old):
+    with Log.open(where, writable=False) as log:
+        assert log.columns() == TABLE
+        assert len(log.events()) == 6
+        assert all(finding.ok for finding in log.health())
+    assert backups_of(where) == []
+    assert versions(where)[0] == 1
+
+
+def test_an_older_study_is_backed_up_and_salvaged_in_the_new_form(where, old, tmp_path):
+    with Log.open(where, writable=False) as log:
+        log.backup(tmp_path / "copy.db")
+        events = log.events()
+    salvage(where, tmp_path / "saved.db")
+    for name, more in (("copy", 0), ("saved", 1)):
+        with Log.open(tmp_path / f"{name}.db") as copy:
+            assert copy.columns() == TABLE
+            kept = [(event.kind, event.value) for event in copy.events()]
+            assert kept[: len(kept) - more] == [(event.kind, event.value) for event in events]
+            assert copy._header.version == VERSION
+    Log.open(where).close()
+    assert salvage(where, tmp_path / "migrated.db").lost == ()
+    assert Log.open(tmp_path / "migrated.db").columns() == TABLE
 
 
 def killed_at(call: int, work: Callable[[], Any]) -> bool:
@@ -154,30 +137,34 @@ def killed_at(call: int, work: Callable[[], Any]) -> bool:
     return os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
 
 
-def test_a_migration_that_is_killed_anywhere_leaves_the_old_tables_or_the_new_ones(where, log):
-    events = log.events()
-    make_old(log)
+def test_a_migration_that_is_killed_anywhere_leaves_the_old_tables_or_the_new_ones(where, old):
+    seen = set()
     for call in range(60):
-        if not killed_at(call, lambda: upgrade_tables(where)):
+        if not killed_at(call, lambda: Log.open(where).close()):
             break
-        assert log._session.read(log._engine.version) in (0, VERSION)
-        old = log._session.read(
-            lambda connection: sa.inspect(connection).has_table("events", log._engine.tables.schema)
-        )
-        assert old is (log._session.read(log._engine.version) == VERSION)
-        log.close()
+        version, columns = versions(where)
+        seen.add(version)
+        assert ("segment" in columns) is (version == VERSION)
     assert 10 < call < 59
-    assert Log.open(where).events() == events
-    assert len(backups_of(where, log)) == 1
+    assert seen == {1, VERSION}
+    assert len(Log.open(where).events()) == 6
+    assert len(backups_of(where)) == 1
 
 
-def test_who_only_reads_does_not_migrate(where, log, monkeypatch):
-    make_old(log)
-    monkeypatch.setattr(migrations, "STEPS", STEPS)
-    session = Session(engine_for(find(where), "read"))
-    with pytest.raises(OtherVersion, match="has tables of version 0; open it once for writing"):
-        migrations.upgrade_tables(session, STEPS)
-    assert backups_of(where, log) == []
+def set_version(log: Log, version: int) -> None:
+    """The tables say that they are of this version."""
+    row = log._session.read(lambda connection: fetch(connection, log._backend.statements.study))[0]
+    check = add_check((row[0], version, *row[2:-1]))[-1]
+    execute(log, f"UPDATE {{}}study SET version = {version}, \"check\" = '{check}'")
+    for transaction in log._session.transactions():
+        with transaction:
+            log._backend.write_mark(transaction.connection, version)
+    log.close()
+
+
+@pytest.fixture
+def log(where: str) -> Log:
+    return Log.create(where, Draft(kind="created", body={"seed": 7}), {"Cs": [0.1, 0.2]})
 
 
 def test_a_newer_study_is_refused_with_both_versions_and_not_touched(where, log):
@@ -190,11 +177,10 @@ def test_a_newer_study_is_refused_with_both_versions_and_not_touched(where, log)
 
 
 def test_a_study_that_a_newer_release_brought_up_meanwhile_is_not_written(where, log):
-    other = Log.open(where)
-    set_version(other, 2)
+    set_version(Log.open(where), 3)
     with pytest.raises(OtherVersion, match="was written by a newer release"):
-        log.write(lambda turn: turn.append(Draft(kind="told", trial=1)))
-    with pytest.raises(OtherVersion, match="version 2"):
+        tell(log)
+    with pytest.raises(OtherVersion, match="version 3"):
         log.events()
 
 
@@ -205,50 +191,52 @@ def test_a_version_that_nobody_knows_is_refused(where, log):
 
 
 def test_a_file_that_disagrees_with_itself_about_its_version_is_damaged(where, log):
+    log.close()
     if where.endswith(".db"):
-        run(log, "PRAGMA user_version = 0")
+        with closing(sqlite3.connect(where)) as connection:
+            connection.execute("PRAGMA user_version = 1")
     else:
-        run(log, "UPDATE study SET version = 1, rows = 3")
+        execute(log, "UPDATE {}study SET rows = 3")
     with pytest.raises(Damaged):
         Log.open(where)
 
 
-def test_a_header_that_was_changed_is_not_brought_up(where, log):
-    make_old(log)
-    run(log, "UPDATE study SET release = 'x'")
+def test_a_damaged_older_study_is_not_brought_up(where, old):
+    log = Log.open(where, writable=False)
+    log._backend.mode = "write"
+    log.close()
+    execute(log, 'UPDATE {}candidates SET cells = \'["0","0"]\' WHERE "row" = 1')
+    log.close()
+    with pytest.raises(Damaged, match="the table of candidates is not the one that was written"):
+        Log.open(where)
+    execute(log, "UPDATE {}study SET release = 'x'")
+    log.close()
     with pytest.raises(Damaged, match="its header is not the one that was written"):
-        upgrade_tables(where)
-    assert log._session.read(log._engine.version) == 0
+        Log.open(where)
+    assert versions(where)[0] == 1
 
 
 def test_a_backup_in_postgresql_is_never_overwritten(postgres):
     where = f"{postgres}&study=kept"
-    log = Log.create(where, CREATED, COLUMNS, CELLS)
-    make_old(log)
+    write_old_study(where, COLUMNS, CELLS)
     with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("CREATE SCHEMA kept_v0_backup")
-    with pytest.raises(StorageError, match="the schema kept_v0_backup exists already"):
-        upgrade_tables(where)
-    assert log._session.read(log._engine.version) == 0
+        connection.execute("CREATE SCHEMA kept_v1_backup")
+    with pytest.raises(StorageError, match="the schema kept_v1_backup exists already"):
+        Log.open(where)
+    assert versions(where)[0] == 1
 
 
-@pytest.fixture
-def frozen(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str, Any]]:
-    version = request.param
-    path = tmp_path / f"study-v{version}.db"
+def test_a_file_of_version_1_opens_with_the_same_events_for_ever(tmp_path):
+    path = tmp_path / "study-v1.db"
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript((FROZEN / f"study-v{version}.sql").read_text(encoding="utf-8"))
-    return path, json.loads((FROZEN / f"study-v{version}.json").read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize("frozen", range(1, VERSION + 1), indirect=True)
-def test_a_study_of_every_released_version_opens_with_the_same_events_for_ever(frozen):
-    path, known = frozen
+        connection.executescript((FROZEN / "study-v1.sql").read_text(encoding="utf-8"))
+    known = json.loads((FROZEN / "study-v1.json").read_text(encoding="utf-8"))
     log = Log.open(path)
     names = ("seq", "kind", "trial", "row", "value", "key", "worker", "at", "body", "check")
     assert [{name: getattr(event, name) for name in names} for event in log.events()] == known[
         "events"
     ]
-    assert [list(cells) for cells in log.cells()] == known["cells"]
-    assert (list(log.columns), log.fingerprint) == (known["columns"], known["fingerprint"])
+    rows = zip(*log.columns().values(), strict=True)
+    assert [list(cells) for cells in rows] == known["cells"]
+    assert (list(log.names), log.fingerprint) == (known["columns"], known["fingerprint"])
     assert all(finding.ok for finding in log.health())

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
-import sqlalchemy as sa
 
 import kernelbandits as kb
 from kernelbandits import storage
@@ -160,7 +160,7 @@ def test_a_lease_is_a_duration(folder, text):
         (("plot", "films.db", "a.gif"), 2, "needs .png, .svg or .html, got 'a.gif'"),
         (("plot", "films.db", "a.png", "--what", "nope"), 2, "got 'nope'"),
         (("plot", "films.db", "a.png", "--truth", "none.csv"), 2, "got 'none.csv'"),
-        (("export", "films.db", "films.csv"), 1, "got films.csv, which exists; --force replaces it"),
+        (("export", "films.db", "films.csv"), 1, "got films.csv, which exists; --force (force=True) replaces it"),
         (("export", "films.db", "."), 2, "an export needs a path of a file, got '.'"),
         (("export", "films.db", "none/a.csv"), 2, "an export needs a folder that exists, got 'none/a.csv'"),
         (("backup", "films.db", "films.csv"), 1, "films.csv exists already"),
@@ -195,7 +195,7 @@ def test_what_cannot_be_is_said_in_one_sentence_and_changes_nothing(folder, word
         (("--centre", "0", "--spread", "0"), "Study needs spread > 0, got 0.0"),
         (("--delta", "0"), "Study needs delta in (0, 1), got 0.0"),
         (("--seed", "-1"), "Study needs a whole number seed >= 0, got -1"),
-        (("--target", ""), "the name of the target, got ''"),
+        (("--target", "b"), "create needs one --target, got 2: 'stability', 'b'"),
         (("--cost", "kind"), "column 'kind', got 'a'"),
         (("--allowed", "none"), f"needs a column for allowed among {TABLE}, got 'none'"),
         (("--tolerance", "-1"), "Study needs tolerance >= 0, got -1.0"),
@@ -334,7 +334,7 @@ def damage(path: str, statement: str) -> None:
     "statement",
     ["update events set body = '{broken' where seq = 2", "update events set body = '{}' where seq = 1",
      "update events set value = 3 where seq = 2", "delete from events where seq = 2", "update head set seq = 7",
-     "update candidates set cells = '[]' where \"row\" = 0", "drop table candidates", "delete from head"],
+     "update candidates set cells = '[]' where id = 1", "drop table candidates", "delete from head"],
 )  # fmt: skip
 def test_a_damaged_study_is_never_read_and_the_way_out_is_named(folder, statement):
     damage("films.db", statement)
@@ -349,7 +349,6 @@ def test_a_damaged_study_is_never_read_and_the_way_out_is_named(folder, statemen
 
 
 def test_a_damaged_study_is_listed_by_its_name_and_the_others_in_full(database, folder):
-    engine = sa.create_engine(database.replace("postgresql", "postgresql+psycopg", 1))
     for name in ("broken_one", "sound_one"):
         said(
             "create",
@@ -360,10 +359,10 @@ def test_a_damaged_study_is_listed_by_its_name_and_the_others_in_full(database, 
             "stability",
             "-q",
         )
-    with engine.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM broken_one.head; CREATE SCHEMA sound_one_v0_backup")
-        for table in storage.tables.NAMES:
-            connection.exec_driver_sql(
+    with psycopg.connect(database) as connection:
+        connection.execute("DELETE FROM broken_one.head; CREATE SCHEMA sound_one_v0_backup")
+        for table in storage.statements.NAMES:
+            connection.execute(
                 f"CREATE TABLE sound_one_v0_backup.{table} AS TABLE sound_one.{table}"
             )
     found = {one["name"]: one["rows"] for one in document("list", database)}
@@ -424,7 +423,7 @@ def test_a_password_is_never_shown(folder, monkeypatch, place):
     for words in (
         ("status", place),
         ("ask", place),
-        ("create", place, "--candidates", "films.csv"),
+        ("create", place, "--candidates", "films.csv", "--target", "value"),
         ("backup", place, "b.db"),
     ):
         done = study(*words)
@@ -440,7 +439,7 @@ def test_a_place_of_the_environment_must_be_there(folder, monkeypatch):
 
 @pytest.mark.parametrize(
     ("module", "words", "code"),
-    [("psycopg", ("status", "postgresql://ann:geheim@h/d"), 2), ("sqlalchemy", ("status", "films.db"), 74),
+    [("psycopg", ("status", "postgresql://ann:geheim@h/d"), 2),
      ("matplotlib", ("plot", "films.db", "a.png"), 2)],
 )  # fmt: skip
 def test_a_missing_package_is_named_with_what_to_install(folder, module, words, code):

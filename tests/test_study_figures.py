@@ -215,7 +215,7 @@ def test_an_old_file_stays_whole_when_writing_fails(made, tmp_path, monkeypatch)
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(kb.storage.StorageError, match="space"):
-        draw_study(study, path, "progress")
+        draw_study(study, path, "progress", force=True)
     assert path.read_text() == "old"
     assert {one.name for one in tmp_path.iterdir()} - {"films.db-journal"} == {
         "films.db",
@@ -445,7 +445,8 @@ def test_the_ranking_is_that_of_the_estimates_allowed_each_candidate_once(made):
     assert sorted(view.estimates.row[view.ranking].tolist()) == sorted(order)
     means = view.estimates.mean[view.ranking]
     assert (np.diff(means) <= 0).all()
-    assert means.tolist() == frame["mean"].to_numpy()[view.estimates.row[view.ranking]].tolist()
+    rows = view.estimates.row[view.ranking]
+    assert means.tolist() == frame.set_index("row")["mean"].loc[rows].tolist()
     assert view.estimates.row[view.best] == study.best().row
 
 

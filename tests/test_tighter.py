@@ -461,7 +461,10 @@ def test_a_pool_too_large_for_its_covariance_is_played(rule):
 # ---------------------------------------------------------------- coverage
 
 
-def failures(noise, stated, chance, runs=80, rounds=25):
+RUNS = 40
+
+
+def failures(noise, stated, chance, runs=RUNS, rounds=25):
     """How often f leaves the bands of AMM, DMM and CMM in some round at some arm, while CMM-UCB plays."""
     problem = RKHSFunction(kb.Matern(0.4), 1, candidates=5, norm_bound=1.0, noise=noise)
     left = np.zeros(3)
@@ -490,13 +493,13 @@ def failures(noise, stated, chance, runs=80, rounds=25):
 def test_f_stays_in_all_three_bands_in_all_rounds_with_the_chance_stated(noise):
     chance = 0.3
     rates = failures(noise, 0.8, chance)
-    assert (rates <= chance + 4 * math.sqrt(chance * (1 - chance) / 80)).all()
+    assert (rates <= chance + 4 * math.sqrt(chance * (1 - chance) / RUNS)).all()
     assert rates[0] <= rates[1] <= rates[2]
 
 
 def test_bands_for_too_little_noise_are_caught():
     """The same test with R understated fails: it is able to."""
-    assert failures(GaussianNoise(0.8), 0.25, 0.3, runs=40)[2] > 0.3 + 4 * math.sqrt(0.21 / 40)
+    assert failures(GaussianNoise(0.8), 0.25, 0.3, runs=25)[2] > 0.3 + 4 * math.sqrt(0.21 / 25)
 
 
 @pytest.mark.parametrize("seed", range(5))

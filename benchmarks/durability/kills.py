@@ -24,6 +24,8 @@ WORKERS = 4
 BYSTANDER = "bystander"
 """One more worker, which is not killed: how long does it wait after a kill?"""
 LEASE = 2.0
+LAST_ASKS = 200
+"""How many trials may be asked and told in the end until none is pending."""
 PER_STUDY = 100
 """Kills that one study lives through."""
 TASKS = "benchmarks.durability.tasks"
@@ -226,7 +228,7 @@ def left_over(study: Study, folder: Path) -> int:
     from benchmarks.durability.tasks import tell
 
     time.sleep(LEASE)
-    for _ in range(200):
+    for _ in range(LAST_ASKS):
         (suggestion,) = study.ask(worker="finisher")
         tell(study, folder, "finisher", suggestion.trial, 0.5, f"finisher-{suggestion.trial}")
         if study.status().pending == 0:

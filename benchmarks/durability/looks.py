@@ -36,7 +36,7 @@ def look(place: str, out: str) -> None:
         with Study.open(place) as study:
             stage = "history"
             events = digest(study.history())
-            cells = repr(study.candidates.cells)
+            cells = repr(study.candidates.rows)
             stage = "ask"
             (suggestion,) = study.ask(worker="looker")
         stage = "later"

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         MixedBox,
         Ordered,
         Real,
+        read_space,
     )
     from kernelbandits.experiment import Contender, play, run_experiment
     from kernelbandits.exploration import (
@@ -115,6 +116,7 @@ HOMES = {
         "MixedBox",
         "Ordered",
         "Real",
+        "read_space",
     ),
     "experiment": ("Contender", "play", "run_experiment"),
     "exploration": (
@@ -216,6 +218,7 @@ __all__ = [
     "posterior",
     "problem",
     "problems",
+    "read_space",
     "run_experiment",
     "theory",
 ]

@@ -8,11 +8,14 @@ finitely many arms and `maximise` searches a box.
 from __future__ import annotations
 
 from kernelbandits.domains.arms import Arms
+from kernelbandits.domains.bounds import as_domain
 from kernelbandits.domains.box import COVER, Box, golden_ratio
+from kernelbandits.domains.constraints import Forbidden, LinearConstraint, parse_constraints
 from kernelbandits.domains.contextual import Contextual
 from kernelbandits.domains.discretise import as_arms
 from kernelbandits.domains.mixed import MixedBox
 from kernelbandits.domains.search import Maximum, maximise
+from kernelbandits.domains.space_files import parse_variable, read_space
 from kernelbandits.domains.ties import TIE_TOLERANCE, TIES, argmax, tied_arms
 from kernelbandits.domains.variables import Category, Integer, Ordered, Real
 
@@ -24,14 +27,20 @@ __all__ = [
     "Box",
     "Category",
     "Contextual",
+    "Forbidden",
     "Integer",
+    "LinearConstraint",
     "Maximum",
     "MixedBox",
     "Ordered",
     "Real",
     "argmax",
     "as_arms",
+    "as_domain",
     "golden_ratio",
     "maximise",
+    "parse_constraints",
+    "parse_variable",
+    "read_space",
     "tied_arms",
 ]

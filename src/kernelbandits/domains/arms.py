@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,15 +37,25 @@ class Arms:
     blocks: tuple[tuple[int, ...], ...] = ()
     """The coordinates of each column: several for an unordered category that is encoded by one
     coordinate for each value (1/sqrt(2) at the value). By default every coordinate is a column."""
+    values: tuple[Any, ...] = ()
+    """The arms in the user's own values, for example as dicts (`MixedBox.grid`); empty if the
+    points are all there is."""
 
     def __init__(
-        self, points: Any, origin: str = "", blocks: tuple[tuple[int, ...], ...] = ()
+        self,
+        points: Any,
+        origin: str = "",
+        blocks: tuple[tuple[int, ...], ...] = (),
+        values: Sequence[Any] = (),
     ) -> None:
         rows = checks.points("Arms", points)
         rows.flags.writeable = False
         object.__setattr__(self, "points", rows)
         object.__setattr__(self, "origin", origin)
         object.__setattr__(self, "blocks", check_blocks("Arms", blocks, rows.shape[1]))
+        fits = isinstance(values, Sequence) and len(values) in (0, len(rows))
+        checks.needs(fits, "Arms", f"no values, or one for each of {len(rows)} arms", values)
+        object.__setattr__(self, "values", tuple(values))
         # Adding 0.0 turns -0.0 into 0.0, which has other bytes but is the same point.
         repeats = len(rows) - len({row.tobytes() for row in rows + 0.0})
         if repeats:

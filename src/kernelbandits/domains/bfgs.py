@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,54 @@ ROUND, FEW = 3, 5
 """Every `ROUND` steps the lower half of the active starts stops, unless only `FEW` are left."""
 
 
+class Limits(Protocol):
+    """Where the starts may move: one row of limits for each start."""
+
+    def __getitem__(self, kept: Any) -> Self:
+        """Return the limits of some starts."""
+        ...
+
+    def directions(self, rows: Array, slopes: Array, inverse_hessian: Array) -> Array:
+        """Return the directions H g, without what the limits do not allow."""
+        ...
+
+    def shorten(self, rows: Array, direction: Array) -> Array:
+        """Return the directions, cut so that a whole step stays within the limits."""
+        ...
+
+    def move(self, rows: Array, step: Array) -> Array:
+        """Return the rows moved by a step, within the limits."""
+        ...
+
+
+@dataclass(frozen=True)
+class BoxLimits:
+    """Bounds of every coordinate, one row for each start; equal bounds hold a coordinate fixed."""
+
+    lower: Array
+    upper: Array
+
+    def __getitem__(self, kept: Any) -> BoxLimits:
+        return BoxLimits(self.lower[kept], self.upper[kept])
+
+    def directions(self, rows: Array, slopes: Array, inverse_hessian: Array) -> Array:
+        """Return H g without the coordinates held by a bound."""
+        low, high = rows <= self.lower, rows >= self.upper
+        free = ~((low & (slopes <= 0)) | (high & (slopes >= 0)))
+        # The held coordinates are left out before and after the product: H mixes coordinates, and a
+        # step that pushes against a bound would promise a rise that clipping takes away.
+        gradient = np.where(free, slopes, 0.0)
+        image = np.matmul(inverse_hessian, gradient[:, :, None])[:, :, 0]
+        return np.where(free, image, 0.0)
+
+    def shorten(self, rows: Array, direction: Array) -> Array:
+        return direction
+
+    def move(self, rows: Array, step: Array) -> Array:
+        moved: Array = np.clip(rows + step, self.lower, self.upper)
+        return moved
+
+
 @dataclass
 class ActiveStarts:
     """The starts that still move, one row each."""
@@ -49,8 +97,7 @@ class ActiveStarts:
     """(n, d, d): the BFGS estimate of minus the inverse Hessian."""
     share: Array
     """The share of the full step that is tried next."""
-    lower: Array
-    upper: Array
+    limits: Limits
 
     def keep(self, kept: Mask) -> None:
         """Drop all other starts."""
@@ -62,11 +109,22 @@ class ActiveStarts:
 def projected_bfgs(
     function: Function, rows: Array, lower: Array, upper: Array, scale: Array
 ) -> tuple[Array, Array, int]:
-    """Move each start up to a local maximum between its bounds.
+    """Move each start up to a local maximum between its bounds (`ascend`).
 
-    x <- clip(x + a H g) over the coordinates that are not held by a bound, where g is the gradient,
-    H the BFGS estimate of minus the inverse Hessian, one for each start, and a <= 1 is such that
-    the step brings a share RISE of the predicted rise. All active starts are evaluated in one call.
+    `lower` and `upper` are one row for all starts or one for each.
+    """
+    limits = BoxLimits(np.broadcast_to(lower, rows.shape), np.broadcast_to(upper, rows.shape))
+    return ascend(function, rows, limits, scale)
+
+
+def ascend(
+    function: Function, rows: Array, limits: Limits, scale: Array, metric: Array | None = None
+) -> tuple[Array, Array, int]:
+    """Move each start up to a local maximum within its limits.
+
+    x <- x + a H g over what the limits leave free, where g is the gradient, H the BFGS estimate of
+    minus the inverse Hessian, one for each start, and a <= 1 is such that the step brings a share
+    RISE of the predicted rise. All active starts are evaluated in one call.
 
     Parameters
     ----------
@@ -74,10 +132,12 @@ def projected_bfgs(
         Rows -> values and gradients.
     rows
         The starts.
-    lower, upper
-        Bounds, one row for all starts or one for each; equal bounds hold a coordinate fixed.
+    limits
+        Where they may move.
     scale
         For each coordinate, the distance over which the function changes.
+    metric
+        (n, d, d), the shape of the first H of each start; diag(scale^2) by default.
 
     Returns
     -------
@@ -85,7 +145,7 @@ def projected_bfgs(
     """
     values, slopes = evaluate(function, rows)
     ends, heights, evaluations = rows.copy(), values.copy(), len(rows)
-    active = start_all(ends, heights, slopes, lower, upper, scale)
+    active = start_all(ends, heights, slopes, limits, scale, metric)
     least = PRECISION * value_range(active.values)
     for step in range(1, STEPS + 1):
         direction = ascent_directions(active, scale)
@@ -96,9 +156,7 @@ def projected_bfgs(
         active.keep(going)
         if not len(active.numbers):
             break
-        trial = np.clip(
-            active.rows + active.share[:, None] * direction[going], active.lower, active.upper
-        )
+        trial = active.limits.move(active.rows, active.share[:, None] * direction[going])
         advance(active, trial, *evaluate(function, trial), scale)
         ends[active.numbers] = active.rows
         heights[active.numbers] = active.values
@@ -136,24 +194,35 @@ def as_numbers(needed: str, output: Any) -> Array:
 
 
 def start_all(
-    rows: Array, values: Array, slopes: Array, lower: Array, upper: Array, scale: Array
+    rows: Array,
+    values: Array,
+    slopes: Array,
+    limits: Limits,
+    scale: Array,
+    metric: Array | None,
 ) -> ActiveStarts:
     """Return all starts with a finite value.
 
-    H begins as c diag(scale^2), with c such that the first step is FIRST scales long.
+    H begins as c M with the metric M, and c such that the first step is FIRST scales long: by
+    default M = diag(scale^2).
     """
     numbers = np.isfinite(values).nonzero()[0]
-    length = np.sqrt(((slopes[numbers] * scale) ** 2).sum(1))
+    if metric is None:
+        first = np.diag(scale**2)
+        length = np.sqrt(((slopes[numbers] * scale) ** 2).sum(1))
+    else:
+        first = metric[numbers]
+        images = np.matmul(first, slopes[numbers][:, :, None])[:, :, 0]
+        length = np.sqrt(np.maximum((images * slopes[numbers]).sum(1), 0.0))
     factor = FIRST / np.where(length > 0, length, 1.0)
     return ActiveStarts(
         numbers=numbers,
         rows=rows[numbers],
         values=values[numbers],
         slopes=slopes[numbers],
-        inverse_hessian=factor[:, None, None] * np.diag(scale**2),
+        inverse_hessian=factor[:, None, None] * first,
         share=np.ones(len(numbers)),
-        lower=np.broadcast_to(lower, rows.shape)[numbers],
-        upper=np.broadcast_to(upper, rows.shape)[numbers],
+        limits=limits[numbers],
     )
 
 
@@ -171,17 +240,10 @@ def upper_half(values: Array) -> Mask:
 
 
 def ascent_directions(active: ActiveStarts, scale: Array) -> Array:
-    """Return H g without the coordinates held by a bound, at most LONGEST scales long."""
-    low, high = active.rows <= active.lower, active.rows >= active.upper
-    free = ~((low & (active.slopes <= 0)) | (high & (active.slopes >= 0)))
-    # The held coordinates are left out before and after the product: H mixes coordinates, and a
-    # step that pushes against a bound would promise a rise that clipping takes away.
-    gradient = np.where(free, active.slopes, 0.0)
-    image = np.matmul(active.inverse_hessian, gradient[:, :, None])[:, :, 0]
-    direction = np.where(free, image, 0.0)
+    """Return what the limits leave of H g, at most LONGEST scales long."""
+    direction = active.limits.directions(active.rows, active.slopes, active.inverse_hessian)
     length = np.abs(direction / scale).max(1, initial=LONGEST)
-    shortened: Array = direction * (LONGEST / length)[:, None]
-    return shortened
+    return active.limits.shorten(active.rows, direction * (LONGEST / length)[:, None])
 
 
 def advance(active: ActiveStarts, trial: Array, values: Array, slopes: Array, scale: Array) -> None:

@@ -1,11 +1,13 @@
-"""A box of real and whole numbers, ordered and unordered categories."""
+"""A box of real and whole numbers, ordered and unordered categories, with constraints."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from itertools import product
 from typing import Any
 
@@ -15,7 +17,10 @@ from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.domains.arms import Arms
 from kernelbandits.domains.box import COVER, as_row, as_rows, spread_points
-from kernelbandits.domains.variables import Variable
+from kernelbandits.domains.constraints import as_constraints
+from kernelbandits.domains.feasible import MOST_LISTED, FeasibleSet
+from kernelbandits.domains.variables import Variable, variable_from_dict
+from kernelbandits.streams import Streams
 
 DOUBLINGS = 6
 """How often the points of a cover are doubled to find enough different ones.
@@ -24,13 +29,15 @@ Rounding to separate values makes points equal, so a cover needs more points tha
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MixedBox:
-    """Every combination of the values of its variables.
+    """A space: every combination of the values of its variables that its constraints allow.
 
     A point x is a dict if the variables have names, and a tuple otherwise. Kernels see rows of
     numbers: `encode` turns a point into a row, and `decode` a row into a point.
 
+    Examples
+    --------
     >>> from kernelbandits import Category, Integer, MixedBox, Real
     >>> box = MixedBox({"heat": Real(20, 90), "stirs": Integer(1, 5), "acid": Category(("a", "b"))})
     >>> box.encode({"heat": 35.0, "stirs": 3, "acid": "b"}).round(3)
@@ -41,12 +48,25 @@ class MixedBox:
     Traceback (most recent call last):
     ...
     ValueError: encode needs a number in [20.0, 90.0] for 'heat', got 10.0
+
+    A mixture in steps of a tenth, and how many there are:
+
+    >>> mixture = MixedBox(
+    ...     {name: Real(0, 1, step=0.1) for name in "ABC"}, constraints=["A + B + C == 1"]
+    ... )
+    >>> mixture.count
+    66
+    >>> {"A": 0.5, "B": 0.3, "C": 0.2} in mixture, {"A": 0.5, "B": 0.3, "C": 0.3} in mixture
+    (True, False)
     """
 
     variables: Any
     """Name -> variable, or a sequence of variables; kept as a tuple."""
     names: tuple[str, ...] = ()
     """Names of the variables, if they were given as a sequence."""
+    constraints: Any = ()
+    """What every point must satisfy: texts, `LinearConstraint` or `Forbidden` values, or dicts of
+    forbidden values. In constraints, variables without names are called x1, x2, ..."""
 
     def __post_init__(self) -> None:
         given, named = self.variables, isinstance(self.variables, Mapping)
@@ -63,6 +83,11 @@ class MixedBox:
         object.__setattr__(self, "variables", tuple(variables))
         object.__setattr__(self, "names", tuple(names))
         self._check_variables()
+        constraints = as_constraints("MixedBox", self.constraints)
+        object.__setattr__(self, "constraints", constraints)
+        if constraints:
+            # Built here, so that constraints that leave nothing are refused at once.
+            _ = self.feasible
 
     def _check_variables(self) -> None:
         """Raise an error for what is no variable, and for names that do not fit."""
@@ -73,9 +98,27 @@ class MixedBox:
                 known, "MixedBox", "variables that are Real, Integer, Ordered or Category", variable
             )
         if self.names:
-            text = all(isinstance(name, str) for name in self.names)
+            text = all(isinstance(name, str) and name for name in self.names)
             fits = text and len(set(self.names)) == len(self.names) == len(self.variables)
             checks.needs(fits, "MixedBox", "a name of its own for each variable", self.names)
+        varies = any(variable.levels > 1 for variable in self.variables)
+        needed = "at least one variable with more than one value"
+        checks.needs(varies, "MixedBox", needed, self.variables)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What is computed from the variables and constraints is computed again where it is read.
+        return MixedBox, (self.variables, self.names, self.constraints)
+
+    def __deepcopy__(self, memo: Any) -> MixedBox:
+        return self
+
+    def __repr__(self) -> str:
+        shown = f"variables={self.variables!r}, names={self.names!r}"
+        if self.constraints:
+            shown += f", constraints={tuple(str(one) for one in self.constraints)!r}"
+        return f"MixedBox({shown})"
+
+    # ------------------------------------------------------------------ coordinates
 
     @cached_property
     def lower(self) -> tuple[float, ...]:
@@ -92,6 +135,11 @@ class MixedBox:
         """Which coordinates of a row take separate values only."""
         return tuple(variable.discrete for variable in self.variables for _ in variable.lower)
 
+    @cached_property
+    def wide(self) -> tuple[bool, ...]:
+        """Which coordinates are on grids of so many numbers that a search moves on them freely."""
+        return tuple(variable.wide for variable in self.variables for _ in variable.lower)
+
     @property
     def dimension(self) -> int:
         """The number of coordinates of a row."""
@@ -104,8 +152,21 @@ class MixedBox:
 
     @cached_property
     def count(self) -> float:
-        """The number of points; infinite if a variable is real."""
-        return math.prod(float(variable.levels) for variable in self.variables)
+        """The number of points; infinite if a variable takes any real number.
+
+        With constraints it is infinite also if there are more than 100 000 points: they are not
+        counted then.
+        """
+        if not self.constraints:
+            count: float = math.prod(variable.levels for variable in self.variables)
+            return count
+        return math.inf if self._listed is None else len(self._listed)
+
+    @cached_property
+    def _listed(self) -> Array | None:
+        """The rows of all points that the constraints allow, if they are finite and not many."""
+        finite = all(math.isfinite(variable.levels) for variable in self.variables)
+        return self.feasible.all_rows() if finite else None
 
     @cached_property
     def blocks(self) -> tuple[tuple[Variable, slice], ...]:
@@ -117,66 +178,281 @@ class MixedBox:
         ]
         return tuple(zip(self.variables, places, strict=True))
 
+    @cached_property
+    def feasible(self) -> FeasibleSet:
+        """What the constraints leave, compiled for the search."""
+        return FeasibleSet(self, self.constraints)
+
+    @cached_property
+    def unconstrained(self) -> MixedBox:
+        """The same variables without constraints."""
+        return MixedBox(self.variables, self.names) if self.constraints else self
+
+    # ------------------------------------------------------------------ points
+
     def encode(self, x: Any) -> Array:
-        """Return the row of a point; an error if a variable cannot take its value."""
-        values = self._values(x)
+        """Return the row of a point; an error if it is not in the space."""
+        row, reason = self._try_encode(x)
+        if row is None:
+            raise ValueError(f"encode needs {reason}")
+        return row
+
+    def why_not(self, x: Any) -> str | None:
+        """Say in words why x is no point of the space; None if it is one.
+
+        >>> from kernelbandits import MixedBox, Real
+        >>> box = MixedBox({"A": Real(0, 1), "B": Real(0, 1)}, constraints=["A + B <= 1"])
+        >>> box.why_not({"A": 0.9, "B": 0.3})
+        "a point with A + B <= 1, got {'A': 0.9, 'B': 0.3}"
+        >>> box.why_not({"A": 0.9, "B": 0.1}) is None
+        True
+        """
+        return self._try_encode(x)[1]
+
+    def __contains__(self, x: Any) -> bool:
+        return self.why_not(x) is None
+
+    def _try_encode(self, x: Any) -> tuple[Array | None, str | None]:
+        """Return the row of x, or what is needed and what was given."""
+        values, reason = self._values(x)
+        if reason:
+            return None, reason
         for variable, value, name in zip(
             self.variables, values, self.names or range(self.sides), strict=True
         ):
-            checks.needs(
-                variable.holds(value), "encode", f"{variable.requirement} for {name!r}", value
-            )
-        return np.concatenate(
-            [variable.encode(value) for variable, value in zip(self.variables, values, strict=True)]
+            if not variable.holds(value):
+                return None, f"{variable.requirement} for {name!r}, got {value!r}"
+        row = np.array(
+            [
+                number
+                for variable, value in zip(self.variables, values, strict=True)
+                for number in variable.encode(value)
+            ]
         )
+        if self.constraints:
+            broken = self.feasible.broken_constraint(self.feasible.to_search(row[None])[0])
+            if broken is not None:
+                return None, f"a point with {broken}, got {x!r}"
+        return row, None
 
-    def _values(self, x: Any) -> tuple[Any, ...]:
-        """Return the values of x in the order of the variables."""
+    def _values(self, x: Any) -> tuple[tuple[Any, ...], str | None]:
+        """Return the values of x in the order of the variables, or what is needed instead."""
         if self.names:
-            fits = isinstance(x, Mapping) and set(x) == set(self.names)
-            checks.needs(fits, "encode", f"a value for each of {self.names}", x)
-            return tuple(x[name] for name in self.names)
+            if isinstance(x, Mapping) and set(x) == set(self.names):
+                return tuple(x[name] for name in self.names), None
+            return (), f"a value for each of {self.names}, got {x!r}"
         fits = (
             isinstance(x, (Sequence, np.ndarray))
             and not isinstance(x, str)
             and len(x) == len(self.variables)
         )
-        checks.needs(fits, "encode", f"a sequence of {len(self.variables)} values", x)
-        return tuple(x)
+        if fits:
+            return tuple(x), None
+        return (), f"a sequence of {len(self.variables)} values, got {x!r}"
 
     def decode(self, row: Any) -> Any:
         """Return the point nearest to a row."""
         nearest = self.nearest(as_row("decode", row, self.dimension)[None])[0]
-        values = tuple(variable.decode(nearest[place]) for variable, place in self.blocks)
-        return dict(zip(self.names, values, strict=True)) if self.names else values
+        if self.constraints:
+            nearest = self.feasible.write_briefly(nearest)
+        return self._named(variable.decode(nearest[place]) for variable, place in self.blocks)
+
+    def canonical(self, x: Any) -> Any:
+        """Return a point as it is stored: 3.0 as 3 for a whole number, 0.1 + 0.2 as 0.3 on a grid.
+
+        An error says why if x is no point of the space.
+        """
+        values, _ = self._values(x)
+        self.encode(x)
+        return self._named(
+            variable.canonical(value)
+            for variable, value in zip(self.variables, values, strict=True)
+        )
+
+    def _named(self, values: Iterator[Any]) -> Any:
+        """Return values as a point: a dict if the variables have names."""
+        return dict(zip(self.names, values, strict=True)) if self.names else tuple(values)
+
+    def write_point(self, x: Any) -> str:
+        """Return a point as text (JSON). Two points are the same if and only if their texts are.
+
+        >>> from kernelbandits import Category, MixedBox, Real
+        >>> box = MixedBox({"A": Real(0, 1, step=0.1), "base": Category((None, "NaH"))})
+        >>> box.write_point({"base": None, "A": 0.1 + 0.2})
+        '{"A": 0.3, "base": null}'
+        >>> box.read_point('{"A": 0.3, "base": null}')
+        {'A': 0.3, 'base': None}
+        """
+        return json.dumps(self.canonical(x), ensure_ascii=False, allow_nan=False)
+
+    def read_point(self, text: str) -> Any:
+        """Return the point of a text that `write_point` has written."""
+        try:
+            given = json.loads(text)
+        except (TypeError, ValueError):
+            raise ValueError(f"read_point needs a point as JSON, got {text!r}") from None
+        return self.canonical(given)
+
+    # ------------------------------------------------------------------ the space as data
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the space as plain values for JSON; `from_dict` gives an equal space back.
+
+        >>> from kernelbandits import MixedBox, Real
+        >>> space = MixedBox({"rate": Real(1e-5, 0.1, log=True)})
+        >>> space.to_dict()["variables"]
+        [{'name': 'rate', 'type': 'real', 'low': 1e-05, 'high': 0.1, 'log': True}]
+        >>> MixedBox.from_dict(space.to_dict()) == space
+        True
+        """
+        names = self.names or (None,) * self.sides
+        return {
+            "variables": [
+                ({} if name is None else {"name": name}) | variable.to_dict()
+                for name, variable in zip(names, self.variables, strict=True)
+            ],
+            "constraints": [str(one) for one in self.constraints],
+        }
+
+    @classmethod
+    def from_dict(cls, described: Any) -> MixedBox:
+        """Return the space that `to_dict` has described."""
+        owner = "a space"
+        given = isinstance(described, Mapping) and isinstance(described.get("variables"), list)
+        checks.needs(given, owner, "a mapping with a list of variables", described)
+        for key in described:
+            checks.needs(key in ("variables", "constraints"), owner, "no other entries", key)
+        variables, names = [], []
+        for number, one in enumerate(described["variables"], 1):
+            checks.needs(isinstance(one, Mapping), owner, "variables that are mappings", one)
+            settings = dict(one)
+            name = settings.pop("name", None)
+            variables.append(variable_from_dict(name or f"x{number}", settings))
+            names.append(name)
+        unnamed = all(name is None for name in names)
+        constraints = described.get("constraints", ())
+        return cls(tuple(variables), () if unnamed else tuple(names), constraints)
+
+    # ------------------------------------------------------------------ rows
 
     def nearest(self, rows: Any) -> Array:
-        """Return the row of the point nearest to each row, variable by variable."""
+        """Return the row of the point nearest to each row, variable by variable.
+
+        A row that does not satisfy the constraints is then moved to one that does.
+        """
         given = as_rows("nearest", rows, self.dimension)
-        return np.hstack([variable.nearest(given[:, place]) for variable, place in self.blocks])
+        found = np.hstack([variable.nearest(given[:, place]) for variable, place in self.blocks])
+        if self.constraints:
+            bad = ~self.feasible.holds(self.feasible.to_search(found))
+            if bad.any():
+                found[bad] = self.feasible.settle(found[bad])
+        return found
 
     def from_unit(self, unit: Array) -> Array:
-        """Return the rows for u in [0, 1)^v, one number for each variable."""
-        return np.hstack(
+        """Return the rows for u in [0, 1)^v, one number for each variable.
+
+        A row that does not satisfy the constraints is replaced by a random one that does; the same
+        numbers u give the same rows.
+        """
+        rows = np.hstack(
             [
                 variable.from_unit(column)
                 for variable, column in zip(self.variables, unit.T, strict=True)
             ]
         )
+        if self.constraints:
+            bad = ~self.feasible.holds(self.feasible.to_search(rows), tolerance=0.0)
+            if bad.any():
+                digest = blake2b(np.ascontiguousarray(unit).tobytes(), digest_size=8)
+                rng = Streams(int.from_bytes(digest.digest())).generator()
+                tied = self.feasible.is_tied
+                rows[np.ix_(bad, tied)] = self.feasible.sample(int(bad.sum()), rng)[:, tied]
+        return rows
 
     def neighbours(self, row: Array) -> Array:
-        """Return rows that differ from this one in the value of one discrete variable."""
-        tried: Array = np.vstack([row[None], *self._neighbours(row)])
+        """Return rows that differ from this one in the value of one discrete variable.
+
+        Under constraints more than one value may differ: what one component of a mixture gives, the
+        other takes.
+        """
+        if self.constraints:
+            return self.feasible.neighbours(row)
+        tried: Array = np.vstack([row[None], *self.changes(row)])
         changed: Array = tried[(tried != row).any(1)]
         return changed
 
-    def _neighbours(self, row: Array) -> Iterator[Array]:
-        for variable, place in self.blocks:
-            if variable.discrete:
+    def changes(self, row: Array, skip: Sequence[int] = ()) -> Iterator[Array]:
+        """Yield, for each discrete variable not to skip, the row with each value to be tried."""
+        for number, (variable, place) in enumerate(self.blocks):
+            if variable.discrete and number not in skip:
                 values = variable.neighbours(row[place])
                 rows = np.repeat(row[None], len(values), axis=0)
                 rows[:, place] = values
                 yield rows
+
+    # ------------------------------------------------------------------ finite sets of points
+
+    def grid(self, size: int | None = None, **sizes: int) -> Arms:
+        """Return a table of points as arms, with the points themselves in `values`.
+
+        Numbers without a step take `size` evenly spread values, on a log scale evenly spread in
+        logarithms; `sizes` gives the number of values by name. Variables with separate values take
+        all of them, unless `sizes` names them. Points that break a constraint are left out.
+
+        >>> from kernelbandits import Category, MixedBox, Real
+        >>> box = MixedBox({"rate": Real(1e-3, 0.1, log=True), "acid": Category(("a", "b"))})
+        >>> table = box.grid(rate=3)
+        >>> len(table), table.values[0], table.values[-1]
+        (6, {'rate': 0.001, 'acid': 'a'}, {'rate': 0.1, 'acid': 'b'})
+        """
+        known = self.names or tuple(f"x{number + 1}" for number in range(self.sides))
+        for name, given in sizes.items():
+            checks.needs(name in known, "grid", f"names among {known}", name)
+            checks.whole("grid", name, given)
+        wanted: list[int | None] = []
+        for name, variable in zip(known, self.variables, strict=True):
+            number = sizes.get(name, None if variable.discrete else size)
+            if number is None and not math.isfinite(variable.levels):
+                needed = f"a number of values for {name!r}, as in grid(5) or grid({name}=5)"
+                checks.needs(False, "grid", needed, number)
+            wanted.append(None if number is None else checks.whole("grid", "size", number))
+        total = math.prod(
+            variable.levels if number is None else min(number, variable.levels)
+            for number, variable in zip(wanted, self.variables, strict=True)
+        )
+        limit = f"at most {20 * MOST_LISTED} points before constraints"
+        checks.needs(total <= 20 * MOST_LISTED, "grid", limit, total)
+        columns = [
+            variable.grid_values(number)
+            for number, variable in zip(wanted, self.variables, strict=True)
+        ]
+        return self._as_arms(columns)
+
+    def _as_arms(self, columns: list[list[Any]]) -> Arms:
+        """Return the combinations of the values that the constraints allow."""
+        coded = [
+            [variable.encode(value) for value in column]
+            for variable, column in zip(self.variables, columns, strict=True)
+        ]
+        places = np.array(list(product(*(range(len(column)) for column in columns))))
+        rows = np.hstack(
+            [
+                np.array(column, dtype=np.float64).reshape(len(column), -1)[numbers]
+                for column, numbers in zip(coded, places.T, strict=True)
+            ]
+        )
+        if self.constraints:
+            kept = self.feasible.holds(self.feasible.to_search(rows))
+            needed = "values of which some combination satisfies the constraints"
+            checks.needs(bool(kept.any()), "grid", needed, [len(column) for column in columns])
+            rows, places = rows[kept], places[kept]
+        values = tuple(
+            self._named(column[i] for column, i in zip(columns, numbers, strict=True))
+            for numbers in places.tolist()
+        )
+        spans = (range(place.start, place.stop) for _, place in self.blocks)
+        blocks = tuple(tuple(place) for place in spans if place)
+        return Arms(rows, f"a grid of {self}", blocks, values)
 
     def cover(self, size: int = COVER) -> Arms:
         """Return all points as arms if there are at most `size`, otherwise evenly spread ones.
@@ -193,6 +469,9 @@ class MixedBox:
     def all_rows(self) -> Array:
         """Return the rows of all points; an error if a variable is real."""
         checks.needs(math.isfinite(self.count), "all_rows", "a box without real variables", self)
+        if self.constraints:
+            assert self._listed is not None
+            return self._listed.copy()
         return np.array(
             [
                 np.concatenate(parts)

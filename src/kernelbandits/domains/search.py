@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,8 @@ LARGEST_COUNT = 2**20
 """The most candidates, and the most starts."""
 REACHED = 1e-6
 """An ascent that ends within this distance of the best value counts as having reached it."""
+ROUNDED = 3
+"""How many ends of an ascent that moved freely on grids are rounded."""
 EXCHANGES = 50
 """The most exchanges of separate values."""
 
@@ -188,7 +190,11 @@ def candidate_rows(
     # With short lengthscales the maxima of mean + w * width * sd lie a lengthscale or two away from
     # the points played, in places that few Sobol points reach.
     around = rows_around(near, scale, about, u)
-    return np.vstack([spread, near, box.nearest(around)])
+    if is_constrained(box):
+        around = box.feasible.pull_inside(box.unconstrained.nearest(around))
+    else:
+        around = box.nearest(around)
+    return np.vstack([spread, near, around])
 
 
 def next_power(count: int) -> int:
@@ -253,35 +259,63 @@ class Search:
     def run(self, rows: Array, evaluated: int) -> Maximum:
         """Ascend in the real coordinates, then exchange separate values until nothing improves.
 
-        `evaluated` is the number of rows evaluated before, to be counted in the result.
+        On grids of many numbers the first ascent moves freely; its best ends are rounded, and
+        ascend again in the real coordinates. `evaluated` is the number of rows evaluated before, to
+        be counted in the result.
         """
-        rows, heights, evaluations = self.ascend(rows)
+        held = np.array(self.box.discrete)
+        wide = np.array(getattr(self.box, "wide", held & False))
+        starts = rows
+        rows, heights, evaluations = self.ascend(starts, ~held | wide)
+        if wide.any():
+            best = np.argsort(-heights, kind="stable")[:ROUNDED]
+            # The best start is on its grids already, and must not be lost by rounding.
+            rounded = np.vstack([self.settle(rows[best]), starts[:1]])
+            rows, heights, more = self.ascend(rounded, ~held)
+            evaluations += more
         if any(self.box.discrete):
             rows, heights, more = self.exchange_values(rows, heights)
             evaluations += more
-        best = int(heights.argmax())
+        best_row = int(heights.argmax())
         return Maximum(
-            rows[best],
-            float(heights[best]),
-            len(rows),
+            self.settle(rows[[best_row]])[0],
+            float(heights[best_row]),
+            len(starts),
             count_reached(heights),
             evaluated + evaluations,
         )
 
-    def ascend(self, rows: Array) -> tuple[Array, Array, int]:
-        """Ascend to local maxima, with the separate values held fixed."""
-        held = np.array(self.box.discrete)
-        lower, upper = np.where(held, rows, self.box.lower), np.where(held, rows, self.box.upper)
+    def ascend(self, rows: Array, moving: npt.NDArray[np.bool_]) -> tuple[Array, Array, int]:
+        """Ascend to local maxima in the coordinates that move, with the others held fixed."""
+        if is_constrained(self.box):
+            return self.box.feasible.ascend(self.function, rows, moving, self.scale)
+        lower = np.where(moving, self.box.lower, rows)
+        upper = np.where(moving, self.box.upper, rows)
         return projected_bfgs(self.function, rows, lower, upper, self.scale)
+
+    def settle(self, rows: Array) -> Array:
+        """Return the rows on their grids, with all constraints met."""
+        if is_constrained(self.box):
+            return self.box.feasible.settle(rows)
+        return self.box.nearest(rows) if any(self.box.discrete) else rows
 
     def exchange_values(self, rows: Array, heights: Array) -> tuple[Array, Array, int]:
         """Change one separate value of the best row and ascend again, while that improves it."""
         evaluations = 0
+        moving = ~np.array(self.box.discrete)
         for _ in range(EXCHANGES):
             best = int(heights.argmax())
-            tried, found, more = self.ascend(self.box.neighbours(rows[best]))
+            tried = self.box.neighbours(rows[best])
+            if not len(tried):
+                break
+            tried, found, more = self.ascend(tried, moving)
             evaluations += more
             if not found.max(initial=-np.inf) > heights[best]:
                 break
             rows[best], heights[best] = tried[found.argmax()], found.max()
         return rows, heights, evaluations
+
+
+def is_constrained(box: Box | MixedBox) -> TypeGuard[MixedBox]:
+    """Tell whether a box has constraints."""
+    return isinstance(box, MixedBox) and bool(box.constraints)

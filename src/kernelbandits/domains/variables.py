@@ -1,8 +1,9 @@
 """The variables of a mixed box, and their coordinates in a row.
 
-A real or a whole number is its own coordinate. An ordered value has its position 0, 1, 2, ... An
-unordered category has one coordinate for each value, 1/sqrt(2) at the value taken and 0 elsewhere,
-so that any two different values are at distance 1.
+A number is its own coordinate, or its logarithm if it is on a log scale. An ordered value has its
+position 0, 1, 2, ... An unordered category has one coordinate for each value, 1/sqrt(2) at the
+value taken and 0 elsewhere, so that any two different values are at distance 1. A variable with a
+single value has no coordinate.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,14 +25,33 @@ APART = 1 / math.sqrt(2)
 LARGEST_INTEGER = 2**53
 """Up to this size every whole number is a floating-point number."""
 WIDE = 16
-"""An integer with more values is not tried at every value, but at this many evenly spread ones."""
+"""A grid with more values is not tried at every value, but at this many evenly spread ones."""
+ON_GRID = 1e-9
+"""A number this close to a grid value, in steps, is that value."""
+DIGITS = 12
+"""Significant digits of a value on a log scale.
+
+exp(ln(x)) is x up to some 14 digits. Rounded to 12 it is x again, if x has no more than 12.
+"""
+LARGEST_POWER = 22
+"""Powers of ten up to this one are floating-point numbers."""
 
 
 class Variable:
     """One variable of a mixed box. A subclass says which values it takes, and encodes them."""
 
-    discrete: ClassVar[bool] = True
-    """Whether it takes separate values only."""
+    kind: ClassVar[str] = ""
+    """How a file and the command line call it."""
+
+    @property
+    def discrete(self) -> bool:
+        """Whether it takes separate values only."""
+        return True
+
+    @property
+    def wide(self) -> bool:
+        """Whether it is a grid of so many numbers that a search moves on it as on real ones."""
+        return False
 
     @property
     def lower(self) -> tuple[float, ...]:
@@ -53,6 +75,10 @@ class Variable:
 
     def holds(self, value: Any) -> bool:
         """Tell whether it can take this value."""
+        raise NotImplementedError
+
+    def canonical(self, value: Any) -> Any:
+        """Return a value that it can take as it is stored: 3.0 as 3, 0.1 + 0.2 as 0.3."""
         raise NotImplementedError
 
     def encode(self, value: Any) -> tuple[float, ...]:
@@ -79,79 +105,283 @@ class Variable:
         """Return the coordinates that a search tries instead of these: those of every value."""
         return self.all_coordinates()
 
+    def grid_values(self, size: int | None) -> list[Any]:
+        """Return the values that a grid takes of it: `size` evenly spread ones, or all."""
+        raise NotImplementedError
 
-@dataclass(frozen=True)
-class Real(Variable):
+    def to_dict(self) -> dict[str, Any]:
+        """Return the variable as a plain dictionary, which `variable_from_dict` reads."""
+        raise NotImplementedError
+
+
+class Number(Variable):
+    """A number between low and high: real or whole, on a log scale or not, on a grid or not."""
+
+    low: float
+    high: float
+    log: bool
+    step: float | None
+
+    @property
+    def single(self) -> bool:
+        """Whether it has one value only."""
+        return self.low == self.high
+
+    @property
+    def discrete(self) -> bool:
+        return self.step is not None
+
+    @property
+    def wide(self) -> bool:
+        return self.discrete and self.levels > WIDE
+
+    @property
+    def lower(self) -> tuple[float, ...]:
+        return () if self.single else (self._ends[0],)
+
+    @property
+    def upper(self) -> tuple[float, ...]:
+        return () if self.single else (self._ends[1],)
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        low, high = self.to_coordinate(np.array([self.low, self.last]))
+        return float(low), float(high)
+
+    @cached_property
+    def last(self) -> float:
+        """The largest value that it takes: the last of its grid."""
+        if self.step is None or self.single:
+            return self.high
+        return float(self.grid_value(np.array([self.levels - 1]))[0])
+
+    @cached_property
+    def levels(self) -> float:
+        if self.single:
+            return 1
+        if self.step is None:
+            return math.inf
+        return math.floor((self.high - self.low) / self.step + ON_GRID) + 1
+
+    @cached_property
+    def _decimal(self) -> tuple[int, int, int] | None:
+        """Low and step as whole multiples of 10^-digits, and the digits; None if they are long."""
+        digits = max(decimal_places(self.low), decimal_places(self.step or 1.0))
+        low, step = (
+            int(Decimal(repr(number)).scaleb(digits)) for number in (self.low, self.step or 1.0)
+        )
+        small = max(abs(low), abs(low + step * int(self.levels))) < LARGEST_INTEGER
+        return (low, step, digits) if small and digits <= LARGEST_POWER else None
+
+    def grid_value(self, numbers: Array) -> Array:
+        """Return low + k step for numbers k, rounded as a person writes it: 0.3 for 3 times 0.1.
+
+        A whole number divided by a power of ten is the floating-point number nearest to it.
+        """
+        if self._decimal is None:
+            return np.asarray(self.low + numbers * (self.step or 1.0), dtype=np.float64)
+        low, step, digits = self._decimal
+        return np.asarray((low + np.asarray(numbers) * step) / 10.0**digits, dtype=np.float64)
+
+    def grid_number(self, values: Array) -> Array:
+        """Return the number k of the grid value nearest to each value."""
+        nearest: Array = np.clip(
+            np.rint((values - self.low) / (self.step or 1.0)), 0, self.levels - 1
+        )
+        return nearest
+
+    def to_coordinate(self, values: Array) -> Array:
+        """Return the values, or their logarithms on a log scale."""
+        return np.asarray(np.log(values) if self.log else values, dtype=np.float64)
+
+    def from_coordinate(self, coordinates: Array) -> Array:
+        """Return the values of coordinates, within low and high."""
+        if not self.log:
+            return coordinates
+        with np.errstate(over="ignore"):
+            return np.clip(np.exp(coordinates), self.low, self.high)
+
+    @property
+    def requirement(self) -> str:
+        noun = "a whole number" if isinstance(self.low, int) else "a number"
+        if self.single:
+            return f"{noun} equal to {self.low}"
+        where = f"from {self.low} to {self.high}" if noun != "a number" else ""
+        where = where or f"in [{self.low}, {self.high}]"
+        plain = self.step is None or (noun != "a number" and self.step == 1)
+        return f"{noun} {where}" + ("" if plain else f" in steps of {self.step:g}")
+
+    def holds(self, value: Any) -> bool:
+        if not checks.is_number(value):
+            return False
+        if self.single:
+            return bool(value == self.low)
+        if self.step is None:
+            return bool(self.low <= value <= self.high)
+        number = (float(value) - self.low) / self.step
+        near = abs(number - round(number)) <= ON_GRID * max(1.0, abs(number))
+        return near and 0 <= round(number) < self.levels
+
+    def encode(self, value: Any) -> tuple[float, ...]:
+        if self.single:
+            return ()
+        number = float(self.canonical(value))
+        return (math.log(number) if self.log else number,)
+
+    def decode(self, coordinates: Array) -> Any:
+        if self.single:
+            return self.canonical(self.low)
+        place, (low, high) = float(coordinates[0]), self._ends
+        if place <= low:
+            return self.canonical(self.low)
+        if place >= high:
+            return self.canonical(self.last)
+        return self.canonical(math.exp(place) if self.log else place)
+
+    def nearest(self, columns: Array) -> Array:
+        if self.single:
+            return columns
+        if self.step is None:
+            return np.clip(columns, *self._ends)
+        inside = self.from_coordinate(np.clip(columns, *self._ends))
+        return self.to_coordinate(self.grid_value(self.grid_number(inside)))
+
+    def from_unit(self, unit: Array) -> Array:
+        """low (1 - u) + high u, or the logarithm of the grid value at that place."""
+        if self.single:
+            return np.empty((len(unit), 0))
+        low, high = self._ends
+        if self.step is None:
+            return np.clip(low * (1 - unit) + high * unit, low, high)[:, None]
+        if not self.log:
+            numbers = np.clip(np.floor(unit * self.levels), 0, self.levels - 1)
+            return self.grid_value(numbers)[:, None]
+        # Half a step is added at both ends, so that the first and the last value have their share.
+        first = math.log(max(self.low - self.step / 2, self.low / 2))
+        spread = np.exp(first * (1 - unit) + math.log(self.last + self.step / 2) * unit)
+        return self.to_coordinate(self.grid_value(self.grid_number(spread)))[:, None]
+
+    def all_coordinates(self) -> Array:
+        if self.single:
+            return np.empty((1, 0))
+        return self.to_coordinate(self.grid_value(np.arange(self.levels)))[:, None]
+
+    def neighbours(self, coordinates: Array) -> Array:
+        """Return every value if they are few; otherwise a selection of values.
+
+        The selection is the values 1, 2, 4, ... steps away, some evenly spread ones and the bounds:
+        a search reaches every value in a few exchanges, without trying them all.
+        """
+        if self.single or self.levels <= WIDE:
+            return self.all_coordinates()
+        here = self.grid_number(self.from_coordinate(coordinates))
+        steps = 2.0 ** np.arange(math.ceil(math.log2(self.levels)))
+        spread = self.from_coordinate(self.from_unit((np.arange(WIDE) + 0.5) / WIDE)[:, 0])
+        tried = np.concatenate(
+            [here - steps, here + steps, self.grid_number(spread), [0, self.levels - 1]]
+        )
+        kept = np.unique(tried[(tried >= 0) & (tried < self.levels)])
+        return self.to_coordinate(self.grid_value(kept))[:, None]
+
+    def grid_values(self, size: int | None) -> list[Any]:
+        if self.single or (self.step is not None and (size is None or size >= self.levels)):
+            numbers = np.arange(self.levels)
+            return [self.canonical(value) for value in self.grid_value(numbers).tolist()]
+        assert size is not None
+        if size == 1:
+            low, high = self._ends
+            middle = self.from_coordinate(np.array([(low + high) / 2]))
+            return [self.canonical(middle.item())]
+        values = self.from_coordinate(np.linspace(*self._ends, size))
+        values[0], values[-1] = self.low, self.last
+        # Twelve digits: a tenth of the way from 0 to 3 is 0.3, not 0.30000000000000004.
+        rounded = [round_digits(value) for value in values.tolist()]
+        return list(dict.fromkeys(self.canonical(value) for value in rounded))
+
+    def to_dict(self) -> dict[str, Any]:
+        described: dict[str, Any] = {"type": self.kind, "low": self.low, "high": self.high}
+        if self.log:
+            described["log"] = True
+        if self.step is not None and not (isinstance(self, Integer) and self.step == 1):
+            described["step"] = self.step
+        return described
+
+    def canonical(self, value: Any) -> Any:
+        number = float(value)
+        if self.step is not None and not self.single:
+            number = float(self.grid_value(self.grid_number(np.array([number])))[0])
+        elif self.log:
+            number = min(max(round_digits(number), self.low), self.high)
+        return number + 0.0
+
+    def __repr__(self) -> str:
+        shown = [f"low={self.low!r}", f"high={self.high!r}"]
+        described = self.to_dict()
+        shown += [f"{name}={described[name]!r}" for name in ("log", "step") if name in described]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Real(Number):
     """A real number between low and high, both included.
+
+    With `log=True` it is searched and modelled in logarithms: from 1e-5 to 1e-4 is as far as from
+    0.01 to 0.1. With a `step` it takes the values low, low + step, ... up to high.
 
     >>> from kernelbandits import Real
     >>> heat = Real(20, 90)
     >>> heat.holds(35.5), heat.holds(100)
     (True, False)
+    >>> Real(0, 1, step=0.1).canonical(0.1 + 0.2)
+    0.3
+    >>> Real(1e-5, 0.1, log=True).grid_values(5)
+    [1e-05, 0.0001, 0.001, 0.01, 0.1]
     """
 
     low: float
     """The smallest value."""
     high: float
-    """The largest value."""
-    discrete: ClassVar[bool] = False
+    """The largest value; equal to low if there is one value only."""
+    log: bool = False
+    """Whether it is on a log scale."""
+    step: float | None = None
+    """The distance of two values next to each other; None for any real number."""
+    kind: ClassVar[str] = "real"
 
     def __post_init__(self) -> None:
         low, high = (checks.number("Real", name, getattr(self, name)) for name in ("low", "high"))
-        checks.needs(low < high, "Real", "low < high", (self.low, self.high))
+        checks.needs(low <= high, "Real", "low <= high", (self.low, self.high))
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
-
-    @property
-    def lower(self) -> tuple[float, ...]:
-        return (self.low,)
-
-    @property
-    def upper(self) -> tuple[float, ...]:
-        return (self.high,)
-
-    @property
-    def levels(self) -> float:
-        return math.inf
-
-    @property
-    def requirement(self) -> str:
-        return f"a number in [{self.low}, {self.high}]"
-
-    def holds(self, value: Any) -> bool:
-        return checks.is_number(value) and bool(self.low <= value <= self.high)
-
-    def encode(self, value: Any) -> tuple[float, ...]:
-        return (float(value),)
-
-    def decode(self, coordinates: Array) -> float:
-        return float(coordinates[0])
-
-    def nearest(self, columns: Array) -> Array:
-        return np.clip(columns, self.low, self.high)
-
-    def from_unit(self, unit: Array) -> Array:
-        """low (1 - u) + high u"""
-        placed: Array = np.clip(self.low * (1 - unit) + self.high * unit, self.low, self.high)[
-            :, None
-        ]
-        return placed
+        if self.step is not None:
+            object.__setattr__(self, "step", checks.positive("Real", "step", self.step))
+        check_scale_and_step(self)
 
 
-@dataclass(frozen=True)
-class Integer(Variable):
+@dataclass(frozen=True, repr=False)
+class Integer(Number):
     """A whole number between low and high, both included.
+
+    With `log=True` it is searched and modelled in logarithms, with a `step` it takes the values
+    low, low + step, ... up to high.
 
     >>> from kernelbandits import Integer
     >>> stirs = Integer(1, 5)
     >>> stirs.holds(3), stirs.holds(3.5), stirs.levels
     (True, False, 5)
+    >>> Integer(16, 128, step=16).grid_values(None)
+    [16, 32, 48, 64, 80, 96, 112, 128]
     """
 
     low: int
     """The smallest value."""
     high: int
-    """The largest value."""
+    """The largest value; equal to low if there is one value only."""
+    log: bool = False
+    """Whether it is on a log scale."""
+    step: int = 1
+    """The distance of two values next to each other."""
+    kind: ClassVar[str] = "integer"
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -159,53 +389,21 @@ class Integer(Variable):
             whole = is_integer(value) and abs(value) <= LARGEST_INTEGER
             checks.needs(whole, "Integer", f"a whole number {name} of size at most 2^53", value)
             object.__setattr__(self, name, int(value))
-        checks.needs(self.low < self.high, "Integer", "low < high", (self.low, self.high))
-
-    @property
-    def lower(self) -> tuple[float, ...]:
-        return (float(self.low),)
-
-    @property
-    def upper(self) -> tuple[float, ...]:
-        return (float(self.high),)
-
-    @property
-    def levels(self) -> float:
-        return self.high - self.low + 1
-
-    @property
-    def requirement(self) -> str:
-        return f"a whole number from {self.low} to {self.high}"
+        checks.needs(self.low <= self.high, "Integer", "low <= high", (self.low, self.high))
+        whole = is_integer(self.step) and self.step >= 1
+        checks.needs(whole, "Integer", "a whole number step >= 1", self.step)
+        object.__setattr__(self, "step", int(self.step))
+        if self.step > 1 or self.low < self.high:
+            check_scale_and_step(self)
 
     def holds(self, value: Any) -> bool:
-        return is_integer(value) and bool(self.low <= value <= self.high)
+        return is_integer(value) and super().holds(value)
 
-    def encode(self, value: Any) -> tuple[float, ...]:
-        return (float(value),)
-
-    def decode(self, coordinates: Array) -> int:
-        return int(coordinates[0])
-
-    def from_unit(self, unit: Array) -> Array:
-        placed: Array = np.clip(self.low + np.floor(unit * self.levels), self.low, self.high)[
-            :, None
-        ]
-        return placed
-
-    def neighbours(self, coordinates: Array) -> Array:
-        """Return every value if they are few; otherwise a selection of values.
-
-        The selection is the values 1, 2, 4, ... away, some evenly spread ones and the bounds: a
-        search reaches every value in a few exchanges, without trying them all.
-        """
-        if self.levels <= WIDE:
-            return self.all_coordinates()
-        steps = 2.0 ** np.arange(math.ceil(math.log2(self.levels)))
-        spread = self.from_unit((np.arange(WIDE) + 0.5) / WIDE)[:, 0]
-        tried = np.concatenate(
-            [coordinates - steps, coordinates + steps, spread, self.lower, self.upper]
-        )
-        return np.unique(tried[(tried >= self.low) & (tried <= self.high)])[:, None]
+    def canonical(self, value: Any) -> int:
+        number = int(value)
+        if float(value) != number or self.step > 1:
+            number = int(super().canonical(value))
+        return number
 
 
 @dataclass(frozen=True)
@@ -213,10 +411,15 @@ class EnumeratedVariable(Variable):
     """A variable that takes one of the values in a list."""
 
     values: tuple[Any, ...]
-    """At least two different values: text, finite numbers or truth values."""
+    """Different values: text, finite numbers, truth values or None."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", check_values(type(self).__name__, self.values))
+
+    @property
+    def single(self) -> bool:
+        """Whether it has one value only."""
+        return len(self.values) == 1
 
     @property
     def levels(self) -> float:
@@ -229,6 +432,9 @@ class EnumeratedVariable(Variable):
     def holds(self, value: Any) -> bool:
         return self.position(value) >= 0
 
+    def canonical(self, value: Any) -> Any:
+        return self.values[self.position(value)]
+
     def position(self, value: Any) -> int:
         """Return the position of a value in the list, or -1 if it is not there."""
         plain = as_plain(value)
@@ -239,6 +445,12 @@ class EnumeratedVariable(Variable):
     def positions(self, unit: Array) -> Indices:
         """Return the position floor(levels u) for each number u in [0, 1]."""
         return np.minimum(unit * self.levels, self.levels - 1).astype(np.int64)
+
+    def grid_values(self, size: int | None) -> list[Any]:
+        return list(self.values)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": self.kind, "values": list(self.values)}
 
 
 @dataclass(frozen=True)
@@ -252,27 +464,31 @@ class Ordered(EnumeratedVariable):
     (2.0,)
     """
 
+    kind: ClassVar[str] = "ordered"
+
     @property
     def lower(self) -> tuple[float, ...]:
-        return (0.0,)
+        return () if self.single else (0.0,)
 
     @property
     def upper(self) -> tuple[float, ...]:
-        return (float(len(self.values) - 1),)
+        return () if self.single else (float(len(self.values) - 1),)
 
     def encode(self, value: Any) -> tuple[float, ...]:
-        return (float(self.position(value)),)
+        return () if self.single else (float(self.position(value)),)
 
     def decode(self, coordinates: Array) -> Any:
-        return self.values[int(coordinates[0])]
+        return self.values[0 if self.single else int(coordinates[0])]
 
     def from_unit(self, unit: Array) -> Array:
+        if self.single:
+            return np.empty((len(unit), 0))
         return self.positions(unit)[:, None].astype(np.float64)
 
 
 @dataclass(frozen=True)
 class Category(EnumeratedVariable):
-    """One of several values without an order, such as ("acid", "base") or (True, False).
+    """One of several values without an order: ("acid", "base"), (True, False), (None, 0.1, "auto").
 
     Any two values are at distance 1.
 
@@ -282,46 +498,111 @@ class Category(EnumeratedVariable):
     [0.0, 0.707, 0.0]
     """
 
+    kind: ClassVar[str] = "choice"
+
     @property
     def lower(self) -> tuple[float, ...]:
-        return (0.0,) * len(self.values)
+        return () if self.single else (0.0,) * len(self.values)
 
     @property
     def upper(self) -> tuple[float, ...]:
-        return (APART,) * len(self.values)
+        return () if self.single else (APART,) * len(self.values)
 
     def encode(self, value: Any) -> tuple[float, ...]:
         place = self.position(value)
-        return tuple(APART if other == place else 0.0 for other in range(len(self.values)))
+        return tuple(APART if other == place else 0.0 for other in range(len(self.lower)))
 
     def decode(self, coordinates: Array) -> Any:
-        return self.values[int(coordinates.argmax())]
+        return self.values[0 if self.single else int(coordinates.argmax())]
 
     def nearest(self, columns: Array) -> Array:
-        return self.one_hot(columns.argmax(1))
+        return columns if self.single else self.one_hot(columns.argmax(1))
 
     def from_unit(self, unit: Array) -> Array:
         return self.one_hot(self.positions(unit))
 
     def one_hot(self, numbers: Indices) -> Array:
         """Return the coordinates of the values at these positions."""
-        rows: Array = APART * np.eye(len(self.values))[numbers]
-        return rows
+        rows: Array = APART * np.eye(len(self.lower))[numbers] if not self.single else np.empty(0)
+        return np.empty((len(numbers), 0)) if self.single else rows
+
+
+KINDS: dict[str, type[Variable]] = {
+    variable.kind: variable for variable in (Real, Integer, Category, Ordered)
+}
+"""How a file and the command line call a variable -> its class."""
+
+
+def variable_from_dict(name: str, described: Any) -> Variable:
+    """Return the variable of a plain dictionary, as `Variable.to_dict` writes it.
+
+    >>> variable_from_dict("rate", {"type": "real", "low": 1e-5, "high": 0.1, "log": True})
+    Real(low=1e-05, high=0.1, log=True)
+    """
+    owner = f"variable {name!r}"
+    given = isinstance(described, Mapping) and all(isinstance(key, str) for key in described)
+    checks.needs(given, owner, "a table such as {type = 'real', low = 0, high = 1}", described)
+    settings = dict(described)
+    kind = settings.pop("type", "choice" if "values" in settings else "real")
+    checks.needs(isinstance(kind, str) and kind in KINDS, owner, f"a type of {list(KINDS)}", kind)
+    known = ("low", "high", "log", "step") if issubclass(KINDS[kind], Number) else ("values",)
+    for key in settings:
+        checks.needs(key in known, owner, f"settings of {list(known)}", key)
+    for key in known[:2] if "low" in known else known:
+        checks.needs(key in settings, owner, f"a setting {key!r}", described)
+    try:
+        return KINDS[kind](**settings)
+    except ValueError as error:
+        raise ValueError(f"{owner}: {error}") from None
+
+
+def check_scale_and_step(variable: Real | Integer) -> None:
+    """Raise an error for a log scale that reaches zero, and for a step that is too large."""
+    owner = type(variable).__name__
+    checks.needs(
+        isinstance(variable.log, (bool, np.bool_)), owner, "log True or False", variable.log
+    )
+    object.__setattr__(variable, "log", bool(variable.log))
+    ends = variable.low, variable.high
+    checks.needs(not variable.log or variable.low > 0, owner, "low > 0 with log=True", ends)
+    if variable.step is not None:
+        fits = variable.step <= variable.high - variable.low
+        needed = f"a step of at most high - low = {variable.high - variable.low:g}"
+        checks.needs(fits, owner, needed, variable.step)
+        most = f"at most 2^53 values from {variable.low} to {variable.high}"
+        few = (variable.high - variable.low) / variable.step < LARGEST_INTEGER
+        checks.needs(few, owner, most, f"step {variable.step}")
 
 
 def check_values(owner: str, values: Any) -> tuple[Any, ...]:
-    """Return the values as a tuple: at least two, all different, of admissible types."""
+    """Return the values as a tuple: at least one, all different, of admissible types."""
     ordered = isinstance(values, Iterable) and not isinstance(
         values, (str, bytes, set, frozenset, Mapping)
     )
     checks.needs(ordered, owner, "a sequence of values", values)
     items = tuple(as_plain(value) for value in values)
     for item in items:
-        plain = isinstance(item, (str, bool)) or checks.is_number(item)
-        checks.needs(plain, owner, "values that are text, finite numbers or truth values", item)
-    checks.needs(len(items) >= 2, owner, "at least two values", items)
+        plain = item is None or isinstance(item, (str, bool)) or checks.is_number(item)
+        needed = "values that are text, finite numbers, truth values or None"
+        checks.needs(plain, owner, needed, item)
+    checks.needs(len(items) >= 1, owner, "at least one value", items)
     checks.needs(len(set(items)) == len(items), owner, "values that are all different", items)
     return items
+
+
+def decimal_places(number: float) -> int:
+    """Return how many digits a number has after the decimal point as it is written.
+
+    >>> decimal_places(0.25), decimal_places(3), decimal_places(1e-07)
+    (2, 0, 7)
+    """
+    exponent = Decimal(repr(number)).normalize().as_tuple().exponent
+    return max(0, -int(exponent))
+
+
+def round_digits(number: float) -> float:
+    """Return a number rounded to twelve significant digits."""
+    return float(f"{number:.{DIGITS}g}")
 
 
 def as_plain(value: Any) -> Any:
@@ -334,6 +615,8 @@ def is_same_value(known: Any, value: Any) -> bool:
 
     In Python True == 1, but True is not one of the values (0, 1).
     """
+    if known is None or value is None:
+        return known is value
     alike = isinstance(value, (str, bool, int, float)) and isinstance(known, bool) == isinstance(
         value, bool
     )

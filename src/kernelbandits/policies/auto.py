@@ -13,7 +13,7 @@ import numpy as np
 from kernelbandits import checks, widths
 from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard
 from kernelbandits.checks import Array
-from kernelbandits.domains import Box, Contextual, MixedBox
+from kernelbandits.domains import Box, Contextual, MixedBox, as_domain
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.about import CALIBRATED, About
@@ -73,7 +73,7 @@ class Auto(IndexPolicy):
     ----------
     domain
         A `kb.Box`, a `kb.MixedBox`, `kb.Arms` or an (n, d) array of candidates, or a
-        `kb.Contextual`.
+        `kb.Contextual`. A list of pairs [(low, high), ...] is a box, a dictionary a mixed box.
     goal
         "earn", a small regret while measuring, or "find", the best answer in the end. Nothing is
         claimed of the regret of "find".
@@ -153,9 +153,7 @@ class Auto(IndexPolicy):
         seed: int = 0,
         ties: str = "random",
     ) -> None:
-        table = not isinstance(domain, (list, tuple))
-        needed = "a kb.Box(lower, upper), a MixedBox, kb.Arms(table) or an (n, d) array"
-        checks.needs(table, "Auto", needed, domain)
+        domain = as_domain("Auto", domain)
         self.goal = checks.one_of("Auto", "goal", goal, GOALS)
         self.noise = None if noise is None else checks.nonnegative("Auto", "noise", noise)
         self.rounds = None if rounds is None else checks.whole("Auto", "rounds", rounds)

@@ -657,7 +657,9 @@ def domain_blocks(domain: Any) -> Blocks:
     if isinstance(inner, Arms):
         known = inner.blocks
     elif isinstance(inner, MixedBox):
-        known = tuple(tuple(range(*place.indices(inner.dimension))) for _, place in inner.blocks)
+        places = (range(*place.indices(inner.dimension)) for _, place in inner.blocks)
+        # A variable with a single value has no coordinate.
+        known = tuple(tuple(place) for place in places if place)
     else:
         known = tuple((j,) for j in range(inner if checks.is_whole(inner) else inner.dimension))
     covered = sum(len(block) for block in known)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from kernelbandits.checks import Array
+from kernelbandits.domains import MixedBox
 from kernelbandits.policies.place import ArmList, Location, Place
 from kernelbandits.streams import Randomness
 
@@ -46,7 +47,9 @@ def draw_middle(place: Place, sides: Array, t: int, randomness: Randomness) -> L
         target = place.rows.min(0) + unit * np.ptp(place.rows, axis=0)
         return place.location(int((((place.rows - target) / sides) ** 2).sum(1).argmin()))
     unit = middle_fifth(randomness.normal("sample", t, place.box.sides))
-    return place.location(place.box.from_unit(unit[None])[0])
+    whole = place.box.unconstrained if isinstance(place.box, MixedBox) else place.box
+    # Under constraints the location is moved to the nearest allowed point.
+    return place.location(place.box.nearest(whole.from_unit(unit[None]))[0])
 
 
 def middle_fifth(normals: Array) -> Array:

@@ -141,8 +141,12 @@ class Region:
 
     def location(self, row: Array, search: dict[str, float] | None = None) -> Location:
         """The point of this row."""
+        x = self.box.decode(row)
+        if isinstance(self.box, MixedBox):
+            # The values of a point are rounded, so its row may differ in the last digits.
+            row = self.box.encode(x)
         whole_row = add_context(row[None], self.context)[0]
-        return Location(self.box.decode(row), None, whole_row, search or {})
+        return Location(x, None, whole_row, search or {})
 
 
 Place = ArmList | Region

@@ -17,7 +17,8 @@ from kernelbandits.domains import Arms
 from kernelbandits.problems.base import Instance, scale_to_unit, span
 from kernelbandits.problems.noise import PAPER_NOISE, EmpiricalNoise, Noise
 from kernelbandits.streams import Streams
-from kernelbandits.tables.files import Sheet, read_sheet
+from kernelbandits.tables.csv_files import read_csv
+from kernelbandits.tables.table import NUMBERS, Table
 
 REPEATS = ("average", "replicates")
 SHOWN = 8
@@ -118,15 +119,15 @@ def read_table(
     for setting, flag in (("scale", scale), ("unit_columns", unit_columns)):
         checks.needs(isinstance(flag, bool), "a table", f"{setting} true or false", flag)
     sign = -1.0 if checks.direction("a table", direction) == "minimize" else 1.0
-    sheet = read_sheet(path)
-    wanted = find_target(sheet, target)
-    names = choose_columns(sheet, columns, wanted)
-    points, measured = group_rows(sheet, names, sign * sheet.numbers(wanted))
-    kept = find_varying(sheet, names, points)
+    source = read_csv(path)
+    wanted = find_target(source, target)
+    names = choose_columns(source, columns, wanted)
+    points, measured = group_rows(source, names, sign * source.numbers(wanted))
+    kept = find_varying(source, names, points)
     names, points = [names[i] for i in kept], points[:, kept]
     ranges = column_ranges(points) if unit_columns else ()
     if ranges:
-        notice_scaling(sheet, names, ranges)
+        notice_scaling(source, names, ranges)
         points = np.column_stack([scale_to_unit(column) for column in points.T])
     name = Path(path).stem if name is None else name
     table = build_instance(name, Arms(points), measured, repeats, scale, noise)
@@ -141,10 +142,10 @@ def column_ranges(points: Array) -> tuple[tuple[float, float], ...]:
 
 
 def notice_scaling(
-    sheet: Sheet, names: Sequence[str], ranges: tuple[tuple[float, float], ...]
+    source: Table, names: Sequence[str], ranges: tuple[tuple[float, float], ...]
 ) -> None:
     warnings.warn(
-        f"{sheet.file}: each column is scaled to [0, 1] ({write_ranges(names, ranges)}); "
+        f"{source.source}: each column is scaled to [0, 1] ({write_ranges(names, ranges)}); "
         "unit_columns=false keeps the units of the file",
         DataNotice,
         stacklevel=3,
@@ -160,68 +161,77 @@ def write_ranges(names: Sequence[str], ranges: Sequence[tuple[float, float]]) ->
     return ", ".join([*written[:SHOWN], f"and {others} more"] if others > 0 else written)
 
 
-def find_target(sheet: Sheet, target: str | None) -> str:
-    return list(sheet.columns)[-1] if target is None else find_column(sheet, "target", target)
+def find_target(source: Table, target: str | None) -> str:
+    return list(source.columns)[-1] if target is None else find_column(source, "target", target)
 
 
-def choose_columns(sheet: Sheet, columns: Sequence[str] | None, target: str) -> list[str]:
+def choose_columns(source: Table, columns: Sequence[str] | None, target: str) -> list[str]:
     """The columns asked for, or every numeric one except the target."""
     if columns is None:
-        names = numeric_columns(sheet, target)
+        names = numeric_columns(source, target)
     else:
         sequence = isinstance(columns, Sequence) and not isinstance(columns, str)
-        checks.needs(sequence, sheet.file, "a sequence of column names", columns)
-        names = [find_column(sheet, "columns", column) for column in columns]
-    checks.needs(target not in names, sheet.file, "a target that is not among the columns", target)
+        checks.needs(sequence, source.source, "a sequence of column names", columns)
+        names = [find_column(source, "columns", column) for column in columns]
+    checks.needs(
+        target not in names, source.source, "a target that is not among the columns", target
+    )
     checks.needs(
         len(names) > 0,
-        sheet.file,
+        source.source,
         f"a numeric column besides the target {target!r}",
-        list(sheet.columns),
+        list(source.columns),
     )
-    checks.needs(len(set(names)) == len(names), sheet.file, "distinct columns", columns)
+    checks.needs(len(set(names)) == len(names), source.source, "distinct columns", columns)
     return names
 
 
-def numeric_columns(sheet: Sheet, target: str) -> list[str]:
-    others = [name for name in sheet.columns if name != target]
-    numeric = [name for name in others if sheet.is_numeric(name)]
+def numeric_columns(source: Table, target: str) -> list[str]:
+    others = [name for name in source.columns if name != target]
+    numeric = [name for name in others if holds_numbers(source, name)]
     for name in others:
         if name not in numeric:
             warnings.warn(
-                f"{sheet.file}: column {name!r} holds no number and is left out",
+                f"{source.source}: column {name!r} holds no number and is left out",
                 DataNotice,
                 stacklevel=4,
             )
     return numeric
 
 
-def find_column(sheet: Sheet, argument: str, name: str) -> str:
+def holds_numbers(source: Table, name: str) -> bool:
+    """Whether any cell is a number, or most are meant to be."""
+    column = source.columns[name]
+    meant = column.kind == NUMBERS and not column.is_empty
+    return meant or not bool(np.isnan(column.numbers).all())
+
+
+def find_column(source: Table, argument: str, name: str) -> str:
     """The name in NFC, if the file has such a column."""
     wanted = unicodedata.normalize("NFC", str(name)).strip()
     checks.needs(
-        wanted in sheet.columns, sheet.file, f"{argument} among {tuple(sheet.columns)}", name
+        wanted in source.columns, source.source, f"{argument} among {tuple(source.columns)}", name
     )
     return wanted
 
 
-def group_rows(sheet: Sheet, names: list[str], target: Array) -> tuple[Array, Replicates]:
+def group_rows(source: Table, names: list[str], target: Array) -> tuple[Array, Replicates]:
     """The distinct rows in order of appearance, and the targets measured at each."""
-    table = np.column_stack([sheet.numbers(name) for name in names]) + 0.0
+    table = np.column_stack([source.numbers(name) for name in names]) + 0.0
     groups: dict[tuple[float, ...], list[float]] = {}
     for row, reward in zip(table.tolist(), target.tolist(), strict=True):
         groups.setdefault(tuple(row), []).append(reward)
     return np.array(list(groups)), tuple(map(tuple, groups.values()))
 
 
-def find_varying(sheet: Sheet, names: list[str], points: Array) -> list[int]:
+def find_varying(source: Table, names: list[str], points: Array) -> list[int]:
     """The columns that tell arms apart; all of them if there is one arm only."""
     kept = [
         i for i, column in enumerate(points.T) if len(points) == 1 or (column != column[0]).any()
     ]
     for i in set(range(len(names))) - set(kept):
         warnings.warn(
-            f"{sheet.file}: column {names[i]!r} is constant and is dropped",
+            f"{source.source}: column {names[i]!r} is constant and is dropped",
             DataNotice,
             stacklevel=3,
         )

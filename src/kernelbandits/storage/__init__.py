@@ -14,7 +14,7 @@ from kernelbandits.storage.errors import (
 )
 from kernelbandits.storage.event import KINDS, Draft, Event
 from kernelbandits.storage.health import Finding
-from kernelbandits.storage.log import Listed, Log, Turn, studies
+from kernelbandits.storage.log import Listed, Log, Reading, Turn, studies
 from kernelbandits.storage.salvage import Salvaged, salvage
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Log",
     "NoStudy",
     "OtherVersion",
+    "Reading",
     "Salvaged",
     "StorageBusy",
     "StorageError",

@@ -9,12 +9,11 @@ can be verified when its neighbours are lost.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b, sha256
 
-from kernelbandits.storage.event import Draft
-from kernelbandits.storage.rows import Row, event_fields
+from kernelbandits.storage.event import Draft, write_body
+from kernelbandits.storage.statements import Row
 
 DIGITS = 16
 
@@ -38,7 +37,9 @@ def is_intact(row: Row) -> bool:
 
 
 def build_row(draft: Draft, seq: int, at: float, before: str) -> Row:
-    return add_check((*event_fields(draft, seq, at), before))
+    """An event as it is stored, in the order of the table."""
+    said = (draft.kind, draft.trial, draft.row, draft.value, draft.key, draft.worker)
+    return add_check((seq, *said, float(at), write_body(draft.body), before))
 
 
 def verify_chain(rows: Sequence[Row], start: tuple[int, str], end: tuple[int, str]) -> None:
@@ -53,11 +54,6 @@ def verify_chain(rows: Sequence[Row], start: tuple[int, str], end: tuple[int, st
         raise BrokenChain(seq + 1)
 
 
-def format_line(cells: Sequence[str]) -> str:
-    """The header or one row of the candidate table, as the JSON list that is stored."""
-    return json.dumps(list(cells), separators=(",", ":"))
-
-
 def fingerprint(lines: Iterable[str]) -> str:
-    """sha256 of header and rows, one line each."""
+    """sha256 of some lines of text."""
     return sha256("\n".join(lines).encode()).hexdigest()

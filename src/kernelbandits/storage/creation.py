@@ -2,81 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import sqlalchemy as sa
+from collections.abc import Mapping, Sequence
 
 from kernelbandits import checks
-from kernelbandits.storage.checksums import DIGITS, add_check, build_row
-from kernelbandits.storage.engines import Engine
+from kernelbandits.storage import statements
+from kernelbandits.storage.backend import Backend
+from kernelbandits.storage.checksums import DIGITS, build_row
+from kernelbandits.storage.columns import Column, split_columns
 from kernelbandits.storage.errors import NoStudy, StorageError, StudyExists
 from kernelbandits.storage.event import Draft
-from kernelbandits.storage.header import Header, table_lines
-from kernelbandits.storage.rows import Row
+from kernelbandits.storage.header import Header
 from kernelbandits.storage.session import Session
-from kernelbandits.storage.tables import VERSION
+from kernelbandits.storage.statements import VERSION, Connection, Row, fetch_one
 
 
-def create(
-    session: Session, first: Draft, columns: Sequence[str], cells: Sequence[Sequence[str]]
-) -> None:
+def create(session: Session, first: Draft, columns: Mapping[str, Column]) -> None:
     """Create a study with this first event and this table of candidates."""
     checks.needs(
         first.kind == "created", "a new study", 'a first event of kind "created"', first.kind
     )
-    lines = table_lines(columns, cells)
-    header = Header.of(first, lines)
+    segments = split_columns(columns)
+    header = Header.of(first, segments, rows=len(next(iter(columns.values()))))
+    backend = session.backend
     try:
-        session.write(
-            lambda connection: write_study(connection, session.engine, header, lines, first)
-        )
+        for transaction in session.transactions():
+            with transaction:
+                connection = transaction.connection
+                backend.lock_schema(connection)
+                refuse_existing(connection, backend)
+                backend.create_schema(connection)
+                now = fetch_one(connection, backend.statements.time)
+                event = build_row(first, 1, now, header.fingerprint[:DIGITS])
+                fill(connection, backend, header, segments, [event])
     finally:
         session.close()
 
 
-def write_study(
-    connection: sa.Connection, engine: Engine, header: Header, lines: Sequence[str], first: Draft
-) -> None:
-    engine.lock_schema(connection)
-    refuse_existing(connection, engine)
-    engine.create_schema(connection)
-    now = connection.execute(sa.select(engine.time)).scalar_one()
-    event = build_row(first, 1, now, header.fingerprint[:DIGITS])
-    fill(connection, engine, header, lines, [event])
-
-
-def refuse_existing(connection: sa.Connection, engine: Engine) -> None:
+def refuse_existing(connection: Connection, backend: Backend) -> None:
     try:
-        engine.version(connection)
+        backend.version(connection)
     except NoStudy:
-        if sa.inspect(connection).get_table_names(schema=engine.tables.schema):
+        if backend.tables(connection):
             raise StorageError(
-                f"{engine.name} holds tables of another program; they were left as they are"
+                f"{backend.name} holds tables of another program; they were left as they are"
             ) from None
     else:
-        raise StudyExists(f"there is a study at {engine.name} already")
+        raise StudyExists(f"there is a study at {backend.name} already")
 
 
 def fill(
-    connection: sa.Connection,
-    engine: Engine,
+    connection: Connection,
+    backend: Backend,
     header: Header,
-    lines: Sequence[str],
+    segments: Sequence[Row],
     events: Sequence[Row],
 ) -> None:
     """Create and fill all tables of a study, inside a transaction."""
-    tables = engine.tables
-    for table in tables.all:
-        connection.execute(sa.schema.CreateTable(table))
-    connection.execute(sa.insert(tables.study), header.values)
-    numbered = [
-        {"row": row, "cells": cells, "check": check}
-        for row, cells, check in map(add_check, enumerate(lines, -1))
-    ]
-    connection.execute(sa.insert(tables.candidates), numbered)
-    connection.execute(sa.insert(tables.spare), numbered)
-    connection.execute(tables.add, [tables.name_values(row) for row in events])
-    connection.execute(
-        sa.insert(tables.head), {"id": 1, "seq": events[-1][0], "check": events[-1][-1]}
-    )
-    engine.write_mark(connection, VERSION)
+    texts = backend.statements
+    for statement in (*texts.create_log, *texts.create_candidates):
+        statements.send(connection, statement)
+    statements.send(connection, texts.add_event, *events)
+    statements.send(connection, texts.add_head, (events[-1][0], events[-1][-1]))
+    fill_candidates(connection, backend, header, segments)
+
+
+def fill_candidates(
+    connection: Connection, backend: Backend, header: Header, segments: Sequence[Row]
+) -> None:
+    """Fill the tables that hold the header and the candidates."""
+    texts = backend.statements
+    statements.send(connection, texts.add_study, header.row)
+    statements.send(connection, texts.add_candidates, *segments)
+    statements.send(connection, texts.add_spare, *segments)
+    backend.write_mark(connection, VERSION)

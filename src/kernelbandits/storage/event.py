@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from kernelbandits import checks
+from kernelbandits.storage.statements import Row
 
 KINDS = (
     "created",
@@ -16,6 +20,7 @@ KINDS = (
     "corrected",
     "withdrawn",
     "released",
+    "fitted",
     "settings",
     "undone",
     "noted",
@@ -95,3 +100,40 @@ def is_storable(value: str) -> bool:
     return "\0" not in value and (
         value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
     )
+
+
+FIELDS = ("seq", "kind", "trial", "row", "value", "key", "worker", "at", "check", "body")
+SETTERS = [getattr(Event, name).__set__ for name in FIELDS]
+"""They fill a frozen Event in a third of the time of its constructor, which counts for a log of a
+hundred thousand events."""
+
+
+def build_events(rows: Sequence[Row]) -> list[Event]:
+    """The events of rows: seq, kind, trial, row, value, key, worker, at, body, before, check."""
+    # All bodies are parsed as one JSON text, which is faster than parsing each.
+    bodies = json.loads(f"[{','.join([row[8] for row in rows])}]")
+    return [build_event(row, body) for row, body in zip(rows, bodies, strict=True)]
+
+
+def build_event(row: Row, body: Mapping[str, Any]) -> Event:
+    made = object.__new__(Event)
+    for put, value in zip(SETTERS, (*row[:8], row[10], body), strict=True):
+        put(made, value)
+    return made
+
+
+def write_body(body: Mapping[str, Any]) -> str:
+    """The body as JSON; numbers are written so that the same numbers are read."""
+    try:
+        return json.dumps(dict(body), allow_nan=False, separators=(",", ":"), default=plain_value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"an event needs a body of finite numbers and text, as JSON has them, got {error}"
+        ) from None
+
+
+def plain_value(value: Any) -> Any:
+    """A number or an array of numpy as a number or a list of Python."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(type(value).__name__)

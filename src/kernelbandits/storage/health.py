@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import sqlalchemy as sa
-
-from kernelbandits.storage.engines import Engine, SqliteEngine
-from kernelbandits.storage.engines.sqlite import pragma
+from kernelbandits.storage.backend import Backend
 from kernelbandits.storage.errors import StorageError
 from kernelbandits.storage.mounts import network_mount
 from kernelbandits.storage.session import Session
-from kernelbandits.storage.tables import VERSION
+from kernelbandits.storage.sqlite import SqliteBackend, pragma
+from kernelbandits.storage.statements import OLDEST, VERSION, Connection, fetch_one
 
 
 @dataclass(frozen=True)
@@ -36,11 +34,11 @@ def examine(session: Session, contents: Sequence[Look]) -> list[Finding]:
     found.append(
         try_check(
             "version",
-            lambda: session.read(lambda connection: check_version(connection, session.engine)),
+            lambda: session.read(lambda connection: check_version(connection, session.backend)),
         )
     )
-    if isinstance(session.engine, SqliteEngine):
-        found += check_file(session, session.engine)
+    if isinstance(session.backend, SqliteBackend):
+        found += check_file(session, session.backend)
     else:
         found.append(try_check("server", lambda: session.read(check_server)))
     return found
@@ -57,25 +55,24 @@ def check_content(what: str, look: Callable[[], Sequence[Any]]) -> Finding:
     return try_check(what, lambda: Finding(True, what, f"{len(look())} {what}, all checksums hold"))
 
 
-def check_version(connection: sa.Connection, engine: Engine) -> Finding:
-    found = engine.version(connection)
-    return Finding(
-        found == VERSION, "version", f"tables of version {found}, this release writes {VERSION}"
-    )
+def check_version(connection: Connection, backend: Backend) -> Finding:
+    found = backend.version(connection)
+    known = OLDEST <= found <= VERSION
+    return Finding(known, "version", f"tables of version {found}, this release writes {VERSION}")
 
 
-def check_file(session: Session, engine: SqliteEngine) -> list[Finding]:
+def check_file(session: Session, backend: SqliteBackend) -> list[Finding]:
     looks = (("integrity", check_integrity), ("journal", check_journal), ("space", check_space))
     found = [try_check(what, partial(session.read, look)) for what, look in looks]
-    return [*found, report_sqlite(), check_mount(engine)]
+    return [*found, report_sqlite(), check_mount(backend)]
 
 
-def check_integrity(connection: sa.Connection) -> Finding:
+def check_integrity(connection: Connection) -> Finding:
     said = str(pragma(connection, "integrity_check"))
     return Finding(said == "ok", "integrity", f"SQLite's integrity_check says {said!r}")
 
 
-def check_journal(connection: sa.Connection) -> Finding:
+def check_journal(connection: Connection) -> Finding:
     mode, sync = str(pragma(connection, "journal_mode")), int(pragma(connection, "synchronous"))
     advice = (
         "; another program switched it on, and the next write switches it off"
@@ -85,7 +82,7 @@ def check_journal(connection: sa.Connection) -> Finding:
     return Finding(mode != "wal", "journal", f"journal mode {mode}, synchronous {sync}{advice}")
 
 
-def check_space(connection: sa.Connection) -> Finding:
+def check_space(connection: Connection) -> Finding:
     pages, size = int(pragma(connection, "page_count")), int(pragma(connection, "page_size"))
     return Finding(True, "space", f"{pages * size} bytes")
 
@@ -94,8 +91,8 @@ def report_sqlite() -> Finding:
     return Finding(True, "sqlite", f"SQLite {sqlite3.sqlite_version}")
 
 
-def check_mount(engine: SqliteEngine) -> Finding:
-    kind = network_mount(engine.path)
+def check_mount(backend: SqliteBackend) -> Finding:
+    kind = network_mount(backend.path)
     told = (
         f"the file is on a network file system ({kind}), whose locks are not safe"
         if kind
@@ -104,10 +101,10 @@ def check_mount(engine: SqliteEngine) -> Finding:
     return Finding(kind is None, "disk", told)
 
 
-def check_server(connection: sa.Connection) -> Finding:
-    version = connection.exec_driver_sql("SHOW server_version").scalar_one()
-    safe = connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() != "off"
-    safe = safe and connection.exec_driver_sql("SHOW fsync").scalar_one() == "on"
+def check_server(connection: Connection) -> Finding:
+    version = fetch_one(connection, "SHOW server_version")
+    safe = fetch_one(connection, "SHOW synchronous_commit") != "off"
+    safe = safe and fetch_one(connection, "SHOW fsync") == "on"
     told = (
         "each commit is on its disk"
         if safe

@@ -2,47 +2,79 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
-import sqlalchemy as sa
-
-from kernelbandits.storage import backups, creation, health, migrations
+from kernelbandits.storage import backups, creation, health, migrations, statements
+from kernelbandits.storage.backend import Backend
 from kernelbandits.storage.checksums import DIGITS, BrokenChain, build_row, verify_chain
-from kernelbandits.storage.driver import fetch, run
-from kernelbandits.storage.engines import PostgresEngine, engine_for
+from kernelbandits.storage.columns import Column, split_columns
 from kernelbandits.storage.errors import StorageError, StorageReadOnly
-from kernelbandits.storage.event import Draft, Event
+from kernelbandits.storage.event import Draft, Event, build_events
 from kernelbandits.storage.header import Header
 from kernelbandits.storage.places import FilePlace, Place, ServerPlace, find
-from kernelbandits.storage.rows import Row, build_events
-from kernelbandits.storage.session import Session
+from kernelbandits.storage.session import Session, Transaction
+from kernelbandits.storage.sqlite import SqliteBackend
+from kernelbandits.storage.statements import Connection, Row, fetch, fetch_one
 
-T = TypeVar("T")
 Where = str | os.PathLike[str]
 
 
+def backend_for(place: Place, mode: str) -> Backend:
+    """mode: "read", "write", or "create"."""
+    if isinstance(place, FilePlace):
+        return SqliteBackend(place.path, mode)
+    from kernelbandits.storage.postgres import PostgresBackend
+
+    return PostgresBackend(place, mode)
+
+
+class Reading(NamedTuple):
+    """Events, and the time of the database when they were read."""
+
+    events: list[Event]
+    now: float
+
+
+class Head(NamedTuple):
+    """The last event."""
+
+    seq: int
+    check: str
+    now: float
+    """The time of the database when it was read."""
+
+
 class Log:
-    """The events of an open study. `Log.create` and `Log.open` return one."""
+    """The events of an open study. `Log.create` and `Log.open` return one.
+
+    Events are written in turns:
+
+        for turn in log.turns():
+            with turn:
+                events = turn.events(last)
+                ...
+                turn.append(drafts)
+
+    When the loop ends, everything appended is stored. If the body raises, nothing is. If the
+    connection is lost or the server asks for a retry, the body runs again, in a new turn.
+    """
 
     def __init__(self, session: Session, header: Header) -> None:
         self._session = session
-        self._engine = session.engine
+        self._backend = session.backend
         self._header = header
 
     @classmethod
-    def create(
-        cls, where: Where, header: Draft, columns: Sequence[str], cells: Sequence[Sequence[str]]
-    ) -> Log:
+    def create(cls, where: Where, first: Draft, columns: Mapping[str, Column]) -> Log:
         """Create a study. If several processes do so at once, one succeeds.
 
         The others get StudyExists.
         """
-        creation.create(Session(engine_for(find(where), "create")), header, columns, cells)
+        creation.create(Session(backend_for(find(where), "create")), first, columns)
         return cls.open(where)
 
     @classmethod
@@ -51,75 +83,85 @@ class Log:
 
     @classmethod
     def at(cls, place: Place, mode: str) -> Log:
-        session = Session(engine_for(place, mode))
+        session = Session(backend_for(place, mode))
         migrations.upgrade_tables(session)
         return cls(
-            session, session.read(lambda connection: Header.read(connection, session.engine))
+            session, session.read(lambda connection: Header.read(connection, session.backend))
         )
 
     @property
     def place(self) -> str:
         """Where the study is, without passwords."""
-        return self._engine.name
+        return self._backend.name
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns of the candidate table."""
         return self._header.names
 
     @property
     def fingerprint(self) -> str:
-        """sha256 of the candidate table."""
+        """What the checksums of the events start with."""
         return self._header.fingerprint
 
-    def cells(self) -> list[tuple[str, ...]]:
-        """The candidate table, checked against its fingerprint."""
-        return [tuple(json.loads(text)) for text in self._read_lines()[1:]]
+    def columns(self) -> dict[str, list[Any]]:
+        """The candidate table by column, checked against its checksum."""
+        rows = self._session.read(
+            lambda connection: fetch(connection, self._backend.statements.candidates)
+        )
+        found = self._header.verify_columns(rows)
+        if found is None:
+            raise self._backend.damage_error(
+                "the table of candidates is not the one that was written"
+            )
+        return found
+
+    def read(self, after: Event | None = None) -> Reading:
+        """All events later than `after`, verified, and the time."""
+        head, rows = self._session.read(lambda connection: self._read_log(connection, after))
+        return Reading(build_events(rows), head.now)
 
     def events(self, after: Event | None = None) -> list[Event]:
         """All events later than `after`, verified."""
-        return build_events(
-            self._session.read(
-                lambda connection: self._read_later(connection, after, self._read_head(connection))
-            )
-        )
+        return self.read(after).events
 
-    def write(self, work: Callable[[Turn], T]) -> T:
-        """Run the work in a transaction that may write.
-
-        When this returns, everything the work appended is stored; if it raises, nothing is. If the
-        connection is lost or the server asks for a retry, the work runs again from the start.
-        """
-        if self._engine.mode == "read":
+    def turns(self) -> Iterator[Turn]:
+        """Turns to write, until one of them has written or its body raises; see the class."""
+        if self._backend.mode == "read":
             raise StorageReadOnly(f"{self.place} was opened for reading only")
-        return self._session.write(lambda connection: self._run_turn(connection, work))
+        for transaction in self._session.transactions(of_events=True):
+            yield Turn(self, transaction)
 
     def now(self) -> float:
         """The time by the clock of the database."""
-        return self._session.read(
-            lambda connection: connection.execute(sa.select(self._engine.time)).scalar_one()
-        )
+        time = self._backend.statements.time
+        return float(self._session.read(lambda connection: fetch_one(connection, time)))
 
-    def backup(self, target: Where) -> None:
-        """Write a verified copy of the study into a new SQLite file."""
-        rows = self._session.read(
-            lambda connection: self._read_later(connection, None, self._read_head(connection))
-        )
-        backups.write_file(target, self._header, self._read_lines(), rows)
+    def backup(self, target: Where, *, force: bool = False) -> None:
+        """Write a verified copy of the study into a new SQLite file.
+
+        With `force` it takes the place of another file, but never of a study.
+        """
+        _, rows = self._session.read(lambda connection: self._read_log(connection, None))
+        segments = split_columns(self.columns())
+        header = migrations.upgrade_header(self._header, segments)
+        backups.write_file(target, header, segments, rows, force)
 
     def health(self) -> list[health.Finding]:
         """Check the study and return the results of all checks."""
-        return health.examine(self._session, [("events", self.events), ("candidates", self.cells)])
+
+        def list_candidates() -> list[Any]:
+            return next(iter(self.columns().values()))
+
+        looks: list[health.Look] = [("events", self.events), ("candidates", list_candidates)]
+        return health.examine(self._session, looks)
 
     def summary(self) -> tuple[int, int, float]:
         """The number of rows and of events, and the time of the first event."""
-        events = self._engine.tables.events.c
-        first = sa.select(events.at).where(events.seq == 1)
-        last, _ = self._session.read(self._read_head)
-        return (
-            self._header.rows,
-            last,
-            self._session.read(lambda connection: connection.execute(first).scalar_one()),
-        )
+        created = self._backend.statements.created
+        head = self._session.read(self._read_head)
+        since = self._session.read(lambda connection: fetch_one(connection, created))
+        return self._header.rows, head.seq, since
 
     def close(self) -> None:
         self._session.close()
@@ -133,68 +175,89 @@ class Log:
     def __repr__(self) -> str:
         return f"Log({self.place!r})"
 
-    def _read_lines(self) -> list[str]:
-        """Header and rows of the candidate table."""
-        found = self._session.read(lambda connection: fetch(connection, self._engine.tables.rows))
-        if not self._header.fits(found):
-            raise self._engine.damage_error(
-                "the table of candidates is not the one that was written"
-            )
-        return [row[1] for row in found]
+    def _read_log(self, connection: Connection, after: Event | None) -> tuple[Head, list[Row]]:
+        head = self._read_head(connection)
+        return head, self._read_later(connection, after, head)
 
-    def _run_turn(self, connection: sa.Connection, work: Callable[[Turn], T]) -> T:
-        self._engine.lock_head(connection)
-        seq, check, now = self._check_head(fetch(connection, self._engine.head_and_time))
-        turn = Turn(
-            lambda after: self._read_later(connection, after, (seq, check)), seq, check, now
-        )
-        result = work(turn)
-        if turn.rows:
-            self._add_rows(connection, seq, turn.rows)
-        return result
-
-    def _add_rows(self, connection: sa.Connection, seen: int, rows: list[Row]) -> None:
-        tables = self._engine.tables
-        run(connection, tables.add, *map(tables.name_values, rows))
-        moved = run(connection, tables.move, {"seen": seen, "to": rows[-1][0], "sum": rows[-1][-1]})
-        if moved.rowcount != 1:
-            raise self._engine.damage_error("its head cannot be moved")
-
-    def _read_head(self, connection: sa.Connection) -> tuple[int, str]:
-        seq, check = self._check_head(fetch(connection, self._engine.tables.last))
-        return seq, check
-
-    def _check_head(self, rows: list[Row]) -> Any:
+    def _read_head(self, connection: Connection) -> Head:
         """The head, if it has the checksum of the last event and the tables have this version."""
+        rows = fetch(connection, self._backend.statements.head)
         if len(rows) != 1 or rows[0][1] != rows[0][2]:
-            raise self._engine.damage_error("head and last event do not fit each other")
-        seq, check, _, version, *now = rows[0]
+            raise self._backend.damage_error("head and last event do not fit each other")
+        seq, check, _, version, now = rows[0]
         if version is None:
-            raise self._engine.damage_error("its header is missing")
-        migrations.refuse_other(self._engine, version)
-        return seq, check, *now
+            raise self._backend.damage_error("its header is missing")
+        migrations.refuse_unknown(self._backend, version)
+        return Head(seq, check, now)
 
-    def _read_later(
-        self, connection: sa.Connection, after: Event | None, last: tuple[int, str]
-    ) -> list[Row]:
+    def _read_later(self, connection: Connection, after: Event | None, head: Head) -> list[Row]:
         """The rows after `after` up to the head, if their checksums form a chain."""
         seen, check = (0, self.fingerprint[:DIGITS]) if after is None else (after.seq, after.check)
-        if seen > last[0]:
-            raise self._engine.damage_error(
-                f"it ends with event {last[0]} but had {seen} before; was a backup put back?"
+        if seen > head.seq:
+            raise self._backend.damage_error(
+                f"it ends with event {head.seq} but had {seen} before; was a backup put back?"
             )
-        rows = (
-            fetch(connection, self._engine.tables.later, after=seen, last=last[0])
-            if seen < last[0]
-            else []
-        )
+        rows: list[Row] = []
+        if seen < head.seq:
+            rows = fetch(connection, self._backend.statements.later, seen, head.seq)
         try:
-            verify_chain(rows, (seen, check), last)
+            verify_chain(rows, (seen, check), (head.seq, head.check))
         except BrokenChain as broken:
-            raise self._engine.damage_error(
+            if after is not None and int(str(broken)) <= seen + 1:
+                raise self._backend.damage_error(
+                    f"event {seen} is not the one that was read before; was a backup put back?"
+                ) from None
+            raise self._backend.damage_error(
                 f"event {broken} is not the one that was written"
             ) from None
         return rows
+
+
+class Turn:
+    """One write transaction: read events, and append new ones."""
+
+    def __init__(self, log: Log, transaction: Transaction) -> None:
+        self._log, self._transaction = log, transaction
+        self._head: Head | None = None
+
+    def __enter__(self) -> Turn:
+        self._transaction.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> bool:
+        return self._transaction.__exit__(*error)
+
+    @property
+    def head(self) -> Head:
+        """The last event that is stored, or was appended in this turn."""
+        if self._head is None:
+            self._head = self._log._read_head(self._transaction.connection)
+        return self._head
+
+    @property
+    def now(self) -> float:
+        """The time of the database."""
+        return self.head.now
+
+    def events(self, after: Event | None = None) -> list[Event]:
+        """All events after `after`, verified, including those appended in this turn."""
+        return build_events(self._log._read_later(self._transaction.connection, after, self.head))
+
+    def append(self, drafts: Iterable[Draft]) -> list[Event]:
+        """Append events; they are stored when the turn ends without an error."""
+        before, rows = self.head, list[Row]()
+        seq, check, now = before
+        for draft in drafts:
+            rows.append(build_row(draft, seq + 1, now, check))
+            seq, check = rows[-1][0], rows[-1][-1]
+        if rows:
+            connection, texts = self._transaction.connection, self._log._backend.statements
+            statements.send(connection, texts.add_event, *rows)
+            moved = statements.send(connection, texts.move_head, (seq, check, before.seq))
+            if moved.rowcount != 1:
+                raise self._log._backend.damage_error("its head cannot be moved")
+            self._head = Head(seq, check, now)
+        return build_events(rows)
 
 
 @dataclass(frozen=True)
@@ -214,9 +277,9 @@ def studies(where: Where) -> list[Listed]:
     if isinstance(place, FilePlace):
         with Log.at(place, "read") as log:
             return [Listed(str(place), str(place), *log.summary())]
-    engine = PostgresEngine(place, "read")
-    with closing(Session(engine)) as session:
-        names = session.read(engine.studies)
+    backend: Any = backend_for(place, "read")
+    with closing(Session(backend)) as session:
+        names = session.read(backend.studies)
     return [describe_study(ServerPlace(place.url, name)) for name in names]
 
 
@@ -226,29 +289,3 @@ def describe_study(place: ServerPlace) -> Listed:
             return Listed(place.study, str(place), *log.summary())
     except StorageError:
         return Listed(place.study, str(place))
-
-
-class Turn:
-    """What the work of one `log.write` may do: read events and append new ones."""
-
-    def __init__(
-        self, later: Callable[[Event | None], list[Row]], seq: int, check: str, now: float
-    ) -> None:
-        self._stored = later
-        self._seq, self._check = seq, check
-        self.now = now
-        self.rows: list[Row] = []
-        """The appended events, as they will be stored."""
-
-    def events(self, after: Event | None = None) -> list[Event]:
-        """All events after `after`, verified, including those appended in this turn."""
-        stored = [] if after is not None and after.seq > self._seq else self._stored(after)
-        own = [row for row in self.rows if after is None or row[0] > after.seq]
-        return build_events([*stored, *own])
-
-    def append(self, draft: Draft) -> Event:
-        seq, before = (
-            (self.rows[-1][0], self.rows[-1][-1]) if self.rows else (self._seq, self._check)
-        )
-        self.rows.append(build_row(draft, seq + 1, self.now, before))
-        return build_events(self.rows[-1:])[0]

@@ -2,74 +2,62 @@
 
 A migration is one transaction. The backup of films.db with tables of version 1 is the file
 films.db.v1-backup; that of the PostgreSQL schema films is the schema films_v1_backup.
+
+Version 1 (release 0.1) stored the candidates by row. The fingerprint of these rows stays in the
+header, because the checksums of the events start with it; a checksum of the columns is added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
-import sqlalchemy as sa
-
-from kernelbandits.storage.checksums import add_check, is_intact
-from kernelbandits.storage.engines import Engine
+from kernelbandits.storage import statements
+from kernelbandits.storage.backend import Backend
+from kernelbandits.storage.columns import checksum_segments, split_columns
+from kernelbandits.storage.creation import fill_candidates
 from kernelbandits.storage.errors import OtherVersion
+from kernelbandits.storage.header import Header
 from kernelbandits.storage.session import Session
-from kernelbandits.storage.tables import VERSION
-
-Steps = Mapping[int, Sequence[str]]
-
-STEPS: Steps = {}
-"""For each older version the SQL statements that lead to the next one, valid in both databases."""
+from kernelbandits.storage.statements import OLDEST, VERSION, Connection, Row, fetch
 
 
-def upgrade_tables(session: Session, steps: Steps = STEPS) -> None:
-    found = session.read(session.engine.version)
-    if found != VERSION:
-        refuse_unknown(session.engine, found, steps)
-        session.write(lambda connection: apply_steps(connection, session.engine, steps))
+def upgrade_tables(session: Session) -> None:
+    """Change tables of an older version; a reader reads them as they are."""
+    found = session.read(session.backend.version)
+    refuse_unknown(session.backend, found)
+    if found < VERSION and session.backend.mode != "read":
+        for transaction in session.transactions():
+            with transaction:
+                session.backend.lock_schema(transaction.connection)
+                if session.backend.version(transaction.connection) < VERSION:
+                    rewrite_candidates(transaction.connection, session.backend)
 
 
-def refuse_unknown(engine: Engine, found: int, steps: Steps) -> None:
-    if not all(version in steps for version in range(found, VERSION)) or found > VERSION:
-        refuse_other(engine, found)
-    if engine.mode == "read":
+def refuse_unknown(backend: Backend, found: int) -> None:
+    """Raise an error if the tables are of a version that this release does not know."""
+    if found > VERSION or found < OLDEST:
+        newer = "was written by a newer release" if found > VERSION else "is not of this release"
         raise OtherVersion(
-            f"{engine.name} has tables of version {found}; "
-            "open it once for writing to bring them up to date"
+            f"{backend.name} {newer}: it has tables of version {found}, and this release knows "
+            f"{OLDEST} to {VERSION}"
         )
 
 
-def refuse_other(engine: Engine, found: int) -> None:
-    if found != VERSION:
-        newer = (
-            "was written by a newer release: it"
-            if found > VERSION
-            else "is not of this release: it"
-        )
-        raise OtherVersion(
-            f"{engine.name} {newer} has tables of version {found}, and this release knows {VERSION}"
-        )
+def rewrite_candidates(connection: Connection, backend: Backend) -> None:
+    """Replace the candidates by row, of version 1, by candidates by column."""
+    backend.copy_tables(connection, OLDEST)
+    before = Header.read(connection, backend)
+    columns = before.verify_columns(fetch(connection, backend.statements.candidates))
+    if columns is None:
+        raise backend.damage_error("the table of candidates is not the one that was written")
+    segments = split_columns(columns)
+    texts = backend.statements
+    for statement in (*texts.drop_candidates, *texts.create_candidates):
+        statements.send(connection, statement)
+    fill_candidates(connection, backend, upgrade_header(before, segments), segments)
 
 
-def apply_steps(connection: sa.Connection, engine: Engine, steps: Steps) -> None:
-    engine.lock_schema(connection)
-    found = engine.version(connection)
-    if found < VERSION:
-        engine.copy_tables(connection, found)
-        for version in range(found, VERSION):
-            for statement in steps[version]:
-                connection.exec_driver_sql(statement)
-        write_version(connection, engine)
-
-
-def write_version(connection: sa.Connection, engine: Engine) -> None:
-    study = engine.tables.study
-    row = connection.execute(sa.select(study)).one()
-    if not is_intact(tuple(row)):
-        raise engine.damage_error("its header is not the one that was written")
-    values = row._asdict() | {"version": VERSION}
-    values.pop("check")
-    connection.execute(
-        sa.update(study).values(**values, check=add_check(tuple(values.values()))[-1])
-    )
-    engine.write_mark(connection, VERSION)
+def upgrade_header(header: Header, segments: Sequence[Row]) -> Header:
+    """The header of this version; the fingerprint stays."""
+    return replace(header, version=VERSION, checksum=checksum_segments(segments))

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import sqlalchemy as sa
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from kernelbandits import checks
 from kernelbandits.formatting import mask_password
 
 SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 USUAL = "kernelbandits"
+CONNECTION = re.compile(
+    r"(?i)(?:^|\s)(?:host|hostaddr|port|dbname|user|password|passfile|service|sslmode)\s*="
+)
+"""A connection string of libpq, such as "host=lab dbname=studies"."""
+LOGIN = re.compile(r"[^\s:@]{2,}:[^@]+@[^@/\s]+(/|:\d|$)")
+"""user:password@host, whatever stands before it."""
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
@@ -28,16 +35,50 @@ class FilePlace:
 
 
 @dataclass(frozen=True)
+class ServerAddress:
+    """The parts of a postgresql:// address; its repr does not show the password."""
+
+    host: str | None
+    port: int | None
+    user: str | None
+    password: str | None = field(repr=False)
+    database: str | None
+    query: Mapping[str, str] = field(repr=False)
+    """Further options, as libpq knows them."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the driver is given."""
+        named = {
+            "host": self.host,
+            "port": self.port,
+            "user": self.user,
+            "password": self.password,
+            "dbname": self.database,
+        }
+        return {name: value for name, value in named.items() if value is not None} | {**self.query}
+
+    def format(self, **more: str) -> str:
+        """The address with some more options, and without passwords."""
+        secret = ":***" if self.password else ""
+        who = f"{quote(self.user or '', safe='')}{secret}@" if self.user or secret else ""
+        host = f"[{self.host}]" if ":" in (self.host or "") else self.host or ""
+        port = "" if self.port is None else f":{self.port}"
+        shown = {name: value for name, value in self.query.items() if name != "sslpassword"} | more
+        options = "&".join(f"{quote(name)}={quote(value)}" for name, value in shown.items())
+        place = f"postgresql://{who}{host}{port}/{quote(self.database or '')}"
+        return f"{place}?{options}" if options else place
+
+
+@dataclass(frozen=True)
 class ServerPlace:
     """A schema of a PostgreSQL database; text and repr do not show the password."""
 
-    url: sa.URL = field(repr=False)
+    url: ServerAddress = field(repr=False)
     study: str
 
     def __str__(self) -> str:
-        open_ones = self.url.difference_update_query(["sslpassword"])
-        shown = open_ones.set(drivername="postgresql").update_query_dict({"study": self.study})
-        return shown.render_as_string(hide_password=True)
+        return self.url.format(study=self.study)
 
 
 Place = FilePlace | ServerPlace
@@ -53,17 +94,22 @@ def find(where: str | os.PathLike[str]) -> Place:
         return find(from_environment(text.removeprefix("env:")))
     scheme, mark, rest = text.partition("://")
     if mark and scheme in SERVERS:
-        return server_place(f"postgresql+psycopg://{rest}")
+        return server_place(f"postgresql://{rest}")
     if mark and scheme == "sqlite":
         return file_place(rest.removeprefix("/"))
-    server_meant = mark or re.match(r"postgres\w*(\+\w+)?:", text)
     checks.needs(
-        not server_meant,
+        not (mark or names_server(text)),
         "a study",
-        "a file or a postgresql:// address",
+        "a file or a postgresql://user@host/database address",
         mask_password(text, is_address=True),
     )
     return file_place(text)
+
+
+def names_server(text: str) -> bool:
+    """Whether a text that is no address of ours is meant as one: mistyped, or in libpq's form."""
+    meant = re.match(r"postgres\w*(\+\w+)?:", text) or CONNECTION.search(text) or LOGIN.match(text)
+    return bool(meant) and not Path(text).exists()
 
 
 def from_environment(name: str) -> str:
@@ -84,28 +130,37 @@ def file_place(text: str) -> FilePlace:
 
 def server_place(text: str) -> ServerPlace:
     try:
-        url = sa.make_url(text)
-    except (sa.exc.ArgumentError, ValueError):
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
         shown = mask_password(text, is_address=True)
         raise ValueError(
             f"a study needs postgresql://user@host:port/database, got {shown!r}"
         ) from None
-    plain = "@" not in f"{url.host or ''}{url.database or ''}"
+    who, at, _ = parts.netloc.rpartition("@")
     checks.needs(
-        plain,
+        "@" not in who and "@" not in parts.path and not parts.fragment,
         "a study",
-        "a password in which @ is written %40 and / is written %2F",
+        "a password in which @ is written %40, / is written %2F and # is written %23",
         mask_password(text, is_address=True),
     )
-    study = url.query.get("study", USUAL)
-    fits = isinstance(study, str) and NAME.fullmatch(study) and not study.startswith("pg_")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    study = options.pop("study", USUAL)
+    fits = NAME.fullmatch(study) and not study.startswith("pg_")
     checks.needs(bool(fits), "a study", "a name of small letters, digits and _ (at most 63)", study)
-    return ServerPlace(
-        with_password(url).difference_update_query(["study", "password"]), str(study)
+    # A password among the options is moved to its own field, which is never printed.
+    secret = options.pop("password", decode(parts.password))
+    address = ServerAddress(
+        host=decode(parts.hostname),
+        port=port,
+        user=decode(parts.username if at else None),
+        password=secret,
+        database=decode(parts.path.removeprefix("/")),
+        query=options,
     )
+    return ServerPlace(address, study)
 
 
-def with_password(url: sa.URL) -> sa.URL:
-    """Move a password among the options to its own field, which is never printed."""
-    given = url.query.get("password")
-    return url if given is None else url.set(password=str(given))
+def decode(text: str | None) -> str | None:
+    """A part of an address without its escapes; None if it is empty."""
+    return unquote(text) if text else None

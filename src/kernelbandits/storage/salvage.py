@@ -14,33 +14,31 @@ import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from kernelbandits.storage import backups
-from kernelbandits.storage.checksums import (
-    DIGITS,
-    add_check,
-    build_row,
-    fingerprint,
-    format_line,
-    is_intact,
+from kernelbandits.storage.checksums import DIGITS, add_check, build_row, fingerprint, is_intact
+from kernelbandits.storage.columns import (
+    Column,
+    checksum_segments,
+    join_columns,
+    read_lines,
+    split_columns,
+    write_lines,
 )
-from kernelbandits.storage.driver import fetch
-from kernelbandits.storage.engines import engine_for
 from kernelbandits.storage.errors import Damaged, NoStudy
 from kernelbandits.storage.event import Draft
 from kernelbandits.storage.header import Header
 from kernelbandits.storage.leaves import Found, rows_in
+from kernelbandits.storage.log import backend_for
 from kernelbandits.storage.places import FilePlace, ServerPlace, find
-from kernelbandits.storage.rows import Row
 from kernelbandits.storage.session import Session, without_connections
+from kernelbandits.storage.statements import NAMES, Row, fetch
 
 LEAST_ROW = 50
 """The smallest number of bytes of an event."""
@@ -62,16 +60,26 @@ class Remains:
     """What was found in a damaged study, each row verified by itself."""
 
     events: dict[int, Row] = field(default_factory=dict)
+    segments: dict[int, Row] = field(default_factory=dict)
+    """Rows of the candidates by column."""
     lines: dict[int, str] = field(default_factory=dict)
+    """Rows of the candidates as version 1 stored them."""
     header: Header | None = None
     last: int = 0
     """The number of the last event, as stored in the head."""
+    given: Mapping[str, Column] | None = None
+    """Candidates that the user gave again."""
 
     def collect(self, found: Iterable[Found]) -> None:
+        takers = {
+            11: self.take_event,
+            9: self.take_header,
+            8: self.take_header,
+            5: self.take_segment,
+            3: self.take_short,
+        }
         for rowid, values in found:
-            {11: self.take_event, 8: self.take_study, 3: self.take_short}.get(len(values), ignore)(
-                (rowid, *values[1:])
-            )
+            takers.get(len(values), ignore)((rowid, *values[1:]))
 
     def take_event(self, row: Row) -> None:
         """Keep an event if it is intact."""
@@ -81,12 +89,19 @@ class Remains:
         if is_intact(exact):
             self.events.setdefault(row[0], exact)
 
-    def take_study(self, row: Row) -> None:
+    def take_header(self, row: Row) -> None:
+        """Keep the header; a migration leaves that of the older version on a free page."""
         if is_intact(row):
-            self.header = Header(*row[:-1])
+            header = Header.of_row(row)
+            if self.header is None or header.version >= self.header.version:
+                self.header = header
+
+    def take_segment(self, row: Row) -> None:
+        if is_intact(row):
+            self.segments.setdefault(row[0], row)
 
     def take_short(self, row: Row) -> None:
-        """Keep a candidate, or the number in the head."""
+        """Keep a candidate of version 1, or the number in the head."""
         if is_intact(row):
             self.lines[row[0]] = row[1]
         elif row[0] == 1 and isinstance(row[1], int):
@@ -108,10 +123,30 @@ class Remains:
         return self.events[1][9] if 1 in self.events else None
 
     @property
-    def table(self) -> list[str] | None:
-        """Header and rows of the candidates, if they are unchanged and complete; else None."""
+    def table(self) -> dict[str, Any] | None:
+        """The candidates by column, if they are unchanged and complete; else None."""
+        start = self.start or ""
+        stored = (self._stored_segments, self._stored_lines)
+        for columns in stored if self.given is None else (self.given,):
+            if columns and start in possible_starts(columns):
+                return dict(columns)
+        if self.given is not None:
+            return None
+        # The checksum of the columns is not the start of the chain in a study of version 1.
+        found = self._stored_segments
+        rows = [self.segments[i] for i in sorted(self.segments)]
+        if found and self.header and checksum_segments(rows) == self.header.checksum:
+            return found
+        return None
+
+    @property
+    def _stored_segments(self) -> dict[str, Any] | None:
+        return join_columns([self.segments[i] for i in sorted(self.segments)])
+
+    @property
+    def _stored_lines(self) -> dict[str, Any] | None:
         lines = [self.lines[row] for row in sorted(self.lines)]
-        return lines if lines and fingerprint(lines)[:DIGITS] == self.start else None
+        return read_lines(lines) if lines else None
 
     @property
     def is_whole(self) -> bool:
@@ -130,18 +165,20 @@ class Remains:
 def salvage(
     where: str | os.PathLike[str],
     target: str | os.PathLike[str],
-    table: Sequence[Sequence[str]] | None = None,
+    table: Mapping[str, Column] | None = None,
+    *,
+    force: bool = False,
 ) -> Salvaged:
     """Write a new file with everything that is intact.
 
-    `table`, header and rows, replaces candidates that were lost.
+    `table`, the candidates by column, replaces those that were lost. With `force` the file takes
+    the place of another one, but never of a study.
     """
     place = find(where)
-    backups.refuse_existing(Path(target))
+    backups.refuse_existing(Path(target), force)
     remains = file_remains(place) if isinstance(place, FilePlace) else server_remains(place)
-    if table is not None:
-        remains.lines = {number - 1: format_line(cells) for number, cells in enumerate(table)}
-    return rebuild(remains, str(place), target)
+    remains.given = table
+    return rebuild(remains, str(place), target, force)
 
 
 def file_remains(place: FilePlace) -> Remains:
@@ -173,35 +210,35 @@ def read_rolled_back(path: Path) -> bytes:
 
 
 def server_remains(place: ServerPlace) -> Remains:
-    session, remains = Session(engine_for(place, "read")), Remains()
-    session.read(session.engine.version)
-    for select in map(sa.select, session.engine.tables.all):
-        remains.collect(
-            (row[0], tuple(row)) for row in session.read(partial(fetch, statement=select))
-        )
+    session, remains = Session(backend_for(place, "read")), Remains()
+    session.read(session.backend.version)
+    for name in NAMES:
+        select = f'SELECT * FROM "{place.study}"."{name}"'
+        rows = session.read(partial(fetch, text=select))
+        remains.collect((row[0], tuple(row)) for row in rows)
     session.close()
     return remains
 
 
-def rebuild(remains: Remains, name: str, target: str | os.PathLike[str]) -> Salvaged:
-    first, lines = remains.first, remains.table
+def rebuild(
+    remains: Remains, name: str, target: str | os.PathLike[str], force: bool = False
+) -> Salvaged:
+    first, columns = remains.first, remains.table
     if first is None:
         raise Damaged(
             f"{name} cannot be saved: the event that created it is lost, and so is its copy"
         )
-    if lines is None:
+    if columns is None:
         raise Damaged(
             f"{name} needs its table of candidates again, which is lost or was given differently"
         )
     lost = remains.lost
     sentence = describe_salvage(name, len(remains.events), lost)
-    rows = chain(
-        remains,
-        first,
-        fingerprint(lines)[:DIGITS],
-        Draft(kind="noted", body={"salvaged": sentence}),
-    )
-    backups.write_file(target, Header.of(first, lines), lines, rows)
+    note = Draft(kind="noted", body={"salvaged": sentence})
+    segments = split_columns(columns)
+    header = Header.of(first, segments, rows=len(next(iter(columns.values()))))
+    rows = chain(remains, first, header.fingerprint[:DIGITS], note)
+    backups.write_file(target, header, segments, rows, force)
     return Salvaged(len(remains.events), lost, sentence)
 
 
@@ -226,6 +263,13 @@ def describe_salvage(name: str, kept: int, lost: tuple[int, ...]) -> str:
         else f"lost: {', '.join(map(str, lost[:20]))}{', ...' if lost[20:] else ''}"
     )
     return f"{kept} events of {name} were kept, {missing}"
+
+
+def possible_starts(columns: Mapping[str, Column]) -> Iterator[str]:
+    """With what the checksums of events may start: the fingerprint by column, or that by row."""
+    yield checksum_segments(split_columns(columns))[:DIGITS]
+    if all(isinstance(cell, str) for cells in columns.values() for cell in cells):
+        yield fingerprint(write_lines(columns))[:DIGITS]  # type: ignore[arg-type]
 
 
 def draft_of_row(row: Row) -> Draft:

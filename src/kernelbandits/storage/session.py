@@ -1,4 +1,4 @@
-"""A session keeps one connection for each process, runs transactions and retries them."""
+"""A session keeps one connection for each process, and gives out transactions, with retries."""
 
 from __future__ import annotations
 
@@ -9,48 +9,74 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
 from typing import TypeVar
 
-import sqlalchemy as sa
-
-from kernelbandits.storage import driver
-from kernelbandits.storage.engines import Engine
+from kernelbandits.storage import statements
+from kernelbandits.storage.backend import Backend
+from kernelbandits.storage.statements import Connection
 
 T = TypeVar("T")
-Work = Callable[[sa.Connection], T]
 
 FORK_PATIENCE = 10.0
 
 alive: weakref.WeakSet[Session]
-abandoned: list[sa.Connection] = []
+abandoned: list[Connection] = []
 """Connections of the parent process. A child must not close them, so it keeps references."""
 
 
 class Session:
-    """Runs work on a connection, one thread at a time.
+    """Gives out transactions on a connection, to one thread at a time.
 
     After a fork the child opens a connection of its own.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
         self.lock = threading.RLock()
-        self._connection: sa.Connection | None = None
+        self._connection: Connection | None = None
         alive.add(self)
 
-    def read(self, work: Work[T]) -> T:
-        return self._retry(work)
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """The answer of some selections; they are sent again if the connection is lost."""
+        pauses = self.backend.pauses()
+        while True:
+            with self.lock:
+                try:
+                    return work(self._open())
+                except self.backend.errors as error:
+                    pause = self._pause_after(error, pauses)
+                except Exception:
+                    raise
+                except BaseException:
+                    self._drop()
+                    raise
+            time.sleep(pause)
 
-    def write(self, work: Work[T]) -> T:
-        """Run the work in one transaction; if it raises, nothing is written."""
-        return self._retry(lambda connection: self._transaction(connection, work))
+    def transactions(self, *, of_events: bool = False) -> Iterator[Transaction]:
+        """Transactions that write, until one of them is committed or its body raises.
+
+        Use it as `for transaction in session.transactions(): with transaction: ...`. The body runs
+        again if the connection is lost or the database asks for a retry. It must not return or
+        break: what follows the loop runs when the commit has succeeded. With `of_events` nobody
+        else writes events meanwhile; a study that is being created has none to lock.
+        """
+        pauses = self.backend.pauses()
+        while True:
+            transaction = Transaction(self, pauses, of_events)
+            yield transaction
+            if transaction.pause is None:
+                return
+            time.sleep(transaction.pause)
 
     def close(self) -> None:
         with self.lock:
-            if self._connection is not None:
-                with suppress(*self.engine.errors):
-                    self.engine.clean_up(self._connection)
-            self._drop()
+            try:
+                if self._connection is not None:
+                    with suppress(*self.backend.errors):
+                        self.backend.clean_up(self._connection)
+            finally:
+                self._drop()
 
     def forget(self) -> None:
         """Forget the connection, in a child process: it belongs to the parent."""
@@ -59,68 +85,120 @@ class Session:
         self._connection = None
         self.lock = threading.RLock()
 
-    def _transaction(self, connection: sa.Connection, work: Work[T]) -> T:
-        driver.send(connection, self.engine.begin)
-        try:
-            result = work(connection)
-            driver.send(connection, "COMMIT")
-        except Exception:
-            self._roll_back(connection)
-            raise
-        return result
-
-    def _roll_back(self, connection: sa.Connection) -> None:
-        try:
-            connection.exec_driver_sql("ROLLBACK")
-        except self.engine.errors:
+    def _pause_after(self, error: Exception, pauses: Iterator[float]) -> float:
+        """Seconds to wait before another attempt; raises if there is to be none."""
+        if not self.backend.is_locked(error):
             self._drop()
+        pause = next(pauses, None) if self.backend.is_temporary(error) else None
+        if pause is None:
+            raise self.backend.translate_error(error) from None
+        return pause
 
-    def _retry(self, work: Work[T]) -> T:
-        pauses = self.engine.pauses()
-        while True:
-            try:
-                with self.lock:
-                    return self._run_once(work)
-            except self.engine.errors as error:
-                problem = self._handle_error(error)
-                pause = next(pauses, None) if self.engine.is_temporary(error) else None
-            if pause is None:
-                raise problem from None
-            time.sleep(pause)
-
-    def _run_once(self, work: Work[T]) -> T:
-        """Run the work once."""
-        # An interrupt may leave the connection inside a transaction that holds a lock, so the
-        # connection is given up.
-        try:
-            return work(self._open())
-        except Exception:
-            raise
-        except BaseException:
-            self._drop()
-            raise
-
-    def _handle_error(self, error: Exception) -> Exception:
-        if not self.engine.is_locked(error):
-            with self.lock:
-                self._drop()
-        return self.engine.translate_error(error)
-
-    def _open(self) -> sa.Connection:
-        if self._connection is not None and self._connection.invalidated:
+    def _open(self) -> Connection:
+        if self._connection is not None and not self.backend.is_usable(self._connection):
             self._drop()
         if self._connection is None:
-            self._connection = self.engine.connect()
+            self._connection = self.backend.connect()
         return self._connection
 
     def _drop(self) -> None:
         """Close the connection without sending anything more."""
         # It is forgotten only after it is closed, so that an interrupted close is repeated.
         if self._connection is not None:
-            with suppress(*self.engine.errors):
-                self._connection.invalidate()
+            with suppress(*self.backend.errors):
                 self._connection.close()
         self._connection = None
+
+
+class Transaction:
+    """One transaction: everything written in the body of its `with` is stored, or nothing."""
+
+    connection: Connection
+
+    def __init__(self, session: Session, pauses: Iterator[float], of_events: bool) -> None:
+        self._session, self._pauses, self._of_events = session, pauses, of_events
+        self.pause: float | None = None
+        """Seconds to wait before the body is to run again; None if it is done."""
+
+    def __enter__(self) -> Transaction:
+        """Begin. Temporary errors are retried here, because the body cannot be left out."""
+        session = self._session
+        session.lock.acquire()
+        try:
+            while True:
+                try:
+                    self._begin()
+                    return self
+                except session.backend.errors as error:
+                    pause = session._pause_after(error, self._pauses)
+                # Other threads of this process may go first.
+                session.lock.release()
+                try:
+                    time.sleep(pause)
+                finally:
+                    session.lock.acquire()
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                session._drop()
+            session.lock.release()
+            raise
+
+    def _begin(self) -> None:
+        self.connection = self._session._open()
+        texts = self._session.backend.statements
+        statements.send(self.connection, texts.begin)
+        if texts.lock and self._of_events:
+            # This must be a statement of its own. A statement that waits for the lock and also
+            # reads the events sees them as they were before the wait.
+            try:
+                statements.fetch(self.connection, texts.lock)
+            except self._session.backend.errors:
+                self._roll_back()
+                raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        session = self._session
+        try:
+            if error is None:
+                error = self._commit()
+            elif isinstance(error, Exception):
+                self._roll_back()
+            else:
+                # An interrupt may leave the connection inside a transaction that holds a lock, so
+                # the connection is given up.
+                session._drop()
+            if isinstance(error, session.backend.errors):
+                self.pause = session._pause_after(error, self._pauses)
+                return True
+            return False
+        finally:
+            session.lock.release()
+
+    def _commit(self) -> Exception | None:
+        """Commit; return an error of the driver, if there was one."""
+        try:
+            statements.send(self.connection, "COMMIT")
+        except self._session.backend.errors as error:
+            self._roll_back()
+            return error
+        except BaseException:
+            self._session._drop()
+            raise
+        return None
+
+    def _roll_back(self) -> None:
+        try:
+            statements.send(self.connection, "ROLLBACK")
+        except self._session.backend.errors:
+            self._session._drop()
+        except BaseException:
+            self._session._drop()
+            raise
 
 
 alive = weakref.WeakSet()
@@ -133,7 +211,7 @@ def without_connections(path: Path) -> Iterator[None]:
     Closing any handle of a file frees all POSIX locks that this process has on it, also SQLite's.
     """
     with ExitStack() as held:
-        for session in [session for session in list(alive) if session.engine.uses_file(path)]:
+        for session in [session for session in list(alive) if session.backend.uses_file(path)]:
             held.enter_context(session.lock)
             session.close()
         yield

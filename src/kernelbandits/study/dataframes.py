@@ -6,63 +6,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelbandits.checks import Array
+from kernelbandits.checks import Array, Indices
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.cautions import NO_RESULTS
 from kernelbandits.study.state import State, Trial
 from kernelbandits.study.units import Scale
 from kernelbandits.tables.candidates import Candidates
+from kernelbandits.tables.export import NOTED, TIMES, name_in_export
 
 if TYPE_CHECKING:
     import pandas as pd
-
-TIMES = ("asked_at", "told_at")
-NOTED = ("weight", "width", "mean", "sd")
-OWN = {
-    "trial",
-    "row",
-    "state",
-    "value",
-    *TIMES,
-    "worker",
-    *NOTED,
-    "allowed",
-    "results",
-    "average",
-    "low",
-    "high",
-}
 
 
 def trials_frame(state: State, candidates: Candidates) -> pd.DataFrame:
     """One row for each trial, in their order."""
     import pandas as pd
 
-    sign, names = state.settings.sign, columns_of(candidates)
+    sign = state.settings.sign
+    names = name_in_export([*candidates.labels, *candidates.chosen])
     rows = [
-        trial_row(trial, candidates, names, trial.scale(sign))
-        for _, trial in sorted(state.trials.items())
+        trial_row(trial, candidates, trial.scale(sign)) for _, trial in sorted(state.trials.items())
     ]
-    labels = [beside_ours(name) for name in candidates.labels]
-    header = ["trial", "row", *labels, *names.values(), "state", "value", *TIMES, "worker", *NOTED]
+    header = ["trial", "row", *names.values(), "state", "value", *TIMES, "worker", *NOTED]
     frame = pd.DataFrame(rows, columns=header).astype(dict.fromkeys(("value", *NOTED), float))
     for name in TIMES:
         frame[name] = pd.to_datetime(frame[name], unit="s", utc=True).dt.round("ms")
     return frame
 
 
-def columns_of(candidates: Candidates) -> dict[str, str]:
-    """Column -> what it is called beside our own columns."""
-    return {name: beside_ours(name) for name in candidates.chosen}
-
-
-def beside_ours(name: str) -> str:
-    return f"{name} (candidate)" if name in OWN else name
-
-
-def trial_row(
-    trial: Trial, candidates: Candidates, names: dict[str, str], scale: Scale
-) -> list[Any]:
+def trial_row(trial: Trial, candidates: Candidates, scale: Scale) -> list[Any]:
     x, note = candidates.x(trial.row), trial.note
     times = [event.at if event else None for event in (trial.asked, trial.told)]
     mean = scale.outward(note["mean"]) if "mean" in note else None
@@ -72,7 +44,7 @@ def trial_row(
         trial.number,
         trial.row,
         *candidates.label(trial.row).values(),
-        *(x[name] for name in names),
+        *x.values(),
         trial.state,
         trial.value,
         *times,
@@ -82,26 +54,32 @@ def trial_row(
 
 
 def estimates_frame(answers: Answers) -> pd.DataFrame:
-    """One row for each candidate: what was measured there and what is known of it.
+    """One row for each different candidate: what was measured there and what is known of it.
 
-    `attrs["caution"]` says why the estimates are to be taken with care; "" if they are not.
+    Rows of the table that describe the same candidate are one row here, with the results of all of
+    them; `row` is the first one that is allowed. `attrs["caution"]` says why the estimates are to
+    be taken with care; "" if they are not.
     """
     import pandas as pd
 
-    candidates, n = answers.candidates, len(answers.candidates)
-    xs = [candidates.x(row) for row in range(n)]
-    mean, sd, low, high = row_estimates(answers)
-    counts = [answers.state.counts.get(row, 0) for row in range(n)]
-    told: dict[str, Any] = {
-        shown: [x[name] for x in xs] for name, shown in columns_of(candidates).items()
+    candidates, rows = answers.candidates, answers.candidates.different_rows
+    counts, average = count_results(answers.state, candidates)
+    names = name_in_export([*candidates.labels, *candidates.chosen])
+    described: dict[str, Any] = {
+        names[name]: [candidates.columns[name][row] for row in rows.tolist()]
+        for name in candidates.chosen
     }
-    told |= {
-        "allowed": candidates.allowed_rows,
-        "results": counts,
-        "average": averages(answers.state, n),
-    }
-    told |= {"mean": mean, "sd": sd, "low": low, "high": high}
-    frame = pd.DataFrame({"row": np.arange(n), **told})
+    estimates = zip(("mean", "sd", "low", "high"), row_estimates(answers)[:, rows], strict=True)
+    frame = pd.DataFrame(
+        {
+            "row": rows,
+            **described,
+            "allowed": candidates.allowed_rows[rows],
+            "results": counts,
+            "average": average,
+            **dict(estimates),
+        }
+    )
     frame.attrs["caution"] = answers.caution if answers.has_results else NO_RESULTS
     return frame
 
@@ -118,12 +96,18 @@ def row_estimates(answers: Answers) -> Array:
     return found
 
 
-def averages(state: State, n: int) -> Array:
-    """The mean value of every row; none where there is no value."""
-    sums, counts = np.zeros(n), np.zeros(n)
-    for trial in state.results:
-        if trial.value is not None:
-            sums[trial.row] += trial.value
-            counts[trial.row] += 1
-    mean: Array = np.divide(sums, counts, out=np.full(n, np.nan), where=counts > 0)
-    return mean
+def count_results(state: State, candidates: Candidates) -> tuple[Indices, Array]:
+    """The number of results of every different candidate, and the mean of their values.
+
+    The mean is nan where there is no value.
+    """
+    members, n = candidates.members, candidates.distinct
+    counts = np.zeros(n, dtype=np.int64)
+    for row, count in state.counts.items():
+        counts[members[row]] += count
+    told = [trial for trial in state.results if trial.value is not None]
+    places = members[[trial.row for trial in told]] if told else np.zeros(0, dtype=np.int64)
+    values = np.bincount(places, minlength=n)
+    sums = np.bincount(places, [float(trial.value or 0.0) for trial in told], minlength=n)
+    mean: Array = np.divide(sums, values, out=np.full(n, np.nan), where=values > 0)
+    return counts, mean

@@ -46,7 +46,7 @@ class Driver:
         self.candidates = candidates
         self.notices: list[str] = []
         self._points, self._costs = candidates.points, candidates.costs
-        self.kinds = kinds_of(candidates, self._points)
+        self.kinds = candidates.first_rows
         self._begin(settings, settings.spread or 1.0)
 
     def _begin(self, settings: Settings, spread: float) -> None:
@@ -211,14 +211,6 @@ class Driver:
 
     def _listening(self) -> Any:
         return Listening(self.notices)
-
-
-def kinds_of(candidates: Candidates, points: Array) -> Indices:
-    """A number for each row, the same for rows that describe the same candidate."""
-    if candidates.distinct == len(candidates):
-        return np.arange(len(candidates))
-    kinds: Indices = np.unique(points, axis=0, return_inverse=True)[1].reshape(-1)
-    return kinds
 
 
 class Listening(warnings.catch_warnings):

@@ -8,7 +8,7 @@ from threading import RLock
 from typing import Any, TypeVar
 
 from kernelbandits.runtime import gc_paused
-from kernelbandits.storage import Event, Log, Turn
+from kernelbandits.storage import Event, Log
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.state import State
@@ -35,7 +35,7 @@ class StudySession:
         with gc_paused:
             self.read(log.events())
         created = self.state.events[0].body["candidates"]
-        self.candidates: Candidates = stored_candidates(log.columns, log.cells(), created)
+        self.candidates: Candidates = stored_candidates(log.columns(), created)
         self.driver = Driver(self.candidates, self.state.settings)
 
     @property
@@ -67,16 +67,13 @@ class StudySession:
 
     def write(self, work: Callable[[Writer], T]) -> T:
         """See what others wrote, decide and write; only when it is written, count it."""
-        writers: list[Writer] = []
-
-        def turn_taken(turn: Turn) -> T:
-            self.read(turn.events(self.state.last))
-            writers.append(Writer(turn))
-            return work(writers[-1])
-
         with self.lock:
-            found = self.log.write(turn_taken)
-            self.read(writers[-1].written)
+            for turn in self.log.turns():
+                with turn:
+                    self.read(turn.events(self.state.last))
+                    writer = Writer(turn)
+                    found = work(writer)
+            self.read(writer.written)
             return found
 
     def decide(self, work: Callable[[Writer, Driver], T]) -> T:

@@ -6,14 +6,15 @@ import uuid
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from kernelbandits import checks
-from kernelbandits.checks import DataNotice, StudyConflict
+from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
+from kernelbandits.outputs import check_output
 from kernelbandits.policies import Auto, Policy
 from kernelbandits.storage import Draft, Event, Log, StudyExists
-from kernelbandits.study import asking, plausibility, telling
+from kernelbandits.study import asking, plausibility, reconciliation, telling
 from kernelbandits.study.cautions import describe_noise
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.editing import Editor
@@ -25,6 +26,7 @@ from kernelbandits.study.settings import (
     FIRST_RELEASE,
     REVISIONS,
     Settings,
+    StudySettings,
     check_lease,
     make_settings,
 )
@@ -78,14 +80,14 @@ class Study:
         candidates: Any,
         *,
         target: str = "value",
-        direction: str = "maximize",
+        direction: Direction = "maximize",
         columns: Sequence[str] | None = None,
         cost: str | None = None,
         allowed: str | None = None,
         log: str | Sequence[str] | None = None,
         linear: str | Sequence[str] | None = None,
         or_open: bool = False,
-        **settings: Any,
+        **settings: Unpack[StudySettings],
     ) -> Study:
         """Create a study; with `or_open` open an existing one that was created in the same way.
 
@@ -152,7 +154,7 @@ class Study:
         body = {"settings": chosen.body, "candidates": table.body, "fingerprint": table.fingerprint}
         created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
         try:
-            study = cls(Log.create(where, created, table.columns, table.cells))
+            study = cls(Log.create(where, created, table.lists))
         except StudyExists:
             study = cls.open(where)
             if not or_open and study.history()[0].key != created.key:
@@ -285,33 +287,50 @@ class Study:
         )[0]
 
     def tell_all(
-        self, source: Any, *, key: str | None = None, worker: str | None = None
+        self,
+        source: Any,
+        *,
+        key: str | None = None,
+        worker: str | None = None,
+        corrected: bool = False,
+        replicates: bool = False,
     ) -> list[Told]:
         """Store all results of a CSV file, a DataFrame or a list of mappings, or none of them.
 
         A line names its trial, its row or the values of all columns, and has the value of the
         target (or failed). Lines of a file that were told before are skipped (accepted is False),
         so a file may grow and be told again.
+
+        If a line has another value than the stored result of its trial or candidate, nothing is
+        stored and `ResultsDiffer` lists both values. With `corrected` the new values then replace
+        the stored ones; with `replicates` they are results of further measurements.
         """
         name, prefix = check_name("worker", worker), check_name("key", key)
+        repeats = reconciliation.check_repeats(corrected, replicates)
         results = read_results(source, self.candidates, self.target)
         fresh = uuid.uuid4().hex
         return self._tell(
             [telling.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
             name,
+            repeats,
         )
 
-    def _tell(self, results: Sequence[telling.Keyed], worker: str | None) -> list[Told]:
+    def _tell(
+        self, results: Sequence[telling.Keyed], worker: str | None, repeats: str | None = None
+    ) -> list[Told]:
         session = self._session
+        steps: list[reconciliation.Step] = []
 
         def write(writer: Writer) -> tuple[list[plausibility.Measured], list[Told]]:
             known = plausibility.latest_values(session.state)
             kinds = session.driver.kinds
-            return known, telling.tell(writer, session.state, kinds, results, worker)
+            steps[:] = reconciliation.reconcile(session.state, kinds, results, repeats)
+            return known, telling.tell(writer, session.state, kinds, steps, worker)
 
         with session.lock:
             known, told = session.write(write)
-            notices = plausibility.remark_results(
+            notices = reconciliation.remark_stored(steps)
+            notices += plausibility.remark_results(
                 known, told, session.state.settings, session.driver.kinds
             )
         for notice in notices:
@@ -353,7 +372,7 @@ class Study:
                 )
             return [self.undo() for _ in range(size)]
 
-    def change(self, **settings: Any) -> Event:
+    def change(self, **settings: Unpack[StudySettings]) -> Event:
         """Change settings: all that `create` takes, except table, target and direction."""
         checks.needs(bool(settings), "change", "at least one setting", "none")
         self._session.refresh()
@@ -439,7 +458,10 @@ class Study:
             return trials_frame(self._session.state, self.candidates)
 
     def estimates(self) -> pd.DataFrame:
-        """One row for each candidate, with mean, sd and 95 % interval in the target's units.
+        """One row for each different candidate, with mean, sd and 95 % interval.
+
+        All are in the units of the target. Rows of the table that describe the same candidate are
+        one row here, with the results of all of them.
 
         `attrs["caution"]` of the DataFrame says why the estimates are to be taken with care: there
         are no results yet, or the model predicts no better than their mean. It is "" otherwise.
@@ -449,14 +471,21 @@ class Study:
         with self._session.lock:
             return estimates_frame(self._session.answers())
 
-    def export(self, path: str | Path) -> None:
-        """All trials as a CSV file."""
-        frame = self.to_dataframe()
-        write_csv(path, list(frame.columns), frame.itertuples(index=False))
+    def export(self, path: str | Path, *, force: bool = False) -> None:
+        """Write all trials to a CSV file.
 
-    def backup(self, path: str | Path) -> None:
-        """Copy the study to a new SQLite file; others may write meanwhile."""
-        self._session.log.backup(Path(path))
+        An existing file is only replaced with `force`, and a study never.
+        """
+        check_output("an export", path, force)
+        frame = self.to_dataframe()
+        write_csv(path, list(frame.columns), frame.itertuples(index=False), force=force)
+
+    def backup(self, path: str | Path, *, force: bool = False) -> None:
+        """Copy the study to a new SQLite file; others may write meanwhile.
+
+        An existing file is only replaced with `force`, and a study never.
+        """
+        self._session.log.backup(Path(path), force=force)
 
     def doctor(self) -> list[Finding]:
         """Check the file, the events, the state and the posterior; return the findings."""
@@ -470,7 +499,7 @@ class Study:
 def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
     """What the columns of a study are for; their scales and the notices are left out."""
     tasks = created["candidates"].items()
-    return {name: value for name, value in tasks if name not in ("log", "notices")}
+    return {name: value for name, value in tasks if name not in ("log", "ranges", "notices")}
 
 
 def budget_notices(settings: Settings, policy: Policy, known: int = 0) -> list[str]:

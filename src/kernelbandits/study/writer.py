@@ -20,6 +20,6 @@ class Writer:
         return self.turn.now
 
     def append(self, draft: Draft) -> Event:
-        event = self.turn.append(draft)
+        [event] = self.turn.append([draft])
         self.written.append(event)
         return event

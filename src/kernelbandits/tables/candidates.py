@@ -1,9 +1,11 @@
-"""The candidates of a study: a table of text, and which of its columns describe a candidate.
+"""The candidates of a study: a table by column, and which of its columns describe a candidate.
 
-    points = [(x - min) / (max - min) for numbers, 1 / sqrt(2) at the place of the value for text]
+    points = [(x - low) / (high - low) for numbers, 1 / sqrt(2) at the place of the value for text]
 
 so that each number lies in [0, 1] and two different words are at distance 1. Some columns of
-numbers are scaled by their logarithms instead (`scaling`).
+numbers are scaled by their logarithms instead (`scaling`). Low and high are fixed when a study is
+created. Two rows are the same candidate if the numbers and texts that describe them are the same,
+whatever becomes of them by scaling.
 """
 
 from __future__ import annotations
@@ -22,14 +24,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits import checks
-from kernelbandits.checks import Array, StudyConflict
-from kernelbandits.tables import roles, scaling
-from kernelbandits.tables.cells import canonical, text_of, truth, whole
-from kernelbandits.tables.files import NUMBER, Sheet, read_sheet
-from kernelbandits.tables.frames import array_sheet, frame_sheet, is_frame
-from kernelbandits.tables.headers import NAMELESS, find_column
-from kernelbandits.tables.roles import Notices
+from kernelbandits.checks import Array, Indices, StudyConflict
+from kernelbandits.tables import scaling
+from kernelbandits.tables.cells import NUMBER, canonical_texts, text_of, truth, whole
+from kernelbandits.tables.frames import array_table, read_table
+from kernelbandits.tables.headers import find_column
+from kernelbandits.tables.roles import Notices, Roles, check_roles, find_roles, remark_table
 from kernelbandits.tables.scaling import LOG, logarithms, scale_to_unit
+from kernelbandits.tables.table import NUMBERS, TEXT, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,42 +41,41 @@ MOST_COORDINATES = 2**27
 
 Source = str | PathLike[str] | npt.ArrayLike
 """A path, a DataFrame or an (n, d) array."""
+Cells = Array | tuple[str, ...]
+"""A column: numbers, or text."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidates:
-    """The table and which of its columns count."""
+    """A table by column, and what its columns are for."""
 
-    columns: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...] = field(repr=False)
-    """One tuple of text for each row; numbers that count are canonical."""
+    columns: Mapping[str, Cells] = field(repr=False)
+    """Name -> numbers for what describes a candidate by a number and for costs, text for the rest,
+    as it stood."""
     chosen: tuple[str, ...]
+    """The columns that describe a candidate."""
     cost: str | None = None
     allowed: str | None = None
     notices: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    """The chosen columns that hold text."""
     labels: tuple[str, ...] = ()
     """The columns that identify a row for people: a sample name, a number."""
     log: tuple[str, ...] = ()
     """The chosen columns of positive numbers that the model sees by their logarithms."""
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Column of numbers -> which number becomes 0 and which 1; its least and greatest, if it is not
+    named here."""
 
     def __post_init__(self) -> None:
-        checks.needs(len(self.cells) > 0, "candidates", "at least one row", len(self.cells))
-        known = {*self.columns}
-        checks.needs(
-            len(known) == len(self.columns), "candidates", "distinct columns", self.columns
-        )
-        for name in (*self.chosen, *self.categories, *self.labels, self.cost, self.allowed):
+        for name in (*self.chosen, *self.labels, self.cost, self.allowed):
             checks.needs(
-                name is None or name in known, "candidates", f"columns among {self.columns}", name
+                name is None or name in self.columns,
+                "candidates",
+                f"columns among {tuple(self.columns)}",
+                name,
             )
-        checks.needs(
-            {*map(len, self.cells)} == {len(known)},
-            "candidates",
-            f"{len(known)} cells in each row",
-            "others",
-        )
+        lengths = {len(cells) for cells in self.columns.values()}
+        checks.needs(len(lengths) == 1, "candidates", "as many cells in each column", lengths)
+        checks.needs(len(self) > 0, "candidates", "at least one row", len(self))
         checks.needs(len(self.chosen) > 0, "candidates", "at least one chosen column", self.chosen)
         for name in self.log:
             number = name in self.chosen and name not in self.categories
@@ -86,11 +87,16 @@ class Candidates:
         )
 
     def __len__(self) -> int:
-        return len(self.cells)
+        return len(next(iter(self.columns.values())))
+
+    @cached_property
+    def categories(self) -> tuple[str, ...]:
+        """The chosen columns that hold text."""
+        return tuple(name for name in self.chosen if isinstance(self.columns[name], tuple))
 
     @property
     def kinds(self) -> dict[str, str]:
-        return {name: "category" if name in self.categories else "number" for name in self.chosen}
+        return {name: TEXT if name in self.categories else NUMBERS for name in self.chosen}
 
     @property
     def body(self) -> dict[str, Any]:
@@ -103,32 +109,69 @@ class Candidates:
             "notices": list(self.notices),
             "labels": list(self.labels),
             "log": list(self.log),
+            "ranges": {
+                name: list(self.range(name)) for name in self.chosen if name not in self.categories
+            },
         }
+
+    @property
+    def lists(self) -> dict[str, list[Any]]:
+        """The columns as lists of Python's own numbers and texts, as a log keeps them."""
+        return {
+            name: list(cells) if isinstance(cells, tuple) else cells.tolist()
+            for name, cells in self.columns.items()
+        }
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table as rows of text."""
+        return list(zip(*map(self.texts, self.columns), strict=True))
 
     @cached_property
     def fingerprint(self) -> str:
-        """The sha256 of the table and of the tasks of its columns, however these are scaled."""
-        tasks = [self.columns, self.chosen, self.categories, self.cost, self.allowed]
-        digest = hashlib.sha256(json.dumps(tasks).encode())
-        for row in self.cells:
-            digest.update(json.dumps(row).encode())
+        """The sha256 of the table and of the roles of its columns, however these are scaled."""
+        roles = [tuple(self.columns), self.chosen, self.categories, self.cost, self.allowed]
+        digest = hashlib.sha256(json.dumps(roles).encode())
+        quoted = [
+            [f'"{text}"' for text in self.texts(name)]
+            if isinstance(cells, np.ndarray)
+            else list(map(json.dumps, cells))
+            for name, cells in self.columns.items()
+        ]
+        rows = "".join(f"[{', '.join(row)}]" for row in zip(*quoted, strict=True))
+        digest.update(rows.encode())
         return digest.hexdigest()
+
+    def levels(self, name: str) -> dict[str, int]:
+        """Each value of a column of text, and its number in the order in which they first come."""
+        if name not in self._levels:
+            self._levels[name] = {
+                text: i for i, text in enumerate(dict.fromkeys(self.columns[name]))
+            }
+        return self._levels[name]
+
+    @cached_property
+    def _levels(self) -> dict[str, dict[str, int]]:
+        return {}
 
     @cached_property
     def varying(self) -> tuple[str, ...]:
         """The chosen columns that are not constant."""
-        return tuple(name for name in self.chosen if len(set(self.column(name))) > 1)
+        return tuple(name for name in self.chosen if self._varies(name))
+
+    def _varies(self, name: str) -> bool:
+        if name in self.categories:
+            return len(self.levels(name)) > 1
+        low, high = self.range(name)
+        return low < high
 
     @property
     def width(self) -> int:
         """How many coordinates a candidate has."""
-        return (
-            sum(
-                len(set(self.column(name))) if name in self.categories else 1
-                for name in self.varying
-            )
-            or 1
-        )
+        return sum(map(self._width, self.varying)) or 1
+
+    def _width(self, name: str) -> int:
+        return len(self.levels(name)) if name in self.categories else 1
 
     @cached_property
     def points(self) -> Array:
@@ -144,16 +187,24 @@ class Candidates:
         """The coordinates of each column that varies: several for a column of text."""
         blocks, start = [], 0
         for name in self.varying:
-            width = len(set(self.column(name))) if name in self.categories else 1
-            blocks.append(tuple(range(start, start + width)))
-            start += width
+            blocks.append(tuple(range(start, start + self._width(name))))
+            start += self._width(name)
         return tuple(blocks) or ((0,),)
 
     def coordinates(self, name: str) -> Array:
         if name in self.categories:
-            return one_hot(self.column(name))
+            return one_hot(self.columns[name], self.levels(name))
+        values, (low, high) = self.numbers(name), self.range(name)
+        if name not in self.log:
+            return scale_to_unit(values, low, high)
+        return scale_to_unit(logarithms(values), math.log10(low), math.log10(high))
+
+    def range(self, name: str) -> tuple[float, float]:
+        """Which numbers of a column become 0 and 1."""
+        if name in self.ranges:
+            return self.ranges[name]
         values = self.numbers(name)
-        return scale_to_unit(logarithms(values) if name in self.log else values)
+        return float(values.min()), float(values.max())
 
     @cached_property
     def costs(self) -> Array | None:
@@ -163,36 +214,39 @@ class Candidates:
     def allowed_rows(self) -> npt.NDArray[np.bool_]:
         if self.allowed is None:
             return np.ones(len(self), dtype=bool)
-        return np.array([bool(truth(cell)) for cell in self.column(self.allowed)])
+        known = {text: bool(truth(text)) for text in self.levels(self.allowed)}
+        return np.array([known[text] for text in self.texts(self.allowed)])
 
-    def column(self, name: str) -> tuple[str, ...]:
-        i = self.columns.index(name)
-        return tuple(row[i] for row in self.cells)
+    def texts(self, name: str) -> Sequence[str]:
+        """The cells of a column as text; numbers in their canonical form."""
+        cells = self.columns[name]
+        return cells if isinstance(cells, tuple) else canonical_texts(cells)
 
     def numbers(self, name: str) -> Array:
-        return np.array([float(cell) for cell in self.column(name)])
+        cells = self.columns[name]
+        return np.array(list(map(float, cells))) if isinstance(cells, tuple) else cells
 
     def x(self, row: int) -> dict[str, float | str]:
         """What describes the candidate in this row."""
-        cells = self.by_name(row)
-        return {
-            name: cells[name] if name in self.categories else float(cells[name])
-            for name in self.chosen
-        }
+        return {name: self._value(name, self.check_row(row)) for name in self.chosen}
+
+    def _value(self, name: str, row: int) -> float | str:
+        cell = self.columns[name][row]
+        return cell if isinstance(cell, str) else float(cell)
 
     def label(self, row: int) -> dict[str, str]:
         """What people call this row."""
-        cells = self.by_name(row)
-        return {name: cells[name] for name in self.labels}
+        self.check_row(row)
+        return {name: str(self.columns[name][row]) for name in self.labels}
 
-    def by_name(self, row: int) -> dict[str, str]:
+    def check_row(self, row: int) -> int:
         checks.needs(
             checks.is_whole(row) and 0 <= row < len(self),
             "candidates",
             f"a row in [0, {len(self)})",
             row,
         )
-        return dict(zip(self.columns, self.cells[row], strict=True))
+        return row
 
     def row_with_label(self, name: str, text: str) -> int | None:
         """The row with this label, if there is one."""
@@ -201,7 +255,7 @@ class Candidates:
 
     @cached_property
     def _label_rows(self) -> dict[str, tuple[dict[str, int], dict[str, int]]]:
-        return {name: index_labels(self.column(name)) for name in self.labels}
+        return {name: index_labels(self.texts(name)) for name in self.labels}
 
     def row_of(self, x: Mapping[str, float | str]) -> int:
         """The first row with these values of the chosen columns."""
@@ -211,56 +265,65 @@ class Candidates:
         }
         missing = [name for name in self.chosen if name not in given]
         checks.needs(not missing, "a candidate", f"values of {self.chosen}", tuple(x))
-        row = self._rows.get(tuple(self.cell(name, given[name]) for name in self.chosen))
+        row = self._rows.get(tuple(self.parse(name, given[name]) for name in self.chosen))
         if row is None:
             raise StudyConflict(f"no candidate has {given}")
         return row
 
-    def cell(self, name: str, value: Any) -> str:
-        """A value of a chosen column as its text in the table."""
+    def parse(self, name: str, value: Any) -> float | str:
+        """A value of a chosen column as the table has it: a number, or text."""
         text = text_of(value)
         if name in self.categories:
             return text
         checks.needs(bool(NUMBER.fullmatch(text)), "a candidate", f"a number for {name!r}", value)
-        return canonical(float(text))
+        return float(text) + 0.0
+
+    @cached_property
+    def _rows(self) -> dict[tuple[float | str, ...], int]:
+        lists = [self.lists[name] for name in self.chosen]
+        rows: dict[tuple[float | str, ...], int] = {}
+        for row, described in enumerate(zip(*lists, strict=True)):
+            rows.setdefault(described, row)
+        return rows
+
+    @cached_property
+    def first_rows(self) -> Indices:
+        """For each row the first row that describes the same candidate: often the row itself."""
+        groups: Indices = np.zeros(len(self), dtype=np.int64)
+        count = 1
+        for name in self.chosen:
+            cells = self.columns[name]
+            if isinstance(cells, tuple):
+                levels = self.levels(name)
+                codes = np.array([levels[text] for text in cells], dtype=np.int64)
+            else:
+                codes = np.unique(cells, return_inverse=True)[1].reshape(-1)
+            size = int(codes.max()) + 1
+            groups = codes if count == 1 else groups * size + codes
+            different, groups = np.unique(groups, return_inverse=True)
+            groups, count = groups.reshape(-1), len(different)
+            if count == len(self):
+                return np.arange(len(self))
+        first = np.unique(groups, return_index=True)[1]
+        return first[groups].astype(np.int64)
+
+    @cached_property
+    def members(self) -> Indices:
+        """For each row the number of its candidate, in the order in which candidates first come."""
+        return np.unique(self.first_rows, return_inverse=True)[1].reshape(-1)
+
+    @cached_property
+    def different_rows(self) -> Indices:
+        """For each different candidate its first allowed row, else its first row."""
+        rows: Indices = np.unique(self.first_rows)
+        groups, places = np.unique(self.members[self.allowed_rows], return_index=True)
+        rows[groups] = np.flatnonzero(self.allowed_rows)[places]
+        return rows
 
     @property
     def distinct(self) -> int:
         """How many different candidates there are."""
-        return len(self._rows)
-
-    @cached_property
-    def _rows(self) -> dict[tuple[str, ...], int]:
-        places = [self.columns.index(name) for name in self.chosen]
-        rows: dict[tuple[str, ...], int] = {}
-        for row, cells in enumerate(self.cells):
-            rows.setdefault(tuple(cells[i] for i in places), row)
-        return rows
-
-
-def remarks(sheet: Sheet, candidates: Candidates, decided: Mapping[str, str]) -> Iterator[str]:
-    """What is worth knowing about a table that was taken as it came.
-
-    decided: the scales of the columns for which the user named none.
-    """
-    for name in candidates.chosen:
-        if name not in candidates.varying:
-            yield f"column {name!r} has the same value in every row and has no effect"
-    for name, scale in decided.items():
-        yield from scaling.remark_scale(name, scale, candidates.numbers(name))
-    for name in candidates.categories:
-        yield from roles.category_remarks(sheet, name)
-    repeated = len(candidates) - candidates.distinct
-    if repeated:
-        yield f"{repeated} of {len(candidates)} rows describe the same candidate as an earlier one"
-    yield from roles.header_remarks(sheet)
-    yield from roles.decimal_remarks(sheet)
-
-
-def choose_scales(candidates: Candidates, named: Mapping[str, str]) -> dict[str, str]:
-    """Column -> "log" or "linear", for the columns of numbers for which the user named none."""
-    free = [name for name in candidates.varying if name not in {*candidates.categories, *named}]
-    return {name: scaling.choose_scale(candidates.numbers(name)) for name in free}
+        return len(self.different_rows)
 
 
 def index_labels(cells: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
@@ -274,9 +337,8 @@ def index_labels(cells: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
     return {cell: row for row, cell in enumerate(cells)}, near
 
 
-def one_hot(cells: Sequence[str]) -> Array:
+def one_hot(cells: Cells, levels: Mapping[str, int]) -> Array:
     """One coordinate for each value, in the order in which they first come."""
-    levels = {cell: i for i, cell in enumerate(dict.fromkeys(cells))}
     points = np.zeros((len(cells), len(levels)))
     points[np.arange(len(cells)), [levels[cell] for cell in cells]] = math.sqrt(0.5)
     return points
@@ -298,45 +360,88 @@ def read_candidates(
     log, linear: columns of numbers that are scaled by their logarithms, or by their values. A
     column that is in neither is scaled by its logarithms if it is plainly one of ratios.
     """
-    sheet, notices = sheet_of(source, columns), Notices()
-    checks.needs(len(sheet.lines) > 0, sheet.file, "at least one row", 0)
-    tasks = roles.tasks(sheet, columns, target, cost, allowed, notices)
-    table = {name: roles.cells(sheet, name, tasks) for name in sheet.columns}
-    scales = scaling.name_scales(sheet.columns, sheet.file, log, linear, notices)
-    scaling.check_scales(sheet, tasks, scales)
+    table, notices = read_table(source), Notices()
+    if table is None:
+        table = array_table(source, columns)
+    checks.needs(len(table) > 0, table.source, "at least one row", 0)
+    roles = find_roles(table, columns, target, cost, allowed, notices)
+    check_roles(table, roles)
+    scales = scaling.name_scales(table.columns, table.source, log, linear, notices)
+    scaling.check_scales(table, roles, scales)
     found = Candidates(
-        tuple(table),
-        tuple(zip(*table.values(), strict=True)),
-        tasks.chosen,
-        tasks.cost,
-        tasks.allowed,
-        categories=tasks.categories,
-        labels=tasks.labels,
+        {name: keep_cells(table, name, roles) for name in table.columns},
+        roles.chosen,
+        roles.cost,
+        roles.allowed,
+        labels=roles.labels,
     )
-    decided = choose_scales(found, scales)
-    log = tuple(name for name, scale in (scales | decided).items() if scale == LOG)
-    said = (*notices, *remarks(sheet, found, decided))
-    return replace(found, log=tuple(name for name in tasks.chosen if name in log), notices=said)
+    different = {
+        name: np.unique(found.numbers(name))
+        for name in found.varying
+        if name not in found.categories
+    }
+    decided = {
+        name: scaling.choose_scale(values)
+        for name, values in different.items()
+        if name not in scales
+    }
+    logs = {name for name, scale in (scales | decided).items() if scale == LOG}
+    scaled = replace(
+        found,
+        log=tuple(name for name in roles.chosen if name in logs),
+        ranges={name: found.range(name) for name in found.chosen if name not in found.categories},
+    )
+    notices += [*remark_table(table, roles), *remark_candidates(scaled, decided)]
+    for name, values in different.items():
+        scale = LOG if name in scaled.log else scaling.LINEAR
+        notices += scaling.remark_collisions(name, scale, values)
+    return replace(scaled, notices=tuple(notices))
 
 
-def sheet_of(source: Any, columns: Sequence[str] | None) -> Sheet:
-    if isinstance(source, (str, PathLike)):
-        return read_sheet(source, NAMELESS)
-    return frame_sheet(source) if is_frame(source) else array_sheet(source, columns)
+def keep_cells(table: Table, name: str, roles: Roles) -> Cells:
+    """The column as it is kept: numbers where they count, else the text as it stands.
+
+    Numbers that do not count keep their text, but get a decimal point.
+    """
+    column = table.columns[name]
+    if name == roles.cost or (name in roles.chosen and column.kind == NUMBERS):
+        return column.numbers
+    if column.decimal == "," and column.has_only_numbers:
+        return tuple(text.replace(",", ".") for text in column.texts)
+    return column.texts
 
 
-def stored_candidates(
-    columns: Sequence[str], cells: Sequence[Sequence[str]], body: Mapping[str, Any]
-) -> Candidates:
-    """The same value again, from what a log keeps."""
+def remark_candidates(candidates: Candidates, decided: Mapping[str, str]) -> Iterator[str]:
+    """Constant columns, scales, and rows that are the same candidate.
+
+    decided: the scales of the columns for which the user named none.
+    """
+    for name in candidates.chosen:
+        if name not in candidates.varying:
+            yield f"column {name!r} has the same value in every row and has no effect"
+    for name, scale in decided.items():
+        yield from scaling.remark_scale(name, scale, candidates.numbers(name))
+    repeated = len(candidates) - candidates.distinct
+    if repeated:
+        yield f"{repeated} of {len(candidates)} rows describe the same candidate as an earlier one"
+
+
+def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, Any]) -> Candidates:
+    """The same value again, from what a log keeps: columns of numbers or texts, and their roles.
+
+    Version 0.1 kept numbers as text, and no ranges.
+    """
+    numeric = {name for name in body["chosen"] if body["kinds"][name] == NUMBERS} | {body["cost"]}
     return Candidates(
-        tuple(columns),
-        tuple(tuple(row) for row in cells),
+        {
+            name: np.array(cells, dtype=np.float64) if name in numeric else tuple(cells)
+            for name, cells in columns.items()
+        },
         tuple(body["chosen"]),
         body["cost"],
         body["allowed"],
         tuple(body.get("notices", ())),
-        tuple(name for name in body["chosen"] if body["kinds"][name] == "category"),
         tuple(body.get("labels", ())),
         tuple(body.get("log", ())),
+        {name: (low, high) for name, (low, high) in body.get("ranges", {}).items()},
     )

@@ -2,27 +2,78 @@
 
 from __future__ import annotations
 
+import math
 import re
+import unicodedata
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.tables.files import NUMBER, plain
+from kernelbandits.checks import Array
 
+NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+COMMA_NUMBER = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 YES = frozenset({"yes", "y", "true", "1", "x", "ja", "j", "wahr"})
 NO = frozenset({"no", "n", "false", "0", "", "nein", "falsch"})
-ABSENT = frozenset({"", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "NAN", "null", "NULL"})
+ERRORS = frozenset({"#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"})
+"""What a spreadsheet writes in place of a value that it could not compute."""
+ABSENT = ERRORS | {"", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "<NA>"}
 """A missing value among text, where Na is sodium and none may be a choice like any other."""
+MISSING = frozenset({word.casefold() for word in ABSENT} | {"none"})
+"""A missing value among numbers, in any case of letters."""
+FORMULA = r"[=+\-@\t\r\n\0]"
+"""How text begins that a spreadsheet may run."""
+GUARDED = re.compile(f"'+{FORMULA}")
+"""Text that an export protected from being taken for a formula, by an apostrophe."""
+DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212\ufe58\ufe63\uff0d"), "-")
+BLANKS = dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f\u2060\u200b\ufeff"), " ")
+CURRENCY = r"(?:[$€£¥₹¢]|(?:USD|EUR|GBP|CHF|JPY|CNY|INR)\b)"
+DIGITS = r"(?:\d+(?:[.,]\d*)?|[.,]\d+|\d{1,3}(?:[.,'’ ]\d{3})+(?:[.,]\d+)?)"
+EXPONENT = r"(?:[eE][+-]?\d+|\s*[x×*·]\s*10\s*\^?\s*[+-]?\d+)?"
 NUMBERLIKE = re.compile(
-    r"[<>≤≥~±]?\s*[+-]?"
-    r"(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([.,'’ \u00a0\u202f]\d{3})+([.,]\d+)?)"
-    r"([eE][+-]?\d+)?\s*%?"
+    rf"(?P<bound>(?:[<>≤≥~≈±]|<=|>=)\s*)?(?P<open>\(\s*)?(?P<sign>[+-]\s*)?"
+    rf"(?P<before>{CURRENCY}\s*)?(?P<minus>-\s*)?(?P<digits>{DIGITS}{EXPONENT})"
+    rf"(?P<after>\s*(?:[%‰*†]|{CURRENCY}|-))?(?(open)\s*\))"
 )
+"""What people write for a number and other programs do not read as one."""
 WHOLE = re.compile(r"0*([0-9]+)(?:[.,]0{1,2})?")
 LARGEST_EXACT = 1e15
 LARGEST_INTEGER = 10**300
+
+
+def plain(cell: str) -> str:
+    """The text of a cell, composed (NFC), without blanks around it."""
+    return cell.strip() if cell.isascii() else unicodedata.normalize("NFC", cell).strip()
+
+
+def remove_guard(cell: str) -> str:
+    return cell[1:] if GUARDED.match(cell) else cell
+
+
+def parse_number(cell: str, decimal: str = ".") -> float:
+    """The finite number that is written in a cell, nan if there is none."""
+    if decimal == ",":
+        cell = cell.translate({ord(","): ".", ord("."): ","})
+    value = float(cell) if NUMBER.fullmatch(cell) else math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+def parse_numbers(cells: Sequence[str], decimal: str = ".") -> Array:
+    """The number in each cell, nan where there is none."""
+    # Of these characters alone, Python reads as a number exactly what NUMBER describes.
+    if re.fullmatch(rf"[0-9eE+\-{decimal}]*", "".join(cells)):
+        texts = cells if decimal == "." else [cell.replace(",", ".") for cell in cells]
+        try:
+            values = np.array(list(map(float, texts)), dtype=np.float64)
+        except ValueError:
+            pass
+        else:
+            return np.where(np.isfinite(values), values, np.nan)
+    known = {cell: parse_number(cell, decimal) for cell in set(cells)}
+    return np.array([known[cell] for cell in cells], dtype=np.float64)
 
 
 def canonical(value: float) -> str:
@@ -32,6 +83,17 @@ def canonical(value: float) -> str:
         if abs(value) < LARGEST_EXACT and value == int(value)
         else repr(float(value))
     )
+
+
+def canonical_texts(values: Array) -> list[str]:
+    """The canonical text of each of many finite numbers."""
+    whole = (np.abs(values) < LARGEST_EXACT) & (values == np.trunc(values))
+    if whole.all():
+        return list(map(str, values.astype(np.int64).tolist()))
+    texts = list(map(repr, values.tolist()))
+    for i in np.flatnonzero(whole).tolist():
+        texts[i] = str(int(values[i]))
+    return texts
 
 
 def text_of(value: Any) -> str:
@@ -73,10 +135,36 @@ def storable(text: str) -> str:
 
 
 def looks_numeric(cell: str) -> bool:
-    """Whether somebody may have meant a number: 1_000, 0x10, inf, 1,5 or 12 %, in any digits."""
+    """Whether somebody may have meant a number: 1_000, 0x10, inf, 1,5, $5, (5), −5 or 12 %."""
     return (
-        bool(NUMBERLIKE.fullmatch(cell)) or _is(float, cell) or _is(lambda text: int(text, 0), cell)
+        read_numberlike(cell) is not None
+        or _is(float, cell)
+        or _is(lambda text: int(text, 0), cell)
     )
+
+
+def read_numberlike(cell: str) -> re.Match[str] | None:
+    """The parts of what looks like a number, in any digits, with any dash and any blank."""
+    text = unicodedata.normalize("NFKC", cell.translate(DASHES).translate(BLANKS))
+    return NUMBERLIKE.fullmatch(text.translate(DASHES).strip())
+
+
+def suggest_number(cell: str) -> str:
+    """How a cell that looks like a number is to be written; "" if that cannot be known."""
+    found = read_numberlike(cell)
+    if found is None or found["bound"]:
+        return ""
+    beside = [part.strip() for part in (found["before"], found["after"]) if part and part.strip()]
+    negative = bool(found["open"]) != ("-" in (found["sign"] or "", found["minus"] or "")) or (
+        "-" in beside
+    )
+    digits = re.sub(r"\s*[x×*·]\s*10\s*\^?\s*", "e", found["digits"])
+    digits = re.sub(r"(?<=\d)[' ’](?=\d{3})", "", digits)
+    number = ("-" if negative else "") + digits
+    if not NUMBER.fullmatch(number):
+        return ""
+    units = [part for part in beside if part not in ("-", "*", "†")]
+    return f"write {number}" + (f" and put {units[0]} in the header" if units else "")
 
 
 def whole(cell: str) -> str:

@@ -12,25 +12,53 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.outputs import replace_file
-from kernelbandits.tables.cells import text_of
-from kernelbandits.tables.files import FORMULA, NUMBER
+from kernelbandits.tables.cells import FORMULA, NUMBER, text_of
 
 DANGEROUS = re.compile(f"'*{FORMULA}")
 """What a spreadsheet may take for a formula, guarded already or not."""
+TIMES = ("asked_at", "told_at")
+NOTED = ("weight", "width", "mean", "sd")
+TRIALS = ("trial", "row", "state", "value", *TIMES, "worker", *NOTED)
+"""Columns of our own in an export of trials."""
+OWN = frozenset({*TRIALS, "allowed", "results", "average", "low", "high"})
+"""The same, and those in a table of estimates."""
 
 
-def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def name_in_export(columns: Iterable[str]) -> dict[str, str]:
+    """Column of the candidates -> what an export calls it beside columns of our own.
+
+    >>> name_in_export(["Cs", "mean"])
+    {'Cs': 'Cs', 'mean': 'mean (candidate)'}
+    """
+    names = list(columns)
+    shown: dict[str, str] = {}
+    for name in names:
+        label = name
+        while label in OWN or (label != name and label in names):
+            label = f"{label} (candidate)"
+        shown[name] = label
+    return shown
+
+
+def is_export(names: Iterable[str]) -> bool:
+    """Whether a table with these columns is an export of trials."""
+    return set(TRIALS) <= set(names)
+
+
+def write_csv(
+    path: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]], force: bool = False
+) -> None:
     """Write a table in UTF-8; missing values are blank.
 
-    Text that looks like a formula gets an apostrophe in front, so that a spreadsheet does not run
-    it.
+    An existing file is only replaced with `force`, and a study never. Text that looks like a
+    formula gets an apostrophe in front, so that a spreadsheet does not run it.
     """
     table = [list(cells) for cells in (header, *rows)]
     for cells in table:
         checks.needs(
             len(cells) == len(header), "an export", f"{len(header)} cells in each row", cells
         )
-    replace_file(Path(path), "".join(map(line, table)).encode())
+    replace_file(path, "".join(map(line, table)).encode(), force=force)
 
 
 def line(cells: Sequence[Any]) -> str:

@@ -1,20 +1,31 @@
-"""Tables from memory (DataFrames, arrays, lists of mappings) as the sheet that a file would be."""
+"""Tables from memory: DataFrames, arrays and lists of mappings."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kernelbandits import checks
-from kernelbandits.tables.cells import canonical, storable, text_of
-from kernelbandits.tables.files import MOST_ROWS, Sheet, plain
-from kernelbandits.tables.headers import distinct
+from kernelbandits.tables.cells import plain, storable, text_of
+from kernelbandits.tables.csv_files import read_csv
+from kernelbandits.tables.headers import NAMELESS, distinct
+from kernelbandits.tables.table import MOST_ROWS, Column, Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ARRAY = "the array"
+
+
+def read_table(source: Any) -> Table | None:
+    """A CSV file or a DataFrame as a table; None for what is neither."""
+    if isinstance(source, (str, PathLike)):
+        return read_csv(source, NAMELESS)
+    return frame_table(source) if is_frame(source) else None
 
 
 def is_frame(source: Any) -> bool:
@@ -23,7 +34,7 @@ def is_frame(source: Any) -> bool:
     return pandas is not None and isinstance(source, pandas.DataFrame)
 
 
-def frame_sheet(frame: pd.DataFrame) -> Sheet:
+def frame_table(frame: pd.DataFrame) -> Table:
     """Missing values are blank cells; a named index is a column of labels."""
     checks.needs(len(frame) <= MOST_ROWS, "the DataFrame", f"at most {MOST_ROWS} rows", len(frame))
     names = [label(name) for name in frame.columns]
@@ -31,9 +42,7 @@ def frame_sheet(frame: pd.DataFrame) -> Sheet:
     labels = index_labels(frame, names)
     columns = {name: frame_column(name, values) for name, values in labels.items()}
     columns |= {name: frame_column(name, frame.iloc[:, i]) for i, name in enumerate(names)}
-    return Sheet(
-        "the DataFrame", columns, tuple(range(len(frame))), unit="row", labels=tuple(labels)
-    )
+    return Table("the DataFrame", columns, range(len(frame)), unit="row", labels=tuple(labels))
 
 
 def index_labels(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
@@ -48,23 +57,30 @@ def index_labels(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def frame_column(name: str, values: Any) -> tuple[str, ...]:
+def frame_column(name: str, values: Any) -> Column:
+    dtype = values.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind == "f":
+        return Column(values.to_numpy(dtype=np.float64))
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu":
+        return Column(tuple(map(str, values.tolist())))
     missing = values.isna().to_numpy()
     items = enumerate(zip(values, missing, strict=True))
-    return tuple(
-        "" if absent else cell(f"row {row}, column {name!r}", value)
-        for row, (value, absent) in items
+    return Column(
+        tuple(
+            "" if absent else cell_text(f"row {row}, column {name!r}", value)
+            for row, (value, absent) in items
+        )
     )
 
 
-def cell(place: str, value: Any) -> str:
+def cell_text(place: str, value: Any) -> str:
     try:
         return text_of(value)
     except ValueError as error:
         raise ValueError(f"{error} in {place}") from None
 
 
-def array_sheet(values: Any, names: Sequence[str] | None) -> Sheet:
+def array_table(values: Any, names: Sequence[str] | None) -> Table:
     """The columns of an (n, d) array, called x1 ... xd unless they are named."""
     checks.needs(
         not hasattr(values, "columns"),
@@ -83,11 +99,11 @@ def array_sheet(values: Any, names: Sequence[str] | None) -> Sheet:
         len(given) == array.shape[1], "candidates", f"{array.shape[1]} names of columns", given
     )
     distinct("candidates", given)
-    columns = {name: tuple(map(canonical, array[:, i].tolist())) for i, name in enumerate(given)}
-    return Sheet(ARRAY, columns, tuple(range(len(array))), unit="row")
+    columns = {name: Column(array[:, i].copy()) for i, name in enumerate(given)}
+    return Table(ARRAY, columns, range(len(array)), unit="row")
 
 
-def mapping_sheet(items: Iterable[Mapping[str, Any]]) -> Sheet:
+def mapping_table(items: Iterable[Mapping[str, Any]]) -> Table:
     """One row for each mapping; what it does not have is blank."""
     rows = list(items) if isinstance(items, Iterable) else [items]
     checks.needs(
@@ -96,10 +112,14 @@ def mapping_sheet(items: Iterable[Mapping[str, Any]]) -> Sheet:
     names = {name: label(name) for row in rows for name in row}
     distinct("results", list(names.values()))
     columns = {
-        text: tuple(cell(f"item {i}, column {text!r}", row.get(name)) for i, row in enumerate(rows))
+        text: Column(
+            tuple(
+                cell_text(f"item {i}, column {text!r}", row.get(name)) for i, row in enumerate(rows)
+            )
+        )
         for name, text in names.items()
     }
-    return Sheet("results", columns, tuple(range(len(rows))), unit="item")
+    return Table("results", columns, range(len(rows)), unit="item")
 
 
 def label(name: Any) -> str:

@@ -7,12 +7,12 @@ import unicodedata
 from collections.abc import Callable, Iterable
 
 from kernelbandits import checks
-from kernelbandits.tables.files import plain
+from kernelbandits.tables.cells import plain
 
 UNIT = re.compile(r"(.*\S)\s*(?:\([^()]*\)|\[[^\[\]]*\]|\s/\s.*)", re.DOTALL)
 NAMELESS = "Unnamed: 0"
 LETTERS = 4
-"""Of a name that is found within a word, too."""
+"""Of a name that is looked for within others; shorter ones are found by chance."""
 ROW_NUMBERS = frozenset({"id", "index", "row", "nr", "nr.", "no", "no.", "#"})
 
 
@@ -43,13 +43,12 @@ def is_nameless(name: str) -> bool:
 def resembles(name: str, wanted: str) -> bool:
     """Whether one name is a part of the other.
 
-    A short name, or one inside the name wanted, counts only as whole words.
+    A name inside the name wanted counts only as whole words, and a short name not at all: a target
+    y has nothing to do with a column "Y Offset".
     """
     there, meant = loose(name), loose(plain(str(wanted)))
-    return (
-        (len(meant) >= LETTERS and meant in there)
-        or has_words(there, meant)
-        or has_words(meant, there)
+    return len(meant) >= LETTERS and (
+        meant in there or (len(there) >= LETTERS and has_words(meant, there))
     )
 
 

@@ -15,12 +15,16 @@ from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.cells import canonical, truth
-from kernelbandits.tables.files import LARGEST, Sheet, read_sheet
-from kernelbandits.tables.frames import frame_sheet, is_frame, mapping_sheet
-from kernelbandits.tables.headers import NAMELESS, bare, find, find_strictly, loose
+from kernelbandits.tables.export import TRIALS, is_export, name_in_export
+from kernelbandits.tables.frames import mapping_table, read_table
+from kernelbandits.tables.headers import bare, find, find_strictly, loose
+from kernelbandits.tables.table import LARGEST, Table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MADE = "csv:"
+"""How keys begin that are made of a line of a file."""
 
 Source = str | PathLike[str] | Iterable[Mapping[str, Any]]
 """A path, a DataFrame or a list of mappings."""
@@ -44,7 +48,7 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """In which columns of a sheet the parts of a result stand."""
+    """In which columns of a table the parts of a result stand."""
 
     value: str | None
     trial: str | None
@@ -52,15 +56,19 @@ class Layout:
     failed: str | None
     key: str | None
     described: dict[str, str]
-    """Column of the candidates -> column of the sheet, as far as they are there."""
+    """Column of the candidates -> column of the table, as far as they are there."""
     complete: bool
     """Whether all of them are."""
     labels: dict[str, str]
     """The same for the columns that identify a row."""
+    state: str | None = None
+    """Of an export: told, failed, pending or withdrawn."""
 
     @property
     def used_columns(self) -> set[str | None]:
         own = {self.value, self.trial, self.row, self.failed, self.key}
+        if self.state is not None:
+            own |= {*TRIALS}
         return own | {*self.described.values(), *self.labels.values()}
 
 
@@ -68,31 +76,28 @@ def read_results(
     source: Source | pd.DataFrame, candidates: Candidates, target: str
 ) -> list[Result]:
     """The results of a table, all of them checked; rows that were not measured yet are left out."""
-    sheet = sheet_of(source)
-    if not sheet.lines:
+    table = read_table(source)
+    table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
+    if not len(table):
         return []
-    layout = layout_of(sheet, candidates, target)
-    notice_others(sheet, layout, candidates)
-    measured = [i for i in range(len(sheet.lines)) if is_measured(sheet, layout, i)]
-    notice_skipped(sheet, len(sheet.lines) - len(measured))
-    results = [read_result(sheet, layout, candidates, i) for i in measured]
-    check_keys(sheet, results)
-    return add_keys(sheet.file, results) if sheet.unit == "line" else results
+    layout = layout_of(table, candidates, target)
+    notice_others(table, layout, candidates)
+    measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
+    notice_skipped(table, len(table) - len(measured))
+    results = [read_result(table, layout, candidates, i) for i in measured]
+    check_keys(table, results)
+    return add_keys(table.source, results) if table.unit == "line" else results
 
 
-def sheet_of(source: Any) -> Sheet:
-    if isinstance(source, (str, PathLike)):
-        return read_sheet(source, NAMELESS)
-    return frame_sheet(source) if is_frame(source) else mapping_sheet(source)
-
-
-def layout_of(sheet: Sheet, candidates: Candidates, target: str) -> Layout:
+def layout_of(table: Table, candidates: Candidates, target: str) -> Layout:
     """Find the columns: the target by its exact name, then the candidates', then the others."""
-    value = find_strictly(sheet.columns, target)
-    described = described_by(sheet, candidates.chosen, {value})
-    free = [name for name in sheet.columns if name not in (value, *described.values())]
+    if is_export(table.columns):
+        return layout_of_export(table, candidates)
+    value = find_strictly(table.columns, target)
+    described = described_by(table, candidates.chosen, {value})
+    free = [name for name in table.columns if name not in (value, *described.values())]
     value = value or find(free, target)
-    labels = described_by(sheet, candidates.labels, {value, *described.values()})
+    labels = described_by(table, candidates.labels, {value, *described.values()})
     free = [name for name in free if name not in labels.values()]
     words = {loose(name): name for name in free if name != value}
     layout = Layout(
@@ -105,187 +110,215 @@ def layout_of(sheet: Sheet, candidates: Candidates, target: str) -> Layout:
         complete=len(set(described.values())) == len(candidates.chosen),
         labels=labels,
     )
-    given = tuple(sheet.columns)
+    given = tuple(table.columns)
     checks.needs(
-        bool(layout.value or layout.failed), sheet.file, f"a column {target!r} or 'value'", given
+        bool(layout.value or layout.failed), table.source, f"a column {target!r} or 'value'", given
     )
     known = "".join(f", a column {name!r}" for name in candidates.labels)
     who = f"a column 'trial', a column 'row'{known} or all of {candidates.chosen}"
     checks.needs(
-        bool(layout.trial or layout.row or labels or layout.complete), sheet.file, who, given
+        bool(layout.trial or layout.row or labels or layout.complete), table.source, who, given
     )
     return layout
 
 
-def described_by(sheet: Sheet, wanted: Iterable[str], taken: set[str | None]) -> dict[str, str]:
-    """Column of the candidates -> column of the sheet, as far as they are there."""
-    names = [name for name in sheet.columns if name not in taken]
+def layout_of_export(table: Table, candidates: Candidates) -> Layout:
+    """The columns of an export of trials, which have names of their own, whatever the target is."""
+    shown = name_in_export([*candidates.labels, *candidates.chosen])
+    there = {name: column for name, column in shown.items() if column in table.columns}
+    described = {name: there[name] for name in candidates.chosen if name in there}
+    return Layout(
+        value="value",
+        trial="trial",
+        row="row",
+        failed=None,
+        key=None,
+        described=described,
+        complete=len(described) == len(candidates.chosen),
+        labels={name: there[name] for name in candidates.labels if name in there},
+        state="state",
+    )
+
+
+def described_by(table: Table, wanted: Iterable[str], taken: set[str | None]) -> dict[str, str]:
+    """Column of the candidates -> column of the table, as far as they are there."""
+    names = [name for name in table.columns if name not in taken]
     found = {name: find(names, name) or find(names, bare(name)) for name in wanted}
     return {name: column for name, column in found.items() if column is not None}
 
 
-def notice_others(sheet: Sheet, layout: Layout, candidates: Candidates) -> None:
+def notice_others(table: Table, layout: Layout, candidates: Candidates) -> None:
     others = [
         name
-        for name in sheet.columns
+        for name in table.columns
         if name not in layout.used_columns and name not in candidates.columns
     ]
     if others:
-        warnings.warn(f"{sheet.file}: columns {others} are ignored", DataNotice, stacklevel=3)
+        warnings.warn(f"{table.source}: columns {others} are ignored", DataNotice, stacklevel=3)
 
 
-def notice_skipped(sheet: Sheet, skipped: int) -> None:
+def notice_skipped(table: Table, skipped: int) -> None:
     if skipped:
         warnings.warn(
-            f"{sheet.file}: {skipped} rows have no value yet and are left out",
+            f"{table.source}: {skipped} rows have no value yet and are left out",
             DataNotice,
             stacklevel=3,
         )
 
 
-def is_measured(sheet: Sheet, layout: Layout, i: int) -> bool:
-    return has_failed(sheet, layout, i) or cell(sheet, layout.value, i) != ""
+def is_measured(table: Table, layout: Layout, i: int) -> bool:
+    if layout.state is not None and cell(table, layout.state, i) in ("pending", "withdrawn"):
+        return False
+    return has_failed(table, layout, i) or cell(table, layout.value, i) != ""
 
 
-def cell(sheet: Sheet, name: str | None, i: int) -> str:
-    return "" if name is None else sheet.columns[name][i]
+def cell(table: Table, name: str | None, i: int) -> str:
+    return "" if name is None else table.columns[name].texts[i]
 
 
-def has_failed(sheet: Sheet, layout: Layout, i: int) -> bool:
-    word = cell(sheet, layout.failed, i)
+def has_failed(table: Table, layout: Layout, i: int) -> bool:
+    if layout.state is not None:
+        return cell(table, layout.state, i) == "failed"
+    word = cell(table, layout.failed, i)
     failed = truth(word)
     if failed is None:
         raise ValueError(
-            f"{sheet.file} needs yes or no {sheet.place(i, str(layout.failed))}, got {word!r}"
+            f"{table.source} needs yes or no {table.place(i, str(layout.failed))}, got {word!r}"
         )
     return failed
 
 
-def read_result(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> Result:
-    failed = has_failed(sheet, layout, i)
-    trial = whole_number(sheet, layout.trial, i, 1)
+def read_result(table: Table, layout: Layout, candidates: Candidates, i: int) -> Result:
+    failed = has_failed(table, layout, i)
+    trial = whole_number(table, layout.trial, i, 1)
     row = (
-        row_of(sheet, layout, candidates, i)
-        if trial is None or says_row(sheet, layout, i)
+        row_of(table, layout, candidates, i)
+        if trial is None or says_row(table, layout, i)
         else None
     )
-    value = None if failed else value_of(sheet, str(layout.value), i)
-    if failed and cell(sheet, layout.value, i):
-        place = sheet.place(i, str(layout.value))
+    value = None if failed else value_of(table, str(layout.value), i)
+    if failed and cell(table, layout.value, i):
+        place = table.place(i, str(layout.value))
         raise ValueError(
-            f"{sheet.file} needs no value {place}, where the measurement failed, got one"
+            f"{table.source} needs no value {place}, where the measurement failed, got one"
         )
-    key = cell(sheet, layout.key, i) or None
-    place = f"{sheet.file}, {sheet.unit} {sheet.lines[i]}"
+    key = cell(table, layout.key, i) or None
+    place = f"{table.source}, {table.unit} {table.lines[i]}"
     return Result(
-        trial=trial, row=row, value=value, failed=failed, key=key, line=sheet.lines[i], place=place
+        trial=trial, row=row, value=value, failed=failed, key=key, line=table.lines[i], place=place
     )
 
 
-def says_row(sheet: Sheet, layout: Layout, i: int) -> bool:
+def says_row(table: Table, layout: Layout, i: int) -> bool:
     """Whether a line with a trial names its row besides: then they must agree."""
-    described = [sheet.columns[column][i] for column in layout.described.values()]
-    names = [cell(sheet, column, i) for column in (layout.row, *layout.labels.values())]
+    described = [table.columns[column].texts[i] for column in layout.described.values()]
+    names = [cell(table, column, i) for column in (layout.row, *layout.labels.values())]
     return any(names) or (layout.complete and all(described))
 
 
-def value_of(sheet: Sheet, name: str, i: int) -> float:
+def value_of(table: Table, name: str, i: int) -> float:
     try:
-        return sheet.number(i, name) + 0.0
+        return table.number(i, name) + 0.0
     except ValueError as error:
         raise ValueError(
             f"{error}; blank is not measured yet, and a column 'failed' tells failures"
         ) from None
 
 
-def whole_number(sheet: Sheet, name: str | None, i: int, least: int) -> int | None:
+def whole_number(table: Table, name: str | None, i: int, least: int) -> int | None:
     """A whole number that may be absent."""
-    if name is None or not sheet.columns[name][i]:
+    if name is None or not table.columns[name].texts[i]:
         return None
-    number = sheet.number(i, name)
+    number = table.number(i, name)
     if number != int(number) or number < least:
         raise ValueError(
-            f"{sheet.file} needs a whole number >= {least} {sheet.place(i, name)}, got {number}"
+            f"{table.source} needs a whole number >= {least} {table.place(i, name)}, got {number}"
         )
     return int(number)
 
 
-def row_of(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> int:
+def row_of(table: Table, layout: Layout, candidates: Candidates, i: int) -> int:
     """The row by its number, else by its labels, else by what describes it."""
-    row = whole_number(sheet, layout.row, i, 0)
-    labelled = labelled_rows(sheet, layout, candidates, i)
+    row = whole_number(table, layout.row, i, 0)
+    labelled = labelled_rows(table, layout, candidates, i)
     for found in (row, *labelled.values()):
         if found is not None:
-            return check_row(sheet, layout, candidates, i, found)
-    cells = [sheet.columns[column][i] for column in layout.described.values()]
+            return check_row(table, layout, candidates, i, found)
+    cells = [table.columns[column].texts[i] for column in layout.described.values()]
     if not layout.complete or not any(cells):
         who = ", ".join(["a trial", *(f"{name!r}" for name in layout.labels)])
         raise ValueError(
-            f"{sheet.file} needs {who} or a row in {sheet.unit} {sheet.lines[i]}, got neither"
+            f"{table.source} needs {who} or a row in {table.unit} {table.lines[i]}, got neither"
         )
     try:
         return candidates.row_of(
-            {name: part(sheet, layout, candidates, name, i) for name in candidates.chosen}
+            {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
         )
     except StudyConflict as refusal:
-        raise StudyConflict(f"{sheet.file}, {sheet.unit} {sheet.lines[i]}: {refusal}") from None
+        raise StudyConflict(f"{table.source}, {table.unit} {table.lines[i]}: {refusal}") from None
 
 
-def check_row(sheet: Sheet, layout: Layout, candidates: Candidates, i: int, row: int) -> int:
+def check_row(table: Table, layout: Layout, candidates: Candidates, i: int, row: int) -> int:
     """A row that is there, and is what the line says besides."""
     if row >= len(candidates):
-        place = sheet.place(i, str(layout.row))
-        raise StudyConflict(f"{sheet.file} needs a row below {len(candidates)} {place}, got {row}")
-    check_labels(sheet, layout, candidates, i, row)
+        place = table.place(i, str(layout.row))
+        raise StudyConflict(
+            f"{table.source} needs a row below {len(candidates)} {place}, got {row}"
+        )
+    check_labels(table, layout, candidates, i, row)
     for name, column in layout.described.items():
         there = candidates.x(row)[name]
-        if sheet.columns[column][i] and part(sheet, layout, candidates, name, i) != there:
-            said = f"{there!r} {sheet.place(i, column)}, as row {row} has it"
-            raise StudyConflict(f"{sheet.file} needs {said}, got {sheet.columns[column][i]!r}")
+        if table.columns[column].texts[i] and part(table, layout, candidates, name, i) != there:
+            said = f"{there!r} {table.place(i, column)}, as row {row} has it"
+            raise StudyConflict(
+                f"{table.source} needs {said}, got {table.columns[column].texts[i]!r}"
+            )
     return row
 
 
-def labelled_rows(sheet: Sheet, layout: Layout, candidates: Candidates, i: int) -> dict[str, int]:
+def labelled_rows(table: Table, layout: Layout, candidates: Candidates, i: int) -> dict[str, int]:
     """Label -> the row that it names, for those that the line has."""
-    given = {name: sheet.columns[column][i] for name, column in layout.labels.items()}
+    given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
     rows = {name: candidates.row_with_label(name, text) for name, text in given.items() if text}
     for name, row in rows.items():
         if row is None:
-            place = sheet.place(i, layout.labels[name])
+            place = table.place(i, layout.labels[name])
             raise StudyConflict(
-                f"{sheet.file} needs a label of a candidate {place}, got {given[name]!r}"
+                f"{table.source} needs a label of a candidate {place}, got {given[name]!r}"
             )
     return {name: row for name, row in rows.items() if row is not None}
 
 
-def check_labels(sheet: Sheet, layout: Layout, candidates: Candidates, i: int, row: int) -> None:
-    for name, other in labelled_rows(sheet, layout, candidates, i).items():
+def check_labels(table: Table, layout: Layout, candidates: Candidates, i: int, row: int) -> None:
+    for name, other in labelled_rows(table, layout, candidates, i).items():
         if other != row:
             column = layout.labels[name]
-            said = f"{candidates.label(row)[name]!r} {sheet.place(i, column)}, as row {row} has it"
-            raise StudyConflict(f"{sheet.file} needs {said}, got {sheet.columns[column][i]!r}")
+            said = f"{candidates.label(row)[name]!r} {table.place(i, column)}, as row {row} has it"
+            raise StudyConflict(
+                f"{table.source} needs {said}, got {table.columns[column].texts[i]!r}"
+            )
 
 
-def part(sheet: Sheet, layout: Layout, candidates: Candidates, name: str, i: int) -> float | str:
+def part(table: Table, layout: Layout, candidates: Candidates, name: str, i: int) -> float | str:
     """What a line says about one column of the candidates."""
     column = layout.described[name]
     return (
-        sheet.columns[column][i]
+        table.columns[column].texts[i]
         if name in candidates.categories
-        else sheet.number(i, column, LARGEST)
+        else table.number(i, column, LARGEST)
     )
 
 
-def check_keys(sheet: Sheet, results: list[Result]) -> None:
+def check_keys(table: Table, results: list[Result]) -> None:
     """One key is one result, however often it stands there."""
     said: dict[str, Result] = {}
     for one in results:
         first = said.setdefault(one.key, one) if one.key else one
         if replace(first, line=one.line) != one:
-            place = f"in {sheet.unit} {one.line}"
+            place = f"in {table.unit} {one.line}"
             raise ValueError(
-                f"{sheet.file} needs another key {place}, "
-                f"got {one.key!r} of {sheet.unit} {first.line} again"
+                f"{table.source} needs another key {place}, "
+                f"got {one.key!r} of {table.unit} {first.line} again"
             )
 
 
@@ -301,7 +334,7 @@ def add_keys(file: str, results: list[Result]) -> list[Result]:
             [file, one.trial, one.row, None if one.value is None else canonical(one.value)]
         )
         keys.append(
-            one.key or f"csv:{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}"
+            one.key or f"{MADE}{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}"
         )
         seen[said] += 1
     return [replace(one, key=key) for one, key in zip(results, keys, strict=True)]

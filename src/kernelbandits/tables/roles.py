@@ -1,15 +1,17 @@
-"""Which columns of a sheet describe a candidate, and how each of them is read."""
+"""What the columns of a table are for: to describe a candidate, its name, its cost, its result."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from kernelbandits import checks
 from kernelbandits.formatting import format_count
-from kernelbandits.tables.cells import ABSENT, canonical, looks_numeric, truth
-from kernelbandits.tables.files import COMMA_NUMBER, LARGEST, MISSING, NUMBER, Sheet
+from kernelbandits.tables.cells import ABSENT, COMMA_NUMBER, MISSING, NUMBER, truth
 from kernelbandits.tables.frames import ARRAY
 from kernelbandits.tables.headers import (
     distinct,
@@ -21,12 +23,21 @@ from kernelbandits.tables.headers import (
     other_case,
     resembles,
 )
+from kernelbandits.tables.table import LARGEST, NUMBERS, TEXT, Column, Table
 
-MANY_LEVELS = 50
+SHOWN = 3
+"""How many values of a column a notice shows."""
+LISTED = 8
+"""How many names of columns a notice lists."""
 OWN = frozenset({"trial", "row", "value", "failed", "key"})
 """Columns of results that have a meaning of their own."""
 MEASURE = re.compile(r"[+-]?[0-9]")
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+LEADING_ZERO = re.compile(r"0[0-9]+")
+TOTALS = frozenset(
+    {"total", "totals", "sum", "grand total", "subtotal", "average", "mean", "summe", "gesamt"}
+)
+"""Words in the last row of a sheet that has sums or averages below its columns."""
 LEAST_COST, LARGEST_COST = 1e-150, 1e150
 
 
@@ -39,76 +50,66 @@ class Notices(list[str]):
 
 
 @dataclass(frozen=True)
-class Tasks:
-    """What the columns of a sheet are for."""
+class Roles:
+    """What the columns of a table are for."""
 
     chosen: tuple[str, ...]
-    categories: tuple[str, ...]
+    """Those that describe a candidate."""
     cost: str | None
     allowed: str | None
     labels: tuple[str, ...]
+    """Those that name every row differently, by which results can be told."""
 
 
-def tasks(
-    sheet: Sheet,
+def find_roles(
+    table: Table,
     columns: Iterable[str] | None,
     target: str | None,
     cost: str | None,
     allowed: str | None,
     notices: Notices,
-) -> Tasks:
-    price, permit = role(sheet, cost, "cost", notices), role(sheet, allowed, "allowed", notices)
-    named = [] if columns is None else named_columns(sheet, columns, notices)
-    result = target_column(sheet, target, [*named, price, permit], notices)
-    chosen = named or default_columns(sheet, {price, permit, result}, notices)
-    if not named and result is None and target is not None and sheet.file != ARRAY:
-        notice_no_target(sheet, target, chosen, notices)
-    categories = tuple(name for name in chosen if kind_of(sheet, name) == "category")
-    free = [name for name in sheet.columns if name not in {*chosen, price, permit, result}]
-    return Tasks(
-        tuple(chosen),
-        categories,
-        price,
-        permit,
-        tuple(name for name in free if identifies(sheet, name)),
+) -> Roles:
+    price, permit = (
+        find_role(table, wanted, what, notices)
+        for wanted, what in ((cost, "cost"), (allowed, "allowed"))
     )
+    named = [] if columns is None else find_named(table, columns, notices)
+    result = find_target(table, target, [*named, price, permit], notices)
+    chosen = named or find_default(table, {price, permit, result}, notices)
+    if not named and result is None and target is not None and table.source != ARRAY:
+        notice_no_target(table, target, chosen, notices)
+    free = [name for name in table.columns if name not in {*chosen, price, permit, result}]
+    labels = tuple(name for name in free if identifies(table, name))
+    if named:
+        for name in labels:
+            notices.append(f"column {name!r} names the rows: results can be told by it")
+    return Roles(tuple(chosen), price, permit, labels)
 
 
-def cells(sheet: Sheet, name: str, tasks: Tasks) -> tuple[str, ...]:
-    """The column as it is kept, checked for what it is to do."""
-    if name == tasks.allowed:
-        check_allowed(sheet, name)
-    if name == tasks.cost:
-        check_cost(sheet, name)
-    if name in tasks.chosen:
-        return describing_cells(sheet, name, "category" if name in tasks.categories else "number")
-    return number_cells(sheet, name) if name == tasks.cost else other_cells(sheet, name)
-
-
-def role(sheet: Sheet, wanted: str | None, what: str, notices: Notices) -> str | None:
+def find_role(table: Table, wanted: str | None, what: str, notices: Notices) -> str | None:
     """The column that holds the cost, or who is allowed."""
     if wanted is None:
         return None
-    found = find_column(sheet.columns, wanted, sheet.file, f"a column for {what}")
+    found = find_column(table.columns, wanted, table.source, f"a column for {what}")
     notices.case(found, wanted)
     return found
 
 
-def target_column(
-    sheet: Sheet, target: str | None, taken: Sequence[str | None], notices: Notices
+def find_target(
+    table: Table, target: str | None, taken: Sequence[str | None], notices: Notices
 ) -> str | None:
     """Return the column of results, if the table has one."""
-    found = None if target is None else find(sheet.columns, target)
+    found = None if target is None else find(table.columns, target)
     if found is None or (found in taken and other_case(found, str(target))):
         return None
     checks.needs(
         found not in taken,
-        sheet.file,
+        table.source,
         "a target that is not one of the columns that describe a candidate",
         found,
     )
     notices.case(found, str(target))
-    told = sum(cell.casefold() not in MISSING for cell in sheet.columns[found])
+    told = sum(cell.casefold() not in MISSING for cell in table.columns[found].texts)
     if told:
         notices.append(
             f"column {found!r} holds {format_count(told, 'result')}; to use them, "
@@ -117,50 +118,42 @@ def target_column(
     return found
 
 
-UNNAMED = "value"
-"""The target if none was named."""
-
-
-def notice_no_target(sheet: Sheet, target: str, chosen: Sequence[str], notices: Notices) -> None:
+def notice_no_target(table: Table, target: str, chosen: Sequence[str], notices: Notices) -> None:
     """A table may be without results; a target that is only half of a header is a slip."""
-    for name, cells in sheet.columns.items():
-        if (name in chosen or not any(cells)) and resembles(name, target):
+    for name, column in table.columns.items():
+        if (name in chosen or column.is_empty) and resembles(name, target):
             how = "write the target in full, or name the columns that describe a candidate"
             raise ValueError(
-                f"{sheet.file} needs a column {str(target)!r} or none like it, got {name!r}; {how}"
+                f"{table.source} needs a column {str(target)!r} or none like it, got {name!r}; "
+                f"{how}"
             )
-    if target != UNNAMED:
-        notices.append(
-            f"the table has no column {str(target)!r}; "
-            f"{how_many(sheet, chosen)} describe candidates"
-        )
-
-
-def how_many(sheet: Sheet, chosen: Sequence[str]) -> str:
-    count = len(sheet.columns)
-    return (
-        f"all {count} columns" if len(chosen) == count else f"{len(chosen)} of its {count} columns"
+    count = len(table.columns)
+    whose = f"all {count}" if len(chosen) == count else f"{len(chosen)} of its {count}"
+    listed = ", ".join(chosen[:LISTED]) + (", ..." if len(chosen) > LISTED else "")
+    notices.append(
+        f"the table has no column {str(target)!r}, so its results come later; "
+        f"{whose} columns describe candidates: {listed}"
     )
 
 
-def named_columns(sheet: Sheet, columns: Iterable[str], notices: Notices) -> list[str]:
-    checks.needs(not isinstance(columns, str), sheet.file, "a sequence of column names", columns)
+def find_named(table: Table, columns: Iterable[str], notices: Notices) -> list[str]:
+    checks.needs(not isinstance(columns, str), table.source, "a sequence of column names", columns)
     wanted = list(columns)
-    found = [find_column(sheet.columns, name, sheet.file, "columns") for name in wanted]
+    found = [find_column(table.columns, name, table.source, "columns") for name in wanted]
     for name, given in zip(found, wanted, strict=True):
         notices.case(name, given)
     checks.needs(
-        len(found) > 0, sheet.file, "at least one column that describes a candidate", wanted
+        len(found) > 0, table.source, "at least one column that describes a candidate", wanted
     )
-    return distinct(sheet.file, found)
+    return distinct(table.source, found)
 
 
-def default_columns(sheet: Sheet, taken: Iterable[str | None], notices: Notices) -> list[str]:
-    """All columns without another task, except those that are empty or only name the rows."""
-    free = [name for name in sheet.columns if name not in set(taken)]
-    filled = [name for name in free if any(sheet.columns[name])]
-    labels = [name for name in filled if is_label(sheet, name)]
-    chosen = [name for name in filled if name not in labels] or text_labels(sheet, labels)
+def find_default(table: Table, taken: Iterable[str | None], notices: Notices) -> list[str]:
+    """All columns without another role, except those that are empty or only name the rows."""
+    free = [name for name in table.columns if name not in set(taken)]
+    filled = [name for name in free if not table.columns[name].is_empty]
+    labels = [name for name in filled if is_label(table, name)]
+    chosen = [name for name in filled if name not in labels] or text_labels(table, labels)
     for name in free:
         if name not in chosen:
             why = "only names the rows" if name in labels else "is empty"
@@ -169,132 +162,176 @@ def default_columns(sheet: Sheet, taken: Iterable[str | None], notices: Notices)
             )
     checks.needs(
         len(chosen) > 0,
-        sheet.file,
+        table.source,
         "at least one column that describes a candidate",
-        tuple(sheet.columns),
+        tuple(table.columns),
     )
     return chosen
 
 
-def is_label(sheet: Sheet, name: str) -> bool:
+def is_label(table: Table, name: str) -> bool:
     """A column of row numbers, or of text that is never the same twice."""
-    if name in sheet.labels or numbers_rows(name):
+    if name in table.labels or numbers_rows(name):
         return True
-    cells = [cell for cell in sheet.columns[name] if cell not in ABSENT]
-    return len(set(cells)) == len(cells) and kind_of(sheet, name) == "category"
+    column = table.columns[name]
+    return column.kind == TEXT and column.is_unique
 
 
-def identifies(sheet: Sheet, name: str) -> bool:
+def identifies(table: Table, name: str) -> bool:
     """Whether a column names every row differently, and can be used to tell results.
 
     Unnamed numbers cannot, nor columns that have another meaning in a file of results.
     """
-    cells, known = sheet.columns[name], set(sheet.columns[name])
-    if loose(name) in OWN or (is_nameless(name) and kind_of(sheet, name) == "number"):
+    column = table.columns[name]
+    if loose(name) in OWN or (is_nameless(name) and column.kind == NUMBERS):
         return False
-    return is_label(sheet, name) and len(known) == len(cells) and not known & ABSENT
+    return is_label(table, name) and len(column.values) == len(table)
 
 
-def text_labels(sheet: Sheet, labels: list[str]) -> list[str]:
+def text_labels(table: Table, labels: list[str]) -> list[str]:
     """Where there is nothing but names, the names are the candidates."""
-    return [
-        name for name in labels if not numbers_rows(name) and kind_of(sheet, name) == "category"
-    ][:1]
+    return [name for name in labels if not numbers_rows(name) and table.columns[name].kind == TEXT][
+        :1
+    ]
 
 
-def kind_of(sheet: Sheet, name: str) -> str:
-    """Return "number" if half of the cells are numbers or all look like one, else "category"."""
-    cells = [cell for cell in sheet.columns[name] if cell not in ABSENT]
-    numbers = sum(sheet.value(cell, LARGEST) is not None for cell in cells)
-    meant = 2 * numbers >= len(cells) or all(map(looks_numeric, cells))
-    return "number" if meant else "category"
+def check_roles(table: Table, roles: Roles) -> None:
+    """Refuse a cell that its column cannot have, by line and column."""
+    if roles.allowed is not None:
+        check_allowed(table, roles.allowed)
+    if roles.cost is not None:
+        check_cost(table, roles.cost)
+    for name in roles.chosen:
+        try:
+            check_describing(table, name)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; correct it, remove the row, or name only the columns to use"
+            ) from None
 
 
-def describing_cells(sheet: Sheet, name: str, kind: str) -> tuple[str, ...]:
-    """The cells of a column that counts: canonical numbers, or text without gaps."""
-    try:
-        return number_cells(sheet, name) if kind == "number" else text_cells(sheet, name)
-    except ValueError as error:
-        raise ValueError(
-            f"{error}; correct it, remove the row, or name only the columns to use"
-        ) from None
-
-
-def number_cells(sheet: Sheet, name: str) -> tuple[str, ...]:
-    return tuple(canonical(value) for value in sheet.numbers(name, LARGEST).tolist())
-
-
-def text_cells(sheet: Sheet, name: str) -> tuple[str, ...]:
-    cells = sheet.columns[name]
-    for i, cell in enumerate(cells):
+def check_describing(table: Table, name: str) -> None:
+    """A column that describes candidates has only numbers, or only text without gaps."""
+    column = table.columns[name]
+    if column.kind == NUMBERS:
+        table.numbers(name, LARGEST)
+        return
+    for i, cell in enumerate(column.texts):
         if cell in ABSENT:
             raise ValueError(
-                f"{sheet.file} needs a value {sheet.place(i, name)}, got a missing one ({cell!r})"
-            )
-    return cells
-
-
-def check_cost(sheet: Sheet, name: str) -> None:
-    for i, value in enumerate(sheet.numbers(name, LARGEST).tolist()):
-        if not LEAST_COST <= value <= LARGEST_COST:
-            limits = f"between {LEAST_COST:g} and {LARGEST_COST:g}"
-            raise ValueError(
-                f"{sheet.file} needs a cost > 0, {limits}, {sheet.place(i, name)}, got {value!r}"
+                f"{table.source} needs a value {table.place(i, name)}, got a missing one ({cell!r})"
             )
 
 
-def check_allowed(sheet: Sheet, name: str) -> None:
-    words = sheet.columns[name]
+def check_cost(table: Table, name: str) -> None:
+    values = table.numbers(name, LARGEST)
+    wrong = ~((values >= LEAST_COST) & (values <= LARGEST_COST))
+    if wrong.any():
+        i = int(wrong.argmax())
+        limits = f"between {LEAST_COST:g} and {LARGEST_COST:g}"
+        raise ValueError(
+            f"{table.source} needs a cost > 0, {limits}, {table.place(i, name)}, "
+            f"got {float(values[i])!r}"
+        )
+
+
+def check_allowed(table: Table, name: str) -> None:
+    words = table.columns[name].texts
+    known = {word: truth(word) for word in set(words)}
     for i, word in enumerate(words):
-        if truth(word) is None:
-            raise ValueError(f"{sheet.file} needs yes or no {sheet.place(i, name)}, got {word!r}")
+        if known[word] is None:
+            raise ValueError(f"{table.source} needs yes or no {table.place(i, name)}, got {word!r}")
     checks.needs(
-        any(map(truth, words)), sheet.file, f"at least one allowed row in column {name!r}", "none"
+        any(known.values()), table.source, f"at least one allowed row in column {name!r}", "none"
     )
 
 
-def other_cells(sheet: Sheet, name: str) -> tuple[str, ...]:
-    """A column that does not count, as it stands; numbers get a decimal point."""
-    cells = sheet.columns[name]
-    numbers = all(cell in ABSENT or sheet.value(cell, LARGEST) is not None for cell in cells)
-    return tuple(cell.replace(",", ".") for cell in cells) if numbers else cells
+def remark_table(table: Table, roles: Roles) -> Iterator[str]:
+    """What is worth knowing about a table that was taken as it came."""
+    yield from table.notices
+    for name in roles.chosen:
+        column = table.columns[name]
+        yield from remark_text(name, column) if column.kind == TEXT else remark_zeros(name, column)
+    yield from remark_header(table)
+    yield from remark_decimals(table)
+    yield from remark_totals(table)
 
 
-def category_remarks(sheet: Sheet, name: str) -> Iterator[str]:
-    """Text that may be meant otherwise: very many values, numbers among it, numbers with units."""
-    values = set(sheet.columns[name])
-    numbers = sum(sheet.value(cell, LARGEST) is not None for cell in values)
-    if len(values) > MANY_LEVELS:
-        yield (
-            f"column {name!r} is text with {len(values)} different values; "
-            "any two of them are equally far apart"
-        )
+def remark_text(name: str, column: Column) -> Iterator[str]:
+    """A column that is read as text, and what else may be meant by it."""
+    values = list(dict.fromkeys(column.texts))
+    if len(values) == 1:
+        return
+    shown = ", ".join(values[:SHOWN]) + (", ..." if len(values) > SHOWN else "")
+    yield (
+        f"column {name!r} is text with {len(values)} different values ({shown}); "
+        "any two of them are equally far apart"
+    )
+    numbers = len(np.unique(column.numbers[~np.isnan(column.numbers)]))
     if numbers:
         yield (
             f"column {name!r} is read as text, because only {numbers} of its {len(values)} "
             "different values are numbers"
         )
-    if len(values) > 1 and all(MEASURE.match(cell) for cell in values):
+    if all(MEASURE.match(cell) for cell in values):
         yield (
             f"column {name!r} is read as text; if its values are numbers with a unit, "
             "write the unit in the header"
         )
+    yield from remark_spelling(name, values)
 
 
-def header_remarks(sheet: Sheet) -> Iterator[str]:
+def remark_spelling(name: str, values: Sequence[str]) -> Iterator[str]:
+    """Words that differ only in their case or in blanks."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for value in values:
+        alike[loose(value)].append(value)
+    for words in alike.values():
+        if len(words) > 1:
+            yield f"column {name!r} has {words[0]!r} and {words[1]!r}, which are read as different"
+            return
+
+
+def remark_zeros(name: str, column: Column) -> Iterator[str]:
+    """Codes such as 007, which are read as numbers."""
+    if isinstance(column.given, tuple):
+        whole = np.flatnonzero(column.numbers == np.trunc(column.numbers)).tolist()
+        cells = (column.given[i] for i in whole)
+        found = next((cell for cell in cells if LEADING_ZERO.fullmatch(cell)), None)
+        if found is not None:
+            yield (
+                f"column {name!r} has numbers with leading zeros, such as {found!r}, and is read "
+                "as numbers; if it holds codes, write a letter before them"
+            )
+
+
+def remark_header(table: Table) -> Iterator[str]:
     """A first line of numbers, which may be a row of a file without a header."""
-    if sheet.unit == "line" and all(NUMBER.fullmatch(name) for name in sheet.columns):
-        yield f"the first line is read as the names of the columns: {', '.join(sheet.columns)}"
+    if table.unit == "line" and all(NUMBER.fullmatch(name) for name in table.columns):
+        yield f"the first line is read as the names of the columns: {', '.join(table.columns)}"
 
 
-def decimal_remarks(sheet: Sheet) -> Iterator[str]:
+def remark_decimals(table: Table) -> Iterator[str]:
     """Commas that might as well separate thousands."""
-    if sheet.decimal == ",":
-        found = [
-            cell
-            for cells in sheet.columns.values()
-            for cell in cells
-            if COMMA_NUMBER.fullmatch(cell)
-        ]
-        if all(map(THOUSANDS.fullmatch, found)):
-            yield f"commas are read as decimal marks: {found[0]!r} is {found[0].replace(',', '.')}"
+    columns = [column for column in table.columns.values() if column.decimal == ","]
+    found = [
+        cell
+        for column in columns
+        for cell in column.texts
+        if "," in cell and COMMA_NUMBER.fullmatch(cell)
+    ]
+    if found and all(map(THOUSANDS.fullmatch, found)):
+        yield f"commas are read as decimal marks: {found[0]!r} is {found[0].replace(',', '.')}"
+
+
+def remark_totals(table: Table) -> Iterator[str]:
+    """A last row of sums or averages, which is no candidate."""
+    for name, column in table.columns.items():
+        if isinstance(column.given, tuple) and column.kind == TEXT and len(table) > 2:
+            last = column.given[-1]
+            if loose(last).rstrip(":") in TOTALS and column.given.count(last) == 1:
+                yield (
+                    f"the last row has {last!r} in column {name!r} and is taken as a candidate; "
+                    "remove it from the table if it holds sums or averages"
+                )
+                return

@@ -17,9 +17,9 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.tables.files import LARGEST, Sheet
 from kernelbandits.tables.headers import find_column
-from kernelbandits.tables.roles import Notices, Tasks
+from kernelbandits.tables.roles import Notices, Roles
+from kernelbandits.tables.table import LARGEST, NUMBERS, Table
 
 LOG, LINEAR = "log", "linear"
 ADVISED, DECIDED = 2.0, 3.0
@@ -33,12 +33,16 @@ MUCH_MORE_EVEN = 0.5
 """Logarithms are the default if they are less than this times as uneven as the values."""
 
 
-def scale_to_unit(values: Array) -> Array:
-    """Numbers brought to [0, 1]; a power of two first, so that nothing overflows."""
-    _, exponent = np.frexp(np.abs(values).max())
-    near = np.ldexp(values, -exponent)
-    least = near.min()
-    return (near - least) / (near.max() - least)  # type: ignore[no-any-return]
+def scale_to_unit(values: Array, low: float | None = None, high: float | None = None) -> Array:
+    """(x - low) / (high - low), by default with the least and the greatest of the numbers.
+
+    All are divided by a power of two first, so that nothing overflows.
+    """
+    low = values.min() if low is None else low
+    high = values.max() if high is None else high
+    _, exponent = np.frexp(max(abs(low), abs(high)))
+    least, greatest = np.ldexp(low, -exponent), np.ldexp(high, -exponent)
+    return (np.ldexp(values, -exponent) - least) / (greatest - least)  # type: ignore[no-any-return]
 
 
 def logarithms(values: Array) -> Array:
@@ -47,7 +51,9 @@ def logarithms(values: Array) -> Array:
     They are taken one by one. The vectorised logarithm may round equal numbers at different places
     of an array differently, and rows with equal numbers must stay the same candidate.
     """
-    return np.array([math.log10(value) for value in values.tolist()])
+    different, places = np.unique(values, return_inverse=True)
+    taken: Array = np.array([math.log10(value) for value in different.tolist()])
+    return taken[places.reshape(-1)]
 
 
 def measure_unevenness(values: Array) -> float:
@@ -119,31 +125,31 @@ def list_names(owner: str, scale: str, given: str | Iterable[str] | None) -> lis
     return names
 
 
-def check_scales(sheet: Sheet, tasks: Tasks, scales: Mapping[str, str]) -> None:
+def check_scales(table: Table, roles: Roles, scales: Mapping[str, str]) -> None:
     """Refuse a scale that a column cannot have."""
     for name, scale in scales.items():
-        needed = f"{sheet.file} needs a column of numbers that describes a candidate for {scale}"
-        if name not in tasks.chosen:
+        needed = f"{table.source} needs a column of numbers that describes a candidate for {scale}"
+        if name not in roles.chosen:
             raise ValueError(f"{needed}, got {name!r}, which does not describe a candidate")
-        if name in tasks.categories:
+        if table.columns[name].kind != NUMBERS:
             raise ValueError(f"{needed}, got {name!r}, which is read as text")
         if scale == LOG:
-            check_logarithms(sheet, name)
+            check_logarithms(table, name)
 
 
-def check_logarithms(sheet: Sheet, name: str) -> None:
+def check_logarithms(table: Table, name: str) -> None:
     """Refuse a column whose values have no logarithms, or all the same one."""
-    values = sheet.numbers(name, LARGEST)
-    for i, value in enumerate(values.tolist()):
-        if value <= 0:
-            more = "" if value else ", or write a small amount in place of 0"
-            raise ValueError(
-                f"{sheet.file} needs values > 0 to take their logarithms, got {value:g} "
-                f"{sheet.place(i, name)}; leave the column out of log{more}"
-            )
+    values = table.numbers(name, LARGEST)
+    if values.min() <= 0:
+        i = int((values <= 0).argmax())
+        more = "" if values[i] else ", or write a small amount in place of 0"
+        raise ValueError(
+            f"{table.source} needs values > 0 to take their logarithms, got {values[i]:g} "
+            f"{table.place(i, name)}; leave the column out of log{more}"
+        )
     if np.ptp(logarithms(values)) == 0:
         raise ValueError(
-            f"{sheet.file} needs different values to take their logarithms, got {values[0]:g} in "
+            f"{table.source} needs different values to take their logarithms, got {values[0]:g} in "
             f"every row of column {name!r}; leave the column out of log"
         )
 
@@ -162,6 +168,18 @@ def remark_scale(name: str, scale: str, values: Array) -> Iterator[str]:
             f"{span}, and more than half of its values lie in the lowest {100 * CROWDED:.0f} % of "
             "this range, where rows look almost alike to the model; if ratios matter more than "
             f"differences, create a new study with log=[{name!r}] (--log {shlex.quote(name)})"
+        )
+
+
+def remark_collisions(name: str, scale: str, different: Array) -> Iterator[str]:
+    """Say that the model sees different values as one, because others are so far away."""
+    places = scale_to_unit(logarithms(different) if scale == LOG else different)
+    seen = 1 + int(np.count_nonzero(np.diff(places)))
+    if seen < len(different):
+        yield (
+            f"column {name!r} goes from {different[0]:g} to {different[-1]:g}, and scaled to "
+            f"[0, 1] only {seen} of its {len(different)} different values differ for the model; "
+            "their rows stay different candidates"
         )
 
 

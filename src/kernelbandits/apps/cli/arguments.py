@@ -10,7 +10,7 @@ import typer
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
-from kernelbandits.tables.files import NUMBER
+from kernelbandits.tables.cells import NUMBER
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
@@ -18,6 +18,7 @@ Trial = Annotated[
     str, typer.Argument(metavar="TRIAL", help="Number of the trial, as `ask` printed it.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes on standard error.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Reason = Annotated[str, typer.Option(help="A remark for the history.")]
 Policy = Annotated[
     str | None,

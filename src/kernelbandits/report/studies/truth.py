@@ -100,7 +100,7 @@ def number_rows(study: Study, values: Sequence[Any]) -> dict[int, Any]:
 
 
 def column_numbers(table: Candidates, name: str) -> list[float | None]:
-    return [parse_number(cell, row) for row, cell in enumerate(table.column(name))]
+    return [parse_number(cell, row) for row, cell in enumerate(table.texts(name))]
 
 
 def parse_number(cell: str, row: int) -> float | None:

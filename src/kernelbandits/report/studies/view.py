@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices
 from kernelbandits.report.studies.truth import read_truth
-from kernelbandits.tables.files import NUMBER
+from kernelbandits.tables.cells import NUMBER
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,11 +125,11 @@ class View:
 
     def texts(self, column: str) -> list[str]:
         """Return the cells of a column, one for each candidate."""
-        cells = self.candidates.column(column)
+        cells = self.candidates.texts(column)
         return [cells[row] for row in self.estimates.row]
 
     def numbers(self, column: str) -> Array:
-        return np.array(self.texts(column), dtype=np.float64)
+        return self.candidates.numbers(column)[self.estimates.row]
 
     @property
     def best(self) -> int | None:
@@ -197,10 +197,7 @@ def read_trials(study: Study, events: Iterable[Event]) -> Trials:
 
 
 def read_estimates(frame: pd.DataFrame, candidates: Candidates, trials: Trials) -> Estimates:
-    first, member = group_equal(
-        list(zip(*(candidates.column(name) for name in candidates.chosen), strict=True))
-    )
-    rows = prefer_allowed(first, member, candidates.allowed_rows)
+    rows, member = candidates.different_rows, candidates.members
     told, values = member[trials.row[trials.has_result]], trials.value[trials.has_result]
     count = np.bincount(told, minlength=len(rows))
     total = np.bincount(told, values / count[told], minlength=len(rows))
@@ -210,23 +207,8 @@ def read_estimates(frame: pd.DataFrame, candidates: Candidates, trials: Trials) 
         allowed=candidates.allowed_rows[rows],
         results=count,
         average=np.where(count > 0, total, np.nan),
-        **{name: to_floats(frame[name])[rows] for name in ("mean", "sd", "low", "high")},
+        **{name: to_floats(frame[name]) for name in ("mean", "sd", "low", "high")},
     )
-
-
-def group_equal(items: Sequence[Any]) -> tuple[Indices, Indices]:
-    """Return the first place of each different item, and for each item the number of its group."""
-    places: dict[Any, int] = {}
-    member = np.array([places.setdefault(item, len(places)) for item in items], dtype=np.int64)
-    return np.unique(member, return_index=True)[1].astype(np.int64), member
-
-
-def prefer_allowed(first: Indices, member: Indices, allowed: Flags) -> Indices:
-    """Return for each group of equal rows its first allowed row, else its first row."""
-    groups, places = np.unique(member[allowed], return_index=True)
-    rows = first.copy()
-    rows[groups] = np.flatnonzero(allowed)[places]
-    return rows
 
 
 def to_floats(values: Iterable[Any]) -> Array:

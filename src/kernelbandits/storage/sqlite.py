@@ -10,33 +10,36 @@ import weakref
 from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import sqlalchemy as sa
-from sqlalchemy.pool import NullPool
-
 from kernelbandits import checks
-from kernelbandits.storage.engines.base import Engine
+from kernelbandits.storage import statements
+from kernelbandits.storage.backend import Backend
 from kernelbandits.storage.errors import (
     Damaged,
     NoStudy,
     StorageBusy,
     StorageError,
+    StorageFull,
     StorageReadOnly,
 )
 from kernelbandits.storage.mounts import warn_of_network
-from kernelbandits.storage.tables import MARK, NAMES, VERSION, Tables
+from kernelbandits.storage.statements import (
+    MARK,
+    NAMES,
+    SQLITE,
+    VERSION,
+    Connection,
+    fetch_one,
+)
 
 BUSY_SECONDS = 60.0
 NAP = 0.25
 """Seconds that SQLite itself waits for a lock. Python handles signals only between these waits."""
 OLDEST = (3, 37, 0)
 """The first version with strict tables."""
-MISUSE = (sa.exc.PendingRollbackError, sa.exc.ResourceClosedError, sqlite3.ProgrammingError)
-"""Errors of a connection that was closed or interrupted; they say nothing about the file."""
 UNDER_WAY = 8
 """More than the number of statements that are ever open at the same time."""
 DAMAGE = {
@@ -48,7 +51,7 @@ DAMAGE = {
 DAMAGE |= {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_FORMAT}
 
 
-class Connection(sqlite3.Connection):
+class SqliteConnection(sqlite3.Connection):
     """A connection whose `close` also closes its statements.
 
     Otherwise an interrupted statement would keep the file and its lock until Python deletes it.
@@ -57,6 +60,8 @@ class Connection(sqlite3.Connection):
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
         self.cursors: deque[weakref.ref[sqlite3.Cursor]] = deque(maxlen=UNDER_WAY)
+        self.file: tuple[int, int] | None = None
+        """Device and number of the file that was opened."""
 
     def cursor(self, *given: Any) -> Any:
         made = super().cursor(*given)
@@ -64,14 +69,15 @@ class Connection(sqlite3.Connection):
         return made
 
     def close(self) -> None:
+        self.file = None
         for cursor in filter(None, [known() for known in self.cursors]):
             cursor.close()
         super().close()
 
 
-class SqliteEngine(Engine):
-    begin = "BEGIN IMMEDIATE"
-    clock = "round((julianday('now') - 2440587.5) * 86400.0, 3)"
+class SqliteBackend(Backend):
+    statements = SQLITE
+    errors = (sqlite3.Error, sqlite3.Warning)
 
     def __init__(self, path: Path, mode: str) -> None:
         self.path, self.mode, self.name = path, mode, str(path)
@@ -83,27 +89,21 @@ class SqliteEngine(Engine):
             sqlite3.sqlite_version,
         )
 
-    @cached_property
-    def tables(self) -> Tables:
-        return Tables()
-
-    @cached_property
-    def core(self) -> sa.Engine:
-        return sa.create_engine("sqlite://", creator=self.driver, poolclass=NullPool)
-
-    def driver(self) -> sqlite3.Connection:
+    def open_file(self) -> SqliteConnection:
         wanted = {"read": "rw" if self.writable() else "ro", "write": "rw", "create": "rwc"}[
             self.mode
         ]
         uri = f"file:{quote(str(self.path.absolute()))}?mode={wanted}"
-        return sqlite3.connect(
+        opened: SqliteConnection = sqlite3.connect(
             uri,
             uri=True,
             timeout=NAP,
             isolation_level=None,
             check_same_thread=False,
-            factory=Connection,
+            factory=SqliteConnection,
         )
+        opened.file = identify(self.path)
+        return opened
 
     def writable(self) -> bool:
         """Whether file and folder are writable.
@@ -113,10 +113,10 @@ class SqliteEngine(Engine):
         """
         return all(os.access(path, os.W_OK) for path in (self.path, self.path.absolute().parent))
 
-    def connect(self) -> sa.Connection:
+    def connect(self) -> Connection:
         self.check_path()
         warn_of_network(self.path)
-        connection = self.core.connect()
+        connection = self.open_file()
         try:
             self.prepare(connection)
         except BaseException:
@@ -124,7 +124,16 @@ class SqliteEngine(Engine):
             raise
         return connection
 
-    def prepare(self, connection: sa.Connection) -> None:
+    def is_usable(self, connection: Connection) -> bool:
+        """Whether the file that is open is still the one under the path.
+
+        A restored backup may be another file of the same name. What is written to the old one would
+        be lost.
+        """
+        known: Any = connection
+        return known.file is not None and known.file == identify(self.path)
+
+    def prepare(self, connection: Connection) -> None:
         """Check the owner of the file and set the journal."""
         # SQLite is asked for the owner. To open the file with Python and close it again would free
         # all locks that this process has on it.
@@ -132,12 +141,12 @@ class SqliteEngine(Engine):
         if self.mode == "create" and owner not in (0, MARK):
             raise self.existing_file_error()
         if self.mode == "read":
-            connection.exec_driver_sql("PRAGMA query_only = ON")
+            statements.send(connection, "PRAGMA query_only = ON")
         try:
             set_journal(
                 connection, owner == MARK, self.mode != "read" and os.access(self.path, os.W_OK)
             )
-        except sa.exc.OperationalError:
+        except sqlite3.OperationalError:
             if pragma(connection, "journal_mode") == "wal":
                 raise StorageBusy(self.describe_foreign_journal()) from None
             raise
@@ -161,33 +170,33 @@ class SqliteEngine(Engine):
     def existing_file_error(self) -> StorageError:
         return StorageError(f"{self.name} exists already and is not a study; it was left as it is")
 
-    def lock_schema(self, connection: sa.Connection) -> None:
+    def lock_schema(self, connection: Connection) -> None:
         """BEGIN IMMEDIATE did."""
 
-    def create_schema(self, connection: sa.Connection) -> None:
+    def create_schema(self, connection: Connection) -> None:
         """Nothing to do for a file."""
 
-    def write_mark(self, connection: sa.Connection, version: int) -> None:
-        connection.exec_driver_sql(f"PRAGMA application_id = {MARK}")
-        connection.exec_driver_sql(f"PRAGMA user_version = {version}")
+    def write_mark(self, connection: Connection, version: int) -> None:
+        statements.send(connection, f"PRAGMA application_id = {MARK}")
+        statements.send(connection, f"PRAGMA user_version = {version}")
 
-    def version(self, connection: sa.Connection) -> int:
-        names = set(sa.inspect(connection).get_table_names())
+    def version(self, connection: Connection) -> int:
+        names = set(self.tables(connection))
         if pragma(connection, "application_id") == MARK:
             return self.agreed_version(connection)
-        if names >= NAMES:
+        if names >= set(NAMES):
             raise self.damage_error("its application_id is not that of a study")
         if names:
             raise NoStudy(f"{self.name} is an SQLite file of another program, not a study")
         raise NoStudy(f"{self.name} is empty, not a study")
 
-    def agreed_version(self, connection: sa.Connection) -> int:
+    def agreed_version(self, connection: Connection) -> int:
         found = int(pragma(connection, "user_version"))
         if found <= VERSION and self.stored_version(connection) != found:
             raise self.damage_error("its user_version is not that of its tables")
         return found
 
-    def copy_tables(self, connection: sa.Connection, version: int) -> str:
+    def copy_tables(self, connection: Connection, version: int) -> str:
         """Copy the file; others may read meanwhile, but not write."""
         copy = self.path.with_name(f"{self.path.name}.v{version}-backup")
         draft = self.path.with_name(f".{copy.name}.{os.getpid()}")
@@ -204,13 +213,10 @@ class SqliteEngine(Engine):
     def uses_file(self, path: Path) -> bool:
         return self.path.exists() and path.exists() and self.path.samefile(path)
 
-    def clean_up(self, connection: sa.Connection) -> None:
+    def clean_up(self, connection: Connection) -> None:
         """Delete the journal, unless another process is writing."""
         if self.mode != "read" and pragma(connection, "journal_mode") == "persist":
-            connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
-
-    def lock_head(self, connection: sa.Connection) -> None:
-        """BEGIN IMMEDIATE did."""
+            statements.send(connection, "PRAGMA journal_mode = DELETE")
 
     def pauses(self) -> Iterator[float]:
         """Short pauses, because SQLite itself has waited already."""
@@ -224,22 +230,34 @@ class SqliteEngine(Engine):
     is_locked = is_temporary
 
     def translate_error(self, error: Exception) -> StorageError:
-        cause, code = getattr(error, "orig", error), code_of(error)
+        code = code_of(error)
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            return self.permission_error(str(cause))
+            return self.permission_error(str(error))
         if self.is_temporary(error):
             return StorageBusy(
                 f"{self.name} was held by others for {BUSY_SECONDS:g} s; nothing was written"
             )
         if code == sqlite3.SQLITE_FULL:
             return self.full_error()
+        if code == sqlite3.SQLITE_IOERR and self.reached_size_limit():
+            return StorageFull(
+                f"{self.name} may not grow further: files of this process may have at most "
+                f"{size_limit()} bytes (ulimit -f); nothing was written, and what was there is safe"
+            )
         if code == sqlite3.SQLITE_NOTADB and read_beginning(self.path).strip(b"\0"):
             return (
                 self.existing_file_error() if self.mode == "create" else self.foreign_file_error()
             )
         if code in DAMAGE:
-            return self.damage_error(f"SQLite says {str(cause)!r}")
-        return StorageError(f"{self.name} cannot be read or written: SQLite says {str(cause)!r}")
+            return self.damage_error(f"SQLite says {str(error)!r}")
+        return StorageError(f"{self.name} cannot be read or written: SQLite says {str(error)!r}")
+
+    def reached_size_limit(self) -> bool:
+        """Whether the next page would make the file, or its journal, larger than is allowed."""
+        limit = size_limit()
+        files = (self.path, self.path.with_name(f"{self.path.name}-journal"))
+        largest = max((path.stat().st_size for path in files if path.exists()), default=0)
+        return limit is not None and largest + 2**16 >= limit
 
     def foreign_file_error(self) -> Damaged:
         """The error for a file that is not SQLite's.
@@ -264,18 +282,15 @@ def code_of(error: Exception) -> int:
 
     Errors without a code are taken for damage, except those of a misused connection.
     """
-    cause = getattr(error, "orig", None) or error
-    misused = isinstance(cause, MISUSE) or str(cause).endswith(
+    misused = isinstance(error, sqlite3.ProgrammingError) or str(error).endswith(
         ("within a transaction", "no transaction is active")
     )
-    return (
-        sqlite3.SQLITE_MISUSE
-        if misused
-        else int(getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
-    )
+    if misused:
+        return sqlite3.SQLITE_MISUSE
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
 
 
-def set_journal(connection: sa.Connection, ours: bool, writable: bool) -> None:
+def set_journal(connection: Connection, ours: bool, writable: bool) -> None:
     """Set the journal mode so that every acknowledged commit survives a power failure.
 
     EXTRA also writes to the disk that the journal is no longer valid; with FULL a power failure
@@ -285,13 +300,32 @@ def set_journal(connection: sa.Connection, ours: bool, writable: bool) -> None:
     lack acknowledged commits, and nothing would show that.
     """
     if ours and writable:
-        connection.exec_driver_sql("PRAGMA journal_mode = PERSIST")
-    connection.exec_driver_sql("PRAGMA synchronous = EXTRA")
-    connection.exec_driver_sql("PRAGMA mmap_size = 0")
+        statements.send(connection, "PRAGMA journal_mode = PERSIST")
+    statements.send(connection, "PRAGMA synchronous = EXTRA")
+    statements.send(connection, "PRAGMA mmap_size = 0")
 
 
-def pragma(connection: sa.Connection, name: str) -> Any:
-    return connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+def pragma(connection: Connection, name: str) -> Any:
+    return fetch_one(connection, f"PRAGMA {name}")
+
+
+def identify(path: Path) -> tuple[int, int] | None:
+    """Device and number of a file; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def size_limit() -> int | None:
+    """The largest size of a file that this process may write; None if there is no limit."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def read_beginning(path: Path) -> bytes:

@@ -1,0 +1,428 @@
+"""Constraints on what may be tried: linear ones over numbers, and forbidden combinations.
+
+A constraint is a value with a text form, which `parse_constraints` reads:
+
+    A + B + C == 1
+    2*x + y <= 10
+    0.2 <= A + B <= 0.5
+    not (solvent == 'DMF' and temperature > 60)
+    solvent != 'DMF' or temperature <= 60
+
+A name that is no word of letters, digits and underscores stands between backticks:
+`bath temperature` <= 60.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from kernelbandits import checks
+from kernelbandits.domains.variables import as_plain, check_values, is_same_value
+
+OPPOSITE = {"<=": ">", ">": "<=", ">=": "<", "<": ">=", "==": "!=", "!=": "=="}
+"""What holds where a comparison does not."""
+MIRRORED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<", "==": "==", "!=": "!="}
+"""The comparison with both sides exchanged."""
+LONGEST_TEXT = 2000
+"""A longer text is certainly no constraint, and could exhaust the parser."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A sum of numbers times variables compared with a number, for instance temperature > 60."""
+
+    coefficients: Any
+    """Name -> factor; kept as a tuple of pairs."""
+    relation: str
+    """One of <=, >=, <, >, ==, !=."""
+    bound: float
+    """The number on the right."""
+
+    def __post_init__(self) -> None:
+        owner, given = type(self).__name__, self.coefficients
+        pairs = given.items() if isinstance(given, Mapping) else given
+        checks.needs(
+            isinstance(given, (Mapping, tuple, list)), owner, "a mapping name -> factor", given
+        )
+        read = []
+        for pair in pairs:
+            good = isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)
+            checks.needs(good, owner, "pairs (name, factor)", pair)
+            read.append((pair[0], checks.number(owner, f"as factor of {pair[0]!r}", pair[1])))
+        kept = tuple((name, factor) for name, factor in read if factor != 0)
+        checks.needs(len(kept) > 0, owner, "a variable with a factor other than 0", given)
+        once = len({name for name, _ in kept}) == len(kept)
+        checks.needs(once, owner, "each variable once", given)
+        object.__setattr__(self, "coefficients", kept)
+        checks.one_of(owner, "relation", self.relation, self.allowed_relations())
+        object.__setattr__(self, "bound", checks.number(owner, "bound", self.bound) + 0.0)
+
+    @classmethod
+    def allowed_relations(cls) -> tuple[str, ...]:
+        """The relations that it may have."""
+        return tuple(OPPOSITE)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.coefficients)
+
+    def negated(self) -> Comparison:
+        """Return the comparison that holds where this one does not."""
+        return Comparison(self.coefficients, OPPOSITE[self.relation], self.bound)
+
+    def __str__(self) -> str:
+        terms = ""
+        for name, factor in self.coefficients:
+            sign = (" - " if factor < 0 else " + ") if terms else ("-" if factor < 0 else "")
+            size = "" if abs(factor) == 1 else f"{write_number(abs(factor))}*"
+            terms += f"{sign}{size}{write_name(name)}"
+        return f"{terms} {self.relation} {write_number(self.bound)}"
+
+
+@dataclass(frozen=True)
+class LinearConstraint(Comparison):
+    """A linear constraint that every point must satisfy.
+
+    >>> from kernelbandits.domains import LinearConstraint
+    >>> print(LinearConstraint({"A": 1, "B": 1, "C": 1}, "==", 1))
+    A + B + C == 1
+    """
+
+    @classmethod
+    def allowed_relations(cls) -> tuple[str, ...]:
+        return ("<=", ">=", "==")
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A choice that has one of some values, or with `excluded` none of them."""
+
+    name: str
+    values: tuple[Any, ...]
+    excluded: bool = False
+
+    def __post_init__(self) -> None:
+        checks.needs(isinstance(self.name, str), "OneOf", "the name of a variable", self.name)
+        object.__setattr__(self, "values", check_values("OneOf", self.values))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def negated(self) -> OneOf:
+        """Return the condition that holds where this one does not."""
+        return OneOf(self.name, self.values, not self.excluded)
+
+    def holds(self, value: Any) -> bool:
+        """Tell whether the condition holds for a value of the variable."""
+        return any(is_same_value(known, value) for known in self.values) != self.excluded
+
+    def __str__(self) -> str:
+        name = write_name(self.name)
+        if len(self.values) == 1:
+            return f"{name} {'!=' if self.excluded else '=='} {self.values[0]!r}"
+        listed = ", ".join(map(repr, self.values))
+        return f"{name} {'not in' if self.excluded else 'in'} ({listed})"
+
+
+Condition = Comparison | OneOf
+
+
+@dataclass(frozen=True)
+class Forbidden:
+    """A combination that must not be tried: points at which all conditions hold.
+
+    The conditions are given by variable: a value, a list of values of which any counts, or a
+    comparison of a number as text.
+
+    >>> from kernelbandits.domains import Forbidden
+    >>> print(Forbidden({"solvent": ["DMF", "DMSO"], "temperature": "> 60"}))
+    not (solvent in ('DMF', 'DMSO') and temperature > 60)
+    """
+
+    conditions: Any
+    """Name -> value, values or comparison; kept as a tuple of conditions."""
+
+    def __post_init__(self) -> None:
+        given = self.conditions
+        if isinstance(given, Mapping):
+            read = tuple(read_condition(name, value) for name, value in given.items())
+        else:
+            listed = isinstance(given, Sequence) and all(
+                isinstance(one, (Comparison, OneOf)) for one in given
+            )
+            checks.needs(listed, "Forbidden", "a mapping name -> value", given)
+            read = tuple(given)
+        checks.needs(len(read) > 0, "Forbidden", "at least one condition", given)
+        object.__setattr__(self, "conditions", read)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for condition in self.conditions for name in condition.names)
+
+    def __str__(self) -> str:
+        return f"not ({' and '.join(map(str, self.conditions))})"
+
+
+Constraint = LinearConstraint | Forbidden
+
+
+def read_condition(name: Any, value: Any) -> Condition:
+    """Return the condition of one entry of a mapping of forbidden values."""
+    checks.needs(isinstance(name, str), "Forbidden", "names of variables", name)
+    if isinstance(value, (list, tuple)):
+        return OneOf(name, tuple(value))
+    compared = re.fullmatch(r"\s*(<=|>=|<|>|==)\s*([-+.\w]+)\s*", str(value))
+    if isinstance(value, str) and compared:
+        try:
+            return Comparison({name: 1.0}, compared[1], float(compared[2]))
+        except ValueError:
+            return OneOf(name, (value,))
+    plain = as_plain(value)
+    if checks.is_number(plain):
+        return Comparison({name: 1.0}, "==", plain)
+    return OneOf(name, (plain,))
+
+
+def as_constraints(owner: str, given: Any) -> tuple[Constraint, ...]:
+    """Return constraints given as text, as values, or as mappings of forbidden values."""
+    if isinstance(given, (str, Mapping, LinearConstraint, Forbidden)):
+        given = (given,)
+    listed = isinstance(given, Sequence)
+    checks.needs(listed, owner, "a list of constraints", given)
+    read: list[Constraint] = []
+    for one in given:
+        if isinstance(one, (LinearConstraint, Forbidden)):
+            read.append(one)
+        elif isinstance(one, Mapping):
+            read.append(Forbidden(one))
+        elif isinstance(one, str):
+            read.extend(parse_constraints(one))
+        else:
+            needed = "constraints such as 'A + B + C == 1' or a dict of forbidden values"
+            checks.needs(False, owner, needed, one)
+    return tuple(dict.fromkeys(read))
+
+
+def parse_constraints(text: str) -> tuple[Constraint, ...]:
+    """Read the constraints of one text; 0 <= x + y <= 1 is two of them.
+
+    >>> [str(one) for one in parse_constraints("0.2 <= A + B <= 2*C")]
+    ['A + B >= 0.2', 'A + B - 2*C <= 0']
+    >>> str(parse_constraints("not (solvent == 'DMF' and temperature > 60)")[0])
+    "not (solvent == 'DMF' and temperature > 60)"
+    """
+    parser = ConstraintParser(text)
+    try:
+        return tuple(parser.constraints(parser.tree))
+    except RecursionError:
+        raise ValueError(f"a constraint needs a short sum, got {text[:40]!r}...") from None
+
+
+class ConstraintParser:
+    """The text of a constraint as a tree of Python's parser, of which few nodes are accepted.
+
+    Nothing is evaluated: names are names of variables, numbers are numbers.
+    """
+
+    def __init__(self, text: str) -> None:
+        checks.needs(len(text) <= LONGEST_TEXT, "a constraint", "a short text", f"{text[:40]!r}...")
+        self.text = text.strip()
+        self.quoted: dict[str, str] = {}
+        """Placeholder -> the name between backticks that it stands for."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.tree: ast.expr = ast.parse(self._in_python(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            self.refuse(self.text)
+
+    def refuse(self, got: str, needed: str = "") -> Any:
+        """Raise an error that quotes the text."""
+        hint = needed or (
+            "a text such as 'A + B + C == 1', '2*x + y <= 10' or "
+            "\"not (solvent == 'DMF' and temperature > 60)\""
+        )
+        where = "" if got == self.text else f" in {self.text!r}"
+        raise ValueError(f"a constraint needs {hint}, got {got!r}{where}")
+
+    def _in_python(self) -> str:
+        """Return the text with backticks, a single = and the signs ≤ ≥ replaced."""
+
+        def replace(match: re.Match[str]) -> str:
+            found = match[0]
+            if found.startswith("`"):
+                placeholder = f"_quoted_{len(self.quoted)}_"
+                self.quoted[placeholder] = found[1:-1]
+                return placeholder
+            return {"=": "==", "≤": "<=", "≥": ">="}.get(found, found)
+
+        return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]+`|[<>=!]=|[=≤≥]", replace, self.text)
+
+    def quote(self, node: ast.AST) -> str:
+        """Return the part of the text that a node stands for."""
+        shown = ast.unparse(node)
+        for placeholder, name in self.quoted.items():
+            shown = shown.replace(placeholder, f"`{name}`")
+        return shown
+
+    def constraints(self, node: ast.expr) -> Iterator[Constraint]:
+        """Yield the constraints that a node states."""
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+            for part in node.values:
+                yield from self.constraints(part)
+        elif isinstance(node, ast.BoolOp):
+            conditions = [self.single_condition(part).negated() for part in node.values]
+            yield Forbidden(tuple(conditions))
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = node.operand
+            either = isinstance(inner, ast.BoolOp) and isinstance(inner.op, ast.Or)
+            for part in inner.values if either else [inner]:  # type: ignore[attr-defined]
+                yield Forbidden(tuple(self.conditions(part)))
+        else:
+            for condition in self.comparisons(node):
+                yield self.as_constraint(condition, node)
+
+    def as_constraint(self, condition: Condition, node: ast.expr) -> Constraint:
+        """Return a condition that must hold as a constraint."""
+        if isinstance(condition, OneOf):
+            return Forbidden((condition.negated(),))
+        if condition.relation not in LinearConstraint.allowed_relations():
+            self.refuse(self.quote(node), "<=, >= or == between numbers")
+        return LinearConstraint(condition.coefficients, condition.relation, condition.bound)
+
+    def single_condition(self, node: ast.expr) -> Condition:
+        """Return the one condition of a node."""
+        found = list(self.comparisons(node))
+        if len(found) != 1:
+            self.refuse(self.quote(node), "single comparisons beside 'or'")
+        return found[0]
+
+    def conditions(self, node: ast.expr) -> Iterator[Condition]:
+        """Yield the conditions that a node joins by and."""
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+            for part in node.values:
+                yield from self.conditions(part)
+        else:
+            yield from self.comparisons(node)
+
+    def comparisons(self, node: ast.expr) -> Iterator[Condition]:
+        """Yield the comparisons of a node: two for 0 <= x <= 1."""
+        if not isinstance(node, ast.Compare):
+            self.refuse(self.quote(node), "a comparison such as x <= 1")
+        assert isinstance(node, ast.Compare)
+        left = node.left
+        for relation, right in zip(node.ops, node.comparators, strict=True):
+            yield self.comparison(left, relation, right)
+            left = right
+
+    def comparison(self, left: ast.expr, relation: ast.cmpop, right: ast.expr) -> Condition:
+        """Return one comparison, with all variables on the left."""
+        if isinstance(relation, (ast.In, ast.NotIn)):
+            if not isinstance(left, ast.Name) or not isinstance(
+                right, (ast.Tuple, ast.List, ast.Set)
+            ):
+                self.refuse(self.quote(left), "a variable and a list of values beside 'in'")
+            assert isinstance(left, ast.Name)
+            values = tuple(self.constant(value) for value in right.elts)  # type: ignore[attr-defined]
+            return OneOf(self.name(left), values, isinstance(relation, ast.NotIn))
+        sign = {
+            ast.LtE: "<=",
+            ast.GtE: ">=",
+            ast.Lt: "<",
+            ast.Gt: ">",
+            ast.Eq: "==",
+            ast.NotEq: "!=",
+        }.get(type(relation), "")
+        if not sign:
+            self.refuse(self.text)
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, ast.Name) and is_choice(other):
+                if sign not in ("==", "!="):
+                    self.refuse(self.quote(other), "== or != beside text, True, False and None")
+                return OneOf(self.name(one), (self.constant(other),), sign == "!=")
+        difference = self.linear(left)
+        for name, factor in self.linear(right).items():
+            difference[name] = difference.get(name, Fraction(0)) - factor
+        constant = difference.pop("", Fraction(0))
+        named = {name: float(factor) for name, factor in difference.items() if factor}
+        if not named:
+            self.refuse(self.text, "a variable")
+        if all(factor < 0 for factor in named.values()) and isinstance(left, ast.Constant):
+            # 60 >= x was written with the number first: x <= 60.
+            named = {name: -factor for name, factor in named.items()}
+            sign, constant = MIRRORED[sign], -constant
+        return Comparison(named, sign, -float(constant))
+
+    def linear(self, node: ast.expr) -> dict[str, Fraction]:
+        """Return the factor of each variable in a sum; that of the empty name is the number."""
+        if isinstance(node, ast.Name):
+            return {self.name(node): Fraction(1)}
+        if isinstance(node, ast.Constant) and not is_choice(node):
+            return {"": self.fraction(node)}
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+            sign = -1 if isinstance(node.op, ast.USub) else 1
+            return {name: sign * factor for name, factor in self.linear(node.operand).items()}
+        if isinstance(node, ast.BinOp):
+            left, right = self.linear(node.left), self.linear(node.right)
+            if isinstance(node.op, (ast.Add, ast.Sub)):
+                sign = 1 if isinstance(node.op, ast.Add) else -1
+                for name, factor in right.items():
+                    left[name] = left.get(name, Fraction(0)) + sign * factor
+                return left
+            if isinstance(node.op, ast.Mult) and left.keys() == {""}:
+                left, right = right, left
+            number = right.get("", Fraction(0)) if right.keys() == {""} else None
+            if isinstance(node.op, ast.Mult) and number is not None:
+                return {name: factor * number for name, factor in left.items()}
+            if isinstance(node.op, ast.Div) and number:
+                return {name: factor / number for name, factor in left.items()}
+        refused: dict[str, Fraction] = self.refuse(
+            self.quote(node), "sums of numbers times variables"
+        )
+        return refused
+
+    def fraction(self, node: ast.Constant) -> Fraction:
+        """Return a number exactly as it is written in decimals."""
+        if not checks.is_number(node.value):
+            self.refuse(self.quote(node), "finite numbers")
+        return Fraction(str(node.value))
+
+    def name(self, node: ast.Name) -> str:
+        return self.quoted.get(node.id, node.id)
+
+    def constant(self, node: ast.expr) -> Any:
+        """Return a value: text, a number, a truth value or None."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            value = self.constant(node.operand)
+            return -value if checks.is_number(value) else self.refuse(self.quote(node))
+        if not isinstance(node, ast.Constant):
+            self.refuse(self.quote(node), "values: text between quotes, numbers, True, False, None")
+        assert isinstance(node, ast.Constant)
+        return node.value
+
+
+def is_choice(node: ast.expr) -> bool:
+    """Tell whether a node is text, a truth value or None."""
+    return isinstance(node, ast.Constant) and (
+        node.value is None or isinstance(node.value, (str, bool))
+    )
+
+
+def write_name(name: str) -> str:
+    """Return a name as a constraint writes it."""
+    plain = name.isidentifier() and not keyword.iskeyword(name)
+    return name if plain else f"`{name}`"
+
+
+def write_number(number: float) -> str:
+    """Return a number in the fewest digits that give it back: 1, 0.5, 1e-05."""
+    whole = float(number).is_integer() and abs(number) < 1e15
+    return str(int(number)) if whole else repr(float(number))

@@ -1,0 +1,102 @@
+"""The table of candidates by column, in numbered segments.
+
+Segment 0 holds the names of the columns. Each other segment is a block of at most 8192 rows, and
+each of its columns is stored as one JSON list, of numbers or of texts. Segments are only ever
+added, so a table can grow by later events.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kernelbandits import checks
+from kernelbandits.storage.checksums import add_check, fingerprint
+from kernelbandits.storage.event import is_storable
+from kernelbandits.storage.statements import Row
+
+SEGMENT_ROWS = 8192
+"""Rows of a segment. A damaged page of a file costs one column of one segment."""
+ESCAPED = re.compile(r"\\u(0000|d[89a-f])")
+"""What the JSON of a text has, if the text may hold a NUL character or half a surrogate pair."""
+
+Column = Sequence[float] | Sequence[str]
+
+
+def check_columns(columns: Mapping[str, Column]) -> int:
+    """Check the form of a table, and return its number of rows."""
+    named = len(columns) > 0 and all(
+        isinstance(name, str) and is_storable(name) for name in columns
+    )
+    checks.needs(named, "a study", "names of columns", tuple(columns))
+    lengths = {len(cells) for cells in columns.values()}
+    checks.needs(len(lengths) == 1, "a study", "columns of the same length", sorted(lengths))
+    for name, cells in columns.items():
+        for number, cell in enumerate(cells):
+            if not isinstance(cell, (str, float)):
+                checks.needs(False, f"row {number}", f"a number or text as {name!r}", cell)
+    return lengths.pop()
+
+
+def split_columns(columns: Mapping[str, Column]) -> list[Row]:
+    """The rows of the table `candidates`: id, segment, column, cells, check."""
+    size = check_columns(columns)
+    rows = [add_check((0, 0, 0, dump(list(columns))))]
+    for segment, start in enumerate(range(0, size, SEGMENT_ROWS), 1):
+        for number, (name, cells) in enumerate(columns.items()):
+            text = write_cells(name, cells[start : start + SEGMENT_ROWS], start)
+            rows.append(add_check((len(rows), segment, number, text)))
+    return rows
+
+
+def dump(cells: Sequence[Any]) -> str:
+    return json.dumps(list(cells), allow_nan=False, separators=(",", ":"))
+
+
+def write_cells(name: str, cells: Column, start: int) -> str:
+    """A part of a column as JSON; numbers are written so that the same numbers are read."""
+    try:
+        text = dump(cells)
+    except ValueError:
+        raise ValueError(f"column {name!r} needs finite numbers, got others") from None
+    if ESCAPED.search(text):
+        for number, cell in enumerate(cells, start):
+            plain = not isinstance(cell, str) or is_storable(cell)
+            checks.needs(plain, f"row {number}", f"plain text as {name!r}", cell)
+    return text
+
+
+def join_columns(rows: Sequence[Row]) -> dict[str, list[Any]] | None:
+    """Each column with all its cells; None if segments or columns are missing."""
+    if not rows:
+        return None
+    names = json.loads(rows[0][3])
+    columns: list[list[Any]] = [[] for _ in names]
+    for i, (identity, segment, number, text, _) in enumerate(rows[1:]):
+        if (identity, segment, number) != (i + 1, 1 + i // len(names), i % len(names)):
+            return None
+        columns[number] += json.loads(text)
+    complete = (len(rows) - 1) % len(names) == 0
+    return dict(zip(names, columns, strict=True)) if complete else None
+
+
+def checksum_segments(rows: Sequence[Row]) -> str:
+    """sha256 of names and cells in the order in which they are stored."""
+    return fingerprint(row[3] for row in rows)
+
+
+def write_lines(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """The table as version 1 stored it, the names first, one JSON list for each row."""
+    return [dump(list(columns)), *map(dump, zip(*columns.values(), strict=True))]
+
+
+def read_lines(lines: Sequence[str]) -> dict[str, list[str]]:
+    """The columns of a table of version 1, which was stored as one JSON list for each row."""
+    names, *rows = (json.loads(line) for line in lines)
+    return dict(zip(names, transpose(rows, len(names)), strict=True))
+
+
+def transpose(rows: Sequence[Sequence[str]], width: int) -> Iterator[list[str]]:
+    return (list(column) for column in zip(*rows, strict=True)) if rows else iter([[]] * width)

@@ -1,0 +1,198 @@
+"""A CSV file as a table: delimiter, decimal mark and header are recognised.
+
+The cells are split by the standard csv module: it never shifts a ragged row, and it knows the line.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from operator import itemgetter
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelbandits import checks
+from kernelbandits.runtime import gc_paused
+from kernelbandits.tables.cells import COMMA_NUMBER, NUMBER, plain, remove_guard
+from kernelbandits.tables.encodings import LINE, decode_text, describe_encoding, read_content
+from kernelbandits.tables.table import MOST_ROWS, Column, Table
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+DELIMITERS = (",", ";", "\t")
+SEPARATOR = re.compile(r'"?sep=([^\r\n"])"?[ ,;\t]*(?=[\r\n])', re.IGNORECASE)
+OTHERS = {"vertical bars": re.compile(r"\s*\|\s*"), "blanks": re.compile(r"\s+")}
+"""Delimiters that are recognised in order to be refused."""
+SAMPLE = 50
+MOST_COLUMNS = 2**14
+
+
+def read_csv(path: str | PathLike[str], nameless: str = "") -> Table:
+    """The file as a table; encoding, delimiter and decimal mark are recognised.
+
+    A row with more or fewer cells than the header is refused. A first column without a name is
+    called `nameless`, and refused if that is empty.
+    """
+    file = Path(path).name
+    text, encoding = decode_text(file, read_content(path))
+    declared = SEPARATOR.match(text)
+    delimiter = declared[1] if declared else sniff_delimiter(file, text)
+    body = text[declared.end() :] if declared else text
+    with gc_paused:
+        records, lines = split_records(file, body, delimiter)
+    names = name_columns(file, records, lines, nameless)
+    if len(names) == 1:
+        refuse_other_delimiter(file, [cells[next(iter(names))] for cells in records[:SAMPLE]])
+    cells = {name: tuple(map(itemgetter(i), records[1:])) for i, name in names.items()}
+    decimal = find_decimal_mark(delimiter, cells.values())
+    said = describe_encoding(encoding)
+    return Table(
+        file,
+        {name: Column(column, decimal) for name, column in cells.items()},
+        lines[1:],
+        labels=(names[0],) if 0 in names and not records[0][0] else (),
+        notices=(said,) if said else (),
+    )
+
+
+def sniff_delimiter(file: str, text: str) -> str:
+    """The delimiter that cuts all lines into equally many cells, and finds most numbers."""
+    first = next((line for line in split_lines(text) if line.strip()), "")
+    few = max(first.count(mark) for mark in DELIMITERS) < MOST_COLUMNS
+    checks.needs(
+        few, file, f"at most {MOST_COLUMNS} columns", f"a header of {len(first)} characters"
+    )
+    return max(DELIMITERS, key=partial(rate_delimiter, text))
+
+
+def rate_delimiter(text: str, delimiter: str) -> tuple[bool, int, int]:
+    """How well a delimiter fits, as a key to compare: does it, and how many numbers it finds.
+
+    It fits if the first rows have equally many cells; else the cells of the header count.
+
+    On ties the mark that is rarer in text and in numbers wins where it fits, a comma elsewhere.
+    """
+    found = (cells for cells in open_reader(text, delimiter) if any(map(str.strip, cells)))
+    try:
+        sample = list(islice(found, SAMPLE)) or [[]]
+    except csv.Error:
+        return False, 0, 0
+    if len(sample[0]) < 2 or len({len(row) for row in sample}) > 1:
+        return False, 0, len(sample[0])
+    cells = [cell.strip() for row in sample[1:] for cell in row]
+    numbers = sum(bool(NUMBER.fullmatch(cell) or COMMA_NUMBER.fullmatch(cell)) for cell in cells)
+    return True, numbers, DELIMITERS.index(delimiter)
+
+
+def open_reader(text: str, delimiter: str, strict: bool = False) -> Reader:
+    return csv.reader(split_lines(text), delimiter=delimiter, skipinitialspace=True, strict=strict)
+
+
+def split_lines(text: str) -> Iterator[str]:
+    """Lines with their ends: CR, LF or both."""
+    return map(itemgetter(0), LINE.finditer(text))
+
+
+def split_records(file: str, text: str, delimiter: str) -> tuple[list[list[str]], list[int]]:
+    """The cells of header and rows, and the line at which each begins.
+
+    Blank lines are left out everywhere, and rows of blank cells at the end.
+    """
+    found, line = open_reader(text, delimiter, strict=True), 1
+    records: list[list[str]] = []
+    lines: list[int] = []
+    try:
+        for cells in islice(found, MOST_ROWS + 2):
+            if len(cells) > 1 or (cells and cells[0].strip()):
+                records.append(cells)
+                lines.append(line)
+            line = found.line_num + 1
+    except csv.Error as error:
+        raise ValueError(f"{file} needs well-formed cells, got {error} in line {line}") from None
+    checks.needs(len(records) <= MOST_ROWS + 1, file, f"at most {MOST_ROWS} rows", "more")
+    records = clean_cells(records, text)
+    while records and not any(records[-1]):
+        records.pop()
+        lines.pop()
+    if len(records) < 2:
+        raise ValueError(
+            f"{file} needs a header and at least one row, got {len(records)} lines of cells"
+        )
+    return records, lines
+
+
+def clean_cells(records: list[list[str]], text: str) -> list[list[str]]:
+    """Cells without blanks around them, composed, without the guards of an export."""
+    if text.isascii():
+        cleaned = [[cell.strip() for cell in cells] for cells in records]
+    else:
+        cleaned = [[plain(cell) for cell in cells] for cells in records]
+    if "'" in text:
+        cleaned = [[remove_guard(cell) for cell in cells] for cells in cleaned]
+    return cleaned
+
+
+def name_columns(
+    file: str, records: Sequence[Sequence[str]], lines: Sequence[int], nameless: str = ""
+) -> dict[int, str]:
+    """Position -> name, without nameless empty columns (what trailing delimiters leave)."""
+    header = records[0]
+    names = [name or (nameless if i == 0 else "") for i, name in enumerate(header)]
+    if set(map(len, records)) != {len(names)}:
+        wrong = next(i for i, cells in enumerate(records) if len(cells) != len(names))
+        raise ValueError(
+            f"{file} needs {len(names)} cells in line {lines[wrong]}, as in its header, "
+            f"got {len(records[wrong])}"
+        )
+    kept = {
+        i: name for i, name in enumerate(names) if header[i] or any(map(itemgetter(i), records[1:]))
+    }
+    counts = Counter(kept.values())
+    for i, name in kept.items():
+        if not name:
+            raise ValueError(
+                f"{file} needs a name for every column, got none for column number {i + 1}"
+            )
+        if counts[name] > 1:
+            raise ValueError(
+                f"{file} needs distinct column names, got {name!r} {counts[name]} times"
+            )
+    return kept
+
+
+def refuse_other_delimiter(file: str, cells: Sequence[str]) -> None:
+    """Refuse a single column whose lines are cells between blanks or vertical bars."""
+    for what, mark in OTHERS.items():
+        rows = [mark.split(cell.strip(" |")) for cell in cells]
+        parts = len(rows[0])
+        if parts < 2 or {*map(len, rows)} != {parts}:
+            continue
+        columns = list(zip(*rows[1:], strict=True))
+        numeric = [all(is_written_number(cell) for cell in column) for column in columns]
+        # "Sample 1", "Sample 2" is a list of names: one word is the same everywhere.
+        names = any(len(set(column)) == 1 for column in columns) and len(rows) > 2
+        if what != "blanks" or sum(numeric) > (parts / 2 if names else 0):
+            raise ValueError(
+                f"{file} needs commas, semicolons or tabs between its cells, got {what}: "
+                f"{cells[0]!r}; save the table as CSV"
+            )
+
+
+def is_written_number(cell: str) -> bool:
+    return bool(NUMBER.fullmatch(cell) or COMMA_NUMBER.fullmatch(cell))
+
+
+def find_decimal_mark(delimiter: str, columns: Iterable[tuple[str, ...]]) -> str:
+    """A comma if some cell is a number written with it and it separates no cells, else a point."""
+    if delimiter == ",":
+        return "."
+    written = any(
+        COMMA_NUMBER.fullmatch(cell) for cells in columns for cell in cells if "," in cell
+    )
+    return "," if written else "."
