@@ -88,6 +88,44 @@ def test_a_probability_just_below_is_not_rounded_to_enough(tmp_path):
     assert found.may_stop is False
 
 
+@pytest.mark.parametrize(
+    ("rows", "noise", "values", "reason"),
+    [
+        (1, None, [3.0], "there is no other allowed candidate"),
+        (3, None, [3.0, 3.0, 3.0], "every allowed candidate was measured, with the same result"),
+        (3, 0.0, [1.0, 2.0, 3.0], "you said that results have no noise"),
+    ],
+)
+def test_where_nothing_is_left_to_find_one_may_stop(tmp_path, capsys, rows, noise, values, reason):
+    study = kb.Study.create(tmp_path / "a.db", [[0.1 * row] for row in range(rows)], noise=noise)
+    tell_rows(study, values[:-1])
+    assert study.status().stop.may_stop is False
+    study.tell(row=rows - 1, value=values[-1])
+    stated = read_document(capsys, "status", tmp_path / "a.db")["stop"]
+    assert (stated["may_stop"], stated["left"]) == (True, 0.0)
+    assert reason in stated["sentence"]
+
+
+def test_with_noise_equal_results_of_all_candidates_do_not_end_a_study(tmp_path):
+    study = kb.Study.create(tmp_path / "a.db", LINE[:3], noise=0.1)
+    assert tell_rows(study, [3.0, 3.0, 3.0]).status().stop.may_stop is False
+
+
+def test_unmeasured_rows_lead_by_less_than_the_range_and_the_best_stays(tmp_path):
+    answers = clear_study(tmp_path)._session.answers()
+    arm = answers.recommended_arm
+    drawn = answers.view.draw(np.arange(21))
+    kept, draws = answers.draw_functions_near(arm)
+    np.testing.assert_array_equal(kept, np.arange(21))
+    np.testing.assert_array_equal(draws.argmax(1), drawn.argmax(1))
+    measured = answers.measured_rows
+    np.testing.assert_array_equal(draws[:, measured], drawn[:, measured])
+    before = drawn.max(1) - drawn[:, measured].max(1)
+    after = draws.max(1) - draws[:, measured].max(1)
+    most = np.ptp(answers.view.mean[measured])
+    np.testing.assert_allclose(after, most * np.tanh(0.5 * before / most), rtol=1e-9, atol=1e-12)
+
+
 def test_without_a_tolerance_there_is_no_probability_and_the_loss_is_stated(tmp_path, capsys):
     found = clear_study(tmp_path).status().stop
     assert (found.may_stop, found.probability) == (None, None)
@@ -211,7 +249,22 @@ def test_a_named_policy_takes_the_noise_that_it_was_given(tmp_path):
             kernel=kb.RBF(0.2),
             settings={"noise_scale": noise, "norm_bound": 1.0},
         )
-        assert tell_rows(study, [0.5, 0.4, 0.5, 0.4, 0.5, 0.51]).best().may_be_luck is luck
+        tell_rows(study, [0.5, 0.1, 0.5, 0.0, 0.5, 0.51], range(0, 21, 4))
+        assert study.best().may_be_luck is luck
+
+
+def test_without_repeats_a_result_that_stands_out_keeps_a_wide_interval(tmp_path):
+    """No result tells noise from the deviation of one row; the choices assume the second."""
+    study = tell_rows(kb.Study.create(tmp_path / "a.db", LINE), [0.0, 0.1, 0.0, 1.0, 0.1, 0.0])
+    policy = study._session.updated_driver().policy
+    answers = study._session.answers()
+    chosen_by = policy.units.original_sd(policy.posterior.mean, policy.posterior.sd)
+    assert answers.view.sd[3] > 1.2 * chosen_by[3]
+    # Equal repeats show that there is no noise: then both are the same.
+    study.tell(row=1, value=0.1)
+    study.tell(row=4, value=0.1)
+    answers = study._session.answers()
+    assert answers.driver.policy.answer_model()[0] is answers.driver.policy.posterior
 
 
 # ---------------------------------------------------------------- poor models

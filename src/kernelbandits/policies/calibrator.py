@@ -55,6 +55,8 @@ ANSWER_PRIOR: Mapping[str, float] = {
     "nugget_sd": 2.0,
 }
 """The prior of the answers differs from that of the choices in these (`answer_model`)."""
+MOST_FITTED_AGAIN = 200
+"""With more points measured, the fit of the choices answers: another one would take seconds."""
 
 Reward = tuple[Any, float]
 """The place of a reward, an arm's number or a row, and the reward."""
@@ -316,7 +318,7 @@ class Calibrator:
         """
         mixed = self.prior.nugget is not None and self.members > 1
         known = self.noise is not None and not self.noise_contradicted
-        usable = self.rewards.events > 0 and self.calibration.ok
+        usable = 0 < len(self.rewards) <= MOST_FITTED_AGAIN and self.calibration.ok
         if not mixed or known or not usable or self.repeats_are_equal():
             return AnswerModel(self.observed_posterior(), self.units)
         totals = self.rewards.counts, self.rewards.sums, self.rewards.squares

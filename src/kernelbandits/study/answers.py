@@ -124,10 +124,12 @@ class Answers:
         measured = self.measured_rows[self.driver.rows[kept]]
         if not measured.any() or measured.all():
             return draws
-        known = self.view.mean[self.measured_rows[self.driver.rows]]
-        most = LARGEST_LEAD * float(np.ptp(known)) if np.ptp(known) > 0 else np.inf
+        most = LARGEST_LEAD * float(np.ptp(self.view.mean[self.measured_rows[self.driver.rows]]))
+        if not most > 0:
+            return draws
         best = draws[:, measured].max(1, keepdims=True)
-        leads = np.minimum(LEAD_FACTOR * (draws - best), most)
+        # tanh keeps the order of the rows, where a plain limit would make the largest ones equal.
+        leads = most * np.tanh(LEAD_FACTOR * (draws - best) / most)
         return np.where(draws > best, best + leads, draws)
 
     def _different(self, here: int) -> Indices:

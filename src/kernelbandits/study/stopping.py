@@ -116,8 +116,8 @@ def describe_candidates(answers: Answers, band: Band) -> str:
 def stop_by_improvement(answers: Answers, arm: int) -> Stop:
     """Say how probable a loss within the tolerance is, and what is lost on average.
 
-    The answer is yes if that is probable enough (`ENOUGH`), unless the one result of the recommended
-    row is so far from all others that it may be a slip.
+    The answer is yes if that is probable enough (`ENOUGH`), unless the one result of the row is so
+    far from all others that it may be a slip.
     """
     left, row, settings = answers.improvement(arm), answers.row(arm), answers.state.settings
     model = "This is an estimate of the model, not a guarantee."

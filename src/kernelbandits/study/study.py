@@ -20,7 +20,7 @@ from kernelbandits.study.driver import Driver
 from kernelbandits.study.editing import Editor
 from kernelbandits.study.model_check import Check, check_model
 from kernelbandits.study.names import check_name, check_reason
-from kernelbandits.study.reporting import replay_trial, status_of
+from kernelbandits.study.reporting import explain_trial, replay_trial, status_of
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
     FIRST_RELEASE,
@@ -430,18 +430,18 @@ class Study:
 
     def explain(self, trial: int) -> Explained:
         """Explain why the row of a trial was suggested, by the results of that time."""
-        return self._replay("explain", trial).explained
+        with self._session.lock:
+            self._session.refresh()
+            number = checks.whole("explain", "trial", trial)
+            known = self._session.state, self.candidates, number, self._session.driver
+            return explain_trial(*known)
 
     def replay(self, trial: int) -> Replayed:
         """Recompute the suggestion of a trial from the events before it."""
-        return self._replay("replay", trial)
-
-    def _replay(self, owner: str, trial: int) -> Replayed:
         with self._session.lock:
             self._session.refresh()
-            return replay_trial(
-                self._session.state, self.candidates, checks.whole(owner, "trial", trial), owner
-            )
+            number = checks.whole("replay", "trial", trial)
+            return replay_trial(self._session.state, self.candidates, number)
 
     def history(self) -> list[Event]:
         """All events, in their order."""
