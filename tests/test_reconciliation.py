@@ -109,6 +109,21 @@ def test_a_row_that_was_asked_for_again_settles_its_trial(study, file):
     assert (told.accepted, told.settles) == (True, one.trial)
 
 
+def test_a_correction_does_not_settle_a_trial_that_is_pending(study, file):
+    study.change(repeats=True)
+    [one] = study.ask()
+    file.write_text(f"row,y\n{one.row},0.5\n")
+    study.tell_all(file)
+    for _ in range(20):
+        [again] = study.ask()
+        if again.row == one.row:
+            break
+        study.tell(again.trial, -1.0)
+    file.write_text(f"row,y\n{one.row},0.6\n")
+    study.tell_all(file, corrected=True)
+    assert (values(study)[one.row], study.status().pending) == ([0.6], 1)
+
+
 def test_the_same_value_under_another_name_is_stored_already_and_that_is_said(study, tmp_path):
     for name in ("one.csv", "two.csv"):
         (tmp_path / name).write_text("row,y\n1,0.5\n4,0.1\n")

@@ -9,7 +9,7 @@ whole, unless it was told as `corrected` or as `replicates`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -77,62 +77,107 @@ def reconcile(
 ) -> list[Step]:
     """What becomes of each line, or an error that lists all differences.
 
-    A result that was told by itself, without a table, is taken as it is. kinds: equal for rows of the same candidate. repeats: "corrected", "replicates" or None.
+    Parameters
+    ----------
+    state
+        The results that are stored.
+    kinds
+        A number for each row of the table of candidates, equal for rows of the same candidate.
+    lines
+        The results of one call. One that was told by itself, without a table, is taken as it is.
+    repeats
+        "corrected", "replicates" or None: how values that differ are taken.
     """
-    steps: dict[int, Step] = {}
-    differences: list[tuple[Keyed, Sequence[Trial]]] = []
+    found = Comparison(state, kinds, repeats)
     rows: dict[int, list[int]] = defaultdict(list)
-    matched: set[int] = set()
+    steps: dict[int, Step] = {}
     for i, line in enumerate(lines):
-        if line.table is None:
-            steps[i] = Step(line)
-            continue
-        known = stored_trial(state, line)
+        known = None if line.table is None else stored_trial(state, line)
         if known is not None:
-            matched.add(known.number)
-        has_result = known is not None and known.state in ("told", "failed")
-        if known is not None and has_result and differs(state, line, known):
-            steps[i] = Step(line, known, corrects=True)
-            if repeats == REPLICATES and line.key not in state.keys:
-                again = replace(line.result, trial=None, row=known.row)
-                steps[i] = Step(replace(line, result=again))
-            elif repeats != CORRECTED:
-                differences.append((line, [known]))
-        elif known is None and line.result.trial is None and not line.named:
-            assert line.result.row is not None
-            rows[int(kinds[line.result.row])].append(i)
-        elif has_result and state.keys.get(line.key, line.result).value != line.result.value:
-            # The value of this key was corrected since, to the one that the line has now.
-            steps[i] = Step(line, known)
-        elif known is not None and line.key in state.keys and not line.named:
-            # The same line again. Its result may have been stored as a trial of its own.
-            steps[i] = Step(replace(line, result=replace(line.result, trial=None, row=known.row)))
-        else:
+            steps[i] = found.compare_trial(line, known)
+        elif line.table is None or line.named or line.result.trial is not None:
             steps[i] = Step(line)
+        else:
+            rows[int(kinds[line.result.row or 0])].append(i)
     there: dict[int, list[Trial]] = defaultdict(list)
     for trial in state.results if rows else ():
-        if trial.number not in matched:
+        if trial.number not in found.matched:
             there[int(kinds[trial.row])].append(trial)
     for kind, places in rows.items():
-        stored = there[kind]
-        if not stored or repeats == REPLICATES:
-            steps |= {i: Step(lines[i]) for i in places}
-            continue
-        new = match_values(lines, places, stored, steps)
-        waiting = count_pending(state, kinds, kind, matched)
-        steps |= {i: Step(lines[i]) for i in new[:waiting]}
-        left = new[waiting:]
-        if not left or not stored:
-            steps |= {i: Step(lines[i]) for i in left}
-        elif repeats == CORRECTED:
-            check_pairs(lines, left, stored)
-            for i, trial in zip(left, stored, strict=True):
-                steps[i] = Step(lines[i], trial, corrects=True)
-        else:
-            differences += [(lines[i], tuple(stored)) for i in left]
-    if differences:
-        raise ResultsDiffer(differences)
+        given = found.compare_rows([lines[i] for i in places], kind, there[kind])
+        steps |= dict(zip(places, given, strict=True))
+    if found.differences:
+        raise ResultsDiffer(found.differences)
     return [steps[i] for i in range(len(lines))]
+
+
+class Comparison:
+    """Lines of one table beside the results that are stored."""
+
+    def __init__(self, state: State, kinds: Indices, repeats: str | None) -> None:
+        self.state, self.kinds, self.repeats = state, kinds, repeats
+        self.matched: set[int] = set()
+        """Trials that lines name, or are known to belong to."""
+        self.differences: list[tuple[Keyed, Sequence[Trial]]] = []
+
+    def compare_trial(self, line: Keyed, known: Trial) -> Step:
+        """What becomes of a line whose trial is known, by its number or by its key."""
+        self.matched.add(known.number)
+        before, value = self.state.keys.get(line.key), line.result.value
+        if known.state in ("told", "failed"):
+            values = {known.value} if before is None else {known.value, before.value}
+            if value not in values:
+                return self._take_other_value(line, known)
+            if before is not None and value != before.value:
+                # The value of this key was corrected since, to the one that the line has now.
+                return Step(line, known)
+        if before is None or line.named:
+            return Step(line)
+        # The same line again. Its result may have been stored as a trial of its own.
+        return Step(replace(line, result=replace(line.result, trial=None, row=known.row)))
+
+    def _take_other_value(self, line: Keyed, known: Trial) -> Step:
+        if self.repeats == REPLICATES and line.key not in self.state.keys:
+            again = replace(line.result, trial=None, row=known.row)
+            return Step(replace(line, result=again))
+        if self.repeats != CORRECTED:
+            self.differences.append((line, [known]))
+        return Step(line, known, corrects=True)
+
+    def compare_rows(self, lines: Sequence[Keyed], kind: int, stored: list[Trial]) -> list[Step]:
+        """What becomes of the lines of one candidate, beside its results that no line names.
+
+        A line with the value of a stored result is that result. Others settle trials that are
+        pending. If then both lines and stored results are left, they differ.
+        """
+        if not stored or self.repeats == REPLICATES:
+            return [Step(line) for line in lines]
+        steps: dict[int, Step] = {}
+        for i, line in enumerate(lines):
+            same = next((one for one in stored if one.value == line.result.value), None)
+            if same is not None:
+                stored.remove(same)
+                steps[i] = Step(line, same)
+        left = [i for i in range(len(lines)) if i not in steps]
+        # A table of corrections brings no results of pending trials.
+        waiting = 0 if self.repeats == CORRECTED else self._count_pending(kind)
+        other = left[waiting:] if stored else []
+        if self.repeats == CORRECTED and other:
+            check_pairs([lines[i] for i in other], stored)
+            pairs = zip(other, stored, strict=True)
+            steps |= {i: Step(lines[i], trial, corrects=True) for i, trial in pairs}
+        else:
+            self.differences += [(lines[i], tuple(stored)) for i in other]
+        return [steps.get(i, Step(line)) for i, line in enumerate(lines)]
+
+    def _count_pending(self, kind: int) -> int:
+        """How many pending trials of a candidate wait for a result that names its row only."""
+        return sum(
+            trial.worker is None
+            and trial.number not in self.matched
+            and int(self.kinds[trial.row]) == kind
+            for trial in self.state.pending.values()
+        )
 
 
 def stored_trial(state: State, line: Keyed) -> Trial | None:
@@ -142,46 +187,12 @@ def stored_trial(state: State, line: Keyed) -> Trial | None:
     return None if number is None else state.trials.get(number)
 
 
-def differs(state: State, line: Keyed, known: Trial) -> bool:
-    """Whether the value of a line is neither the one that its trial has nor the one told with its
-    key."""
-    event = state.keys.get(line.key)
-    values = {known.value} if event is None else {known.value, event.value}
-    return line.result.value not in values
-
-
-def match_values(
-    lines: Sequence[Keyed], places: Iterable[int], stored: list[Trial], steps: dict[int, Step]
-) -> list[int]:
-    """Match lines with stored results of the same value; return the lines that are left.
-
-    What was matched is taken out of `stored`.
-    """
-    left = []
-    for i in places:
-        found = next((one for one in stored if one.value == lines[i].result.value), None)
-        if found is None:
-            left.append(i)
-        else:
-            stored.remove(found)
-            steps[i] = Step(lines[i], found)
-    return left
-
-
-def count_pending(state: State, kinds: Indices, kind: int, matched: set[int]) -> int:
-    """How many pending trials of a candidate wait for a result that names its row only."""
-    return sum(
-        trial.worker is None and trial.number not in matched and kinds[trial.row] == kind
-        for trial in state.pending.values()
-    )
-
-
-def check_pairs(lines: Sequence[Keyed], left: Sequence[int], stored: Sequence[Trial]) -> None:
+def check_pairs(lines: Sequence[Keyed], stored: Sequence[Trial]) -> None:
     """Corrections need one stored result for each new value."""
-    if len(left) != len(stored):
+    if len(lines) != len(stored):
         raise StudyConflict(
             f"corrected needs as many new values as stored ones for each candidate, got "
-            f"{len(left)} for {len(stored)}: {describe_difference(lines[left[0]], stored)}; "
+            f"{len(lines)} for {len(stored)}: {describe_difference(lines[0], stored)}; "
             "correct these trials by their number"
         )
 

@@ -80,6 +80,8 @@ def read_results(
     table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
     if not len(table):
         return []
+    for notice in table.notices:
+        warnings.warn(f"{table.source}: {notice}", DataNotice, stacklevel=3)
     layout = layout_of(table, candidates, target)
     notice_others(table, layout, candidates)
     measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
