@@ -111,19 +111,22 @@ def test_with_noise_equal_results_of_all_candidates_do_not_end_a_study(tmp_path)
     assert tell_rows(study, [3.0, 3.0, 3.0]).status().stop.may_stop is False
 
 
-def test_unmeasured_rows_lead_by_less_than_the_range_and_the_best_stays(tmp_path):
+def test_unmeasured_rows_exceed_what_is_known_by_less_than_drawn(tmp_path):
     answers = clear_study(tmp_path)._session.answers()
-    arm = answers.recommended_arm
+    arm, measured = answers.recommended_arm, answers.measured_rows
     drawn = answers.view.draw(np.arange(21))
     kept, draws = answers.draw_functions_near(arm)
     np.testing.assert_array_equal(kept, np.arange(21))
-    np.testing.assert_array_equal(draws.argmax(1), drawn.argmax(1))
-    measured = answers.measured_rows
     np.testing.assert_array_equal(draws[:, measured], drawn[:, measured])
-    before = drawn.max(1) - drawn[:, measured].max(1)
-    after = draws.max(1) - draws[:, measured].max(1)
+    best = drawn[:, measured].max(1, keepdims=True)
+    np.testing.assert_array_equal((draws > best).any(1), (drawn > best).any(1))
+    known = np.maximum(best, answers.view.mean[None])[:, ~measured]
+    before, after = drawn[:, ~measured], draws[:, ~measured]
+    np.testing.assert_array_equal(after[before <= known], before[before <= known])
     most = np.ptp(answers.view.mean[measured])
-    np.testing.assert_allclose(after, most * np.tanh(0.5 * before / most), rtol=1e-9, atol=1e-12)
+    limited = known + most * np.tanh(0.5 * (before - known) / most)
+    np.testing.assert_allclose(after[before > known], limited[before > known], rtol=1e-12)
+    assert (before > known).any()
 
 
 def test_without_a_tolerance_there_is_no_probability_and_the_loss_is_stated(tmp_path, capsys):
@@ -398,3 +401,31 @@ def test_estimates_without_results_are_those_of_the_prior_and_say_so(tmp_path, c
     assert "20 of 21 candidates" in shown.out
     study.tell(row=0, value=1.0)
     assert study.estimates().attrs["caution"] == ""
+
+
+# ---------------------------------------------------------------- explanations
+
+
+def test_the_index_of_transformed_results_is_the_one_that_was_played(tmp_path):
+    study = kb.Study.create(tmp_path / "a.db", LINE, goal="earn", settings={"transform": True})
+    tell_rows(study, np.exp(4 * np.sin(np.arange(0, 21, 2) / 3)), range(0, 21, 2))
+    [one] = study.ask()
+    policy, scale = study._session.driver.policy, study._session.state.scale
+    assert not policy.units.is_linear
+    found = study.explain(one.trial)
+    [index] = policy.index(one.trial, found.weight)[[one.row]]
+    assert found.index == pytest.approx(float(scale.outward(index)), rel=1e-9)
+    assert found.index == pytest.approx(found.mean + found.bonus, rel=1e-12)
+    assert "all of the transformed results" in one.why
+
+
+def test_the_last_suggestion_is_explained_without_learning_all_results_again(tmp_path, monkeypatch):
+    study = clear_study(tmp_path)
+    [one] = study.ask()
+    again = kb.Study.open(tmp_path / "a.db").explain(one.trial)
+    with monkeypatch.context() as patched:
+        patched.setattr(kb.Auto, "tell_all", lambda *_: pytest.fail("learns all results again"))
+        assert study.explain(one.trial) == again
+    # A result that came since may not take part.
+    study.tell(one.trial, 9.0)
+    assert study.explain(one.trial) == again

@@ -117,20 +117,19 @@ class Answers:
         return self._draws[here]
 
     def _limit_leads(self, kept: Indices, draws: Array) -> Array:
-        """Draws of f in which unmeasured rows lead the best measured one by less.
+        """Draws of f in which unmeasured rows exceed the best measured one by less.
 
-        Which row is the best in a function stays as it was.
+        An estimate that is better than the best measured row counts in full: only what a draw adds
+        to both is limited. Whether a measured row is the best in a function stays as it was.
         """
         measured = self.measured_rows[self.driver.rows[kept]]
-        if not measured.any() or measured.all():
-            return draws
         most = LARGEST_LEAD * float(np.ptp(self.view.mean[self.measured_rows[self.driver.rows]]))
-        if not most > 0:
+        if not measured.any() or measured.all() or not most > 0:
             return draws
-        best = draws[:, measured].max(1, keepdims=True)
-        # tanh keeps the order of the rows, where a plain limit would make the largest ones equal.
-        leads = most * np.tanh(LEAD_FACTOR * (draws - best) / most)
-        return np.where(draws > best, best + leads, draws)
+        known = np.maximum(draws[:, measured].max(1, keepdims=True), self.view.mean[kept])
+        # tanh keeps the order of leads, where a plain limit would make the largest ones equal.
+        leads = most * np.tanh(LEAD_FACTOR * (draws - known) / most)
+        return np.where(~measured & (draws > known), known + leads, draws)
 
     def _different(self, here: int) -> Indices:
         """One arm for each candidate allowed, and `here` for its own."""
