@@ -285,6 +285,56 @@ class TestLikelihood:
         assert not gradient.any()
 
 
+class TestManyPoints:
+    """More pairs of points than are computed at a time, and a fit to some of the points first."""
+
+    @staticmethod
+    def table(m=200, seed=3):
+        rng = np.random.default_rng(seed)
+        points = rng.random((m, 3))
+        rewards = np.sin(5 * points[:, 0]) + points[:, 1] ** 2 + 0.1 * rng.normal(size=m)
+        return points, np.ones(m), rewards, rewards**2
+
+    def test_the_gradient_is_that_of_differences(self):
+        points, *totals = self.table()
+        evidence = Evidence.of(
+            points,
+            Summary.of("test", *totals),
+            False,
+            2.5,
+            ((0,), (1, 2)),
+            has_additive=True,
+            has_nugget=True,
+        )
+        parameters = np.log([0.4, 0.8, 0.9, 0.3, 0.05, 0.02])
+        value, gradient = evidence.value_and_gradient(parameters)
+        slopes = [
+            (evidence.value(parameters + h) - evidence.value(parameters - h)) / 2e-5
+            for h in 1e-5 * np.eye(6)
+        ]
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-5)
+        assert value == evidence.value(parameters)
+
+    def test_a_start_from_some_of_the_points_ends_where_a_search_from_everywhere_does(self):
+        problem = check_arguments(*self.table(), Prior(), False, 2.5)
+        found = problem.run(None, 60)
+        everywhere = problem.search()
+        everywhere.run(problem.starts(None), 200)
+        density = problem.search().value(everywhere.standardise(problem.parameters(found)))
+        assert found.message == "converged"
+        assert density <= everywhere.least + 0.02
+
+    def test_which_points_come_first_does_not_depend_on_their_order(self):
+        points, *totals = self.table()
+        order = np.random.default_rng(5).permutation(len(points))
+        parts = [
+            check_arguments(*data, Prior(), False, 2.5).choose_subset()
+            for data in ((points, *totals), (points[order], *(one[order] for one in totals)))
+        ]
+        np.testing.assert_array_equal(parts[0].points, parts[1].points)
+        np.testing.assert_array_equal(parts[0].summary.means, parts[1].summary.means)
+
+
 def dense_information(points, lengthscales, signal, noise, nu):
     """Fisher information of (ln l, ln signal, ln noise): 1/2 tr(C^-1 dC C^-1 dC), the derivatives by differences."""
     centre = np.log([*lengthscales, signal, noise])

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import kernelbandits as kb
-from kernelbandits.kernels import AdditiveMatern, Constant, SamePoint
+from kernelbandits.checks import NumericsWarning
+from kernelbandits.kernels import AdditiveMatern, Constant, PoolRows, SamePoint, StackedKernels
 from kernelbandits.policies.acquisition import LogExpectedImprovement, MemberImprovement
 from kernelbandits.posterior import (
     MixturePosterior,
     PointPosterior,
+    PoolMixture,
     PoolPosterior,
     StackedPosteriors,
     members_of,
@@ -143,3 +145,167 @@ class TestParts:
             AdditiveMatern((0.3, 0.5), ((0,), (0, 1)))
         with pytest.raises(ValueError, match="blocks that contain each of 2 coordinates once"):
             kb.Arms([[0.0, 1.0]], blocks=((0,),))
+
+
+def fitted_kernels(columns, blocks=(), nu=2.5, members=3):
+    """Kernels of the form that a fit has, with lengthscales equal within a block."""
+    rng = np.random.default_rng(8)
+    coordinates = blocks or tuple((j,) for j in range(columns))
+    kernels = []
+    for _ in range(members):
+        lengths = np.empty(columns)
+        for block in coordinates:
+            lengths[list(block)] = rng.uniform(0.3, 1.5)
+        each = tuple(lengths)
+        smooth = 0.7 * kb.Matern(each, nu) + Constant()
+        kernels.append(smooth + 0.4 * AdditiveMatern(each, blocks, nu) + 0.05 * SamePoint())
+    return kernels
+
+
+def few_values(n=60):
+    """Rows of a table: few values in the first column, a category of three, distinct numbers."""
+    rng = np.random.default_rng(9)
+    category = np.eye(3)[rng.integers(3, size=n)] / np.sqrt(2)
+    return np.column_stack([rng.integers(5, size=n) / 4, category, rng.random(n)])
+
+
+BLOCKS = ((0,), (1, 2, 3), (4,))
+
+
+class TestStackedKernels:
+    @pytest.mark.parametrize("nu", [1.5, 2.5])
+    def test_values_are_those_of_each_kernel_without_its_nugget(self, nu):
+        points = few_values()
+        kernels = fitted_kernels(5, BLOCKS, nu)
+        stacked = StackedKernels.of(kernels)
+        smooth = [kernel.left for kernel in kernels]
+        expected = np.array([kernel(points[:7], points) for kernel in smooth])
+        np.testing.assert_allclose(stacked(points[:7], points), expected, rtol=1e-12)
+        rows = PoolRows(stacked, points).of(np.arange(7))
+        np.testing.assert_allclose(rows, expected, rtol=1e-12)
+
+    def test_kernels_of_other_forms_are_not_stacked(self):
+        one, two = kb.Matern((1.0, 2.0)), kb.Matern((1.0, 2.0), 1.5)
+        for kernels in (
+            [one, two],
+            [one, kb.RBF((1.0, 1.0))],
+            [kb.Matern(1.0)],
+            [one + one],
+            [one * one],
+            [kb.Matern((1.0, 2.0), 0.5)],
+            [one + AdditiveMatern((1.0, 3.0))],
+            [one + AdditiveMatern((1.0, 2.0), ((0, 1),))],
+        ):
+            assert StackedKernels.of(kernels) is None
+        assert StackedKernels.of([one, 3.0 * one + Constant()]) is not None
+
+
+class TestPoolMixture:
+    RIDGES = (0.1, 0.01, 0.3)
+
+    def pair(self, points=None):
+        points = few_values() if points is None else points
+        arms = kb.Arms(points, blocks=BLOCKS)
+        kernels = fitted_kernels(5, BLOCKS)
+        single = [PoolPosterior(k, arms, r) for k, r in zip(kernels, self.RIDGES, strict=True)]
+        return PoolMixture(kernels, self.RIDGES, arms), MixturePosterior(single)
+
+    def agree(self, one, other, rtol=1e-9):
+        np.testing.assert_allclose(one.means, other.means, rtol=rtol, atol=1e-10)
+        np.testing.assert_allclose(one.variances, other.variances, rtol=rtol, atol=1e-12)
+        np.testing.assert_allclose(one.mean, other.mean, rtol=rtol, atol=1e-10)
+        np.testing.assert_allclose(one.sd, other.sd, rtol=rtol)
+        assert one.log_det == pytest.approx(other.log_det, rel=rtol)
+        assert (one.events, one.ridge, one.kernel) == (other.events, other.ridge, other.kernel)
+        np.testing.assert_array_equal(one.counts, other.counts)
+
+    def test_everything_equals_the_members_one_by_one(self):
+        mixture, single = self.pair()
+        rng = np.random.default_rng(10)
+        self.agree(mixture, single)
+        for n in range(300):
+            arm, reward = int(rng.integers(60 if n < 100 else 4)), float(rng.normal())
+            mixture.update(arm, reward)
+            single.update(arm, reward)
+            if n in (0, 1, 50, 299):
+                self.agree(mixture, single)
+        assert not mixture.audit()
+        self.agree(mixture, single)
+        learnt = self.pair()[0]
+        learnt.learn(mixture.counts, mixture.tally.sums)
+        self.agree(learnt, mixture)
+
+    def test_arms_at_one_point_share_their_nugget(self):
+        points = few_values()
+        points[7] = points[3]
+        with pytest.warns(UserWarning, match="repeat another"):
+            mixture, single = self.pair(points)
+        for arm, reward in ((3, 1.0), (7, 0.5), (20, -1.0)):
+            mixture.update(arm, reward)
+            single.update(arm, reward)
+        self.agree(mixture, single)
+        assert mixture.mean[3] == pytest.approx(mixture.mean[7], rel=1e-12)
+
+    @pytest.mark.parametrize("pending", [[5], [5, 5, 9, 3]])
+    def test_pending_arms_lower_the_variance_and_leave_the_mean(self, pending):
+        mixture, single = self.pair()
+        for arm, reward in ((3, 1.0), (7, 0.5), (3, -1.0)):
+            mixture.update(arm, reward)
+            single.update(arm, reward)
+        before = mixture.variances.copy()
+        imagined = mixture.with_pending(pending)
+        self.agree(imagined, single.with_pending(pending))
+        np.testing.assert_array_equal(mixture.variances, before)
+        imagined.update(11, 0.3)
+        assert (mixture.events, imagined.events) == (3, 4 + len(pending))
+
+    def test_members_are_made_from_counts_and_sums(self):
+        mixture, single = self.pair()
+        for arm, reward in ((3, 1.0), (7, 0.5), (3, -1.0)):
+            mixture.update(arm, reward)
+            single.update(arm, reward)
+        for one, other in zip(mixture.members, single.members, strict=True):
+            np.testing.assert_allclose(one.mean, other.mean, atol=1e-12)
+            assert (one.kernel, one.ridge) == (other.kernel, other.ridge)
+        mean, sd = mixture.at(mixture.points[:4])
+        np.testing.assert_allclose(mean, mixture.mean[:4], atol=1e-10)
+        np.testing.assert_allclose(sd, mixture.sd[:4], atol=1e-9)
+
+    def test_damage_is_found_and_repaired(self):
+        mixture, _ = self.pair()
+        assert not mixture.audit()
+        mixture.update(3, 1.0)
+        expected = mixture.means.copy()
+        mixture.means[1, 5] += 1e-3
+        assert mixture.mean[5] != pytest.approx(expected[:, 5].mean(), rel=1e-9)
+        with pytest.warns(NumericsWarning, match="repaired from counts after 1 rewards"):
+            assert mixture.audit()
+        np.testing.assert_allclose(mixture.mean, expected.mean(0), rtol=1e-12)
+        assert (mixture.health.audits, mixture.health.repairs) == (2, 1)
+
+    def test_rows_of_arms_measured_again_are_merged(self):
+        mixture, _ = self.pair()
+        for n in range(500):
+            mixture.update(n % 3, 1.0)
+        assert mixture._rows.shape[1] <= 3 + 2 * 16 + 16
+
+    def test_arms_that_do_not_exist_are_refused(self):
+        mixture, _ = self.pair()
+        with pytest.raises(ValueError, match="an arm below 60"):
+            mixture.update(60, 1.0)
+        with pytest.raises(ValueError, match="kernels of one form"):
+            PoolMixture([kb.Matern(1.0)], [0.1], ARMS)
+
+
+class TestPlayedPoints:
+    def test_means_and_inverse_are_those_of_the_definition(self):
+        """After learning, a new point, a repeat and another new point."""
+        posterior = point_members()[0]
+        told = (([0.1, 0.2, 0.3], 1.0), (posterior.points[4], -2.0), ([0.9, 0.2, 0.4], 0.5))
+        for row, reward in told:
+            posterior.inverse_factor  # noqa: B018 (kept, and must follow the next reward)
+            posterior.update(row, reward)
+            mean, _ = posterior.at(posterior.points)
+            np.testing.assert_allclose(posterior.played_means, mean, atol=1e-10)
+            identity = posterior.inverse_factor @ posterior.lower_factor
+            np.testing.assert_allclose(identity, np.eye(len(identity)), atol=1e-9)

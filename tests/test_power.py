@@ -167,15 +167,15 @@ def test_intervals_of_held_out_results_are_wider_where_results_are_large():
 
 
 def test_if_the_fit_of_transformed_results_fails_they_are_not_transformed(monkeypatch):
-    from kernelbandits.policies import calibrator
+    from kernelbandits.calibration.fit import ScaleFit
 
-    fit = calibrator.calibrate_members
+    fit = ScaleFit.calibrate_members
 
-    def fail_near(*args, start=None, **rest):
-        mode, members = fit(*args, start=start, **rest)
+    def fail_near(self, number, start, limit):
+        mode, members = fit(self, number, start, limit)
         return (mode, members) if start is None else (replace(mode, ok=False), members)
 
-    monkeypatch.setattr(calibrator, "calibrate_members", fail_near)
+    monkeypatch.setattr(ScaleFit, "calibrate_members", fail_near)
     policy = learn(np.exp(3 * smooth(GRID.points)), ARMS)
     assert policy.units.is_linear
     assert policy.calibration.ok

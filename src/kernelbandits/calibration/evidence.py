@@ -6,9 +6,12 @@ Kernels are computed with their slopes (`kernels.profiles`), and only for the pa
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+from scipy.linalg.blas import dsyr
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from kernelbandits.calibration.standard import EPS, Summary
@@ -17,7 +20,8 @@ from kernelbandits.kernels.profiles import Profile, matern32, matern52, rbf
 
 Blocks = tuple[tuple[int, ...], ...]
 """The coordinates of each block: one for a number, several for a category."""
-NONE = np.empty((0, 0))
+CHUNK, LEAST_CHUNK = 8192, 256
+"""How many kernels are computed at a time, and the fewest pairs of points."""
 
 PROFILES: dict[float, Profile] = {1.5: matern32, 2.5: matern52, math.inf: rbf}
 """The kernel of each smoothness."""
@@ -50,18 +54,40 @@ class Scales:
         )
 
 
-@dataclass(frozen=True)
-class Correlations:
-    """The kernels of all pairs of points i > k at given lengthscales."""
+class PointPairs:
+    """The squared distances of all pairs of m points, in the coordinates of each block.
 
-    scaled: Array
-    """r_b^2, a row for each block."""
-    k: Array
-    slope: Array
-    """-2 dk/d(r^2)"""
-    block_k: Array = field(default_factory=lambda: NONE)
-    """The kernel of each block alone; empty where the model has no additive part."""
-    block_slopes: Array = field(default_factory=lambda: NONE)
+    Pairs i > k are in the order in which LAPACK stores the lower triangle of a matrix, column by
+    column. They depend on the points alone: all fits to rewards at these points share them, and the
+    arrays that every evaluation of the likelihood writes to. A new array of this size would cost
+    more than what is computed in it.
+    """
+
+    def __init__(self, points: Array, blocks: Blocks) -> None:
+        self.size = len(points)
+        self.places: Indices = np.flatnonzero(~np.tri(self.size, dtype=np.bool_))
+        """Where the pairs are in the m x m matrix, as one long column."""
+        columns, rows = np.divmod(self.places, self.size)
+        self.squares: Array = np.zeros((len(blocks), len(rows)))
+        """A row for each block, a column for each pair."""
+        for of_block, block in zip(self.squares, blocks, strict=True):
+            for coordinate in points.T[list(block)]:
+                apart = coordinate[rows]
+                apart -= coordinate[columns]
+                of_block += np.square(apart, out=apart)
+        self.covariances: Array = np.empty(len(rows))
+        self.matrix: Array = np.empty((self.size, self.size), order="F")
+
+    @cached_property
+    def slopes(self) -> Array:
+        """Derivatives of the covariance of each pair: by each log length, then two kernels."""
+        return np.empty((len(self.squares) + 2, len(self.places)))
+
+    def chunks(self) -> Iterator[slice]:
+        """Return the pairs in pieces, of which all arrays stay in the cache of the processor."""
+        width = max(LEAST_CHUNK, CHUNK // (len(self.squares) + 1))
+        for first in range(0, len(self.places), width):
+            yield slice(first, first + width)
 
 
 @dataclass(frozen=True)
@@ -85,8 +111,8 @@ class CovarianceFactor:
         return CovarianceFactor(self.lower, dpotrs(self.lower, means, lower=1)[0])
 
     def inverse(self) -> Array:
-        """Return the lower triangle of C^-1."""
-        return dpotri(self.lower, lower=1)[0]  # type: ignore[no-any-return]
+        """Return the lower triangle of C^-1, in the place of L: the factor is used up."""
+        return dpotri(self.lower, lower=1, overwrite_c=1)[0]  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -114,10 +140,7 @@ class Evidence:
     """N - m"""
     constant: float
     """What does not depend on the parameters."""
-    squares: Array
-    """|x_i - x_k|^2 in the coordinates of a block: a row for each block, a column for each pair of
-    points i > k."""
-    pairs: tuple[Indices, Indices]
+    pairs: PointPairs
     profile: Profile
     shared: bool
     """Whether all blocks share one lengthscale."""
@@ -134,13 +157,12 @@ class Evidence:
         blocks: Blocks | None = None,
         has_additive: bool = False,
         has_nugget: bool = False,
+        pairs: PointPairs | None = None,
     ) -> Evidence:
-        rows, columns = np.tril_indices(len(points), -1)
-        apart = (points.T[:, rows] - points.T[:, columns]) ** 2
-        if blocks is None:
-            squares = apart
-        else:
-            squares = np.array([apart[list(block)].sum(0) for block in blocks])
+        """Return the evidence of a summary of rewards; `pairs` are those of points and blocks."""
+        if pairs is None:
+            every = tuple((j,) for j in range(points.shape[1]))
+            pairs = PointPairs(points, every if blocks is None else blocks)
         means, scatter = standardise_summary(summary)
         return cls(
             means=means,
@@ -149,8 +171,7 @@ class Evidence:
             repeats=summary.rewards - len(points),
             constant=0.5
             * (summary.rewards * math.log(2 * math.pi) + float(np.log(summary.counts).sum())),
-            squares=squares,
-            pairs=(rows, columns),
+            pairs=pairs,
             profile=PROFILES[nu],
             shared=shared,
             has_additive=has_additive,
@@ -165,7 +186,7 @@ class Evidence:
     @property
     def lengths(self) -> int:
         """The number of lengthscales."""
-        return 1 if self.shared else len(self.squares)
+        return 1 if self.shared else len(self.pairs.squares)
 
     def scales(self, parameters: Array) -> Scales:
         """The scales that belong to these parameters."""
@@ -173,22 +194,26 @@ class Evidence:
 
     def value(self, parameters: Array) -> float:
         """Return ln p; minus infinity if C has no Cholesky factor."""
-        factor = self.factor(parameters)
+        scales = self.scales(parameters)
+        self._compute_pairs(scales, with_slopes=False)
+        factor = self._factor(scales, temporary=True)
         return -math.inf if factor is None else self.value_of(factor, parameters)
 
     def value_and_gradient(self, parameters: Array) -> tuple[float, Array]:
         """Return ln p and its gradient; minus infinity and zeros if C has no Cholesky factor."""
         scales = self.scales(parameters)
-        correlations = self._correlations(scales)
-        factor = self._factor(correlations, scales)
+        self._compute_pairs(scales, with_slopes=True)
+        factor = self._factor(scales, temporary=True)
         if factor is None:
             return -math.inf, np.zeros_like(parameters)
-        return self.value_of(factor, parameters), self._gradient(factor, scales, correlations)
+        value = self.value_of(factor, parameters)
+        return value, self._gradient(factor, scales)
 
     def factor(self, parameters: Array) -> CovarianceFactor | None:
         """Factorise C at these parameters."""
         scales = self.scales(parameters)
-        return self._factor(self._correlations(scales), scales)
+        self._compute_pairs(scales, with_slopes=False)
+        return self._factor(scales, temporary=False)
 
     def value_of(self, factor: CovarianceFactor, parameters: Array) -> float:
         """Return ln p, given the factor of C."""
@@ -197,34 +222,53 @@ class Evidence:
         within = self.scatter * math.exp(-log_noise) + self.repeats * log_noise
         return -0.5 * (between + within) - self.constant
 
-    def _correlations(self, scales: Scales) -> Correlations:
-        """The kernels of all pairs of points, with their slopes."""
-        scaled = scales.weights[:, None] * self.squares
-        k, slope = self.profile(scaled.sum(0))
-        if not self.has_additive:
-            return Correlations(scaled, k, slope)
-        return Correlations(scaled, k, slope, *self.profile(scaled))
+    def _compute_pairs(self, scales: Scales, with_slopes: bool) -> None:
+        """Compute the covariance of every pair of points, and its derivatives by the parameters.
 
-    def _gradient(self, factor: CovarianceFactor, scales: Scales, at: Correlations) -> Array:
+        With r_b^2 = |x_i - x_k|^2 / l_b^2 in the coordinates of block b and B blocks,
+
+        C_ik = signal k(r) + additive sum_b k(r_b) / B + 1,   r^2 = sum_b r_b^2,
+        dC_ik / d ln l_b = (signal s(r) + additive s(r_b) / B) r_b^2,   s = -2 dk/d(r^2).
+
+        The rows of `pairs.slopes` are these derivatives, k(r), and sum_b k(r_b).
+        """
+        pairs, share = self.pairs, scales.additive / len(self.pairs.squares)
+        weights = scales.weights[:, None]
+        for chunk in pairs.chunks():
+            scaled = weights * pairs.squares[:, chunk]
+            k, slope = self.profile(scaled.sum(0))
+            covariances = scales.signal * k
+            covariances += 1.0
+            by_length = scales.signal * slope
+            if self.has_additive:
+                block_k, block_slopes = self.profile(scaled)
+                sums = block_k.sum(0)
+                covariances += share * sums
+                by_length = by_length + share * block_slopes
+            pairs.covariances[chunk] = covariances
+            if with_slopes:
+                np.multiply(scaled, by_length, out=pairs.slopes[:-2, chunk])
+                pairs.slopes[-2, chunk] = k
+                pairs.slopes[-1, chunk] = sums if self.has_additive else 0.0
+
+    def _gradient(self, factor: CovarianceFactor, scales: Scales) -> Array:
         """-1/2 tr(W dC/dp) with W = C^-1 - alpha alpha', and for the noise what the scatter adds.
 
-        With r_b^2 = (x_ib - x_kb)^2 / l_b^2 and B blocks,
+        For the lengths see `_compute_pairs`;
 
-        dC/d ln l_b = (signal slope(r) + additive slope(r_b) / B) r_b^2,
         dC/d ln signal = signal K,   dC/d ln additive = additive A,
         dC/d ln nugget = nugget I,   dC/d ln noise = noise / n_i.
         """
-        alpha, inverse = factor.alpha, factor.inverse()
-        rows, columns = self.pairs
-        off = inverse.ravel("K")[rows + columns * len(alpha)] - alpha[rows] * alpha[columns]
-        diagonal = inverse.diagonal() - alpha * alpha
+        weights = dsyr(-1.0, factor.alpha, a=factor.inverse(), lower=1, overwrite_a=1)
+        diagonal = weights.diagonal()
         trace = float(diagonal.sum())
-        lengths = -scales.signal * (at.scaled @ (off * at.slope))
-        gradient = [-scales.signal * (off @ at.k + 0.5 * trace)]
+        # Every pair stands in the matrix twice, which cancels the factor 1/2.
+        products = self.pairs.slopes @ weights.ravel("K")[self.pairs.places]
+        lengths = -products[:-2]
+        gradient = [-scales.signal * (products[-2] + 0.5 * trace)]
         if self.has_additive:
-            share = scales.additive / len(self.squares)
-            lengths -= share * ((at.scaled * at.block_slopes) @ off)
-            gradient.append(-share * float(at.block_k.sum(0) @ off) - 0.5 * scales.additive * trace)
+            share = scales.additive / len(lengths)
+            gradient.append(-share * products[-1] - 0.5 * scales.additive * trace)
         if self.has_nugget:
             gradient.append(-0.5 * scales.nugget * trace)
         gradient.append(
@@ -233,30 +277,24 @@ class Evidence:
         )
         return np.array([*([lengths.sum()] if self.shared else lengths), *gradient])
 
-    def _factor(self, at: Correlations, scales: Scales) -> CovarianceFactor | None:
-        """Return the Cholesky factor, or None if there is none.
+    def _factor(self, scales: Scales, temporary: bool) -> CovarianceFactor | None:
+        """Return the Cholesky factor of the covariances just computed, or None if there is none.
+
+        A temporary one is overwritten by the next evaluation.
 
         If the first attempt fails, the diagonal is raised by 8 eps m max C, the size of rounding.
         """
         variance = scales.signal + scales.additive + scales.nugget
         diagonal = variance + 1.0 + scales.noise * self.shares
-        off = scales.signal * at.k + 1.0
-        if self.has_additive:
-            off += scales.additive * at.block_k.mean(0)
         for jitter in (0.0, 8 * EPS * len(diagonal) * float(diagonal.max())):
-            matrix = self._lower_triangle(off, diagonal + jitter)
-            lower, failed = dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+            # LAPACK does not read the upper triangle.
+            flat = self.pairs.matrix.ravel("K")
+            flat[self.pairs.places] = self.pairs.covariances
+            flat[:: len(diagonal) + 1] = diagonal + jitter
+            lower, failed = dpotrf(self.pairs.matrix, lower=1, clean=0, overwrite_a=int(temporary))
             if not failed:
                 return CovarianceFactor(lower, dpotrs(lower, self.means, lower=1)[0])
         return None
-
-    def _lower_triangle(self, off: Array, diagonal: Array) -> Array:
-        """Return a symmetric matrix stored by columns; LAPACK does not read its upper triangle."""
-        m = len(diagonal)
-        flat = np.empty(m * m)
-        flat[self.pairs[0] + self.pairs[1] * m] = off
-        flat[:: m + 1] = diagonal
-        return flat.reshape((m, m), order="F")
 
 
 def standardise_summary(summary: Summary) -> tuple[Array, float]:

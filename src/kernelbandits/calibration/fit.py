@@ -13,11 +13,12 @@ from scipy.special import ndtri
 
 from kernelbandits import checks
 from kernelbandits.calibration.calibration import Calibration, check_smoothness
-from kernelbandits.calibration.evidence import Blocks, Evidence
+from kernelbandits.calibration.evidence import Blocks, Evidence, PointPairs
 from kernelbandits.calibration.prior import Prior
 from kernelbandits.calibration.standard import Summary
 from kernelbandits.checks import Array
 from kernelbandits.domains.arms import check_blocks
+from kernelbandits.domains.bfgs import projected_bfgs
 from kernelbandits.domains.sobol import shift_points, sobol
 from kernelbandits.runtime import single_threaded
 
@@ -36,8 +37,14 @@ GAIN = 1e-3
 SLOPE = 1e-2
 """... or when no derivative is steeper. Because of the prior every curvature is about 1 or more, so
 less than SLOPE^2 is left to gain then."""
-STEP = 0.01
+RISE = 1e-2
+"""A search that knows the curvature ends when its next step promises less log density than half of
+this."""
+STEP = 1e-3
 """The step of the differences that give the curvature at the mode, in prior standard deviations."""
+MANY, SUBSET, SHARE = 60, 50, 3
+"""With more than MANY points, a fit to a third of them, but at least SUBSET, comes first. One
+evaluation costs O(m^3), and its result is a start that saves most evaluations with all points."""
 LEAST_CURVATURE = 0.5
 WIDENING = 1.5
 """The variance of the members is this many times that of Laplace's approximation. With 1 the 95 %
@@ -103,10 +110,7 @@ def calibrate(
     True
     """
     fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks, start)
-    limit = checks.whole("calibrate", "evaluations", evaluations)
-    if fit.summary.constant:
-        return fit.keep_previous(start, "the rewards are all equal", 0)
-    return fit.run(start, limit)
+    return fit.calibrate(start, checks.whole("calibrate", "evaluations", evaluations))
 
 
 @single_threaded
@@ -145,44 +149,8 @@ def calibrate_members(
     """
     fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks, start)
     number = checks.whole("calibrate_members", "members", members)
-    if fit.summary.constant:
-        mode = fit.keep_previous(None, "the rewards are all equal", 0)
-        return mode, tuple(fit.prior_members(number, mode))
     limit = checks.whole("calibrate_members", "evaluations", evaluations)
-    mode = fit.run_near(start, limit) if start is not None else fit.run(None, limit)
-    if number == 1 or not mode.ok:
-        return mode, (mode,)
-    return mode, tuple(fit.members_about(mode, number))
-
-
-def evidence_under(
-    scales: Calibration,
-    points: Any,
-    counts: Any,
-    sums: Any,
-    squares: Any,
-    *,
-    prior: Prior,
-    shared: bool = False,
-    nu: float = 2.5,
-    blocks: Blocks | None = None,
-) -> Callable[[Any, Any], float]:
-    """Return ln p of other rewards at the same points, standardised, under the scales of a fit.
-
-    The function takes sums and squares of as many rewards as those given. The covariance matrix is
-    the same for all of them, and is factorised once.
-    """
-    fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks)
-    evidence, parameters = fit.search().evidence, fit.parameters(scales)
-    factor = evidence.factor(parameters)
-
-    def log_evidence(other_sums: Any, other_squares: Any) -> float:
-        if factor is None:
-            return -math.inf
-        other = evidence.of_rewards(Summary.of("calibrate", counts, other_sums, other_squares))
-        return other.value_of(factor.of_rewards(other.means), parameters)
-
-    return log_evidence
+    return fit.calibrate_members(number, start, limit)
 
 
 def check_arguments(
@@ -224,7 +192,7 @@ def check_arguments(
     )
     same = start is None or start.dimension == x.shape[1]
     checks.needs(same, "calibrate", f"a start of {x.shape[1]} dimensions", start)
-    return ScaleFit(x, summary, prior, shared, float(nu), given)
+    return ScaleFit(x, summary, prior, shared, float(nu), given, PointPairs(x, given))
 
 
 @dataclass(frozen=True)
@@ -237,6 +205,8 @@ class ScaleFit:
     shared: bool
     nu: float
     blocks: Blocks
+    pairs: PointPairs
+    """The pairs of these points."""
 
     @property
     def dimension(self) -> int:
@@ -252,17 +222,103 @@ class ScaleFit:
         """The parameters at the mode of the prior."""
         return self.prior.mode(len(self.blocks), self.lengths)
 
+    def of_rewards(self, counts: Array, sums: Array, squares: Array, prior: Prior) -> ScaleFit:
+        """Return the fit of other rewards at the same points."""
+        summary = Summary.of("calibrate", counts, sums, squares)
+        return replace(self, summary=summary, prior=prior)
+
+    def calibrate(self, start: Calibration | None, limit: int) -> Calibration:
+        """Return the most probable scales (`calibrate`)."""
+        if self.summary.constant:
+            return self.keep_previous(start, "the rewards are all equal", 0)
+        return self.run(start, limit)
+
+    def calibrate_members(
+        self, number: int, start: Calibration | None, limit: int
+    ) -> tuple[Calibration, tuple[Calibration, ...]]:
+        """Return the most probable scales and plausible ones (`calibrate_members`)."""
+        if self.summary.constant:
+            mode = self.keep_previous(None, "the rewards are all equal", 0)
+            return mode, tuple(self.prior_members(number, mode))
+        mode = self.run_near(start, limit) if start is not None else self.run(None, limit)
+        if number == 1 or not mode.ok:
+            return mode, (mode,)
+        return mode, tuple(self.members_about(mode, number))
+
+    def evidence_under(self, scales: Calibration) -> Callable[[Array, Array], float]:
+        """Return ln p of other rewards at these points, standardised, under the scales of a fit.
+
+        The function takes sums and squares of as many rewards as those of this fit. The covariance
+        matrix is the same for all of them, and is factorised once.
+        """
+        evidence, parameters = self.search().evidence, self.parameters(scales)
+        factor = evidence.factor(parameters)
+
+        def log_evidence(sums: Array, squares: Array) -> float:
+            if factor is None:
+                return -math.inf
+            other = Summary.of("calibrate", self.summary.counts, sums, squares)
+            of_other = evidence.of_rewards(other)
+            return of_other.value_of(factor.of_rewards(of_other.means), parameters)
+
+        return log_evidence
+
     def run(self, start: Calibration | None, limit: int) -> Calibration:
         """Return the best parameters found, or the previous fit if none has a likelihood."""
         search = self.search()
-        return self._finish(search, search.run(self.starts(start), limit), start)
+        if len(self.points) <= MANY:
+            return self._finish(search, search.run(self.starts(start), limit), start)
+        return self._finish(search, self.climb(search, self.starts(start), limit), start)
 
     def run_near(self, start: Calibration, limit: int) -> Calibration:
         """Return the best parameters found from a start alone, or from all if that fails."""
-        search = self.search()
-        if search.run([self.parameters(start)], limit) == "converged":
-            return self._finish(search, "converged", start)
+        search, near = self.search(), [self.parameters(start)]
+        many = len(self.points) > MANY
+        message = self.climb(search, near, limit) if many else search.run(near, limit)
+        if message == "converged" or (many and math.isfinite(search.least)):
+            return self._finish(search, message, start)
         return self.run(start, limit)
+
+    def climb(self, search: DensitySearch, starts: list[Array], limit: int) -> str:
+        """Search with some of the points, then with all of them; return how it ended.
+
+        The search with all starts where the other ended, and with its curvature: that of the log
+        likelihood grows in proportion to the number of points.
+        """
+        part = self.choose_subset()
+        below = part.search()
+        if len(part.points) > MANY:
+            part.climb(below, starts, limit)
+        else:
+            below.run(starts, limit)
+        ends = [search.standardise(end) for end in below.ends]
+        values = [search.value(v) for v in ends]
+        if not ends or not math.isfinite(min(values)):
+            return search.run(starts, limit)
+        v = ends[int(np.argmin(values))]
+        curvature = grow_curvature(below.curvature(v), len(self.points) / len(part.points))
+        return search.ascend(v, curvature, max(1, limit - search.evaluations))
+
+    def choose_part(self) -> ScaleFit:
+        """Return the fit to some of the points if they are many, else to all."""
+        return self.choose_subset() if len(self.points) > MANY else self
+
+    def choose_subset(self) -> ScaleFit:
+        """Return the fit to some of the points, evenly spread over the order of their rewards.
+
+        The choice depends on the points and their rewards, not on the order in which they came.
+        """
+        summary = self.summary
+        order = np.lexsort((*self.points.T, summary.means))
+        size = max(SUBSET, len(order) // SHARE)
+        chosen = order[np.arange(size) * len(order) // size]
+        counts, points = summary.counts[chosen], self.points[chosen]
+        # Only the sum of the scatters is known: the subset has its share of the repeats.
+        repeats = max(1, summary.rewards - len(self.points))
+        share = (float(counts.sum()) - len(counts)) / repeats
+        part = Summary(counts, summary.means[chosen], share * summary.scatter)
+        pairs = PointPairs(points, self.blocks)
+        return replace(self, points=points, summary=part, pairs=pairs)
 
     def _finish(
         self, search: DensitySearch, message: str, start: Calibration | None
@@ -283,7 +339,9 @@ class ScaleFit:
         # The prior alone has curvature 1 in every direction. Less is an error of the differences,
         # or a place that is no maximum.
         sds = np.sqrt(WIDENING / np.maximum(curvatures, LEAST_CURVATURE))
-        draws = centre + (spread_normals(number, len(centre)) * sds) @ axes.T
+        # The symmetric root, because the signs of the axes are arbitrary: another rounding would
+        # draw other members.
+        draws = centre + spread_normals(number, len(centre)) @ ((axes * sds) @ axes.T)
         for v in draws:
             parameters = search.parameters(search.clip(v))
             factor = search.evidence.factor(parameters)
@@ -345,6 +403,7 @@ class ScaleFit:
             self.blocks,
             has_additive=self.prior.additive is not None,
             has_nugget=self.prior.nugget is not None,
+            pairs=self.pairs,
         )
         return DensitySearch(
             evidence, self.mode, self.prior.sds(self.lengths), *self.prior.reach(self.lengths)
@@ -382,6 +441,17 @@ def spread_normals(number: int, dimension: int) -> Array:
     return normals
 
 
+def grow_curvature(curvature: Array, ratio: float) -> Array:
+    """Return the curvature with `ratio` times the number of points.
+
+    The prior, of curvature 1, does not change. Curvatures below it are errors of the differences,
+    or the place is no maximum.
+    """
+    values, axes = np.linalg.eigh(curvature)
+    grown: Array = (axes * (1 + ratio * (np.maximum(values, 1.0) - 1))) @ axes.T
+    return grown
+
+
 class DensitySearch:
     """Minus the log posterior density of v = (parameters - mode) / sd, and the best v so far.
 
@@ -395,6 +465,8 @@ class DensitySearch:
         self.evidence, self.mode, self.sds = evidence, mode, sds
         self.below, self.above = below, above
         self.best, self.least, self.evaluations = mode, math.inf, 0
+        self.ends: list[Array] = []
+        """The parameters at which the search from each start ended."""
 
     def standardise(self, parameters: Array) -> Array:
         """Return v = (parameters - mode) / sd, as far as a search may go."""
@@ -425,14 +497,28 @@ class DensitySearch:
         return "converged" if any(ended) else f"stopped after {self.evaluations} evaluations"
 
     def curvature(self, v: Array) -> Array:
-        """Return the matrix of second derivatives at v, by central differences of the gradient."""
+        """Return the matrix of second derivatives at v, by differences of the gradient."""
+        gradient = self.value_and_gradient(v)[1]
         steps = STEP * np.eye(len(v))
-        rows = [
-            (self.value_and_gradient(v + step)[1] - self.value_and_gradient(v - step)[1])
-            for step in steps
-        ]
-        matrix = np.array(rows) / (2 * STEP)
-        return (matrix + matrix.T) / 2
+        rows = [self.value_and_gradient(v + step)[1] - gradient for step in steps]
+        matrix: Array = np.array(rows) / STEP
+        symmetric: Array = (matrix + matrix.T) / 2
+        return symmetric
+
+    def ascend(self, v: Array, curvature: Array, limit: int) -> str:
+        """Run BFGS from v, where the function is known to have about this curvature."""
+
+        def log_density(rows: Array) -> tuple[Array, Array]:
+            value, gradient = self.value_and_gradient(rows[0])
+            return np.array([-value]), -gradient[None]
+
+        bounds = -self.below, self.above, np.ones(len(v))
+        inverse: Array = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
+        ends, _, evaluations = projected_bfgs(
+            log_density, v[None], *bounds, inverse_hessian=inverse, least=RISE, steps=limit - 1
+        )
+        self.ends.append(self.parameters(ends[0]))
+        return "converged" if evaluations < limit else f"stopped after {evaluations} evaluations"
 
     def descend(self, v: Array, value: float, limit: int) -> bool:
         """Run L-BFGS-B from v, where the function has this value; return whether it converged."""
@@ -441,16 +527,16 @@ class DensitySearch:
 
         bounds = list(zip((-self.below).tolist(), self.above.tolist(), strict=True))
         options: Any = {"maxfun": limit, "ftol": GAIN / max(1.0, abs(value)), "gtol": SLOPE}
-        return bool(
-            minimize(
-                self.value_and_gradient,
-                v,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=bounds,
-                options=options,
-            ).success
+        found = minimize(
+            self.value_and_gradient,
+            v,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options=options,
         )
+        self.ends.append(self.parameters(found.x))
+        return bool(found.success)
 
     def value(self, v: Array) -> float:
         """Return -ln p(z | parameters) + |v|^2 / 2."""

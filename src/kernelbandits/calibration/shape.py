@@ -40,7 +40,7 @@ def most_probable_shape(
         Counts, sums and squares of the rewards transformed with a shape.
     evidence_of
         ln p of transformed rewards, standardised, under the scales of the linear fit, from their
-        sums and squares (`evidence_under`).
+        sums and squares (`ScaleFit.evidence_under`).
     """
 
     def log_density(shape: float) -> float:

@@ -107,18 +107,26 @@ class ActiveStarts:
 
 
 def projected_bfgs(
-    function: Function, rows: Array, lower: Array, upper: Array, scale: Array
+    function: Function, rows: Array, lower: Array, upper: Array, scale: Array, **known: Any
 ) -> tuple[Array, Array, int]:
     """Move each start up to a local maximum between its bounds (`ascend`).
 
     `lower` and `upper` are one row for all starts or one for each.
     """
     limits = BoxLimits(np.broadcast_to(lower, rows.shape), np.broadcast_to(upper, rows.shape))
-    return ascend(function, rows, limits, scale)
+    return ascend(function, rows, limits, scale, **known)
 
 
 def ascend(
-    function: Function, rows: Array, limits: Limits, scale: Array, metric: Array | None = None
+    function: Function,
+    rows: Array,
+    limits: Limits,
+    scale: Array,
+    metric: Array | None = None,
+    *,
+    inverse_hessian: Array | None = None,
+    least: float | None = None,
+    steps: int = STEPS,
 ) -> tuple[Array, Array, int]:
     """Move each start up to a local maximum within its limits.
 
@@ -138,6 +146,13 @@ def ascend(
         For each coordinate, the distance over which the function changes.
     metric
         (n, d, d), the shape of the first H of each start; diag(scale^2) by default.
+    inverse_hessian
+        The first H of all starts, if it is known.
+    least
+        A start stops when its predicted rise g' H g is below this; by default when it is
+        rounding.
+    steps
+        The most steps of any start.
 
     Returns
     -------
@@ -146,8 +161,11 @@ def ascend(
     values, slopes = evaluate(function, rows)
     ends, heights, evaluations = rows.copy(), values.copy(), len(rows)
     active = start_all(ends, heights, slopes, limits, scale, metric)
-    least = PRECISION * value_range(active.values)
-    for step in range(1, STEPS + 1):
+    if inverse_hessian is not None:
+        active.inverse_hessian[:] = inverse_hessian
+    if least is None:
+        least = PRECISION * value_range(active.values)
+    for step in range(1, steps + 1):
         direction = ascent_directions(active, scale)
         predicted = (active.slopes * direction).sum(1)
         going = (predicted > least) & (active.share > SHORTEST)

@@ -16,6 +16,7 @@ from kernelbandits.kernels.additive import AdditiveMatern, Constant, SamePoint
 from kernelbandits.kernels.base import Adapted, Kernel, Product, Scaled, Sum, as_kernel
 from kernelbandits.kernels.linear import Linear, Polynomial, inner_products, squared_norms
 from kernelbandits.kernels.matrices import check_semidefinite, check_symmetric, gram, has_adapted
+from kernelbandits.kernels.stacked import KernelParts, PoolRows, StackedKernels, split_kernel
 from kernelbandits.kernels.stationary import (
     MATERN_SMOOTHNESS,
     RBF,
@@ -33,15 +34,18 @@ __all__ = [
     "AdditiveMatern",
     "Constant",
     "Kernel",
+    "KernelParts",
     "Linear",
     "Matern",
     "Normalised",
     "On",
     "Polynomial",
+    "PoolRows",
     "Product",
     "RationalQuadratic",
     "SamePoint",
     "Scaled",
+    "StackedKernels",
     "Stationary",
     "Sum",
     "as_kernel",
@@ -50,6 +54,7 @@ __all__ = [
     "gram",
     "has_adapted",
     "inner_products",
+    "split_kernel",
     "squared_distance",
     "squared_norms",
 ]

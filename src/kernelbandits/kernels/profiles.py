@@ -31,8 +31,15 @@ def matern32(squares: Array) -> tuple[Array, Array]:
 
 def matern52(squares: Array) -> tuple[Array, Array]:
     """With a = sqrt(5) r: k = (1 + a + a^2/3) exp(-a), -2 dk/d(r^2) = (5/3) (1 + a) exp(-a)."""
-    fives = 5.0 * squares
-    a = np.sqrt(fives)
-    decay = np.exp(-a)
-    slope = (1.0 + a) * decay
-    return slope + fives / 3.0 * decay, 5.0 / 3.0 * slope
+    k = 5.0 * squares
+    slope = np.sqrt(k)
+    decay = np.negative(slope)
+    np.exp(decay, out=decay)
+    # In place, because new arrays would take as long as the exponential.
+    slope += 1.0
+    slope *= decay
+    k *= decay
+    k *= 1.0 / 3.0
+    k += slope
+    slope *= 5.0 / 3.0
+    return k, slope

@@ -127,6 +127,8 @@ class LogExpectedImprovement(Acquisition):
     def score(self, mean: Array, sd: Array) -> Array:
         z, spread = standard_gaps(mean, sd, self.best)
         uncertain = np.log(spread) + log_improvement(z)
+        if (sd > LEAST_SD).all():
+            return uncertain
         gain = np.maximum(mean - self.best, 0.0)
         certain = np.where(gain > 0, np.log(np.where(gain > 0, gain, 1.0)), NO_CHANCE)
         return np.where(sd > LEAST_SD, uncertain, certain)
@@ -138,7 +140,8 @@ class LogExpectedImprovement(Acquisition):
         by_sd = np.exp(-0.5 * z**2 - LOG_ROOT_TWO_PI - log_h) / spread
         certain = sd <= LEAST_SD
         by_mean[certain] = by_sd[certain] = 0.0
-        return self.score(mean, sd), by_mean, by_sd
+        score = self.score(mean, sd) if certain.any() else np.log(spread) + log_h
+        return score, by_mean, by_sd
 
 
 @dataclass(frozen=True)
@@ -281,15 +284,18 @@ def log_improvement(z: Array) -> Array:
     Far below, r(z) rounds to 1, and 1 - r(z) = z^-2 (1 - 3 z^-2 + ...) takes its place.
     """
     z = np.asarray(z, dtype=np.float64)
-    log_density = -0.5 * z**2 - LOG_ROOT_TWO_PI
+    log_h = -0.5 * z**2 - LOG_ROOT_TWO_PI
     near = z > -1.0
-    sums = np.where(near, np.exp(log_density) + z * np.exp(log_ndtr(z)), 1.0)
-    size = np.where(near, 1.0, -z)
+    above, size = z[near], -z[~near]
+    log_h[near] = np.log(np.exp(log_h[near]) + above * np.exp(log_ndtr(above)))
     ratio = size * math.sqrt(math.pi / 2) * erfcx(size / math.sqrt(2))
     gap = np.where(size < FAR, 1 - ratio, 0.5)
-    tail = np.log1p(-3 / np.maximum(size, FAR) ** 2) - 2 * np.log(size)
-    below = log_density + np.where(size < FAR, np.log(gap), tail)
-    return np.where(near, np.log(sums), below)
+    logs = np.log(gap)
+    if size.max(initial=0.0) >= FAR:
+        tail = np.log1p(-3 / np.maximum(size, FAR) ** 2) - 2 * np.log(size)
+        logs = np.where(size < FAR, logs, tail)
+    log_h[~near] += logs
+    return log_h
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from kernelbandits.policies.initial_design import OPENINGS, design_location
 from kernelbandits.policies.place import ArmList, Place, Region, list_arms, place_of
 from kernelbandits.policies.plain_settings import read_setting, write_setting
 from kernelbandits.policies.round import PendingView, Round, check_pending, view_pending
-from kernelbandits.posterior import members_of
+from kernelbandits.posterior import member_means, member_variances, members_of
 from kernelbandits.runtime import single_threaded
 from kernelbandits.streams import Streams
 from kernelbandits.widths import Width
@@ -329,25 +329,20 @@ class Auto(IndexPolicy):
         best estimate. A pending reward counts as its own estimate.
         """
         seen = np.union1d(self.calibrator.measured_arms(), now.pending_places).astype(np.intp)
-        scores = []
-        for fit, known, imagined in zip(
-            self.calibrator.fits,
-            members_of(self.posterior),
-            members_of(now.posterior),
-            strict=True,
-        ):
-            mean, variance = known.mean, imagined.variance
-            best = float(mean[seen].max())
-            smooth = np.maximum(variance - fit.nugget_variance, 0.0)
-            step = np.sqrt(smooth)
-            if self._is_ending(now):
-                # Nothing comes after to tell luck from quality: only what the reward can add to
-                # the estimate counts, not what f itself may be.
-                step = smooth / np.sqrt(smooth + fit.noise_variance)
-            score = LogExpectedImprovement(best).score(mean, step)
-            score[seen] = score_repeats(mean[seen], variance[seen], fit.noise_variance)
-            scores.append(score)
-        return logmeanexp(np.array(scores))
+        means, variances = member_means(self.posterior), member_variances(now.posterior)
+        fits = self.calibrator.fits
+        nuggets, noises = np.array([(one.nugget_variance, one.noise_variance) for one in fits]).T
+        best = means[:, seen].max(1, keepdims=True)
+        smooth = np.maximum(variances - nuggets[:, None], 0.0)
+        step = np.sqrt(smooth)
+        if self._is_ending(now):
+            # Nothing comes after to tell luck from quality: only what the reward can add to
+            # the estimate counts, not what f itself may be.
+            step = smooth / np.sqrt(smooth + noises[:, None])
+        scores = LogExpectedImprovement(best).score(means, step)
+        for score, mean, variance, noise in zip(scores, means, variances, noises, strict=True):
+            score[seen] = score_repeats(mean[seen], variance[seen], noise)
+        return logmeanexp(scores)
 
     def _is_ending(self, now: Round) -> bool:
         """Whether the last tenth of the budget has begun."""
@@ -399,8 +394,8 @@ class Auto(IndexPolicy):
 
     def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
         """A practical width claims nothing that pending rewards could break: it is not inflated."""
-        places = [self._place_of(choice) for choice in pending]
-        return view_pending(self.posterior, places, inflate=self.mode == "theory")
+        places, inflate = self._pending.places_of(self, pending), self.mode == "theory"
+        return view_pending(self.posterior, places, inflate=inflate, cache=self._pending)
 
     # ------------------------------------------------------------------ learning
 
@@ -727,7 +722,8 @@ class Auto(IndexPolicy):
         """The highest estimate at a place with rewards, in the units of the posterior."""
         if self.finite:
             return float(self.posterior.mean[self.calibrator.measured_arms()].max())
-        return float(self.posterior.at(self.rewards.points)[0].max())
+        means = [member.played_means for member in members_of(self.posterior)]
+        return float(np.mean(means, axis=0).max())
 
     def _noise_scale(self) -> float:
         """R as fitted, in the units of the posterior."""

@@ -32,6 +32,7 @@ from kernelbandits.policies.place import (
 )
 from kernelbandits.policies.round import (
     AskOptions,
+    PendingCache,
     PendingView,
     Round,
     ask_copy,
@@ -45,6 +46,7 @@ from kernelbandits.posterior import (
     PoolPosterior,
     Posterior,
     as_trusted,
+    members_of,
     posterior_on,
 )
 from kernelbandits.runtime import single_threaded
@@ -180,6 +182,7 @@ class Policy:
             self.settings["cover"] = self.domain.origin
         self._all_arms = ArmList(self.domain.points, None) if self.finite else None
         self._warned: set[str] = set()
+        self._pending = PendingCache()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, {self.posterior.events} rewards)"
@@ -327,8 +330,8 @@ class Policy:
 
     def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
         """What is known with the pending rewards imagined."""
-        places = [self._place_of(choice) for choice in pending]
-        return view_pending(self.posterior, places, inflate=True)
+        places = self._pending.places_of(self, pending)
+        return view_pending(self.posterior, places, inflate=True, cache=self._pending)
 
     def _best_point(self, now: Round, acquisition: Acquisition) -> Choice:
         """The maximiser of the acquisition off a fixed list of arms: a box, or beside a context."""
@@ -361,7 +364,10 @@ class Policy:
         here: Array = self.posterior.points.copy()
         if place.context is not None:
             here[:, here.shape[1] - len(place.context) :] = place.context
-        mean = posterior_mean(self.posterior).values(here)
+            mean = posterior_mean(self.posterior).values(here)
+        else:
+            members = members_of(self.posterior)
+            mean = np.mean([member.played_means for member in members], axis=0)
         return here[np.argsort(-mean, kind="stable")][:INCUMBENTS]
 
     # ------------------------------------------------------------------ learning

@@ -19,11 +19,10 @@ from kernelbandits.calibration import (
     Refits,
     Rewards,
     Standard,
-    calibrate,
     calibrate_members,
 )
 from kernelbandits.calibration.evidence import Blocks
-from kernelbandits.calibration.fit import evidence_under
+from kernelbandits.calibration.fit import ScaleFit, check_arguments
 from kernelbandits.calibration.power import log_slope
 from kernelbandits.calibration.prior import LARGEST_LOG, LEAST_NOISE
 from kernelbandits.calibration.rewards import RewardsBefore
@@ -32,7 +31,12 @@ from kernelbandits.calibration.standard import Summary, scatters
 from kernelbandits.checks import Array, Indices, NumericsWarning
 from kernelbandits.domains import Arms, Contextual, MixedBox
 from kernelbandits.kernels import RBF, Kernel, Matern, Scaled
-from kernelbandits.posterior import MixturePosterior, PointPosterior, PoolPosterior
+from kernelbandits.posterior import (
+    MixturePosterior,
+    PointPosterior,
+    PoolMixture,
+    PoolPosterior,
+)
 from kernelbandits.runtime import single_threaded
 
 EVALUATIONS, FEWEST_EVALUATIONS = 60, 20
@@ -79,6 +83,18 @@ class AnswerModel(NamedTuple):
 
     posterior: Any
     units: Standard
+
+
+class Fit(NamedTuple):
+    """One fit of the scales to the rewards."""
+
+    calibration: Calibration
+    """The most probable scales."""
+    members: tuple[Calibration, ...]
+    """Plausible scales about them, over which the posterior is averaged."""
+    sides: tuple[float, ...]
+    """The sides of the domain, of which lengthscales are shares."""
+    noise_contradicted: bool
 
 
 class CalibratorState(NamedTuple):
@@ -153,6 +169,10 @@ class Calibrator:
         self.noise_contradicted = False
         """Whether the last fit found the rewards to contradict the noise that was given."""
         self.blocks = domain_blocks(domain)
+        self.known_fits: dict[int, Fit] = {}
+        """Number of rewards -> a fit to them that was made before, taken in place of a new one."""
+        self.made_fits: dict[int, Fit] = {}
+        """Number of rewards -> the fit that was made to them here."""
         self.rewards = Rewards()
         self.failed: list[Any] = []
         """The places of choices that gave no reward."""
@@ -329,48 +349,63 @@ class Calibrator:
 
     def _fit_answers(self) -> AnswerModel:
         shape = self.calibration.standard.shape
-        mode, fits = self._fit(replace(self.prior, **ANSWER_PRIOR), shape, self.calibration)
+        prior = replace(self.prior, **ANSWER_PRIOR)
+        mode, fits = self._fit(self._scale_fit(), prior, shape, self.calibration)
         if not mode.ok:
             return AnswerModel(self.observed_posterior(), self.units)
         shifted = [fit.shift_rewards(self.rewards.origin) for fit in fits]
         units = shifted[0].standard
-        members = [self._build_member(fit, units) for fit in shifted]
-        return AnswerModel(MixturePosterior(members), units)
+        return AnswerModel(self._posterior_under(shifted, units), units)
 
     # ------------------------------------------------------------------ fitting
 
     def refit(self) -> None:
         """Fit the scales; if the fit fails, the prior's mode is taken, and that is reported."""
-        last, origin = self.calibration, self.rewards.origin
-        self.fitted_sides = self.sides()
-        shape, start = self._choose_shape()
-        mode, fits = self._fit(self._fitted_prior(shape), shape, start)
-        if self.noise is not None:
-            mode, fits = self._check_noise(mode, fits, shape, start)
-        self.calibration = mode.shift_rewards(origin)
-        self.fits = tuple(fit.shift_rewards(origin) for fit in fits)
+        last, number = self.calibration, self.rewards.events
+        fit = self.known_fits.get(number)
+        if fit is None:
+            fit = self.made_fits[number] = self._make_fit()
+        self.calibration, self.fits = fit.calibration, fit.members
+        self.fitted_sides = np.array(fit.sides)
+        self.noise_contradicted = fit.noise_contradicted
         if last.ok and not self.calibration.ok:
             warnings.warn(f"Auto: {self.calibration.message}", NumericsWarning, stacklevel=5)
         self.relearn()
 
+    def _make_fit(self) -> Fit:
+        """Fit the scales to all rewards; the result depends on nothing else."""
+        origin = self.rewards.origin
+        scale_fit = self._scale_fit()
+        shape, start = self._choose_shape(scale_fit)
+        mode, fits = self._fit(scale_fit, self._fitted_prior(shape), shape, start)
+        contradicted = False
+        if self.noise is not None:
+            mode, fits, contradicted = self._check_noise(scale_fit, mode, fits, shape, start)
+        return Fit(
+            calibration=mode.shift_rewards(origin),
+            members=tuple(fit.shift_rewards(origin) for fit in fits),
+            sides=tuple(self.sides().tolist()),
+            noise_contradicted=contradicted,
+        )
+
+    def _scale_fit(self) -> ScaleFit:
+        """The points with rewards, to which scales are fitted."""
+        prior, model = self._free_prior(), self._model
+        return check_arguments(self.scaled_points(), *self._noise_evidence(), prior, *model)
+
     def _fit(
-        self, prior: Prior, shape: float, start: Calibration | None
+        self, scale_fit: ScaleFit, prior: Prior, shape: float, start: Calibration | None
     ) -> tuple[Calibration, tuple[Calibration, ...]]:
         """The most probable scales under a prior, and the members drawn about them."""
-        mode, fits = calibrate_members(
-            self.scaled_points(),
-            *(self._noise_evidence() if shape == 1.0 else self._shaped_evidence(shape)),
-            members=self.members,
-            prior=prior,
-            start=start,
-            evaluations=self._evaluations,
-            **self._model,
+        totals = self._noise_evidence() if shape == 1.0 else self._shaped_evidence(shape)
+        mode, fits = scale_fit.of_rewards(*totals, prior).calibrate_members(
+            self.members, start, self._evaluations
         )
         if shape == 1.0:
             return mode, fits
         if not mode.ok:
             # What is kept then are scales of untransformed rewards.
-            return self._fit(prior, 1.0, None)
+            return self._fit(scale_fit, prior, 1.0, None)
         linear = Standard.of(*self._noise_evidence())
         return mode.with_shape(linear, shape), tuple(fit.with_shape(linear, shape) for fit in fits)
 
@@ -384,26 +419,25 @@ class Calibrator:
         return max(FEWEST_EVALUATIONS, min(EVALUATIONS, 100 * EVALUATIONS // len(self.rewards)))
 
     @property
-    def _model(self) -> dict[str, Any]:
-        """The parts of the model that are not fitted."""
-        return {"shared": self.shared, "nu": self.nu, "blocks": self.blocks}
+    def _model(self) -> tuple[bool, float, Blocks]:
+        """The parts of the model that are not fitted: shared lengths, smoothness, blocks."""
+        return self.shared, self.nu, self.blocks
 
-    def _choose_shape(self) -> tuple[float, Calibration | None]:
+    def _choose_shape(self, scale_fit: ScaleFit) -> tuple[float, Calibration | None]:
         """The power by which rewards are transformed, and the linear fit that it was chosen by.
 
         The shape and the scales could be fitted together. In turn it is a comparison of nine
-        numbers, and no search has one more dimension.
+        numbers, and no search has one more dimension. With many points the linear fit is one to
+        some of them; the evidence is that of all.
         """
         if not self.transform or len(self.rewards) < FEWEST_POINTS:
             return 1.0, None
-        points, totals, prior = self.scaled_points(), self._noise_evidence(), self._free_prior()
-        linear = calibrate(
-            points, *totals, prior=prior, evaluations=self._evaluations, **self._model
-        )
+        linear = scale_fit.choose_part().calibrate(None, self._evaluations)
         if not linear.ok:
             return 1.0, None
-        evidence_of = evidence_under(linear, points, *totals, prior=prior, **self._model)
-        means = linear.standard.standardise(totals[1] / totals[0])
+        evidence_of = scale_fit.evidence_under(linear)
+        counts, sums, squares = self._noise_evidence()
+        means = Standard.of(counts, sums, squares).standardise(sums / counts)
         return most_probable_shape(means, self._shaped_evidence, evidence_of), linear
 
     def _fitted_prior(self, shape: float) -> Prior:
@@ -439,16 +473,20 @@ class Calibrator:
 
     def _check_noise(
         self,
+        scale_fit: ScaleFit,
         mode: Calibration,
         fits: tuple[Calibration, ...],
         shape: float,
         start: Calibration | None,
-    ) -> tuple[Calibration, tuple[Calibration, ...]]:
-        """The fit at the noise given, or the free fit if that explains the rewards far better."""
-        free_mode, free_fits = self._fit(self._free_prior(), shape, start)
+    ) -> tuple[Calibration, tuple[Calibration, ...], bool]:
+        """The fit at the noise given, or the free fit if that explains the rewards far better.
+
+        The last value says whether the rewards contradict the noise given.
+        """
+        free_mode, free_fits = self._fit(scale_fit, self._free_prior(), shape, start)
         gain = free_mode.evidence - mode.evidence
-        self.noise_contradicted = bool(free_mode.ok and gain > CONTRADICTION)
-        return (free_mode, free_fits) if self.noise_contradicted else (mode, fits)
+        contradicted = bool(free_mode.ok and gain > CONTRADICTION)
+        return (free_mode, free_fits, True) if contradicted else (mode, fits, False)
 
     def repeats_are_equal(self) -> bool:
         """Whether points were measured again, always with the same reward, not at a limit."""
@@ -504,7 +542,9 @@ class Calibrator:
             [0.0],
             members=self.members,
             prior=self.prior,
-            **self._model,
+            shared=self.shared,
+            nu=self.nu,
+            blocks=self.blocks,
         )
         self.fitted_sides = self.sides()
         self.calibration = mode.without_rewards()
@@ -518,11 +558,28 @@ class Calibrator:
             self.posterior.update(self.failed[number], self.penalties.value)
 
     def _build_posterior(self) -> Any:
-        members = [self._build_member(fit, self.units) for fit in self.fits]
+        """The posterior of all rewards under the last fit."""
+        return self._posterior_under(self.fits, self.units)
+
+    def _posterior_under(self, fits: Sequence[Calibration], units: Standard) -> Any:
+        """The posterior of all rewards, in some units, averaged over some fits."""
+        posterior = self._empty_posterior(fits)
+        if self.rewards.events:
+            posterior.learn(*self._totals(units))
+        return posterior
+
+    def _empty_posterior(self, fits: Sequence[Calibration]) -> Any:
+        kernels, ridges = zip(*(self._member(fit) for fit in fits), strict=True)
+        if len(kernels) > 1 and self.finite and PoolMixture.can_stack(kernels):
+            return PoolMixture(kernels, ridges, self.domain, self._first_arms)
+        members = [
+            empty_posterior(kernel, self.domain, ridge)
+            for kernel, ridge in zip(kernels, ridges, strict=True)
+        ]
         return members[0] if len(members) == 1 else MixturePosterior(members)
 
-    def _build_member(self, fit: Calibration, units: Standard) -> Any:
-        """The posterior of all rewards, in some units, under one fit."""
+    def _member(self, fit: Calibration) -> tuple[Kernel, float]:
+        """Kernel and ridge of one fit."""
         if self.mean_known:
             lengths = tuple((np.array(fit.lengthscales) * self.fitted_sides).tolist())
             smooth = RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
@@ -530,11 +587,7 @@ class Calibrator:
         else:
             kernel = fit.whole_kernel(self.fitted_sides)
         # Rewards without noise still need a ridge: with less, variances lose most of their digits.
-        ridge = max(fit.noise_variance, LEAST_RIDGE_SHARE * fit.total_variance)
-        posterior = empty_posterior(kernel, self.domain, ridge)
-        if self.rewards.events:
-            posterior.learn(*self._totals(units))
-        return posterior
+        return kernel, max(fit.noise_variance, LEAST_RIDGE_SHARE * fit.total_variance)
 
     def _totals(self, units: Standard) -> tuple[Array, ...]:
         """Count and sum of the rewards of each arm, or of each point played, with the points."""

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.policies.about import IMPROVEMENT, About
@@ -15,7 +13,6 @@ from kernelbandits.policies.acquisition import (
     Acquisition,
     LogExpectedImprovement,
     LogProbabilityOfImprovement,
-    posterior_mean,
 )
 from kernelbandits.policies.base import Policy, noise_ridge
 from kernelbandits.policies.choice import Choice
@@ -163,5 +160,5 @@ def best_estimate(posterior: Any) -> float:
     if not posterior.events:
         return 0.0
     if isinstance(posterior, PointPosterior):
-        return float(np.max(posterior_mean(posterior).values(posterior.points)))
+        return float(posterior.played_means.max())
     return float(posterior.mean[posterior.support].max())

@@ -11,7 +11,8 @@ audit compares the state with a factorisation from them.
 The forms differ in what they hold in memory, not in the result: `ArmPosterior` (n x n covariance),
 `PoolPosterior` (large pools), `PointPosterior` (any points of a box), `LinearPosterior` (d x d),
 `RefitPosterior` (the ridge may change, old rewards may fade) and `DriftingPosterior` (f changes).
-`MixturePosterior` is the average of several of them.
+`MixturePosterior` is the average of several of them, `PoolMixture` one whose members are updated
+together.
 
 >>> import numpy as np
 >>> import kernelbandits as kb
@@ -35,9 +36,15 @@ from kernelbandits.posterior.base import Health, Posterior
 from kernelbandits.posterior.columns import Columns
 from kernelbandits.posterior.drifting import DriftingPosterior
 from kernelbandits.posterior.linear import LinearPosterior
-from kernelbandits.posterior.mixture import MixturePosterior, members_of
+from kernelbandits.posterior.mixture import (
+    MixturePosterior,
+    member_means,
+    member_variances,
+    members_of,
+)
 from kernelbandits.posterior.points import PointPosterior
 from kernelbandits.posterior.pool import PoolPosterior
+from kernelbandits.posterior.pool_mixture import PoolMixture
 from kernelbandits.posterior.refit import RefitPosterior
 from kernelbandits.posterior.spectrum import Spectrum
 from kernelbandits.posterior.stacked import StackedPosteriors
@@ -54,6 +61,7 @@ __all__ = [
     "LinearPosterior",
     "MixturePosterior",
     "PointPosterior",
+    "PoolMixture",
     "PoolPosterior",
     "Posterior",
     "RefitPosterior",
@@ -62,6 +70,8 @@ __all__ = [
     "State",
     "Tally",
     "as_trusted",
+    "member_means",
+    "member_variances",
     "members_of",
     "posterior_on",
 ]

@@ -59,10 +59,19 @@ class MixturePosterior:
         """The posterior standard deviation of each arm."""
         return np.sqrt(self.variance)
 
+    @property
+    def means(self) -> Array:
+        """(M, n): the posterior mean of each arm under each member."""
+        return np.array([member.mean for member in self.members])
+
+    @property
+    def variances(self) -> Array:
+        """(M, n): the posterior variance of each arm under each member."""
+        return np.array([member.variance for member in self.members])
+
     def _arm_moments(self) -> tuple[Array, Array]:
         if self._moments is None:
-            means = np.array([member.mean for member in self.members])
-            self._moments = mix_moments(means, np.array([m.sd for m in self.members]))
+            self._moments = mix_moments(self.means, np.sqrt(np.maximum(self.variances, 0.0)))
         return self._moments
 
     def at(self, points: Any) -> tuple[Array, Array]:
@@ -117,6 +126,12 @@ class MixturePosterior:
         Each member is told its own mean there, so its mean stays and its variance falls.
         """
         return MixturePosterior([member.with_pending(places) for member in self.members])
+
+    def add_pending(self, places: Any) -> None:
+        """Lower the variances of every member itself as if these places had been played."""
+        self._moments = None
+        for member in self.members:
+            member.add_pending(places)
 
     def audit(self) -> bool:
         """Audit every member; return whether any had been damaged."""
@@ -197,3 +212,15 @@ def mix_moments(means: Array, sds: Array) -> tuple[Array, Array]:
 def members_of(posterior: Any) -> tuple[Any, ...]:
     """Return the members of a mixture; any other posterior is the only member of its own."""
     return getattr(posterior, "members", (posterior,))
+
+
+def member_means(posterior: Any) -> Array:
+    """Return the posterior mean of each arm under each member, (M, n)."""
+    return np.asarray(posterior.means if hasattr(posterior, "means") else posterior.mean[None])
+
+
+def member_variances(posterior: Any) -> Array:
+    """Return the posterior variance of each arm under each member, (M, n)."""
+    return np.asarray(
+        posterior.variances if hasattr(posterior, "variances") else posterior.variance[None]
+    )

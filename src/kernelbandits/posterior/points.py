@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, NumericsWarning
@@ -76,6 +77,7 @@ class PointPosterior:
         self._slot: dict[bytes, int] = {}
         self._factor = GrowingFactor()
         self._coefficients: Array | None = None
+        self._inverse: Array | None = None
         self._audits = self._repairs = self._clamps = self._audited_at = 0
         self._warned = False
         self._report_conditioning()
@@ -115,6 +117,26 @@ class PointPosterior:
     def lower_factor(self) -> Array:
         """L of A = K + ridge N^-1 = L L'."""
         return self._factor.lower
+
+    @property
+    def inverse_factor(self) -> Array:
+        """L^-1, kept from one call to the next. A new row (b', p) of L adds (-b' L^-1, 1) / p."""
+        lower = self._factor.lower
+        if self._inverse is None:
+            self._inverse = dtrtri(lower, lower=1)[0]
+        for m in range(len(self._inverse), len(lower)):
+            larger = np.zeros((m + 1, m + 1), order="F")
+            larger[:m, :m] = self._inverse
+            larger[m, :m] = lower[m, :m] @ self._inverse / -lower[m, m]
+            larger[m, m] = 1 / lower[m, m]
+            self._inverse = larger
+        return self._inverse
+
+    @property
+    def played_means(self) -> Array:
+        """The posterior mean at the points played, ybar - ridge N^-1 A^-1 ybar."""
+        means: Array = (self.sums - self.ridge * self.coefficients) / self.counts
+        return means
 
     def update(self, point: Any, reward: float) -> None:
         """Condition on one reward at a point of the domain.
@@ -158,6 +180,7 @@ class PointPosterior:
         """Set factor, coefficients and log_det from counts and sums."""
         self._factor = GrowingFactor(exact.factor * (math.sqrt(self.ridge) / exact.root)[:, None])
         self._factor.raise_pivots(self._least_pivots())
+        self._inverse = None
         self._coefficients, self.log_det = exact.coefficients, exact.log_det
 
     def _append_point(self, row: Array) -> float:
@@ -193,6 +216,7 @@ class PointPosterior:
         rounding = max(1.0, share * float(white @ white))
         self._factor.lower_diagonal(white * math.sqrt(share / (count + 1) / rounding))
         self._factor.raise_pivots(self._least_pivots())
+        self._inverse = None
         return variance
 
     def _least_pivots(self) -> Array:

@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.blas import dtrmm
 
 from kernelbandits.checks import Array
-from kernelbandits.kernels import RBF, Constant, Kernel, Matern, Scaled, Sum
-from kernelbandits.kernels.profiles import Profile, matern32, matern52, rbf
+from kernelbandits.kernels import KernelParts, split_kernel
 from kernelbandits.posterior.points import PointPosterior
 
-CHUNK = 128
-"""Rows evaluated at a time: few enough for all arrays to stay in the cache of the processor."""
-
-
-@dataclass(frozen=True)
-class SmoothPart:
-    """variance * k(|(x - z) / l|) + level: the form of kernel that can be stacked."""
-
-    kernel: Matern | RBF
-    variance: float
-    level: float
-
-
-def smooth_part(kernel: Kernel) -> SmoothPart | None:
-    """Return the parts of a kernel variance * k + level, or None for any other kernel."""
-    if isinstance(kernel, Sum) and isinstance(kernel.right, Constant):
-        inner = smooth_part(kernel.left)
-        return None if inner is None else SmoothPart(inner.kernel, inner.variance, inner.level + 1)
-    if isinstance(kernel, Scaled):
-        inner = smooth_part(kernel.kernel)
-        if inner is None:
-            return None
-        return SmoothPart(inner.kernel, kernel.factor * inner.variance, kernel.factor * inner.level)
-    smooth = isinstance(kernel, RBF) or (isinstance(kernel, Matern) and kernel.nu > 1)
-    return SmoothPart(kernel, 1.0, 0.0) if smooth else None  # type: ignore[arg-type]
+CHUNK, BLOCK = 16384, 256
+"""Kernels computed at a time, few enough to stay in the cache of the processor, and rows multiplied
+at a time."""
 
 
 class StackedPosteriors:
@@ -54,17 +30,18 @@ class StackedPosteriors:
     two matrices, and no array of all (x, z, j) is needed.
     """
 
-    def __init__(self, members: Sequence[PointPosterior], parts: Sequence[SmoothPart]) -> None:
+    def __init__(self, members: Sequence[PointPosterior], parts: Sequence[KernelParts]) -> None:
         self.points = members[0].points
         d = members[0].dimension
         # Distances are computed by |x|^2 - 2 x.z + |z|^2, which loses digits far from the origin.
         self.origin = self.points.mean(0)
-        lengths = [np.broadcast_to(part.kernel.lengthscale, (d,)) for part in parts]
+        lengths = [np.broadcast_to(part.smooth.lengthscale, (d,)) for part in parts]
         self.weights = 1 / np.square(np.array(lengths))
-        self.variances = np.array([part.variance for part in parts])[:, None, None]
+        self.variances = np.array([part.signal for part in parts])[:, None, None]
         self.levels = np.array([part.level for part in parts])[:, None, None]
-        self.profile = profile_of(parts[0].kernel)
-        self.roots = np.array([dtrtri(m.lower_factor, lower=1)[0] for m in members])
+        self.profile = parts[0].profile
+        # L^-1 transposed: each is stored by columns, as BLAS needs it.
+        self.roots = np.array([member.inverse_factor.T for member in members])
         self.coefficients = np.array([member.coefficients for member in members])[:, :, None]
         centred = self.points - self.origin
         self.scaled = np.sqrt(self.weights)[:, None, :] * centred
@@ -75,68 +52,80 @@ class StackedPosteriors:
         """Stack posteriors, or return None if one has another form or nothing was played."""
         if not all(isinstance(member, PointPosterior) for member in members):
             return None
-        parts = [smooth_part(member.kernel) for member in members]
-        alike = [part for part in parts if part is not None]
-        same = len({profile_of(part.kernel) for part in alike}) == 1
-        if len(alike) < len(parts) or not same or not len(members[0].points):
+        parts = [split_kernel(member.kernel) for member in members]
+        smooth = [part for part in parts if part is not None and not part.additive + part.nugget]
+        same = len({part.profile for part in smooth}) == 1
+        if len(smooth) < len(parts) or not same or not len(members[0].points):
             return None
-        return cls(members, alike)
+        return cls(members, smooth)
 
     def at(self, rows: Array) -> tuple[Array, Array]:
         """Return mean and sd, (M, n) arrays."""
-        parts = [self._at(rows[start : start + CHUNK]) for start in range(0, len(rows), CHUNK)]
-        means, sds = zip(*parts, strict=True)
-        return np.hstack(means), np.hstack(sds)
+        means, sds = np.empty((2, len(self.roots), len(rows)))
+        for first in range(0, len(rows), BLOCK):
+            block = slice(first, first + BLOCK)
+            for member in range(len(self.roots)):
+                means[member, block], sds[member, block] = self._at(member, rows[block])
+        return means, sds
 
-    def _at(self, rows: Array) -> tuple[Array, Array]:
-        cross, _ = self._kernels(rows)
-        return self._mean(cross), self._sd(cross @ self._transposed_roots)
+    def _at(self, member: int, rows: Array) -> tuple[Array, Array]:
+        """Return mean and sd of one member."""
+        one = slice(member, member + 1)
+        # By columns, so that BLAS multiplies by the triangular root in place.
+        cross = np.empty((len(self.points), len(rows)), order="F")
+        width = max(1, CHUNK // len(self.points))
+        for first in range(0, len(rows), width):
+            piece = slice(first, first + width)
+            cross[:, piece] = self._kernels(one, rows[piece])[0][0].T
+        mean = self.coefficients[member, :, 0] @ cross
+        white = dtrmm(1.0, self.roots[member].T, cross, lower=1, overwrite_b=1)
+        return mean, self._sd(one, np.square(white, out=white).sum(0)[None])[0]
 
     def gradients(self, rows: Array) -> tuple[Array, Array, Array, Array]:
         """Return mean, sd and their gradients, (M, n) and (M, n, d) arrays."""
-        cross, slopes = self._kernels(rows)
-        white = cross @ self._transposed_roots
-        sd = self._sd(white)
-        mean_slope = self._sum_of_gradients(rows, slopes * self.coefficients.transpose(0, 2, 1))
-        variance_slope = self._sum_of_gradients(rows, slopes * (white @ self.roots))
+        together = max(1, CHUNK // (len(rows) * len(self.points)))
+        starts = range(0, len(self.roots), together)
+        parts = [self._gradients(slice(first, first + together), rows) for first in starts]
+        mean, sd, mean_slope, sd_slope = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return mean, sd, mean_slope, sd_slope
+
+    def _gradients(self, some: slice, rows: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the same of some members."""
+        cross, slopes = self._kernels(some, rows)
+        white = cross @ self.roots[some]
+        sd = self._sd(some, np.square(white).sum(-1))
+        coefficients = self.coefficients[some]
+        mean_slope = self._sum_of_gradients(some, rows, slopes * coefficients.transpose(0, 2, 1))
+        weights = white @ self.roots[some].transpose(0, 2, 1)
+        variance_slope = self._sum_of_gradients(some, rows, slopes * weights)
         sd_slope = np.divide(
             -variance_slope,
             sd[..., None],
             out=np.zeros_like(variance_slope),
             where=sd[..., None] > 0,
         )
-        return self._mean(cross), sd, mean_slope, sd_slope
+        return (cross @ coefficients)[..., 0], sd, mean_slope, sd_slope
 
-    @property
-    def _transposed_roots(self) -> Array:
-        return self.roots.transpose(0, 2, 1)
-
-    def _kernels(self, rows: Array) -> tuple[Array, Array]:
-        """k(x, z) and s(x, z), (M, n, m) arrays."""
-        here = np.sqrt(self.weights)[:, None, :] * (rows - self.origin)
-        squares = np.square(here).sum(-1)[..., None] + self.norms
-        squares -= 2 * (here @ self.scaled.transpose(0, 2, 1))
+    def _kernels(self, some: slice, rows: Array) -> tuple[Array, Array]:
+        """k(x, z) and s(x, z) of some members, (M, n, m) arrays."""
+        here = np.sqrt(self.weights[some])[:, None, :] * (rows - self.origin)
+        squares = here @ self.scaled[some].transpose(0, 2, 1)
+        squares *= -2.0
+        squares += np.square(here).sum(-1)[..., None]
+        squares += self.norms[some]
         np.maximum(squares, 0.0, out=squares)
         k, slope = self.profile(squares)
-        return self.variances * k + self.levels, self.variances * slope
+        k = self.variances[some] * k
+        k += self.levels[some]
+        return k, self.variances[some] * slope
 
-    def _mean(self, cross: Array) -> Array:
-        return np.asarray((cross @ self.coefficients)[..., 0])
+    def _sd(self, some: slice, explained: Array) -> Array:
+        """sqrt(k(x, x) - explained)"""
+        prior = (self.variances[some] + self.levels[some])[..., 0]
+        return np.asarray(np.sqrt(np.maximum(prior - explained, 0.0)))
 
-    def _sd(self, white: Array) -> Array:
-        prior = (self.variances + self.levels)[..., 0]
-        return np.asarray(np.sqrt(np.maximum(prior - np.square(white).sum(-1), 0.0)))
-
-    def _sum_of_gradients(self, rows: Array, weighted: Array) -> Array:
+    def _sum_of_gradients(self, some: slice, rows: Array, weighted: Array) -> Array:
         """sum_z c_z dk(x, z)/dx_j, for c_z s(x, z) in an (M, n, m) array."""
-        centred = rows - self.origin
-        sums = weighted.sum(-1)[..., None] * centred
+        sums = weighted.sum(-1)[..., None] * (rows - self.origin)
         sums -= weighted @ (self.points - self.origin)
-        return np.asarray(-self.weights[:, None, :] * sums)
-
-
-def profile_of(kernel: Matern | RBF) -> Profile:
-    """r^2 -> k and s = -2 dk/d(r^2)."""
-    if isinstance(kernel, RBF):
-        return rbf
-    return matern32 if kernel.nu == 1.5 else matern52
+        return np.asarray(-self.weights[some, None, :] * sums)

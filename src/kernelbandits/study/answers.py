@@ -13,9 +13,9 @@ from kernelbandits.policies.explanation import COMPARED, select_contenders
 from kernelbandits.runtime import single_threaded
 from kernelbandits.study.cautions import describe_poor_model
 from kernelbandits.study.driver import Driver
+from kernelbandits.study.events import State
 from kernelbandits.study.plausibility import is_unusual, latest_values
 from kernelbandits.study.posterior_view import PosteriorView, answer_view
-from kernelbandits.study.state import State
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Best, Untested
 
@@ -123,8 +123,10 @@ class Answers:
         to both is limited. Whether a measured row is the best in a function stays as it was.
         """
         measured = self.measured_rows[self.driver.rows[kept]]
+        if not measured.any() or measured.all():
+            return draws
         most = LARGEST_LEAD * float(np.ptp(self.view.mean[self.measured_rows[self.driver.rows]]))
-        if not measured.any() or measured.all() or not most > 0:
+        if not most > 0:
             return draws
         known = np.maximum(draws[:, measured].max(1, keepdims=True), self.view.mean[kept])
         # tanh keeps the order of leads, where a plain limit would make the largest ones equal.

@@ -16,8 +16,8 @@ from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.cells import canonical, truth
 from kernelbandits.tables.export import TRIALS, is_export, name_in_export
-from kernelbandits.tables.frames import mapping_table, read_table
 from kernelbandits.tables.headers import bare, find, find_strictly, loose
+from kernelbandits.tables.sources import mapping_table, read_table
 from kernelbandits.tables.table import LARGEST, Table
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.formatting import format_count
 from kernelbandits.tables.cells import ABSENT, COMMA_NUMBER, MISSING, NUMBER, truth
-from kernelbandits.tables.frames import ARRAY
 from kernelbandits.tables.headers import (
     distinct,
     find,
@@ -23,6 +22,7 @@ from kernelbandits.tables.headers import (
     other_case,
     resembles,
 )
+from kernelbandits.tables.sources import ARRAY
 from kernelbandits.tables.table import LARGEST, NUMBERS, TEXT, Column, Table
 
 SHOWN = 3

@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kernelbandits.apps.cli.listing import facts
-from kernelbandits.apps.cli.output import print_line
+from kernelbandits.apps.cli.output import facts, print_line
 from kernelbandits.formatting import (
     format_age,
     format_count,

@@ -1,0 +1,213 @@
+"""Several kernels of one form, evaluated together: they share the distances between points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelbandits.checks import Array, Indices
+from kernelbandits.kernels.additive import AdditiveMatern, Constant, SamePoint, distinct_points
+from kernelbandits.kernels.base import Kernel, Scaled, Sum
+from kernelbandits.kernels.profiles import Profile, matern32, matern52, rbf
+from kernelbandits.kernels.stationary import RBF, Matern
+
+CHUNK, LEAST_CHUNK = 16384, 64
+"""How many kernels are computed at a time, so that they stay in the cache of the processor."""
+FEW_PAIRS = 8
+"""A column has few values if their pairs are at most this many times as many as the points."""
+
+
+@dataclass(frozen=True)
+class KernelParts:
+    """signal * k + additive * k_1 + level + nugget * [x = z].
+
+    k is a Matern or RBF kernel, k_1 the mean of such kernels of one block of coordinates each.
+    """
+
+    smooth: Matern | RBF
+    signal: float
+    level: float
+    additive: float = 0.0
+    nugget: float = 0.0
+    blocks: tuple[tuple[int, ...], ...] = ()
+    """The blocks of the additive part; empty where there is none."""
+
+    @property
+    def variance(self) -> float:
+        """k(x, x)"""
+        return self.signal + self.additive + self.level + self.nugget
+
+    @property
+    def profile(self) -> Profile:
+        """r^2 -> k and s = -2 dk/d(r^2)."""
+        if isinstance(self.smooth, RBF):
+            return rbf
+        return matern32 if self.smooth.nu == 1.5 else matern52
+
+
+def split_kernel(kernel: Kernel) -> KernelParts | None:
+    """Return the parts of a kernel, or None if it has another form."""
+    found: dict[type, tuple[float, Kernel]] = {}
+    for factor, term in list_terms(kernel):
+        known = Matern if isinstance(term, RBF) else type(term)
+        if known in found and known in (Matern, AdditiveMatern):
+            return None
+        found[known] = (found.get(known, (0.0, term))[0] + factor, term)
+    if not set(found) <= {Matern, AdditiveMatern, Constant, SamePoint} or Matern not in found:
+        return None
+    signal, smooth = found[Matern]
+    assert isinstance(smooth, (Matern, RBF))
+    if isinstance(smooth, Matern) and smooth.nu < 1:
+        return None
+    additive, parts = found.get(AdditiveMatern, (0.0, None))
+    level, nugget = (found[part][0] if part in found else 0.0 for part in (Constant, SamePoint))
+    if parts is None:
+        return KernelParts(smooth, signal, level, nugget=nugget)
+    assert isinstance(parts, AdditiveMatern)
+    alike = isinstance(smooth, Matern) and (parts.lengthscale, parts.nu) == (
+        smooth.lengthscale,
+        smooth.nu,
+    )
+    return KernelParts(smooth, signal, level, additive, nugget, parts.blocks) if alike else None
+
+
+def list_terms(kernel: Kernel, factor: float = 1.0) -> list[tuple[float, Kernel]]:
+    """Return the terms of a sum of kernels with their factors."""
+    if isinstance(kernel, Sum):
+        return [*list_terms(kernel.left, factor), *list_terms(kernel.right, factor)]
+    if isinstance(kernel, Scaled):
+        return list_terms(kernel.kernel, factor * kernel.factor)
+    return [(factor, kernel)]
+
+
+class StackedKernels:
+    """M kernels signal * k + additive * k_1 + level, with lengthscales and variances of their own.
+
+    The squared distances in each block of coordinates are computed once for all. The part
+    nugget * [x = z] is left out: who knows which points are the same adds `nuggets`.
+
+    >>> import numpy as np
+    >>> from kernelbandits.kernels import Constant, Matern, StackedKernels
+    >>> each = [2.0 * Matern((length,)) + Constant() for length in (0.3, 0.6)]
+    >>> stacked = StackedKernels.of(each)
+    >>> x, z = np.array([[0.0]]), np.array([[0.3]])
+    >>> stacked(x, z).ravel().round(3), [round(float(k(x, z)[0, 0]), 3) for k in each]
+    (array([2.048, 2.657]), [2.048, 2.657])
+    """
+
+    def __init__(self, parts: Sequence[KernelParts], lengths: Array) -> None:
+        self.blocks = parts[0].blocks or tuple((j,) for j in range(lengths.shape[1]))
+        self.profile = parts[0].profile
+        first = np.array([block[0] for block in self.blocks])
+        # Points are divided by the lengthscales of the first kernel. Squares of coordinates in
+        # their own units could overflow.
+        self.units = lengths[0]
+        self.weights = np.square(lengths[0, first] / lengths[:, first])
+        """(M, B): what a squared distance in a block counts in each kernel."""
+        self.signals = np.array([part.signal for part in parts])
+        self.additives = np.array([part.additive for part in parts])
+        self.levels = np.array([part.level for part in parts])
+        self.nuggets = np.array([part.nugget for part in parts])
+        self.variances = np.array([part.variance for part in parts])
+        """k(x, x), the nugget included."""
+
+    @classmethod
+    def of(cls, kernels: Sequence[Kernel]) -> StackedKernels | None:
+        """Stack kernels, or return None if their forms differ or are others."""
+        parts = [part for part in map(split_kernel, kernels) if part is not None]
+        if len(parts) < len(kernels):
+            return None
+        tuples = all(isinstance(part.smooth.lengthscale, tuple) for part in parts)
+        forms = {(part.profile, part.blocks, np.size(part.smooth.lengthscale)) for part in parts}
+        if not tuples or len(forms) > 1:
+            return None
+        lengths = np.array([part.smooth.lengthscale for part in parts])
+        if any((lengths[:, block] != lengths[:, block[:1]]).any() for block in parts[0].blocks):
+            return None
+        return cls(parts, lengths)
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        """Return k_i(x, z) without the nugget, an (M, n, m) array."""
+        rows = PoolRows(self, z)
+        left = rows.scale(x)
+        out = np.empty((len(self.signals), len(x), len(z)))
+        for row in range(len(x)):
+            rows.write(left[:, row], (None,) * len(self.blocks), out[:, row])
+        return out
+
+
+class PoolRows:
+    """The kernels of some of the points of a pool with all of them.
+
+    A column of a table often has few different values. The additive part of such a column is
+    computed once for each pair of values, and looked up for each pair of points.
+    """
+
+    def __init__(self, kernels: StackedKernels, points: Array) -> None:
+        self.kernels = kernels
+        self._right = self.scale(points)
+        self._levels: list[Indices | None] = []
+        """For each block the number of the value of each point; None where there are many."""
+        self._tables: list[Array] = []
+        """For each block with few values the kernels of all pairs of values, (M, L, L)."""
+        if kernels.additives.any():
+            for b, block in enumerate(kernels.blocks):
+                values, levels = distinct_points(self._right[list(block)].T)
+                few = len(values) ** 2 <= FEW_PAIRS * len(points)
+                self._levels.append(levels if few else None)
+                self._tables.append(self._tabulate(b, values) if few else np.empty(0))
+
+    def scale(self, points: Array) -> Array:
+        """Return points in units of the first lengthscales, one row for each coordinate."""
+        return np.ascontiguousarray((points / self.kernels.units).T)
+
+    def _tabulate(self, b: int, values: Array) -> Array:
+        """Return the additive parts of block b for all pairs of its values, (M, L, L)."""
+        kernels = self.kernels
+        squares = np.square(values[:, None] - values).sum(-1)
+        table = kernels.profile(kernels.weights[:, b, None, None] * squares)[0]
+        table *= (kernels.additives / len(kernels.blocks))[:, None, None]
+        return table
+
+    def of(self, numbers: Indices, out: Array | None = None) -> Array:
+        """Return k_i of the points with these numbers and all points, without the nugget."""
+        size = len(self.kernels.signals), len(numbers), self._right.shape[1]
+        rows = np.empty(size) if out is None else out
+        for row, number in enumerate(numbers):
+            levels = [None if of is None else int(of[number]) for of in self._levels]
+            self.write(self._right[:, number], levels, rows[:, row])
+        return rows
+
+    def write(self, point: Array, levels: Sequence[int | None], out: Array) -> None:
+        """Write the kernels of one point with all to `out`, an (M, n) array.
+
+        `levels` are the numbers of its values in the blocks that have tables.
+        """
+        kernels = self.kernels
+        computed = [b for b, level in enumerate(levels) if level is None]
+        share = (kernels.additives / len(kernels.blocks))[:, None]
+        width = max(LEAST_CHUNK, CHUNK // (len(kernels.signals) * (len(computed) + 1)))
+        for start in range(0, self._right.shape[1], width):
+            chunk = slice(start, start + width)
+            squares = self._squares(point, chunk)
+            values = kernels.profile(kernels.weights @ squares)[0]
+            values *= kernels.signals[:, None]
+            values += kernels.levels[:, None]
+            for b, level in enumerate(levels):
+                numbers = self._levels[b] if level is not None else None
+                if numbers is not None:
+                    values += self._tables[b][:, level].take(numbers[chunk], axis=1)
+            if computed and kernels.additives.any():
+                scaled = kernels.weights[:, computed, None] * squares[computed]
+                values += share * kernels.profile(scaled)[0].sum(1)
+            out[:, chunk] = values
+
+    def _squares(self, point: Array, chunk: slice) -> Array:
+        """Return the squared distances from one point in each block, a (B, n) array."""
+        apart = self._right[:, chunk] - point[:, None]
+        np.square(apart, out=apart)
+        if len(apart) == len(self.kernels.blocks):
+            return apart
+        return np.array([apart[list(block)].sum(0) for block in self.kernels.blocks])

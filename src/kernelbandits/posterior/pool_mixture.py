@@ -1,0 +1,365 @@
+"""The average of several posteriors over the same arms, all of them updated together."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dtrtri
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, Indices, NumericsWarning
+from kernelbandits.domains import Arms
+from kernelbandits.kernels import Kernel, PoolRows, StackedKernels
+from kernelbandits.posterior.base import (
+    EPS,
+    LARGEST_ERROR,
+    ROUNDING,
+    Health,
+    warn_of_conditioning,
+)
+from kernelbandits.posterior.mixture import MixturePosterior, mix_moments
+from kernelbandits.posterior.pool import PoolPosterior
+from kernelbandits.posterior.sufficient import Tally, check_totals, lower_root
+
+SPARE = 16
+"""At least so many rows are added before rows of the same arm are merged."""
+PATIENCE = 10
+"""After a merge, so many rewards pass before an impossible variance leads to the next."""
+
+
+class PoolMixture(MixturePosterior):
+    """The mixture of M posteriors over n arms, with all their numbers in common arrays.
+
+    Every member i has cov_i(x, z) = k_i(x, z) - V_i(x)' V_i(z). A reward of an arm, or several
+    pending ones together, adds rows to V_i: with R = cov_i(arms, .) and F F' = R(., arms) + ridge I
+
+        rows = F^-1 R,   mean += rows' F^-1 (rewards - mean(arms)),   variance -= sum of rows^2.
+
+    That is one pass over V for all members, O(M n m). When arms measured again have added a
+    quarter more rows than there are arms, V is computed again from counts and sums, with one row
+    for each arm measured. `members` are the same posteriors as single ones, made when asked for.
+
+    Parameters
+    ----------
+    kernels, ridges
+        One of each for a member.
+    arms
+        The arms.
+    places
+        For each arm the number of its point; arms at the same point have the same number. By
+        default all points are compared.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
+    >>> kernels = [kb.RBF((length,)) for length in (0.2, 0.8)]
+    >>> mixture = kb.posterior.PoolMixture(kernels, [0.1, 0.1], arms)
+    >>> mixture.update(1, 2.0)
+    >>> mixture.mean.round(3), mixture.sd.round(3)
+    (array([0.788, 1.818, 0.788]), array([1.092, 0.302, 1.092]))
+    """
+
+    def __init__(
+        self,
+        kernels: Sequence[Kernel],
+        ridges: Sequence[float],
+        arms: Arms,
+        places: Indices | None = None,
+    ) -> None:
+        stacked = StackedKernels.of(kernels)
+        checks.needs(stacked is not None, "PoolMixture", "kernels of one form", kernels)
+        assert stacked is not None
+        self.kernels, self._stacked = tuple(kernels), stacked
+        self.ridges = np.array([checks.positive("a posterior", "ridge", one) for one in ridges])
+        self.arms = arms
+        self._prior_kernels = PoolRows(stacked, arms.points)
+        if places is None:
+            places = np.unique(arms.points, axis=0, return_inverse=True)[1].reshape(-1)
+        self._places: Indices = places
+        self._audits = self._repairs = self._clamps = 0
+        self._warned = False
+        self._start(Tally(len(arms)))
+        self._report_conditioning()
+
+    @staticmethod
+    def can_stack(kernels: Sequence[Kernel]) -> bool:
+        """Tell whether kernels have one form, so that their posteriors can be updated together."""
+        return StackedKernels.of(kernels) is not None
+
+    _members: tuple[PoolPosterior, ...] | None
+    """The members, if they were asked for since the last reward."""
+
+    # ------------------------------------------------------------------ estimates
+
+    @property
+    def means(self) -> Array:
+        return self._means
+
+    @property
+    def variances(self) -> Array:
+        return self._variances
+
+    def _arm_moments(self) -> tuple[Array, Array]:
+        if self._moments is None:
+            self._moments = mix_moments(self.means, np.sqrt(np.maximum(self.variances, 0.0)))
+        return self._moments
+
+    @property
+    def members(self) -> tuple[PoolPosterior, ...]:  # type: ignore[override]
+        """The single posteriors, from counts and sums."""
+        if self._members is None:
+            members = tuple(
+                PoolPosterior(kernel, self.arms, ridge)
+                for kernel, ridge in zip(self.kernels, self.ridges.tolist(), strict=True)
+            )
+            if self.events:
+                for member in members:
+                    member.learn(self.counts, self.tally.sums)
+            self._members = members
+        return self._members
+
+    # ------------------------------------------------------------------ learning
+
+    def update(self, place: Any, reward: float) -> None:
+        """Condition every member on one reward of an arm."""
+        value, arm = checks.reward(reward), self._check_arm(place)
+        suspicious = self._condition([arm], np.full((len(self.ridges), 1), value))
+        self.tally.add(arm, value)
+        self._report_conditioning()
+        repeats = self._size - self._distinct
+        patient = self.events - self._merged_at < PATIENCE
+        if repeats >= max(SPARE, self._distinct // 4) or (suspicious and not patient):
+            self._merge()
+
+    def learn(self, *totals: Any) -> None:
+        """Replace everything learnt by counts and sums of rewards, one of each for an arm."""
+        counts, sums = totals
+        self._tally = Tally.of(*check_totals(counts, sums, len(self.arms), least=0))
+        self._merge()
+        self._report_conditioning()
+
+    def with_pending(self, places: Any) -> PoolMixture:
+        """Return a copy with the variances as if these arms had been played already.
+
+        Each member is told its own mean there, so its mean stays and its variance falls.
+        """
+        arms = [self._check_arm(place) for place in places]
+        other = copy.copy(self)
+        other._moments = other._members = None
+        other._tally, other.log_dets = copy.deepcopy(self.tally), self.log_dets.copy()
+        other._means, other._variances = self.means.copy(), self.variances.copy()
+        other._rows = self._rows[:, : self._size].copy()
+        if arms:
+            other._condition(arms, self.means[:, arms])
+            for arm in arms:
+                other.tally.add(arm, float(self.mean[arm]))
+        return other
+
+    def add_pending(self, places: Any) -> None:
+        """Lower the variances of this mixture itself as if these arms had been played, in turn."""
+        for arm in map(self._check_arm, places):
+            self._condition([arm], self.means[:, [arm]])
+            self.tally.add(arm, float(self.mean[arm]))
+            if self._size - self._distinct >= max(SPARE, self._distinct // 4):
+                self._merge()
+
+    def audit(self) -> bool:
+        """Compute everything again from counts and sums; return whether it had been damaged."""
+        self._audits += 1
+        if not self.events:
+            return False
+        means, variances, log_dets = self.means, self.variances, self.log_dets
+        self._merge()
+        size = np.maximum(self.variances, EPS * self._stacked.variances[:, None])
+        # A larger relative difference is not rounding.
+        tolerance = 1e5 * EPS * (self._stacked.variances / size.min(1))[:, None]
+        same = (
+            (np.abs(variances - self.variances) <= tolerance * size).all()
+            and (np.abs(means - self.means) <= tolerance * max(self.tally.largest, EPS)).all()
+            and np.isfinite(log_dets).all()
+        )
+        if not same:
+            self._repairs += 1
+            text = f"posterior repaired from counts after {self.events} rewards"
+            warnings.warn(text, NumericsWarning, stacklevel=3)
+        return not same
+
+    def _start(self, tally: Tally) -> None:
+        """Set the state before the first reward."""
+        self._tally = tally
+        members, n = len(self.kernels), len(self.arms)
+        self._means = np.zeros((members, n))
+        self._variances = np.tile(self._stacked.variances[:, None], n)
+        self.log_dets = np.zeros(members)
+        self._rows: Array = np.zeros((members, SPARE, n))
+        self._size = self._distinct = self._merged_at = 0
+        self._moments = self._members = None
+
+    def _condition(self, arms: list[int], rewards: Array) -> bool:
+        """Add the rows of some arms, told rewards of each member; return whether that is suspect.
+
+        No exact variance is negative or exceeds min(k(x, x), ridge / count). If the variance of an
+        arm is not positive, nothing is left to learn and the row is zero.
+        """
+        self._moments = self._members = None
+        size, k = self._size, len(arms)
+        used = self._rows[:, :size]
+        residual = self._prior_rows(arms)
+        residual -= used[:, :, arms].transpose(0, 2, 1) @ used
+        covariances = residual[:, :, arms]
+        own = np.diagonal(covariances, axis1=1, axis2=2)
+        counts = self.counts[arms]
+        highest = self._stacked.variances[:, None]
+        played = self.ridges[:, None] / np.maximum(counts, 1)
+        ceilings = ROUNDING * np.where(counts > 0, np.minimum(highest, played), highest)
+        # Negated, so that NaN is suspicious too.
+        suspicious = not ((own >= 0) & (own <= ceilings)).all()
+        if suspicious and k == 1:
+            empty = ~(own[:, 0] > 0)
+            self._clamps += int((own[:, 0] < 0).sum())
+            residual[empty] = covariances[empty] = 0.0
+        evidence = covariances + self.ridges[:, None, None] * np.eye(k)
+        if k == 1:
+            factors = np.sqrt(evidence)
+            residual /= factors
+            steps = (rewards - self.means[:, arms])[:, :, None] / factors
+        else:
+            pairs = zip(evidence, self.ridges.tolist(), strict=True)
+            factors = np.array([lower_root(one, least=ridge) for one, ridge in pairs])
+            gaps = (rewards - self.means[:, arms])[:, :, None]
+            residual, steps = (
+                np.asarray(np.linalg.solve(factors, right), dtype=np.float64)
+                for right in (residual, gaps)
+            )
+        self._means += (residual * steps).sum(1)
+        self._variances -= np.square(residual).sum(1)
+        pivots = np.diagonal(factors, axis1=1, axis2=2)
+        self.log_dets += 2 * np.log(pivots / np.sqrt(self.ridges)[:, None]).sum(1)
+        self._append_rows(residual)
+        self._distinct += len({arm for arm in arms if not self.counts[arm]})
+        return suspicious
+
+    def _append_rows(self, rows: Array) -> None:
+        """Add rows to V; if it is full it grows by a quarter."""
+        end = self._size + rows.shape[1]
+        if end > self._rows.shape[1]:
+            larger = np.zeros((len(rows), end + max(SPARE, end // 4), rows.shape[2]))
+            larger[:, : self._size] = self._rows[:, : self._size]
+            self._rows = larger
+        self._rows[:, self._size : end] = rows
+        self._size = end
+
+    def _merge(self) -> None:
+        """Compute the state from counts and sums, with one row of V for each arm played.
+
+        With B = I + N^1/2 K N^1/2 / ridge = L L' over the arms played, N the counts,
+
+            V = L^-1 N^1/2 k(played, .) / sqrt(ridge),
+            mean = V' L^-1 N^-1/2 sums / sqrt(ridge),   variance = k(x, x) - sum of V^2.
+
+        All eigenvalues of B are at least 1. Where little of the prior variance of an arm played is
+        left, the equal expression (ridge / n) (1 - [B^-1]_ii) loses no digits.
+        """
+        self._start(self.tally)
+        played = self.support
+        m = len(played)
+        self._size = self._distinct = m
+        self._merged_at = self.events
+        self._rows = np.zeros((len(self.kernels), m + max(SPARE, m // 4), len(self.arms)))
+        self._prior_rows(played, out=self._rows[:, :m])
+        root = np.sqrt(self.counts[played])
+        totals = self.tally.sums[played] / root
+        for i, ridge in enumerate(self.ridges.tolist()):
+            rows = self._rows[i, :m]
+            rows *= (root / math.sqrt(ridge))[:, None]
+            matrix = rows[:, played] * (root / math.sqrt(ridge))
+            matrix.flat[:: m + 1] += 1.0
+            factor = np.asfortranarray(lower_root(matrix, least=1.0))
+            # The transposed rows are stored by columns, so BLAS solves in place.
+            dtrsm(1.0, factor, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1)
+            inverse = dtrtri(factor, lower=1)[0]
+            self._means[i] = (inverse @ totals / math.sqrt(ridge)) @ rows
+            self._variances[i] -= np.einsum("mn,mn->n", rows, rows)
+            direct = ridge / root**2 * (1 - np.square(inverse).sum(0))
+            left = self.variances[i, played]
+            small = direct < self._stacked.variances[i] / 2
+            self._variances[i, played] = np.where(small, direct, left)
+            self.log_dets[i] = 2 * np.log(factor.diagonal()).sum()
+
+    def _prior_rows(self, arms: Any, out: Array | None = None) -> Array:
+        """Return k_i(arm, .) of some arms, an (M, arms, n) array."""
+        rows = self._prior_kernels.of(np.asarray(arms), out)
+        if self._stacked.nuggets.any():
+            for row, place in enumerate(self._places[arms]):
+                same = np.flatnonzero(self._places == place)
+                rows[:, row, same] += self._stacked.nuggets[:, None]
+        return rows
+
+    def _check_arm(self, arm: Any) -> int:
+        known = checks.is_whole(arm) and 0 <= arm < len(self.arms)
+        checks.needs(known, "update", f"an arm below {len(self.arms)}", arm)
+        return int(arm)
+
+    # ------------------------------------------------------------------ what the members share
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.kernels[0]
+
+    @property
+    def ridge(self) -> float:
+        return float(self.ridges[0])
+
+    @property
+    def log_det(self) -> float:
+        return float(self.log_dets.mean())
+
+    @property
+    def points(self) -> Array:
+        return self.arms.points
+
+    @cached_property
+    def prior(self) -> Array:
+        return np.full(len(self.arms), self._stacked.variances[0])
+
+    @property
+    def tally(self) -> Tally:
+        return self._tally
+
+    @property
+    def counts(self) -> Indices:
+        return self.tally.counts
+
+    @property
+    def support(self) -> Indices:
+        return self.tally.played_arms
+
+    @property
+    def events(self) -> int:
+        return self.tally.events
+
+    @property
+    def health(self) -> Health:
+        """How accurate the numbers are, and what the audits found."""
+        return Health(self._audits, self._repairs, self._clamps, self.conditioning)
+
+    @property
+    def conditioning(self) -> float:
+        """eps k_max n_max / ridge of the worst member, the relative error of a variance."""
+        worst = float((self._stacked.variances / self.ridges).max())
+        return EPS * worst * max(1, self.tally.most)
+
+    def _report_conditioning(self) -> None:
+        """Warn once if variances have lost more than ten of their sixteen digits."""
+        if not self._warned and self.conditioning > LARGEST_ERROR:
+            self._warned = True
+            worst = int((self._stacked.variances / self.ridges).argmax())
+            warn_of_conditioning(self.conditioning, float(self.ridges[worst]))
