@@ -140,6 +140,8 @@ def test_a_row_that_somebody_else_got_meanwhile_is_chosen_again(where):
 def test_an_ended_lease_that_gets_its_result_after_a_conflict(tmp_path):
     study, other = kb.Study.create(tmp_path / "a.db", POINTS), kb.Study.open(tmp_path / "a.db")
     (ended,) = study.ask(lease=1e-6)
+    while study._session.log.now() <= ended.until:
+        pass
     write, calls = study._session._write_plan, count()
 
     def robbed(asker: Any, made: Any) -> Any:
@@ -497,6 +499,8 @@ def test_release_of_many_beside_a_teller(where):
     before = kinds(other)
     with pytest.raises(kb.StudyConflict, match=r"got trial 2\. Nothing was released"):
         study.release_all([5, 2])
+    with pytest.raises(ValueError, match="release needs trials or a worker"):
+        study.release_all([5], worker="w")
     assert kinds(other) == before
     assert [event.trial for event in study.release_all([range(1, 99)])] == [5]
 
