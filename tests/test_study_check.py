@@ -356,7 +356,7 @@ def test_the_command_draws_and_says_where(make, tmp_path):
     shown = invoke(study.place, "--plot", path)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert "Written to" in shown.output
-    document = json.loads(invoke(study.place, "--plot", path, "--format", "json").stdout)
+    document = json.loads(invoke(study.place, "--plot", path, "--force", "--format", "json").stdout)
     assert document["plot"] == str(path)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from kernelbandits.calibration import Standard
 from kernelbandits.checks import Array, Indices
 from kernelbandits.policies.explanation import draw_from_posterior, draw_functions
-from kernelbandits.posterior import members_of
+from kernelbandits.posterior import MixturePosterior
 from kernelbandits.study.driver import Driver
 
 INTERVAL = 1.959963984540054
@@ -49,7 +49,7 @@ def noise_view(driver: Driver) -> PosteriorView:
     """
     policy = driver.policy
     posterior = policy.noise_posterior()
-    if posterior is policy.posterior and len(members_of(posterior)) == 1:
+    if posterior is policy.posterior and not isinstance(posterior, MixturePosterior):
         return policy_view(driver)
     return transformed_view(posterior, policy.units, policy.domain.points)
 
