@@ -640,6 +640,10 @@ class Auto(IndexPolicy):
         """The posterior at the fitted noise, by the rewards alone: no failure counts as one."""
         return self.calibrator.observed_posterior()
 
+    def answer_model(self) -> tuple[Any, Standard]:
+        """The posterior of the answers: a result that stands out may be luck, or a good place."""
+        return self.calibrator.answer_model()
+
     def fitted_model(self) -> FittedModel | None:
         """Return the fits and the rewards; no failure counts as one. None before any reward."""
         rewards = self.rewards
