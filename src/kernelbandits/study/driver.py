@@ -105,14 +105,15 @@ class Driver:
             self._fits_seen = len(state.fits)
 
     def draft_fits(self, state: State) -> list[Draft]:
-        """The fits that were made here, as events."""
+        """The fits that were made here and are not stored yet, as events."""
         if not isinstance(self.policy, Auto) or not self.policy.calibrator.made_fits:
             return []
         made, revision = self.policy.calibrator.made_fits, self.policy.revision
         digests = fits.digest_results(state, revision, len(self.candidates), made.keys())
-        # Only the last one is needed to go on from here; earlier ones that were made on the way
-        # stand in the events of the asks that needed them.
-        self.policy.calibrator.made_fits = {}
+        stored = {event.body["digest"] for event in state.fits}
+        # A fit stays here until it is seen among the events: the ask that needs it may be refused.
+        for number in [one for one in made if digests.get(one, "") in stored]:
+            del made[number]
         return [
             fits.draft_fit(number, digests[number], revision, fit)
             for number, fit in made.items()

@@ -366,6 +366,9 @@ class Study:
         meanwhile is left out.
         """
         session, key = self._session, uuid.uuid4().hex
+        checks.needs(
+            trials is None or worker is None, "release", "trials or a worker", (trials, worker)
+        )
         spans = None if trials is None else [check_span(trial) for trial in trials]
         with session.lock:
             session.refresh()
