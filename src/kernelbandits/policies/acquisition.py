@@ -168,8 +168,23 @@ class LogProbabilityOfImprovement(Acquisition):
         return self.score(mean, sd), ratio / spread, -ratio * z / spread
 
 
+class MemberAcquisition(Acquisition):
+    """A score that is averaged over the members of a mixture, each with its own mean and sd."""
+
+    def score_members(self, means: Array, sds: Array) -> Array:
+        """The score of points from the means and standard deviations of each member, in rows."""
+        raise NotImplementedError
+
+    def member_derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        """The score of points, and its derivatives by the mean and by the sd of each member."""
+        raise NotImplementedError
+
+    def surface(self, posterior: Any) -> Surface:
+        return MemberSurface(posterior, self)
+
+
 @dataclass(frozen=True)
-class MemberImprovement(Acquisition):
+class MemberImprovement(MemberAcquisition):
     """ln of the average over the members i of a mixture of E_i[max(f - best_i, 0)].
 
     The improvement is averaged, not the estimates: a point that one member finds promising and the
@@ -180,18 +195,83 @@ class MemberImprovement(Acquisition):
     """What is to be improved on, by each member, in the units of the posterior."""
 
     def score_members(self, means: Array, sds: Array) -> Array:
-        """The score of points from the means and standard deviations of each member, in rows."""
         best = np.array(self.bests)[:, None]
         return logmeanexp(LogExpectedImprovement(best).score(means, sds))
 
-    def surface(self, posterior: Any) -> Surface:
-        return MemberSurface(posterior, self)
+    def member_derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        best = np.array(self.bests)[:, None]
+        logs, by_mean, by_sd = LogExpectedImprovement(best).derivatives(means, sds)
+        total = logmeanexp(logs)
+        weights = np.exp(logs - total) / len(logs)
+        return total, weights * by_mean, weights * by_sd
+
+
+@dataclass(frozen=True)
+class MemberLookahead(MemberAcquisition):
+    """The average over the members of mean + horizon * gain: play now, and learn for later.
+
+    gain = s h(-|mean - best| / s),   s = sd^2 / sqrt(sd^2 + noise),   h(z) = phi(z) + z Phi(z)
+
+    is what one reward at x is expected to add to the highest estimate (`knowledge_gain`). Each of
+    the rounds that follow can earn it. This is the online knowledge gradient of Ryzhov, Powell and
+    Frazier (2012), of each point alone.
+    """
+
+    bests: tuple[float, ...]
+    """The highest estimate so far, of each member, in the units of the posterior."""
+    noises: tuple[float, ...]
+    """The noise variance of each member."""
+    horizon: float
+    """For how many rounds the gain counts."""
+
+    def score_members(self, means: Array, sds: Array) -> Array:
+        gaps, steps = self._gaps_and_steps(means, sds)
+        return np.asarray((means + self.horizon * knowledge_gain(gaps, steps)).mean(0))
+
+    def member_derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        """With z = -|gap| / s the gain has the derivatives Phi(z) by -|gap| and phi(z) by s."""
+        gaps, steps = self._gaps_and_steps(means, sds)
+        z, _ = standard_gaps(gaps, steps, 0.0)
+        certain = steps <= LEAST_SD
+        by_gap = np.where(certain, 0.0, np.exp(log_ndtr(z)))
+        by_step = np.where(certain, 0.0, np.exp(-0.5 * z**2 - LOG_ROOT_TWO_PI))
+        best, noise = np.array(self.bests)[:, None], np.array(self.noises)[:, None]
+        total = sds**2 + noise
+        # d s / d sd, with s = sd^2 / sqrt(sd^2 + noise)
+        step_slope = sds * (sds**2 + 2 * noise) / np.maximum(total, LEAST_SD) ** 1.5
+        value = (means + self.horizon * knowledge_gain(gaps, steps)).mean(0)
+        by_mean = 1 - self.horizon * by_gap * np.sign(means - best)
+        by_sd = self.horizon * by_step * step_slope
+        return value, by_mean / len(means), by_sd / len(means)
+
+    def _gaps_and_steps(self, means: Array, sds: Array) -> tuple[Array, Array]:
+        """-|mean - best|, and the sd s of what one reward changes in the estimate."""
+        best, noise = np.array(self.bests)[:, None], np.array(self.noises)[:, None]
+        return -np.abs(means - best), reward_step(sds**2, noise)
+
+    @property
+    def round_note(self) -> dict[str, float]:
+        return {"horizon": self.horizon}
+
+
+def reward_step(variance: Array, noise: float | Array) -> Array:
+    """v / sqrt(v + noise): the sd of what one reward changes in an estimate of variance v."""
+    return np.asarray(variance / np.sqrt(np.maximum(variance + noise, LEAST_SD)))
+
+
+def knowledge_gain(gap: Array, step: Array) -> Array:
+    """step h(gap / step), h(z) = phi(z) + z Phi(z): what one reward is expected to add.
+
+    The estimate is a gap <= 0 away from the highest of the others, and the reward moves it by a
+    normal amount of sd `step`. So it may become the highest, or no longer be it.
+    """
+    return np.exp(LogExpectedImprovement(0.0).score(gap, step))
 
 
 class MemberSurface:
-    """`MemberImprovement` as a function of the point, with its gradient."""
+    """A `MemberAcquisition` as a function of the point, with its gradient."""
 
-    def __init__(self, posterior: Any, acquisition: MemberImprovement) -> None:
+    def __init__(self, posterior: Any, acquisition: MemberAcquisition) -> None:
         self.members = members_of(posterior)
         self.acquisition = acquisition
         self.stacked = StackedPosteriors.of(self.members)
@@ -205,21 +285,16 @@ class MemberSurface:
         return self.acquisition.score_members(means, sds)
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
-        """The score and its gradient: the mean gradient of the members, weighted by improvement."""
+        """The score and its gradient, by the chain rule over the members."""
         if self.stacked is not None:
             parts: Any = self.stacked.gradients(rows)
         else:
             each = [member.gradients(rows) for member in self.members]
             parts = (np.array(part) for part in zip(*each, strict=True))
         means, sds, mean_slopes, sd_slopes = parts
-        best = np.array(self.acquisition.bests)[:, None]
-        logs, by_mean, by_sd = LogExpectedImprovement(best).derivatives(means, sds)
-        total = logmeanexp(logs)
-        weights = np.exp(logs - total) / len(logs)
-        slopes = (weights * by_mean)[..., None] * mean_slopes + (weights * by_sd)[
-            ..., None
-        ] * sd_slopes
-        return total, slopes.sum(0)
+        value, by_mean, by_sd = self.acquisition.member_derivatives(means, sds)
+        slopes = by_mean[..., None] * mean_slopes + by_sd[..., None] * sd_slopes
+        return value, slopes.sum(0)
 
 
 def logmeanexp(logs: Array) -> Array:
@@ -251,6 +326,18 @@ class ImprovementScores(ArmScores):
 
     def note(self, scores: Array, arm: int) -> dict[str, float]:
         return {"improvement": float(np.exp(scores[arm]))}
+
+
+@dataclass(frozen=True, eq=False)
+class LookaheadScores(ArmScores):
+    """mean + horizon * gain of each arm."""
+
+    gains: Array
+    """What one more reward of each arm is expected to add to the highest estimate."""
+    horizon: float
+
+    def note(self, scores: Array, arm: int) -> dict[str, float]:
+        return {"gain": float(self.gains[arm]), "horizon": self.horizon}
 
 
 def per_cost(scores: Array, mean: Array, costs: Array) -> Array:

@@ -96,7 +96,7 @@ class Reasons:
         estimate = f"Estimate {format_estimate(mean, sd)}, sd {sd:.2g}{waiting}"
         if "improvement" in note:
             return f"{estimate}: {self._improvement(row, note)}"
-        chosen = f"{self._bonus(note)}{self._worth(note)}{self._instead(note)}"
+        chosen = f"{self._bonus(note)}{self._gain(note)}{self._worth(note)}{self._instead(note)}"
         return f"{estimate}{chosen}. {self._rival(row)}"
 
     def _bonus(self, note: Mapping[str, float]) -> str:
@@ -106,6 +106,16 @@ class Reasons:
         sign = "-" if self.scale.sign < 0 else "+"
         parts = f"estimate {sign} weight {index.weight:.3g} x width {index.width:.3g} x sd"
         return f"; index {index.value:.4g} = {parts}"
+
+    def _gain(self, note: Mapping[str, float]) -> str:
+        """Say what the result of the row is expected to teach for the rounds that follow."""
+        if "gain" not in note:
+            return ""
+        gain = f"{self.scale.length(note['gain']):.2g}"
+        return (
+            f"; its result is expected to raise what a later round earns by {gain}, which counts "
+            f"for {format_count(int(note['horizon']), 'round')}"
+        )
 
     def _improvement(self, row: int, note: Mapping[str, float]) -> str:
         """Say what measuring the row is expected to gain; of a measured row, what to measure again.
