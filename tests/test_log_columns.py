@@ -487,7 +487,7 @@ def test_the_options_may_be_repeated(doses):
 
 def test_status_history_and_check_show_the_logarithm(doses):
     place = doses.with_name("a.db")
-    run("create", place, "--candidates", doses, "--log", "dose", "--seed", "1")
+    run("create", place, "--candidates", doses, "--target", "value", "--log", "dose", "--seed", "1")
     with kb.Study.open(place) as study:
         play(study, 8)
     details = " ".join(run("status", place, "--details").out.split())
@@ -511,13 +511,30 @@ def test_status_history_and_check_show_the_logarithm(doses):
 
 def test_the_command_refuses_in_one_sentence(doses):
     place = doses.with_name("a.db")
-    refused = run("create", place, "--candidates", doses, "--log", "T", "--linear", "T")
+    refused = run(
+        "create", place, "--candidates", doses, "--target", "value", "--log", "T", "--linear", "T"
+    )
     assert refused.code == 2
     assert (
         refused.err == "error: doses.csv needs each column in log or in linear, got 'T' in both\n"
     )
     assert not place.exists()
-    run("create", place, "--candidates", doses)
-    other = run("create", place, "--candidates", doses, "--or-open", "--linear", "dose")
+    run("create", place, "--candidates", doses, "--target", "value")
+    other = run(
+        "create", place, "--candidates", doses, "--target", "value", "--or-open", "--linear", "dose"
+    )
     assert (other.code, "another scale of column 'dose (mM)'" in other.err) == (1, True)
-    assert run("create", place, "--candidates", doses, "--or-open", "--log", "dose").code == 0
+    assert (
+        run(
+            "create",
+            place,
+            "--candidates",
+            doses,
+            "--target",
+            "value",
+            "--or-open",
+            "--log",
+            "dose",
+        ).code
+        == 0
+    )

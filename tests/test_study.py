@@ -411,6 +411,27 @@ def test_equal_results_have_the_spread_of_their_size(tmp_path, films):
     assert np.isfinite(study.estimates()["mean"]).all()
 
 
+@pytest.mark.parametrize("value", [0.0, 7.0])
+def test_the_first_result_that_differs_from_equal_ones_sets_the_spread(where, films, value):
+    study = kb.Study.create(where, films)
+    for row in range(6):
+        study.tell(row=row, value=value)
+    study.tell(row=6, value=value + 1000.0)
+    after = [value] * 6 + [value + 1000.0]
+    for reader in (study, kb.Study.open(where)):
+        status = reader.status()
+        assert status.centre == pytest.approx(np.mean(after))
+        assert status.spread == pytest.approx(np.std(after))
+        assert "mean and sd of the first 7 results" in status.units
+    events = len(study.history())
+    study.tell(row=7, value=value + 3000.0)
+    assert len(study.history()) == events + 1, "later results leave the scale as it is"
+    study.withdraw(7)
+    assert (study.status().centre, study.status().spread) == pytest.approx(
+        (np.mean([*after[:6], value + 3000.0]), np.std([*after[:6], value + 3000.0]))
+    )
+
+
 @pytest.mark.parametrize("value", [1e149, -1e149, 5e-324, -0.0, 1e-200])
 def test_extreme_results_leave_a_finite_posterior(tmp_path, films, value):
     study = kb.Study.create(tmp_path / "a.db", films)

@@ -282,7 +282,7 @@ def test_every_format_is_written(make, tmp_path, suffix, results):
     start = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml", "html": b"<!doctype html>"}
     assert path.read_bytes().startswith(start[suffix])
     again = path.read_bytes()
-    draw_check(study, path)
+    draw_check(study, path, force=True)
     assert path.read_bytes() == again
 
 

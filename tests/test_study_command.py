@@ -108,13 +108,25 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         FILMS + "\n".join(f"0,1;0,2;0,{row};90;DMF;1;yes;" for row in range(10, 50))
     )
     given = ("--columns", COLUMNS, "--target", "stability", "--allowed", "safe")
-    said("create", folder / "new.db", "--candidates", folder / "films.csv", *given)
+    said(
+        "create",
+        folder / "new.db",
+        "--candidates",
+        folder / "films.csv",
+        *given,
+    )
     shutil.copy(folder / "new.db", folder / "told.db")
     for row in (0, 1, 2, 3, 5):
         said("tell", folder / "told.db", "--row", row, f"0.{row}1")
     said("tell", folder / "told.db", "--row", "6", "--failed")
     said("ask", folder / "told.db", "--worker", "anna")
-    said("create", folder / "many.db", "--candidates", folder / "many.csv", *given)
+    said(
+        "create",
+        folder / "many.db",
+        "--candidates",
+        folder / "many.csv",
+        *given,
+    )
     said("ask", folder / "many.db", "--n", "19")
     return folder
 
@@ -385,7 +397,7 @@ def test_export_writes_the_trials_and_keeps_a_file_that_is_there(told):
     assert (done.code, out.read_text()) == (1, "mine")
     assert (
         done.err
-        == f"error: export needs a new file, got {out}, which exists; --force replaces it\n"
+        == f"error: an export needs a new file, got {out}, which exists; --force (force=True) replaces it\n"
     )
     said("export", told, out, "--force")
     assert said("export", told, "-").encode() == out.read_bytes()
@@ -490,7 +502,7 @@ def test_all_options_of_create_reach_the_study(films):
 def test_repeats_are_the_default_of_the_policy_wanted_or_forbidden(films):
     for options, repeats in (([], None), (["--repeats"], True), (["--no-repeats"], False)):
         place = films.with_name(f"{repeats}.db")
-        said("create", place, "--candidates", films, *options)
+        said("create", place, "--candidates", films, "--target", "value", *options)
         with kb.Study.open(place) as opened:
             assert opened.settings["repeats"] is repeats
     for option, repeats in (
@@ -512,7 +524,16 @@ def test_repeats_are_the_default_of_the_policy_wanted_or_forbidden(films):
 
 def test_auto_takes_settings_too(films):
     place = films.with_name("auto.db")
-    said("create", place, "--candidates", films, "--policy", "auto:width=theory,first=3")
+    said(
+        "create",
+        place,
+        "--candidates",
+        films,
+        "--target",
+        "value",
+        "--policy",
+        "auto:width=theory,first=3",
+    )
     with kb.Study.open(place) as opened:
         assert opened.settings["settings"] == {"width": "theory", "first": 3}
 
@@ -539,13 +560,23 @@ def test_what_was_noticed_in_the_file_is_said_on_standard_error_and_not_with_qui
     films.write_text("a,b,value\n1,5,\n2,5,\n2,5,\n")
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        loud = study("create", films.with_name("a.db"), "--candidates", films)
-        quiet = study("create", films.with_name("b.db"), "--candidates", films, "--quiet")
+        loud = study("create", films.with_name("a.db"), "--candidates", films, "--target", "value")
+        quiet = study(
+            "create", films.with_name("b.db"), "--candidates", films, "--target", "value", "--quiet"
+        )
     assert all(line.startswith("note: ") for line in loud.err.splitlines())
     assert "b" in loud.err
     assert (loud.code, quiet.code, quiet.err) == (0, 0, "")
     found = study(
-        "create", films.with_name("c.db"), "--candidates", films, "-q", "--format", "json"
+        "create",
+        films.with_name("c.db"),
+        "--candidates",
+        films,
+        "--target",
+        "value",
+        "-q",
+        "--format",
+        "json",
     )
     assert (found.err, len(found.document["notices"]) > 0) == ("", True)
 
@@ -623,7 +654,7 @@ def test_wide_tables_of_candidates_show_the_first_columns(films):
         )
     )
     place = films.with_name("wide.db")
-    said("create", place, "--candidates", films)
+    said("create", place, "--candidates", films, "--target", "value")
     assert re.search(r"c7 +… 2\d more", said("ask", place))
     assert len(document("ask", place)[0]["x"]) >= 28
 
@@ -631,7 +662,7 @@ def test_wide_tables_of_candidates_show_the_first_columns(films):
 def test_text_of_the_table_cannot_steer_the_terminal(films):
     films.write_text('a,b\n1,"\x1b[31mred\nline"\n2,\u202eevil\n3,[bold]x[/]\n')
     place = films.with_name("evil.db")
-    said("create", place, "--candidates", films, "--columns", "a,b")
+    said("create", place, "--candidates", films, "--target", "value", "--columns", "a,b")
     for text in (
         said("ask", place, "--n", 3),
         said("status", place),
@@ -818,7 +849,9 @@ def test_plot_marks_a_trial_and_says_that_it_replaced_a_file(told):
     figure = told.with_name("films.svg")
     assert document("plot", told, figure, "--what", "posterior", "--trial", 7)["replaced"] is False
     marked = figure.read_text()
-    assert said("plot", told, figure, "--what", "posterior") == f"Written to {figure} (replaced)\n"
+    assert study("plot", told, figure, "--what", "posterior").code == 1
+    again = said("plot", told, figure, "--what", "posterior", "--force")
+    assert again == f"Written to {figure} (replaced)\n"
     assert figure.read_text() != marked
 
 
@@ -844,8 +877,18 @@ def test_the_studies_of_a_database_are_listed_and_a_file_has_one(kind, films, re
     if kind == "postgresql":
         database = request.getfixturevalue("database")
         where = f"{database}&study=films"
-        said("create", f"{database}&study=more", "--candidates", films, "--columns", "Cs", "-q")
-    said("create", where, "--candidates", films, "--columns", "Cs,FA", "-q")
+        said(
+            "create",
+            f"{database}&study=more",
+            "--candidates",
+            films,
+            "--target",
+            "value",
+            "--columns",
+            "Cs",
+            "-q",
+        )
+    said("create", where, "--candidates", films, "--target", "value", "--columns", "Cs,FA", "-q")
     said("ask", where)
     name = "films" if kind == "postgresql" else where
     (one,) = (found for found in document("list", where) if found["name"] == name)
@@ -859,9 +902,9 @@ def test_a_study_in_a_database_is_called_by_its_name_and_a_missing_one_names_the
     database, films
 ):
     place = f"{database}&study=tune"
-    assert said("create", place, "--candidates", films, "--columns", "Cs,FA", "-q").startswith(
-        "Created tune: 8 candidates"
-    )
+    assert said(
+        "create", place, "--candidates", films, "--target", "value", "--columns", "Cs,FA", "-q"
+    ).startswith("Created tune: 8 candidates")
     assert said("status", place).startswith("tune: maximize value, 8 candidates")
     done = study("status", database)
     assert done.code == 74
@@ -871,9 +914,9 @@ def test_a_study_in_a_database_is_called_by_its_name_and_a_missing_one_names_the
 
 def test_a_command_to_type_has_no_masked_password_in_it(postgres, films, monkeypatch):
     place = f"{postgres}&study=secret&password=geheim"
-    text = said("create", place, "--candidates", films, "--columns", "Cs,FA", "-q") + said(
-        "ask", place
-    )
+    text = said(
+        "create", place, "--candidates", films, "--target", "value", "--columns", "Cs,FA", "-q"
+    ) + said("ask", place)
     assert "kernelbandits study ask PLACE\n" in text
     assert "kernelbandits study tell PLACE 1 VALUE" in text
     assert "***" not in text + said("status", place)

@@ -160,7 +160,7 @@ def test_a_lease_is_a_duration(folder, text):
         (("plot", "films.db", "a.gif"), 2, "needs .png, .svg or .html, got 'a.gif'"),
         (("plot", "films.db", "a.png", "--what", "nope"), 2, "got 'nope'"),
         (("plot", "films.db", "a.png", "--truth", "none.csv"), 2, "got 'none.csv'"),
-        (("export", "films.db", "films.csv"), 1, "got films.csv, which exists; --force replaces it"),
+        (("export", "films.db", "films.csv"), 1, "got films.csv, which exists; --force (force=True) replaces it"),
         (("export", "films.db", "."), 2, "an export needs a path of a file, got '.'"),
         (("export", "films.db", "none/a.csv"), 2, "an export needs a folder that exists, got 'none/a.csv'"),
         (("backup", "films.db", "films.csv"), 1, "films.csv exists already"),
@@ -195,7 +195,7 @@ def test_what_cannot_be_is_said_in_one_sentence_and_changes_nothing(folder, word
         (("--centre", "0", "--spread", "0"), "Study needs spread > 0, got 0.0"),
         (("--delta", "0"), "Study needs delta in (0, 1), got 0.0"),
         (("--seed", "-1"), "Study needs a whole number seed >= 0, got -1"),
-        (("--target", ""), "the name of the target, got ''"),
+        (("--target", "b"), "create needs one --target, got 2: 'stability', 'b'"),
         (("--cost", "kind"), "column 'kind', got 'a'"),
         (("--allowed", "none"), f"needs a column for allowed among {TABLE}, got 'none'"),
         (("--tolerance", "-1"), "Study needs tolerance >= 0, got -1.0"),
@@ -423,7 +423,7 @@ def test_a_password_is_never_shown(folder, monkeypatch, place):
     for words in (
         ("status", place),
         ("ask", place),
-        ("create", place, "--candidates", "films.csv"),
+        ("create", place, "--candidates", "films.csv", "--target", "value"),
         ("backup", place, "b.db"),
     ):
         done = study(*words)

@@ -215,7 +215,7 @@ def test_an_old_file_stays_whole_when_writing_fails(made, tmp_path, monkeypatch)
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(kb.storage.StorageError, match="space"):
-        draw_study(study, path, "progress")
+        draw_study(study, path, "progress", force=True)
     assert path.read_text() == "old"
     assert {one.name for one in tmp_path.iterdir()} - {"films.db-journal"} == {
         "films.db",

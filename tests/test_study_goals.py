@@ -173,7 +173,7 @@ def test_each_column_of_text_is_one_block_of_coordinates(tmp_path):
 def test_the_command_line_takes_goal_noise_and_rounds(tmp_path, table):
     place = tmp_path / "a.db"
     made = document(
-        *("create", place, "--candidates", table),
+        *("create", place, "--candidates", table, "--target", "value"),
         *("--goal", "earn", "--noise", "0.02", "--rounds", 40),
     )
     assert (made["goal"], made["noise"], made["rounds"]) == ("earn", 0.02, 40)
@@ -186,16 +186,31 @@ def test_the_command_line_takes_goal_noise_and_rounds(tmp_path, table):
     assert "find the best row. Nothing is claimed about the results on the way." in " ".join(
         run("status", place).stdout.split()
     )
-    text = run("create", tmp_path / "b.db", "--candidates", table).stdout
+    text = run("create", tmp_path / "b.db", "--candidates", table, "--target", "value").stdout
     assert "Goal: find the best row." in text
 
 
 def test_the_command_line_refuses_a_goal_of_a_named_policy(tmp_path, table):
     named = ("--policy", "simple-ucb", "--noise-scale", 0.1, "--norm-bound", 1)
-    done = run("create", tmp_path / "a.db", "--candidates", table, *named, "--goal", "find")
+    done = run(
+        "create",
+        tmp_path / "a.db",
+        "--candidates",
+        table,
+        "--target",
+        "value",
+        *named,
+        "--goal",
+        "find",
+    )
     assert done.exit_code == 2
     assert "no goal with the policy simple-ucb" in done.stderr
-    assert run("create", tmp_path / "a.db", "--candidates", table, "--goal", "x").exit_code == 2
+    assert (
+        run(
+            "create", tmp_path / "a.db", "--candidates", table, "--target", "value", "--goal", "x"
+        ).exit_code
+        == 2
+    )
 
 
 # ---------------------------------------------------------------- why, repeats, status
@@ -441,7 +456,7 @@ def test_when_the_first_results_are_equal_and_others_differ_the_study_goes_on(tm
 
 def test_the_command_line_says_once_that_all_results_are_equal(tmp_path, table):
     place = tmp_path / "a.db"
-    run("create", place, "--candidates", table)
+    run("create", place, "--candidates", table, "--target", "value")
     notes = [run("tell", place, "--row", 3 * row, 7).stderr for row in range(7)]
     assert [bool(note) for note in notes] == [False] * 4 + [True] + [False] * 2
     assert notes[4].startswith("note: all 5 results are 7, so the spread of value is unknown")
@@ -485,7 +500,7 @@ def test_a_slip_among_the_first_results_is_named_as_soon_as_it_can_be_seen(tmp_p
 
 def test_a_slip_in_a_file_of_results_is_named(tmp_path, table):
     place, results = tmp_path / "a.db", tmp_path / "results.csv"
-    run("create", place, "--candidates", table)
+    run("create", place, "--candidates", table, "--target", "value")
     results.write_text("row,value\n0,0.80\n1,0.82\n2,83\n3,0.79\n4,0.81\n")
     done = run("tell", place, "--csv", results)
     assert done.exit_code == 0
@@ -531,7 +546,9 @@ def test_a_budget_smaller_than_the_initial_design_is_said_and_played(tmp_path, t
     play(study, 3)
     assert study.best() is not None
     assert "3 results so far; 1 was planned." in study.status().purpose
-    done = run("create", tmp_path / "b.db", "--candidates", table, "--rounds", 1)
+    done = run(
+        "create", tmp_path / "b.db", "--candidates", table, "--target", "value", "--rounds", 1
+    )
     assert done.exit_code == 0
     assert "1 measurement planned" in done.stderr
     other = kb.Study.create(tmp_path / "c.db", GRID)
@@ -567,7 +584,7 @@ def test_a_category_with_one_row_each_is_searched(tmp_path):
     path = tmp_path / "names.csv"
     names.to_csv(path, index=False)
     place = tmp_path / "b.db"
-    run("create", place, "--candidates", path, "--columns", "catalyst")
+    run("create", place, "--candidates", path, "--target", "value", "--columns", "catalyst")
     assert len({one["row"] for one in document("ask", place, "--n", 12)}) == 12
 
 

@@ -116,7 +116,18 @@ def test_links_that_point_to_each_other_are_refused_with_a_sentence(tmp_path):
     for words, code in (
         ([*RUN, "--horizon", "5", "--workers", 1, "--output", tmp_path / "a"], 74),
         (["study", "create", tmp_path / "a", *table], 74),
-        (["study", "create", tmp_path / "s.db", "--candidates", tmp_path / "a"], 2),
+        (
+            [
+                "study",
+                "create",
+                tmp_path / "s.db",
+                "--candidates",
+                tmp_path / "a",
+                "--target",
+                "value",
+            ],
+            2,
+        ),
         (["study", "ask", tmp_path / "a"], 74),
     ):
         done = run_command(*words)

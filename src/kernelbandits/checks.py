@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ LEAST_CHANCE = 1e-300
 """The inverse of a smaller probability overflows."""
 LARGEST_WHOLE = 10**100
 """A larger whole number is certainly a mistake, and too long to print in a message."""
+Direction = Literal["maximize", "maximise", "max", "minimize", "minimise", "min"]
 DIRECTIONS = {
     "maximize": "maximize",
     "maximise": "maximize",

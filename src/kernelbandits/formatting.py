@@ -199,7 +199,12 @@ def mask_password(text: str, *, is_address: bool = False) -> str:
     letters = "." if is_address else r"\S"
     start = r"(?i)(://[^\s:/@]*:|\bpostgres\w*(?:\+\w+)?:(?!//)/?)"
     hidden = re.sub(rf"{start}{letters}*(?:@|%40)", r"\1***@", text)
-    return re.sub(r"(?i)(password=)[^\s&'\"]*", r"\1***", hidden)
+    if is_address:
+        # Whatever the scheme looks like, what stands between a user and the last @ is a password.
+        hidden = re.sub(
+            r"^([\w+.-]*:?/{0,2}[^\s:/@]*:|[^\s:/@]*:)(?!//).*(@|%40)", r"\1***\2", hidden
+        )
+    return re.sub(r"(?i)(pass\w*\s*=\s*)('[^']*'?|\"[^\"]*\"?|[^\s&'\"]*)", r"\1***", hidden)
 
 
 def to_json(value: Any, *, ascii_only: bool = False) -> str:

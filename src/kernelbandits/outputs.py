@@ -1,4 +1,4 @@
-"""Files that are written: completely or not at all."""
+"""Files that are written: completely or not at all, and never in place of a study."""
 
 from __future__ import annotations
 
@@ -6,35 +6,78 @@ import errno
 import os
 import secrets
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from kernelbandits import checks
-from kernelbandits.checks import StorageError, StorageFull, StorageReadOnly
+from kernelbandits.checks import StorageError, StorageFull, StorageReadOnly, StudyConflict
 
+SQLITE = b"SQLite format 3\0"
+STUDY_MARK = 0x6B624C67
+"""The application_id of our SQLite files."""
+SCHEMA = (b"CREATE TABLE", b"events", b"spare")
+"""Words at the beginning of a study whose mark is damaged."""
+COMPANIONS = ("-wal", "-journal", "-shm")
+"""Ends of names of the files that SQLite keeps beside a database; they hold results too."""
 DRAFT = ".kernelbandits-{}.part"
 STALE = 3600.0
 """Seconds after which nobody can still be writing a draft."""
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """The file has the new content, or, whatever happens in between, still the old one."""
+def check_output(owner: str, path: str | os.PathLike[str], force: bool = False) -> Path:
+    """The file that a path leads to, if it may be written.
+
+    A study is never replaced, and any other file that exists only with `force`.
+    """
     target = Path(os.path.realpath(path))
-    checks.needs(target.parent.is_dir(), "an export", "a folder that exists", str(path))
-    checks.needs(
-        target.is_file() or not target.exists(), "an export", "a path of a file", str(path)
-    )
+    checks.needs(target.parent.is_dir(), owner, "a folder that exists", str(path))
+    checks.needs(target.is_file() or not target.exists(), owner, "a path of a file", str(path))
+    if is_study(target):
+        raise StudyConflict(
+            f"{owner} needs another file, got {path}, which holds a study; no output replaces a "
+            "study"
+        )
+    if target.exists() and not force:
+        raise StudyConflict(
+            f"{owner} needs a new file, got {path}, which exists; --force (force=True) replaces it"
+        )
+    return target
+
+
+def is_study(path: Path) -> bool:
+    """Whether a file is a study, by its content, or one that SQLite keeps beside a study."""
+    for end in COMPANIONS:
+        if path.name.endswith(end) and is_study(path.with_name(path.name.removesuffix(end))):
+            return True
     try:
-        _replace(target, content)
+        with path.open("rb") as file:
+            head = file.read(65536)
+    except OSError:
+        return False
+    marked = head.startswith(SQLITE) and int.from_bytes(head[68:72], "big") == STUDY_MARK
+    return marked or all(word in head for word in SCHEMA)
+
+
+def replace_file(
+    path: str | os.PathLike[str], content: bytes, owner: str = "an export", force: bool = False
+) -> None:
+    """The file has the new content, or, whatever happens in between, still the old one."""
+    target = check_output(owner, path, force)
+    try:
+        publish(owner, target, force, lambda draft: write_through(draft, content, mode_of(target)))
     except OSError as error:
-        raise storage_error(error, path) from None
+        raise storage_error(error, Path(path)) from None
 
 
-def _replace(target: Path, content: bytes) -> None:
+def publish(owner: str, target: Path, force: bool, write: Callable[[Path], None]) -> None:
+    """Write a draft beside the target and give it the name of the target."""
     draft = target.with_name(DRAFT.format(secrets.token_hex(8)))
     sweep(target.parent)
     try:
-        write_through(draft, content, mode_of(target))
+        write(draft)
+        # Somebody may have created a study there meanwhile.
+        check_output(owner, target, force)
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)

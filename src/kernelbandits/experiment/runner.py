@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -41,8 +41,21 @@ MANY = 500
 Entrant = str | Constructor | Contender
 """A policy as an experiment takes it: a name with or without settings, a class, a factory, ..."""
 
+Engine = Literal["auto", "numba", "numpy"]
+
 Watcher = Callable[[], None]
 """Called once for every finished cell."""
+
+
+class SharedSettings(TypedDict, total=False):
+    """Settings for all policies of an experiment; each policy gets those that it takes."""
+
+    noise_scale: float | None
+    norm_bound: float | None
+    ridge: float | None
+    delta: float | None
+    gain: Literal["realised", "greedy", "analytic"] | Callable[[int], float] | None
+    ties: Literal["random", "lowest"] | None
 
 
 def run_experiment(
@@ -52,11 +65,11 @@ def run_experiment(
     kernel: Any = RBF(0.2),  # noqa: B008
     horizon: int = 1000,
     seeds: int | Iterable[int] = 25,
-    engine: str = "auto",
+    engine: Engine = "auto",
     mapper: Mapper = map,
     folder: Path | str | None = None,
     watch: Watcher | None = None,
-    **settings: Any,
+    **settings: Unpack[SharedSettings],
 ) -> Results:
     """Play every policy on every problem for every seed.
 
@@ -112,8 +125,8 @@ def plan_experiment(
     kernel: Any = RBF(0.2),  # noqa: B008
     horizon: int = 1000,
     seeds: int | Iterable[int] = 25,
-    engine: str = "auto",
-    **settings: Any,
+    engine: Engine = "auto",
+    **settings: Unpack[SharedSettings],
 ) -> tuple[Cell, ...]:
     """Return the cells of `run_experiment`; nothing is played yet."""
     shared = {"noise_scale": 1.0, "norm_bound": 1.0, "gain": "realised"}

@@ -6,11 +6,13 @@ import copy
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, SupportsFloat, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelbandits import checks
+from kernelbandits.checks import Array, Direction
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms
 from kernelbandits.formatting import format_count
 from kernelbandits.policies.auto import Auto
@@ -21,12 +23,14 @@ from kernelbandits.streams import Streams
 
 Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """`map`, or a function with its arguments, such as the map of a process pool."""
+Point = TypeVar("Point")
+"""What the objective gets: an array, or on a `kb.MixedBox` a dict."""
 Catch = type[BaseException] | tuple[type[BaseException], ...]
 """The exceptions that mean a failed measurement."""
 
 
 @dataclass(frozen=True, eq=False)
-class OptimizationTrial:
+class OptimizationTrial(Generic[Point]):
     """One round of `optimize`: the point that was measured, and its reward or its failure."""
 
     t: int
@@ -37,13 +41,14 @@ class OptimizationTrial:
     """Why there is no reward."""
 
     @property
-    def x(self) -> Any:
-        return self.choice.x
+    def x(self) -> Point:
+        point: Point = self.choice.x
+        return point
 
     def record(self) -> dict[str, Any]:
         """One row of a table."""
-        named = isinstance(self.x, dict)
-        point = self.x if named else {f"x{j + 1}": value for j, value in enumerate(self.x)}
+        x: Any = self.choice.x
+        point = x if isinstance(x, dict) else {f"x{j + 1}": value for j, value in enumerate(x)}
         return {
             "t": self.t,
             "arm": self.choice.arm,
@@ -54,7 +59,7 @@ class OptimizationTrial:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outcome:
+class Outcome(Generic[Point]):
     """What `optimize` returns: the recommended point, its estimate, and all rounds.
 
     >>> import kernelbandits as kb
@@ -63,7 +68,7 @@ class Outcome:
     dict_keys(['t', 'arm', 'x1', 'reward', 'failure'])
     """
 
-    x: Any
+    x: Point
     """The measured point with the best estimate: the likely best, not the luckiest.
 
     A named policy on a box recommends by its own rule, and may name a point that was not measured.
@@ -76,7 +81,7 @@ class Outcome:
     """The standard deviation of the estimate."""
     chance: float
     """The probability that x is the best of the points compared, under the posterior."""
-    trials: tuple[OptimizationTrial, ...]
+    trials: tuple[OptimizationTrial[Point], ...]
     """All rounds, in order."""
     policy: Policy
     """The policy after the last round; give it to `optimize` again to go on in the same direction.
@@ -108,6 +113,38 @@ class Outcome:
         return f"<Outcome: {self}>"
 
 
+@overload
+def optimize(
+    objective: Callable[[dict[str, Any]], SupportsFloat],
+    domain: MixedBox,
+    rounds: int,
+    *,
+    direction: Direction = "maximize",
+    seed: int = 0,
+    policy: Policy | None = None,
+    batch: int = 1,
+    mapper: Mapper = map,
+    each: Callable[[OptimizationTrial[dict[str, Any]]], object] | None = None,
+    catch: Catch = (),
+) -> Outcome[dict[str, Any]]: ...
+
+
+@overload
+def optimize(
+    objective: Callable[[Array], SupportsFloat],
+    domain: Box | Arms | npt.ArrayLike,
+    rounds: int,
+    *,
+    direction: Direction = "maximize",
+    seed: int = 0,
+    policy: Policy | None = None,
+    batch: int = 1,
+    mapper: Mapper = map,
+    each: Callable[[OptimizationTrial[Array]], object] | None = None,
+    catch: Catch = (),
+) -> Outcome[Array]: ...
+
+
 def optimize(
     objective: Callable[[Any], Any],
     domain: Any,
@@ -118,9 +155,9 @@ def optimize(
     policy: Policy | None = None,
     batch: int = 1,
     mapper: Mapper = map,
-    each: Callable[[OptimizationTrial], object] | None = None,
+    each: Callable[[OptimizationTrial[Any]], object] | None = None,
     catch: Catch = (),
-) -> Outcome:
+) -> Outcome[Any]:
     """Maximise or minimise a function that is measured with noise; return the likely best point.
 
     Each round asks the policy for a point, measures it and tells the policy the result. Equal seeds
@@ -194,7 +231,7 @@ def optimize(
         fits = same_domain(policy.domain, domain)
         checks.needs(fits, "optimize", "a policy of the same domain", policy.domain)
     streams = getattr(policy, "streams", Streams(seed))
-    trials: list[OptimizationTrial] = []
+    trials: list[OptimizationTrial[Any]] = []
     for trial in play_rounds(attempt, policy, streams, n_rounds, batch_size, mapper, sign):
         trials.append(trial)
         if each is not None:
@@ -231,7 +268,7 @@ def play_rounds(
     batch: int,
     mapper: Mapper,
     sign: float,
-) -> Iterator[OptimizationTrial]:
+) -> Iterator[OptimizationTrial[Any]]:
     """Yield the trials of the next rounds; a batch is told before the next one is asked for."""
     left = rounds
     while left:
@@ -257,7 +294,9 @@ def measure(
     checks.needs(number == len(choices), "optimize", needed, number)
 
 
-def tell_trial(policy: Policy, trial: OptimizationTrial, sign: float) -> OptimizationTrial:
+def tell_trial(
+    policy: Policy, trial: OptimizationTrial[Any], sign: float
+) -> OptimizationTrial[Any]:
     """Tell the policy the result of a trial, -y when y is minimised, and return the trial."""
     if trial.reward is None:
         policy.fail(trial.choice)
@@ -298,7 +337,9 @@ def describe_error(error: BaseException) -> str:
         return type(error).__name__
 
 
-def summarise(policy: Policy, trials: Sequence[OptimizationTrial], sign: float) -> Outcome:
+def summarise(
+    policy: Policy, trials: Sequence[OptimizationTrial[Any]], sign: float
+) -> Outcome[Any]:
     """The recommended point and its estimate; without any reward there is none."""
     if not policy.n_rewards:
         failed = f"{len(trials)} failures, the last of them {trials[-1].failure}"

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+from kernelbandits.outputs import is_study
 from kernelbandits.storage.creation import fill
 from kernelbandits.storage.errors import StorageError, StorageFull, StorageReadOnly, StudyExists
 from kernelbandits.storage.header import Header
@@ -22,29 +23,42 @@ KINDS |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), StorageReadOnly
 
 
 def write_file(
-    target: str | os.PathLike[str], header: Header, segments: Sequence[Row], events: Sequence[Row]
+    target: str | os.PathLike[str],
+    header: Header,
+    segments: Sequence[Row],
+    events: Sequence[Row],
+    force: bool = False,
 ) -> None:
-    """Write a new file with these rows; in the end it is complete on the disk or does not exist."""
-    path = Path(target)
-    refuse_existing(path)
+    """Write a new file with these rows; in the end it is complete on the disk or does not exist.
+
+    With `force` it takes the place of another file, but never of a study.
+    """
+    path = Path(os.path.realpath(target) if force else target)
+    refuse_existing(path, force)
     with temporary_draft(path) as draft:
         session = Session(SqliteBackend(draft, "create"))
         for transaction in session.transactions():
             with transaction:
                 fill(transaction.connection, session.backend, header, segments, events)
         session.close()
-        publish(draft, path)
+        publish(draft, path, force)
 
 
-def refuse_existing(path: Path) -> None:
+def refuse_existing(path: Path, force: bool = False) -> None:
     if not path.absolute().parent.is_dir():
         raise StorageError(f"there is no directory {path.absolute().parent} for {path}")
-    if path.exists() or path.is_symlink():
+    if is_study(Path(os.path.realpath(path))):
+        raise StudyExists(f"{path} exists already and holds a study; no output replaces a study")
+    if not force and (path.exists() or path.is_symlink()):
         raise existing_file_error(path)
+    if path.exists() and not path.is_file():
+        raise StorageError(f"{path} is not a file, and was left as it is")
 
 
 def existing_file_error(path: Path) -> StudyExists:
-    return StudyExists(f"{path} exists already, and was left as it is")
+    return StudyExists(
+        f"{path} exists already, and was left as it is; --force (force=True) replaces it"
+    )
 
 
 @contextmanager
@@ -58,13 +72,16 @@ def temporary_draft(path: Path) -> Iterator[Path]:
             draft.with_name(draft.name + end).unlink(missing_ok=True)
 
 
-def publish(draft: Path, path: Path) -> None:
+def publish(draft: Path, path: Path, force: bool = False) -> None:
     """Give the draft its final name, unless another process has used that name meanwhile.
 
     A hard link does this in one step and never overwrites. Not all file systems have hard links.
     """
     try:
-        if not try_link(draft, path):
+        if force and path.exists():
+            refuse_existing(path, force)
+            os.replace(draft, path)
+        elif not try_link(draft, path):
             replace_reserved(draft, path)
         flush(path.absolute().parent)
     except FileExistsError:

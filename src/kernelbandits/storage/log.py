@@ -137,12 +137,15 @@ class Log:
         time = self._backend.statements.time
         return float(self._session.read(lambda connection: fetch_one(connection, time)))
 
-    def backup(self, target: Where) -> None:
-        """Write a verified copy of the study into a new SQLite file."""
+    def backup(self, target: Where, *, force: bool = False) -> None:
+        """Write a verified copy of the study into a new SQLite file.
+
+        With `force` it takes the place of another file, but never of a study.
+        """
         _, rows = self._session.read(lambda connection: self._read_log(connection, None))
         segments = split_columns(self.columns())
         header = migrations.upgrade_header(self._header, segments)
-        backups.write_file(target, header, segments, rows)
+        backups.write_file(target, header, segments, rows, force)
 
     def health(self) -> list[health.Finding]:
         """Check the study and return the results of all checks."""

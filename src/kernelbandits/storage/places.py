@@ -15,6 +15,12 @@ from kernelbandits.formatting import mask_password
 
 SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 USUAL = "kernelbandits"
+CONNECTION = re.compile(
+    r"(?i)(?:^|\s)(?:host|hostaddr|port|dbname|user|password|passfile|service|sslmode)\s*="
+)
+"""A connection string of libpq, such as "host=lab dbname=studies"."""
+LOGIN = re.compile(r"[^\s:@]{2,}:[^@]+@[^@/\s]+(/|:\d|$)")
+"""user:password@host, whatever stands before it."""
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
@@ -91,14 +97,19 @@ def find(where: str | os.PathLike[str]) -> Place:
         return server_place(f"postgresql://{rest}")
     if mark and scheme == "sqlite":
         return file_place(rest.removeprefix("/"))
-    server_meant = mark or re.match(r"postgres\w*(\+\w+)?:", text)
     checks.needs(
-        not server_meant,
+        not (mark or names_server(text)),
         "a study",
-        "a file or a postgresql:// address",
+        "a file or a postgresql://user@host/database address",
         mask_password(text, is_address=True),
     )
     return file_place(text)
+
+
+def names_server(text: str) -> bool:
+    """Whether a text that is no address of ours is meant as one: mistyped, or in libpq's form."""
+    meant = re.match(r"postgres\w*(\+\w+)?:", text) or CONNECTION.search(text) or LOGIN.match(text)
+    return bool(meant) and not Path(text).exists()
 
 
 def from_environment(name: str) -> str:

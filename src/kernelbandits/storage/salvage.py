@@ -166,16 +166,19 @@ def salvage(
     where: str | os.PathLike[str],
     target: str | os.PathLike[str],
     table: Mapping[str, Column] | None = None,
+    *,
+    force: bool = False,
 ) -> Salvaged:
     """Write a new file with everything that is intact.
 
-    `table`, the candidates by column, replaces those that were lost.
+    `table`, the candidates by column, replaces those that were lost. With `force` the file takes
+    the place of another one, but never of a study.
     """
     place = find(where)
-    backups.refuse_existing(Path(target))
+    backups.refuse_existing(Path(target), force)
     remains = file_remains(place) if isinstance(place, FilePlace) else server_remains(place)
     remains.given = table
-    return rebuild(remains, str(place), target)
+    return rebuild(remains, str(place), target, force)
 
 
 def file_remains(place: FilePlace) -> Remains:
@@ -217,7 +220,9 @@ def server_remains(place: ServerPlace) -> Remains:
     return remains
 
 
-def rebuild(remains: Remains, name: str, target: str | os.PathLike[str]) -> Salvaged:
+def rebuild(
+    remains: Remains, name: str, target: str | os.PathLike[str], force: bool = False
+) -> Salvaged:
     first, columns = remains.first, remains.table
     if first is None:
         raise Damaged(
@@ -233,7 +238,7 @@ def rebuild(remains: Remains, name: str, target: str | os.PathLike[str]) -> Salv
     segments = split_columns(columns)
     header = Header.of(first, segments, rows=len(next(iter(columns.values()))))
     rows = chain(remains, first, header.fingerprint[:DIGITS], note)
-    backups.write_file(target, header, segments, rows)
+    backups.write_file(target, header, segments, rows, force)
     return Salvaged(len(remains.events), lost, sentence)
 
 

@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from kernelbandits.outputs import STUDY_MARK
+
 VERSION = 2
 """The version of the tables."""
 OLDEST = 1
 """The oldest version that is read; a writer changes its tables to this version."""
-MARK = 0x6B624C67
+MARK = STUDY_MARK
 """The application_id of our SQLite files."""
 NAMES = ("candidates", "events", "head", "spare", "study")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from kernelbandits import checks, widths
 from kernelbandits.calibration import Prior, Refits
@@ -154,6 +154,24 @@ A study keeps the defaults it was created with. Whoever changes a default of `Au
 revision and leaves the entries that are here as they are. The numbers stand here as numbers and not
 as the names that `Auto` has for them, since those may change.
 """
+
+
+class StudySettings(TypedDict, total=False):
+    """The keyword arguments that `Study.create` and `Study.change` both take, and their types."""
+
+    policy: str
+    kernel: Kernel | str | None
+    settings: Mapping[str, Any]
+    seed: int
+    lease: float
+    repeats: bool | None
+    centre: float | None
+    spread: float | None
+    tolerance: float | None
+    delta: float
+    goal: Literal["find", "earn"] | None
+    noise: float | None
+    rounds: int | None
 
 
 @dataclass(frozen=True)

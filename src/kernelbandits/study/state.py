@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 from kernelbandits.storage import Damaged, Event
 from kernelbandits.study.settings import Settings
-from kernelbandits.study.units import FIRST, Scale, fit_scale
+from kernelbandits.study.units import FIRST, Scale, are_equal, first_results, fit_scale
 
 RESULTS = ("told", "failed")
 UNDOABLE = (*RESULTS, "corrected", "withdrawn", "asked", "settings")
@@ -125,8 +124,14 @@ class State:
 
     @property
     def first_values(self) -> list[float]:
-        """The first five that stand."""
-        return [*islice((trial.value for trial in self.results if trial.value is not None), FIRST)]
+        """The results that stand and set centre and spread."""
+        return first_results(trial.value for trial in self.results if trial.value is not None)
+
+    @property
+    def scale_settled(self) -> bool:
+        """Whether later results leave centre and spread as they are."""
+        first = self.first_values
+        return len(first) >= FIRST and not are_equal(first) and self.due_scale == self.scaled
 
     @property
     def undoable(self) -> int:

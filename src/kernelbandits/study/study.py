@@ -6,11 +6,12 @@ import uuid
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from kernelbandits import checks
-from kernelbandits.checks import DataNotice, StudyConflict
+from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
+from kernelbandits.outputs import check_output
 from kernelbandits.policies import Auto, Policy
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import asking, plausibility, telling
@@ -25,6 +26,7 @@ from kernelbandits.study.settings import (
     FIRST_RELEASE,
     REVISIONS,
     Settings,
+    StudySettings,
     check_lease,
     make_settings,
 )
@@ -78,14 +80,14 @@ class Study:
         candidates: Any,
         *,
         target: str = "value",
-        direction: str = "maximize",
+        direction: Direction = "maximize",
         columns: Sequence[str] | None = None,
         cost: str | None = None,
         allowed: str | None = None,
         log: str | Sequence[str] | None = None,
         linear: str | Sequence[str] | None = None,
         or_open: bool = False,
-        **settings: Any,
+        **settings: Unpack[StudySettings],
     ) -> Study:
         """Create a study; with `or_open` open an existing one that was created in the same way.
 
@@ -353,7 +355,7 @@ class Study:
                 )
             return [self.undo() for _ in range(size)]
 
-    def change(self, **settings: Any) -> Event:
+    def change(self, **settings: Unpack[StudySettings]) -> Event:
         """Change settings: all that `create` takes, except table, target and direction."""
         checks.needs(bool(settings), "change", "at least one setting", "none")
         self._session.refresh()
@@ -452,14 +454,21 @@ class Study:
         with self._session.lock:
             return estimates_frame(self._session.answers())
 
-    def export(self, path: str | Path) -> None:
-        """All trials as a CSV file."""
-        frame = self.to_dataframe()
-        write_csv(path, list(frame.columns), frame.itertuples(index=False))
+    def export(self, path: str | Path, *, force: bool = False) -> None:
+        """Write all trials to a CSV file.
 
-    def backup(self, path: str | Path) -> None:
-        """Copy the study to a new SQLite file; others may write meanwhile."""
-        self._session.log.backup(Path(path))
+        An existing file is only replaced with `force`, and a study never.
+        """
+        check_output("an export", path, force)
+        frame = self.to_dataframe()
+        write_csv(path, list(frame.columns), frame.itertuples(index=False), force=force)
+
+    def backup(self, path: str | Path, *, force: bool = False) -> None:
+        """Copy the study to a new SQLite file; others may write meanwhile.
+
+        An existing file is only replaced with `force`, and a study never.
+        """
+        self._session.log.backup(Path(path), force=force)
 
     def doctor(self) -> list[Finding]:
         """Check the file, the events, the state and the posterior; return the findings."""

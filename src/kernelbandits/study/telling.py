@@ -10,7 +10,6 @@ from kernelbandits import checks
 from kernelbandits.checks import Indices, StudyConflict
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.state import State
-from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import AlreadyTold, Told
 from kernelbandits.study.writer import Writer
 from kernelbandits.tables.results import Result
@@ -213,11 +212,11 @@ def where(result: Result) -> str:
 def rescale(writer: Writer, state: State) -> None:
     """Write centre and spread if the new events change them.
 
-    The first results and corrections of them do; later results do not.
+    The first results and corrections of them do; later results do not, unless all before them
+    were equal.
     """
     results = all(event.kind in ("told", "failed") for event in writer.written)
-    settled = results and len(state.first_values) >= FIRST and state.due_scale == state.scaled
-    if settled or not writer.written:
+    if (results and state.scale_settled) or not writer.written:
         return
     after = State.of([*state.events, *writer.written])
     if after.due_scale != after.scaled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,19 +39,39 @@ class Scale:
         return self.spread * z
 
 
-def fit_scale(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation of the first five results, or of as many as there are.
+def first_results(values: Iterable[float]) -> list[float]:
+    """The results that set centre and spread: the first five, or more until two of them differ."""
+    first: list[float] = []
+    differ = False
+    for value in values:
+        first.append(value)
+        differ = differ or not are_equal((first[0], value))
+        if differ and len(first) >= FIRST:
+            break
+    return first
 
-    If all results are equal, their spread is unknown: their size is used, or 1 if they are zero.
+
+def are_equal(values: Sequence[float]) -> bool:
+    """Whether no value differs from the first by more than rounding: their spread is unknown."""
+    origin = values[0]
+    return all(
+        abs(value - origin) <= max(ROUNDING * max(abs(value), abs(origin)), LEAST_SPREAD)
+        for value in values
+    )
+
+
+def fit_scale(first: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation of the first results.
+
+    If all of them are equal, their spread is unknown: their size is used, or 1 if they are zero.
     """
-    first = values[:FIRST]
     if not first:
         return 0.0, 1.0
     # Divided first, and the deviations relative to the largest, so that sums and squares of values
     # up to the largest allowed do not overflow.
     centre = math.fsum(value / len(first) for value in first)
+    if are_equal(first):
+        return centre, max(abs(centre), LEAST_SPREAD) if centre else 1.0
     away = [value - centre for value in first]
     largest = max(map(abs, away))
-    if largest <= max(ROUNDING * max(map(abs, first)), LEAST_SPREAD):
-        return centre, max(abs(centre), LEAST_SPREAD) if centre else 1.0
     return centre, largest * math.sqrt(math.fsum((one / largest) ** 2 for one in away) / len(away))

@@ -45,18 +45,20 @@ def is_export(names: Iterable[str]) -> bool:
     return set(TRIALS) <= set(names)
 
 
-def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def write_csv(
+    path: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]], force: bool = False
+) -> None:
     """Write a table in UTF-8; missing values are blank.
 
-    Text that looks like a formula gets an apostrophe in front, so that a spreadsheet does not run
-    it.
+    An existing file is only replaced with `force`, and a study never. Text that looks like a
+    formula gets an apostrophe in front, so that a spreadsheet does not run it.
     """
     table = [list(cells) for cells in (header, *rows)]
     for cells in table:
         checks.needs(
             len(cells) == len(header), "an export", f"{len(header)} cells in each row", cells
         )
-    replace_file(Path(path), "".join(map(line, table)).encode())
+    replace_file(path, "".join(map(line, table)).encode(), force=force)
 
 
 def line(cells: Sequence[Any]) -> str:

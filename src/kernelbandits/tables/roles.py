@@ -31,8 +31,6 @@ LISTED = 8
 """How many names of columns a notice lists."""
 OWN = frozenset({"trial", "row", "value", "failed", "key"})
 """Columns of results that have a meaning of their own."""
-UNNAMED = "value"
-"""The target if none was named."""
 MEASURE = re.compile(r"[+-]?[0-9]")
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 LEADING_ZERO = re.compile(r"0[0-9]+")
@@ -132,12 +130,10 @@ def notice_no_target(table: Table, target: str, chosen: Sequence[str], notices: 
     count = len(table.columns)
     whose = f"all {count}" if len(chosen) == count else f"{len(chosen)} of its {count}"
     listed = ", ".join(chosen[:LISTED]) + (", ..." if len(chosen) > LISTED else "")
-    why = (
-        "no column of results was named"
-        if target == UNNAMED
-        else f"the table has no column {str(target)!r}, so its results come later"
+    notices.append(
+        f"the table has no column {str(target)!r}, so its results come later; "
+        f"{whose} columns describe candidates: {listed}"
     )
-    notices.append(f"{why}; {whose} columns describe candidates: {listed}")
 
 
 def find_named(table: Table, columns: Iterable[str], notices: Notices) -> list[str]:

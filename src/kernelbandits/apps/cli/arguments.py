@@ -18,6 +18,7 @@ Trial = Annotated[
     str, typer.Argument(metavar="TRIAL", help="Number of the trial, as `ask` printed it.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes on standard error.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Reason = Annotated[str, typer.Option(help="A remark for the history.")]
 Policy = Annotated[
     str | None,

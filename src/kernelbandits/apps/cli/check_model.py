@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from kernelbandits.apps.cli import progress
-from kernelbandits.apps.cli.arguments import Place, Quiet
+from kernelbandits.apps.cli.arguments import Force, Place, Quiet
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_answer, print_line, retypable_place
 from kernelbandits.apps.cli.render import cell, command, number, table
@@ -50,6 +50,7 @@ def check(
         Path | None,
         typer.Option(metavar="FILE", help="Draw a figure too: FILE.png, .svg, .pdf or .html."),
     ] = None,
+    force: Force = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -59,7 +60,7 @@ def check(
             from kernelbandits.report.studies import draw_check
 
             with progress.waiting("drawing", quiet):
-                draw_check(study, plot, found)
+                draw_check(study, plot, found, force=force)
     document = to_json_value(found) | {"plot": None if plot is None else str(plot)}
     print_answer(
         form, document, lambda console: print_check(console, found, retypable_place(place), plot)

@@ -37,8 +37,9 @@ CREATE = """Create a study from a table of candidates.
 
 The table is a CSV file with a header. Columns may be separated by commas, semicolons or tabs;
 decimal commas, units in the header and columns of text are understood. The table is copied into the
-study, so the file is not needed afterwards. All columns except the target describe a candidate,
-unless --columns names the ones to use. Notes about the file are printed on standard error.
+study, so the file is not needed afterwards. --target names the column of results; a name that is no
+column means that the results come later. All other columns describe a candidate, unless --columns
+names the ones to use. Notes about the file are printed on standard error.
 
 Columns of numbers are scaled to [0, 1] for the model. A column of ratios, such as concentrations
 0.001, 0.01, 0.1, 1 and 10, is scaled by its logarithms: each one that --log names, and by default
@@ -49,21 +50,25 @@ Examples:
 
     kernelbandits study create films.db --candidates films.csv --columns Cs,FA,MA --target stability
 
-    kernelbandits study create films.db --candidates films.csv --direction min --cost hours
+    kernelbandits study create films.db --candidates films.csv --target stability \
+--direction min --cost hours
 
-    kernelbandits study create films.db --candidates films.csv --log hours --linear T
+    kernelbandits study create films.db --candidates films.csv --target stability \
+--log hours --linear T
 
-    kernelbandits study create films.db --candidates films.csv --noise 0.02 --rounds 40
+    kernelbandits study create films.db --candidates films.csv --target stability --noise 0.02 \
+--rounds 40
 
-    kernelbandits study create films.db --candidates films.csv --tolerance 0.05
+    kernelbandits study create films.db --candidates films.csv --target stability --tolerance 0.05
 
-    kernelbandits study create films.db --candidates films.csv --policy auto:width=theory
+    kernelbandits study create films.db --candidates films.csv --target stability \
+--policy auto:width=theory
 
-    kernelbandits study create films.db --candidates films.csv --policy amm-ucb \
+    kernelbandits study create films.db --candidates films.csv --target stability --policy amm-ucb \
 --noise-scale 0.1 --norm-bound 2
 
     kernelbandits study create "postgresql://ann@lab/studies?study=films" \
---candidates films.csv --or-open
+--candidates films.csv --target stability --or-open
 """
 COST = (
     "Column with the cost of measuring each row, above 0. The row with the largest "
@@ -100,7 +105,14 @@ def create(
         str | None,
         typer.Option(help="Columns that describe a candidate. Default: all except the target."),
     ] = None,
-    target: Annotated[str, typer.Option(help="Name of the measured quantity.")] = "value",
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name of the measured quantity (required). If it is a column of the table, that "
+            "column does not describe candidates; if not, the results come later.",
+        ),
+    ] = None,
     direction: Annotated[
         str, typer.Option(help="maximize (max) or minimize (min) the target.")
     ] = "maximize",
@@ -138,6 +150,7 @@ def create(
     from kernelbandits.study import Study
 
     screen.listen(quiet)
+    measured = read_target(target)
     given = {
         "columns": read_names("--columns", columns),
         "cost": cost,
@@ -161,7 +174,7 @@ def create(
     )
     rest = drop_missing(given | scale) | own | kernel_setting(kernel)
     aim: dict[str, Any] = {
-        "target": target,
+        "target": measured,
         "direction": direction,
         "repeats": repeats,
         "or_open": or_open,
@@ -232,6 +245,21 @@ def change(
         event,
         f"Changed: {', '.join(wanted)} (event {event.seq}). `undo` reverses the change.",
     )
+
+
+def read_target(given: list[str] | None) -> str:
+    """Read the one name of the measured quantity."""
+    if not given:
+        raise ValueError(
+            "create needs --target NAME, the column of results, got none; if the table has no "
+            "results yet, any other name will do"
+        )
+    if len(given) > 1:
+        raise ValueError(
+            f"create needs one --target, got {len(given)}: {', '.join(map(repr, given))}; a study "
+            "has one measured quantity"
+        )
+    return given[0]
 
 
 def kernel_setting(kernel: str | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kernelbandits.apps.cli import progress, render, screen
-from kernelbandits.apps.cli.arguments import Place, Quiet
+from kernelbandits.apps.cli.arguments import Force, Place, Quiet
 from kernelbandits.apps.cli.maintain import records
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import (
@@ -71,6 +71,8 @@ Examples:
     kernelbandits study estimates films.db --format json
 """
 PLOT = """Draw the results and estimates of a study, and the regret if the true values are known.
+
+An existing file is only replaced with --force, and a study never.
 
 Examples:
 
@@ -180,6 +182,7 @@ def plot(
         Path | None, typer.Option(help="CSV file with the true value of each row, for the regret.")
     ] = None,
     trial: Annotated[int | None, typer.Option(min=1, help="Trial to mark and explain.")] = None,
+    force: Force = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -187,6 +190,6 @@ def plot(
 
     there = out.exists()
     with open_study(place, quiet, writable=False) as study, progress.waiting("drawing", quiet):
-        draw_study(study, out, what=what, truth=truth, trial=trial)
+        draw_study(study, out, what=what, truth=truth, trial=trial, force=force)
     document = {"path": str(out), "what": what, "replaced": there}
     print_sentence(form, document, f"Written to {out}" + (" (replaced)" if there else ""))

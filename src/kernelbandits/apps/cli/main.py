@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -313,20 +312,23 @@ def run(
     screen.page_notice(quiet)
     law = read_noise(noise) if noise else None
     chosen = [read_problem(text, candidates=candidates, noise=law) for text in problem]
-    planned = partial(
-        plan_experiment,
-        chosen,
-        kernel=read_kernel(kernel),
-        horizon=horizon,
-        seeds=seeds,
-        engine=engine,
-        noise_scale=noise_scale,
-        norm_bound=norm_bound,
-        ridge=ridge,
-        delta=delta,
-        gain=gain,
-        ties=ties,
-    )
+    # Checked by plan_experiment, whose sentences name what there is.
+    shared: Any = {
+        "kernel": read_kernel(kernel),
+        "horizon": horizon,
+        "seeds": seeds,
+        "engine": engine,
+        "noise_scale": noise_scale,
+        "norm_bound": norm_bound,
+        "ridge": ridge,
+        "delta": delta,
+        "gain": gain,
+        "ties": ties,
+    }
+
+    def planned(policies: Iterable[str]) -> tuple[Cell, ...]:
+        return plan_experiment(chosen, policies, **shared)
+
     named = leave_out(policy_names(policies), policy_names(without))
     with progress.waiting("looking", quiet):
         trial = try_policies(

@@ -13,10 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from kernelbandits.apps.cli import screen
-from kernelbandits.apps.cli.arguments import Place, Quiet
+from kernelbandits.apps.cli.arguments import Force, Place, Quiet
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_answer, print_sentence
-from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 EXPORT = """Write all trials to a CSV file.
 
 Each line is one trial: its candidate, state, result, times and estimate. `-` writes to standard
-output. An existing file is only replaced with --force.
+output. An existing file is only replaced with --force, and a study never.
 
 Examples:
 
@@ -48,6 +47,8 @@ Examples:
 """
 BACKUP = """Copy a study into a new SQLite file. Others can keep working during the copy.
 
+An existing file is only replaced with --force, and a study never.
+
 Examples:
 
     kernelbandits study backup films.db films-2026-05-04.db
@@ -55,6 +56,8 @@ Examples:
     kernelbandits study backup "postgresql://ann@lab/studies?study=films" films.db
 """
 SALVAGE = """Save all intact events of a damaged study into a new SQLite file.
+
+An existing file is only replaced with --force, and a study never.
 
 Examples:
 
@@ -67,26 +70,22 @@ def export(
     path: Annotated[
         str, typer.Argument(metavar="OUT", help="A CSV file, or - for standard output.")
     ],
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Force = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    if path != "-" and Path(path).exists() and not Path(path).is_dir() and not force:
-        raise StudyConflict(
-            f"export needs a new file, got {path}, which exists; --force replaces it"
-        )
     with open_study(place, quiet, writable=False) as study:
-        document = write_trials(study, path, form)
+        document = write_trials(study, path, form, force)
     if path == "-" and form is Format.text:
         print_answer(form, document, lambda console: print(document, end=""))
     else:
         print_sentence(form, document, f"Written to {path}")
 
 
-def write_trials(study: Study, path: str, form: Format) -> Any:
+def write_trials(study: Study, path: str, form: Format, force: bool) -> Any:
     """What there is to say of a file, or what would stand in it."""
     if path != "-":
-        study.export(path)
+        study.export(path, force=force)
         return {"path": path, "trials": len(study.to_dataframe())}
     if form is Format.json:
         return records(study.to_dataframe())
@@ -148,11 +147,12 @@ def print_findings(console: Console, found: Sequence[Finding]) -> None:
 def backup(
     place: Place,
     target: Annotated[Path, typer.Argument(metavar="TARGET", help="A new file.")],
+    force: Force = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
     with open_study(place, quiet, writable=False) as study:
-        study.backup(target)
+        study.backup(target, force=force)
         shown = study.place
     print_sentence(
         form,
@@ -164,11 +164,12 @@ def backup(
 def salvage(
     place: Place,
     new: Annotated[Path, typer.Argument(metavar="NEW", help="A new file.")],
+    force: Force = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
     from kernelbandits import storage
 
     screen.listen(quiet)
-    found = storage.salvage(place, new)
+    found = storage.salvage(place, new, force=force)
     print_sentence(form, found, found.sentence)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
 from kernelbandits.checks import StudyConflict
-from kernelbandits.outputs import replace_file
+from kernelbandits.outputs import check_output, replace_file
 from kernelbandits.report.studies.curves import progress, regret, weights
 from kernelbandits.report.studies.page import question, study_page
 from kernelbandits.report.studies.posterior import posterior
@@ -36,10 +36,12 @@ def draw_study(
     what: str = "all",
     truth: Any = None,
     trial: int | None = None,
+    *,
+    force: bool = False,
 ) -> Path:
     """Draw the figures of a study into one file and return its path.
 
-    The file is replaced as a whole: if writing fails, an older file stays as it was.
+    The file is written as a whole: if writing fails, an older file stays as it was.
 
     Parameters
     ----------
@@ -56,6 +58,8 @@ def draw_study(
         number for each row, a DataFrame, a column of the study's table, or a CSV file.
     trial
         Number of a trial to mark in the figures and to explain on the page.
+    force
+        Whether an existing file may be replaced. A study is never replaced.
 
     Examples
     --------
@@ -68,6 +72,7 @@ def draw_study(
     'films.svg'
     """
     target = check_path(path)
+    check_output("plot", target, force)
     checks.one_of("plot", "what", what, KINDS)
     checks.needs(
         what != "regret" or truth is not None,
@@ -81,7 +86,7 @@ def draw_study(
         require("jinja2", extra="experiments", owner="a page")
     view = read_view(study, truth, trial)
     drawings = select_drawings(view, what)
-    replace_file(target, render_file(view, drawings, kind))
+    replace_file(target, render_file(view, drawings, kind), "plot", force)
     return target
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.canvas import PALETTE, Margins
 from kernelbandits.formatting import format_fixed, format_near, format_number
-from kernelbandits.outputs import replace_file
+from kernelbandits.outputs import check_output, replace_file
 from kernelbandits.report.pages import render
 from kernelbandits.report.studies.page import table
 from kernelbandits.report.studies.sheets import (
@@ -51,7 +51,13 @@ LETTERS = 40
 MARGINS = Margins(left=1.0, below=0.55, above=0.3, right=0.3)
 
 
-def draw_check(study: Study, path: str | os.PathLike[str], check: Check | None = None) -> Path:
+def draw_check(
+    study: Study,
+    path: str | os.PathLike[str],
+    check: Check | None = None,
+    *,
+    force: bool = False,
+) -> Path:
     """Draw whether the model of a study can be trusted into one file, and return its path.
 
     Parameters
@@ -62,6 +68,8 @@ def draw_check(study: Study, path: str | os.PathLike[str], check: Check | None =
         The file to write: .png, .svg, .pdf, or .html for a page with the sentences and tables too.
     check
         What `study.check()` has found, if it was called already.
+    force
+        Whether an existing file may be replaced. A study is never replaced.
 
     Examples
     --------
@@ -79,6 +87,7 @@ def draw_check(study: Study, path: str | os.PathLike[str], check: Check | None =
     checks.needs(known, "a figure of check", "a name in .png, .svg, .pdf or .html", str(path))
     there = target.parent.is_dir()
     checks.needs(there, "a figure of check", "a folder that exists", str(target.parent))
+    check_output("a figure of check", target, force)
     kind = target.suffix.lower().removeprefix(".")
     require("matplotlib", extra="experiments", owner="a figure")
     if kind == "html":
@@ -90,7 +99,7 @@ def draw_check(study: Study, path: str | os.PathLike[str], check: Check | None =
         content = check_page(title, found, drawing).encode()
     else:
         content = sheet(title, [drawing], kind)
-    replace_file(target, content)
+    replace_file(target, content, "a figure of check", force)
     return target
 
 
