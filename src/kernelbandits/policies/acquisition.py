@@ -337,7 +337,9 @@ class LookaheadScores(ArmScores):
     horizon: float
 
     def note(self, scores: Array, arm: int) -> dict[str, float]:
-        return {"gain": float(self.gains[arm]), "horizon": self.horizon}
+        """The gain counts for nothing, and is noted as 0, where no round follows."""
+        gain = float(self.gains[arm]) if self.horizon > 0 else 0.0
+        return {"gain": gain, "horizon": self.horizon}
 
 
 def per_cost(scores: Array, mean: Array, costs: Array) -> Array:

@@ -72,7 +72,7 @@ class Auto(IndexPolicy):
     There are two goals. To *find* the best answer when the budget ends, it plays the greatest
     expected improvement over the best so far. To *earn* a large total while measuring, it plays the
     greatest mean + horizon * gain: the estimate, and what one reward is expected to teach for the
-    rounds to come (`kb.policies.MemberLookahead`). With a `width` or an `exploration` law it plays
+    rounds to come (`acquisition.MemberLookahead`). With a `width` or an `exploration` law it plays
     the paper's index, mean + w_t width_t sd. The first choices are an initial design.
     Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight plausible sets
     of them, over which the posterior is averaged. They are fitted again at geometrically spaced
@@ -199,7 +199,7 @@ class Auto(IndexPolicy):
         )
         self.failed = self.calibrator.failed
         self.first = self._initial_size() if first is None else checks.whole("Auto", "first", first)
-        if not self.finite and self.goal == "find":
+        if not self.finite and (self.goal == "find" or self.looks_ahead):
             self.search_effort = BOX_EFFORT
         self.settings["goal"] = self.goal
         law = PointMass(1.0) if exploration is None else exploration
@@ -509,8 +509,8 @@ class Auto(IndexPolicy):
 
         Where failures outnumber rewards, each one beyond them counts as the least mean reward so
         far; elsewhere they were bad luck and count as nothing. On arms "where" is the arm. Off the
-        arms it is all within 0.15 fitted lengthscales of the point, and there failures must
-        outnumber the rewards by more than two, so that a place gets a third chance.
+        arms it is all within 0.15 fitted lengthscales of the point, or all within 0.02, and there
+        failures must outnumber the rewards by more than two: a place gets a third chance.
         """
         self._fail_at(self._check_choice("fail", choice))
 
@@ -629,7 +629,11 @@ class Auto(IndexPolicy):
         return int(measured[mean[measured].argmax()]) if len(measured) else place.greatest(mean)
 
     def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
-        """mean + weight * width_t * sd, in the units of the rewards."""
+        """mean + weight * width_t * sd, in the units of the rewards.
+
+        It is what a round maximises where a `width` or an `exploration` law was given. Other rules
+        maximise their `acquisition`; this index then has the practical width.
+        """
         return np.asarray(self.units.original(super().index(t, weight, points)))
 
     def _place_of(self, choice: Choice) -> Any:
@@ -650,7 +654,7 @@ class Auto(IndexPolicy):
             # A search maximises the logarithm of the improvement.
             known["improvement"] = math.exp(known.pop("index"))
         if self.looks_ahead and "index" in known:
-            # A search maximises mean + horizon * gain.
+            # A search maximises mean + horizon * gain. After the last round no gain counts.
             learnt = known.pop("index") - known["mean"]
             known["gain"] = learnt / known["horizon"] if known["horizon"] > 0 else 0.0
         converted = super()._in_reward_units(known)

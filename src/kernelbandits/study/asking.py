@@ -19,7 +19,7 @@ from kernelbandits.study.writer import Writer
 from kernelbandits.tables.candidates import Candidates
 
 OWN_UNITS = ("mean", "index", "sample")
-LENGTHS = ("sd", "noise_scale", "improvement")
+LENGTHS = ("sd", "noise_scale", "improvement", "gain")
 
 
 @dataclass(frozen=True)

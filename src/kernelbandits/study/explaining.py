@@ -31,12 +31,22 @@ class Index(NamedTuple):
 def index_of(note: Mapping[str, float], scale: Scale) -> Index:
     """Compute the index from the policy's note, with the centre and spread of that time."""
     weight, width = note.get("weight"), note.get("width")
+    if "gain" in note:
+        learnt = note["horizon"] * note["gain"]
+        index = float(scale.outward(note["mean"] + learnt))
+        return Index(None, None, float(scale.length(learnt)), index)
     if weight is None or width is None or "mean" not in note:
         value = note.get("index")
         return Index(weight, width, None, None if value is None else float(scale.outward(value)))
     reach = weight * width * note["sd"]
     bonus, value = float(scale.length(reach)), float(scale.outward(note["mean"] + reach))
     return Index(weight, width, bonus, value)
+
+
+def gain_of(note: Mapping[str, float], scale: Scale) -> float | None:
+    """What the policy expected the result to add to the best estimate; None for other rules."""
+    found = note.get("gain")
+    return None if found is None else float(scale.length(found))
 
 
 def improvement_of(note: Mapping[str, float], scale: Scale) -> float | None:
@@ -96,7 +106,8 @@ class Reasons:
         estimate = f"Estimate {format_estimate(mean, sd)}, sd {sd:.2g}{waiting}"
         if "improvement" in note:
             return f"{estimate}: {self._improvement(row, note)}"
-        chosen = f"{self._bonus(note)}{self._gain(note)}{self._worth(note)}{self._instead(note)}"
+        index = self._gain(note) if "gain" in note else self._bonus(note)
+        chosen = f"{index}{self._worth(note)}{self._instead(note)}"
         return f"{estimate}{chosen}. {self._rival(row)}"
 
     def _bonus(self, note: Mapping[str, float]) -> str:
@@ -109,12 +120,15 @@ class Reasons:
 
     def _gain(self, note: Mapping[str, float]) -> str:
         """Say what the result of the row is expected to teach for the rounds that follow."""
-        if "gain" not in note:
-            return ""
-        gain = f"{self.scale.length(note['gain']):.2g}"
+        rounds = int(note["horizon"])
+        if not rounds:
+            return "; this is the last round, so the estimate alone counts"
+        index, sign = index_of(note, self.scale), "-" if self.scale.sign < 0 else "+"
+        gain = f"gain {self.scale.length(note['gain']):.2g}"
+        parts = f"estimate {sign} {format_count(rounds, 'round')} x {gain}"
         return (
-            f"; its result is expected to raise what a later round earns by {gain}, which counts "
-            f"for {format_count(int(note['horizon']), 'round')}"
+            f"; index {index.value:.4g} = {parts}, by which its result is expected to improve the "
+            "best estimate for later rounds"
         )
 
     def _improvement(self, row: int, note: Mapping[str, float]) -> str:
@@ -209,6 +223,8 @@ class Reasons:
             sentence=" ".join(filter(None, (self.sentence(row, note), beside, answers.caution))),
             revision=trial.revision,
             improvement=improvement_of(note, self.scale),
+            gain=gain_of(note, self.scale),
+            horizon=note.get("horizon"),
             caution=answers.caution,
         )
 
@@ -253,4 +269,6 @@ def stored_explanation(
         revision=trial.revision,
         stored=True,
         improvement=improvement_of(note, scale),
+        gain=gain_of(note, scale),
+        horizon=note.get("horizon"),
     )
