@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
+from scipy.special import erfcx, log_ndtr, ndtr
 
 from kernelbandits.checks import Array
+from kernelbandits.domains.bfgs import STEPS
 from kernelbandits.kernels import Kernel
 from kernelbandits.posterior import StackedPosteriors, members_of
 
@@ -45,6 +46,9 @@ class Acquisition:
     >>> TwoSigma().score(np.array([0.5, 0.0]), np.array([0.1, 1.0]))
     array([0.7, 2. ])
     """
+
+    search_steps: ClassVar[int] = STEPS
+    """The most steps of an ascent in the search for the greatest score on a box."""
 
     def score(self, mean: Array, sd: Array) -> Array:
         """The score at points with these means and standard deviations."""
@@ -217,6 +221,10 @@ class MemberLookahead(MemberAcquisition):
     Frazier (2012), of each point alone.
     """
 
+    # The score has a ridge where the estimate of a member is its highest one. An ascent does not
+    # end there by itself, and hardly rises after so many steps.
+    search_steps = 15
+
     bests: tuple[float, ...]
     """The highest estimate so far, of each member, in the units of the posterior."""
     noises: tuple[float, ...]
@@ -225,29 +233,26 @@ class MemberLookahead(MemberAcquisition):
     """For how many rounds the gain counts."""
 
     def score_members(self, means: Array, sds: Array) -> Array:
-        gaps, steps = self._gaps_and_steps(means, sds)
-        return np.asarray((means + self.horizon * knowledge_gain(gaps, steps)).mean(0))
+        best, noise = self._bests_and_noises()
+        gain, _, _ = knowledge_gain(np.abs(means - best), reward_step(sds**2, noise))
+        return np.asarray((means + self.horizon * gain).mean(0))
 
     def member_derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
-        """With z = -|gap| / s the gain has the derivatives Phi(z) by -|gap| and phi(z) by s."""
-        gaps, steps = self._gaps_and_steps(means, sds)
-        z, _ = standard_gaps(gaps, steps, 0.0)
-        certain = steps <= LEAST_SD
-        by_gap = np.where(certain, 0.0, np.exp(log_ndtr(z)))
-        by_step = np.where(certain, 0.0, np.exp(-0.5 * z**2 - LOG_ROOT_TWO_PI))
-        best, noise = np.array(self.bests)[:, None], np.array(self.noises)[:, None]
-        total = sds**2 + noise
-        # d s / d sd, with s = sd^2 / sqrt(sd^2 + noise)
-        step_slope = sds * (sds**2 + 2 * noise) / np.maximum(total, LEAST_SD) ** 1.5
-        value = (means + self.horizon * knowledge_gain(gaps, steps)).mean(0)
-        by_mean = 1 - self.horizon * by_gap * np.sign(means - best)
-        by_sd = self.horizon * by_step * step_slope
+        """The derivatives of the gain are `knowledge_gain`'s, times those of |gap| and of s."""
+        best, noise = self._bests_and_noises()
+        variances = sds**2
+        step = reward_step(variances, noise)
+        gain, by_gap, by_step = knowledge_gain(np.abs(means - best), step)
+        by_mean = 1 + self.horizon * by_gap * np.sign(means - best)
+        # s = v / sqrt(v + noise) with v = sd^2, so ds/dsd = sd (v + 2 noise) / (v + noise)^1.5.
+        total = np.maximum(variances + noise, LEAST_SD)
+        by_sd = self.horizon * by_step * sds * (variances + 2 * noise) / (total * np.sqrt(total))
+        value = (means + self.horizon * gain).mean(0)
         return value, by_mean / len(means), by_sd / len(means)
 
-    def _gaps_and_steps(self, means: Array, sds: Array) -> tuple[Array, Array]:
-        """-|mean - best|, and the sd s of what one reward changes in the estimate."""
-        best, noise = np.array(self.bests)[:, None], np.array(self.noises)[:, None]
-        return -np.abs(means - best), reward_step(sds**2, noise)
+    def _bests_and_noises(self) -> tuple[Array, Array]:
+        """The highest estimate and the noise variance of each member, in columns."""
+        return np.array(self.bests)[:, None], np.array(self.noises)[:, None]
 
     @property
     def round_note(self) -> dict[str, float]:
@@ -259,13 +264,18 @@ def reward_step(variance: Array, noise: float | Array) -> Array:
     return np.asarray(variance / np.sqrt(np.maximum(variance + noise, LEAST_SD)))
 
 
-def knowledge_gain(gap: Array, step: Array) -> Array:
-    """step h(gap / step), h(z) = phi(z) + z Phi(z): what one reward is expected to add.
+def knowledge_gain(gap: Array, step: Array) -> tuple[Array, Array, Array]:
+    """step h(-gap / step), h(z) = phi(z) + z Phi(z): what one reward is expected to add.
 
-    The estimate is a gap <= 0 away from the highest of the others, and the reward moves it by a
-    normal amount of sd `step`. So it may become the highest, or no longer be it.
+    The estimate is a gap >= 0 away from the highest of the others, and the reward moves it by a
+    normal amount of sd `step`. So it may become the highest, or no longer be it. Returned are the
+    gain, its derivative -Phi(z) by the gap and its derivative phi(z) by the step. Their error is
+    that of rounding, relative to the step: the gain is added to an estimate.
     """
-    return np.exp(LogExpectedImprovement(0.0).score(gap, step))
+    certain = step <= LEAST_SD
+    z = np.where(certain, -FAR, np.maximum(-gap / np.where(certain, 1.0, step), -FAR))
+    above, density = ndtr(z), np.exp(-0.5 * z**2 - LOG_ROOT_TWO_PI)
+    return np.maximum(step * density - gap * above, 0.0), -above, density
 
 
 class MemberSurface:

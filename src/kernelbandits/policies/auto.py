@@ -346,7 +346,7 @@ class Auto(IndexPolicy):
         variances = np.maximum(member_variances(now.posterior), 0.0)
         noises = np.array([[fit.noise_variance] for fit in self.calibrator.fits])
         rivals = np.array([best_of_others(mean, seen) for mean in means])
-        gains = knowledge_gain(-np.abs(means - rivals), reward_step(variances, noises)).mean(0)
+        gains = knowledge_gain(np.abs(means - rivals), reward_step(variances, noises))[0].mean(0)
         horizon = self._horizon(now.t)
         return LookaheadScores(means.mean(0) + horizon * gains, gains, horizon)
 
