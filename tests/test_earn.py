@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -192,6 +194,14 @@ class TestArms:
         policy.ask(pending=[first])
         assert policy.ask().note == first.note
         np.testing.assert_array_equal(policy.posterior.mean, before)
+
+    @pytest.mark.parametrize("given", [{}, {"width": "practical"}, {"rounds": 12}])
+    def test_pickles_and_json_ask_the_same(self, given):
+        policy = play(kb.Auto(ARMS, seed=2, **given), 9)
+        stored = json.loads(json.dumps(policy.to_dict()))
+        for again in (pickle.loads(pickle.dumps(policy)), kb.Auto.from_dict(stored)):
+            assert again.looks_ahead == policy.looks_ahead
+            assert again.ask() == policy.ask()
 
     @pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
     def test_notes_follow_the_units_of_the_rewards(self, domain):

@@ -273,13 +273,15 @@ class TestPoolMixture:
 
     def test_damage_is_found_and_repaired(self):
         mixture, _ = self.pair()
+        assert not mixture.audit()
         mixture.update(3, 1.0)
-        expected = mixture.mean.copy()
+        expected = mixture.means.copy()
         mixture.means[1, 5] += 1e-3
+        assert mixture.mean[5] != pytest.approx(expected[:, 5].mean(), rel=1e-9)
         with pytest.warns(NumericsWarning, match="repaired from counts after 1 rewards"):
             assert mixture.audit()
-        np.testing.assert_allclose(mixture.mean, expected, rtol=1e-12)
-        assert (mixture.health.audits, mixture.health.repairs) == (1, 1)
+        np.testing.assert_allclose(mixture.mean, expected.mean(0), rtol=1e-12)
+        assert (mixture.health.audits, mixture.health.repairs) == (2, 1)
 
     def test_rows_of_arms_measured_again_are_merged(self):
         mixture, _ = self.pair()

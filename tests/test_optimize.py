@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+import pickle
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import kernelbandits as kb
+from kernelbandits.widths import Width
+from measured_functions import deadly, dose_response, endless, fragile
 
 BOX = kb.Box((0.0, 0.0), (1.0, 1.0))
 ARMS = kb.Arms(np.random.default_rng(4).random((40, 2)))
@@ -220,19 +225,6 @@ def test_a_subclass_of_what_catch_names_is_a_failure():
 
     found = kb.optimize(objective, BOX, 4, catch=LookupError)
     assert [trial.failure for trial in found.trials] == ["", "KeyError: 'missing'", "", ""]
-
-
-def test_a_keyboard_interrupt_passes_through_and_leaves_what_was_told():
-    policy = kb.Auto(BOX)
-
-    def objective(x):
-        if policy.rewards.events == 4:
-            raise KeyboardInterrupt
-        return hill(x)
-
-    with pytest.raises(KeyboardInterrupt):
-        kb.optimize(objective, BOX, 9, policy=policy)
-    assert (policy.rewards.events, policy.failed) == (4, [])
 
 
 @pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
@@ -479,11 +471,17 @@ def test_the_outcome_reads_well():
     "bad",
     [
         *({"rounds": bad} for bad in (0, -1, 2.5, "9", None)),
-        *({"batch": bad} for bad in (0, -1, 2.5, "9", None)),
+        *({"batch": bad} for bad in (0, -1, 2.5, "9")),
         *({"seed": bad} for bad in (-1, 1.5, "0", None)),
         *({"objective": bad} for bad in (None, 3, "hill")),
         *({"policy": bad} for bad in (3, "auto", kb.Auto)),
-        *({"mapper": bad} for bad in (None, 3)),
+        *({"mapper": bad} for bad in ("map", 3)),
+        *({"workers": bad} for bad in (0, -1, 1.5, "2", None, 10**6)),
+        *({"timeout": bad} for bad in (0, -1, "2", math.nan)),
+        *({"tolerance": bad} for bad in (0, -1, "2", math.nan)),
+        *({"progress": bad} for bad in (1, "yes")),
+        {"each": 3},
+        {"workers": 2, "mapper": map},
         *({"direction": bad} for bad in (None, 1, "down")),
         *({"catch": bad} for bad in (None, "RuntimeError", int, (RuntimeError, 3))),
     ],
@@ -503,3 +501,223 @@ def test_bad_domains_are_refused(domain):
 def test_a_domain_beside_a_context_needs_ask_and_tell():
     with pytest.raises(ValueError, match="Contextual needs a context of size 1"):
         kb.optimize(hill, kb.Contextual(BOX, 1), 3)
+
+
+# ---------------------------------------------------------------- workers, time, ends
+
+
+SPACE = {"dose": kb.Real(0, 1), "salt": kb.Category((True, False))}
+
+
+def test_the_result_does_not_depend_on_the_number_of_workers():
+    one, three = (kb.optimize(dose_response, SPACE, 6, batch=3, workers=n, seed=2) for n in (1, 3))
+    assert one.records() == three.records()
+    assert one.x == three.x
+    assert (one.mean, one.sd) == (three.mean, three.sd)
+
+
+def test_an_exception_in_a_worker_is_raised_unless_it_is_caught():
+    with pytest.raises(KeyError, match="no such dose"):
+        kb.optimize(fragile, SPACE, 12, batch=2, workers=2)
+    found = kb.optimize(fragile, SPACE, 6, batch=2, workers=2, catch=KeyError)
+    assert found.records() == kb.optimize(fragile, SPACE, 6, batch=2, catch=KeyError).records()
+    assert found.failures > 0
+
+
+def test_a_worker_that_dies_has_failed_to_measure_its_point():
+    found = kb.optimize(deadly, SPACE, 4, batch=2, workers=2, seed=1)
+    failures = [trial for trial in found.trials if trial.reward is None]
+    assert failures
+    assert all(trial.x["dose"] > 0.6 for trial in failures)
+    assert failures[0].failure == "the worker process ended with exit code 3"
+    assert len(found.trials) == 4
+
+
+def test_an_objective_that_cannot_be_sent_is_refused_in_one_sentence():
+    with pytest.raises(
+        ValueError, match=r"^optimize with workers needs an objective that can be sent"
+    ):
+        kb.optimize(lambda x: 1.0, SPACE, 4, workers=2)
+
+
+def test_a_batch_is_as_large_as_the_number_of_workers_by_default(monkeypatch):
+    sizes = []
+    batch = kb.Auto.batch
+    monkeypatch.setattr(
+        kb.Auto,
+        "batch",
+        lambda self, n, *rest, **more: sizes.append(n) or batch(self, n, *rest, **more),
+    )
+    kb.optimize(dose_response, SPACE, 5, workers=2)
+    assert sizes == [2, 2, 1]
+
+
+def test_a_timeout_ends_the_run_and_says_so(monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    found = kb.optimize(hill, BOX, 50, timeout=8)
+    assert found.ended == "timeout"
+    assert 5 <= len(found.trials) <= 9
+    assert str(found).endswith("0 failed; ended by the timeout")
+
+
+def test_a_timeout_ends_workers_in_the_middle_of_a_measurement():
+    with pytest.raises(
+        ValueError, match="optimize needs one reward at least, got 0 failures; ended by the timeout"
+    ):
+        kb.optimize(endless, SPACE, 4, workers=2, timeout=1.0)
+
+
+def test_a_callback_ends_the_run():
+    found = kb.optimize(hill, BOX, 50, each=lambda trial: trial.t == 4)
+    assert (found.ended, len(found.trials)) == ("callback", 4)
+    assert kb.optimize(hill, BOX, 3, each=lambda trial: 1).ended == "rounds"
+
+
+def test_an_interrupt_returns_what_was_done():
+    calls = []
+
+    def objective(x):
+        calls.append(x)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return hill(x)
+
+    found = kb.optimize(objective, BOX, 50)
+    assert (found.ended, len(found.trials)) == ("interrupted", 5)
+    assert found.policy.turn == 6
+    calls[:] = [0] * 5
+    with pytest.raises(KeyboardInterrupt):
+        kb.optimize(objective, BOX, 50)
+
+
+def test_a_tolerance_ends_the_run_when_the_answer_is_good_enough():
+    found = kb.optimize(hill, BOX, 60, tolerance=0.1, seed=1)
+    assert found.ended == "tolerance"
+    assert len(found.trials) < 40
+    assert 1 - hill(found.x) < 0.1
+    assert str(found).endswith("; ended within the tolerance")
+    with pytest.raises(ValueError, match=r"optimize needs kb\.Auto for a tolerance"):
+        kb.optimize(
+            hill,
+            ARMS,
+            5,
+            tolerance=0.1,
+            policy=kb.SimpleUCB(ARMS, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0),
+        )
+
+
+def test_an_exhausted_space_says_so():
+    space = kb.MixedBox(
+        {"n": kb.Integer(1, 3), "s": kb.Category(("a", "b"))},
+        constraints=["not (s == 'a' and n > 1)"],
+    )
+    with pytest.warns(
+        kb.DataNotice,
+        match="optimize: all 4 points of the space are measured; further rounds repeat them",
+    ):
+        found = kb.optimize(lambda x: x["n"] + (x["s"] == "b"), space, 12)
+    assert found.exhausted
+    assert found.x == {"n": 3, "s": "b"}
+    assert not kb.optimize(hill, BOX, 3).exhausted
+
+
+def test_arms_with_values_are_measured_and_returned_in_their_values():
+    table = kb.MixedBox({"x": kb.Real(0, 1), "s": kb.Category(("a", "b"))}).grid(5)
+    found = kb.optimize(lambda x: x["x"] - (x["s"] == "a"), table, 10)
+    assert found.x in table.values
+    assert found.x["s"] == "b"
+    assert set(found.records()[0]) == {"t", "arm", "x", "s", "reward", "failure"}
+
+
+def test_progress_is_shown_on_standard_error_when_it_is_wanted(capsys, caplog):
+    with caplog.at_level("INFO", logger="kernelbandits.optimize"):
+        kb.optimize(hill, BOX, 3, progress=True)
+    shown = capsys.readouterr()
+    assert "3/3" in shown.err
+    assert "best" in shown.err
+    assert shown.out == ""
+    assert [record.message[:8] for record in caplog.records[:2]] == ["trial 1:", "trial 2:"]
+    kb.optimize(hill, BOX, 3)
+    assert capsys.readouterr().err == ""
+
+
+# ---------------------------------------------------------------- Auto as data
+
+
+def played_auto(domain, make, context=lambda t: None):
+    auto = make(domain)
+    rng = np.random.default_rng(0)
+    for t in range(14):
+        choice = auto.ask(context=context(t))
+        row = auto._place_of(choice)
+        point = auto.domain.points[row] if auto.finite else row
+        if t % 5 == 3:
+            auto.fail(choice)
+        else:
+            auto.tell(choice, float(-np.abs(point).sum() + 0.1 * rng.normal()))
+    return auto
+
+
+AUTOS = {
+    "space": (
+        kb.MixedBox({name: kb.Real(0, 1) for name in "ABC"}, constraints=["A + B + C == 1"]),
+        lambda d: kb.Auto(d, goal="find", seed=3, rounds=20),
+    ),
+    "logs": (
+        {"rate": kb.Real(1e-5, 0.1, log=True), "s": ["a", "b"]},
+        lambda d: kb.Auto(d, goal="find", noise=0.1),
+    ),
+    "arms": (ARMS, lambda d: kb.Auto(d, exploration=kb.Bernoulli(0.5), width=2)),
+    "box": (
+        BOX,
+        lambda d: kb.Auto(
+            d, width="theory", nu=math.inf, prior=kb.calibration.Prior(additive=None, nugget=None)
+        ),
+    ),
+    "laws": (
+        BOX,
+        lambda d: kb.Auto(
+            d,
+            exploration=kb.Mixture((0.5, 0.5), (kb.PointMass(1.0), kb.Gaussian(1.0))),
+            refits=kb.calibration.Refits(1.5, 3),
+        ),
+    ),
+    "context": (kb.Contextual(kb.Box((0.0,), (1.0,)), 1), lambda d: kb.Auto(d, goal="find")),
+}
+
+
+@pytest.mark.parametrize("name", AUTOS)
+def test_auto_read_back_from_json_or_a_pickle_asks_exactly_the_same(name):
+    contexts = (lambda t: [(t % 3) / 3]) if name == "context" else (lambda t: None)
+    auto = played_auto(*AUTOS[name], contexts)
+    text = json.dumps(auto.to_dict(), allow_nan=False)
+    for again in (kb.Auto.from_dict(json.loads(text)), pickle.loads(pickle.dumps(auto))):
+        assert again.domain == auto.domain or name == "arms"
+        context = contexts(1)
+        for t in (15, 16):
+            assert again.ask(t, context=context) == auto.ask(t, context=context)
+        assert again.to_dict() == auto.to_dict()
+        assert again.calibration == auto.calibration
+
+
+def test_an_auto_that_is_no_data_is_refused():
+    with pytest.raises(ValueError, match=r"Auto\.to_dict needs a width of numbers, text"):
+        kb.Auto(ARMS, width=Width("1", lambda t: (1.0, 0.0, 0.0))).to_dict()
+    good = kb.Auto(BOX).to_dict()
+    for bad in (
+        None,
+        {},
+        good | {"policy": "gp-ts"},
+        good | {"domain": 3},
+        good | {"domain": {"box": {"low": 1}}},
+        good | {"settings": {"colour": 1}},
+        good | {"settings": {"prior": {"type": "os"}}},
+        good | {"events": 3},
+        good | {"events": [[[0.5], 1.0]]},
+        good | {"events": [[[0.5, 0.5], "x"]]},
+    ):
+        with pytest.raises(ValueError, match="needs"):
+            kb.Auto.from_dict(bad)
+    with pytest.warns(kb.DataNotice, match="revision"):
+        kb.Auto.from_dict(good | {"revision": 0})

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from test_study_command import study as command
 
 import kernelbandits as kb
+from test_study_command import study as command
 
 SERVERS = [
     "host=lab dbname=studies user=ann password=geheim",

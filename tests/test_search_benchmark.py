@@ -758,10 +758,14 @@ def test_who_has_not_played_all_tables_is_not_drawn_and_random_is_not_drawn_alon
 
 def test_a_suggestion_is_timed_after_so_many_results(made_up):
     for name in (OURS, "sklearn-ei"):
-        one = times.time_contestant(CONTESTANTS[name], Task("snar", 0.05), 20, "1")
+        place = times.Place(Task("snar", 0.05), rows=60)
+        one = times.time_contestant(CONTESTANTS[name], place, 20, "1")
+        assert one.task == "snar, 60 rows"
         assert (one.results, one.rounds) == (20, times.ROUNDS)
         assert one.mean > 0
-    box = times.time_contestant(CONTESTANTS[OURS], Task("branin", 0.05), 20, "1")
+    first = times.time_contestant(times.FIRST_RELEASE, times.Place(Task("snar", 0.05)), 20, "1")
+    assert first.mean > 0
+    box = times.time_contestant(CONTESTANTS[OURS], times.Place(Task("branin", 0.05)), 20, "1")
     assert box.mean > 0
 
 

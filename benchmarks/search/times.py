@@ -1,4 +1,8 @@
-"""Time of a suggestion after 20, 60, 100 and 500 results, on a table and on a box."""
+"""Time of a suggestion after 20, 60, 100 and 500 results, on tables and on a box.
+
+All contestants are timed in turn at one place and one number of results before the next, so that
+what else the machine does at that time slows all of them.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,67 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+import kernelbandits as kb
 from benchmarks import machine
-from benchmarks.opponents import version_of
+from benchmarks.opponents import OURS, version_of
+from benchmarks.pools import PoolInstance
 from benchmarks.search.contestants import CONTESTANTS, SearchContestant
 from benchmarks.search.tasks import Task
 
 TIMES = Path(__file__).parents[1] / "results" / "search_times.json"
-PLACES = (Task("photo_pce10", 0.05), Task("hartmann6", 0.05))
-"""A table of 1020 rows with 4 columns, and a box of 6 dimensions."""
-RESULTS = (20, 60, 100, 500)
+FIRST_RELEASE = SearchContestant(
+    "auto-0.1",
+    "kernelbandits 0.1",
+    "kernelbandits",
+    "first_release",
+    {},
+    "the default of release 0.1, repeats forbidden; its rule as this version computes it",
+    on_boxes=False,
+)
+"""It is only timed."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where suggestions are timed: a task, or the first rows of its table."""
+
+    task: Task
+    results: tuple[int, ...] = (20, 60, 100, 500)
+    """After how many results."""
+    rows: int | None = None
+
+    @property
+    def name(self) -> str:
+        return self.task.name if self.rows is None else f"{self.task.name}, {self.rows} rows"
+
+    def instance(self) -> PoolInstance:
+        """The place in seed 0."""
+        whole = self.task.instance(0)
+        if self.rows is None:
+            return whole
+        assert whole.table is not None
+        points, table = whole.domain.points[: self.rows], whole.table
+        # The values stay those of the whole table: what the best row is does not matter here.
+        values = table.values.copy()
+        values[[0, 1]] = 0.0, 1.0
+        part = replace(table, frame=table.frame[: self.rows], values=values[: self.rows])
+        return replace(whole, domain=kb.Arms(points), table=part)
+
+
+PLACES = (
+    Place(Task("photo_pce10", 0.05)),
+    Place(Task("photo_pce10", 0.05), results=(100,), rows=500),
+    Place(Task("hartmann6", 0.05)),
+)
+"""A table of 1020 rows with 4 columns, half of it, and a box of 6 dimensions."""
 ROUNDS, PATIENCE = 20, 20.0
-"""Suggestions that are timed, or as many as these seconds allow, and at least three."""
+"""Suggestions that are timed, or a fifth of the results if that is more, in which at least one fit
+is due; no further one after so many seconds, but at least three."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +87,20 @@ class Timed:
     rounds: int
 
 
-def time_contestant(contestant: SearchContestant, task: Task, results: int, version: str) -> Timed:
+def time_contestant(
+    contestant: SearchContestant, place: Place, results: int, version: str
+) -> Timed:
     """Tell results of random places, then time the suggestions that follow."""
+    rounds = max(ROUNDS, results // 5)
     with machine.threads.threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        instance = task.instance(0)
+        instance = place.instance()
         player = contestant.opponent(instance)
         draw: Any = instance.different_arms if instance.finite else instance.random_moves
         for t, move in enumerate(draw(results), 1):
             player.tell(move, instance.reward(move, t))
         seconds: list[float] = []
-        while len(seconds) < 3 or (len(seconds) < ROUNDS and sum(seconds) < PATIENCE):
+        while len(seconds) < 3 or (len(seconds) < rounds and sum(seconds) < PATIENCE):
             t = results + len(seconds) + 1
             began = time.process_time()
             move = player.ask(t, ())
@@ -60,7 +112,7 @@ def time_contestant(contestant: SearchContestant, task: Task, results: int, vers
     return Timed(
         contestant.name,
         version,
-        task.name,
+        place.name,
         results,
         round(median(seconds), 6),
         round(fmean(seconds), 6),
@@ -71,16 +123,20 @@ def time_contestant(contestant: SearchContestant, task: Task, results: int, vers
 def measure(names: Sequence[str], label: str | None = None, path: Path = TIMES) -> None:
     """Time the contestants and write the file; those that are left out keep their times."""
     timed = {(one.contestant, one.task, one.results): one for one in read(path)}
-    for name in names:
-        contestant = CONTESTANTS[name]
-        if contestant.missing or name == "random":
-            continue
-        for task in filter(contestant.takes, PLACES):
-            for results in RESULTS:
-                one = time_contestant(contestant, task, results, version_of(contestant, label))
-                timed[name, task.name, results] = one
-                text = f"{task.name:12} {name:20} {results:4} {1e3 * one.mean:9.2f} ms"
-                print(text, file=sys.stderr, flush=True)
+    contestants = [CONTESTANTS[name] for name in names if name != "random"]
+    if OURS in names:
+        contestants.append(FIRST_RELEASE)
+    for place in PLACES:
+        for results in place.results:
+            for contestant in contestants:
+                if contestant.missing or not contestant.takes(place.task):
+                    continue
+                version = version_of(CONTESTANTS.get(contestant.name, CONTESTANTS[OURS]), label)
+                one = time_contestant(contestant, place, results, version)
+                timed[contestant.name, place.name, results] = one
+                text = f"{place.name:21} {contestant.name:20} {results:4}"
+                spent = f"median {1e3 * one.median:9.2f} ms, mean {1e3 * one.mean:9.2f} ms"
+                print(text, spent, file=sys.stderr, flush=True)
     path.write_text(json.dumps([asdict(one) for one in timed.values()], indent=1) + "\n")
 
 

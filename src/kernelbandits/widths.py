@@ -46,6 +46,28 @@ class Width:
         return table
 
 
+# Terms that Auto plays by are classes and no inner functions, so that a policy can be pickled.
+@dataclass(frozen=True)
+class EqualTerms:
+    """t -> (a, b, c), the same in every round."""
+
+    values: tuple[float, float, float]
+
+    def __call__(self, t: Rounds) -> tuple[Rounds, Rounds, Rounds]:
+        return self.values
+
+
+@dataclass(frozen=True)
+class DecayingTerms:
+    """t -> (first t^-power, 0, 0)."""
+
+    first: float
+    power: float
+
+    def __call__(self, t: Rounds) -> tuple[Rounds, Rounds, Rounds]:
+        return self.first * t**-self.power, 0.0, 0.0
+
+
 def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: float) -> Width:
     """D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L): Whitehouse et al. (2023), Theorem 1.
 
@@ -53,7 +75,7 @@ def self_normalised(noise_scale: float, norm_bound: float, ridge: float, delta: 
     """
     share = noise_scale**2 / ridge
     terms = (norm_bound, 2 * share * math.log(1 / delta), share)
-    return Width("D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L)", lambda t: terms)
+    return Width("D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L)", EqualTerms(terms))
 
 
 def chowdhury_gopalan(
@@ -111,14 +133,14 @@ def fixed_design(
         2 * math.log(2 * claims / delta)
     )
     return Width(
-        f"D + (R/sqrt(ridge)) sqrt(2 ln(2 m/delta)), m = {claims}", lambda t: (width, 0.0, 0.0)
+        f"D + (R/sqrt(ridge)) sqrt(2 ln(2 m/delta)), m = {claims}", EqualTerms((width, 0.0, 0.0))
     )
 
 
 def kernel_ucb(eta: float, ridge: float) -> Width:
     """eta / sqrt(ridge): Valko et al. (2013), whose norm of an arm is sd / sqrt(ridge)."""
     width = eta / math.sqrt(ridge)
-    return Width("eta/sqrt(ridge)", lambda t: (width, 0.0, 0.0))
+    return Width("eta/sqrt(ridge)", EqualTerms((width, 0.0, 0.0)))
 
 
 def bogunovic_practical() -> Width:
@@ -156,7 +178,7 @@ def mixture(noise_scale: float, norm_bound: float, ridge: float, delta: float) -
     """
     share = noise_scale**2 / ridge
     terms = (0.0, 2 * share * math.log(1 / delta) + norm_bound**2, share)
-    return Width("sqrt((R^2/ridge) (2 ln(1/delta) + L) + D^2)", lambda t: terms)
+    return Width("sqrt((R^2/ridge) (2 ln(1/delta) + L) + D^2)", EqualTerms(terms))
 
 
 def unknown_variance(norm_bound: float, delta: float) -> Width:
@@ -168,7 +190,7 @@ def unknown_variance(norm_bound: float, delta: float) -> Width:
     terms = (norm_bound, 2 * square * math.log(1 / delta), square)
     return Width(
         f"D (1 + sqrt(2 ln(1/delta') + L_-)), delta' = {delta:g}, at ridge s_+^2/D^2, which moves",
-        lambda t: terms,
+        EqualTerms(terms),
     )
 
 
@@ -180,10 +202,10 @@ def polynomial_decay(first: float = 5.0, power: float = 1 / 3) -> Width:
     """
     return Width(
         f"{first:g} t^-{power:.3g} (practical: nothing is claimed)",
-        lambda t: (first * t**-power, 0.0, 0.0),
+        DecayingTerms(first, power),
     )
 
 
 def constant(factor: float) -> Width:
     """The same number in every round; no confidence bound."""
-    return Width(f"{factor:g} (practical: nothing is claimed)", lambda t: (factor, 0.0, 0.0))
+    return Width(f"{factor:g} (practical: nothing is claimed)", EqualTerms((factor, 0.0, 0.0)))

@@ -339,7 +339,9 @@ class ScaleFit:
         # The prior alone has curvature 1 in every direction. Less is an error of the differences,
         # or a place that is no maximum.
         sds = np.sqrt(WIDENING / np.maximum(curvatures, LEAST_CURVATURE))
-        draws = centre + (spread_normals(number, len(centre)) * sds) @ axes.T
+        # The symmetric root, because the signs of the axes are arbitrary: another rounding would
+        # draw other members.
+        draws = centre + spread_normals(number, len(centre)) @ ((axes * sds) @ axes.T)
         for v in draws:
             parameters = search.parameters(search.clip(v))
             factor = search.evidence.factor(parameters)

@@ -14,6 +14,7 @@ from kernelbandits.domains.constraints import Forbidden, LinearConstraint, parse
 from kernelbandits.domains.contextual import Contextual
 from kernelbandits.domains.discretise import as_arms
 from kernelbandits.domains.mixed import MixedBox
+from kernelbandits.domains.plain import domain_from_dict, domain_to_dict
 from kernelbandits.domains.search import Maximum, maximise
 from kernelbandits.domains.space_files import parse_variable, read_space
 from kernelbandits.domains.ties import TIE_TOLERANCE, TIES, argmax, tied_arms
@@ -37,6 +38,8 @@ __all__ = [
     "argmax",
     "as_arms",
     "as_domain",
+    "domain_from_dict",
+    "domain_to_dict",
     "golden_ratio",
     "maximise",
     "parse_constraints",

@@ -5,9 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
-import signal
 import threading
-import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,6 +17,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from kernelbandits import checks
+from kernelbandits.processes import ignore_interrupts, serve
 from kernelbandits.runtime import MOST_WORKERS
 
 Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
@@ -102,7 +101,7 @@ class WorkerPool:
     def start(self) -> Worker:
         """Start a process; there are never more than threads."""
         here, there = self.context.Pipe()
-        process = self.context.Process(target=serve, args=(there,), daemon=True)  # type: ignore[attr-defined]
+        process = self.context.Process(target=serve, args=(there, work_on), daemon=True)  # type: ignore[attr-defined]
         with one_thread(), ignore_interrupts():
             process.start()
         there.close()
@@ -185,38 +184,10 @@ def describe_cell(cell: Any) -> str:
     return f"{name[1]} on {name[0]}" if isinstance(name, tuple) else str(name)
 
 
-def serve(pipe: Connection) -> None:
-    """What a worker process does: work on the items that come, and send the results back."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=exit_with_parent, daemon=True).start()
-    while True:
-        try:
-            work, item = pipe.recv()
-        except EOFError:
-            return
-        try:
-            answer = (True, work(item))
-        except BaseException as error:
-            error.add_note(f"In a worker process:\n{traceback.format_exc()}")
-            answer = (False, error)
-        send_answer(pipe, answer)
-
-
-def send_answer(pipe: Connection, answer: tuple[bool, Any]) -> None:
-    """Send a result or an error; one that cannot be sent is described by an error that can."""
-    try:
-        pipe.send(answer)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        text = f"several workers need results that can be sent, got {answer[1]!r}: {error}"
-        pipe.send((False, ValueError(text)))
-
-
-def exit_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        # sys.exit would end this thread only, and the worker may be in the middle of a long cell.
-        os._exit(1)
+def work_on(pair: tuple[Callable[[Any], Any], Any]) -> Any:
+    """The result of work on an item."""
+    work, item = pair
+    return work(item)
 
 
 def process_context() -> BaseContext:
@@ -229,20 +200,6 @@ def process_context() -> BaseContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", "kernelbandits.experiment.preload"])
     return context
-
-
-@contextmanager
-def ignore_interrupts() -> Iterator[None]:
-    """Start processes inside that ignore Ctrl-C from their first line on: the parent handles it."""
-    # Signal handlers can be set in the main thread only.
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def check_sendable(cells: Sequence[Any]) -> Sequence[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,8 +13,16 @@ import numpy as np
 
 from kernelbandits import checks, widths
 from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard
-from kernelbandits.checks import Array, Indices
-from kernelbandits.domains import Box, Contextual, MixedBox, as_domain
+from kernelbandits.checks import Array, DataNotice, Indices
+from kernelbandits.domains import (
+    Box,
+    Contextual,
+    MixedBox,
+    as_domain,
+    domain_from_dict,
+    domain_to_dict,
+)
+from kernelbandits.domains.box import as_row
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import Matern
 from kernelbandits.policies.about import CALIBRATED, About
@@ -36,6 +45,7 @@ from kernelbandits.policies.improvement import best_estimate
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
 from kernelbandits.policies.place import ArmList, Place, Region, list_arms, place_of
+from kernelbandits.policies.plain_settings import read_setting, write_setting
 from kernelbandits.policies.round import PendingView, Round, check_pending, view_pending
 from kernelbandits.posterior import member_means, member_variances, members_of
 from kernelbandits.runtime import single_threaded
@@ -165,6 +175,28 @@ class Auto(IndexPolicy):
         seed: int = 0,
         ties: str = "random",
     ) -> None:
+        self.arguments = {
+            "goal": goal,
+            "noise": noise,
+            "rounds": rounds,
+            "exploration": exploration,
+            "width": width,
+            "delta": delta,
+            "prior": prior,
+            "members": members,
+            "transform": transform,
+            "shared": shared,
+            "nu": nu,
+            "refits": refits,
+            "first": first,
+            "opening": opening,
+            "safety": safety,
+            "seed": seed,
+            "ties": ties,
+        }
+        """The settings as they were given, by which `to_dict` describes the policy."""
+        self.history: list[tuple[Any, float | None]] = []
+        """All rewards and failures in order: the place, and the reward or None."""
         domain = as_domain("Auto", domain)
         self.goal = checks.one_of("Auto", "goal", goal, GOALS)
         self.noise = None if noise is None else checks.nonnegative("Auto", "noise", noise)
@@ -426,6 +458,7 @@ class Auto(IndexPolicy):
             self.width, self.settings = width, settings
             self.posterior = self.calibrator.posterior
             raise
+        self.history.append((place, reward))
 
     @single_threaded
     def tell_all(self, pairs: Sequence[tuple[Choice, float | None]]) -> None:
@@ -462,6 +495,7 @@ class Auto(IndexPolicy):
             return
         rewards = [(place, reward) for place, reward in rest if reward is not None]
         self.calibrator.count_rewards(rewards)
+        self.history.extend(rewards)
         try:
             self.calibrator.update_posterior(rewards)
         finally:
@@ -476,14 +510,16 @@ class Auto(IndexPolicy):
         assert reward is not None
         rewards, posterior = copy.deepcopy(self.rewards), self.posterior
         failures, penalties = len(self.failed), self.calibrator.penalties
+        events = len(self.history)
         try:
+            self.history.extend(earlier)
             self.failed.extend(place for place, reward in earlier if reward is None)
             self.calibrator.count_rewards(
                 [(place, reward) for place, reward in earlier if reward is not None]
             )
             self._learn(place, reward, {})
         except BaseException:
-            del self.failed[failures:]
+            del self.failed[failures:], self.history[events:]
             # A fit builds a new posterior, so the one before it is as it was.
             self.calibrator.rewards, self.calibrator.penalties = rewards, penalties
             self.posterior = self.calibrator.posterior = posterior
@@ -516,6 +552,7 @@ class Auto(IndexPolicy):
 
     def _fail_at(self, place: Any) -> None:
         self.calibrator.fail(place)
+        self.history.append((place, None))
         self.width = self._fitted_width()
 
     def _follow_fit(self) -> None:
@@ -551,6 +588,73 @@ class Auto(IndexPolicy):
         }
         radius = self.safety * self.calibration.signal_noise_scale
         return widths.self_normalised(radius, bound, self.calibration.signal_ridge, self.delta)
+
+    # ------------------------------------------------------------------ the policy as data
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the policy as plain values for JSON; `Auto.from_dict` gives it back.
+
+        It contains the domain, the settings, and all rewards and failures in order. The policy that
+        is read back asks exactly what this one would ask. A width or a schedule of your own that is
+        a function cannot be written.
+
+        >>> import json
+        >>> import kernelbandits as kb
+        >>> auto = kb.Auto({"rate": kb.Real(1e-5, 0.1, log=True)}, goal="find", seed=1)
+        >>> for reward in (0.3, 0.7, 0.5):
+        ...     auto.tell(auto.ask(), reward)
+        >>> again = kb.Auto.from_dict(json.loads(json.dumps(auto.to_dict())))
+        >>> again.ask() == auto.ask()
+        True
+        """
+        settings = {name: write_setting(name, value) for name, value in self.arguments.items()}
+        return {
+            "policy": "auto",
+            "revision": self.revision,
+            "domain": domain_to_dict(self.domain),
+            "settings": {name: value for name, value in settings.items() if value is not None},
+            "events": [
+                [place if self.finite else place.tolist(), reward] for place, reward in self.history
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, described: Any) -> Auto:
+        """Return the policy that `to_dict` has described."""
+        parts = ("policy", "revision", "domain", "settings", "events")
+        given = isinstance(described, Mapping) and set(described) == set(parts)
+        checks.needs(given, "Auto.from_dict", f"a mapping with {parts}", described)
+        known = described["policy"] == "auto" and isinstance(described["settings"], Mapping)
+        checks.needs(known, "Auto.from_dict", "the settings of auto", described["policy"])
+        settings = {str(name): read_setting(value) for name, value in described["settings"].items()}
+        try:
+            policy = cls(domain_from_dict(described["domain"]), **settings)
+        except TypeError as error:
+            raise ValueError(f"Auto.from_dict needs the settings of auto, got {error}") from None
+        if described["revision"] != cls.revision:
+            text = (
+                f"Auto: revision {cls.revision} reads what revision {described['revision']!r} has "
+                "written, and may choose differently"
+            )
+            warnings.warn(text, DataNotice, stacklevel=2)
+        policy._learn_events(described["events"])
+        return policy
+
+    @single_threaded
+    def _learn_events(self, events: Any) -> None:
+        """Learn the rewards and failures that `to_dict` has written."""
+        pairs: list[tuple[Any, float | None]] = []
+        checks.needs(isinstance(events, list), "Auto.from_dict", "a list of events", events)
+        for event in events:
+            paired = isinstance(event, (list, tuple)) and len(event) == 2
+            checks.needs(paired, "Auto.from_dict", "events [place, reward]", event)
+            place, reward = event
+            if self.finite:
+                place = int(self.choice(place).arm or 0)
+            else:
+                place = check_coordinates(as_row("Auto.from_dict", place, self.domain.dimension))
+            pairs.append((place, None if reward is None else checks.reward(reward)))
+        self._learn_all(pairs)
 
     # ------------------------------------------------------------------ answers
 

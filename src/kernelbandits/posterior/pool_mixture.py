@@ -84,7 +84,6 @@ class PoolMixture(MixturePosterior):
         if places is None:
             places = np.unique(arms.points, axis=0, return_inverse=True)[1].reshape(-1)
         self._places: Indices = places
-        self._moments = None
         self._audits = self._repairs = self._clamps = 0
         self._warned = False
         self._start(Tally(len(arms)))
@@ -167,6 +166,8 @@ class PoolMixture(MixturePosterior):
     def audit(self) -> bool:
         """Compute everything again from counts and sums; return whether it had been damaged."""
         self._audits += 1
+        if not self.events:
+            return False
         means, variances, log_dets = self.means, self.variances, self.log_dets
         self._merge()
         size = np.maximum(self.variances, EPS * self._stacked.variances[:, None])
@@ -192,7 +193,7 @@ class PoolMixture(MixturePosterior):
         self.log_dets = np.zeros(members)
         self._rows: Array = np.zeros((members, SPARE, n))
         self._size = self._distinct = self._merged_at = 0
-        self._members = None
+        self._moments = self._members = None
 
     def _condition(self, arms: list[int], rewards: Array) -> bool:
         """Add the rows of some arms, told rewards of each member; return whether that is suspect.
@@ -289,8 +290,9 @@ class PoolMixture(MixturePosterior):
         """Return k_i(arm, .) of some arms, an (M, arms, n) array."""
         rows = self._prior_kernels.of(np.asarray(arms), out)
         if self._stacked.nuggets.any():
-            row, column = np.nonzero(self._places[arms][:, None] == self._places)
-            rows[:, row, column] += self._stacked.nuggets[:, None]
+            for row, place in enumerate(self._places[arms]):
+                same = np.flatnonzero(self._places == place)
+                rows[:, row, same] += self._stacked.nuggets[:, None]
         return rows
 
     def _check_arm(self, arm: Any) -> int:

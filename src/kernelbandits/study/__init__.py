@@ -1,6 +1,7 @@
 """Durable ask and tell: events in storage, the policy rebuilt by replay."""
 
 from kernelbandits.study.model_check import Check
+from kernelbandits.study.reconciliation import ResultsDiffer
 from kernelbandits.study.study import Study
 from kernelbandits.study.values import (
     AlreadyTold,
@@ -19,6 +20,7 @@ __all__ = [
     "Check",
     "Explained",
     "Replayed",
+    "ResultsDiffer",
     "Status",
     "Stop",
     "Study",

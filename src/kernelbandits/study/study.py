@@ -14,7 +14,7 @@ from kernelbandits.formatting import format_count
 from kernelbandits.outputs import check_output
 from kernelbandits.policies import Auto, Policy
 from kernelbandits.storage import Draft, Event, Log, StudyExists
-from kernelbandits.study import asking, plausibility, telling
+from kernelbandits.study import asking, plausibility, reconciliation, telling
 from kernelbandits.study.cautions import describe_noise
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.editing import Editor
@@ -287,33 +287,50 @@ class Study:
         )[0]
 
     def tell_all(
-        self, source: Any, *, key: str | None = None, worker: str | None = None
+        self,
+        source: Any,
+        *,
+        key: str | None = None,
+        worker: str | None = None,
+        corrected: bool = False,
+        replicates: bool = False,
     ) -> list[Told]:
         """Store all results of a CSV file, a DataFrame or a list of mappings, or none of them.
 
         A line names its trial, its row or the values of all columns, and has the value of the
         target (or failed). Lines of a file that were told before are skipped (accepted is False),
         so a file may grow and be told again.
+
+        If a line has another value than the stored result of its trial or candidate, nothing is
+        stored and `ResultsDiffer` lists both values. With `corrected` the new values then replace
+        the stored ones; with `replicates` they are results of further measurements.
         """
         name, prefix = check_name("worker", worker), check_name("key", key)
+        repeats = reconciliation.check_repeats(corrected, replicates)
         results = read_results(source, self.candidates, self.target)
         fresh = uuid.uuid4().hex
         return self._tell(
             [telling.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
             name,
+            repeats,
         )
 
-    def _tell(self, results: Sequence[telling.Keyed], worker: str | None) -> list[Told]:
+    def _tell(
+        self, results: Sequence[telling.Keyed], worker: str | None, repeats: str | None = None
+    ) -> list[Told]:
         session = self._session
+        steps: list[reconciliation.Step] = []
 
         def write(writer: Writer) -> tuple[list[plausibility.Measured], list[Told]]:
             known = plausibility.latest_values(session.state)
             kinds = session.driver.kinds
-            return known, telling.tell(writer, session.state, kinds, results, worker)
+            steps[:] = reconciliation.reconcile(session.state, kinds, results, repeats)
+            return known, telling.tell(writer, session.state, kinds, steps, worker)
 
         with session.lock:
             known, told = session.write(write)
-            notices = plausibility.remark_results(
+            notices = reconciliation.remark_stored(steps)
+            notices += plausibility.remark_results(
                 known, told, session.state.settings, session.driver.kinds
             )
         for notice in notices:

@@ -9,10 +9,11 @@ from typing import Any
 from kernelbandits import checks
 from kernelbandits.checks import Indices, StudyConflict
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.state import State
+from kernelbandits.study.reconciliation import Step
+from kernelbandits.study.state import State, Trial
 from kernelbandits.study.values import AlreadyTold, Told
 from kernelbandits.study.writer import Writer
-from kernelbandits.tables.results import Result
+from kernelbandits.tables.results import MADE, Result
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Keyed:
     """Whether the key came with it; otherwise it only serves to find the event again."""
     table: str | None = None
     """The call, if it brings a table: a line that is already stored is skipped, not refused."""
+    named: bool = False
+    """Whether the user gave the key, so that a new key is a new result."""
 
 
 def check_result(trial: Any, value: Any, row: Any, failed: Any, rows: int) -> Result:
@@ -52,18 +55,18 @@ def check_row(row: Any, rows: int) -> int:
 def with_key(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
     """Give a line of a table its key: that of the call with its number, its own, or a new one."""
     if prefix is not None:
-        return Keyed(result, f"{prefix}/{number}", True, fresh)
+        return Keyed(result, f"{prefix}/{number}", True, fresh, named=True)
     if result.key is not None:
-        return Keyed(result, result.key, True, fresh)
+        return Keyed(result, result.key, True, fresh, named=not result.key.startswith(MADE))
     return Keyed(result, f"{fresh}/{number}", False, fresh)
 
 
 def tell(
-    writer: Writer, state: State, kinds: Indices, results: Sequence[Keyed], worker: str | None
+    writer: Writer, state: State, kinds: Indices, steps: Sequence[Step], worker: str | None
 ) -> list[Told]:
     """Write all results, or raise for the first that cannot be stored."""
     teller = Teller(writer, state, kinds, worker)
-    told = [teller.tell(one) for one in results]
+    told = [teller.take(step) for step in steps]
     rescale(writer, state)
     return told
 
@@ -78,6 +81,29 @@ class Teller:
         self.next = state.last_trial
         self.keys: dict[str, Event] = {}
         self.trials: dict[int, Event] = {}
+
+    def take(self, step: Step) -> Told:
+        """Tell a line, correct a stored result by it, or leave it out."""
+        if step.stored is None:
+            return self.tell(step.line)
+        return self._correct(step.line, step.stored) if step.corrects else known(step.stored)
+
+    def _correct(self, one: Keyed, trial: Trial) -> Told:
+        # The key of an earlier value of the same line is taken.
+        key = one.key if one.key not in self.state.keys else f"{one.key}/{one.table}"
+        body = {"was": trial.value, "reason": f"corrected in {one.result.place}"}
+        event = self.writer.append(
+            Draft(
+                kind="corrected",
+                trial=trial.number,
+                row=trial.row,
+                value=one.result.value,
+                key=key,
+                worker=self.worker,
+                body=body | {"table": one.table},
+            )
+        )
+        return Told(trial.number, trial.row, one.result.value, True, key, event.seq)
 
     def tell(self, one: Keyed) -> Told:
         before = self.keys.get(one.key) or self.state.keys.get(one.key)
@@ -176,7 +202,7 @@ class Teller:
         """The same call again counts once; the same key for something else is refused."""
         result = one.result
         same = (
-            event.kind in ("told", "failed")
+            event.kind in ("told", "failed", "corrected")
             and event.value == result.value
             and result.trial in (None, event.trial)
         )
@@ -198,6 +224,12 @@ class Teller:
             event.seq,
             *self._pending_trials_of(result, event.trial or 0),
         )
+
+
+def known(trial: Trial) -> Told:
+    """The stored result of a trial, which a line of a table says again."""
+    seq = trial.told.seq if trial.told else 0
+    return Told(trial.number, trial.row, trial.value, False, None, seq)
 
 
 def describe_event(event: Event) -> str:

@@ -27,10 +27,10 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, StudyConflict
 from kernelbandits.tables import scaling
 from kernelbandits.tables.cells import NUMBER, canonical_texts, text_of, truth, whole
-from kernelbandits.tables.frames import array_table, read_table
 from kernelbandits.tables.headers import find_column
 from kernelbandits.tables.roles import Notices, Roles, check_roles, find_roles, remark_table
 from kernelbandits.tables.scaling import LOG, logarithms, scale_to_unit
+from kernelbandits.tables.sources import array_table, read_table
 from kernelbandits.tables.table import NUMBERS, TEXT, Table
 
 if TYPE_CHECKING:

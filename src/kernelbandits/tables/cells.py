@@ -34,9 +34,9 @@ CURRENCY = r"(?:[$€£¥₹¢]|(?:USD|EUR|GBP|CHF|JPY|CNY|INR)\b)"
 DIGITS = r"(?:\d+(?:[.,]\d*)?|[.,]\d+|\d{1,3}(?:[.,'’ ]\d{3})+(?:[.,]\d+)?)"
 EXPONENT = r"(?:[eE][+-]?\d+|\s*[x×*·]\s*10\s*\^?\s*[+-]?\d+)?"
 NUMBERLIKE = re.compile(
-    rf"(?P<bound>(?:[<>≤≥~≈±]|<=|>=)\s*)?(?P<open>\(\s*)?(?P<sign>[+-]\s*)?"
+    rf"['’`]?(?P<bound>(?:[<>≤≥~≈±]|<=|>=)\s*)?(?P<open>\(\s*)?(?P<sign>[+-]\s*)?"
     rf"(?P<before>{CURRENCY}\s*)?(?P<minus>-\s*)?(?P<digits>{DIGITS}{EXPONENT})"
-    rf"(?P<after>\s*(?:[%‰*†]|{CURRENCY}|-))?(?(open)\s*\))"
+    rf"(?P<after>\s*(?:[%‰*†]|{CURRENCY}|-))?(?(open)\s*\))(?P<error>\s*(?:±|\+/-)\s*{DIGITS})?"
 )
 """What people write for a number and other programs do not read as one."""
 WHOLE = re.compile(r"0*([0-9]+)(?:[.,]0{1,2})?")
@@ -152,16 +152,15 @@ def read_numberlike(cell: str) -> re.Match[str] | None:
 def suggest_number(cell: str) -> str:
     """How a cell that looks like a number is to be written; "" if that cannot be known."""
     found = read_numberlike(cell)
-    if found is None or found["bound"]:
+    if found is None or found["bound"] or found["error"]:
         return ""
     beside = [part.strip() for part in (found["before"], found["after"]) if part and part.strip()]
-    negative = bool(found["open"]) != ("-" in (found["sign"] or "", found["minus"] or "")) or (
-        "-" in beside
-    )
+    signs = (found["sign"] or "") + (found["minus"] or "")
+    negative = bool(found["open"]) or "-" in signs or "-" in beside
     digits = re.sub(r"\s*[x×*·]\s*10\s*\^?\s*", "e", found["digits"])
     digits = re.sub(r"(?<=\d)[' ’](?=\d{3})", "", digits)
     number = ("-" if negative else "") + digits
-    if not NUMBER.fullmatch(number):
+    if number == cell or not NUMBER.fullmatch(number):
         return ""
     units = [part for part in beside if part not in ("-", "*", "†")]
     return f"write {number}" + (f" and put {units[0]} in the header" if units else "")

@@ -9,7 +9,6 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 from operator import itemgetter
 from os import PathLike
@@ -27,7 +26,11 @@ if TYPE_CHECKING:
 
 DELIMITERS = (",", ";", "\t")
 SEPARATOR = re.compile(r'"?sep=([^\r\n"])"?[ ,;\t]*(?=[\r\n])', re.IGNORECASE)
-OTHERS = {"vertical bars": re.compile(r"\s*\|\s*"), "blanks": re.compile(r"\s+")}
+OTHERS = {
+    "vertical bars": re.compile(r"\s*\|\s*"),
+    "colons": re.compile(":"),
+    "blanks": re.compile(r"\s+"),
+}
 """Delimiters that are recognised in order to be refused."""
 SAMPLE = 50
 MOST_COLUMNS = 2**14
@@ -42,7 +45,7 @@ def read_csv(path: str | PathLike[str], nameless: str = "") -> Table:
     file = Path(path).name
     text, encoding = decode_text(file, read_content(path))
     declared = SEPARATOR.match(text)
-    delimiter = declared[1] if declared else sniff_delimiter(file, text)
+    delimiter, *others = [declared[1]] if declared else sniff_delimiters(file, text)
     body = text[declared.end() :] if declared else text
     with gc_paused:
         records, lines = split_records(file, body, delimiter)
@@ -51,24 +54,41 @@ def read_csv(path: str | PathLike[str], nameless: str = "") -> Table:
         refuse_other_delimiter(file, [cells[next(iter(names))] for cells in records[:SAMPLE]])
     cells = {name: tuple(map(itemgetter(i), records[1:])) for i, name in names.items()}
     decimal = find_decimal_mark(delimiter, cells.values())
-    said = describe_encoding(encoding)
+    notices = [describe_encoding(encoding), describe_delimiter(delimiter, others)]
     return Table(
         file,
         {name: Column(column, decimal) for name, column in cells.items()},
         lines[1:],
         labels=(names[0],) if 0 in names and not records[0][0] else (),
-        notices=(said,) if said else (),
+        notices=tuple(filter(None, notices)),
     )
 
 
-def sniff_delimiter(file: str, text: str) -> str:
-    """The delimiter that cuts all lines into equally many cells, and finds most numbers."""
+def sniff_delimiters(file: str, text: str) -> list[str]:
+    """The delimiter that cuts all lines into equally many cells and finds most numbers comes first.
+
+    Others that cut all lines into equally many cells follow.
+    """
     first = next((line for line in split_lines(text) if line.strip()), "")
     few = max(first.count(mark) for mark in DELIMITERS) < MOST_COLUMNS
     checks.needs(
         few, file, f"at most {MOST_COLUMNS} columns", f"a header of {len(first)} characters"
     )
-    return max(DELIMITERS, key=partial(rate_delimiter, text))
+    ratings = {mark: rate_delimiter(text, mark) for mark in DELIMITERS}
+    best = max(DELIMITERS, key=ratings.__getitem__)
+    return [best, *(mark for mark, rating in ratings.items() if rating[0] and mark != best)]
+
+
+def describe_delimiter(delimiter: str, others: Sequence[str]) -> str:
+    """A notice for a file whose lines could be cut in another way, too."""
+    names = {",": "commas", ";": "semicolons", "\t": "tabs"}
+    if not others:
+        return ""
+    listed = " and ".join(names[mark] for mark in others)
+    return (
+        f"cells are read between {names[delimiter]}; {listed} would cut all lines into equally "
+        "many cells, too"
+    )
 
 
 def rate_delimiter(text: str, delimiter: str) -> tuple[bool, int, int]:
@@ -177,7 +197,7 @@ def refuse_other_delimiter(file: str, cells: Sequence[str]) -> None:
         numeric = [all(is_written_number(cell) for cell in column) for column in columns]
         # "Sample 1", "Sample 2" is a list of names: one word is the same everywhere.
         names = any(len(set(column)) == 1 for column in columns) and len(rows) > 2
-        if what != "blanks" or sum(numeric) > (parts / 2 if names else 0):
+        if what == "vertical bars" or sum(numeric) > (parts / 2 if names else 0):
             raise ValueError(
                 f"{file} needs commas, semicolons or tabs between its cells, got {what}: "
                 f"{cells[0]!r}; save the table as CSV"

@@ -16,12 +16,15 @@ from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.cells import canonical, truth
 from kernelbandits.tables.export import TRIALS, is_export, name_in_export
-from kernelbandits.tables.frames import mapping_table, read_table
 from kernelbandits.tables.headers import bare, find, find_strictly, loose
+from kernelbandits.tables.sources import mapping_table, read_table
 from kernelbandits.tables.table import LARGEST, Table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MADE = "csv:"
+"""How keys begin that are made of a line of a file."""
 
 Source = str | PathLike[str] | Iterable[Mapping[str, Any]]
 """A path, a DataFrame or a list of mappings."""
@@ -77,6 +80,8 @@ def read_results(
     table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
     if not len(table):
         return []
+    for notice in table.notices:
+        warnings.warn(f"{table.source}: {notice}", DataNotice, stacklevel=3)
     layout = layout_of(table, candidates, target)
     notice_others(table, layout, candidates)
     measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
@@ -331,7 +336,7 @@ def add_keys(file: str, results: list[Result]) -> list[Result]:
             [file, one.trial, one.row, None if one.value is None else canonical(one.value)]
         )
         keys.append(
-            one.key or f"csv:{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}"
+            one.key or f"{MADE}{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}"
         )
         seen[said] += 1
     return [replace(one, key=key) for one, key in zip(results, keys, strict=True)]

@@ -12,7 +12,6 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.formatting import format_count
 from kernelbandits.tables.cells import ABSENT, COMMA_NUMBER, MISSING, NUMBER, truth
-from kernelbandits.tables.frames import ARRAY
 from kernelbandits.tables.headers import (
     distinct,
     find,
@@ -23,6 +22,7 @@ from kernelbandits.tables.headers import (
     other_case,
     resembles,
 )
+from kernelbandits.tables.sources import ARRAY
 from kernelbandits.tables.table import LARGEST, NUMBERS, TEXT, Column, Table
 
 SHOWN = 3
@@ -31,7 +31,11 @@ LISTED = 8
 """How many names of columns a notice lists."""
 OWN = frozenset({"trial", "row", "value", "failed", "key"})
 """Columns of results that have a meaning of their own."""
-MEASURE = re.compile(r"[+-]?[0-9]")
+MEASURE = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?\s*[^\W\d_].*|[+-]?[0-9.,]+\s*[°µ%/].*")
+"""A number with a unit behind it."""
+DATE = re.compile(
+    r"[0-9]{1,4}([-/.])[0-9]{1,2}\1[0-9]{1,4}([ T].*)?|[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?"
+)
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 LEADING_ZERO = re.compile(r"0[0-9]+")
 TOTALS = frozenset(
@@ -273,7 +277,12 @@ def remark_text(name: str, column: Column) -> Iterator[str]:
             f"column {name!r} is read as text, because only {numbers} of its {len(values)} "
             "different values are numbers"
         )
-    if all(MEASURE.match(cell) for cell in values):
+    if all(map(DATE.fullmatch, values)):
+        yield (
+            f"column {name!r} is read as text; if its values are dates or times, write numbers, "
+            "such as days or seconds"
+        )
+    elif all(map(MEASURE.fullmatch, values)):
         yield (
             f"column {name!r} is read as text; if its values are numbers with a unit, "
             "write the unit in the header"

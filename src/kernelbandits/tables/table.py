@@ -13,6 +13,7 @@ from kernelbandits.checks import LARGEST_REWARD, Array
 from kernelbandits.tables.cells import (
     ABSENT,
     MISSING,
+    NUMBER,
     canonical_texts,
     looks_numeric,
     parse_numbers,
@@ -139,8 +140,10 @@ class Table:
                 f"{self.source} needs a value {self.place(i, name)}, got a missing one ({cell!r})"
             )
         mark = "comma" if column.decimal == "," else "point"
-        form = f"ASCII digits, decimal {mark}, at most {largest:g}"
-        hint = suggest_number(cell)
+        too_large = largest < LARGEST or (column.decimal == "." and NUMBER.fullmatch(cell))
+        limit = f", at most {largest:g}" if too_large else ""
+        form = f"ASCII digits, decimal {mark}{limit}"
+        hint = suggest_number(cell) if column.decimal == "." else ""
         raise ValueError(
             f"{self.source} needs a number ({form}) {self.place(i, name)}, got {cell!r}"
             + (f"; {hint}" if hint else "")

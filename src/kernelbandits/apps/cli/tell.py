@@ -36,7 +36,9 @@ of the same candidate that stay pending); with --csv a list of these.
 
 In a CSV file of results, each line names its trial, its row or the values of all columns, and has
 the result in a column named like the target. Either all lines are stored or none. Lines that were
-told before are skipped, so you can add lines to the file and tell it again.
+told before are skipped, so you can add lines to the file and tell it again. If a line has another
+value than the one that is stored, nothing is stored and both values are listed: then --corrected
+replaces the stored values, and --replicates takes the new ones as further measurements.
 
 Examples:
 
@@ -49,6 +51,8 @@ Examples:
     kernelbandits study tell films.db --row 42 0.79
 
     kernelbandits study tell films.db --csv results.csv
+
+    kernelbandits study tell films.db --csv results.csv --corrected
 """
 CORRECT = """Replace the result of a trial; the history keeps the old one.
 
@@ -92,6 +96,14 @@ def tell(
         typer.Option(help="Name of this result: told twice with the same key, it counts once."),
     ] = None,
     worker: Annotated[str | None, typer.Option(help="Who measured it.")] = None,
+    corrected: Annotated[
+        bool,
+        typer.Option("--corrected", help="With --csv: other values replace the stored ones."),
+    ] = False,
+    replicates: Annotated[
+        bool,
+        typer.Option("--replicates", help="With --csv: other values are further measurements."),
+    ] = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -100,11 +112,19 @@ def tell(
     given = [text for text in (trial, value) if text is not None]
     alone = not given and row is None and not failed
     checks.needs(csv is None or alone, "tell", f"one of {FORMS}", "--csv and more")
+    checks.needs(
+        csv is not None or not (corrected or replicates),
+        "tell",
+        "--csv FILE with --corrected or --replicates",
+        "none",
+    )
     single = {} if csv else read_result(given, row, failed)
     with open_study(place, quiet) as study:
         try:
             told = (
-                study.tell_all(csv, key=key, worker=worker)
+                study.tell_all(
+                    csv, key=key, worker=worker, corrected=corrected, replicates=replicates
+                )
                 if csv
                 else study.tell(**single, key=key, worker=worker)
             )

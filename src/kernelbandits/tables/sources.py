@@ -1,4 +1,4 @@
-"""Tables from memory: DataFrames, arrays and lists of mappings."""
+"""What a table is made from: a CSV file, a DataFrame, an array or a list of mappings."""
 
 from __future__ import annotations
 

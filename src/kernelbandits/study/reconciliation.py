@@ -1,0 +1,219 @@
+"""A table of results compared with the results that are stored.
+
+A file may grow and be told again: lines that were told before are known by their key, their trial
+or their value. A line that has another value than the stored result of its candidate is either a
+correction or a further measurement. Nobody but the user can know, so the table is refused as a
+whole, unless it was told as `corrected` or as `replicates`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kernelbandits.checks import Indices, StudyConflict
+from kernelbandits.formatting import format_count
+from kernelbandits.study.values import AlreadyTold
+
+if TYPE_CHECKING:
+    from kernelbandits.study.state import State, Trial
+    from kernelbandits.study.telling import Keyed
+
+CORRECTED, REPLICATES = "corrected", "replicates"
+LISTED = 5
+"""How many differences a message lists."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What becomes of one line of a table."""
+
+    line: Keyed
+    stored: Trial | None = None
+    """The trial whose result it is already, or which it corrects; None if it is to be told."""
+    corrects: bool = False
+
+
+class ResultsDiffer(AlreadyTold):
+    """A table has other values than those stored; nothing was stored."""
+
+    def __init__(self, differences: Sequence[tuple[Keyed, Sequence[Trial]]]) -> None:
+        stored = differences[0][1]
+        self.trial, self.value = stored[0].number, stored[0].value
+        listed = "; ".join(describe_difference(*one) for one in differences[:LISTED])
+        more = len(differences) - LISTED
+        rest = f"; and {more} more" if more > 0 else ""
+        # The message of AlreadyTold speaks of one trial.
+        Exception.__init__(
+            self,
+            f"tell needs results that are new or stored already, got other values in "
+            f"{format_count(len(differences), 'line')}: {listed}{rest}. Nothing was stored. If the "
+            "table is right and what is stored is wrong, tell it with --corrected "
+            "(corrected=True); if these are further measurements, with --replicates "
+            "(replicates=True).",
+        )
+
+
+def describe_difference(line: Keyed, stored: Sequence[Trial]) -> str:
+    """row 3, trial 1 (results.csv, line 2): stored 0.5, now 0.9."""
+    trials = "trial" if len(stored) == 1 else "trials"
+    numbers = ", ".join(str(trial.number) for trial in stored)
+    values = ", ".join(write_value(trial.value) for trial in stored)
+    place = f" ({line.result.place})" if line.result.place else ""
+    return (
+        f"row {stored[0].row}, {trials} {numbers}{place}: stored {values}, "
+        f"now {write_value(line.result.value)}"
+    )
+
+
+def write_value(value: float | None) -> str:
+    return "a failure" if value is None else repr(value)
+
+
+def reconcile(
+    state: State, kinds: Indices, lines: Sequence[Keyed], repeats: str | None = None
+) -> list[Step]:
+    """What becomes of each line, or an error that lists all differences.
+
+    Parameters
+    ----------
+    state
+        The results that are stored.
+    kinds
+        A number for each row of the table of candidates, equal for rows of the same candidate.
+    lines
+        The results of one call. One that was told by itself, without a table, is taken as it is.
+    repeats
+        "corrected", "replicates" or None: how values that differ are taken.
+    """
+    found = Comparison(state, kinds, repeats)
+    rows: dict[int, list[int]] = defaultdict(list)
+    steps: dict[int, Step] = {}
+    for i, line in enumerate(lines):
+        known = None if line.table is None else stored_trial(state, line)
+        if known is not None:
+            steps[i] = found.compare_trial(line, known)
+        elif line.table is None or line.named or line.result.trial is not None:
+            steps[i] = Step(line)
+        else:
+            rows[int(kinds[line.result.row or 0])].append(i)
+    there: dict[int, list[Trial]] = defaultdict(list)
+    for trial in state.results if rows else ():
+        if trial.number not in found.matched:
+            there[int(kinds[trial.row])].append(trial)
+    for kind, places in rows.items():
+        given = found.compare_rows([lines[i] for i in places], kind, there[kind])
+        steps |= dict(zip(places, given, strict=True))
+    if found.differences:
+        raise ResultsDiffer(found.differences)
+    return [steps[i] for i in range(len(lines))]
+
+
+class Comparison:
+    """Lines of one table beside the results that are stored."""
+
+    def __init__(self, state: State, kinds: Indices, repeats: str | None) -> None:
+        self.state, self.kinds, self.repeats = state, kinds, repeats
+        self.matched: set[int] = set()
+        """Trials that lines name, or are known to belong to."""
+        self.differences: list[tuple[Keyed, Sequence[Trial]]] = []
+
+    def compare_trial(self, line: Keyed, known: Trial) -> Step:
+        """What becomes of a line whose trial is known, by its number or by its key."""
+        self.matched.add(known.number)
+        before, value = self.state.keys.get(line.key), line.result.value
+        if known.state in ("told", "failed"):
+            values = {known.value} if before is None else {known.value, before.value}
+            if value not in values:
+                return self._take_other_value(line, known)
+            if before is not None and value != before.value:
+                # The value of this key was corrected since, to the one that the line has now.
+                return Step(line, known)
+        if before is None or line.named:
+            return Step(line)
+        # The same line again. Its result may have been stored as a trial of its own.
+        return Step(replace(line, result=replace(line.result, trial=None, row=known.row)))
+
+    def _take_other_value(self, line: Keyed, known: Trial) -> Step:
+        if self.repeats == REPLICATES and line.key not in self.state.keys:
+            again = replace(line.result, trial=None, row=known.row)
+            return Step(replace(line, result=again))
+        if self.repeats != CORRECTED:
+            self.differences.append((line, [known]))
+        return Step(line, known, corrects=True)
+
+    def compare_rows(self, lines: Sequence[Keyed], kind: int, stored: list[Trial]) -> list[Step]:
+        """What becomes of the lines of one candidate, beside its results that no line names.
+
+        A line with the value of a stored result is that result. Others settle trials that are
+        pending. If then both lines and stored results are left, they differ.
+        """
+        if not stored or self.repeats == REPLICATES:
+            return [Step(line) for line in lines]
+        steps: dict[int, Step] = {}
+        for i, line in enumerate(lines):
+            same = next((one for one in stored if one.value == line.result.value), None)
+            if same is not None:
+                stored.remove(same)
+                steps[i] = Step(line, same)
+        left = [i for i in range(len(lines)) if i not in steps]
+        # A table of corrections brings no results of pending trials.
+        waiting = 0 if self.repeats == CORRECTED else self._count_pending(kind)
+        other = left[waiting:] if stored else []
+        if self.repeats == CORRECTED and other:
+            check_pairs([lines[i] for i in other], stored)
+            pairs = zip(other, stored, strict=True)
+            steps |= {i: Step(lines[i], trial, corrects=True) for i, trial in pairs}
+        else:
+            self.differences += [(lines[i], tuple(stored)) for i in other]
+        return [steps.get(i, Step(line)) for i, line in enumerate(lines)]
+
+    def _count_pending(self, kind: int) -> int:
+        """How many pending trials of a candidate wait for a result that names its row only."""
+        return sum(
+            trial.worker is None
+            and trial.number not in self.matched
+            and int(self.kinds[trial.row]) == kind
+            for trial in self.state.pending.values()
+        )
+
+
+def stored_trial(state: State, line: Keyed) -> Trial | None:
+    """The trial that a line is known to belong to, by its key or by its number."""
+    event = state.keys.get(line.key)
+    number = line.result.trial if event is None else event.trial
+    return None if number is None else state.trials.get(number)
+
+
+def check_pairs(lines: Sequence[Keyed], stored: Sequence[Trial]) -> None:
+    """Corrections need one stored result for each new value."""
+    if len(lines) != len(stored):
+        raise StudyConflict(
+            f"corrected needs as many new values as stored ones for each candidate, got "
+            f"{len(lines)} for {len(stored)}: {describe_difference(lines[0], stored)}; "
+            "correct these trials by their number"
+        )
+
+
+def remark_stored(steps: Sequence[Step]) -> list[str]:
+    """Say which lines were not counted because their value is stored already."""
+    known = [step for step in steps if step.stored is not None and not step.corrects]
+    if not known:
+        return []
+    return [
+        f"{format_count(len(known), 'line')} with the value of a stored result of the same "
+        "candidate were not counted again; if they are further measurements, tell them with "
+        "--replicates (replicates=True)"
+    ]
+
+
+def check_repeats(corrected: Any, replicates: Any) -> str | None:
+    """The way in which values that differ are taken."""
+    for name, given in ((CORRECTED, corrected), (REPLICATES, replicates)):
+        if not isinstance(given, bool):
+            raise ValueError(f"tell needs {name} true or false, got {given!r}")
+    if corrected and replicates:
+        raise ValueError("tell needs corrected or replicates, got both")
+    return CORRECTED if corrected else REPLICATES if replicates else None
