@@ -21,8 +21,9 @@ import kernelbandits as kb
 import old_tables
 from kernelbandits.apps.cli import app
 from kernelbandits.catalogue.lookup import parameters_of
-from kernelbandits.study.settings import AUTO_DEFAULTS, FIRST_RELEASE, OF_AUTO, Settings
-from kernelbandits.study.state import State
+from kernelbandits.study.events import State
+from kernelbandits.study.rules import AUTO_DEFAULTS
+from kernelbandits.study.settings import FIRST_RELEASE, OF_AUTO, Settings
 
 FOLDER = Path(__file__).parent / "frozen" / "studies-0.1"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.sql"))
@@ -124,7 +125,8 @@ def test_the_first_ask_of_a_newer_revision_writes_the_settings_and_says_so(name,
     before = len(study.history())
     with pytest.warns(kb.DataNotice, match="this release has revision 2 of auto") as warned:
         asked = study.ask(2)
-    settings, *asks = study.history()[before:]
+    fitted, settings, *asks = study.history()[before:]
+    assert fitted.kind == "fitted"
     assert [str(one.message) for one in warned] == list(asked[0].notices)
     assert (settings.kind, settings.body["revised_from"]) == ("settings", 1)
     added = {"goal": "earn", "noise": None, "rounds": None, "revision": 2, "defaults": 1}
@@ -152,10 +154,8 @@ def test_a_study_of_0_1_keeps_the_defaults_of_0_1_of_auto(tmp_path, monkeypatch)
         def __init__(self, domain, *, first=1, nu=1.5, **settings):
             super().__init__(domain, first=first, nu=nu, **settings)
 
-    monkeypatch.setattr("kernelbandits.study.settings.Auto", Changed)
-    monkeypatch.setattr(
-        "kernelbandits.study.settings.parameters_of", lambda _: parameters_of(kb.Auto)
-    )
+    monkeypatch.setattr("kernelbandits.study.rules.Auto", Changed)
+    monkeypatch.setattr("kernelbandits.study.rules.parameters_of", lambda _: parameters_of(kb.Auto))
     study = restore("auto-repeats-sqlite", str(tmp_path / "b.db"))
     assert [one.row for one in study.ask(3)] == rows
     assert (study.settings["revision"], study.settings["defaults"]) == (3, 1)

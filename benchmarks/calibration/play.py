@@ -46,8 +46,8 @@ from kernelbandits.study.answers import Answers
 from kernelbandits.study.cautions import NO_BETTER
 from kernelbandits.study.dataframes import row_estimates
 from kernelbandits.study.driver import Driver
+from kernelbandits.study.events import State
 from kernelbandits.study.posterior_view import INTERVAL
-from kernelbandits.study.state import State
 from kernelbandits.study.stopping import stop
 
 SEEDS = range(3)

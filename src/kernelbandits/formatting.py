@@ -6,10 +6,11 @@ wherever it is shown. What cannot be known, such as the interval of a single run
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
@@ -22,6 +23,12 @@ MOST_DECIMALS = 15
 """Decimals that a float of size 1 has."""
 LARGEST_GROUPED = 1e12
 """From here on an exponent is easier to read than groups of three digits."""
+
+ALIKE = 0.65
+"""How alike two names must be, from 0 to 1, for one to be proposed for the other.
+
+At difflib's own 0.6 the option --range would be taken for --ridge: no proposal is better.
+"""
 
 
 def format_number(value: Any, digits: int = 4, *, thousands: bool = True) -> str:
@@ -205,6 +212,27 @@ def mask_password(text: str, *, is_address: bool = False) -> str:
             r"^([\w+.-]*:?/{0,2}[^\s:/@]*:|[^\s:/@]*:)(?!//).*(@|%40)", r"\1***\2", hidden
         )
     return re.sub(r"(?i)(pass\w*\s*=\s*)('[^']*'?|\"[^\"]*\"?|[^\s&'\"]*)", r"\1***", hidden)
+
+
+def did_you_mean(name: Any, known: Iterable[str], quote: str = "'") -> str:
+    """Return " Did you mean 'simple-ucb'?" for the known name most like this one, else "".
+
+    Case, hyphens and underscores do not count, so that SimpleUCB and simple_ucb find simple-ucb.
+
+    Examples
+    --------
+    >>> did_you_mean("simple-ucd", ["simple-ucb", "gp-ts"])
+    " Did you mean 'simple-ucb'?"
+    >>> did_you_mean("frobnicate", ["simple-ucb", "gp-ts"])
+    ''
+    """
+    letters = {simplify(text): text for text in known}
+    close = difflib.get_close_matches(simplify(str(name)), letters, n=1, cutoff=ALIKE)
+    return f" Did you mean {quote}{letters[close[0]]}{quote}?" if close else ""
+
+
+def simplify(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
 
 
 def to_json(value: Any, *, ascii_only: bool = False) -> str:

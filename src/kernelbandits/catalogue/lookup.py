@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
+
+from kernelbandits.formatting import did_you_mean
 
 Entry = TypeVar("Entry")
 
@@ -17,12 +18,6 @@ LISTED = {
     "noise": "noises",
 }
 """What a name stands for -> the word by which `kernelbandits list` shows all such names."""
-
-ALIKE = 0.65
-"""How alike two names must be, from 0 to 1, for one to be proposed for the other.
-
-At difflib's own 0.6 the option --range would be taken for --ridge: no proposal is better.
-"""
 
 EXAMPLES: Mapping[str, str] = {
     "noise_scale": "0.1",
@@ -61,27 +56,6 @@ def find_entry(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
         else f"There are {', '.join(table)}."
     )
     raise ValueError(f"No {kind} is called {name!r}.{did_you_mean(name, table)} {shown}")
-
-
-def did_you_mean(name: Any, known: Iterable[str], quote: str = "'") -> str:
-    """Return " Did you mean 'simple-ucb'?" for the known name most like this one, else "".
-
-    Case, hyphens and underscores do not count, so that SimpleUCB and simple_ucb find simple-ucb.
-
-    Examples
-    --------
-    >>> did_you_mean("simple-ucd", ["simple-ucb", "gp-ts"])
-    " Did you mean 'simple-ucb'?"
-    >>> did_you_mean("frobnicate", ["simple-ucb", "gp-ts"])
-    ''
-    """
-    letters = {simplify(text): text for text in known}
-    close = difflib.get_close_matches(simplify(str(name)), letters, n=1, cutoff=ALIKE)
-    return f" Did you mean {quote}{letters[close[0]]}{quote}?" if close else ""
-
-
-def simplify(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
 
 
 def check_settings(

@@ -438,8 +438,8 @@ class Auto(IndexPolicy):
 
     def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
         """A practical width claims nothing that pending rewards could break: it is not inflated."""
-        places = [self._place_of(choice) for choice in pending]
-        return view_pending(self.posterior, places, inflate=self.mode == "theory")
+        places, inflate = self._pending.places_of(self, pending), self.mode == "theory"
+        return view_pending(self.posterior, places, inflate=inflate, cache=self._pending)
 
     # ------------------------------------------------------------------ learning
 

@@ -33,6 +33,7 @@ from kernelbandits.policies.place import (
 )
 from kernelbandits.policies.round import (
     AskOptions,
+    PendingCache,
     PendingView,
     Round,
     ask_copy,
@@ -182,6 +183,7 @@ class Policy:
             self.settings["cover"] = self.domain.origin
         self._all_arms = ArmList(self.domain.points, None) if self.finite else None
         self._warned: set[str] = set()
+        self._pending = PendingCache()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, {self.posterior.events} rewards)"
@@ -329,8 +331,8 @@ class Policy:
 
     def _view_pending(self, pending: Sequence[Choice]) -> PendingView:
         """What is known with the pending rewards imagined."""
-        places = [self._place_of(choice) for choice in pending]
-        return view_pending(self.posterior, places, inflate=True)
+        places = self._pending.places_of(self, pending)
+        return view_pending(self.posterior, places, inflate=True, cache=self._pending)
 
     def _best_point(self, now: Round, acquisition: Acquisition) -> Choice:
         """The maximiser of the acquisition off a fixed list of arms: a box, or beside a context."""

@@ -68,6 +68,18 @@ class FailurePenalties(NamedTuple):
 NO_PENALTIES = FailurePenalties([], 0.0)
 
 
+class Fit(NamedTuple):
+    """One fit of the scales to the rewards."""
+
+    calibration: Calibration
+    """The most probable scales."""
+    members: tuple[Calibration, ...]
+    """Plausible scales about them, over which the posterior is averaged."""
+    sides: tuple[float, ...]
+    """The sides of the domain, of which lengthscales are shares."""
+    noise_contradicted: bool
+
+
 class CalibratorState(NamedTuple):
     """What a calibrator was before a reward came."""
 
@@ -140,6 +152,10 @@ class Calibrator:
         self.noise_contradicted = False
         """Whether the last fit found the rewards to contradict the noise that was given."""
         self.blocks = domain_blocks(domain)
+        self.known_fits: dict[int, Fit] = {}
+        """Number of rewards -> a fit to them that was made before, taken in place of a new one."""
+        self.made_fits: dict[int, Fit] = {}
+        """Number of rewards -> the fit that was made to them here."""
         self.rewards = Rewards()
         self.failed: list[Any] = []
         """The places of choices that gave no reward."""
@@ -294,18 +310,32 @@ class Calibrator:
 
     def refit(self) -> None:
         """Fit the scales; if the fit fails, the prior's mode is taken, and that is reported."""
-        last, origin = self.calibration, self.rewards.origin
-        self.fitted_sides = self.sides()
-        scale_fit = self._scale_fit()
-        shape, start = self._choose_shape(scale_fit)
-        mode, fits = self._fit(scale_fit, self._fitted_prior(shape), shape, start)
-        if self.noise is not None:
-            mode, fits = self._check_noise(scale_fit, mode, fits, shape, start)
-        self.calibration = mode.shift_rewards(origin)
-        self.fits = tuple(fit.shift_rewards(origin) for fit in fits)
+        last, number = self.calibration, self.rewards.events
+        fit = self.known_fits.get(number)
+        if fit is None:
+            fit = self.made_fits[number] = self._make_fit()
+        self.calibration, self.fits = fit.calibration, fit.members
+        self.fitted_sides = np.array(fit.sides)
+        self.noise_contradicted = fit.noise_contradicted
         if last.ok and not self.calibration.ok:
             warnings.warn(f"Auto: {self.calibration.message}", NumericsWarning, stacklevel=5)
         self.relearn()
+
+    def _make_fit(self) -> Fit:
+        """Fit the scales to all rewards; the result depends on nothing else."""
+        origin = self.rewards.origin
+        scale_fit = self._scale_fit()
+        shape, start = self._choose_shape(scale_fit)
+        mode, fits = self._fit(scale_fit, self._fitted_prior(shape), shape, start)
+        contradicted = False
+        if self.noise is not None:
+            mode, fits, contradicted = self._check_noise(scale_fit, mode, fits, shape, start)
+        return Fit(
+            calibration=mode.shift_rewards(origin),
+            members=tuple(fit.shift_rewards(origin) for fit in fits),
+            sides=tuple(self.sides().tolist()),
+            noise_contradicted=contradicted,
+        )
 
     def _scale_fit(self) -> ScaleFit:
         """The points with rewards, to which scales are fitted."""
@@ -397,12 +427,15 @@ class Calibrator:
         fits: tuple[Calibration, ...],
         shape: float,
         start: Calibration | None,
-    ) -> tuple[Calibration, tuple[Calibration, ...]]:
-        """The fit at the noise given, or the free fit if that explains the rewards far better."""
+    ) -> tuple[Calibration, tuple[Calibration, ...], bool]:
+        """The fit at the noise given, or the free fit if that explains the rewards far better.
+
+        The last value says whether the rewards contradict the noise given.
+        """
         free_mode, free_fits = self._fit(scale_fit, self._free_prior(), shape, start)
         gain = free_mode.evidence - mode.evidence
-        self.noise_contradicted = bool(free_mode.ok and gain > CONTRADICTION)
-        return (free_mode, free_fits) if self.noise_contradicted else (mode, fits)
+        contradicted = bool(free_mode.ok and gain > CONTRADICTION)
+        return (free_mode, free_fits, True) if contradicted else (mode, fits, False)
 
     def repeats_are_equal(self) -> bool:
         """Whether points were measured again, always with the same reward, not at a limit."""

@@ -31,6 +31,9 @@ TRIES = 50
 """How often a rule that cannot restrict itself to some arms is asked for another arm."""
 
 
+BLOCK = 16
+"""Up to this many pending places are imagined in one step."""
+
 Worth = Callable[[Array, Array, Array], Array]
 """(scores, means, costs) -> what the arms are worth for their costs."""
 
@@ -139,12 +142,71 @@ class Round:
         return cost if self.view is None else cost | self.view.note
 
 
-def view_pending(posterior: Any, places: list[Any], *, inflate: bool) -> PendingView:
+class PendingCache:
+    """The posterior with the pending places of the last ask imagined.
+
+    The next ask of a batch has the same places and one more. To add one place takes one update; to
+    imagine all of them again for every ask would make a batch of n asks cost n times as much.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self._choices: list[Choice] = []
+        self._places: list[Any] = []
+        self._posterior: Any = None
+        self._events = -1
+        self._imagined: Any = None
+
+    def __deepcopy__(self, memo: Any) -> PendingCache:
+        return PendingCache()
+
+    def places_of(self, policy: Policy, pending: Sequence[Choice]) -> list[Any]:
+        """The places of pending choices; those of the last ask are known."""
+        known = len(self._choices)
+        same = known <= len(pending) and all(map(is_same, self._choices, pending))
+        if not same:
+            self.clear()
+        fresh = pending[len(self._choices) :]
+        self._places = self._places + [policy._place_of(choice) for choice in fresh]
+        self._choices = list(pending)
+        return self._places
+
+    def imagine(self, posterior: Any, places: list[Any]) -> Any:
+        """The posterior with the variances as if these places had been played.
+
+        Up to `BLOCK` places are added in one step. Others follow one by one, so the result is the
+        same whether the places came in one ask or in several.
+        """
+        if len(places) <= BLOCK or not hasattr(posterior, "add_pending"):
+            return posterior.with_pending(places)
+        known = self._imagined
+        seen = 0 if known is None else known[1]
+        same = self._posterior is posterior and self._events == posterior.events
+        if known is None or not same or seen > len(places) or known[2] != places[:seen]:
+            known = (posterior.with_pending(places[:BLOCK]), BLOCK, places[:BLOCK])
+            seen = BLOCK
+        imagined = known[0]
+        for place in places[seen:]:
+            imagined.add_pending([place])
+        self._posterior, self._events = posterior, posterior.events
+        self._imagined = (imagined, len(places), list(places))
+        return imagined
+
+
+def is_same(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def view_pending(
+    posterior: Any, places: list[Any], *, inflate: bool, cache: PendingCache | None = None
+) -> PendingView:
     """Imagine the rewards of some places: each is told its own mean.
 
     With `inflate` the view has the factor exp(I) by which a confidence width must grow to hold.
     """
-    imagined = posterior.with_pending(places)
+    imagined = (cache or PendingCache()).imagine(posterior, places)
     note = {"pending": float(len(places))}
     if not inflate:
         return PendingView(imagined, 1.0, note, places)

@@ -160,6 +160,10 @@ class Posterior:
             other._add_pending([int(arm) for arm in arms])
         return other
 
+    def add_pending(self, arms: Sequence[int]) -> None:
+        """Lower the variances of this posterior itself as if these arms had been played."""
+        self._add_pending([int(arm) for arm in arms])
+
     def _add_pending(self, arms: list[int]) -> None:
         for arm in arms:
             self.update(arm, float(self.mean[arm]))

@@ -127,6 +127,12 @@ class MixturePosterior:
         """
         return MixturePosterior([member.with_pending(places) for member in self.members])
 
+    def add_pending(self, places: Any) -> None:
+        """Lower the variances of every member itself as if these places had been played."""
+        self._moments = None
+        for member in self.members:
+            member.add_pending(places)
+
     def audit(self) -> bool:
         """Audit every member; return whether any had been damaged."""
         self._moments = None

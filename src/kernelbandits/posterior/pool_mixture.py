@@ -163,6 +163,14 @@ class PoolMixture(MixturePosterior):
                 other.tally.add(arm, float(self.mean[arm]))
         return other
 
+    def add_pending(self, places: Any) -> None:
+        """Lower the variances of this mixture itself as if these arms had been played, in turn."""
+        for arm in map(self._check_arm, places):
+            self._condition([arm], self.means[:, [arm]])
+            self.tally.add(arm, float(self.mean[arm]))
+            if self._size - self._distinct >= max(SPARE, self._distinct // 4):
+                self._merge()
+
     def audit(self) -> bool:
         """Compute everything again from counts and sums; return whether it had been damaged."""
         self._audits += 1

@@ -1,6 +1,7 @@
 """Durable ask and tell: events in storage, the policy rebuilt by replay."""
 
-from kernelbandits.study.model_check import Check
+from typing import TYPE_CHECKING, Any
+
 from kernelbandits.study.reconciliation import ResultsDiffer
 from kernelbandits.study.study import Study
 from kernelbandits.study.values import (
@@ -13,6 +14,9 @@ from kernelbandits.study.values import (
     Suggestion,
     Told,
 )
+
+if TYPE_CHECKING:
+    from kernelbandits.study.model_check import Check
 
 __all__ = [
     "AlreadyTold",
@@ -27,3 +31,12 @@ __all__ = [
     "Suggestion",
     "Told",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`Check` is imported when it is first used: its module imports all policies."""
+    if name != "Check":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kernelbandits.study.model_check import Check
+
+    return Check

@@ -13,9 +13,9 @@ from kernelbandits.policies.explanation import COMPARED, select_contenders
 from kernelbandits.runtime import single_threaded
 from kernelbandits.study.cautions import describe_poor_model
 from kernelbandits.study.driver import Driver
+from kernelbandits.study.events import State
 from kernelbandits.study.plausibility import is_unusual, latest_values
 from kernelbandits.study.posterior_view import PosteriorView, noise_view
-from kernelbandits.study.state import State
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Best, Untested
 

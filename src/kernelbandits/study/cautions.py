@@ -8,7 +8,7 @@ import numpy as np
 
 from kernelbandits.policies import Auto, LeaveOneOut, Policy
 from kernelbandits.policies.calibrator import CONTRADICTION
-from kernelbandits.study.state import State
+from kernelbandits.study.events import State
 from kernelbandits.study.units import Scale
 
 NO_BETTER = (

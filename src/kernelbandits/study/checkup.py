@@ -9,8 +9,9 @@ import numpy as np
 
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Finding
+from kernelbandits.study import fits
 from kernelbandits.study.driver import Driver
-from kernelbandits.study.state import State
+from kernelbandits.study.events import State
 
 UNCERTAIN = 1e-6
 """Relative errors of variances beyond this are worth a word."""
@@ -18,7 +19,31 @@ UNCERTAIN = 1e-6
 
 def check_memory(driver: Driver, state: State) -> list[Finding]:
     """Compute state, policy and posterior again from the events, and compare."""
-    return [check_state(state), check_policy(driver, state), check_posterior(driver)]
+    found = [check_state(state), check_policy(driver, state), check_posterior(driver)]
+    return [*found, *check_fit(driver, state)]
+
+
+def check_fit(driver: Driver, state: State) -> list[Finding]:
+    """Make the last stored fit that counts again, and compare.
+
+    A stored fit is what the policy chooses by. Another release or machine may make another one from
+    the same results; that is no damage.
+    """
+    revision = driver.policy.revision
+    known = fits.find_valid(state, revision, len(driver.candidates))
+    if not known:
+        return []
+    number = max(known)
+    fresh = Driver(driver.candidates, state.settings)
+    fresh.follow_without_fits(state, number)
+    policy: Any = fresh.policy
+    made = policy.calibrator.made_fits.get(number)
+    if made is None:
+        return [Finding(False, "fit", f"no fit is due after {format_count(number, 'result')}")]
+    difference = fits.describe_difference(known[number], made)
+    same = f"the fit to {format_count(number, 'result')} was made again"
+    verdict = difference or "all numbers are the same"
+    return [Finding(True, "fit", f"{same}: {verdict}")]
 
 
 def check_state(state: State) -> Finding:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits.checks import Array, Indices
-from kernelbandits.study.answers import Answers
-from kernelbandits.study.cautions import NO_RESULTS
-from kernelbandits.study.state import State, Trial
+from kernelbandits.study.events import State, Trial
 from kernelbandits.study.units import Scale
 from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.export import NOTED, TIMES, name_in_export
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from kernelbandits.study.answers import Answers
 
 
 def trials_frame(state: State, candidates: Candidates) -> pd.DataFrame:
@@ -61,6 +61,8 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
     be taken with care; "" if they are not.
     """
     import pandas as pd
+
+    from kernelbandits.study.cautions import NO_RESULTS
 
     candidates, rows = answers.candidates, answers.candidates.different_rows
     counts, average = count_results(answers.state, candidates)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,18 @@ from kernelbandits.checks import (
     TheoryWarning,
 )
 from kernelbandits.domains import Arms
-from kernelbandits.policies import Choice, LeaveOneOut, Policy
+from kernelbandits.policies import Auto, Choice, LeaveOneOut, Policy
+from kernelbandits.storage import Draft
 from kernelbandits.streams import Streams
+from kernelbandits.study import fits
+from kernelbandits.study.events import State, Trial
+from kernelbandits.study.rules import build_policy
 from kernelbandits.study.settings import Settings
-from kernelbandits.study.state import State, Trial
 from kernelbandits.study.units import Scale
 from kernelbandits.tables.candidates import Candidates
+
+if TYPE_CHECKING:
+    from kernelbandits.study.explaining import Reasons
 
 Mask = npt.NDArray[np.bool_]
 
@@ -52,15 +58,18 @@ class Driver:
     def _begin(self, settings: Settings, spread: float) -> None:
         self.settings, self.version, self.learnt = settings, INTERRUPTED, 0
         self._left_out: tuple[LeaveOneOut | None] | None = None
+        self._reasons: Reasons | None = None
+        self._fits_seen = 0
+        self._choices: dict[int, tuple[Trial, Choice]] = {}
         self.streams = Streams(settings.seed)
         with self._listening():
-            self.policy = settings.build_policy(self._arms(self._points), spread)
+            self.policy = build_policy(settings, self._arms(self._points), spread)
             self.chooses = self.policy.restricts_arms
             self.rows = np.arange(len(self.candidates))
             if not self.chooses and not self.candidates.allowed_rows.all():
                 self.rows = self.candidates.allowed_rows.nonzero()[0]
                 allowed = self._arms(self._points[self.rows])
-                self.policy = settings.build_policy(allowed, spread)
+                self.policy = build_policy(settings, allowed, spread)
         self._arm = {int(row): arm for arm, row in enumerate(self.rows)}
         if self._costs is not None and not self.policy.weighs_costs:
             needed = "a policy that weighs costs, such as auto or any policy with an index"
@@ -74,20 +83,44 @@ class Driver:
         if state.version != self.version:
             self._begin(state.settings, state.scale.spread)
         fresh = state.results[self.learnt :]
-        self.version = INTERRUPTED
         if fresh:
+            self.version = INTERRUPTED
+            self._adopt_fits(state)
             self._learn(fresh, state.scale)
         self.version, self.learnt = state.version, len(state.results)
 
-    def behind(self, state: State) -> bool:
-        """Whether `follow` would take long, because it learns everything again or fits."""
-        if state.version != self.version:
-            return bool(state.results)
-        fresh = len(state.results) - self.learnt
-        return self.policy.n_rewards + fresh >= self.policy.next_fit
+    def follow_without_fits(self, state: State, number: int) -> None:
+        """Learn all results up to the n-th value, and fit to them whatever is stored."""
+        self._begin(state.settings, state.scale.spread)
+        values = [place for place, one in enumerate(state.results) if one.value is not None]
+        self._learn(state.results[: values[number - 1] + 1], state.scale)
+
+    def _adopt_fits(self, state: State) -> None:
+        """Give the stored fits that still count to the policy, which then makes none of its own."""
+        if isinstance(self.policy, Auto) and len(state.fits) != self._fits_seen:
+            known = fits.find_valid(
+                state, self.policy.revision, len(self.candidates), above=self.policy.n_rewards
+            )
+            self.policy.calibrator.known_fits |= known
+            self._fits_seen = len(state.fits)
+
+    def draft_fits(self, state: State) -> list[Draft]:
+        """The fits that were made here, as events."""
+        if not isinstance(self.policy, Auto) or not self.policy.calibrator.made_fits:
+            return []
+        made, revision = self.policy.calibrator.made_fits, self.policy.revision
+        digests = fits.digest_results(state, revision, len(self.candidates), made.keys())
+        # Only the last one is needed to go on from here; earlier ones that were made on the way
+        # stand in the events of the asks that needed them.
+        self.policy.calibrator.made_fits = {}
+        return [
+            fits.draft_fit(number, digests[number], revision, fit)
+            for number, fit in made.items()
+            if number in digests
+        ]
 
     def _learn(self, fresh: Sequence[Trial], scale: Scale) -> None:
-        self._left_out = None
+        self._left_out = self._reasons = None
         with self._listening():
             self.policy.tell_all([*self.pairs(fresh, scale)])
 
@@ -104,8 +137,13 @@ class Driver:
 
     def choice(self, trial: Trial) -> Choice:
         """The choice that the policy made, or would have to make, for this trial."""
-        arm = self._arm[trial.row]
-        return Choice(self.policy.domain.points[arm], arm, trial.note)
+        # The same object for the same trial: by it the policy knows what was pending before.
+        known = self._choices.get(id(trial))
+        if known is None or known[0] is not trial:
+            arm = self._arm[trial.row]
+            known = trial, Choice(self.policy.domain.points[arm], arm, trial.note)
+            self._choices[id(trial)] = known
+        return known[1]
 
     def choose(self, t: int, pending: Sequence[Trial], state: State) -> tuple[int, Choice]:
         """Row and choice of round t, with these results pending."""
@@ -167,6 +205,21 @@ class Driver:
         arm = self._arm.get(trial.row)
         busy = self._alike([one.row for one in pending])
         return arm is not None and bool(self._open(state, busy)[arm] and not busy[arm])
+
+    def describe_row(self, row: int, pending: Sequence[Trial], state: State) -> tuple[bool, bool]:
+        """Whether no trial of the candidate of a row is pending, and whether it has no value."""
+        kind = self.kinds[row]
+        busy = self.kinds[[trial.row for trial in pending]] == kind if pending else np.False_
+        measured = self.kinds[list(state.counts)] == kind if state.counts else np.False_
+        return not busy.any(), not measured.any()
+
+    def reasons(self, state: State) -> Reasons:
+        """Why rows are chosen, by the results of a state that the policy has learnt."""
+        if self._reasons is None or self._reasons.state is not state:
+            from kernelbandits.study.explaining import Reasons
+
+            self._reasons = Reasons(self, state)
+        return self._reasons
 
     def _ask(self, t: int, waiting: list[Choice], free: Indices) -> Choice:
         """Ask the policy for one of the free arms."""

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from kernelbandits.formatting import format_count, format_estimate
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.driver import Driver
+from kernelbandits.study.events import State, Trial
 from kernelbandits.study.posterior_view import policy_view
-from kernelbandits.study.state import State, Trial
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Explained, describe_candidate
 from kernelbandits.tables.candidates import Candidates

@@ -16,7 +16,7 @@ from kernelbandits.policies import Auto, FittedModel, LeaveOneOut
 from kernelbandits.policies.fitted_model import LeftOut
 from kernelbandits.policies.leave_one_out import FEWEST_POINTS
 from kernelbandits.study.answers import Answers
-from kernelbandits.study.state import Trial
+from kernelbandits.study.events import Trial
 from kernelbandits.study.values import Readable
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kernelbandits.checks import Indices
+from kernelbandits.study.events import State
 from kernelbandits.study.settings import Settings
-from kernelbandits.study.state import State
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Told
 

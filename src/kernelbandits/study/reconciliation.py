@@ -18,8 +18,8 @@ from kernelbandits.formatting import format_count
 from kernelbandits.study.values import AlreadyTold
 
 if TYPE_CHECKING:
-    from kernelbandits.study.state import State, Trial
-    from kernelbandits.study.telling import Keyed
+    from kernelbandits.study.decisions import Keyed
+    from kernelbandits.study.events import State, Trial
 
 CORRECTED, REPLICATES = "corrected", "replicates"
 LISTED = 5

@@ -1,29 +1,32 @@
-"""An open study: its log, and what the events say, in memory."""
+"""An open study: its log, what the events say, and the policy, built when first needed."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from threading import RLock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kernelbandits.runtime import gc_paused
-from kernelbandits.storage import Event, Log
-from kernelbandits.study.answers import Answers
-from kernelbandits.study.driver import Driver
-from kernelbandits.study.state import State
-from kernelbandits.study.writer import Writer
+from kernelbandits.storage import Draft, Event, Log, StorageBusy
+from kernelbandits.study import decisions
+from kernelbandits.study.decisions import Asker, AskPlan
+from kernelbandits.study.events import State
 from kernelbandits.tables.candidates import Candidates, stored_candidates
+
+if TYPE_CHECKING:
+    from kernelbandits.study.answers import Answers
+    from kernelbandits.study.driver import Driver
 
 T = TypeVar("T")
 
 
 ATTEMPTS = 3
-"""Transactions given up so that others can write while the policy learns; then they wait."""
-
-
-class Behind(Exception):
-    """The policy has much to learn before it can choose."""
+"""How often rows are chosen without the lock; then with it, if that does not take long."""
+MOST_ATTEMPTS = 50
+LONGEST_HOLD = 0.5
+"""Seconds for which the lock may be held to choose rows."""
 
 
 class StudySession:
@@ -32,11 +35,11 @@ class StudySession:
     def __init__(self, log: Log) -> None:
         self.log, self._lock, self._process = log, RLock(), os.getpid()
         self.state = State()
+        self._driver: Driver | None = None
         with gc_paused:
             self.read(log.events())
-        created = self.state.events[0].body["candidates"]
-        self.candidates: Candidates = stored_candidates(log.columns(), created)
-        self.driver = Driver(self.candidates, self.state.settings)
+            created = self.state.events[0].body["candidates"]
+            self.candidates: Candidates = stored_candidates(log.columns(), created)
 
     @property
     def lock(self) -> Any:
@@ -60,36 +63,86 @@ class StudySession:
                 self.state = State(version=self.state.version + 1)
                 raise
 
-    def refresh(self) -> None:
-        """See what others have done since."""
+    def refresh(self) -> float:
+        """See what others have done since; return the time of the database."""
         with self.lock:
-            self.read(self.log.events(self.state.last))
+            found = self.log.read(self.state.last)
+            self.read(found.events)
+            return found.now
 
-    def write(self, work: Callable[[Writer], T]) -> T:
-        """See what others wrote, decide and write; only when it is written, count it."""
+    def write(
+        self, decide: Callable[[State, float], tuple[list[Draft], T]]
+    ) -> tuple[list[Event], T]:
+        """One transaction: see what others wrote, decide, write all drafts or none.
+
+        Only when they are stored, they count in memory.
+        """
         with self.lock:
             for turn in self.log.turns():
                 with turn:
                     self.read(turn.events(self.state.last))
-                    writer = Writer(turn)
-                    found = work(writer)
-            self.read(writer.written)
-            return found
+                    drafts, answer = decide(self.state, turn.now)
+                    events = turn.append(drafts)
+                    events += turn.append(decisions.rescale(self.state, events))
+            self.read(events)
+            return events, answer
 
-    def decide(self, work: Callable[[Writer, Driver], T]) -> T:
-        """Let the policy choose and write its choice; it learns before, while others may write."""
+    def ask(self, asker: Asker) -> list[Event]:
+        """The asks of a call. Rows are chosen without the lock, so that nobody waits for them."""
         with self.lock:
-            for _ in range(ATTEMPTS):
-                try:
-                    return self.write(lambda writer: work(writer, self._ready()))
-                except Behind:
-                    self.updated_driver()
-            return self.write(lambda writer: work(writer, self.updated_driver()))
+            plan: AskPlan | None = None
+            for attempt in range(1, MOST_ATTEMPTS):
+                now, start, known = self.refresh(), time.monotonic(), len(plan.asks) if plan else 0
+                plan = decisions.plan_ask(self.state, self.updated_driver(), asker, now, plan)
+                each = (time.monotonic() - start) / max(len(plan.asks) - known, 1)
+                held, plan = plan.held, self._write_plan(asker, plan)
+                if asker.written(self.state) or (plan and len(held) >= asker.n):
+                    return [*held, *asker.written(self.state)][: asker.n]
+                left = asker.n - (len(plan.asks) if plan else 0)
+                if attempt >= ATTEMPTS and left * each < LONGEST_HOLD:
+                    return self._ask_with_lock(asker, plan)
+            raise StorageBusy(
+                f"{self.log.place}: others kept asking for the same rows; nothing was written"
+            )
 
-    def _ready(self) -> Driver:
-        if self.driver.behind(self.state):
-            raise Behind
-        return self.updated_driver()
+    def _write_plan(self, asker: Asker, plan: AskPlan) -> AskPlan | None:
+        """Write the asks of a plan if its rows are still free; return what holds of the plan."""
+
+        def decide(state: State, now: float) -> tuple[list[Draft], AskPlan | None]:
+            if asker.written(state):
+                return [], plan
+            kept = decisions.keep_plan(state, plan, asker, self.kinds, now)
+            whole = kept is not None and len(kept.asks) == len(plan.asks)
+            return decisions.draft_asks(state, plan, asker) if whole else [], kept
+
+        return self.write(decide)[1]
+
+    def _ask_with_lock(self, asker: Asker, plan: AskPlan | None) -> list[Event]:
+        """Choose while nobody else can write, because others were faster too often."""
+
+        def decide(state: State, now: float) -> tuple[list[Draft], list[Event]]:
+            if asker.written(state):
+                return [], asker.held(state, now)
+            kept = plan and decisions.keep_plan(state, plan, asker, self.kinds, now)
+            made = decisions.plan_ask(state, self.updated_driver(), asker, now, kept)
+            return decisions.draft_asks(state, made, asker), made.held
+
+        held = self.write(decide)[1]
+        return [*held, *asker.written(self.state)][: asker.n]
+
+    @property
+    def kinds(self) -> Any:
+        """For each row the first row of the same candidate."""
+        return self.candidates.first_rows
+
+    @property
+    def driver(self) -> Driver:
+        """The policy, with the results that it has learnt so far."""
+        if self._driver is None:
+            from kernelbandits.study.driver import Driver
+
+            self._driver = Driver(self.candidates, self.state.settings)
+        return self._driver
 
     def updated_driver(self) -> Driver:
         """The policy with all results learnt."""
@@ -99,5 +152,7 @@ class StudySession:
 
     def answers(self) -> Answers:
         """What is known now; to be used under the lock."""
+        from kernelbandits.study.answers import Answers
+
         self.refresh()
         return Answers(self.updated_driver(), self.state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -12,15 +12,10 @@ from kernelbandits import checks
 from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.outputs import check_output
-from kernelbandits.policies import Auto, Policy
 from kernelbandits.storage import Draft, Event, Log, StudyExists
-from kernelbandits.study import asking, plausibility, reconciliation, telling
-from kernelbandits.study.cautions import describe_noise
-from kernelbandits.study.driver import Driver
-from kernelbandits.study.editing import Editor
-from kernelbandits.study.model_check import Check, check_model
+from kernelbandits.study import decisions, plausibility, reconciliation
+from kernelbandits.study.events import State
 from kernelbandits.study.names import check_name, check_reason
-from kernelbandits.study.reporting import replay_trial, status_of
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
     FIRST_RELEASE,
@@ -28,11 +23,8 @@ from kernelbandits.study.settings import (
     Settings,
     StudySettings,
     check_lease,
-    make_settings,
 )
-from kernelbandits.study.state import State
 from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
-from kernelbandits.study.writer import Writer
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.export import write_csv
 from kernelbandits.tables.results import read_results
@@ -42,11 +34,13 @@ from kernelbandits.tables.scaling import differing_scales, name_scales
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kernelbandits.policies import Policy
     from kernelbandits.storage import Finding
+    from kernelbandits.study.model_check import Check
 
 
 MOST_ASKED = 10_000
-"""Rows in one call: others wait meanwhile."""
+"""Rows in one call."""
 
 
 class Study:
@@ -147,6 +141,9 @@ class Study:
             log=log,
             linear=linear,
         )
+        from kernelbandits.study.driver import Driver
+        from kernelbandits.study.rules import make_settings
+
         chosen = make_settings(target=target, direction=direction, **settings)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
         # file behind.
@@ -246,22 +243,25 @@ class Study:
         size, name = checks.whole("ask", "n", n), check_name("worker", worker)
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
         seconds = None if lease is None else check_lease(lease)
-        asker, session = asking.Asker(size, name, seconds, uuid.uuid4().hex), self._session
+        asker, session = decisions.Asker(size, name, seconds, uuid.uuid4().hex), self._session
         with session.lock:
-            events = session.decide(
-                lambda writer, driver: asking.ask(writer, session.state, driver, asker)
-            )
-            revised, sign = session.state.keys.get(asker.settings_key), session.state.settings.sign
-            notices = [] if revised is None else [asking.revision_notice(revised)]
-            if asking.follows_new_fit(session.state, session.driver, asker):
+            events = session.ask(asker)
+            state = session.state
+            revised = state.keys.get(asker.settings_key)
+            notices = [] if revised is None else [decisions.revision_notice(revised)]
+            if any((event.key or "").startswith(f"{asker.key}/fitted/") for event in state.fits):
+                # What a fit says of the settings is said with the ask that made it, not with all.
                 notices += self._cautions()
-        notices += asking.count_notices(events, self.candidates)
+        notices += decisions.count_notices([event.row or 0 for event in events], session.kinds)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
-        return [asking.suggestion(event, self.candidates, sign, tuple(notices)) for event in events]
+        sign, said = state.settings.sign, tuple(notices)
+        return [decisions.suggestion(event, self.candidates, sign, said) for event in events]
 
     def _cautions(self) -> list[str]:
         """What the policy, with the results that it has learnt, says of the settings."""
+        from kernelbandits.study.cautions import describe_noise
+
         return describe_noise(self._session.driver.policy, self._session.state)
 
     def tell(
@@ -280,10 +280,10 @@ class Study:
         raises AlreadyTold, which holds the stored one. A call repeated with the same `key` counts
         once.
         """
-        result = telling.check_result(trial, value, row, failed, len(self.candidates))
+        result = decisions.check_result(trial, value, row, failed, len(self.candidates))
         name, again = check_name("worker", worker), check_name("key", key)
         return self._tell(
-            [telling.Keyed(result, again or uuid.uuid4().hex, again is not None)], name
+            [decisions.Keyed(result, again or uuid.uuid4().hex, again is not None)], name
         )[0]
 
     def tell_all(
@@ -310,28 +310,28 @@ class Study:
         results = read_results(source, self.candidates, self.target)
         fresh = uuid.uuid4().hex
         return self._tell(
-            [telling.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
+            [decisions.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
             name,
             repeats,
         )
 
     def _tell(
-        self, results: Sequence[telling.Keyed], worker: str | None, repeats: str | None = None
+        self, results: Sequence[decisions.Keyed], worker: str | None, repeats: str | None = None
     ) -> list[Told]:
         session = self._session
         steps: list[reconciliation.Step] = []
 
-        def write(writer: Writer) -> tuple[list[plausibility.Measured], list[Told]]:
-            known = plausibility.latest_values(session.state)
-            kinds = session.driver.kinds
-            steps[:] = reconciliation.reconcile(session.state, kinds, results, repeats)
-            return known, telling.tell(writer, session.state, kinds, steps, worker)
+        def decide(state: State, now: float) -> tuple[list[Draft], Any]:
+            steps[:] = reconciliation.reconcile(state, session.kinds, results, repeats)
+            drafts, told = decisions.tell(state, session.kinds, steps, worker)
+            return drafts, (plausibility.latest_values(state), told)
 
+        told: list[Told]
         with session.lock:
-            known, told = session.write(write)
+            _, (known, told) = session.write(decide)
             notices = reconciliation.remark_stored(steps)
             notices += plausibility.remark_results(
-                known, told, session.state.settings, session.driver.kinds
+                known, told, session.state.settings, session.kinds
             )
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
@@ -341,46 +341,91 @@ class Study:
         self, trial: int, value: float | None = None, *, failed: bool = False, reason: str = ""
     ) -> Event:
         """Replace the result of a trial; the old one stays in the history."""
-        given = telling.check_result(trial, value, None, failed, len(self.candidates))
-        return self._change(
-            lambda turn: turn.correct(given.trial, given.value, check_reason(reason))
+        given = decisions.check_result(trial, value, None, failed, len(self.candidates))
+        number, why = given.trial or 0, check_reason(reason)
+        return self._write_one(
+            lambda state, key: decisions.correct(state, number, given.value, why, key)
         )
 
     def withdraw(self, trial: int, *, reason: str = "") -> Event:
         """Let the result of a trial no longer count; it stays in the history."""
-        number = checks.whole("withdraw", "trial", trial)
-        return self._change(lambda turn: turn.withdraw(number, check_reason(reason)))
+        number, why = checks.whole("withdraw", "trial", trial), check_reason(reason)
+        return self._write_one(lambda state, key: decisions.withdraw(state, number, why, key))
 
     def release(self, trial: int) -> Event:
         """Give up a pending trial: its row can be suggested again."""
-        number = checks.whole("release", "trial", trial)
-        return self._change(lambda turn: turn.release(number))
+        return self.release_all([checks.whole("release", "trial", trial)])[0]
+
+    def release_all(
+        self, trials: Iterable[int | range] | None = None, *, worker: str | None = None
+    ) -> list[Event]:
+        """Give up several pending trials in one transaction, all of them or none.
+
+        A range stands for the pending trials in it. Without `trials` all are released that are
+        pending when this is called, or all that a worker asked for; one that gets its result
+        meanwhile is left out.
+        """
+        session, key = self._session, uuid.uuid4().hex
+        spans = None if trials is None else [check_span(trial) for trial in trials]
+        with session.lock:
+            session.refresh()
+            pending = list(session.state.pending.values())
+            found = [one.number for one in pending if worker in (None, one.worker)]
+
+            def decide(state: State, now: float) -> tuple[list[Draft], None]:
+                if f"{key}/0" in state.keys:
+                    return [], None
+                left = [range(trial, trial + 1) for trial in found if trial in state.pending]
+                return decisions.release(state, left if spans is None else spans, key), None
+
+            session.write(decide)
+            return self._events_of(key)
 
     def undo(self) -> Event:
         """Undo the last ask, result, correction, withdrawal or change of settings."""
-        return self._change(lambda turn: turn.undo())
+        return self.undo_all(1)[0]
 
     def undo_all(self, n: int) -> list[Event]:
-        """Undo the last n steps, or none of them if there are fewer."""
-        size = checks.whole("undo", "n", n)
-        with self._session.lock:
-            self._session.refresh()
-            there = self._session.state.undoable
-            if 0 < there < size:
-                raise StudyConflict(
-                    f"undo needs at most {there} events, because no more can be undone, got {size}"
-                )
-            return [self.undo() for _ in range(size)]
+        """Undo the last n steps, or none of them.
+
+        These are the last ones when this is called. What others write meanwhile stays; if it needs
+        one of the steps, nothing is undone.
+        """
+        size, session, key = checks.whole("undo", "n", n), self._session, uuid.uuid4().hex
+        with session.lock:
+            session.refresh()
+            chosen = decisions.choose_undone(session.state, size)
+
+            def decide(state: State, now: float) -> tuple[list[Draft], None]:
+                done = f"{key}/0" in state.keys
+                return [] if done else decisions.undo(state, chosen, key), None
+
+            session.write(decide)
+            return self._events_of(key)
+
+    def _events_of(self, key: str) -> list[Event]:
+        """The events that a call wrote, in their order."""
+        own = [
+            event
+            for event in reversed(self._session.state.events)
+            if (event.key or "").startswith(f"{key}/")
+        ]
+        return own[::-1]
 
     def change(self, **settings: Unpack[StudySettings]) -> Event:
         """Change settings: all that `create` takes, except table, target and direction."""
+        from kernelbandits.study.driver import Driver
+        from kernelbandits.study.rules import with_changes
+
         checks.needs(bool(settings), "change", "at least one setting", "none")
         self._session.refresh()
         before = self._session.state.settings
-        changed = before.with_changes(settings)
+        changed = with_changes(before, settings)
         driver = Driver(self.candidates, changed)
         driver.choose(1, (), State())
-        event = self._change(lambda turn: turn.change(settings))
+        event = self._write_one(
+            lambda state, key: decisions.change(with_changes(state.settings, settings).body, key)
+        )
         known = len(self._session.state.results)
         notices = budget_notices(changed, driver.policy, known) if "rounds" in settings else []
         if changed.policy == before.policy and changed.defaults != before.defaults:
@@ -389,18 +434,16 @@ class Study:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
 
-    def _change(self, decide: Callable[[Editor], Event]) -> Event:
-        """Write an event once, even if the connection is cut: it is found again by its key."""
+    def _write_one(self, draft: Callable[[State, str], Draft]) -> Event:
+        """Write one event, once, even if the connection is cut: it is found again by its key."""
         key = uuid.uuid4().hex
 
-        def work(writer: Writer) -> Event:
-            event = self._session.state.keys.get(key) or decide(
-                Editor(writer, self._session.state, key)
-            )
-            telling.rescale(writer, self._session.state)
-            return event
+        def decide(state: State, now: float) -> tuple[list[Draft], None]:
+            return [] if key in state.keys else [draft(state, key)], None
 
-        return self._session.write(work)
+        with self._session.lock:
+            self._session.write(decide)
+            return self._session.state.keys[key]
 
     def best(self) -> Best | None:
         """The row to recommend, with its interval and its probability of being the best.
@@ -414,6 +457,8 @@ class Study:
 
     def status(self) -> Status:
         """Return counts, the likely best, whether to stop, pending trials and settings."""
+        from kernelbandits.study.summary import status_of
+
         with self._session.lock:
             answers, now = self._session.answers(), self._session.log.now()
             notices = (*self._session.driver.notices, *self._cautions())
@@ -425,6 +470,8 @@ class Study:
         Each measured candidate is predicted from the results of all others. All numbers are in the
         target's units.
         """
+        from kernelbandits.study.model_check import check_model
+
         with self._session.lock:
             return check_model(self._session.answers())
 
@@ -437,6 +484,8 @@ class Study:
         return self._replay("replay", trial)
 
     def _replay(self, owner: str, trial: int) -> Replayed:
+        from kernelbandits.study.summary import replay_trial
+
         with self._session.lock:
             self._session.refresh()
             return replay_trial(
@@ -496,6 +545,15 @@ class Study:
             return [*self._session.log.health(), *check_memory(answers.driver, answers.state)]
 
 
+def check_span(trials: Any) -> range:
+    """A trial, or a range of trials, as a range."""
+    if isinstance(trials, range):
+        checks.needs(len(trials) > 0 and trials[0] > 0, "release", "trials from 1 on", trials)
+        return trials
+    number = checks.whole("release", "trial", trials)
+    return range(number, number + 1)
+
+
 def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
     """What the columns of a study are for; their scales and the notices are left out."""
     tasks = created["candidates"].items()
@@ -504,6 +562,8 @@ def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
 
 def budget_notices(settings: Settings, policy: Policy, known: int = 0) -> list[str]:
     """Say so if the budget ends before the policy can choose by any of the results known."""
+    from kernelbandits.policies import Auto
+
     if settings.rounds is None or not isinstance(policy, Auto):
         return []
     if max(settings.rounds, known) > policy.first:

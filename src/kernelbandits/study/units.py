@@ -14,6 +14,8 @@ from kernelbandits.checks import LARGEST_REWARD
 FIRST = 5
 """Results by which centre and spread are set where they were not given."""
 LEAST_SPREAD = 1e-100
+LEAST_REWARD = 1e-150
+"""Squares of smaller numbers are not exact: they count as 0."""
 ROUNDING = 8 * float(np.finfo(float).eps)
 
 
@@ -26,8 +28,10 @@ class Scale:
     sign: float = 1.0
 
     def inward(self, y: float) -> float:
-        """What a policy learns of a result, no farther out than it can bear."""
+        """What a policy learns of a result: no farther out than it can bear, and no nearer to 0."""
         z = self.sign * ((y - self.centre) / self.spread)
+        if abs(z) < LEAST_REWARD:
+            return 0.0
         return min(max(z, -LARGEST_REWARD), LARGEST_REWARD)
 
     def outward(self, z: Any) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
 
+from kernelbandits.apps.cli.output import facts
 from kernelbandits.catalogue import (
     FAMILIES,
     KERNELS,
@@ -22,9 +22,8 @@ from kernelbandits.catalogue import (
     PolicyEntry,
     to_plain,
 )
-from kernelbandits.catalogue.lookup import did_you_mean
 from kernelbandits.catalogue.problems import FAMILIES as TEST_FAMILIES
-from kernelbandits.formatting import to_json
+from kernelbandits.formatting import did_you_mean, to_json
 
 SHARED = ("noise_scale", "norm_bound", "horizon", "ridge", "delta", "gain", "ties")
 """Settings that `run` gives to every policy that takes them, unless they are the policy's own."""
@@ -159,16 +158,6 @@ def spell_value(value: Any) -> str:
     if isinstance(value, tuple):
         return "/".join(spell_value(part) for part in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def facts(about: Mapping[str, str]) -> Padding:
-    """Names at the left, what is said of them beside, wrapped in a column of its own."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, text in about.items():
-        grid.add_row(escape(name), escape(text))
-    return Padding(grid, (0, 0, 0, 2), expand=False)
 
 
 def show_policy(entry: PolicyEntry, console: Console) -> None:

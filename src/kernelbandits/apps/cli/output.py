@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
 
 from kernelbandits.apps.cli import screen
 from kernelbandits.apps.cli.options import Format
@@ -65,3 +67,13 @@ def as_json(value: Any) -> str:
 def retypable_place(place: str) -> str:
     """Return the place as it was typed, or PLACE if it holds a password."""
     return "PLACE" if mask_password(place) != place else place
+
+
+def facts(about: Mapping[str, str]) -> Padding:
+    """Names at the left, what is said of them beside, wrapped in a column of its own."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, text in about.items():
+        grid.add_row(escape(name), escape(text))
+    return Padding(grid, (0, 0, 0, 2), expand=False)

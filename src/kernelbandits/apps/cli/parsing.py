@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kernelbandits.apps.cli import screen
-from kernelbandits.catalogue.lookup import did_you_mean
+from kernelbandits.formatting import did_you_mean
 
 exceptions: Any = import_module(typer.BadParameter.__module__)
 HelpPrinted: Any = getattr(exceptions, "NoArgsIsHelpError", ())

@@ -19,7 +19,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kernelbandits.catalogue import fingerprint
 from kernelbandits.checks import NumericsWarning, TheoryWarning
 from kernelbandits.formatting import (
     column_decimals,
@@ -159,6 +158,8 @@ def folder_name(cells: Sequence[Cell]) -> str:
 
     The same command therefore finds its own folder again.
     """
+    from kernelbandits.catalogue import fingerprint
+
     problems = "-".join(dict.fromkeys(cell.problem.name for cell in cells))
     plain = re.sub(r"[^A-Za-z0-9-]+", "-", problems).strip("-")
     return f"{plain[:40]}-{fingerprint([cell.key for cell in cells])[:8]}"

@@ -11,7 +11,6 @@ from kernelbandits import checks
 from kernelbandits.apps.cli.arguments import Place, Quiet, read_whole_number
 from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_sentence
-from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 RELEASE = """Release rows that will not be measured, so that they can be suggested again.
 
 A range such as 14-213 releases the pending trials in it, and --all releases all pending trials.
+Either all are released or, if one of those named is not pending, none.
 JSON: an event for one TRIAL, else a list of events.
 
 Examples:
@@ -31,10 +31,11 @@ Examples:
 
     kernelbandits study release films.db --all --worker robot-2
 """
-UNDO = """Undo the last step; the history keeps the step and its undoing.
+UNDO = """Undo the last step, or the last ones; the history keeps the steps and their undoing.
 
 Results, failures, corrections, withdrawals and changes of settings can be undone, and an ask while
-its trial is pending. JSON: an event, or a list of events with --n.
+its trial is pending. With --n either all steps are undone or none. What others do meanwhile is not
+undone. JSON: an event, or a list of events with --n.
 
 Examples:
 
@@ -62,10 +63,8 @@ def release(
     checks.needs(every or worker is None, "release", "--worker only with --all", worker)
     spans = [read_span(text) for text in given]
     with open_study(place, quiet) as study:
-        numbers = (
-            [*spans[0]] if is_one_trial(spans) else pending_trials(study, spans, every, worker)
-        )
-        events = [study.release(number) for number in numbers]
+        events = study.release_all(None if every else spans, worker=worker)
+    numbers = [event.trial or 0 for event in events]
     print_sentence(form, events[0] if is_one_trial(spans) else events, describe_release(numbers))
 
 
@@ -81,21 +80,6 @@ def read_span(text: str) -> range:
 
 def is_one_trial(spans: Sequence[range]) -> bool:
     return len(spans) == 1 and len(spans[0]) == 1
-
-
-def pending_trials(
-    study: Study, spans: Sequence[range], every: bool, worker: str | None
-) -> list[int]:
-    """Return the trials to release, in order; refuse a named trial that is not pending."""
-    waiting = {one.trial: one.worker for one in study.status().waiting}
-    if every:
-        return sorted(trial for trial, who in waiting.items() if worker in (None, who))
-    missing = [named[0] for named in spans if not any(trial in named for trial in waiting)]
-    if missing:
-        raise StudyConflict(
-            f"release needs trials that are pending, got trial {missing[0]}. Nothing was released"
-        )
-    return sorted(trial for trial in waiting if any(trial in named for named in spans))
 
 
 def describe_release(numbers: Sequence[int]) -> str:

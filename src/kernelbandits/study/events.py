@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,6 +32,8 @@ class Trial:
     value: float | None = None
     offers: int = 1
     """How many askers in a row were offered the same row."""
+    released: bool = False
+    """Whether it was given up once; a late result may have come since."""
 
     @property
     def note(self) -> dict[str, float]:
@@ -63,6 +65,16 @@ class Trial:
         return self.asked.body.get("again") if self.asked else None
 
     @property
+    def round(self) -> int:
+        """The round whose random numbers chose its row; of release 0.1 the trial itself."""
+        return int(self.asked.body.get("round", self.number)) if self.asked else self.number
+
+    @property
+    def decided(self) -> int:
+        """The number of the last event that was known when its row was chosen."""
+        return int(self.asked.body.get("decided", self.asked.seq - 1)) if self.asked else 0
+
+    @property
     def revision(self) -> int:
         """The revision of the policy that chose its row; release 0.1, which wrote none, had 1."""
         return int(self.asked.body.get("revision", 1)) if self.asked else 1
@@ -86,6 +98,8 @@ class State:
     keys: dict[str, Event] = field(default_factory=dict)
     standing: list[Event] = field(default_factory=list)
     """Events that can be undone, the last first to go."""
+    fits: list[Event] = field(default_factory=list)
+    """Fits of the scales, whether or not the results that they were made to still stand."""
     settings: Settings = field(default_factory=Settings)
     last_trial: int = 0
     version: int = 0
@@ -133,13 +147,15 @@ class State:
         first = self.first_values
         return len(first) >= FIRST and not are_equal(first) and self.due_scale == self.scaled
 
-    @property
-    def undoable(self) -> int:
-        """How many events can be undone one after the other; released asks cannot."""
-        asks = (event for event in self.standing if event.kind == "asked")
-        return len(self.standing) - sum(
-            self.trials[event.trial or 0].state == "released" for event in asks
-        )
+    def undoable(self) -> Iterator[Event]:
+        """The events that can be undone one after the other, the last first.
+
+        An ask can be undone when the results of its trial have been, unless the trial was released:
+        then it is not pending, also if a late result came and was undone.
+        """
+        for event in reversed(self.standing):
+            if event.kind != "asked" or not self.trials[event.trial or 0].released:
+                yield event
 
     def extend(self, events: Iterable[Event]) -> None:
         """Apply later events; one that was undone makes a new fold of all the others."""
@@ -244,7 +260,7 @@ class State:
         if trial.state in RESULTS:
             return
         self.pending.pop(trial.number, None)
-        trial.state = "released"
+        trial.state, trial.released = "released", True
         if event.body.get("overdue") and trial.offers < OFFERS:
             self.abandoned[trial.number] = trial
 
@@ -253,7 +269,8 @@ class State:
         self.taken_back |= event.body.get("kind") == "told"
 
     def _apply_fitted(self, event: Event) -> None:
-        """A fit changes no result."""
+        """A fit changes no result; whether it counts is decided where it is used."""
+        self.fits.append(event)
 
     def _apply_noted(self, event: Event) -> None:
         """A remark changes nothing, but says that events may be missing."""
@@ -269,6 +286,20 @@ class State:
 def is_automatic(event: Event) -> bool:
     """Whether the study wrote these settings itself: nobody can undo them."""
     return bool(event.body.get("auto")) or REVISED in event.body
+
+
+def events_before(events: Sequence[Event], asked: Event) -> list[Event]:
+    """What was known when an ask was decided.
+
+    These are all events up to the one that it names, and the earlier events of the same call: asks
+    are decided together, without the lock, and written in one transaction.
+    """
+    decided = asked.body.get("decided")
+    if decided is None or asked.key is None:
+        return list(events[: asked.seq - 1])
+    call = f"{asked.key.rpartition('/')[0]}/"
+    own = [event for event in events[decided : asked.seq - 1] if (event.key or "").startswith(call)]
+    return [*events[:decided], *own]
 
 
 def add(counts: dict[int, int], row: int, more: int) -> None:

@@ -7,9 +7,10 @@ from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.driver import Driver
+from kernelbandits.study.events import State, Trial, events_before
 from kernelbandits.study.explaining import Reasons, stored_explanation
-from kernelbandits.study.settings import AUTO, EARN, FIND, revision_of
-from kernelbandits.study.state import State, Trial
+from kernelbandits.study.rules import revision_of
+from kernelbandits.study.settings import AUTO, EARN, FIND
 from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
 from kernelbandits.study.values import Replayed, Status, Waiting
 from kernelbandits.tables.candidates import Candidates
@@ -122,13 +123,13 @@ def replay_trial(state: State, candidates: Candidates, number: int, owner: str) 
     """
     trial = asked_trial(state, number, owner)
     assert trial.asked is not None
-    before = State.of(state.events[: trial.asked.seq - 1])
+    before = State.of(events_before(state.events, trial.asked))
     if trial.revision != revision_of(before.settings.policy):
         return as_stored(trial, before, candidates)
     driver = Driver(candidates, before.settings)
     driver.follow(before)
     waiting = list(before.pending.values())
-    row = trial.row if trial.again is not None else driver.choose(number, waiting, before)[0]
+    row = trial.row if trial.again is not None else driver.choose(trial.round, waiting, before)[0]
     explained = Reasons(driver, before).explain(trial, len(waiting))
     same = (
         "the same row"
@@ -136,8 +137,8 @@ def replay_trial(state: State, candidates: Candidates, number: int, owner: str) 
         else f"row {row} (another release or machine may round differently)"
     )
     text = (
-        f"Trial {number} was row {trial.row}. Recomputed from the {len(before.events)} events "
-        f"before it: {same}."
+        f"Trial {number} was row {trial.row}. Recomputed from the {trial.decided} events "
+        f"known then: {same}."
     )
     return Replayed(
         number, trial.row, row, row == trial.row, explained, text, revision=trial.revision

@@ -1,0 +1,412 @@
+"""The command line: paper, run, list, theory, design, check-theory, study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kernelbandits import __version__
+from kernelbandits.apps.cli import check_theory, design, listing, progress, screen, study, theory
+from kernelbandits.apps.cli.options import (
+    FigureFormats,
+    FigureSize,
+    Form,
+    Format,
+    Quiet,
+    Workers,
+    read_figure_size,
+)
+from kernelbandits.apps.cli.parsing import App
+from kernelbandits.catalogue import POLICIES
+from kernelbandits.formatting import did_you_mean
+
+if TYPE_CHECKING:
+    from kernelbandits.experiment import Cell, Results
+    from kernelbandits.experiment.dry_run import DryRun
+
+APP_HELP = """Kernelized bandits: compare policies, check the theory, and plan real experiments.
+
+Examples:
+
+    kernelbandits paper --quick
+
+    kernelbandits run --problem hartmann6 --policies simple-ucb,simple-bernoulli,gp-ts
+
+    kernelbandits list policies
+
+    kernelbandits check-theory --quick
+
+    kernelbandits study create films.db --candidates films.csv --target stability
+"""
+
+app = App(help=APP_HELP)
+
+Engine = Annotated[
+    str,
+    typer.Option(help="numba (compiled, fast), numpy, or auto: numba where it is installed."),
+]
+
+PAPER_HELP = """Reproduce the paper's experiments and check its claims.
+
+The results are the regret figure with its five panels (PNG, SVG), summary.csv, rounds.npz,
+claims.md and report.html, which holds everything on one page. If the command is interrupted, repeat
+it: it goes on where it stopped.
+
+Examples:
+
+    kernelbandits paper
+
+    kernelbandits paper --quick --output /tmp/look
+
+    kernelbandits paper --no-map --seeds 50 --workers 4
+"""
+
+RUN_HELP = """Compare policies on problems, and rank them by their regret.
+
+Every policy plays every problem for the same seeds. A problem, policy, kernel or noise is a name,
+or a name with settings: `levy4:candidates=80`, `simple-bernoulli:p=0.25`, `matern:0.3,2.5`,
+`gaussian:0.05`. `kernelbandits list` shows all names and settings.
+
+A CSV file is a problem too: `csv:path=films.csv,target=stability`. Its rows are the arms. Every
+column is scaled to [0, 1], and a note says so; `unit_columns=false` keeps the units of the file.
+
+The results are the ranking and the regret curves (PNG, SVG), ranking.csv, ranking-overall.csv,
+summary.csv, rounds.npz and report.html, which holds everything on one page. If the command is
+interrupted, repeat it: it goes on where it stopped.
+
+Examples:
+
+    kernelbandits run --problem hartmann6 --policies simple-ucb,simple-bernoulli,gp-ts
+
+    kernelbandits run --problem branin --problem levy4 --policies all --kernel matern:0.3,2.5
+
+    kernelbandits run --problem ackley4 --policy simple-bernoulli:p=0.25 --policies simple-ucb
+
+    kernelbandits run --problem ackley4 --policy "generic-gp:exploration=decay(1)" --seeds 10
+
+    kernelbandits run --problem csv:path=films.csv,target=stability --policies simple-ucb,gp-ts
+
+    kernelbandits run --problem csv:path=films.csv,target=defects,direction=min --policies all
+
+    kernelbandits run --problem hartmann6 --policies all --without greedy,random --horizon 300
+
+    kernelbandits run --problem "rkhs:kernel=rbf(0.2),dimension=2" --policies simple-ucb --theory
+"""
+
+LIST_HELP = """Show all policies, problems, kernels, laws and noises, or one policy in full.
+
+Examples:
+
+    kernelbandits list
+
+    kernelbandits list policies
+
+    kernelbandits list simple-bernoulli
+
+    kernelbandits list policies --format json
+"""
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if show:
+        typer.echo(f"kernelbandits {__version__}")
+        raise typer.Exit()
+
+
+@app.command(help=PAPER_HELP)
+def paper(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A first look: 100 rounds and 3 seeds.")
+    ] = False,
+    horizon: Annotated[
+        int | None, typer.Option(min=1, help="How many rounds are played. If not given: 1000.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="How many independent runs. If not given: 25.")
+    ] = None,
+    sensitivity: Annotated[
+        bool, typer.Option("--map/--no-map", help="Whether the sensitivity map is computed.")
+    ] = True,
+    output: Annotated[Path, typer.Option(help="The folder for the results.")] = Path(
+        "results/paper"
+    ),
+    workers: Workers = 2,
+    engine: Engine = "auto",
+    figure_format: FigureFormats = None,
+    figure_size: FigureSize = None,
+    quiet: Quiet = False,
+) -> None:
+    from kernelbandits import report
+    from kernelbandits.analysis import check_paper
+    from kernelbandits.experiment import forget_cells, process_mapper
+    from kernelbandits.experiment.paper import COMPARED, plan_paper, run_paper
+
+    size = read_figure_size(figure_size)
+    rounds, runs = horizon or (100 if quick else 1000), seeds or (3 if quick else 25)
+    screen.listen(quiet)
+    screen.engine_notice(engine, quiet)
+    screen.page_notice(quiet)
+    screen.prefetch("pandas", "matplotlib.backends.backend_svg")
+    plan = plan_paper(rounds, runs, sensitivity, engine)
+    if plan.missing:
+        screen.notice(plan.missing, quiet)
+    drawings: dict[str, str] = {}
+
+    def draw(results: Results) -> None:
+        drawings.update(
+            report.draw_curves(
+                results, COMPARED, output, figure_format=figure_format, figure_size=size
+            )
+        )
+
+    with (
+        progress.count_cells("playing", len(plan.keys), quiet) as watch,
+        process_mapper(workers) as mapper,
+    ):
+        found = screen.resumable(
+            output, lambda folder: run_paper(plan, mapper, folder, watch, draw)
+        )
+    verdicts = check_paper(found)
+    with progress.waiting("drawing", quiet):
+        table = report.write_paper(found, verdicts, output, drawings)
+    forget_cells(plan.keys, output / screen.CELLS)
+    if not quiet:
+        screen.show_summary(table)
+        screen.show_verdicts(verdicts)
+        screen.show_folder(output)
+
+
+@app.command(help=RUN_HELP)
+def run(
+    problem: Annotated[
+        list[str],
+        typer.Option(
+            help="The problem to play, such as branin or levy4:candidates=80. "
+            "Repeat the option for several problems."
+        ),
+    ],
+    policies: Annotated[
+        str,
+        typer.Option(
+            help="The policies to compare, with commas between their names. all means every policy "
+            "except generic-gp; those that cannot play the problem are left out with a note."
+        ),
+    ] = "",
+    without: Annotated[
+        str,
+        typer.Option(help="Policies to leave out of --policies, with commas between their names."),
+    ] = "",
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="One more policy, with settings: simple-bernoulli:p=0.25. "
+            "Repeat the option for several."
+        ),
+    ] = None,
+    horizon: Annotated[int, typer.Option(min=1, help="How many rounds are played (T).")] = 1000,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="How many independent runs each policy plays.")
+    ] = 25,
+    kernel: Annotated[
+        str,
+        typer.Option(
+            help="The kernel of all policies: rbf:0.2 (lengthscale 0.2), matern:0.3,1.5 "
+            "(lengthscale 0.3, smoothness 1.5), or a sum such as `0.5*rbf:0.2+0.5*linear`."
+        ),
+    ] = "rbf:0.2",
+    noise_scale: Annotated[
+        float,
+        typer.Option(
+            help="The noise that policies expect (R): about its standard deviation. Policies that "
+            "need no noise scale ignore it."
+        ),
+    ] = 1.0,
+    norm_bound: Annotated[
+        float,
+        typer.Option(
+            help="The bound on the RKHS norm of the reward function that policies assume (D). "
+            "Policies that need no bound ignore it."
+        ),
+    ] = 1.0,
+    ridge: Annotated[
+        float | None,
+        typer.Option(
+            help="The regularisation of the posterior (lambda), for every policy that has this "
+            "setting. If it is not given, each policy uses its own default."
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="The probability that a confidence bound may fail, for every policy that has this "
+            "setting, except the Generic-GP family: its members keep 1/2, unless their own "
+            "settings say otherwise (simple-ucb:delta=0.1)."
+        ),
+    ] = None,
+    gain: Annotated[
+        str,
+        typer.Option(
+            help="How policies get the information gain: realised (from the arms played), greedy "
+            "(from a greedy design) or analytic (a bound by formula)."
+        ),
+    ] = "realised",
+    ties: Annotated[
+        str,
+        typer.Option(
+            help="Which of several best arms is played: random, or lowest (the first one)."
+        ),
+    ] = "random",
+    candidates: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many arms each seed draws on a test function. If it is not given: 50.",
+        ),
+    ] = None,
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            help="The noise that the rewards really have: gaussian:0.05, student:0.05,3. If it is "
+            "not given, each problem has its own, for most of them gaussian:0.01."
+        ),
+    ] = None,
+    with_theory: Annotated[
+        bool,
+        typer.Option("--theory", help="Show the regret bounds beside the regrets in report.html."),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder for the results. If it is not given, a new folder in results/, which "
+            "the same command finds again."
+        ),
+    ] = None,
+    workers: Workers = 2,
+    engine: Engine = "auto",
+    figure_format: FigureFormats = None,
+    figure_size: FigureSize = None,
+    quiet: Quiet = False,
+) -> None:
+    from kernelbandits import report
+    from kernelbandits.analysis import ranking_of
+    from kernelbandits.catalogue import read_kernel, read_noise, read_problem
+    from kernelbandits.experiment import forget_cells, plan_experiment
+    from kernelbandits.experiment.dry_run import try_policies
+
+    size = read_figure_size(figure_size)
+    screen.listen(quiet)
+    screen.engine_notice(engine, quiet)
+    screen.page_notice(quiet)
+    law = read_noise(noise) if noise else None
+    chosen = [read_problem(text, candidates=candidates, noise=law) for text in problem]
+    # Checked by plan_experiment, whose sentences name what there is.
+    shared: Any = {
+        "kernel": read_kernel(kernel),
+        "horizon": horizon,
+        "seeds": seeds,
+        "engine": engine,
+        "noise_scale": noise_scale,
+        "norm_bound": norm_bound,
+        "ridge": ridge,
+        "delta": delta,
+        "gain": gain,
+        "ties": ties,
+    }
+
+    def planned(policies: Iterable[str]) -> tuple[Cell, ...]:
+        return plan_experiment(chosen, policies, **shared)
+
+    named = leave_out(policy_names(policies), policy_names(without))
+    with progress.waiting("looking", quiet):
+        trial = try_policies(
+            [*named, *(policy or [])], planned, optional=named if is_all(policies) else ()
+        )
+    for name, sentence in trial.refused.items():
+        screen.notice(f"left out {name}: {sentence}", quiet)
+    plan = planned(trial.willing)
+    folder = output or Path("results") / screen.folder_name(plan)
+    screen.going_on(plan, folder, quiet)
+    screen.prefetch("pandas", "matplotlib.backends.backend_svg")
+    results = play_plan(plan, trial, folder, workers, quiet)
+    with progress.waiting("drawing", quiet):
+        ranking = ranking_of(results)
+        table = report.write_run(
+            results,
+            folder,
+            ranking=ranking,
+            left_out=trial.refused,
+            theory=with_theory,
+            figure_format=figure_format,
+            figure_size=size,
+        )
+    forget_cells(results.found, folder / screen.CELLS)
+    if not quiet:
+        screen.show_ranking(results, ranking, table)
+        screen.show_folder(folder)
+
+
+def play_plan(
+    plan: tuple[Cell, ...], trial: DryRun, folder: Path, workers: int, quiet: bool
+) -> Results:
+    """Play the slow cells first, so that no worker is left with one at the end.
+
+    The results are in the order of the plan all the same.
+    """
+    from kernelbandits.experiment import Results, play_experiment, process_mapper
+
+    with (
+        screen.grouped_notes(quiet),
+        progress.weigh_cells("playing", trial.seconds, quiet) as cells,
+        process_mapper(workers) as mapper,
+    ):
+        ordered, watched = trial.slow_first(plan), cells.watch(mapper)
+        found = screen.resumable(
+            folder, lambda stored: play_experiment(ordered, watched, stored, cells.ready).found
+        )
+    return Results(plan, found)
+
+
+@app.command("list", help=LIST_HELP)
+def list_(
+    what: Annotated[
+        str | None, typer.Argument(help="policies, problems, kernels, laws, noises, or a policy.")
+    ] = None,
+    form: Form = Format.text,
+) -> None:
+    if form is Format.json:
+        typer.echo(listing.as_json(what))
+    else:
+        listing.show(what, screen.out())
+
+
+app.command("theory", help=theory.HELP)(theory.theory)
+app.command("design", help=design.HELP)(design.design)
+app.command("check-theory", help=check_theory.HELP)(check_theory.check_theory)
+app.add_typer(study.app, name="study")
+
+
+def is_all(policies: str) -> bool:
+    return policies.strip() == "all"
+
+
+def policy_names(policies: str) -> list[str]:
+    """The policies of a comma-separated list; "all" is every one that needs no law of its own."""
+    if is_all(policies):
+        return [name for name in POLICIES if name != "generic-gp"]
+    return [name.strip() for name in policies.split(",") if name.strip()]
+
+
+def leave_out(chosen: list[str], without: list[str]) -> list[str]:
+    for name in without:
+        if name not in chosen:
+            raise ValueError(
+                f"--without needs names that --policies has, got {name!r}."
+                f"{did_you_mean(name, chosen)}"
+            )
+    return [name for name in chosen if name not in without]

@@ -1,0 +1,619 @@
+"""Decisions: from the state of a study to the events that a command writes.
+
+Each function checks a command against the state and returns drafts of events; nothing is written
+here. A command that is repeated because its connection was cut finds its events by their keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from kernelbandits import checks
+from kernelbandits.checks import Indices, StudyConflict
+from kernelbandits.formatting import format_count
+from kernelbandits.storage import Draft, Event
+from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
+from kernelbandits.study.reconciliation import Step
+from kernelbandits.study.units import Scale
+from kernelbandits.study.values import AlreadyTold, Suggestion, Told, plain
+from kernelbandits.tables.candidates import Candidates
+from kernelbandits.tables.results import MADE, Result
+
+if TYPE_CHECKING:
+    from kernelbandits.study.driver import Driver
+
+OWN_UNITS = ("mean", "index", "sample")
+LENGTHS = ("sd", "noise_scale", "improvement", "gain")
+"""Numbers of a note that are values, and differences, in the units of the target."""
+
+# ---------------------------------------------------------------------- ask
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who asks, for how many rows and for how long."""
+
+    n: int
+    worker: str | None
+    lease: float | None
+    """Seconds; those of the study unless given."""
+    key: str
+    """Of this call, which finds its events by it if the connection was cut in between."""
+
+    def names(self) -> Iterator[str]:
+        return (f"{self.key}/{number}" for number in range(1, self.n + 1))
+
+    @property
+    def settings_key(self) -> str:
+        """Of the settings event that this call wrote, if the policy had a new revision."""
+        return f"{self.key}/settings"
+
+    def held(self, state: State, now: float) -> list[Event]:
+        """The asks that the worker still has, from earlier calls."""
+        if self.worker is None:
+            return []
+        trials = [trial for trial in state.pending.values() if trial.worker == self.worker]
+        asks = [trial.asked for trial in trials if trial.asked and trial.until >= now]
+        return [event for event in asks if not (event.key or "").startswith(f"{self.key}/")]
+
+    def written(self, state: State) -> list[Event]:
+        """The asks that this call has written already."""
+        return [state.keys[key] for key in self.names() if key in state.keys]
+
+
+@dataclass(frozen=True)
+class PlannedAsk:
+    """A row that was chosen and not written yet."""
+
+    row: int
+    body: Mapping[str, Any]
+    free: bool
+    """Whether no trial of the same candidate was pending when it was chosen."""
+    fresh: bool
+    """Whether the candidate had no value when it was chosen."""
+
+
+@dataclass
+class AskPlan:
+    """The rows of one call, decided without the lock."""
+
+    held: list[Event]
+    overdue: list[Trial]
+    """Trials whose lease has ended."""
+    asks: list[PlannedAsk] = field(default_factory=list)
+    fits: list[Draft] = field(default_factory=list)
+    """Fits that were made for it."""
+    revision: int | None = None
+    """The revision of the policy that chose, if it chose any."""
+
+
+def plan_ask(
+    state: State, driver: Driver, asker: Asker, now: float, before: AskPlan | None = None
+) -> AskPlan:
+    """Choose the rows of a call: pending ones of the worker, abandoned rows, new choices.
+
+    `before` is a plan of the same call that met a conflict; what it still holds is kept.
+    """
+    if before is None:
+        overdue = [trial for trial in state.pending.values() if trial.until < now]
+        before = AskPlan(asker.held(state, now), overdue)
+    gone = {trial.number for trial in before.overdue}
+    plan = AskPlan(before.held, [state.pending[number] for number in sorted(gone)], [*before.asks])
+    waiting = [trial for number, trial in state.pending.items() if number not in gone]
+    abandoned = [
+        *state.abandoned.values(),
+        *(trial for trial in plan.overdue if trial.offers < OFFERS),
+    ]
+    offered = {one.body["again"] for one in plan.asks if "again" in one.body}
+    abandoned = [trial for trial in abandoned if trial.number not in offered]
+    waiting += [
+        imagine_trial(state.last_trial + number, one) for number, one in enumerate(plan.asks, 1)
+    ]
+    while len(plan.held) + len(plan.asks) < asker.n:
+        number = state.last_trial + len(plan.asks) + 1
+        try:
+            row, body = reoffer_row(driver, state, waiting, abandoned, asker) or choose_row(
+                driver, state, waiting, number
+            )
+        except StudyConflict:
+            if not plan.held and not plan.asks:
+                raise
+            found = len(plan.held) + len(plan.asks)
+            needed = f"{asker.n} rows that have no result and are not pending"
+            raise StudyConflict(
+                f"ask needs {needed}, got {found} (repeats are off). No row was asked for"
+            ) from None
+        if "again" not in body:
+            plan.revision = driver.policy.revision
+        body["decided"], body["lease"] = len(state.events), asker.lease or state.settings.lease
+        body |= {"crowd": len(waiting)} if waiting else {}
+        plan.asks.append(PlannedAsk(row, body, *driver.describe_row(row, waiting, state)))
+        waiting.append(imagine_trial(number, plan.asks[-1]))
+    plan.fits = driver.draft_fits(state)
+    return plan
+
+
+def imagine_trial(number: int, one: PlannedAsk) -> Trial:
+    """The pending trial that a planned ask will be, whatever its number."""
+    event = Event(kind="asked", trial=number, row=one.row, body=one.body, seq=0, at=0.0, check="")
+    return Trial(number, one.row, "pending", asked=event)
+
+
+def reoffer_row(
+    driver: Driver, state: State, waiting: list[Trial], abandoned: list[Trial], asker: Asker
+) -> tuple[int, dict[str, Any]] | None:
+    """A row that was abandoned, with what was noted and said of it; the asker's own first."""
+    abandoned.sort(key=lambda trial: (trial.worker != asker.worker, trial.number))
+    while abandoned:
+        trial = abandoned.pop(0)
+        if trial.asked and driver.may_offer(trial, waiting, state):
+            before = {name: trial.asked.body[name] for name in ("note", "scale", "greedy")}
+            why = (
+                f"Suggested again, because trial {trial.number} got no result in time. "
+                f"{trial.asked.body['why']}"
+            )
+            return trial.row, {
+                **before,
+                "why": why,
+                "revision": trial.revision,
+                "again": trial.number,
+            }
+    return None
+
+
+def choose_row(
+    driver: Driver, state: State, waiting: list[Trial], number: int
+) -> tuple[int, dict[str, Any]]:
+    """The policy's choice in a round, and why, in the units of now."""
+    row, choice = driver.choose(number, waiting, state)
+    reasons, note = (
+        driver.reasons(state),
+        {name: float(value) for name, value in choice.note.items()},
+    )
+    return row, {
+        "note": {name: plain(value) for name, value in note.items()},
+        "greedy": reasons.greedy,
+        "scale": [state.scale.centre, state.scale.spread],
+        "why": reasons.why(row, note),
+        "revision": driver.policy.revision,
+        "round": number,
+    }
+
+
+def keep_plan(
+    state: State, plan: AskPlan, asker: Asker, kinds: Indices, now: float
+) -> AskPlan | None:
+    """What still holds of a plan on a newer state: the asks before the first conflict.
+
+    Only this is asked: is each row still free, as it was when it was chosen? None if nothing is
+    left of the plan, because the pending rows of the worker, or the ended leases, are others now.
+    """
+    if asker.held(state, now)[: asker.n] != plan.held[: asker.n]:
+        return None
+    if any(trial.number not in state.pending for trial in plan.overdue):
+        return None
+    gone = {trial.number for trial in plan.overdue}
+    taken = {int(kinds[t.row]) for n, t in state.pending.items() if n not in gone}
+    once = state.settings.repeats is False or state.settings.repeats_last
+    measured = {int(kinds[row]) for row in state.counts} if once else set()
+    kept: list[PlannedAsk] = []
+    for one in plan.asks:
+        kind, again = int(kinds[one.row]), one.body.get("again")
+        lost = again is not None and again not in state.abandoned and again not in gone
+        if lost or (one.free and kind in taken) or (one.fresh and kind in measured):
+            break
+        kept.append(one)
+    return replace(plan, asks=kept)
+
+
+def draft_asks(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
+    """The events of a plan: ended leases, fits, a new revision of the policy, asks."""
+    drafts = [
+        Draft(
+            kind="released",
+            trial=trial.number,
+            row=trial.row,
+            key=f"{asker.key}/released/{trial.number}",
+            body={"overdue": True},
+        )
+        for trial in plan.overdue
+    ]
+    stored = {(event.body["results"], event.body["digest"]) for event in state.fits}
+    drafts += [
+        replace(fit, key=f"{asker.key}/fitted/{fit.body['results']}")
+        for fit in plan.fits
+        if (fit.body["results"], fit.body["digest"]) not in stored
+    ]
+    before = state.settings
+    if plan.revision is not None and before.revision != plan.revision:
+        body = {"settings": replace(before, revision=plan.revision).body, REVISED: before.revision}
+        drafts.append(Draft(kind="settings", key=asker.settings_key, body=body))
+    trials = range(state.last_trial + 1, state.last_trial + 1 + len(plan.asks))
+    for trial, key, one in zip(trials, asker.names(), plan.asks, strict=False):
+        drafts.append(
+            Draft(
+                kind="asked", trial=trial, row=one.row, worker=asker.worker, key=key, body=one.body
+            )
+        )
+    return drafts
+
+
+def revision_notice(event: Event) -> str:
+    """What the settings event of a new revision means, in words."""
+    policy, now = (event.body["settings"][name] for name in ("policy", "revision"))
+    return (
+        f"this release has revision {now} of {policy}, and the rows so far were chosen by revision "
+        f"{event.body[REVISED]}; from now on revision {now} chooses, with the settings of this "
+        f"study (event {event.seq})"
+    )
+
+
+def count_notices(rows: Sequence[int], kinds: Indices) -> list[str]:
+    """Say so if there were not enough different candidates for all rows asked for."""
+    different = len({int(kinds[row]) for row in rows})
+    if different == len(rows):
+        return []
+    available = f"only {format_count(different, 'different candidate')} could be suggested"
+    return [f"{len(rows)} rows were asked for, but {available}; some come more than once"]
+
+
+def suggestion(
+    event: Event, candidates: Candidates, sign: float, notices: tuple[str, ...] = ()
+) -> Suggestion:
+    """Return an ask as a suggestion, with the units of that time."""
+    trial = Trial(event.trial or 0, event.row or 0, "pending", asked=event)
+    x, body, scale = candidates.x(trial.row), event.body, trial.scale(sign)
+    told = {name: in_own_units(name, value, scale) for name, value in trial.note.items()}
+    return Suggestion(
+        trial.number,
+        trial.row,
+        x,
+        body["why"],
+        told,
+        body["greedy"],
+        trial.until,
+        event.worker,
+        trial.again,
+        candidates.label(trial.row),
+        trial.revision,
+        notices,
+    )
+
+
+def in_own_units(name: str, value: float, scale: Scale) -> float:
+    if name in OWN_UNITS:
+        return float(scale.outward(value))
+    return float(scale.length(value)) if name in LENGTHS else value
+
+
+# ---------------------------------------------------------------------- tell
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A result with the key of the call that brings it."""
+
+    result: Result
+    key: str
+    given: bool
+    """Whether the key came with it; otherwise it only serves to find the event again."""
+    table: str | None = None
+    """The call, if it brings a table: a line that is already stored is skipped, not refused."""
+    named: bool = False
+    """Whether the user gave the key, so that a new key is a new result."""
+
+
+def check_result(trial: Any, value: Any, row: Any, failed: Any, rows: int) -> Result:
+    """One result: a trial or a row, and a value or that it failed."""
+    checks.needs(
+        (trial is None) != (row is None), "tell", "a trial or row=, one of them", (trial, row)
+    )
+    checks.needs(isinstance(failed, bool), "tell", "failed true or false", failed)
+    if failed:
+        checks.needs(value is None, "tell", "no value for a measurement that failed", value)
+    else:
+        checks.needs(value is not None, "tell", "a value, or failed=True", value)
+    number = None if trial is None else checks.whole("tell", "trial", trial)
+    place = None if row is None else check_row(row, rows)
+    reward = None if failed else checks.reward(value) + 0.0
+    return Result(trial=number, row=place, value=reward, failed=failed, key=None, line=0)
+
+
+def check_row(row: Any, rows: int) -> int:
+    place = checks.whole("tell", "row", row, least=0)
+    checks.needs(place < rows, "tell", f"a row below {rows}", row)
+    return place
+
+
+def with_key(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
+    """Give a line of a table its key: that of the call with its number, its own, or a new one."""
+    if prefix is not None:
+        return Keyed(result, f"{prefix}/{number}", True, fresh, named=True)
+    if result.key is not None:
+        return Keyed(result, result.key, True, fresh, named=not result.key.startswith(MADE))
+    return Keyed(result, f"{fresh}/{number}", False, fresh)
+
+
+def tell(
+    state: State, kinds: Indices, steps: Sequence[Step], worker: str | None
+) -> tuple[list[Draft], list[Told]]:
+    """All results as events, or an error for the first that cannot be stored."""
+    teller = Teller(state, kinds, worker)
+    told = [teller.take(step) for step in steps]
+    return teller.drafts, told
+
+
+class Teller:
+    """Checks several results of one transaction; each one sees those before it."""
+
+    def __init__(self, state: State, kinds: Indices, worker: str | None) -> None:
+        self.state, self.worker = state, worker
+        self.kinds = kinds
+        """Equal for rows of the same candidate."""
+        self.drafts: list[Draft] = []
+        self.next = state.last_trial
+        self.keys: dict[str, Event] = {}
+        self.trials: dict[int, Event] = {}
+
+    def take(self, step: Step) -> Told:
+        """Tell a line, correct a stored result by it, or leave it out."""
+        if step.stored is None:
+            return self.tell(step.line)
+        return self._correct(step.line, step.stored) if step.corrects else known(step.stored)
+
+    def _correct(self, one: Keyed, trial: Trial) -> Told:
+        # The key of an earlier value of the same line is taken.
+        key = one.key if one.key not in self.state.keys else f"{one.key}/{one.table}"
+        reason, value = f"corrected in {one.result.place}", one.result.value
+        body = {"was": trial.value, "reason": reason, "table": one.table}
+        event = self._add(
+            kind="corrected", trial=trial.number, row=trial.row, value=value, key=key, body=body
+        )
+        return Told(trial.number, trial.row, value, True, key, event.seq)
+
+    def _add(self, **said: Any) -> Event:
+        """The event as it will be stored after those that are there, without time and checksum."""
+        self.drafts.append(Draft(**said, worker=self.worker))
+        seq = len(self.state.events) + len(self.drafts)
+        return Event(**said, worker=self.worker, seq=seq, at=0.0, check="")
+
+    def tell(self, one: Keyed) -> Told:
+        before = self.keys.get(one.key) or self.state.keys.get(one.key)
+        if before is not None:
+            return self._again(before, one)
+        trial, row = self._place(one.result)
+        stored = self._stored_result(trial)
+        if stored is not None:
+            return self._repeat_or_refuse(one, stored)
+        kind, value = ("failed", None) if one.result.failed else ("told", one.result.value)
+        body = {"table": one.table} if one.table else {}
+        event = self._add(kind=kind, trial=trial, row=row, value=value, key=one.key, body=body)
+        self.keys[one.key] = self.trials[trial] = event
+        key = one.key if one.given else None
+        return Told(
+            trial, row, value, True, key, event.seq, *self._pending_trials_of(one.result, trial)
+        )
+
+    def _place(self, result: Result) -> tuple[int, int]:
+        """Trial and row; a row that nobody asked for makes a trial of its own."""
+        if result.trial is None:
+            assert result.row is not None
+            return self._open(result.row) or self._new_trial(result.row)
+        known = self.state.trials.get(result.trial)
+        if known is None:
+            raise StudyConflict(
+                f"tell needs a trial that was asked for, got trial {result.trial}{where(result)}. "
+                "To store a result of a row that nobody asked for, tell the row instead of a trial."
+            )
+        if result.row is not None and self.kinds[result.row] != self.kinds[known.row]:
+            raise StudyConflict(
+                f"tell needs row {known.row} for trial {known.number}, "
+                f"got row {result.row}{where(result)}"
+            )
+        if known.state == "withdrawn":
+            raise StudyConflict(
+                f"tell needs a trial that was not withdrawn, got trial {known.number}. "
+                "To store a new result of its row, tell the row instead of the trial."
+            )
+        return known.number, known.row
+
+    def _open(self, row: int) -> tuple[int, int] | None:
+        """Return the oldest pending trial of this candidate that has no worker.
+
+        The result of a row is taken as the result of that trial.
+        """
+        for trial in self.state.pending.values():
+            free = trial.worker is None and trial.number not in self.trials
+            if free and self.kinds[trial.row] == self.kinds[row]:
+                return trial.number, trial.row
+        return None
+
+    def _new_trial(self, row: int) -> tuple[int, int]:
+        self.next += 1
+        return self.next, row
+
+    def _pending_trials_of(self, result: Result, trial: int) -> tuple[int | None, tuple[int, ...]]:
+        """Return the pending trial that the result of a row settles, and those that stay pending.
+
+        Of a result that names its trial there is nothing to say.
+        """
+        if result.row is None or result.trial is not None:
+            return None, ()
+        known = self.state.trials.get(trial)
+        waiting = tuple(
+            one.number
+            for one in self.state.pending.values()
+            if one.number not in self.trials and self.kinds[one.row] == self.kinds[result.row]
+        )
+        return (trial if known and known.asked else None), waiting
+
+    def _stored_result(self, trial: int) -> Event | None:
+        """The result that a trial has."""
+        known = self.state.trials.get(trial)
+        return self.trials.get(trial) or (
+            known.told if known and known.state in ("told", "failed") else None
+        )
+
+    def _repeat_or_refuse(self, one: Keyed, stored: Event) -> Told:
+        """A second result: no news if it is the same and came with a table, else refused."""
+        trial = self.state.trials.get(stored.trial or 0)
+        value = trial.value if trial and trial.told is stored else stored.value
+        if one.table and value == one.result.value:
+            return Told(stored.trial or 0, stored.row or 0, value, False, None, stored.seq)
+        raise AlreadyTold(stored.trial or 0, value, where(one.result))
+
+    def _again(self, event: Event, one: Keyed) -> Told:
+        """The same call again counts once; the same key for something else is refused."""
+        result = one.result
+        same = (
+            event.kind in ("told", "failed", "corrected")
+            and event.value == result.value
+            and result.trial in (None, event.trial)
+        )
+        if not same or not (
+            result.row is None or self.kinds[result.row] == self.kinds[event.row or 0]
+        ):
+            raise StudyConflict(
+                f"tell needs a new key for a new result, got {one.key!r}, "
+                f"the key of {describe_event(event)}{where(result)}"
+            )
+        key = one.key if one.given else None
+        accepted = one.table is None or event.body.get("table") == one.table
+        return Told(
+            event.trial or 0,
+            event.row or 0,
+            event.value,
+            accepted,
+            key,
+            event.seq,
+            *self._pending_trials_of(result, event.trial or 0),
+        )
+
+
+def known(trial: Trial) -> Told:
+    """The stored result of a trial, which a line of a table says again."""
+    seq = trial.told.seq if trial.told else 0
+    return Told(trial.number, trial.row, trial.value, False, None, seq)
+
+
+def describe_event(event: Event) -> str:
+    value = "a failure" if event.value is None else f"{event.value:g}"
+    return f"{value} for trial {event.trial}"
+
+
+def where(result: Result) -> str:
+    return f" ({result.place})" if result.place else ""
+
+
+def rescale(state: State, written: Sequence[Event]) -> list[Draft]:
+    """The event of a new centre and spread, if events that were written change them.
+
+    The first results and corrections of them do; later results do not, unless all before them
+    were equal.
+    """
+    changing = [event for event in written if event.kind in CHANGING]
+    if not changing or (state.scale_settled and all(one.kind in RESULTS for one in changing)):
+        return []
+    after = State.of([*state.events, *written])
+    if after.due_scale == after.scaled:
+        return []
+    centre, spread = after.due_scale
+    return [Draft(kind="settings", body={"auto": True, "centre": centre, "spread": spread})]
+
+
+CHANGING = (*RESULTS, "corrected", "withdrawn", "undone", "settings")
+"""Events that may change centre and spread."""
+
+
+# ---------------------------------------------------------------------- correct, release, undo
+
+
+def correct(state: State, trial: int, value: float | None, reason: str, key: str) -> Draft:
+    """Replace the result of a trial by another value, or by a failure (None)."""
+    known = trial_with_result("correct", state, trial)
+    body = {"was": known.value, "reason": reason}
+    return Draft(kind="corrected", trial=trial, row=known.row, value=value, key=key, body=body)
+
+
+def withdraw(state: State, trial: int, reason: str, key: str) -> Draft:
+    """Let the result of a trial no longer count."""
+    known = trial_with_result("withdraw", state, trial)
+    body = {"was": known.value, "reason": reason}
+    return Draft(kind="withdrawn", trial=trial, row=known.row, key=key, body=body)
+
+
+def trial_with_result(owner: str, state: State, trial: int) -> Trial:
+    known = state.trials.get(trial)
+    if known is None or known.state not in RESULTS:
+        there = "which does not exist" if known is None else f"which is {known.state}"
+        raise StudyConflict(f"{owner} needs a trial with a result, got trial {trial}, {there}")
+    return known
+
+
+def release(state: State, spans: Iterable[range], key: str) -> list[Draft]:
+    """Give up the pending trials in some ranges of numbers, all of them or none.
+
+    A range without any pending trial is refused.
+    """
+    trials: set[int] = set()
+    for span in spans:
+        found = [trial for trial in state.pending if trial in span]
+        if not found:
+            raise StudyConflict(
+                f"release needs trials that are pending, got trial {span[0]}. Nothing was released"
+            )
+        trials.update(found)
+    return [
+        Draft(kind="released", trial=trial, row=state.pending[trial].row, key=f"{key}/{number}")
+        for number, trial in enumerate(sorted(trials))
+    ]
+
+
+def choose_undone(state: State, n: int) -> list[Event]:
+    """The last n events that can be undone, the last first."""
+    found = list(state.undoable())
+    if not found:
+        raise StudyConflict(
+            "undo needs an event that can be undone, got none: nothing is left to undo"
+        )
+    if len(found) < n:
+        raise StudyConflict(
+            f"undo needs at most {len(found)} events, because no more can be undone, got {n}"
+        )
+    return found[:n]
+
+
+def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:
+    """Undo some events, all of them or none.
+
+    They were chosen on an earlier state. Others may have written since, and their events stay: if
+    one of them needs an event that is to be undone, nothing is.
+    """
+    numbers = {event.seq for event in chosen}
+    left = [event for event in state.undoable() if event.seq not in numbers]
+    standing = {event.seq for event in state.undoable()}
+    trials = {event.trial for event in left if event.kind != "asked"}
+    for event in chosen:
+        needed = event.kind == "asked" and event.trial in trials
+        if needed or event.seq not in standing:
+            raise StudyConflict(
+                f"undo needs events that nobody changed meanwhile, got event {event.seq} "
+                f"({event.kind}, trial {event.trial}). Nothing was undone"
+            )
+    return [
+        Draft(
+            kind="undone",
+            trial=event.trial,
+            row=event.row,
+            key=f"{key}/{number}",
+            body={"of": event.seq, "kind": event.kind, "value": event.value},
+        )
+        for number, event in enumerate(chosen)
+    ]
+
+
+def change(body: Mapping[str, Any], key: str) -> Draft:
+    """Replace the settings."""
+    return Draft(kind="settings", key=key, body={"settings": dict(body)})

@@ -1,0 +1,140 @@
+"""Fits of auto as events: written with the ask that made them, and taken in place of new ones.
+
+A fit depends on the results, on the units and on the settings of the model, and on nothing else. A
+digest of these is stored with it. It counts while the results that stand have the same digest: a
+correction, a withdrawal or an undo of a result that was used makes it void, and one of a later
+result does not.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
+from hashlib import blake2b
+from typing import Any
+
+from kernelbandits.calibration import Calibration, Standard
+from kernelbandits.policies.calibrator import Fit
+from kernelbandits.storage import Draft
+from kernelbandits.study.events import State, Trial
+
+DIGEST_BYTES = 8
+MODEL = ("policy", "settings", "noise", "goal", "defaults")
+"""The settings that a fit depends on."""
+
+
+def digest_results(
+    state: State, revision: int, rows: int, numbers: Collection[int]
+) -> dict[int, str]:
+    """For each of some numbers of values: a digest of all that a fit to so many depends on."""
+    body, scale = state.settings.body, state.scale
+    model = [revision, rows, *(body[name] for name in MODEL)]
+    units = [scale.centre, scale.spread, scale.sign]
+    digest = blake2b(json.dumps([model, units]).encode(), digest_size=DIGEST_BYTES)
+    found: dict[int, str] = {}
+    for number, trial in enumerate(with_values(state.results), 1):
+        digest.update(struct.pack("<qd", trial.row, trial.value))
+        if number in numbers:
+            found[number] = digest.copy().hexdigest()
+            if len(found) == len(numbers):
+                break
+    return found
+
+
+def with_values(results: Iterable[Trial]) -> Iterable[Trial]:
+    return (trial for trial in results if trial.value is not None)
+
+
+def find_valid(state: State, revision: int, rows: int, above: int = 0) -> dict[int, Fit]:
+    """The stored fits to more than `above` values that still count, by their numbers of values."""
+    stored = {
+        (event.body["results"], event.body["digest"]): event
+        for event in state.fits
+        if event.body["results"] > above and event.body["revision"] == revision
+    }
+    digests = digest_results(state, revision, rows, {number for number, _ in stored})
+    valid = [stored[one] for one in digests.items() if one in stored]
+    return {event.body["results"]: read_fit(event.body["fit"]) for event in valid}
+
+
+def draft_fit(number: int, digest: str, revision: int, fit: Fit) -> Draft:
+    """The event of a fit to so many values."""
+    body = {"results": number, "digest": digest, "revision": revision, "fit": write_fit(fit)}
+    return Draft(kind="fitted", body=body)
+
+
+def write_fit(fit: Fit) -> dict[str, Any]:
+    """A fit as JSON has it. Numbers are written so that the same numbers are read."""
+    mode = write_calibration(fit.calibration)
+    members = [write_calibration(member) for member in fit.members]
+    return {
+        "mode": mode,
+        "members": [
+            {name: value for name, value in member.items() if value != mode[name]}
+            for member in members
+        ],
+        "sides": list(fit.sides),
+        "noise_contradicted": fit.noise_contradicted,
+    }
+
+
+def read_fit(body: Mapping[str, Any]) -> Fit:
+    return Fit(
+        read_calibration(body["mode"]),
+        tuple(read_calibration({**body["mode"], **member}) for member in body["members"]),
+        tuple(body["sides"]),
+        body["noise_contradicted"],
+    )
+
+
+def write_calibration(calibration: Calibration) -> dict[str, Any]:
+    return {one.name: write_value(getattr(calibration, one.name)) for one in fields(calibration)}
+
+
+def write_value(value: Any) -> Any:
+    """Lists for tuples and units, text for the numbers that JSON has not."""
+    if isinstance(value, Standard):
+        return [getattr(value, one.name) for one in fields(value)]
+    if isinstance(value, tuple):
+        return [write_value(item) for item in value]
+    infinite = isinstance(value, float) and value - value != 0
+    return repr(value) if infinite else value
+
+
+def read_calibration(body: Mapping[str, Any]) -> Calibration:
+    known: dict[str, Any] = {one.name: body[one.name] for one in fields(Calibration)}
+    known |= {
+        "lengthscales": tuple(known["lengthscales"]),
+        "standard": Standard(*known["standard"]),
+        "blocks": tuple(tuple(block) for block in known["blocks"]),
+        "nu": float(known["nu"]),
+        "evidence": float(known["evidence"]),
+    }
+    return Calibration(**known)
+
+
+def describe_difference(before: Fit, made: Fit) -> str:
+    """How far a fit that was made again is from the stored one; "" if all numbers are the same."""
+    if before == made:
+        return ""
+    changes = [
+        abs(new - old) / abs(old)
+        for old_fit, new_fit in zip(
+            (before.calibration, *before.members), (made.calibration, *made.members), strict=True
+        )
+        for old, new in zip(numbers_of(old_fit), numbers_of(new_fit), strict=True)
+        if old
+    ]
+    return f"scales differ by up to {max(changes, default=0.0):.1g} of their size"
+
+
+def numbers_of(fit: Calibration) -> list[float]:
+    return [
+        *fit.lengthscales,
+        fit.signal_variance,
+        fit.noise_variance,
+        fit.additive_variance,
+        fit.nugget_variance,
+    ]

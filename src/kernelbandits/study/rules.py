@@ -1,0 +1,299 @@
+"""The policy of a study: its settings as users give them, defaults of auto by revision.
+
+This module knows all policies, and is imported when one is built or settings are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from kernelbandits import checks, widths
+from kernelbandits.calibration import Prior, Refits
+from kernelbandits.catalogue import (
+    from_plain,
+    kernel_of,
+    policy,
+    policy_entry,
+    settings_of,
+    to_plain,
+)
+from kernelbandits.catalogue.lookup import parameters_of
+from kernelbandits.catalogue.spelling import keywords, split
+from kernelbandits.checks import LARGEST_REWARD
+from kernelbandits.domains import Arms
+from kernelbandits.exploration import PointMass
+from kernelbandits.kernels import RBF, Kernel
+from kernelbandits.policies import Auto, Policy
+from kernelbandits.study.settings import (
+    AUTO,
+    EARN,
+    FIND,
+    FIXED,
+    GOALS,
+    OF_AUTO,
+    REVISIONS,
+    Settings,
+)
+
+EARNING = ("width", "exploration")
+"""Settings of auto that only the goal "earn" has."""
+THEORY = "theory"
+"""The width of auto that has a model of its own."""
+USUAL_KERNEL = RBF(0.2)
+"""On columns scaled to [0, 1]. Stored asks were chosen with it: never change it."""
+
+REFUSED = {
+    "goal": "its own rule plays, repeats included; only auto has goals",
+    "noise": "only auto takes the noise in units of the target; a named policy may have a "
+    "noise_scale, in units of the spread",
+    "rounds": "only auto takes a budget; a named policy may have a horizon",
+}
+"""Setting of auto -> why a named policy does not take it."""
+
+RULE_1: Mapping[str, Any] = {
+    "exploration": PointMass(1.0),
+    "width": widths.polynomial_decay(5.0, 1 / 3),
+    "delta": 0.1,
+    "prior": Prior(
+        length=-1.75,
+        growth=1.0,
+        length_sd=1.0,
+        signal=0.0,
+        signal_sd=1.5,
+        additive=None,
+        nugget=None,
+        noise=-3.0,
+        noise_sd=1.0,
+    ),
+    "members": 1,
+    "transform": False,
+    "shared": False,
+    "nu": 2.5,
+    "refits": Refits(growth=1.25, first=1),
+    "first": 5,
+    "opening": "middle",
+    "safety": 2.0,
+    "ties": "random",
+}
+"""Auto of release 0.1. Later revisions have the same model with these settings."""
+
+RULE_2: Mapping[str, Any] = {
+    "delta": 0.1,
+    "prior": Prior(
+        length=-1.0,
+        growth=1.0,
+        length_sd=0.8,
+        signal=-0.35,
+        signal_sd=1.5,
+        additive=-0.7,
+        additive_sd=1.5,
+        nugget=-3.0,
+        nugget_sd=1.5,
+        noise=-4.0,
+        noise_sd=1.5,
+    ),
+    "members": 8,
+    "shared": False,
+    "nu": 2.5,
+    "refits": Refits(growth=1.2, first=1),
+    "opening": "random",
+    "safety": 2.0,
+    "ties": "random",
+}
+"""What all rules of the second revision share."""
+
+FIND_2 = {**RULE_2, "exploration": None, "width": None, "first": 2, "transform": True}
+EARN_2 = {
+    **RULE_2,
+    "exploration": None,
+    "width": None,
+    "first": 3,
+    "transform": None,
+}
+THEORY_2 = {
+    **EARN_2,
+    "exploration": PointMass(1.0),
+    "width": THEORY,
+    "transform": False,
+    "prior": replace(RULE_2["prior"], additive=None, nugget=None),
+    "members": 1,
+}
+
+AUTO_DEFAULTS: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
+    1: {EARN: RULE_1, THEORY: {**RULE_1, "width": THEORY}},
+    2: {FIND: FIND_2, EARN: EARN_2, THEORY: THEORY_2},
+}
+"""Revision of auto -> goal, or the width "theory" -> its settings where none were given.
+
+A study keeps the defaults it was created with. Whoever changes a default of `Auto` raises its
+revision and leaves the entries that are here as they are. The numbers stand here as numbers and not
+as the names that `Auto` has for them, since those may change.
+"""
+
+
+def build_policy(settings: Settings, arms: Arms, spread: float = 1.0) -> Policy:
+    """The policy, knowing nothing yet; it will see results in units of this spread."""
+    own = from_stored(settings.settings)
+    if settings.policy != AUTO:
+        return policy(settings.policy, arms, from_stored(settings.kernel) or USUAL_KERNEL, **own)
+    noise = None if settings.noise is None else min(settings.noise / spread, LARGEST_REWARD)
+    task = {"goal": settings.goal, "noise": noise, "rounds": settings.rounds}
+    return build_auto(arms, {**auto_defaults(settings), **own, **task})
+
+
+def auto_defaults(settings: Settings) -> Mapping[str, Any]:
+    """The settings of auto that were not given: those of the revision `defaults`."""
+    theory = settings.settings.get("width") == THEORY
+    rule = THEORY if theory else str(settings.goal)
+    return AUTO_DEFAULTS.get(settings.defaults, {}).get(rule, {})
+
+
+def check_policy(settings: Settings) -> None:
+    """Check that policy, kernel and the settings of auto fit together."""
+    if settings.policy == AUTO:
+        checks.needs(
+            settings.kernel is None,
+            "Study",
+            "no kernel for auto, which fits its own",
+            settings.kernel,
+        )
+        checks.needs(settings.goal in GOALS, "Study", 'the goal "find" or "earn"', settings.goal)
+    else:
+        policy_entry(settings.policy)
+        for name in OF_AUTO:
+            given = getattr(settings, name)
+            needed = f"no {name} with the policy {settings.policy}: {REFUSED[name]}"
+            checks.needs(given is None, "Study", needed, given)
+    kernel = settings.kernel is None or isinstance(settings.kernel, Kernel)
+    checks.needs(
+        kernel,
+        "Study",
+        "a kernel such as kb.RBF(0.2) or 'rbf:0.2', on columns scaled to [0, 1]",
+        settings.kernel,
+    )
+
+
+def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
+    """The same with some settings changed; of the policy's own, those stay that it takes."""
+    known = [one.name for one in fields(before) if one.name not in (*FIXED, *REVISIONS)]
+    for name in changes:
+        checks.needs(name in known, "change", f"settings among {', '.join(known)}", name)
+    policy = read_texts(changes).get("policy", before.policy)
+    given = read_settings(changes, policy)
+    if policy != before.policy:
+        given = {"kernel": None if policy == AUTO else from_stored(before.kernel)} | given
+        given = dict.fromkeys(OF_AUTO) | given
+        given |= dict.fromkeys(REVISIONS, revision_of(policy))
+    given["settings"] = settings_taken(policy, from_stored(before.settings)) | dict(
+        given.get("settings") or {}
+    )
+    if policy == AUTO and given.get("goal", before.goal) is None:
+        given["goal"] = default_goal(policy, given["settings"])
+    if given.get("goal") and given["goal"] not in AUTO_DEFAULTS.get(before.defaults, GOALS):
+        # The revision of the defaults did not have this goal yet.
+        given |= dict.fromkeys(REVISIONS, revision_of(policy))
+    live = {one.name: from_stored(getattr(before, one.name)) for one in fields(before)}
+    return store_settings({**live, **given})
+
+
+def make_settings(**settings: Any) -> Settings:
+    """Settings, with a sentence for names that there are not."""
+    known = [one.name for one in fields(Settings) if one.name not in REVISIONS]
+    for name in settings:
+        checks.needs(name in known, "Study", f"settings among {', '.join(known)}", name)
+    stated = {name: value for name, value in settings.items() if value is not None}
+    policy = read_texts(stated).get("policy", AUTO)
+    given = read_settings(stated, policy)
+    given = {"goal": default_goal(policy, given.get("settings") or {})} | given
+    given |= dict.fromkeys(REVISIONS, revision_of(policy))
+    if isinstance(given.get("direction"), str):
+        given["direction"] = checks.DIRECTIONS.get(given["direction"], given["direction"])
+    return store_settings(given)
+
+
+def default_goal(policy: str, settings: Mapping[str, Any]) -> str | None:
+    """The goal where none was given: of auto "find", unless it has settings of "earn" alone."""
+    if policy != AUTO:
+        return None
+    return EARN if isinstance(settings, Mapping) and set(EARNING) & set(settings) else FIND
+
+
+def read_settings(given: Mapping[str, Any], policy: Any) -> dict[str, Any]:
+    """Read texts, and take the settings of a study out of the own ones of auto.
+
+    "auto:goal=earn" means goal="earn", and a noise among them is in the units of the target too.
+    """
+    read = read_texts(given)
+    own = read.get("settings")
+    if policy != AUTO or not isinstance(own, Mapping):
+        return read
+    found = {name: own[name] for name in OF_AUTO if name in own}
+    rest = {name: value for name, value in own.items() if name not in found}
+    return {**found, **read, "settings": rest}
+
+
+def revision_of(policy: str) -> int:
+    """The revision that a policy has in this release."""
+    return Auto.revision if policy == AUTO else policy_entry(policy).constructor.revision
+
+
+def read_texts(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what is given as text: policy with settings, kernel and exploration law."""
+    read = split_policy(given)
+    if "kernel" in read:
+        read["kernel"] = kernel_of(read["kernel"])
+    if isinstance(read.get("settings"), Mapping):
+        read["settings"] = settings_of(read["settings"])
+    return read
+
+
+def split_policy(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy with its settings in one text, "simple-bernoulli:p=0.25", as name and settings."""
+    text = given.get("policy")
+    if not isinstance(text, str) or not {":", "("} & set(text):
+        return dict(given)
+    name, items = split(text)
+    return {
+        **given,
+        "policy": name,
+        "settings": keywords(items) | dict(given.get("settings") or {}),
+    }
+
+
+def settings_taken(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of some settings that a policy has."""
+    known = parameters_of(Auto) if policy == AUTO else policy_entry(policy).parameters
+    return {name: value for name, value in settings.items() if name in known}
+
+
+def build_auto(arms: Arms, settings: Mapping[str, Any]) -> Auto:
+    """Auto, with the settings that it knows; the seed is the study's."""
+    known = [name for name in parameters_of(Auto) if name not in ("domain", "seed")]
+    for name in settings:
+        checks.needs(name in known, AUTO, f"settings among {', '.join(known)}", name)
+    return Auto(arms, **settings)
+
+
+def store_settings(given: Mapping[str, Any]) -> Settings:
+    """Settings as they are stored, after a check of what was given."""
+    live = Settings(**given)
+    check_policy(live)
+    return Settings(**{name: to_stored(name, value) for name, value in live.body.items()})
+
+
+def to_stored(name: str, value: Any) -> Any:
+    """As JSON has it, if the same value comes back."""
+    plain = to_plain(value)
+    try:
+        from_stored(plain)
+    except ValueError:
+        raise ValueError(f"Study needs {name} that can be stored, got {value!r}") from None
+    return plain
+
+
+def from_stored(plain: Any) -> Any:
+    if isinstance(plain, Mapping) and "kind" not in plain:
+        return {name: from_stored(value) for name, value in plain.items()}
+    return from_plain(plain)

@@ -1,0 +1,521 @@
+"""One command, one transaction: asks without the lock, fits as events, undo and release of many, older states."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kernelbandits as kb
+from conftest import run_command
+from kernelbandits.policies.calibrator import Calibrator
+from kernelbandits.storage import Damaged, StorageFull
+from kernelbandits.study import decisions, fits
+from kernelbandits.study.events import State, events_before
+
+POINTS = np.random.default_rng(5).random((24, 2))
+
+
+def truth(row: int) -> float:
+    return float(np.sin(5 * POINTS[row, 0]) + POINTS[row, 1])
+
+
+def play(study: kb.Study, trials: int) -> None:
+    for _ in range(trials):
+        (one,) = study.ask()
+        study.tell(one.trial, truth(one.row))
+
+
+def kinds(study: kb.Study) -> list[str]:
+    return [event.kind for event in study.history()]
+
+
+# An older state under an open study
+
+
+@pytest.mark.parametrize("how", ["copied over", "renamed over"])
+@pytest.mark.parametrize("call", ["tell", "ask", "undo", "history"])
+def test_who_has_a_study_open_notices_that_a_backup_was_put_back(tmp_path, how, call):
+    place, copy = tmp_path / "a.db", tmp_path / "copy.db"
+    study = kb.Study.create(place, POINTS)
+    play(study, 3)
+    study.backup(copy)
+    play(study, 2)
+    if how == "copied over":
+        shutil.copyfile(copy, place)
+    else:
+        os.replace(copy, place)
+    before = place.read_bytes()
+    calls = {
+        "tell": lambda: study.tell(row=3, value=0.5),
+        "ask": study.ask,
+        "undo": study.undo,
+        "history": study.history,
+    }
+    with pytest.raises(Damaged, match="was a backup put back"):
+        calls[call]()
+    assert place.read_bytes() == before
+    assert kb.Study.open(place).status().told == 3
+
+
+def test_a_server_that_lags_behind_is_noticed_by_a_writer(where):
+    study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
+    study.tell(row=1, value=0.5)
+    other.history()
+    log, seq = study._session.log, len(study.history())
+    for transaction in log._session.transactions():
+        with transaction:
+            schema = f'"{log._backend.place.study}".' if where.startswith("postgres") else ""
+            cursor = transaction.connection.cursor()
+            cursor.execute(f"DELETE FROM {schema}events WHERE seq = {seq}")
+            cursor.execute(
+                f'UPDATE {schema}head SET seq = {seq - 1}, "check" = '
+                f'(SELECT "check" FROM {schema}events WHERE seq = {seq - 1})'
+            )
+    with pytest.raises(Damaged, match=f"it ends with event {seq - 1} but had {seq} before"):
+        other.tell(row=2, value=0.25)
+    assert len(kb.Study.open(where).history()) == seq - 1
+
+
+# Asks without the lock
+
+
+def test_an_ask_names_the_event_it_was_decided_on_and_replay_folds_to_it(where):
+    study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
+    play(study, 6)
+    session, plan = study._session, decisions.plan_ask
+
+    def interleaved(state: State, *given: Any) -> Any:
+        made = plan(state, *given)
+        if other.status().told == 6:
+            other.tell(row=20, value=3.0)
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decisions, "plan_ask", interleaved)
+        known = len(session.log.events())
+        (one,) = study.ask()
+    asked = study.history()[-1]
+    assert asked.kind == "asked"
+    assert asked.body["decided"] == known < asked.seq - 1
+    assert len(events_before(study.history(), asked)) in (known, known + 1)
+    assert study.replay(one.trial).same is True
+
+
+def test_a_row_that_somebody_else_got_meanwhile_is_chosen_again(where):
+    study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
+    play(study, 5)
+    plan, stolen = decisions.plan_ask, []
+
+    def late(state: State, *given: Any) -> Any:
+        made = plan(state, *given)
+        if len(stolen) < 2:
+            stolen.append(None)
+            with pytest.MonkeyPatch.context() as inner:
+                inner.setattr(decisions, "plan_ask", plan)
+                stolen[-1] = other.ask()[0].row
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decisions, "plan_ask", late)
+        asked = study.ask(3)
+    rows = [one.row for one in asked] + stolen
+    assert len(set(rows)) == 5
+    assert [study.replay(one.trial).same for one in asked] == [True] * 3
+    assert all(study.replay(trial).same for trial in study._session.state.pending)
+
+
+def test_others_were_always_faster_and_the_rows_are_chosen_with_the_lock(tmp_path):
+    place = tmp_path / "a.db"
+    study, other = kb.Study.create(place, POINTS), kb.Study.open(place)
+    play(study, 4)
+    plan, held = decisions.plan_ask, []
+
+    def beaten(state: State, *given: Any) -> Any:
+        made = plan(state, *given)
+        try:
+            with pytest.MonkeyPatch.context() as inner:
+                inner.setattr(decisions, "plan_ask", plan)
+                inner.setattr("kernelbandits.storage.sqlite.BUSY_SECONDS", 0.05)
+                other.ask()
+        except kb.storage.StorageBusy:
+            held.append(True)
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decisions, "plan_ask", beaten)
+        (one,) = study.ask()
+    assert held == [True]
+    assert study.replay(one.trial).same is True
+    assert len({trial.row for trial in study._session.state.pending.values()}) == 4
+
+
+def test_a_batch_is_one_commit_and_replays(where):
+    study = kb.Study.create(where, POINTS)
+    play(study, 5)
+    before = len(study.history())
+    commits, turns = [], study._session.log.turns
+
+    def counted() -> Any:
+        commits.append(1)
+        yield from turns()
+
+    study._session.log.turns = counted
+    asked = study.ask(20)
+    assert commits == [1]
+    assert [event.body["round"] for event in study.history()[before:] if event.kind == "asked"] == [
+        one.trial for one in asked
+    ]
+    assert all(study.replay(one.trial).same for one in asked)
+    assert len({one.row for one in asked}) == 20 - max(0, 20 - len(POINTS))
+
+
+def test_a_teller_does_not_wait_for_somebody_who_asks_for_many_rows(tmp_path):
+    place = tmp_path / "a.db"
+    study, teller = kb.Study.create(place, POINTS), kb.Study.open(place)
+    play(study, 4)
+    (mine,) = study.ask()
+    asking, waits, plan = threading.Event(), [], decisions.plan_ask
+
+    def slow(*given: Any) -> Any:
+        made = plan(*given)
+        asking.set()
+        time.sleep(0.4)
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decisions, "plan_ask", slow)
+        thread = threading.Thread(target=study.ask, args=(10,))
+        thread.start()
+        assert asking.wait(20)
+        start = time.monotonic()
+        teller.tell(mine.trial, 0.5)
+        waits.append(time.monotonic() - start)
+        still = thread.is_alive()
+        thread.join()
+    assert still
+    assert waits[0] < 0.35
+
+
+def test_asking_for_more_than_can_be_measured_says_so(tmp_path):
+    (tmp_path / "c.csv").write_text("a\n" + "\n".join(map(str, range(8))))
+    done = run_command(
+        "study", "create", "a.db", "--candidates", "c.csv", "--target", "y", cwd=tmp_path
+    )
+    assert done.returncode == 0
+    done = run_command("study", "ask", "a.db", "--n", 20, cwd=tmp_path)
+    assert "20 rows were asked for, but only 8 different candidates could be suggested" in (
+        done.stderr
+    )
+    with (
+        kb.Study.open(tmp_path / "a.db") as study,
+        pytest.warns(kb.DataNotice, match="9 rows were asked for, but only"),
+    ):
+        study.ask(9)
+
+
+# Fits as events
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of rewards to which fits are made."""
+    found: list[int] = []
+    make = Calibrator._make_fit
+
+    def counted(calibrator: Calibrator) -> Any:
+        found.append(calibrator.rewards.events)
+        return make(calibrator)
+
+    monkeypatch.setattr(Calibrator, "_make_fit", counted)
+    return found
+
+
+def test_a_fit_is_stored_with_the_ask_that_needed_it_and_nobody_makes_it_again(where, made):
+    study = kb.Study.create(where, POINTS)
+    play(study, 14)
+    stored = [event for event in study.history() if event.kind == "fitted"]
+    assert [event.body["results"] for event in stored] == made
+    assert {event.body["revision"] for event in stored} == {kb.Auto.revision}
+    made.clear()
+    for _ in range(2):
+        with kb.Study.open(where) as again:
+            again.ask()
+            again.best()
+    assert made == []
+    assert study.replay(12).same is True
+    assert made == []
+    np.testing.assert_array_equal(
+        study.estimates()["mean"], kb.Study.open(where).estimates()["mean"]
+    )
+
+
+def test_a_fit_comes_back_to_the_last_bit(tmp_path):
+    study = kb.Study.create(tmp_path / "a.db", POINTS, noise=0.1)
+    play(study, 9)
+    study.ask()
+    calibrator = study._session.updated_driver().policy.calibrator
+    for fit in calibrator.known_fits.values():
+        assert fits.read_fit(json.loads(json.dumps(fits.write_fit(fit)))) == fit
+    event = [one for one in study.history() if one.kind == "fitted"][-1]
+    read = fits.read_fit(event.body["fit"])
+    assert (read.calibration, read.members) == (calibrator.calibration, calibrator.fits)
+
+
+@pytest.mark.parametrize("change", ["correct", "withdraw", "undo", "change"])
+def test_a_fit_counts_until_one_of_its_results_changes(tmp_path, made, change):
+    study = kb.Study.create(tmp_path / "a.db", POINTS, centre=0.0, spread=1.0)
+    play(study, 13)
+    driver = study._session.updated_driver()
+
+    def valid() -> set[int]:
+        found = fits.find_valid(study._session.state, kb.Auto.revision, len(driver.candidates))
+        return set(found)
+
+    all_of_them = valid()
+    assert max(all_of_them) >= 11
+    if change == "correct":
+        study.correct(8, 0.25)
+        assert valid() == {number for number in all_of_them if number < 8}
+        study.undo()
+        assert valid() == all_of_them
+        study.correct(13, 0.25)
+        assert valid() == {number for number in all_of_them if number < 13}
+    elif change == "withdraw":
+        study.withdraw(5)
+        assert valid() == {number for number in all_of_them if number < 5}
+    elif change == "undo":
+        study.undo_all(2)
+        assert valid() == {number for number in all_of_them if number < 13}
+    else:
+        study.change(noise=0.3)
+        assert valid() == set()
+        study.undo()
+        study.change(lease=60.0, tolerance=0.5)
+        assert valid() == all_of_them
+    made.clear()
+    (one,) = study.ask()
+    assert study.replay(one.trial).same is True
+    assert all(finding.ok for finding in study.doctor())
+
+
+def test_the_doctor_makes_the_last_fit_again(tmp_path, made, monkeypatch):
+    study = kb.Study.create(tmp_path / "a.db", POINTS)
+    play(study, 8)
+    study.ask()
+    made.clear()
+    (found,) = [one for one in study.doctor() if one.what == "fit"]
+    last = [event for event in study.history() if event.kind == "fitted"][-1]
+    assert found.ok
+    assert made == [last.body["results"]]
+    assert found.sentence.endswith("was made again: all numbers are the same")
+    make = Calibrator._make_fit
+
+    def other(calibrator: Calibrator) -> Any:
+        fit = make(calibrator)
+        scaled = kb.calibration.Calibration(
+            **{**vars(fit.calibration), "noise_variance": 1.01 * fit.calibration.noise_variance}
+        )
+        return fit._replace(calibration=scaled)
+
+    monkeypatch.setattr(Calibrator, "_make_fit", other)
+    (found,) = [one for one in study.doctor() if one.what == "fit"]
+    assert found.sentence.endswith("scales differ by up to 0.01 of their size")
+
+
+# Undo and release of many
+
+
+def test_undo_of_many_after_a_late_result_undoes_all_or_nothing(where):
+    study = kb.Study.create(where, POINTS)
+    first, second = study.ask(2, lease=0.05)
+    time.sleep(0.1)
+    (third,) = study.ask()
+    study.tell(first.trial, 0.5)
+    before = kinds(study)
+    # The ask of a trial that was released cannot be undone, also when its late result has been.
+    possible = 2
+    with pytest.raises(kb.StudyConflict, match=f"undo needs at most {possible} events"):
+        study.undo_all(possible + 1)
+    assert kinds(study) == before
+    undone = study.undo_all(possible)
+    assert [event.body["kind"] for event in undone] == ["told", "asked"]
+    assert undone[1].trial == third.trial
+    assert study.status().told == 0
+    assert second.trial not in study._session.state.pending
+
+
+def test_undo_leaves_what_others_write_meanwhile(where):
+    study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
+    play(study, 3)
+    choose = decisions.choose_undone
+
+    def slow(state: State, n: int) -> Any:
+        chosen = choose(state, n)
+        other.tell(row=20, value=9.0)
+        return chosen
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decisions, "choose_undone", slow)
+        undone = study.undo_all(2)
+    assert [event.body["kind"] for event in undone] == ["told", "asked"]
+    assert 9.0 in [trial.value for trial in study._session.state.results]
+    assert study.status().told == 3
+
+
+def test_undo_of_what_somebody_uses_meanwhile_is_refused_as_a_whole(where):
+    study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
+    study.tell(row=1, value=0.25)
+    (one,) = study.ask()
+    choose = decisions.choose_undone
+
+    def slow(state: State, n: int) -> Any:
+        chosen = choose(state, n)
+        other.tell(one.trial, 0.75)
+        return chosen
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decisions, "choose_undone", slow)
+        with pytest.raises(kb.StudyConflict, match=r"nobody changed meanwhile.*Nothing was undone"):
+            study.undo_all(2)
+    assert "undone" not in kinds(other)
+    assert study.status().told == 2
+
+
+def test_release_of_many_beside_a_teller(where):
+    study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
+    asked = study.ask(4, worker="w")
+    study.ask(1, worker="v")
+    turns = study._session.log.turns
+
+    def late() -> Any:
+        other.tell(asked[1].trial, 0.5)
+        study._session.log.turns = turns
+        yield from turns()
+
+    study._session.log.turns = late
+    released = study.release_all(worker="w")
+    assert [event.trial for event in released] == [asked[i].trial for i in (0, 2, 3)]
+    assert other.status().told == 1
+    before = kinds(other)
+    with pytest.raises(kb.StudyConflict, match=r"got trial 2\. Nothing was released"):
+        study.release_all([5, 2])
+    assert kinds(other) == before
+    assert [event.trial for event in study.release_all([range(1, 99)])] == [5]
+
+
+def test_the_command_line_undoes_and_releases_in_one_transaction(tmp_path):
+    place = tmp_path / "a.db"
+    with kb.Study.create(place, POINTS) as study:
+        study.ask(5)
+    done = run_command("study", "release", place, "1", "9", "3")
+    assert done.returncode == 1
+    assert "Nothing was released" in done.stderr
+    done = run_command("study", "release", place, "--all", "--format", "json")
+    assert [event["trial"] for event in json.loads(done.stdout)] == [1, 2, 3, 4, 5]
+    done = run_command("study", "undo", place, "--n", 3)
+    assert done.returncode == 1
+    with kb.Study.open(place) as study:
+        play(study, 2)
+        before = len(study.history())
+    assert run_command("study", "undo", place, "--n", 4).returncode == 0
+    with kb.Study.open(place) as study:
+        assert (study.status().told, study.status().pending) == (0, 0)
+        assert kinds(study)[before:].count("undone") == 4
+
+
+# Limits and small numbers
+
+
+def test_a_limit_of_the_size_of_files_is_no_disk_error(tmp_path):
+    place = tmp_path / "a.db"
+    study = kb.Study.create(place, POINTS)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (place.stat().st_size + 4096, limits[1]))
+    told: list[Any] = []
+    try:
+        with pytest.raises(StorageFull, match=r"ulimit -f"):
+            told.extend(study.tell(row=i % 24, value=0.5, key=f"{i}-" + "x" * 150) for i in count())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert study.status().told == len(study.history()) - 1 - kinds(study).count("settings")
+    study.tell(row=2, value=0.75)
+    assert all(finding.ok for finding in study.doctor())
+
+
+@pytest.mark.parametrize("policy", ["auto", "simple-ucb:noise_scale=0.1,norm_bound=1"])
+def test_the_smallest_numbers_are_no_fault(tmp_path, policy):
+    study = kb.Study.create(tmp_path / "a.db", POINTS, policy=policy)
+    for row in range(7):
+        study.tell(row=row, value=5e-324)
+        assert [one for one in study.doctor() if not one.ok] == []
+    study.ask()
+    assert [one for one in study.doctor() if not one.ok] == []
+
+
+# What a command imports
+
+
+COMMAND = """
+import sys
+from kernelbandits.apps.cli import main
+try:
+    main(["study", *sys.argv[1:]])
+except SystemExit as end:
+    assert not end.code, end.code
+ours = {name.split(".")[1] for name in sys.modules if name.startswith("kernelbandits.")}
+print(*sorted(ours), *({"scipy"} & set(sys.modules)), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["tell a.db 1 0.5", "correct a.db 2 0.5", "undo a.db", "history a.db", "release a.db --all"],
+)
+def test_these_commands_import_no_policy(tmp_path, words):
+    with kb.Study.create(tmp_path / "a.db", POINTS) as study:
+        study.ask(2)
+        study.tell(2, 0.25)
+    command = [sys.executable, "-c", COMMAND, *words.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stderr.split("\n")[-2].split()) == {
+        "apps",
+        "checks",
+        "formatting",
+        "outputs",
+        "runtime",
+        "storage",
+        "study",
+        "tables",
+    }
+
+
+def test_telling_builds_no_policy(tmp_path, monkeypatch):
+    place = tmp_path / "a.db"
+    with kb.Study.create(place, POINTS) as study:
+        study.ask(3)
+    monkeypatch.setattr("kernelbandits.study.driver.Driver.__init__", None)
+    with kb.Study.open(place) as study, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study.tell(1, 0.5)
+        study.tell_all([{"trial": 2, "value": 0.25}])
+        study.correct(1, 0.75)
+        study.withdraw(2)
+        study.undo_all(2)
+        study.release(3)
+        study.history()
+        study.to_dataframe()
+        study.export(Path(tmp_path) / "out.csv")
