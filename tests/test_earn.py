@@ -178,14 +178,23 @@ class TestArms:
         assert len({choice.arm for choice in batch}) == 4
         assert policy.ask(7, pending=others * 5).arm in (fresh, 0)
 
-    def test_costs_divide_what_an_arm_may_gain_over_the_highest_estimate(self):
+    def test_among_some_arms_the_best_of_them_is_chosen(self):
+        policy = play(kb.Auto(ARMS, ties="lowest", seed=2), 9)
+        scores, _ = scores_by_hand(policy, 30)
+        allowed = [int(scores.argmin()), 5, 40, 41]
+        assert policy.ask(arms=allowed).arm == allowed[scores[allowed].argmax()]
+
+    def test_with_costs_the_index_over_the_highest_estimate_is_divided_by_the_cost(self):
+        """A dear arm that is hardly better than a cheap one is not played round by round."""
         policy = play(kb.Auto(ARMS, ties="lowest", seed=2), 9)
         costs = np.where(np.arange(49) % 2, 4.0, 1.0)
-        scores, _ = scores_by_hand(policy, 30)
-        worth = (scores - policy.posterior.mean.max()) / costs
+        posterior = policy.posterior
+        index = posterior.mean + 3 * 10 ** (-1 / 3) * posterior.sd
         choice = policy.ask(costs=costs)
-        assert choice.arm == worth.argmax()
+        assert choice.arm == ((index - posterior.mean.max()) / costs).argmax()
         assert choice.note["cost"] == costs[choice.arm]
+        assert choice.note["width"] == pytest.approx(3 * 10 ** (-1 / 3))
+        assert "gain" not in choice.note
 
     def test_asking_changes_nothing(self):
         policy = play(kb.Auto(ARMS, seed=2), 9)

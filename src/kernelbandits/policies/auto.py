@@ -82,9 +82,9 @@ class Auto(IndexPolicy):
     There are two goals. To *find* the best answer when the budget ends, it plays the greatest
     expected improvement over the best so far. To *earn* a large total while measuring, it plays the
     greatest mean + horizon * gain: the estimate, and what one reward is expected to teach for the
-    rounds to come (`acquisition.MemberLookahead`). With a `width` or an `exploration` law it plays
-    the paper's index, mean + w_t width_t sd. The first choices are an initial design.
-    Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight plausible sets
+    rounds to come (`acquisition.MemberLookahead`). With a `width` or an `exploration` law, and where
+    arms have costs, it plays the paper's index, mean + w_t width_t sd. The first choices are an
+    initial design. Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight plausible sets
     of them, over which the posterior is averaged. They are fitted again at geometrically spaced
     numbers of rewards, by `tell` only (`calibrator`). Notes are in the units of the rewards.
 
@@ -314,8 +314,12 @@ class Auto(IndexPolicy):
         return replace(choice, note=self._in_reward_units(choice.note))
 
     def acquisition(self, now: Round) -> Any:
-        """What the round maximises: improvement, mean + horizon gain, or mean + w_t width_t sd."""
-        if self.goal == "earn" and not self.looks_ahead:
+        """What the round maximises: improvement, mean + horizon gain, or mean + w_t width_t sd.
+
+        Where costs count, the goal earn plays the index: an arm far cheaper than the best is worth
+        playing while it may be as good, which the width says and the gain of one reward does not.
+        """
+        if self.goal == "earn" and (not self.looks_ahead or now.costs is not None):
             return super().acquisition(now)
         if self.finite:
             if self.looks_ahead:
