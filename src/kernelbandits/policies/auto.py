@@ -82,11 +82,12 @@ class Auto(IndexPolicy):
     There are two goals. To *find* the best answer when the budget ends, it plays the greatest
     expected improvement over the best so far. To *earn* a large total while measuring, it plays the
     greatest mean + horizon * gain: the estimate, and what one reward is expected to teach for the
-    rounds to come (`acquisition.MemberLookahead`). With a `width` or an `exploration` law, and where
-    arms have costs, it plays the paper's index, mean + w_t width_t sd. The first choices are an
-    initial design. Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight plausible sets
-    of them, over which the posterior is averaged. They are fitted again at geometrically spaced
-    numbers of rewards, by `tell` only (`calibrator`). Notes are in the units of the rewards.
+    rounds to come (`acquisition.MemberLookahead`). With a `width` or an `exploration` law, and
+    where costs differ, it plays the paper's index, mean + w_t width_t sd. The first choices are an
+    initial design. Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight
+    plausible sets of them, over which the posterior is averaged. They are fitted again at
+    geometrically spaced numbers of rewards, by `tell` only (`calibrator`). Notes are in the units
+    of the rewards.
 
     Parameters
     ----------
@@ -316,10 +317,11 @@ class Auto(IndexPolicy):
     def acquisition(self, now: Round) -> Any:
         """What the round maximises: improvement, mean + horizon gain, or mean + w_t width_t sd.
 
-        Where costs count, the goal earn plays the index: an arm far cheaper than the best is worth
+        Where costs differ, the goal earn plays the index: an arm far cheaper than the best is worth
         playing while it may be as good, which the width says and the gain of one reward does not.
         """
-        if self.goal == "earn" and (not self.looks_ahead or now.costs is not None):
+        priced = now.costs is not None and np.ptp(now.costs) > 0
+        if self.goal == "earn" and (priced or not self.looks_ahead):
             return super().acquisition(now)
         if self.finite:
             if self.looks_ahead:
@@ -689,6 +691,10 @@ class Auto(IndexPolicy):
     def noise_posterior(self) -> Any:
         """The posterior at the fitted noise, by the rewards alone: no failure counts as one."""
         return self.calibrator.observed_posterior()
+
+    def answer_model(self) -> tuple[Any, Standard]:
+        """The posterior of the answers: a result that stands out may be luck, or a good place."""
+        return self.calibrator.answer_model()
 
     def fitted_model(self) -> FittedModel | None:
         """Return the fits and the rewards; no failure counts as one. None before any reward."""

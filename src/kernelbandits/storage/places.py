@@ -16,9 +16,10 @@ from kernelbandits.formatting import mask_password
 SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 USUAL = "kernelbandits"
 CONNECTION = re.compile(
-    r"(?i)(?:^|\s)(?:host|hostaddr|port|dbname|user|password|passfile|service|sslmode)\s*="
+    r"(?i)(?:^|[\s;])(?:host|hostaddr|port|dbname|user|password|passfile|service|sslmode"
+    r"|server|data source|database|username|user id|uid|pwd)\s*="
 )
-"""A connection string of libpq, such as "host=lab dbname=studies"."""
+"""A connection string of libpq, such as "host=lab dbname=studies", or of ODBC, with semicolons."""
 LOGIN = re.compile(r"[^\s:@]{2,}:[^@]+@[^@/\s]+(/|:\d|$)")
 """user:password@host, whatever stands before it."""
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")

@@ -44,14 +44,23 @@ def policy_view(driver: Driver) -> PosteriorView:
 def noise_view(driver: Driver) -> PosteriorView:
     """Return the posterior at the noise that the policy was given or has fitted.
 
-    Answers such as the probability of being best use this one: a policy's own ridge may be larger
-    than the noise variance, and its estimates then lie too close to the prior.
+    A policy's own ridge may be larger than the noise variance, and its estimates then lie too close
+    to the prior.
     """
+    return posterior_view(driver, driver.policy.noise_posterior(), driver.policy.units)
+
+
+def answer_view(driver: Driver) -> PosteriorView:
+    """Return the posterior from which questions are answered (`Policy.answer_model`)."""
+    return posterior_view(driver, *driver.policy.answer_model())
+
+
+def posterior_view(driver: Driver, posterior: Any, units: Standard) -> PosteriorView:
+    """Return a posterior that a policy gave; its own one, if it is that."""
     policy = driver.policy
-    posterior = policy.noise_posterior()
     if posterior is policy.posterior and len(members_of(posterior)) == 1:
         return policy_view(driver)
-    return transformed_view(posterior, policy.units, policy.domain.points)
+    return transformed_view(posterior, units, policy.domain.points)
 
 
 def transformed_view(posterior: Any, units: Standard, points: Array) -> PosteriorView:

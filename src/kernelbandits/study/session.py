@@ -92,7 +92,10 @@ class StudySession:
         with self.lock:
             plan: AskPlan | None = None
             for attempt in range(1, MOST_ATTEMPTS):
-                now, start, known = self.refresh(), time.monotonic(), len(plan.asks) if plan else 0
+                now, start = self.refresh(), time.monotonic()
+                # Others may have written since the plan met its conflict.
+                plan = plan and decisions.keep_plan(self.state, plan, asker, self.kinds, now)
+                known = len(plan.asks) if plan else 0
                 plan = decisions.plan_ask(self.state, self.updated_driver(), asker, now, plan)
                 each = (time.monotonic() - start) / max(len(plan.asks) - known, 1)
                 held, plan = plan.held, self._write_plan(asker, plan)

@@ -157,7 +157,8 @@ class Best(Readable):
     comparison: str = ""
     """Which candidates the probability compares, in words; "" if it compares all."""
     may_be_luck: bool = False
-    """Whether it was measured once, and its lead over the next best is no larger than the noise."""
+    """Whether it was measured once, and another measured row is better with a probability of at
+    least a third."""
     stands_alone: bool = False
     """Whether it was measured once, with a result so far from all others that it may be a slip."""
 
