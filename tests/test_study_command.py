@@ -606,11 +606,13 @@ def test_explain_shows_the_row_beside_the_greedy_one(told):
     text, found = said("explain", told, trial), document("explain", told, trial)
     assert re.search(rf"suggested +{found['row']} ", text)
     assert ("best estimate " in text) == (found["greedy"] != found["row"])
-    assert "weight" in text
-    assert "width" in text
+    assert re.search(r"gain +\d", text)
+    assert re.search(r"horizon +31", text)
+    assert found["horizon"] == 31
     assert set(found) >= {
         "mean",
         "sd",
+        "gain",
         "weight",
         "width",
         "greedy",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kernelbandits.study.driver import Driver
 
 OWN_UNITS = ("mean", "index", "sample")
-LENGTHS = ("sd", "noise_scale", "improvement")
+LENGTHS = ("sd", "noise_scale", "improvement", "gain")
 """Numbers of a note that are values, and differences, in the units of the target."""
 
 # ---------------------------------------------------------------------- ask

@@ -35,6 +35,10 @@ def index_of(note: Mapping[str, float], scale: Scale, units: Standard) -> Index:
     `units` are those of the policy's posterior.
     """
     weight, width = note.get("weight"), note.get("width")
+    if "gain" in note:
+        learnt = note["horizon"] * note["gain"]
+        index = float(scale.outward(note["mean"] + learnt))
+        return Index(None, None, float(scale.length(learnt)), index)
     if weight is None or width is None or "mean" not in note:
         value = note.get("index")
         return Index(weight, width, None, None if value is None else float(scale.outward(value)))
@@ -59,6 +63,12 @@ def index_reach(note: Mapping[str, float], units: Standard) -> float:
         most *= 2
     inner = brentq(lambda one: float(units.original_sd(z, one)) - sd, 0.0, most, xtol=1e-14)
     return float(units.original(z + width * inner)) - mean
+
+
+def gain_of(note: Mapping[str, float], scale: Scale) -> float | None:
+    """What the policy expected the result to add to the best estimate; None for other rules."""
+    found = note.get("gain")
+    return None if found is None else float(scale.length(found))
 
 
 def improvement_of(note: Mapping[str, float], scale: Scale) -> float | None:
@@ -118,11 +128,15 @@ class Reasons:
         estimate = f"Estimate {format_estimate(mean, sd)}, sd {sd:.2g}{waiting}"
         if "improvement" in note:
             return f"{estimate}: {self._improvement(row, note)}"
-        chosen = f"{self._bonus(note)}{self._worth(note)}{self._instead(note)}"
+        index = self._gain(note) if "gain" in note else self._bonus(note)
+        chosen = f"{index}{self._worth(note)}{self._instead(note)}"
         return f"{estimate}{chosen}. {self._rival(row)}"
 
+    def _index(self, note: Mapping[str, float]) -> Index:
+        return index_of(note, self.scale, self.driver.policy.units)
+
     def _bonus(self, note: Mapping[str, float]) -> str:
-        index = index_of(note, self.scale, self.driver.policy.units)
+        index = self._index(note)
         if index.bonus is None:
             return "" if index.value is None else f", index {index.value:.4g}"
         sign = "-" if self.scale.sign < 0 else "+"
@@ -130,6 +144,19 @@ class Reasons:
         if not self.driver.policy.units.is_linear:
             parts += ", all of the transformed results"
         return f"; index {index.value:.4g} = {parts}"
+
+    def _gain(self, note: Mapping[str, float]) -> str:
+        """Say what the result of the row is expected to teach for the rounds that follow."""
+        rounds = int(note["horizon"])
+        if not rounds:
+            return "; this is the last round, so the estimate alone counts"
+        index, sign = self._index(note), "-" if self.scale.sign < 0 else "+"
+        gain = f"gain {self.scale.length(note['gain']):.2g}"
+        parts = f"estimate {sign} {format_count(rounds, 'round')} x {gain}"
+        return (
+            f"; index {index.value:.4g} = {parts}, by which its result is expected to improve the "
+            "best estimate for later rounds"
+        )
 
     def _improvement(self, row: int, note: Mapping[str, float]) -> str:
         """Say what measuring the row is expected to gain; of a measured row, what to measure again.
@@ -164,7 +191,7 @@ class Reasons:
 
     def _worth(self, note: Mapping[str, float]) -> str:
         """With costs the index alone does not decide: say what the row gains for its cost."""
-        value = index_of(note, self.scale, self.driver.policy.units).value
+        value = self._index(note).value
         if "cost" not in note or value is None:
             return ""
         gain = abs(value - self.answers.mean(self.answers.greedy))
@@ -198,7 +225,7 @@ class Reasons:
         """Return the full explanation; its probabilities use the noise given to the policy."""
         answers, note, row = self.answers, trial.note, trial.row
         arm, best = self.driver.arm(row), answers.greedy
-        rival, index = answers.row(best), index_of(note, self.scale, self.driver.policy.units)
+        rival, index = answers.row(best), self._index(note)
         chance, rival_chance = self._noise_answers.chances(arm, best)
         beside = self._beside(row, chance, rival, rival_chance)
         return Explained(
@@ -222,6 +249,8 @@ class Reasons:
             sentence=" ".join(filter(None, (self.sentence(row, note), beside, answers.caution))),
             revision=trial.revision,
             improvement=improvement_of(note, self.scale),
+            gain=gain_of(note, self.scale),
+            horizon=note.get("horizon"),
             caution=answers.caution,
         )
 
@@ -267,4 +296,6 @@ def stored_explanation(
         revision=trial.revision,
         stored=True,
         improvement=improvement_of(note, scale),
+        gain=gain_of(note, scale),
+        horizon=note.get("horizon"),
     )

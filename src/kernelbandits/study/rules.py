@@ -107,14 +107,16 @@ RULE_2: Mapping[str, Any] = {
 FIND_2 = {**RULE_2, "exploration": None, "width": None, "first": 2, "transform": True}
 EARN_2 = {
     **RULE_2,
-    "exploration": PointMass(1.0),
-    "width": widths.polynomial_decay(3.0, 1 / 3),
+    "exploration": None,
+    "width": None,
     "first": 3,
-    "transform": False,
+    "transform": None,
 }
 THEORY_2 = {
     **EARN_2,
+    "exploration": PointMass(1.0),
     "width": THEORY,
+    "transform": False,
     "prior": replace(RULE_2["prior"], additive=None, nugget=None),
     "members": 1,
 }

@@ -294,7 +294,7 @@ class Explained:
     weight: float | None
     width: float | None
     bonus: float | None
-    """weight x width x sd, the sd with the pending results imagined."""
+    """weight x width x sd, the sd with the pending results imagined; or horizon x gain."""
     index: float | None
     chance: float | None
     """Of this row to be the best."""
@@ -314,6 +314,11 @@ class Explained:
     """Whether this is what was stored with the ask, since this release has another revision."""
     improvement: float | None = None
     """What measuring the row was expected to gain, with the goal "find"; else None."""
+    gain: float | None = None
+    """What its result was expected to add to the best estimate, with the goal "earn" and no width;
+    else None."""
+    horizon: float | None = None
+    """For how many rounds the gain counted; None without one."""
     caution: str = ""
     """Why the estimates were to be taken with care, such as a poor model; "" if not, and where
     only what was stored is known: the sentence then has it."""

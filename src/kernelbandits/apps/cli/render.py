@@ -313,6 +313,8 @@ def print_explanation(console: Console, found: Explained) -> None:
         "bonus": found.bonus,
         "index": found.index,
         "expected improvement": found.improvement,
+        "gain": found.gain,
+        "horizon": found.horizon,
     }
     console.print(
         facts({name: number(value) for name, value in drawn.items() if value is not None})
