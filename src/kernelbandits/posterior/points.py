@@ -303,12 +303,15 @@ class PointPosterior:
         lowers the variances exactly as the real rewards will (GP-BUCB).
         """
         other = self._copy()
-        if np.size(points):
-            for point, mean in zip(
-                self._check_points("with_pending", points), self.at(points)[0].tolist(), strict=True
-            ):
-                other.update(point, mean)
+        other.add_pending(points)
         return other
+
+    def add_pending(self, points: Any) -> None:
+        """Lower the variances of this posterior itself as if these points had been played."""
+        if np.size(points):
+            where = self._check_points("add_pending", points)
+            for point, mean in zip(where, self.at(where)[0].tolist(), strict=True):
+                self.update(point, mean)
 
     def _copy(self) -> PointPosterior:
         other = copy.copy(self)
