@@ -309,8 +309,8 @@ class PointPosterior:
     def add_pending(self, points: Any) -> None:
         """Lower the variances of this posterior itself as if these points had been played."""
         if np.size(points):
-            where = self._check_points("add_pending", points)
-            for point, mean in zip(where, self.at(where)[0].tolist(), strict=True):
+            rows, means = self._check_points("with_pending", points), self.at(points)[0].tolist()
+            for point, mean in zip(rows, means, strict=True):
                 self.update(point, mean)
 
     def _copy(self) -> PointPosterior:
