@@ -20,6 +20,7 @@ from kernelbandits.study.values import AlreadyTold
 if TYPE_CHECKING:
     from kernelbandits.study.decisions import Keyed
     from kernelbandits.study.events import State, Trial
+    from kernelbandits.study.places import Place
 
 CORRECTED, REPLICATES = "corrected", "replicates"
 LISTED = 5
@@ -39,10 +40,10 @@ class Step:
 class ResultsDiffer(AlreadyTold):
     """A table has other values than those stored; nothing was stored."""
 
-    def __init__(self, differences: Sequence[tuple[Keyed, Sequence[Trial]]]) -> None:
+    def __init__(self, differences: Sequence[tuple[Keyed, Sequence[Trial]]], place: Place) -> None:
         stored = differences[0][1]
         self.trial, self.value = stored[0].number, stored[0].value
-        listed = "; ".join(describe_difference(*one) for one in differences[:LISTED])
+        listed = "; ".join(describe_difference(*one, place) for one in differences[:LISTED])
         more = len(differences) - LISTED
         rest = f"; and {more} more" if more > 0 else ""
         # The message of AlreadyTold speaks of one trial.
@@ -56,14 +57,14 @@ class ResultsDiffer(AlreadyTold):
         )
 
 
-def describe_difference(line: Keyed, stored: Sequence[Trial]) -> str:
+def describe_difference(line: Keyed, stored: Sequence[Trial], place: Place) -> str:
     """row 3, trial 1 (results.csv, line 2): stored 0.5, now 0.9."""
     trials = "trial" if len(stored) == 1 else "trials"
     numbers = ", ".join(str(trial.number) for trial in stored)
     values = ", ".join(write_value(trial.value) for trial in stored)
-    place = f" ({line.result.place})" if line.result.place else ""
+    where = f" ({line.result.place})" if line.result.place else ""
     return (
-        f"row {stored[0].row}, {trials} {numbers}{place}: stored {values}, "
+        f"{place.name(stored[0].row)}, {trials} {numbers}{where}: stored {values}, "
         f"now {write_value(line.result.value)}"
     )
 
@@ -73,7 +74,7 @@ def write_value(value: float | None) -> str:
 
 
 def reconcile(
-    state: State, kinds: Indices, lines: Sequence[Keyed], repeats: str | None = None
+    state: State, place: Place, lines: Sequence[Keyed], repeats: str | None = None
 ) -> list[Step]:
     """What becomes of each line, or an error that lists all differences.
 
@@ -81,13 +82,14 @@ def reconcile(
     ----------
     state
         The results that are stored.
-    kinds
-        A number for each row of the table of candidates, equal for rows of the same candidate.
+    place
+        The candidates: by it rows of the same candidate are known.
     lines
         The results of one call. One that was told by itself, without a table, is taken as it is.
     repeats
         "corrected", "replicates" or None: how values that differ are taken.
     """
+    kinds = place.first_rows
     found = Comparison(state, kinds, repeats)
     rows: dict[int, list[int]] = defaultdict(list)
     steps: dict[int, Step] = {}
@@ -107,7 +109,7 @@ def reconcile(
         given = found.compare_rows([lines[i] for i in places], kind, there[kind])
         steps |= dict(zip(places, given, strict=True))
     if found.differences:
-        raise ResultsDiffer(found.differences)
+        raise ResultsDiffer(found.differences, place)
     return [steps[i] for i in range(len(lines))]
 
 
