@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,10 @@ from kernelbandits.study.plausibility import is_unusual, latest_values
 from kernelbandits.study.posterior_view import PosteriorView, noise_view, space_view
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Best, Untested, describe_candidate
+from kernelbandits.tables.candidates import Candidates
+
+if TYPE_CHECKING:
+    from kernelbandits.study.points import Points
 
 TIE = 1e-12
 NEGLIGIBLE_NOISE = 2e-3
@@ -251,10 +255,17 @@ class SpaceAnswers(Answers):
     over the whole space and with the point of the best estimate.
     """
 
+    @property
+    def points(self) -> Points:
+        """The points met so far."""
+        place = self.driver.candidates
+        assert not isinstance(place, Candidates)
+        return place
+
     @cached_property
     def compared(self) -> Array:
         """Coordinates: the points met, the point of the best estimate of all, and a cover."""
-        points = self.driver.candidates.points
+        points = self.points.points
         region = place_of(self.driver.policy.domain, None, None)
         found = self.driver.policy.domain.encode(self.highest)
         others = np.vstack([found[None], region.survey])
@@ -292,8 +303,7 @@ class SpaceAnswers(Answers):
 
     def find_untested(self) -> Untested | None:
         """The point of the best estimate in the space, where that was never measured."""
-        places, policy = self.driver.candidates, self.driver.policy
-        known = places.find(self.highest)
+        policy, known = self.driver.policy, self.points.find(self.highest)
         if known is not None and self.state.counts.get(known):
             return None
         row = policy.domain.encode(self.highest)[None]

@@ -265,6 +265,16 @@ class Driver:
         """Mean and sd of every arm, in the policy's units."""
         return self.policy.estimates()
 
+    def coordinates(self, row: int) -> Array:
+        """The point of a row as the policy sees it."""
+        point: Array = self.policy.domain.points[self.arm(row)]
+        return point
+
+    def all_points(self) -> Array:
+        """The points of all arms; of a space, points spread over it."""
+        points: Array = self.policy.domain.points
+        return points
+
     def covariance(self, arms: Indices) -> Array:
         """Of f at some arms, in the policy's units squared."""
         return self.policy.covariance(arms)
@@ -357,6 +367,13 @@ class SpaceDriver(Driver):
     def may_offer(self, trial: Trial, pending: Sequence[Trial], state: State) -> bool:
         measured = self.settings.repeats is False and trial.row in state.counts
         return not measured and trial.row not in {one.row for one in pending}
+
+    def coordinates(self, row: int) -> Array:
+        point: Array = self.places.points[row]
+        return point
+
+    def all_points(self) -> Array:
+        return self.places.space.cover().points
 
     def estimates(self) -> tuple[Array, Array]:
         """Mean and sd of every point met so far, in the policy's units."""

@@ -185,7 +185,7 @@ def remark_noise(
         last[int(kinds[one.row])] = one
         if other is not None and abs(one.value - other.value) > NOISES * math.sqrt(2) * noise:
             yield (
-                f"you gave a noise of {noise:g}, but {place.name(one.row)} gave {other.value:g} (trial "
-                f"{other.trial}) and {one.value:g} (trial {one.trial}); where the results "
+                f"you gave a noise of {noise:g}, but {place.name(one.row)} gave {other.value:g} "
+                f"(trial {other.trial}) and {one.value:g} (trial {one.trial}); where the results "
                 "contradict the noise, it is fitted to them"
             )

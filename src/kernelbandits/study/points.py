@@ -86,6 +86,17 @@ class Points:
         return hashlib.sha256(json.dumps(self.body, sort_keys=True).encode()).hexdigest()
 
     @property
+    def varying(self) -> tuple[str, ...]:
+        """The variables that have more than one value."""
+        return tuple(name for name, one in self.columns.items() if one.levels > 1)
+
+    @property
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        """The coordinates of each variable that varies."""
+        places = (place for variable, place in self.space.blocks if variable.levels > 1)
+        return tuple(tuple(range(place.start, place.stop)) for place in places)
+
+    @property
     def is_finite(self) -> bool:
         return math.isfinite(self.space.count)
 
@@ -207,7 +218,9 @@ def find_space(given: Any) -> MixedBox | None:
     DataFrame, a CSV file and a list of lists are tables.
     """
     if isinstance(given, (str, PathLike)):
-        return with_names(read_space(given)) if Path(given).suffix.lower() in SUFFIXES else None
+        return (
+            with_names(read_space(Path(given))) if Path(given).suffix.lower() in SUFFIXES else None
+        )
     if isinstance(given, (MixedBox, Box)):
         return with_names(given)
     pairs = isinstance(given, (list, tuple)) and len(given) > 0

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits.checks import Indices, StudyConflict
+from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.values import AlreadyTold
 
@@ -90,7 +90,7 @@ def reconcile(
         "corrected", "replicates" or None: how values that differ are taken.
     """
     kinds = place.first_rows
-    found = Comparison(state, kinds, repeats)
+    found = Comparison(state, place, repeats)
     rows: dict[int, list[int]] = defaultdict(list)
     steps: dict[int, Step] = {}
     for i, line in enumerate(lines):
@@ -116,8 +116,9 @@ def reconcile(
 class Comparison:
     """Lines of one table beside the results that are stored."""
 
-    def __init__(self, state: State, kinds: Indices, repeats: str | None) -> None:
-        self.state, self.kinds, self.repeats = state, kinds, repeats
+    def __init__(self, state: State, place: Place, repeats: str | None) -> None:
+        self.state, self.place, self.repeats = state, place, repeats
+        self.kinds = place.first_rows
         self.matched: set[int] = set()
         """Trials that lines name, or are known to belong to."""
         self.differences: list[tuple[Keyed, Sequence[Trial]]] = []
@@ -165,7 +166,7 @@ class Comparison:
         waiting = 0 if self.repeats == CORRECTED else self._count_pending(kind)
         other = left[waiting:] if stored else []
         if self.repeats == CORRECTED and other:
-            check_pairs([lines[i] for i in other], stored)
+            check_pairs([lines[i] for i in other], stored, self.place)
             pairs = zip(other, stored, strict=True)
             steps |= {i: Step(lines[i], trial, corrects=True) for i, trial in pairs}
         else:
@@ -189,12 +190,12 @@ def stored_trial(state: State, line: Keyed) -> Trial | None:
     return None if number is None else state.trials.get(number)
 
 
-def check_pairs(lines: Sequence[Keyed], stored: Sequence[Trial]) -> None:
+def check_pairs(lines: Sequence[Keyed], stored: Sequence[Trial], place: Place) -> None:
     """Corrections need one stored result for each new value."""
     if len(lines) != len(stored):
         raise StudyConflict(
             f"corrected needs as many new values as stored ones for each candidate, got "
-            f"{len(lines)} for {len(stored)}: {describe_difference(lines[0], stored)}; "
+            f"{len(lines)} for {len(stored)}: {describe_difference(lines[0], stored, place)}; "
             "correct these trials by their number"
         )
 

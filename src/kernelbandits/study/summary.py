@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
@@ -58,7 +58,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
     )
 
 
-def count_candidates(place: Place) -> dict[str, int | None]:
+def count_candidates(place: Place) -> dict[str, Any]:
     """How many rows and candidates there are; a space has points, if it is finite."""
     if place.space is None:
         allowed = int(place.allowed_rows.sum())
@@ -199,8 +199,8 @@ def as_stored(trial: Trial, before: State, candidates: Place) -> Replayed:
     """Return a choice of a revision that this release does not have, as it was stored."""
     policy = before.settings.policy
     why = (
-        f"Revision {trial.revision} of {policy} chose this {candidates.noun}; this release has revision "
-        f"{revision_of(policy)}, so the choice is shown as it was stored and not recomputed."
+        f"Revision {trial.revision} of {policy} chose this {candidates.noun}; this release has "
+        f"revision {revision_of(policy)}, so the choice is shown as it was stored and not recomputed."
     )
     return Replayed(
         trial=trial.number,
