@@ -231,8 +231,8 @@ def list_outliers(
         away = f"{abs(residual):.1f}" if abs(residual) < 10 else f"{abs(residual):.0f}"
         sentence = (
             f"Trial {number} ({answers.candidates.name(row)}, {value:.6g}) is {away} sd from what "
-            f"the other results predict ({format_near(predicted, sd)}): check it, and correct it if it is wrong "
-            "(study correct)."
+            f"the other results predict ({format_near(predicted, sd)}): check it, and "
+            "correct it if it is wrong (study correct)."
         )
         shown = answers.candidates.number(row)
         found.append(Outlier(number, shown, value, predicted, residual, sentence))

@@ -256,6 +256,15 @@ class Study:
         """The space that is measured; None in a study of a table."""
         return self._place.space
 
+    def read_point(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """A point of the space whose values are given as texts, as a command or a file has them."""
+        place = self._place
+        if isinstance(place, Candidates):
+            raise StudyConflict(
+                "a point needs a study over a space, got one of a table; tell the row instead"
+            )
+        return place.parse_point(texts)
+
     @property
     def _place(self) -> Place:
         return self._session.candidates

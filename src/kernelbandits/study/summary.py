@@ -200,7 +200,8 @@ def as_stored(trial: Trial, before: State, candidates: Place) -> Replayed:
     policy = before.settings.policy
     why = (
         f"Revision {trial.revision} of {policy} chose this {candidates.noun}; this release has "
-        f"revision {revision_of(policy)}, so the choice is shown as it was stored and not recomputed."
+        f"revision {revision_of(policy)}, so the choice is shown as it was stored and not "
+        "recomputed."
     )
     return Replayed(
         trial=trial.number,

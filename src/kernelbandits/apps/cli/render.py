@@ -309,7 +309,8 @@ def print_explanation(console: Console, found: Explained) -> None:
     shown = table(["", *here, "estimate", "sd", "probability of being best"], left=("",))
     last = number(found.mean), number(found.sd), format_share(found.chance)
     shown.add_row("suggested", *map(escape, here.values()), *last)
-    if found.results and found.greedy_x is not None and found.greedy_x != found.x:
+    other = (found.greedy, found.greedy_x) != (found.row, found.x)
+    if found.results and other and found.greedy_x is not None:
         rival = {**show_row(found.greedy), **shown_columns(found.greedy_x)}
         last = number(found.greedy_mean), number(found.greedy_sd), format_share(found.greedy_chance)
         shown.add_row("best estimate", *map(escape, rival.values()), *last)

@@ -118,12 +118,13 @@ def describe_undo(there: Mapping[int, Event], body: Any) -> str:
         "It counts as failed again." if before is None else f"Its result is {before!r} again."
     )
     value = "failed" if event.value is None else repr(event.value)
+    again = "Its point" if event.row is None else f"Its row {event.row}"
     sentences = {
         "told": f"the result {value} of trial {event.trial}. The trial has no result now.",
         "failed": f"the failure of trial {event.trial}. The trial has no result now.",
         "corrected": f"the correction of trial {event.trial} to {value}. {restored}",
         "withdrawn": f"the withdrawal of trial {event.trial}. {restored}",
-        "asked": f"the ask of trial {event.trial}. Its row {event.row} can be suggested again.",
+        "asked": f"the ask of trial {event.trial}. {again} can be suggested again.",
         "settings": "the change of settings. The settings before it apply again.",
     }
     return f"Undone: {sentences[event.kind]}"
