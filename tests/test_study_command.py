@@ -192,6 +192,10 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
     words = shlex.split(example.partition("|")[0])[2:]
     if words[0] != "create":
         shutil.copy(shelf / "many.db", "films.db")
+    Path("space.toml").write_text('[variables]\nrate = "real 1e-5:0.1 log"\n')
+    if words[0] == "tell" and "brew.db" in words:
+        space = ("--real", "temperature=20:90", "--choice", "solvent=DMF,water")
+        said("create", "brew.db", *space, "--target", "yield")
     if words[0] in ("correct", "withdraw"):
         said("tell", "films.db", "17", "0.5")
     if words[0] == "tell":

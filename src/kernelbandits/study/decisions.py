@@ -313,7 +313,10 @@ def check_result(
     other = "row=" if place.space is None else "x="
     checks.needs(place.space is not None or x is None, "tell", "x= only in a study over a space", x)
     checks.needs(
-        place.space is None or row is None, "tell", "x={...} in a study over a space, not row=", row
+        place.space is None or row is None,
+        "tell",
+        "a point (x= in Python, --at in a command) in a study over a space",
+        row,
     )
     given = row if x is None else x
     checks.needs(

@@ -353,5 +353,6 @@ def describe_noise(answers: Answers, noise: float | None, replicated: int) -> st
     word = "fitted" if policy.takes_kernel is False else "assumed"
     size = f"Noise: {word} sd {format_number(noise, 2, thousands=False)} of one result"
     if not replicated:
-        return f"{size}; no candidate was measured twice, so measure one row again to know it."
+        again = f"so measure one {answers.candidates.noun} again to know it"
+        return f"{size}; no candidate was measured twice, {again}."
     return f"{size}; {format_count(replicated, 'candidate')} measured more than once."

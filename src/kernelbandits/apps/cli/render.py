@@ -223,7 +223,8 @@ def print_studies(console: Console, found: Sequence[Listed]) -> None:
     """One line for each study."""
     shown = table(["study", "rows", "events", "since"], left=("study", "since"))
     for one in found:
-        numbers = ["–" if count is None else str(count) for count in (one.rows, one.events)]
+        # A study over a space has no rows.
+        numbers = ["–" if not count else str(count) for count in (one.rows, one.events)]
         shown.add_row(
             escape(one.name), *numbers, "damaged" if one.since is None else format_time(one.since)
         )
@@ -258,8 +259,9 @@ def print_history(console: Console, events: Sequence[Event], earlier: int) -> No
 def describe_event(event: Event) -> str:
     """Describe an event in a few words."""
     said = MORE.get(event.kind, event_reason)(event.body)
+    x = point(event.body["x"]) if "x" in event.body else ""
     key = f"key {event.key}" if event.key and not GIVEN.fullmatch(event.key) else ""
-    return cell("; ".join(text for text in (said, key) if text))
+    return cell("; ".join(text for text in (x, said, key) if text))
 
 
 def describe_created(body: Mapping[str, Any]) -> str:

@@ -65,7 +65,9 @@ def release(
     with open_study(place, quiet) as study:
         events = study.release_all(None if every else spans, worker=worker)
     numbers = [event.trial or 0 for event in events]
-    print_sentence(form, events[0] if is_one_trial(spans) else events, describe_release(numbers))
+    noun = "point" if events and events[0].row is None else "row"
+    sentence = describe_release(numbers, noun)
+    print_sentence(form, events[0] if is_one_trial(spans) else events, sentence)
 
 
 def read_span(text: str) -> range:
@@ -82,9 +84,9 @@ def is_one_trial(spans: Sequence[range]) -> bool:
     return len(spans) == 1 and len(spans[0]) == 1
 
 
-def describe_release(numbers: Sequence[int]) -> str:
+def describe_release(numbers: Sequence[int], noun: str) -> str:
     if len(numbers) == 1:
-        return f"Trial {numbers[0]} is released. Its row can be suggested again."
+        return f"Trial {numbers[0]} is released. Its {noun} can be suggested again."
     if not numbers:
         return "No trial is pending, so none was released."
     return f"{format_count(len(numbers), 'trial')} are released: {', '.join(map(str, numbers))}."
