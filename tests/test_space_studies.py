@@ -126,7 +126,10 @@ def test_auto_in_a_space_study_has_the_defaults_of_auto(tmp_path, goal):
 
 
 def test_a_named_policy_plays_in_a_space(tmp_path):
-    given = {"policy": "igp-ucb", "settings": {"noise_scale": 0.1, "norm_bound": 2.0}}
+    given = {
+        "policy": "igp-ucb",
+        "settings": {"noise_scale": 0.1, "norm_bound": 2.0, "horizon": 99},
+    }
     with kb.Study.create(tmp_path / "a.db", {"a": (0, 1), "b": (20, 90)}, **given) as study:
         for _ in range(4):
             [one] = study.ask()
@@ -404,6 +407,7 @@ def test_points_are_the_same_if_their_values_are():
     assert first == again
     assert points.x(first) == {"heat": 30.0, "rate": 0.01, "cups": 3, "acid": None}
     assert points.parse("acid", "None") is None
+    assert points.parse("acid", "") is None
     assert points.parse("acid", "CITRIC") == "citric"
 
 
@@ -430,7 +434,7 @@ def study(*words: Any) -> Any:
 
 def document(*words: Any) -> Any:
     done = study(*words, "--format", "json")
-    assert done.exit_code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
@@ -466,7 +470,7 @@ def test_a_day_with_a_space_on_the_command_line(tmp_path):
     assert {one["solvent"] for one in document("estimates", place)} <= {"DMF", "DMSO", "water"}
     assert [one["body"].get("x") for one in document("history", place)][1] == asked["x"]
     assert document("undo", place)["body"]["kind"] == "told"
-    assert study("export", place, tmp_path / "out.csv").exit_code == 0
+    assert study("export", place, tmp_path / "out.csv").returncode == 0
     for words, said in [
         (("status", place, "--details"), "temperature: 20 to 90; rate: 1e-05 to 0.1"),
         (("history", place), "solvent"),
@@ -476,7 +480,7 @@ def test_a_day_with_a_space_on_the_command_line(tmp_path):
         (("check", place), "Too early"),
     ]:
         done = study(*words)
-        assert done.exit_code == 0, done.stderr
+        assert done.returncode == 0, done.stderr
         assert said in " ".join(done.stdout.split())
         assert "row" not in done.stdout.replace("from the results", "").split("\n", 1)[1] or (
             words[0] in ("history", "check")
@@ -487,7 +491,7 @@ def test_a_space_file_on_the_command_line(tmp_path):
     (tmp_path / "space.toml").write_text('[variables]\nrate = "real 1e-5:0.1 log"\n')
     place = tmp_path / "tune.db"
     done = study("create", place, "--space", tmp_path / "space.toml", "--target", "accuracy")
-    assert done.exit_code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     assert "rate: 1e-05 to 0.1, by its logarithm" in done.stdout
     assert 1e-5 <= document("ask", place)[0]["x"]["rate"] <= 0.1
 
@@ -512,7 +516,7 @@ def test_a_space_file_on_the_command_line(tmp_path):
 )
 def test_wrong_spaces_are_refused_in_one_sentence_and_nothing_is_written(tmp_path, words, message):
     done = study("create", tmp_path / "a.db", *words)
-    assert done.exit_code == 2
+    assert done.returncode == 2
     assert message in done.stderr
     assert not list(tmp_path.iterdir())
 
@@ -533,5 +537,5 @@ def test_wrong_spaces_are_refused_in_one_sentence_and_nothing_is_written(tmp_pat
 def test_wrong_points_are_refused_in_one_sentence(tmp_path, words, message):
     kb.Study.create(tmp_path / "a.db", SMALL).close()
     done = study("tell", tmp_path / "a.db", *words)
-    assert done.exit_code == 2
+    assert done.returncode == 2
     assert message in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,9 +33,22 @@ def trials_frame(state: State, candidates: Place) -> pd.DataFrame:
     row = [] if candidates.space is not None else ["row"]
     header = ["trial", *row, *names.values(), "state", "value", *TIMES, "worker", *NOTED]
     frame = pd.DataFrame(rows, columns=header).astype(dict.fromkeys(("value", *NOTED), float))
+    if not isinstance(candidates, Candidates):
+        there = [trial.row for _, trial in sorted(state.trials.items())]
+        for name in candidates.categories:
+            frame[names[name]] = point_column(candidates, name, there)
     for name in TIMES:
         frame[name] = pd.to_datetime(frame[name], unit="s", utc=True).dt.round("ms")
     return frame
+
+
+def point_column(points: Points, name: str, rows: Sequence[int]) -> pd.Series[Any]:
+    """The values of one variable at some points."""
+    import pandas as pd
+
+    # Values of choices as objects: pandas would make a missing value of None.
+    kind = object if name in points.categories else None
+    return pd.Series([points.x(row)[name] for row in rows], dtype=kind)
 
 
 def trial_row(trial: Trial, candidates: Place, scale: Scale) -> list[Any]:
@@ -108,7 +122,7 @@ def point_estimates_frame(answers: Answers, points: Points) -> pd.DataFrame:
         if trial.value is not None:
             values[trial.row].append(trial.value)
     names = name_in_export(points.chosen)
-    described = {names[name]: [points.x(row)[name] for row in rows] for name in points.chosen}
+    described = {names[name]: point_column(points, name, rows) for name in points.chosen}
     found = row_estimates(answers)[:, rows]
     frame = pd.DataFrame(
         {

@@ -192,6 +192,8 @@ class Points:
             except ValueError:
                 needed = f"{variable.requirement} for {name!r}"
                 raise ValueError(f"tell needs {needed}, got {value!r}") from None
+        if not value.strip() and variable.holds(None):
+            return None
         texts = {str(one).casefold(): one for one in variable.values}
         return texts.get(value.strip().casefold(), value)
 
