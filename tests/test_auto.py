@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 
 import numpy as np
@@ -15,7 +14,7 @@ import kernelbandits as kb
 from conftest import pairwise
 from kernelbandits.calibration import Prior, Refits, Rewards, calibrate
 from kernelbandits.calibration import evidence as likelihood
-from kernelbandits.policies.calibrator import EVALUATIONS
+from kernelbandits.policies.calibrator import EVALUATIONS, Calibrator
 
 POINTS = np.random.default_rng(6).random((30, 2))
 ARMS = kb.Arms(POINTS)
@@ -528,12 +527,14 @@ def test_ten_thousand_arms():
     assert values[policy.recommend()] > np.quantile(values, 0.97)
 
 
-def test_two_thousand_rewards_on_ninety_four_arms_take_seconds_and_little_room():
+def test_two_thousand_rewards_on_ninety_four_arms_take_few_fits_and_little_room(monkeypatch):
+    fits, refit = [], Calibrator.refit
+    monkeypatch.setattr(Calibrator, "refit", lambda self: (fits.append(1), refit(self))[1])
     points, rng = np.random.default_rng(1).random((94, 3)), np.random.default_rng(2)
-    policy, began = kb.Auto(kb.Arms(points)), time.process_time()
+    policy = kb.Auto(kb.Arms(points))
     for i in range(2000):
         policy.tell(policy.choice(i % 94), float(points[i % 94].sum() + 0.05 * rng.normal()))
-    assert time.process_time() - began < 20
+    assert len(fits) < 60
     assert (policy.rewards.events, len(policy.rewards)) == (2000, 94)
     assert policy.calibration.noise_scale == pytest.approx(0.05, rel=0.1)
 

@@ -22,8 +22,9 @@ from kernelbandits.calibration import (
     calibrate_members,
 )
 from kernelbandits.calibration import evidence as likelihood
+from kernelbandits.calibration import fit as fits
 from kernelbandits.calibration.evidence import Evidence
-from kernelbandits.calibration.fit import WIDENING, check_arguments
+from kernelbandits.calibration.fit import WIDENING, check_arguments, random_signs
 from kernelbandits.calibration.standard import Summary
 
 NUS = (1.5, 2.5, math.inf)
@@ -323,6 +324,59 @@ class TestManyPoints:
         density = problem.search().value(everywhere.standardise(problem.parameters(found)))
         assert found.message == "converged"
         assert density <= everywhere.least + 0.02
+
+    def test_the_information_is_that_of_its_definition(self):
+        """With unit vectors as probes exactly; with random signs to a few per cent."""
+        points, *totals = self.table(60)
+        evidence = Evidence.of(points, Summary.of("test", *totals), False, 2.5)
+        lengths, signal, noise = (0.4, 0.8, 0.6), 0.9, 0.05
+        expected = dense_information(points, lengths, signal, noise, 2.5)
+        parameters = np.log([*lengths, signal, noise])
+        exact = evidence.information(parameters, math.sqrt(60) * np.eye(60))
+        np.testing.assert_allclose(exact, expected, rtol=1e-6, atol=1e-6)
+        estimated = evidence.information(parameters, random_signs(60))
+        np.testing.assert_allclose(estimated.diagonal(), expected.diagonal(), rtol=0.3)
+
+    def test_the_information_of_all_parts_is_the_curvature_that_rewards_have_on_average(self):
+        """Rewards drawn from the model: the mean curvature of 30 draws, in four standard errors."""
+        rng = np.random.default_rng(6)
+        points, blocks = rng.random((50, 3)), ((0,), (1, 2))
+        parameters = np.log([0.5, 0.7, 0.9, 0.5, 0.1, 0.05])
+        parts = {"blocks": blocks, "has_additive": True, "has_nugget": True}
+        counts = np.where(np.arange(50) < 10, 2.0, 1.0)
+
+        def evidence_with(means, scatter):
+            made = Evidence.of(points, Summary(counts, means, 0.0), False, 2.5, **parts)
+            return replace(made, means=means, scatter=scatter)
+
+        base = evidence_with(rng.normal(size=50), 0.0)
+        lower = np.tril(base.factor(parameters).lower)
+        curvatures = []
+        for _ in range(30):
+            scatter = 0.05 * float(rng.chisquare(10))
+            evidence = evidence_with(lower @ rng.normal(size=50), scatter)
+            steps = 1e-4 * np.eye(6)
+            gradients = [
+                evidence.value_and_gradient(parameters - h)[1]
+                - evidence.value_and_gradient(parameters + h)[1]
+                for h in steps
+            ]
+            curvatures.append(np.array(gradients) / 2e-4)
+        found = base.information(parameters, math.sqrt(50) * np.eye(50))
+        error = np.std(curvatures, axis=0, ddof=1) / math.sqrt(30)
+        assert (np.abs(np.mean(curvatures, axis=0) - found) <= 4 * error + 1e-6).all()
+
+    def test_members_of_many_points_are_drawn_with_the_expected_curvature(self, monkeypatch):
+        data = self.table()
+        monkeypatch.setattr(fits, "EXPECTED", 150)
+        _, members = calibrate_members(*data)
+        problem = check_arguments(*data, Prior(), False, 2.5)
+        search = problem.search()
+        drawn = np.array([search.standardise(problem.parameters(one)) for one in members])
+        spread = np.linalg.inv(search.expected_curvature(drawn.mean(0))).diagonal()
+        ratios = drawn.var(0, ddof=1) / (WIDENING * spread)
+        assert (ratios > 0.2).all()
+        assert (ratios < 4).all()
 
     def test_which_points_come_first_does_not_depend_on_their_order(self):
         points, *totals = self.table()

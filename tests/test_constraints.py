@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -254,6 +255,18 @@ def test_a_given_point_may_miss_a_sum_by_a_billionth_and_no_more():
     )
 
 
+def test_a_single_value_may_be_forbidden_on_a_grid():
+    space = kb.MixedBox(
+        {"n": kb.Integer(0, 10), "x": kb.Real(0, 1)},
+        constraints=["not (n == 3)", "not (x >= 0.5 and n <= 4)"],
+    )
+    points = [
+        space.decode(row) for row in space.from_unit(np.random.default_rng(0).random((300, 2)))
+    ]
+    assert {x["n"] for x in points} == set(range(11)) - {3}
+    assert not any(x["x"] >= 0.5 and x["n"] <= 4 for x in points)
+
+
 def test_the_bound_of_a_forbidden_range_belongs_to_it_or_not_as_it_is_written():
     variables = {"s": kb.Category(("a", "b")), "t": kb.Real(0, 90)}
     open_, closed = (
@@ -273,6 +286,35 @@ def test_whole_number_moves_keep_the_equalities():
     for move in moves:
         np.testing.assert_array_equal(matrix @ move, 0.0)
         np.testing.assert_array_equal(move, np.rint(move))
+
+
+@pytest.mark.parametrize(("parts", "components"), [(20, 4), (50, 4), (20, 5)])
+def test_the_points_of_a_mixture_are_counted(parts, components):
+    names = [f"c{number}" for number in range(components)]
+    steps = {name: kb.Real(0, 1, step=1 / parts) for name in names}
+    space = kb.MixedBox(steps, constraints=[f"{' + '.join(names)} == 1"])
+    assert space.count == math.comb(parts + components - 1, components - 1)
+
+
+def test_listed_points_are_those_that_satisfy_the_constraints():
+    space = SPACES["two sums"]
+    every = [dict(zip("abcd", x, strict=True)) for x in itertools.product(range(13), repeat=4)]
+    expected = [x for x in every if RULES["two sums"](**x)]
+    assert [space.decode(row) for row in space.all_rows()] == expected
+
+
+@pytest.mark.parametrize("name", ["percent", "grids and reals", "two sums"])
+def test_rounding_by_steps_is_as_near_as_the_integer_programme(name):
+    space, rng = SPACES[name], np.random.default_rng(5)
+    inside = space.from_unit(rng.random((40, space.sides)))
+    # Averages of points satisfy the sums, but are not on the grids.
+    target, starts = (inside[:20] + inside[20:]) / 2, inside[:20]
+    scale = np.subtract(space.upper, space.lower)
+    gaps = []
+    for rows in (space.feasible.settle(target, starts), space.feasible.settle(target)):
+        assert all(RULES[name](**space.decode(row)) for row in rows)
+        gaps.append(np.abs((rows - target) / scale).sum(1))
+    assert gaps[0].mean() <= 1.5 * gaps[1].mean() + 1e-9
 
 
 # ---------------------------------------------------------------- the search

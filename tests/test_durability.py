@@ -22,7 +22,6 @@ from benchmarks.durability.bare import Bare
 from benchmarks.durability.films import simplex
 from benchmarks.durability.judge import Verdict, compared, waits
 from benchmarks.durability.nursery import FAILED, ROOT, Nursery, until
-from benchmarks.durability.places import places, scratch
 
 from kernelbandits.storage import log
 from kernelbandits.storage.session import Transaction
@@ -341,11 +340,10 @@ def test_the_checker_sees_a_changed_event_that_nobody_verified(site, tmp_path):
     assert site.judged("key changed", blind).startswith("silently different")
 
 
-def test_changed_cells_are_seen():
-    with scratch() as folder, places("PostgreSQL", folder) as fresh:
-        place = fresh()
-        damage.studied(place, TABLE, 20)
-        found = cells.run(place, 12, 4, silent)
+@pytest.mark.parametrize("where", ["postgresql"], indirect=True)
+def test_changed_cells_are_seen(where):
+    damage.studied(where, TABLE, 20)
+    found = cells.run(where, 12, 4, silent)
     unseen = {what for counts in found.values() for what in counts} - {"detected"}
     assert all(what.startswith("harmless") for what in unseen)
     assert found[cells.CHANGED]["detected"] > 6

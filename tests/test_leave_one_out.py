@@ -171,7 +171,7 @@ def test_skill_coverage_and_outliers_by_hand():
     np.testing.assert_allclose(found.residuals, [-0.5, 0, 1, 4, -0.5])
     assert found.outliers.tolist() == [3]
     # Within 3.5 sd, but outside its interval and far beyond the residuals of all others.
-    masked = example([0.1, 0.1, -0.1, 2.5, 0.1], [0.0] * 5, [1.0] * 5)
+    masked = example([0.1, 0.1, -0.1, 2.55, 0.1], [0.0] * 5, [1.0] * 5)
     assert masked.outliers.tolist() == [3]
     usual = example([0.8, 0.7, -0.9, 2.5, 0.6], [0.0] * 5, [1.0] * 5)
     assert not len(usual.outliers)

@@ -448,12 +448,12 @@ def test_a_pool_of_a_hundred_thousand_points_is_played():
     for rule in (kb.policies.OFUL, kb.policies.RarelySwitchingOFUL):
         policies.append(rule(kb.Arms(points), kb.Linear(), **THEORY))
     policies.append(kb.policies.LinTS(kb.Arms(points), kb.Linear(), noise_scale=0.5))
-    start = time.perf_counter()
+    start = time.process_time()
     for policy in policies:
         for t in range(1, 11):
             choice = policy.ask(t, kb.Streams(0))
             policy.tell(choice, float(choice.x.sum()))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 # ---------------------------------------------------------------- rarely switching OFUL

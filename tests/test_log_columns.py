@@ -22,7 +22,7 @@ from kernelbandits.report.studies.page import study_page
 from kernelbandits.report.studies.sheets import blank_figure
 from kernelbandits.report.studies.view import read_view
 from kernelbandits.tables.candidates import Candidates, read_candidates, stored_candidates
-from kernelbandits.tables.scaling import is_crowded, prefers_logarithms
+from kernelbandits.tables.scaling import has_zero_among_decades, is_crowded, prefers_logarithms
 
 DOSES = pd.DataFrame(
     [(10.0**power, 20.0 * step) for power in range(-3, 2) for step in range(1, 5)],
@@ -217,6 +217,29 @@ def test_a_column_of_fewer_powers_of_ten_is_only_named(tmp_path):
 )
 def test_a_column_that_crowds_over_a_factor_of_a_hundred_is_advised(values, crowded):
     assert is_crowded(np.array(values, dtype=float)) is crowded
+
+
+def test_a_zero_among_powers_of_ten_is_advised_in_both_interfaces(tmp_path):
+    table = pd.DataFrame({"dose": [0.0, 0.001, 0.01, 0.1, 1.0, 10.0], "T": range(6)})
+    said = (
+        "column 'dose' goes from 0 to 10, and its values other than 0 (from 0.001) differ by "
+        "factors, but 0 has no logarithm; if ratios matter more than differences, write a small "
+        "amount in place of 0, such as 0.0001, and create a new study with log=['dose'] (--log dose)"
+    )
+    with pytest.warns(kb.DataNotice, match="0 has no logarithm") as caught:
+        kb.Study.create(tmp_path / "a.db", table)
+    assert said in [str(one.message) for one in caught]
+    path = tmp_path / "table.csv"
+    table.assign(y="").to_csv(path, index=False)
+    done = run("create", tmp_path / "b.db", "--candidates", path, "--target", "y")
+    assert said in done.err.replace("\n", " ")
+    followed = table.replace({"dose": {0.0: 0.0001}})
+    assert kb.Study.create(tmp_path / "c.db", followed, log=["dose"]).candidates.log == ("dose",)
+
+
+@pytest.mark.parametrize("values", [[0, 1, 2, 3], [0, 5, 5, 5], [-1, 0.001, 1, 100], [0, 0, 0, 7]])
+def test_a_zero_is_nothing_to_remark_elsewhere(values):
+    assert not has_zero_among_decades(np.array(values, dtype=float))
 
 
 # ---------------------------------------------------------------- refusals

@@ -7,11 +7,14 @@ import math
 import pickle
 import time
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import connection
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import kernelbandits as kb
+from kernelbandits import measuring
 from kernelbandits.widths import Width
 from measured_functions import deadly, dose_response, endless, fragile
 
@@ -589,6 +592,21 @@ def test_an_interrupt_returns_what_was_done():
     calls[:] = [0] * 5
     with pytest.raises(KeyboardInterrupt):
         kb.optimize(objective, BOX, 50)
+
+
+def test_an_interrupt_while_workers_measure_returns_what_was_done(monkeypatch):
+    wait, calls = connection.wait, []
+
+    def interrupted(*arguments, **more):
+        calls.append(1)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return wait(*arguments, **more)
+
+    monkeypatch.setattr(measuring, "connection", SimpleNamespace(wait=interrupted))
+    found = kb.optimize(dose_response, SPACE, 50, workers=2)
+    assert found.ended == "interrupted"
+    assert 7 <= len(found.trials) <= 14
 
 
 def test_a_tolerance_ends_the_run_when_the_answer_is_good_enough():

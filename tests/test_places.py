@@ -12,6 +12,8 @@ SERVERS = [
     "dbname=studies password = 'geheim wort'",
     "password=geheim host=lab",
     "PASSWORD=geheim host=lab",
+    "Server=lab;Password=geheim;Database=studies",
+    "Data Source=lab;User Id=ann;Pwd=geheim",
     "postgrsql://ann:geheim@lab/studies",
     "postgres:/ann:geheim@lab/studies",
     "postgresql//ann:geheim@lab/studies",

@@ -176,9 +176,11 @@ def test_a_contestant_plays_the_same_game_twice_or_says_what_it_misses(name, poo
     if not contestant.plays(not pool.endswith(pools.BOX)):
         assert name.startswith("optuna")
         return
-    first, again = (regret.game(contestant, "1", pool, 0, rounds=11) for _ in range(2))
+    # BoTorch is slow and chooses by its model after five rounds; others do after ten.
+    rounds = 7 if name.startswith("botorch") else 11
+    first, again = (regret.game(contestant, "1", pool, 0, rounds=rounds) for _ in range(2))
     assert (first.regret, first.simple) == (again.regret, again.simple)
-    assert 0 <= first.regret[0] <= 10
+    assert all(0 <= lost <= 10 for lost in first.regret)
     assert 0 <= first.simple <= 1
 
 

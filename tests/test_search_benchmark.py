@@ -758,9 +758,9 @@ def test_who_has_not_played_all_tables_is_not_drawn_and_random_is_not_drawn_alon
 
 def test_a_suggestion_is_timed_after_so_many_results(made_up):
     for name in (OURS, "sklearn-ei"):
-        place = times.Place(Task("snar", 0.05), rows=60)
+        place = times.Place(Task("snar", 0.05), rows=60, own=name == OURS)
         one = times.time_contestant(CONTESTANTS[name], place, 20, "1")
-        assert one.task == "snar, 60 rows"
+        assert one.task == "snar, 60 rows" + (", own results" if name == OURS else "")
         assert (one.results, one.rounds) == (20, times.ROUNDS)
         assert one.mean > 0
     first = times.time_contestant(times.FIRST_RELEASE, times.Place(Task("snar", 0.05)), 20, "1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -268,7 +269,8 @@ def test_workers_get_points_of_their_own_and_a_trial_has_one_winner(where):
 
 def test_a_point_whose_lease_has_ended_is_offered_again(tmp_path):
     with kb.Study.create(tmp_path / "a.db", BREW) as study:
-        [lost] = study.ask(worker="gone", lease=1e-9)
+        [lost] = study.ask(worker="gone", lease=0.001)
+        time.sleep(0.005)
         [again] = study.ask(worker="here")
         assert (again.x, again.again) == (lost.x, lost.trial)
         assert study.replay(again.trial).same

@@ -424,3 +424,15 @@ def test_an_optimum_at_a_small_rate_is_found_on_a_log_scale():
     assert max(-score(one.x) for one in found) < 0.2
     linear = kb.optimize(score, {"rate": kb.Real(1e-6, 1)}, 25, seed=0)
     assert score(linear.x) < score(found[0].x)
+
+
+def test_a_log_scale_is_played_as_the_box_of_logarithms():
+    box = kb.Box((math.log(1e-6), 0.0), (0.0, 1.0))
+    space = kb.MixedBox({"rate": kb.Real(1e-6, 1, log=True), "share": kb.Real(0, 1)})
+    by_hand, by_scale = (kb.Auto(domain, goal="find", seed=4) for domain in (box, space))
+    for _ in range(8):
+        one, other = by_hand.ask(), by_scale.ask()
+        assert one.x == pytest.approx([math.log(other.x["rate"]), other.x["share"]], abs=1e-6)
+        reward = -((one.x[0] + 6) ** 2) / 10 - (one.x[1] - 0.4) ** 2
+        by_hand.tell(one, reward)
+        by_scale.tell(other, reward)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import random
@@ -19,6 +20,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from kernelbandits.checks import DataNotice
 from kernelbandits.storage import (
     Damaged,
     Draft,
@@ -717,6 +719,29 @@ def test_a_server_without_a_free_connection_is_waited_for_and_then_busy(
     monkeypatch.setattr("kernelbandits.storage.backend.PATIENCE", 30.0)
     threading.Timer(0.3, first.close).start()
     assert len(Log.open(where).events()) == 1
+
+
+def test_the_first_connection_is_retried_and_a_long_wait_is_said(server, monkeypatch):
+    Log.create(server, CREATED, TABLE).close()
+    connect, refused = psycopg.connect, iter(range(4))
+    monkeypatch.setattr("kernelbandits.storage.postgres.LONG_WAIT", 0.0)
+
+    def late(**given: Any) -> Any:
+        if next(refused, None) is not None:
+            raise psycopg.OperationalError("connection failed: Connection refused")
+        return connect(**given)
+
+    monkeypatch.setattr(psycopg, "connect", late)
+    with pytest.warns(DataNotice, match=r"does not answer .*; trying again") as said:
+        assert len(Log.open(server).events()) == 1
+    assert len([one for one in said if one.category is DataNotice]) == 1
+    assert next(refused, None) is None
+
+
+def test_lines_of_the_driver_do_not_reach_standard_error(server, capfd):
+    Log.create(server, CREATED, TABLE).close()
+    logging.getLogger("psycopg").warning("error ignored terminating the connection")
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("wrong", ["no_such_base?host", "postgres?nonsense=1&host"])

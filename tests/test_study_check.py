@@ -17,7 +17,7 @@ import kernelbandits as kb
 from kernelbandits.apps.cli import app
 from kernelbandits.policies.leave_one_out import HALF_INTERVAL
 from kernelbandits.report.studies import draw_check
-from kernelbandits.report.studies.model_check import check_drawing
+from kernelbandits.report.studies.model_check import check_drawing, draw_predictions
 from kernelbandits.study import Check
 
 N = 40
@@ -286,15 +286,54 @@ def test_every_format_is_written(make, tmp_path, suffix, results):
     assert path.read_bytes() == again
 
 
+def draw_text(study, path):
+    """All words of the figure of a study."""
+    draw_check(study, path)
+    return " ".join(ElementTree.parse(path).getroot().itertext())
+
+
 def test_the_figure_names_outliers_columns_and_target(make, tmp_path):
-    results = smooth(range(20))
-    results[7] = (7, results[7][1] * 10)
-    draw_check(make(results), tmp_path / "check.svg")
-    text = " ".join(ElementTree.parse(tmp_path / "check.svg").getroot().itertext())
-    assert "row 7" in text
+    text = draw_text(make(smooth(range(20))), tmp_path / "good.svg")
     assert "measured yield (%)" in text
     for column in TABLE.columns:
         assert column in text
+    results = smooth(range(20))
+    results[7] = (7, results[7][1] * 10)
+    study = make(results)
+    text = draw_text(study, tmp_path / "slip.svg")
+    assert "check row 7" in text
+    assert study.check().outliers[0].sentence.split(":")[0] in " ".join(text.split())
+    # The text says that the columns cannot be ranked, so the figure does not rank them.
+    assert study.check().verdict == "poor"
+    assert "Which columns matter cannot be said" in text
+    assert "stirrer" not in text
+
+
+def test_the_intervals_of_the_figure_are_those_of_the_check(make):
+    """Results of which few are large are transformed: their intervals are longer above."""
+    from matplotlib.figure import Figure
+
+    found = make([(row, float(np.exp(YIELD[row] / 8))) for row in range(25)]).check()
+    skewed = [
+        one for one in found.held_out if one.high - one.predicted > 1.2 * (one.predicted - one.low)
+    ]
+    assert len(skewed) > 5
+    axis = Figure().subplots()
+    draw_predictions(found, axis)
+    drawn = [line for bars in axis.collections for line in bars.get_segments()]
+    ends = {(round(float(low), 6), round(float(high), 6)) for (_, low), (_, high) in drawn}
+    assert ends == {(round(one.low, 6), round(one.high, 6)) for one in found.held_out}
+
+
+def test_equal_results_have_no_figure_no_intervals_and_no_noise(make, tmp_path):
+    study = make([(row, 5.0) for row in range(8)])
+    found = study.check()
+    assert (found.skill, found.coverage, found.noise) == (None, None, None)
+    assert found.sentences[0].startswith("All results are equal")
+    assert "Noise: not known yet; measure one row twice to know it." in found.sentences
+    text = draw_text(study, tmp_path / "equal.svg")
+    assert "All results are equal" in text
+    assert "predicted from the others" not in text
 
 
 def test_the_page_escapes_names_of_the_table(make, tmp_path):
@@ -356,8 +395,9 @@ def test_the_command_draws_and_says_where(make, tmp_path):
     shown = invoke(study.place, "--plot", path)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert "Written to" in shown.output
-    document = json.loads(invoke(study.place, "--plot", path, "--format", "json").stdout)
-    assert document["plot"] == str(path)
+    again = tmp_path / "again.png"
+    document = json.loads(invoke(study.place, "--plot", again, "--format", "json").stdout)
+    assert document["plot"] == str(again)
 
 
 @pytest.mark.parametrize("results", [0, 2])

@@ -240,7 +240,7 @@ def test_a_whole_session_on_either_back_end(where, films):
     assert document("change", where, "--lease", "2h")["body"]["settings"]["lease"] == 7200
     kinds = [event["kind"] for event in document("history", where) if not event["body"].get("auto")]
     assert kinds == [
-        "created", "asked", "asked", "told", "failed", "told", "corrected", "undone", "withdrawn", "asked", "released",
+        "created", "asked", "asked", "told", "failed", "told", "corrected", "undone", "withdrawn", "fitted", "asked", "released",
         "settings",
     ]  # fmt: skip
     assert document("replay", where, "--at", 4)["same"] is True
@@ -344,7 +344,7 @@ def test_history_shows_one_line_for_each_event_and_only_the_last_with_a_limit(to
     assert any(row[3:] == ["asked", "7", row[5], "anna"] for row in rows if len(row) == 7)
     last = said("history", told, "--limit", 2)
     assert "earlier events not shown; a larger --limit shows more" in last
-    assert [event["seq"] for event in document("history", told, "--limit", 2)] == [12, 13]
+    assert [event["seq"] for event in document("history", told, "--limit", 2)] == [13, 14]
 
 
 def test_history_says_what_was_undone_why_it_was_corrected_and_by_which_key(told):
@@ -354,7 +354,7 @@ def test_history_says_what_was_undone_why_it_was_corrected_and_by_which_key(told
     text = " ".join(said("history", told).split())
     assert "key run-a" in text
     assert "digits swapped" in text
-    assert re.search(r"undone 7 \d undoes event 15 \(corrected\)", text)
+    assert re.search(r"undone 7 \d undoes event 16 \(corrected\)", text)
     assert not re.search("[0-9a-f]{32}", text)
 
 

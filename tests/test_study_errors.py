@@ -151,7 +151,7 @@ def test_a_lease_is_a_duration(folder, text):
         (("tell", "films.db", "--csv", "none.csv"), 2, "No such file: none.csv"),
         (("correct", "films.db", "1", "2"), 1, "correct needs a trial with a result, got trial 1, which is pending"),
         (("withdraw", "films.db", "7"), 1, "withdraw needs a trial with a result, got trial 7, which does not exist"),
-        (("release", "films.db", "7"), 1, "release needs a trial that is pending, got trial 7"),
+        (("release", "films.db", "7"), 1, "release needs trials that are pending, got trial 7"),
         (("explain", "films.db", "7"), 1, "got trial 7, which does not exist"),
         (("replay", "films.db", "--at", "7"), 1, "got trial 7, which does not exist"),
         (("change", "films.db"), 2, "change needs at least one setting, such as --policy or --lease, got 'none'"),

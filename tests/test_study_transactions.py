@@ -21,7 +21,7 @@ import pytest
 import kernelbandits as kb
 from conftest import run_command
 from kernelbandits.policies.calibrator import Calibrator
-from kernelbandits.storage import Damaged, StorageFull
+from kernelbandits.storage import Damaged, Draft, StorageFull
 from kernelbandits.study import decisions, fits
 from kernelbandits.study.events import State, events_before
 
@@ -135,6 +135,51 @@ def test_a_row_that_somebody_else_got_meanwhile_is_chosen_again(where):
     assert len(set(rows)) == 5
     assert [study.replay(one.trial).same for one in asked] == [True] * 3
     assert all(study.replay(trial).same for trial in study._session.state.pending)
+
+
+def test_an_ended_lease_that_gets_its_result_after_a_conflict(tmp_path):
+    study, other = kb.Study.create(tmp_path / "a.db", POINTS), kb.Study.open(tmp_path / "a.db")
+    (ended,) = study.ask(lease=1e-6)
+    while study._session.log.now() <= ended.until:
+        pass
+    write, calls = study._session._write_plan, count()
+
+    def robbed(asker: Any, made: Any) -> Any:
+        """Somebody takes the second row before this is written, and tells the first after it."""
+        first = next(calls) == 0
+        if first:
+            row, body = made.asks[1].row, dict(made.asks[1].body)
+            draft = Draft(kind="asked", trial=2, row=row, key="other/1", body=body)
+            other._session.write(lambda state, now: ([draft], None))
+        kept = write(asker, made)
+        if first:
+            assert [trial.number for trial in kept.overdue] == [ended.trial]
+            other.tell(ended.trial, 0.5)
+        return kept
+
+    study._session._write_plan = robbed
+    asked = study.ask(3)
+    assert len({one.row for one in asked} | {ended.row}) == 4
+    assert all(study.replay(one.trial).same for one in asked)
+    assert "released" not in kinds(study)
+
+
+def test_a_change_of_the_policy_meanwhile_counts_for_the_ask(tmp_path):
+    study, other = kb.Study.create(tmp_path / "a.db", POINTS), kb.Study.open(tmp_path / "a.db")
+    plan = decisions.plan_ask
+
+    def late(state: State, *given: Any) -> Any:
+        made = plan(state, *given)
+        if "settings" not in kinds(other):
+            other.change(policy="random", kernel="rbf:0.2")
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decisions, "plan_ask", late)
+        (one,) = study.ask()
+    assert kinds(study) == ["created", "settings", "asked"]
+    assert one.revision == study.settings["revision"] == 1
+    assert study.replay(one.trial).same is True
 
 
 def test_others_were_always_faster_and_the_rows_are_chosen_with_the_lock(tmp_path):
@@ -262,6 +307,27 @@ def test_a_fit_is_stored_with_the_ask_that_needed_it_and_nobody_makes_it_again(w
     )
 
 
+def test_a_fit_made_for_rows_that_somebody_else_got_is_stored_all_the_same(tmp_path, made):
+    study, other = kb.Study.create(tmp_path / "a.db", POINTS), kb.Study.open(tmp_path / "a.db")
+    study.tell_all([{"row": row, "value": truth(row)} for row in range(12)])
+    write = study._session._write_plan
+
+    def robbed(asker: Any, plan: Any) -> Any:
+        study._session._write_plan = write
+        row, body = plan.asks[0].row, dict(plan.asks[0].body)
+        draft = Draft(kind="asked", trial=13, row=row, key="other/1", body=body)
+        other._session.write(lambda state, now: ([draft], None))
+        return write(asker, plan)
+
+    study._session._write_plan = robbed
+    (one,) = study.ask()
+    assert kinds(study)[-3:] == ["asked", "fitted", "asked"]
+    made.clear()
+    assert study.replay(one.trial).same is True
+    kb.Study.open(tmp_path / "a.db").ask()
+    assert made == []
+
+
 def test_a_fit_comes_back_to_the_last_bit(tmp_path):
     study = kb.Study.create(tmp_path / "a.db", POINTS, noise=0.1)
     play(study, 9)
@@ -334,6 +400,14 @@ def test_the_doctor_makes_the_last_fit_again(tmp_path, made, monkeypatch):
     (found,) = [one for one in study.doctor() if one.what == "fit"]
     assert found.sentence.endswith("scales differ by up to 0.01 of their size")
 
+    def fewer(calibrator: Calibrator) -> Any:
+        fit = make(calibrator)
+        return fit._replace(members=fit.members[:1])
+
+    monkeypatch.setattr(Calibrator, "_make_fit", fewer)
+    (found,) = [one for one in study.doctor() if one.what == "fit"]
+    assert "1 sets of scales now, and" in found.sentence
+
 
 # Undo and release of many
 
@@ -394,6 +468,27 @@ def test_undo_of_what_somebody_uses_meanwhile_is_refused_as_a_whole(where):
     assert study.status().told == 2
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_undo_of_a_result_that_somebody_corrects_meanwhile_is_refused(tmp_path, asked):
+    study, other = kb.Study.create(tmp_path / "a.db", POINTS), kb.Study.open(tmp_path / "a.db")
+    if asked:
+        study.ask()
+    told = study.tell(1, 0.25) if asked else study.tell(row=1, value=0.25)
+    choose = decisions.choose_undone
+
+    def slow(state: State, n: int) -> Any:
+        chosen = choose(state, n)
+        other.correct(told.trial, 0.5)
+        return chosen
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decisions, "choose_undone", slow)
+        with pytest.raises(kb.StudyConflict, match=r"nobody changed meanwhile.*Nothing was undone"):
+            study.undo()
+    assert "undone" not in kinds(other)
+    assert [trial.value for trial in study._session.state.results] == [0.5]
+
+
 def test_release_of_many_beside_a_teller(where):
     study, other = kb.Study.create(where, POINTS), kb.Study.open(where)
     asked = study.ask(4, worker="w")
@@ -412,6 +507,8 @@ def test_release_of_many_beside_a_teller(where):
     before = kinds(other)
     with pytest.raises(kb.StudyConflict, match=r"got trial 2\. Nothing was released"):
         study.release_all([5, 2])
+    with pytest.raises(ValueError, match="release needs trials or a worker"):
+        study.release_all([5], worker="w")
     assert kinds(other) == before
     assert [event.trial for event in study.release_all([range(1, 99)])] == [5]
 

@@ -35,7 +35,8 @@ def look(place: str, out: str) -> None:
     try:
         with Study.open(place) as study:
             stage = "history"
-            events = digest(study.history())
+            history = study.history()
+            events = digest(history)
             cells = repr(study.candidates.rows)
             stage = "ask"
             (suggestion,) = study.ask(worker="looker")
@@ -43,7 +44,8 @@ def look(place: str, out: str) -> None:
         with Study.open(place) as study:
             study.tell(suggestion.trial, 0.5)
         with Study.open(place) as study:
-            seen = [content(event)[:6] for event in study.history()][:-2]
+            # Asking and telling have added events, a fit perhaps among them.
+            seen = [content(event)[:6] for event in study.history()[: len(history)]]
             best = study.best()
         table = hashlib.sha256(cells.encode()).hexdigest()
         later = hashlib.sha256(repr(seen).encode()).hexdigest()

@@ -365,7 +365,8 @@ def time_sections(rows: Sequence[Searched]) -> Iterator[str]:
     if timed:
         yield (
             "Milliseconds of the processor for the next suggestions after so many results of "
-            "random places, mean and median (`--times`). The means include the fits that fell due."
+            "random places, or of its own suggestions, mean and median (`--times`). The means "
+            "include the fits that fell due."
         )
         columns = [(place.name, n) for place in times.PLACES for n in place.results]
         found = {(one.contestant, one.task, one.results): one for one in timed}

@@ -44,10 +44,13 @@ class Place:
     results: tuple[int, ...] = (20, 60, 100, 500)
     """After how many results."""
     rows: int | None = None
+    own: bool = False
+    """Whether these results are those of its own suggestions, and not of random places."""
 
     @property
     def name(self) -> str:
-        return self.task.name if self.rows is None else f"{self.task.name}, {self.rows} rows"
+        cut = "" if self.rows is None else f", {self.rows} rows"
+        return self.task.name + cut + (", own results" if self.own else "")
 
     def instance(self) -> PoolInstance:
         """The place in seed 0."""
@@ -66,9 +69,14 @@ class Place:
 PLACES = (
     Place(Task("photo_pce10", 0.05)),
     Place(Task("photo_pce10", 0.05), results=(100,), rows=500),
+    Place(Task("photo_pce10", 0.05), results=(100,), rows=500, own=True),
     Place(Task("hartmann6", 0.05)),
 )
-"""A table of 1020 rows with 4 columns, half of it, and a box of 6 dimensions."""
+"""A table of 1020 rows with 4 columns, half of it, and a box of 6 dimensions.
+
+Half of the table is played from the first suggestion on too, as a user would. After random results
+at different rows the first row measured again calls for a fit, which such a game had long before.
+"""
 ROUNDS, PATIENCE = 20, 20.0
 """Suggestions that are timed, or a fifth of the results if that is more, in which at least one fit
 is due; no further one after so many seconds, but at least three."""
@@ -90,14 +98,15 @@ class Timed:
 def time_contestant(
     contestant: SearchContestant, place: Place, results: int, version: str
 ) -> Timed:
-    """Tell results of random places, then time the suggestions that follow."""
+    """Tell results of random places or of its own, then time the suggestions that follow."""
     rounds = max(ROUNDS, results // 5)
     with machine.threads.threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         instance = place.instance()
         player = contestant.opponent(instance)
         draw: Any = instance.different_arms if instance.finite else instance.random_moves
-        for t, move in enumerate(draw(results), 1):
+        for t, drawn in enumerate(draw(results), 1):
+            move = player.ask(t, ()) if place.own else drawn
             player.tell(move, instance.reward(move, t))
         seconds: list[float] = []
         while len(seconds) < 3 or (len(seconds) < rounds and sum(seconds) < PATIENCE):
@@ -134,7 +143,7 @@ def measure(names: Sequence[str], label: str | None = None, path: Path = TIMES) 
                 version = version_of(CONTESTANTS.get(contestant.name, CONTESTANTS[OURS]), label)
                 one = time_contestant(contestant, place, results, version)
                 timed[contestant.name, place.name, results] = one
-                text = f"{place.name:21} {contestant.name:20} {results:4}"
+                text = f"{place.name:34} {contestant.name:20} {results:4}"
                 spent = f"median {1e3 * one.median:9.2f} ms, mean {1e3 * one.mean:9.2f} ms"
                 print(text, spent, file=sys.stderr, flush=True)
     path.write_text(json.dumps([asdict(one) for one in timed.values()], indent=1) + "\n")

@@ -211,7 +211,9 @@ def mask_password(text: str, *, is_address: bool = False) -> str:
         hidden = re.sub(
             r"^([\w+.-]*:?/{0,2}[^\s:/@]*:|[^\s:/@]*:)(?!//).*(@|%40)", r"\1***\2", hidden
         )
-    return re.sub(r"(?i)(pass\w*\s*=\s*)('[^']*'?|\"[^\"]*\"?|[^\s&'\"]*)", r"\1***", hidden)
+    return re.sub(
+        r"(?i)((?:pass\w*|\bpwd)\s*=\s*)('[^']*'?|\"[^\"]*\"?|[^\s&'\"]*)", r"\1***", hidden
+    )
 
 
 def did_you_mean(name: Any, known: Iterable[str], quote: str = "'") -> str:

@@ -123,9 +123,9 @@ class MeasuringProcess:
     """Whether it has ever answered: if not, it may be unable to read the objective."""
 
     def stop(self) -> None:
-        self.pipe.close()
         self.process.kill()
         self.process.join()
+        self.pipe.close()
 
 
 @dataclass

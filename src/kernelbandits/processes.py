@@ -24,7 +24,8 @@ def serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
     while True:
         try:
             item = pipe.recv()
-        except EOFError:
+        except (EOFError, OSError):
+            # The parent has closed its end, or has died.
             return
         try:
             answer = (True, work(item))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import kernelbandits as kb
 from benchmarks.opponents.default import domain_of
 from benchmarks.pools import PoolInstance
-from kernelbandits.study.settings import RULE_1
+from kernelbandits.study.rules import RULE_1
 
 
 class FirstRelease:

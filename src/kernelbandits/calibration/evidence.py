@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.blas import dsyr
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.linalg.blas import dsymm, dsyr
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 
 from kernelbandits.calibration.standard import EPS, Summary
 from kernelbandits.checks import Array, Indices
@@ -276,6 +276,43 @@ class Evidence:
             * (self.scatter / scales.noise - self.repeats - scales.noise * (diagonal @ self.shares))
         )
         return np.array([*([lengths.sum()] if self.shared else lengths), *gradient])
+
+    def information(self, parameters: Array, probes: Array) -> Array | None:
+        """Return the expected information about the parameters, or None if C has no factor.
+
+        F_ij = tr(C^-1 C_i C^-1 C_j) / 2, with C_i the derivative of C by parameter i; repeats add
+        (N - m) / 2 to that of the noise. With C = L L' and k probes z, random signs, it is
+        estimated by the mean of <L^-1 C_i L'^-1 z, L^-1 C_j L'^-1 z> / 2, which costs O(k m^2) for
+        each parameter.
+        """
+        scales = self.scales(parameters)
+        self._compute_pairs(scales, with_slopes=True)
+        factor = self._factor(scales, temporary=False)
+        if factor is None:
+            return None
+        solved = dtrtrs(factor.lower, probes, lower=1, trans=1)[0]
+        slopes, share = self.pairs.slopes, scales.additive / len(self.pairs.squares)
+        images = [self._multiply(row, 0.0, solved) for row in slopes[:-2]]
+        if self.shared:
+            images = [np.sum(images, axis=0)]
+        images.append(self._multiply(scales.signal * slopes[-2], scales.signal, solved))
+        if self.has_additive:
+            images.append(self._multiply(share * slopes[-1], scales.additive, solved))
+        if self.has_nugget:
+            images.append(scales.nugget * solved)
+        images.append((scales.noise * self.shares)[:, None] * solved)
+        white = np.array([dtrtrs(factor.lower, image, lower=1)[0].ravel() for image in images])
+        information: Array = white @ white.T / (2 * probes.shape[1])
+        information[-1, -1] += 0.5 * self.repeats
+        return information
+
+    def _multiply(self, off: Array, diagonal: float, right: Array) -> Array:
+        """Return the product of the symmetric matrix with these entries and another matrix."""
+        flat = self.pairs.matrix.ravel("K")
+        flat[self.pairs.places] = off
+        flat[:: self.pairs.size + 1] = diagonal
+        product: Array = dsymm(1.0, self.pairs.matrix, right, lower=1)
+        return product
 
     def _factor(self, scales: Scales, temporary: bool) -> CovarianceFactor | None:
         """Return the Cholesky factor of the covariances just computed, or None if there is none.

@@ -59,12 +59,14 @@ POOL = 512
 """How many points are kept to start samples from."""
 CORNERS = 24
 """From how many points, found by random objectives, the first samples start."""
-FRESH = 6
+MOST_STEPS = 40
+"""The most rounds in which points are moved towards others by whole steps."""
+FRESH = 4
 """How many moves separate a sample from the pool."""
 MOST_LISTED = 100_000
 """A finite set with more points is not counted."""
-MOST_EXPANDED = 2**21
-"""The most partial points while a finite set is listed."""
+MOST_EXPANDED = 2**22
+"""The most coordinates of partial points while a finite set is listed, 32 MB."""
 
 
 class FeasibleSet:
@@ -221,11 +223,16 @@ class FeasibleSet:
             needed = "no != between numbers in a forbidden combination"
             raise ValueError(f"a constraint needs {needed}, got {str(condition)!r}")
         # The opposite of x >= 60 is x < 60, which a search reaches up to twice the tolerance: a
-        # value of the user that meets the bound exactly is still forbidden.
+        # value of the user that meets the bound exactly is still forbidden. On a grid it is half a
+        # step, since there is no value between.
+        named = row != 0
+        gap = 2 * TOLERANCE * size
+        if (self.step[named] > 0).all():
+            gap = float(np.abs(row[named] * self.step[named]).min()) / 2
         if condition.relation in (">", ">=", "=="):
-            yield row, bound - (2 * TOLERANCE * size if condition.relation != ">" else 0.0)
+            yield row, bound - (gap if condition.relation != ">" else 0.0)
         if condition.relation in ("<", "<=", "=="):
-            yield -row, -bound - (2 * TOLERANCE * size if condition.relation != "<" else 0.0)
+            yield -row, -bound - (gap if condition.relation != "<" else 0.0)
 
     def _as_choice(self, condition: Condition) -> Condition:
         """Return `x == 3` as a condition on a choice, if x is one; check the values of a choice."""
@@ -270,6 +277,16 @@ class FeasibleSet:
             raise ValueError(f"{needed}; {texts} determine every variable")
         self.interior = found
 
+    @cached_property
+    def allowed(self) -> dict[Alternative, Mask]:
+        """For each alternative that is a choice, which positions of its variable are allowed."""
+        return {
+            way: np.isin(np.arange(self.system.choices[way.variable]), way.positions)
+            for clause in self.system.clauses
+            for way in clause.alternatives
+            if way.variable is not None
+        }
+
     # ------------------------------------------------------------------ membership
 
     def to_search(self, rows: Array) -> Array:
@@ -313,13 +330,14 @@ class FeasibleSet:
         over, apart = self.excess(search)
         first = self.system.always
         good: Any = (over[:, :first] <= tolerance).all(1) & (apart <= TOLERANCE).all(1)
+        places = {number: self.positions(number, search) for number in self.system.choices}
         for clause in self.system.clauses:
             avoided = np.zeros(len(search), dtype=bool)
             for way in clause.alternatives:
                 if way.variable is None:
                     avoided |= over[:, way.inequality] <= tolerance
                 else:
-                    avoided |= np.isin(self.positions(way.variable, search), way.positions)
+                    avoided |= self.allowed[way][places[way.variable]]
             good &= avoided
         return np.asarray(good)
 
@@ -359,16 +377,15 @@ class FeasibleSet:
         offsets = np.full((len(search), len(self.system.bounds)), np.inf)
         offsets[:, : self.system.always] = self.system.bounds[: self.system.always]
         rows = np.arange(len(search))
+        places = {number: self.positions(number, search) for number in self.system.choices}
         for clause in self.system.clauses:
             avoided = np.zeros(len(search), dtype=bool)
-            numbers = []
-            for way in clause.alternatives:
-                if way.variable is None:
-                    numbers.append(way.inequality)
-                else:
-                    avoided |= np.isin(self.positions(way.variable, search), way.positions)
+            numbers = [way.inequality for way in clause.alternatives if way.variable is None]
             if not numbers:
                 continue
+            for way in clause.alternatives:
+                if way.variable is not None:
+                    avoided |= self.allowed[way][places[way.variable]]
             room = -over[:, numbers]
             if rng is not None:
                 room = np.where(room >= -TOLERANCE, 1 + rng.random(room.shape), room)
@@ -492,16 +509,53 @@ class FeasibleSet:
                 found[lines, best] += (target - found @ row) / row[best]
         return np.clip(found, self.lower, self.upper)
 
-    def settle(self, rows: Array) -> Array:
+    def settle(self, rows: Array, starts: Array | None = None) -> Array:
         """Return the rows with all constraints met exactly; those that cannot be are moved.
 
-        Rounding of grid values may break a constraint. Then the nearest point is found by a
-        mixed-integer programme.
+        Rounding of grid values may break a constraint. Then points of the set, `starts`, are moved
+        towards the rows as far as whole steps allow; without them, or where that fails, the nearest
+        point is found by a mixed-integer programme, which takes ten times as long.
         """
-        search = self.repair(self.to_search(rows))
-        for number in np.flatnonzero(~self.holds(search)):
-            search[number] = self._nearest_point(self.to_search(rows[number][None])[0])
+        target = self.to_search(rows)
+        search = self.repair(target)
+        broken = ~self.holds(search)
+        if starts is not None and broken.any() and len(self.lattice):
+            search[broken] = self._step_towards(target[broken], self.to_search(starts[broken]))
+            broken = ~self.holds(search)
+        for number in np.flatnonzero(broken):
+            search[number] = self._nearest_point(target[number])
         return self.to_rows(search)
+
+    def _step_towards(self, target: Array, search: Array) -> Array:
+        """Return points of the set, moved by whole steps as near to targets as that brings them.
+
+        In each round each point takes the one move, among all of the lattice, that brings it
+        nearest.
+        """
+        grid = self.is_tied & (self.step > 0)
+        units = np.where(grid, self.upper - self.lower, np.inf)
+        found = np.where(grid, search, target)
+        found[:, self.is_tied & ~grid] = search[:, self.is_tied & ~grid]
+        moves = self.lattice / units
+        lengths = np.maximum((moves**2).sum(1), 1e-300)
+        for _ in range(MOST_STEPS):
+            gap = (target - found) / units
+            times = np.rint(gap @ moves.T / lengths)
+            times = np.stack([times, np.sign(times)], axis=2)
+            tried = found[:, None, None, :] + times[..., None] * self.lattice[:, None, :]
+            tried = self.snap(tried.reshape(-1, self.dimension))
+            good = self.holds(tried).reshape(len(found), -1)
+            tried = tried.reshape(len(found), -1, self.dimension)
+            left = (((target[:, None] - tried) / units) ** 2).sum(2)
+            distance = np.where(good, left, np.inf)
+            best = distance.argmin(1)
+            nearer = distance[np.arange(len(found)), best] < (gap**2).sum(1) - 1e-15
+            if not nearer.any():
+                break
+            chosen = tried[np.arange(len(found)), best]
+            found = np.where(nearer[:, None], chosen, found)
+        found[:, self.tied_real] = target[:, self.tied_real]
+        return self.repair(found)
 
     def write_briefly(self, row: Array) -> Array:
         """Return a row whose tied real numbers have twelve digits, if it satisfies the constraints.
@@ -597,6 +651,7 @@ class FeasibleSet:
         choices = [number for number in choices if self.box.variables[number].levels > 1]
         moved = np.abs(basis).max(1, initial=0.0) > 0
         leads = np.flatnonzero(self.is_log & self.tied_real & moved)
+        start = chains
         for _ in range(moves):
             if basis.shape[1]:
                 direction = rng.normal(size=(len(chains), basis.shape[1])) @ basis.T
@@ -610,36 +665,32 @@ class FeasibleSet:
                 chains = self._change_choice(chains, choices[rng.integers(len(choices))], rng)
         found = self._meet_equalities(chains, scale) if scale.any() else chains
         found = self._meet_last_digits(self.snap(found))
-        # Rounding may leave a walk just outside: it is then where it began to be repaired.
+        # Rounding may leave a walk just outside. If it cannot be repaired, it has not moved.
         bad = ~self.holds(found, tolerance=0.0)
-        found[bad] = self.repair(found[bad])
+        if bad.any():
+            repaired = self.repair(found[bad])
+            found[bad] = np.where(self.holds(repaired)[:, None], repaired, start[bad])
         return found
 
     def _reach(
         self, chains: Array, direction: Array, rng: np.random.Generator
     ) -> tuple[Array, Array]:
         """Return how far each chain can move backwards and forwards along its direction."""
-        offsets = self.piece_offsets(chains, rng)
-        normals = np.vstack(
-            [self.system.inequalities, np.eye(self.dimension), -np.eye(self.dimension)]
-        )
-        rooms = np.hstack(
-            [
-                offsets - chains @ self.system.inequalities.T,
-                self.upper - chains,
-                chains - self.lower,
-            ]
-        )
-        speeds = direction @ normals.T
-        sizes = np.concatenate([self.sizes, np.tile(self.upper - self.lower, 2)])
-        rooms, speeds = np.maximum(rooms / sizes, 0.0), speeds / sizes
-        moving = np.abs(speeds) > 1e-12
-        times = np.where(moving, rooms / np.where(moving, speeds, 1.0), np.inf)
-        forward = np.where(speeds > 0, times, np.inf).min(1, initial=np.inf)
-        backward = np.where(speeds < 0, times, -np.inf).max(1, initial=-np.inf)
-        return np.where(np.isfinite(backward), backward, 0.0), np.where(
-            np.isfinite(forward), forward, 0.0
-        )
+        # Backwards is forwards along the opposite direction, with the other bound of a coordinate.
+        sides, first = self.upper - self.lower, len(self.sizes)
+        rooms = self.piece_offsets(chains, rng) - chains @ self.system.inequalities.T
+        slow = direction @ self.system.inequalities.T / self.sizes
+        speeds = np.hstack([slow, direction / sides])
+        reaches = []
+        for sign in (-1.0, 1.0):
+            bound = np.where(sign * direction > 0, self.upper - chains, chains - self.lower)
+            room = np.maximum(np.hstack([rooms / self.sizes, bound / sides]), 0.0)
+            pace = sign * speeds
+            pace[:, first:] = np.abs(pace[:, first:])
+            meets = pace > 1e-12
+            times = np.where(meets, room / np.where(meets, pace, 1.0), np.inf).min(1)
+            reaches.append(sign * np.where(np.isfinite(times), times, 0.0))
+        return reaches[0], reaches[1]
 
     def _slide(
         self, chains: Array, direction: Array, rng: np.random.Generator, whole: bool = False
@@ -733,45 +784,58 @@ class FeasibleSet:
     def all_rows(self) -> Array | None:
         """Return the rows of all points of a finite set, or None if they are too many.
 
-        The variables are joined one by one. Partial points that no values of the others can
-        complete are left out at once.
+        The variables are joined one by one. Of a tied number only the values are taken for which
+        the values of the others may still satisfy the linear constraints.
         """
         partial = np.zeros((1, 0))
-        system = self.system
-        unit = np.array(self.box.lower)
         for number, (variable, place) in enumerate(self.box.blocks):
-            values = variable.all_coordinates()
-            if len(partial) * len(values) > MOST_EXPANDED:
+            if number in self.column and self.is_tied[place.start]:
+                first, last = self._completing_range(partial, place.start)
+            else:
+                first = np.zeros(len(partial), dtype=np.int64)
+                last = np.full(len(partial), int(variable.levels) - 1)
+            counts = np.maximum(last - first + 1, 0)
+            if counts.sum() * max(place.stop, 1) > MOST_EXPANDED:
                 return None
-            partial = np.hstack(
-                [np.repeat(partial, len(values), axis=0), np.tile(values, (len(partial), 1))]
-            )
-            if number in self.tied:
-                whole = np.tile(unit, (len(partial), 1))
-                whole[:, : place.stop] = partial
-                known = self.to_search(whole)[:, : place.stop]
-                partial = partial[self._completable(system, known, place.stop)]
-        search = self.to_search(partial)
-        found: Array = partial[self.holds(search)]
-        return found if len(found) <= MOST_LISTED else None
+            lines = np.repeat(np.arange(len(partial)), counts)
+            within = np.arange(len(lines)) - np.repeat(np.cumsum(counts) - counts, counts)
+            chosen = np.repeat(first, counts) + within
+            if isinstance(variable, Number) and not variable.single:
+                values = variable.grid_value(chosen)
+                if not self.is_tied[place.start]:
+                    values = variable.to_coordinate(values)
+                columns = values[:, None]
+            else:
+                columns = variable.all_coordinates()[chosen]
+            partial = np.hstack([partial[lines], columns])
+        found: Array = partial[self.holds(partial)]
+        return self.to_rows(found) if len(found) <= MOST_LISTED else None
 
-    def _completable(self, system: LinearSystem, known: Array, stop: int) -> Mask:
-        """Tell which partial points may satisfy the linear constraints."""
-        rest = np.arange(self.dimension) >= stop
-        low, high = np.where(rest, self.lower, 0.0), np.where(rest, self.upper, 0.0)
+    def _completing_range(self, known: Array, j: int) -> tuple[Indices, Indices]:
+        """Return the first and the last grid number of coordinate j that may be completed.
 
-        def span(rows: Array) -> tuple[Array, Array]:
-            least = np.where(rows > 0, rows * low, rows * high).sum(1)
-            most = np.where(rows > 0, rows * high, rows * low).sum(1)
-            return known @ rows[:, :stop].T + least, known @ rows[:, :stop].T + most
-
-        first = system.always
-        least, _ = span(system.inequalities[:first])
-        good: Any = (least <= system.bounds[:first] + TOLERANCE * self.sizes[:first]).all(1)
-        least, most = span(system.equalities)
-        slack = TOLERANCE * self.equality_sizes
-        good &= (least <= system.equal_to + slack).all(1) & (most >= system.equal_to - slack).all(1)
-        return np.asarray(good)
+        `known` are partial points: the coordinates before j, in search coordinates.
+        """
+        system = self.system
+        rows = np.vstack(
+            [system.inequalities[: system.always], system.equalities, -system.equalities]
+        )
+        sizes = [self.sizes[: system.always], self.equality_sizes, self.equality_sizes]
+        bounds = [system.bounds[: system.always], system.equal_to, -system.equal_to]
+        limits = np.concatenate(bounds) + TOLERANCE * np.concatenate(sizes)
+        rest = rows[:, j + 1 :]
+        least = np.where(rest > 0, rest * self.lower[j + 1 :], rest * self.upper[j + 1 :]).sum(1)
+        room = limits - least - known @ rows[:, :j].T
+        factors = rows[:, j]
+        ends = room / np.where(factors == 0, 1.0, factors)
+        high = np.where(factors > 0, ends, np.inf).min(1, initial=np.inf)
+        low = np.where(factors < 0, ends, -np.inf).max(1, initial=-np.inf)
+        low, high = np.maximum(low, self.lower[j]), np.minimum(high, self.upper[j])
+        open_ = ((factors != 0) | (room >= 0)).all(1)
+        start = np.ceil((low - self.lower[j]) / self.step[j] - 1e-9)
+        stop = np.floor((high - self.lower[j]) / self.step[j] + 1e-9)
+        stop = np.where(open_, stop, start - 1)
+        return start.astype(np.int64), stop.astype(np.int64)
 
 
 def compare_number(left: float, comparison: Comparison) -> bool:

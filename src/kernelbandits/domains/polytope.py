@@ -43,24 +43,16 @@ class PolytopeLimits:
         found by changing the set until all multipliers are positive and no other limit is crossed.
         """
         image: Array = np.matmul(inverse_hessian, slopes[:, :, None])[:, :, 0]
-        near = self.offsets - rows @ self.normals.T <= TOUCHING
-        pushing: Array = image @ self.normals.T
-        held = near & (pushing > 0)
-        if not held.any():
-            return image
-        mixed = np.matmul(inverse_hessian, self.normals.T)
-        gram = np.matmul(self.normals, mixed)
-        direction = image
-        for _ in range(PASSES):
-            multipliers = solve_held(gram, pushing, held)
-            direction = image - np.matmul(mixed, multipliers[:, :, None])[:, :, 0]
-            crossing = direction @ self.normals.T
-            size = 1e-9 * np.abs(direction).max(1, initial=1e-300)[:, None]
-            changed = near & np.where(held, multipliers > 0, crossing > size)
-            if (changed == held).all():
-                break
-            held = changed
-        return direction
+        touching = self.offsets - rows @ self.normals.T <= TOUCHING
+        pushed = touching & (image @ self.normals.T > 0)
+        # Most starts are away from most limits: only those that are held, and what holds them.
+        starts, limits = np.flatnonzero(pushed.any(1)), np.flatnonzero(touching.any(0))
+        if len(starts):
+            near, held = (mask[np.ix_(starts, limits)] for mask in (touching, pushed))
+            image[starts] = held_directions(
+                image[starts], inverse_hessian[starts], self.normals[limits], near, held
+            )
+        return image
 
     def shorten(self, rows: Array, direction: Array) -> Array:
         """Return the directions, cut where they meet the first limit."""
@@ -76,6 +68,26 @@ class PolytopeLimits:
 
     def move(self, rows: Array, step: Array) -> Array:
         return rows + step
+
+
+def held_directions(
+    image: Array, inverse_hessian: Array, normals: Array, near: Mask, held: Mask
+) -> Array:
+    """Return the directions that do not cross the limits near the starts."""
+    pushing: Array = image @ normals.T
+    mixed = np.matmul(inverse_hessian, normals.T)
+    gram = np.matmul(normals, mixed)
+    direction = image
+    for _ in range(PASSES):
+        multipliers = solve_held(gram, pushing, held)
+        direction = image - np.matmul(mixed, multipliers[:, :, None])[:, :, 0]
+        crossing = direction @ normals.T
+        size = 1e-9 * np.abs(direction).max(1, initial=1e-300)[:, None]
+        changed = near & np.where(held, multipliers > 0, crossing > size)
+        if (changed == held).all():
+            break
+        held = changed
+    return direction
 
 
 def solve_held(gram: Array, right: Array, held: Mask) -> Array:
@@ -94,10 +106,17 @@ def nearest_inside(normals: Array, offsets: Array, rows: Array) -> Array:
 
     x = y - G' l, with multipliers l >= 0 of the limits that hold, found as for a direction.
     """
+    outside = (rows @ normals.T > offsets).any(1)
+    found = rows.copy()
+    if outside.any():
+        found[outside] = moved_inside(normals, offsets[outside], rows[outside])
+    return found
+
+
+def moved_inside(normals: Array, offsets: Array, rows: Array) -> Array:
+    """Return the nearest points of rows that are outside."""
     excess = rows @ normals.T - offsets
     held = excess > 0
-    if not held.any():
-        return rows
     gram = np.broadcast_to(normals @ normals.T, (len(rows), len(normals), len(normals)))
     moved = rows
     for _ in range(3 * PASSES):
@@ -109,8 +128,8 @@ def nearest_inside(normals: Array, offsets: Array, rows: Array) -> Array:
             break
         held = changed
     # What the first solution misses by rounding, a second one corrects.
-    left = solve_held(gram, moved @ normals.T - offsets, held | (moved @ normals.T > offsets))
-    refined: Array = moved - left @ normals
+    missed = moved @ normals.T - offsets
+    refined: Array = moved - solve_held(gram, missed, held | (missed > 0)) @ normals
     return refined
 
 

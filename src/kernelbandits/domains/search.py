@@ -37,6 +37,8 @@ REACHED = 1e-6
 """An ascent that ends within this distance of the best value counts as having reached it."""
 ROUNDED = 3
 """How many ends of an ascent that moved freely on grids are rounded."""
+TRIED = 8
+"""Of more exchanges of separate values than this, the best ones are tried with an ascent."""
 EXCHANGES = 50
 """The most exchanges of separate values."""
 
@@ -124,7 +126,7 @@ def maximise(
         return search_all(function, box, u, values)
     rows = candidate_rows(box, close, lengths, count, math.ceil(ABOUT * share), u)
     first = separate_rows(rows, evaluate_values(function, values, rows), lengths, climbs)
-    return Search(function, box, lengths).run(rows[first], len(rows))
+    return Search(function, box, lengths, values).run(rows[first], len(rows))
 
 
 def search_all(
@@ -255,6 +257,7 @@ class Search:
     function: Function
     box: Box | MixedBox
     scale: Array
+    values: Values | None = None
 
     def run(self, rows: Array, evaluated: int) -> Maximum:
         """Ascend in the real coordinates, then exchange separate values until nothing improves.
@@ -270,7 +273,7 @@ class Search:
         if wide.any():
             best = np.argsort(-heights, kind="stable")[:ROUNDED]
             # The best start is on its grids already, and must not be lost by rounding.
-            rounded = np.vstack([self.settle(rows[best]), starts[:1]])
+            rounded = np.vstack([self.settle(rows[best], starts[best]), starts[:1]])
             rows, heights, more = self.ascend(rounded, ~held)
             evaluations += more
         if any(self.box.discrete):
@@ -293,10 +296,13 @@ class Search:
         upper = np.where(moving, self.box.upper, rows)
         return projected_bfgs(self.function, rows, lower, upper, self.scale)
 
-    def settle(self, rows: Array) -> Array:
-        """Return the rows on their grids, with all constraints met."""
+    def settle(self, rows: Array, starts: Array | None = None) -> Array:
+        """Return the rows on their grids, with all constraints met.
+
+        `starts` are points of the box, from which grid values are moved towards the rows.
+        """
         if is_constrained(self.box):
-            return self.box.feasible.settle(rows)
+            return self.box.feasible.settle(rows, starts)
         return self.box.nearest(rows) if any(self.box.discrete) else rows
 
     def exchange_values(self, rows: Array, heights: Array) -> tuple[Array, Array, int]:
@@ -308,6 +314,10 @@ class Search:
             tried = self.box.neighbours(rows[best])
             if not len(tried):
                 break
+            if len(tried) > TRIED:
+                evaluations += len(tried)
+                at_once = evaluate_values(self.function, self.values, tried)
+                tried = tried[np.argsort(-at_once, kind="stable")[:TRIED]]
             tried, found, more = self.ascend(tried, moving)
             evaluations += more
             if not found.max(initial=-np.inf) > heights[best]:

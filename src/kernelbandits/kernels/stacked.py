@@ -130,11 +130,9 @@ class StackedKernels:
 
     def __call__(self, x: Array, z: Array) -> Array:
         """Return k_i(x, z) without the nugget, an (M, n, m) array."""
-        rows = PoolRows(self, z)
-        left = rows.scale(x)
         out = np.empty((len(self.signals), len(x), len(z)))
-        for row in range(len(x)):
-            rows.write(left[:, row], (None,) * len(self.blocks), out[:, row])
+        rows = PoolRows(self, z)
+        rows.write(rows.scale(x), [None] * len(self.blocks), out)
         return out
 
 
@@ -175,38 +173,47 @@ class PoolRows:
         """Return k_i of the points with these numbers and all points, without the nugget."""
         size = len(self.kernels.signals), len(numbers), self._right.shape[1]
         rows = np.empty(size) if out is None else out
-        for row, number in enumerate(numbers):
-            levels = [None if of is None else int(of[number]) for of in self._levels]
-            self.write(self._right[:, number], levels, rows[:, row])
+        levels = [None if of is None else of[numbers] for of in self._levels]
+        self.write(self._right[:, numbers], levels, rows)
         return rows
 
-    def write(self, point: Array, levels: Sequence[int | None], out: Array) -> None:
-        """Write the kernels of one point with all to `out`, an (M, n) array.
+    def write(self, left: Array, levels: Sequence[Indices | None], out: Array) -> None:
+        """Write the kernels of the points `left` with all to `out`, an (M, m, n) array.
 
-        `levels` are the numbers of its values in the blocks that have tables.
+        `levels` are the numbers of their values in the blocks that have tables.
         """
-        kernels = self.kernels
-        computed = [b for b, level in enumerate(levels) if level is None]
-        share = (kernels.additives / len(kernels.blocks))[:, None]
-        width = max(LEAST_CHUNK, CHUNK // (len(kernels.signals) * (len(computed) + 1)))
-        for start in range(0, self._right.shape[1], width):
-            chunk = slice(start, start + width)
-            squares = self._squares(point, chunk)
-            values = kernels.profile(kernels.weights @ squares)[0]
-            values *= kernels.signals[:, None]
-            values += kernels.levels[:, None]
-            for b, level in enumerate(levels):
-                numbers = self._levels[b] if level is not None else None
-                if numbers is not None:
-                    values += self._tables[b][:, level].take(numbers[chunk], axis=1)
-            if computed and kernels.additives.any():
-                scaled = kernels.weights[:, computed, None] * squares[computed]
-                values += share * kernels.profile(scaled)[0].sum(1)
-            out[:, chunk] = values
+        members, m, n = out.shape
+        width = max(LEAST_CHUNK, CHUNK // (members * (1 + sum(of is None for of in levels))))
+        height = max(1, width // n)
+        for top in range(0, m, height):
+            some = slice(top, top + height)
+            places = [None if of is None else of[some] for of in levels]
+            for first in range(0, n, width):
+                chunk = slice(first, first + width)
+                out[:, some, chunk] = self._values(left[:, some], places, chunk)
 
-    def _squares(self, point: Array, chunk: slice) -> Array:
-        """Return the squared distances from one point in each block, a (B, n) array."""
-        apart = self._right[:, chunk] - point[:, None]
+    def _values(self, left: Array, levels: Sequence[Indices | None], chunk: slice) -> Array:
+        """Return the kernels of some points with some of all, an (M, m, n) array."""
+        kernels, members = self.kernels, len(self.kernels.signals)
+        squares = self._squares(left, chunk)
+        shape = members, *squares.shape[1:]
+        flat = squares.reshape(len(squares), -1)
+        values = kernels.profile(kernels.weights @ flat)[0]
+        values *= kernels.signals[:, None]
+        values += kernels.levels[:, None]
+        computed = [b for b, places in enumerate(levels) if places is None]
+        if computed and kernels.additives.any():
+            each = kernels.profile(kernels.weights[:, computed, None] * flat[computed])[0]
+            values += (kernels.additives / len(kernels.blocks))[:, None] * each.sum(1)
+        values = values.reshape(shape)
+        for table, places, numbers in zip(self._tables, levels, self._levels, strict=False):
+            if places is not None and numbers is not None:
+                values += table[:, places].take(numbers[chunk], axis=2)
+        return values
+
+    def _squares(self, left: Array, chunk: slice) -> Array:
+        """Return the squared distances in each block, a (B, m, n) array."""
+        apart = self._right[:, None, chunk] - left[:, :, None]
         np.square(apart, out=apart)
         if len(apart) == len(self.kernels.blocks):
             return apart

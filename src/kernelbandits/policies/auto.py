@@ -36,7 +36,7 @@ from kernelbandits.policies.acquisition import (
 from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.calibrator import Calibrator, check_coordinates, empty_posterior
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.fitted_model import FittedModel
+from kernelbandits.policies.fitted_model import FittedModel, model_members
 from kernelbandits.policies.improvement import best_estimate
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
@@ -640,6 +640,10 @@ class Auto(IndexPolicy):
         """The posterior at the fitted noise, by the rewards alone: no failure counts as one."""
         return self.calibrator.observed_posterior()
 
+    def answer_model(self) -> tuple[Any, Standard]:
+        """The posterior of the answers: a result that stands out may be luck, or a good place."""
+        return self.calibrator.answer_model()
+
     def fitted_model(self) -> FittedModel | None:
         """Return the fits and the rewards; no failure counts as one. None before any reward."""
         rewards = self.rewards
@@ -647,7 +651,7 @@ class Auto(IndexPolicy):
             return None
         lengths = np.array([fit.lengthscales for fit in self.calibrator.fits])
         return FittedModel(
-            members=members_of(self.posterior),
+            members=model_members(self.posterior),
             points=rewards.points,
             counts=rewards.counts,
             means=rewards.origin + rewards.sums / rewards.counts,

@@ -505,6 +505,14 @@ class Policy:
             posterior.learn(self.posterior.counts, self.posterior.tally.sums)
         return posterior
 
+    def answer_model(self) -> tuple[Any, Standard]:
+        """The posterior from which questions such as "which is best?" are answered, and its units.
+
+        It is `noise_posterior`, unless a policy knows its noise so badly that answers need more
+        care than choices (`Auto`).
+        """
+        return self.noise_posterior(), self.units
+
     def fitted_model(self) -> FittedModel | None:
         """Return kernel, ridge and rewards of `noise_posterior`, for `leave_one_out` and others.
 

@@ -12,13 +12,15 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from kernelbandits import checks
 from kernelbandits.formatting import mask_password
+from kernelbandits.outputs import check_path
 
 SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 USUAL = "kernelbandits"
 CONNECTION = re.compile(
-    r"(?i)(?:^|\s)(?:host|hostaddr|port|dbname|user|password|passfile|service|sslmode)\s*="
+    r"(?i)(?:^|[\s;])(?:host|hostaddr|port|dbname|user|password|passfile|service|sslmode"
+    r"|server|data source|database|username|user id|uid|pwd)\s*="
 )
-"""A connection string of libpq, such as "host=lab dbname=studies"."""
+"""A connection string of libpq, such as "host=lab dbname=studies", or of ODBC, with semicolons."""
 LOGIN = re.compile(r"[^\s:@]{2,}:[^@]+@[^@/\s]+(/|:\d|$)")
 """user:password@host, whatever stands before it."""
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -109,7 +111,7 @@ def find(where: str | os.PathLike[str]) -> Place:
 def names_server(text: str) -> bool:
     """Whether a text that is no address of ours is meant as one: mistyped, or in libpq's form."""
     meant = re.match(r"postgres\w*(\+\w+)?:", text) or CONNECTION.search(text) or LOGIN.match(text)
-    return bool(meant) and not Path(text).exists()
+    return bool(meant) and not os.path.exists(text)
 
 
 def from_environment(name: str) -> str:
@@ -125,6 +127,7 @@ def file_place(text: str) -> FilePlace:
     checks.needs(
         text not in ("", ":memory:") and "\0" not in text, "a study", "the name of a file", text
     )
+    check_path("a study", text)
     return FilePlace(Path(text))
 
 

@@ -16,6 +16,7 @@ from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
 from kernelbandits.study.reconciliation import Step
+from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import AlreadyTold, Suggestion, Told, plain
 from kernelbandits.tables.results import MADE, Result
@@ -50,7 +51,7 @@ class Asker:
         """Of the settings event that this call wrote, if the policy had a new revision."""
         return f"{self.key}/settings"
 
-    def held(self, state: State, now: float) -> list[Event]:
+    def find_held(self, state: State, now: float) -> list[Event]:
         """The asks that the worker still has, from earlier calls."""
         if self.worker is None:
             return []
@@ -58,7 +59,7 @@ class Asker:
         asks = [trial.asked for trial in trials if trial.asked and trial.until >= now]
         return [event for event in asks if not (event.key or "").startswith(f"{self.key}/")]
 
-    def written(self, state: State) -> list[Event]:
+    def find_written(self, state: State) -> list[Event]:
         """The asks that this call has written already."""
         return [state.keys[key] for key in self.names() if key in state.keys]
 
@@ -82,6 +83,8 @@ class AskPlan:
     held: list[Event]
     overdue: list[Trial]
     """Trials whose lease has ended."""
+    settings: Settings
+    """Those of the study when the rows were chosen."""
     asks: list[PlannedAsk] = field(default_factory=list)
     fits: list[Draft] = field(default_factory=list)
     """Fits that were made for it."""
@@ -94,13 +97,17 @@ def plan_ask(
 ) -> AskPlan:
     """Choose the rows of a call: pending ones of the worker, abandoned rows, new choices.
 
-    `before` is a plan of the same call that met a conflict; what it still holds is kept.
+    `before` is what `keep_plan` left, on this state, of a plan of the same call.
     """
     if before is None:
         overdue = [trial for trial in state.pending.values() if trial.until < now]
-        before = AskPlan(asker.held(state, now), overdue)
+        before = AskPlan(asker.find_held(state, now), overdue, state.settings)
     gone = {trial.number for trial in before.overdue}
-    plan = AskPlan(before.held, [state.pending[number] for number in sorted(gone)], [*before.asks])
+    plan = replace(
+        before,
+        overdue=[state.pending[number] for number in sorted(gone)],
+        asks=[*before.asks],
+    )
     waiting = [trial for number, trial in state.pending.items() if number not in gone]
     abandoned = [
         *state.abandoned.values(),
@@ -132,7 +139,8 @@ def plan_ask(
         body |= {"crowd": len(waiting)} if waiting else {}
         plan.asks.append(PlannedAsk(row, body, *driver.describe_row(row, waiting, state)))
         waiting.append(imagine_trial(number, plan.asks[-1]))
-    plan.fits = driver.draft_fits(state)
+    # Rows of `before` were chosen with its fits, so these are stored too, even if void by now.
+    plan.fits = [*before.fits, *(fit for fit in driver.draft_fits(state) if fit not in before.fits)]
     return plan
 
 
@@ -188,10 +196,12 @@ def keep_plan(
 ) -> AskPlan | None:
     """What still holds of a plan on a newer state: the asks before the first conflict.
 
-    Only this is asked: is each row still free, as it was when it was chosen? None if nothing is
-    left of the plan, because the pending rows of the worker, or the ended leases, are others now.
+    Each row must still be free, as it was when it was chosen. None if nothing is left of the plan,
+    because the settings, the pending rows of the worker, or the ended leases are others now.
     """
-    if asker.held(state, now)[: asker.n] != plan.held[: asker.n]:
+    if state.settings != plan.settings:
+        return None
+    if asker.find_held(state, now)[: asker.n] != plan.held[: asker.n]:
         return None
     if any(trial.number not in state.pending for trial in plan.overdue):
         return None
@@ -223,8 +233,8 @@ def draft_asks(state: State, plan: AskPlan, asker: Asker) -> list[Draft]:
     ]
     stored = {(event.body["results"], event.body["digest"]) for event in state.fits}
     drafts += [
-        replace(fit, key=f"{asker.key}/fitted/{fit.body['results']}")
-        for fit in plan.fits
+        replace(fit, key=f"{asker.key}/fitted/{number}")
+        for number, fit in enumerate(plan.fits, 1)
         if (fit.body["results"], fit.body["digest"]) not in stored
     ]
     before = state.settings
@@ -378,7 +388,9 @@ class Teller:
         """Tell a line, correct a stored result by it, or leave it out."""
         if step.stored is None:
             return self.tell(step.line)
-        return self._correct(step.line, step.stored) if step.corrects else known(step.stored)
+        return (
+            self._correct(step.line, step.stored) if step.corrects else repeat_stored(step.stored)
+        )
 
     def _correct(self, one: Keyed, trial: Trial) -> Told:
         # The key of an earlier value of the same line is taken.
@@ -511,7 +523,7 @@ class Teller:
         )
 
 
-def known(trial: Trial) -> Told:
+def repeat_stored(trial: Trial) -> Told:
     """The stored result of a trial, which a line of a table says again."""
     seq = trial.told.seq if trial.told else 0
     return Told(trial.number, trial.row, trial.value, False, None, seq)
@@ -611,12 +623,14 @@ def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:
     one of them needs an event that is to be undone, nothing is.
     """
     numbers = {event.seq for event in chosen}
-    left = [event for event in state.undoable() if event.seq not in numbers]
-    standing = {event.seq for event in state.undoable()}
-    trials = {event.trial for event in left if event.kind != "asked"}
+    standing = {event.seq: event.trial for event in state.undoable()}
+    latest: dict[int | None, int] = {}
+    for seq, trial in standing.items():
+        if trial is not None and seq not in numbers:
+            latest[trial] = max(seq, latest.get(trial, 0))
     for event in chosen:
-        needed = event.kind == "asked" and event.trial in trials
-        if needed or event.seq not in standing:
+        # A later event of the same trial that stays, such as a correction, needs the earlier ones.
+        if event.seq not in standing or latest.get(event.trial, 0) > event.seq:
             raise StudyConflict(
                 f"undo needs events that nobody changed meanwhile, got event {event.seq} "
                 f"({event.kind}, trial {event.trial}). Nothing was undone"

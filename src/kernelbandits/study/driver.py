@@ -125,14 +125,15 @@ class Driver:
             self._fits_seen = len(state.fits)
 
     def draft_fits(self, state: State) -> list[Draft]:
-        """The fits that were made here, as events."""
+        """The fits that were made here and are not stored yet, as events."""
         if not isinstance(self.policy, Auto) or not self.policy.calibrator.made_fits:
             return []
         made, revision = self.policy.calibrator.made_fits, self.policy.revision
         digests = fits.digest_results(state, revision, self.candidates, made.keys())
-        # Only the last one is needed to go on from here; earlier ones that were made on the way
-        # stand in the events of the asks that needed them.
-        self.policy.calibrator.made_fits = {}
+        stored = {event.body["digest"] for event in state.fits}
+        # A fit stays here until it is seen among the events: the ask that needs it may be refused.
+        for number in [one for one in made if digests.get(one, "") in stored]:
+            del made[number]
         return [
             fits.draft_fit(number, digests[number], revision, fit)
             for number, fit in made.items()
@@ -193,8 +194,22 @@ class Driver:
             raise StudyConflict(
                 "ask needs a row that has no result and is not pending, got none (repeats are off)"
             )
+        if not idle.any():
+            return np.flatnonzero(self._least_pending(open_, pending))
         sound = idle if self.policy.learns_failures else idle & ~self._failing(state)
-        return np.flatnonzero(next((mask for mask in (sound, idle) if mask.any()), open_))
+        return np.flatnonzero(sound if sound.any() else idle)
+
+    def _least_pending(self, allowed: Mask, pending: Sequence[Trial]) -> Mask:
+        """Of some arms those whose candidate is pending least often.
+
+        More rows were asked for than there are: they are spread, not given to one row.
+        """
+        kinds, times = np.unique(self.kinds[[trial.row for trial in pending]], return_counts=True)
+        every = np.zeros(int(self.kinds.max()) + 1, dtype=np.intp)
+        every[kinds] = times
+        here = every[self.kinds[self.rows]]
+        fewest = here[allowed].min() if allowed.any() else 0
+        return np.asarray(allowed & (here == fewest))
 
     def _open(self, state: State, busy: Mask) -> Mask:
         """Which arms are allowed, and without a value where rows are not repeated now."""

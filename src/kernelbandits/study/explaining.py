@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from kernelbandits.calibration import Standard
 from kernelbandits.formatting import format_count, format_estimate
 from kernelbandits.study.answers import Answers, answers_of
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import State, Trial
-from kernelbandits.study.posterior_view import policy_view
+from kernelbandits.study.posterior_view import noise_view, policy_view
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Explained, describe_candidate
 
@@ -30,15 +31,36 @@ class Index(NamedTuple):
     value: float | None
 
 
-def index_of(note: Mapping[str, float], scale: Scale) -> Index:
-    """Compute the index from the policy's note, with the centre and spread of that time."""
+def index_of(note: Mapping[str, float], scale: Scale, units: Standard) -> Index:
+    """Compute the index from the policy's note, with the centre and spread of that time.
+
+    `units` are those of the policy's posterior.
+    """
     weight, width = note.get("weight"), note.get("width")
     if weight is None or width is None or "mean" not in note:
         value = note.get("index")
         return Index(weight, width, None, None if value is None else float(scale.outward(value)))
-    reach = weight * width * note["sd"]
+    reach = index_reach(note, units)
     bonus, value = float(scale.length(reach)), float(scale.outward(note["mean"] + reach))
     return Index(weight, width, bonus, value)
+
+
+def index_reach(note: Mapping[str, float], units: Standard) -> float:
+    """By how much the index exceeds the estimate, in the units of the note.
+
+    It is weight * width * sd. Where results are transformed, that is added to the transformed
+    estimate, and the sum is transformed back.
+    """
+    mean, sd, width = note["mean"], note["sd"], note["weight"] * note["width"]
+    if units.is_linear or not sd > 0:
+        return width * sd
+    from scipy.optimize import brentq
+
+    z, most = units.standardise(mean), 1.0
+    while units.original_sd(z, most) < sd:
+        most *= 2
+    inner = brentq(lambda one: float(units.original_sd(z, one)) - sd, 0.0, most, xtol=1e-14)
+    return float(units.original(z + width * inner)) - mean
 
 
 def improvement_of(note: Mapping[str, float], scale: Scale) -> float | None:
@@ -114,11 +136,13 @@ class Reasons:
         return f"{estimate}{chosen}. {self._rival(row)}"
 
     def _bonus(self, note: Mapping[str, float]) -> str:
-        index = index_of(note, self.scale)
+        index = index_of(note, self.scale, self.driver.policy.units)
         if index.bonus is None:
             return "" if index.value is None else f", index {index.value:.4g}"
         sign = "-" if self.scale.sign < 0 else "+"
         parts = f"estimate {sign} weight {index.weight:.3g} x width {index.width:.3g} x sd"
+        if not self.driver.policy.units.is_linear:
+            parts += ", all of the transformed results"
         return f"; index {index.value:.4g} = {parts}"
 
     def _improvement(self, row: int, note: Mapping[str, float]) -> str:
@@ -145,17 +169,16 @@ class Reasons:
         best = answers.recommended_arm
         if best is None:
             return "the best so far"
-        estimate = format_estimate(answers.mean(best), answers.sd(best))
-        return f"the best so far ({estimate}, {answers.name(best)})"
+        return f"the best so far ({answers.name(best)})"
 
     @cached_property
     def _noise_answers(self) -> Answers:
-        """The answers that `best` gives: a failure changes none of them."""
-        return answers_of(self.driver, self.state)
+        """Answers by the results alone, at the fitted noise: a failure changes none of them."""
+        return answers_of(self.driver, self.state, noise_view(self.driver))
 
     def _worth(self, note: Mapping[str, float]) -> str:
         """With costs the index alone does not decide: say what the row gains for its cost."""
-        value = index_of(note, self.scale).value
+        value = index_of(note, self.scale, self.driver.policy.units).value
         if "cost" not in note or value is None:
             return ""
         gain = abs(value - self.answers.mean(self.answers.greedy))
@@ -192,8 +215,8 @@ class Reasons:
         """Return the full explanation; its probabilities use the noise given to the policy."""
         answers, note, row = self.answers, trial.note, trial.row
         arm, best = self.driver.arm(row), answers.greedy
-        rival, index = answers.row(best), index_of(note, self.scale)
-        chance, rival_chance = answers_of(self.driver, self.state).chances(arm, best)
+        rival, index = answers.row(best), index_of(note, self.scale, self.driver.policy.units)
+        chance, rival_chance = self._noise_answers.chances(arm, best)
         beside = self._beside(row, chance, rival, rival_chance)
         return Explained(
             trial=trial.number,
@@ -235,7 +258,8 @@ def stored_explanation(trial: Trial, before: State, candidates: Place, sentence:
     assert trial.asked is not None
     note, body, scale = trial.note, trial.asked.body, trial.scale(before.settings.sign)
     greedy = body["greedy"]
-    index = index_of(note, scale)
+    # The policy of another revision is not there; its results were not transformed.
+    index = index_of(note, scale, Standard())
     return Explained(
         trial=trial.number,
         row=candidates.number(trial.row),

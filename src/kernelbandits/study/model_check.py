@@ -110,7 +110,7 @@ class Check(Readable):
     coverage: float | None
     """The share of held-out results within their 95 % interval."""
     noise: float | None
-    """The standard deviation of one result, as fitted or assumed."""
+    """The standard deviation of one result, as fitted or assumed; None if it is unknown."""
     replicated: int
     """How many candidates have more than one result."""
     held_out: tuple[HeldOut, ...]
@@ -140,8 +140,10 @@ def check_model(answers: Answers) -> Check:
     far = [] if model is None else model.find_outliers()
     held_out = () if left_out is None else list_held_out(answers, left_out, far)
     skill = None if left_out is None or math.isnan(left_out.skill) else left_out.skill
-    coverage = None if left_out is None else left_out.coverage
-    noise = None if model is None else float(answers.scale.length(model.noise_scale))
+    coverage = None if left_out is None or skill is None else left_out.coverage
+    noise = None
+    if model is not None and is_noise_known(answers, skill):
+        noise = float(answers.scale.length(model.noise_scale))
     replicated = 0 if model is None else int((model.counts > 1).sum())
     columns = () if model is None or skill is None else rank_columns(answers, model)
     outliers = () if model is None else list_outliers(answers, model, far)
@@ -166,6 +168,11 @@ def check_model(answers: Answers) -> Check:
         columns=columns,
         target=answers.state.settings.target,
     )
+
+
+def is_noise_known(answers: Answers, skill: float | None) -> bool:
+    """Whether the noise is more than an assumption: given, or fitted to results that differ."""
+    return skill is not None or not isinstance(answers.driver.policy, Auto)
 
 
 def judge(skill: float | None) -> str:
@@ -345,11 +352,13 @@ def describe_columns(verdict: str, columns: Sequence[ColumnRelevance]) -> str:
 
 def describe_noise(answers: Answers, noise: float | None, replicated: int) -> str:
     """Say what the noise is taken for, and on which grounds."""
-    if noise is None:
+    if noise is None and (not answers.has_results or not isinstance(answers.driver.policy, Auto)):
         return ""
     given, policy = answers.state.settings.noise, answers.driver.policy
     if given is not None and isinstance(policy, Auto) and not policy.calibrator.noise_contradicted:
         return f"Noise: you gave an sd of {given:g} for one result, and no result contradicts it."
+    if noise is None:
+        return "Noise: not known yet; measure one row twice to know it."
     word = "fitted" if policy.takes_kernel is False else "assumed"
     size = f"Noise: {word} sd {format_number(noise, 2, thousands=False)} of one result"
     if not replicated:

@@ -11,7 +11,7 @@ import numpy as np
 from kernelbandits.calibration import Standard
 from kernelbandits.checks import Array, Indices
 from kernelbandits.policies.explanation import draw_from_posterior, draw_functions
-from kernelbandits.posterior import members_of
+from kernelbandits.posterior import MixturePosterior
 from kernelbandits.study.driver import Driver
 
 INTERVAL = 1.959963984540054
@@ -48,16 +48,25 @@ def policy_view(driver: Driver) -> PosteriorView:
 def noise_view(driver: Driver) -> PosteriorView:
     """Return the posterior at the noise that the policy was given or has fitted.
 
-    Answers such as the probability of being best use this one: a policy's own ridge may be larger
-    than the noise variance, and its estimates then lie too close to the prior.
+    A policy's own ridge may be larger than the noise variance, and its estimates then lie too close
+    to the prior.
     """
+    return posterior_view(driver, driver.policy.noise_posterior(), driver.policy.units)
+
+
+def answer_view(driver: Driver) -> PosteriorView:
+    """Return the posterior from which questions are answered (`Policy.answer_model`)."""
+    return posterior_view(driver, *driver.policy.answer_model())
+
+
+def posterior_view(driver: Driver, posterior: Any, units: Standard) -> PosteriorView:
+    """Return a posterior that a policy gave; its own one, if it is that."""
     policy = driver.policy
-    posterior = policy.noise_posterior()
     if not policy.finite:
-        return space_view(posterior, policy.units, driver.candidates.points)
-    if posterior is policy.posterior and len(members_of(posterior)) == 1:
+        return space_view(posterior, units, driver.candidates.points)
+    if posterior is policy.posterior and not isinstance(posterior, MixturePosterior):
         return policy_view(driver)
-    return transformed_view(posterior, policy.units, policy.domain.points)
+    return transformed_view(posterior, units, policy.domain.points)
 
 
 def transformed_view(posterior: Any, units: Standard, points: Array) -> PosteriorView:

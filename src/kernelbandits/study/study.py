@@ -427,6 +427,9 @@ class Study:
         meanwhile is left out.
         """
         session, key = self._session, uuid.uuid4().hex
+        checks.needs(
+            trials is None or worker is None, "release", "trials or a worker", (trials, worker)
+        )
         spans = None if trials is None else [check_span(trial) for trial in trials]
         with session.lock:
             session.refresh()
@@ -538,20 +541,22 @@ class Study:
 
     def explain(self, trial: int) -> Explained:
         """Explain why the row of a trial was suggested, by the results of that time."""
-        return self._replay("explain", trial).explained
+        from kernelbandits.study.summary import explain_trial
+
+        with self._session.lock:
+            self._session.refresh()
+            number = checks.whole("explain", "trial", trial)
+            known = self._session.state, self._place, number, self._session.driver
+            return explain_trial(*known)
 
     def replay(self, trial: int) -> Replayed:
         """Recompute the suggestion of a trial from the events before it."""
-        return self._replay("replay", trial)
-
-    def _replay(self, owner: str, trial: int) -> Replayed:
         from kernelbandits.study.summary import replay_trial
 
         with self._session.lock:
             self._session.refresh()
-            return replay_trial(
-                self._session.state, self._place, checks.whole(owner, "trial", trial), owner
-            )
+            number = checks.whole("replay", "trial", trial)
+            return replay_trial(self._session.state, self._place, number)
 
     def history(self) -> list[Event]:
         """All events, in their order."""

@@ -8,13 +8,13 @@ from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
-from kernelbandits.study.driver import build_driver
+from kernelbandits.study.driver import Driver, build_driver
 from kernelbandits.study.events import State, Trial, events_before
 from kernelbandits.study.explaining import Reasons, stored_explanation
 from kernelbandits.study.rules import revision_of
 from kernelbandits.study.settings import AUTO, EARN, FIND
 from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
-from kernelbandits.study.values import Replayed, Status, Waiting
+from kernelbandits.study.values import Explained, Replayed, Status, Waiting
 from kernelbandits.tables.scaling import describe_scales
 
 if TYPE_CHECKING:
@@ -158,12 +158,36 @@ def claim_sentence(answers: Answers) -> str:
     )
 
 
-def replay_trial(state: State, candidates: Place, number: int, owner: str) -> Replayed:
+def explain_trial(state: State, candidates: Place, number: int, driver: Driver) -> Explained:
+    """Explain a choice by the events before it.
+
+    A driver that has learnt all results of the state explains the last choice too, if no result
+    came since. Any other choice needs a policy that learns the results of its time again.
+    """
+    trial = asked_trial(state, number, "explain")
+    assert trial.asked is not None
+    before = State.of(events_before(state.events, trial.asked))
+    if trial.revision != revision_of(before.settings.policy):
+        return as_stored(trial, before, candidates).explained
+    current = driver.version == state.version and driver.learnt == len(state.results)
+    if not current or learnt_from(before) != learnt_from(state):
+        driver = build_driver(candidates, before.settings)
+        driver.follow(before)
+    return Reasons(driver, before).explain(trial, len(before.pending))
+
+
+def learnt_from(state: State) -> tuple[Any, ...]:
+    """All that the policy of a study depends on."""
+    results = [(trial.number, trial.row, trial.value) for trial in state.results]
+    return state.settings, state.scale, results
+
+
+def replay_trial(state: State, candidates: Place, number: int) -> Replayed:
     """Choose again from the events before the ask, and compare.
 
     A choice of another revision of the policy is shown as stored.
     """
-    trial = asked_trial(state, number, owner)
+    trial = asked_trial(state, number, "replay")
     assert trial.asked is not None
     before = State.of(events_before(state.events, trial.asked))
     if trial.revision != revision_of(before.settings.policy):

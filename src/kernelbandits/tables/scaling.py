@@ -95,6 +95,14 @@ def is_crowded(values: Array) -> bool:
     return bool(np.median(scale_to_unit(values)) < CROWDED)
 
 
+def has_zero_among_decades(values: Array) -> bool:
+    """Whether a column would be one of ratios but for the value 0, such as "none added"."""
+    above = values[values > 0]
+    if values.min() != 0 or len(np.unique(above)) < 2:
+        return False
+    return prefers_logarithms(above) or is_crowded(above)
+
+
 def name_scales(
     columns: Iterable[str],
     owner: str,
@@ -168,6 +176,14 @@ def remark_scale(name: str, scale: str, values: Array) -> Iterator[str]:
             f"{span}, and more than half of its values lie in the lowest {100 * CROWDED:.0f} % of "
             "this range, where rows look almost alike to the model; if ratios matter more than "
             f"differences, create a new study with log=[{name!r}] (--log {shlex.quote(name)})"
+        )
+    elif has_zero_among_decades(values):
+        least = float(values[values > 0].min())
+        yield (
+            f"{span}, and its values other than 0 (from {least:g}) differ by factors, but 0 has no "
+            "logarithm; if ratios matter more than differences, write a small amount in place of "
+            f"0, such as {least / 10:g}, and create a new study with log=[{name!r}] (--log "
+            f"{shlex.quote(name)})"
         )
 
 

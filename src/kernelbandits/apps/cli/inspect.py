@@ -33,8 +33,7 @@ row the best, because the estimate takes all results and the noise into account.
 that of being the best of all allowed rows. If a row that was never measured has a better estimate,
 it is named too, and where the model predicts no better than the mean of the results, that is said.
 With a tolerance the answer to "may I stop?" is yes if the likely best is within the tolerance of
-the best row with a probability of at least 90 %. If the noise may have lifted a row that was
-measured once, it is to be measured again first.
+the best row with a probability of at least 95 %. If nothing is left to find, it is yes too.
 Trials that wait for a result are listed with the time since they were asked for. --details adds
 the policy, its fitted model and what theory guarantees.
 

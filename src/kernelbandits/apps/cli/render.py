@@ -33,7 +33,7 @@ DIGITS = 6
 MOST_COLUMNS = 8
 """Of a candidate in a table; JSON has all of them."""
 MOST_WAITING = 12
-GIVEN = re.compile(r"[0-9a-f]{32}(/[0-9]+)?")
+GIVEN = re.compile(r"[0-9a-f]{32}(/[0-9a-z]+)*")
 """A key that the study made itself; only keys of users are shown."""
 Label = Callable[[int | None], Mapping[str, str]]
 """What the table calls a row."""
@@ -292,6 +292,10 @@ def describe_released(body: Mapping[str, Any]) -> str:
     return "its lease ended" if body.get("overdue") else "by the user"
 
 
+def describe_fitted(body: Mapping[str, Any]) -> str:
+    return f"scales fitted to {format_count(body.get('results', 0), 'result')}"
+
+
 def event_reason(body: Mapping[str, Any]) -> str:
     return str(body.get("reason") or "")
 
@@ -301,6 +305,7 @@ MORE = {
     "settings": describe_settings,
     "undone": describe_undone,
     "released": describe_released,
+    "fitted": describe_fitted,
 }
 """Kind of event -> what its body says."""
 

@@ -107,10 +107,11 @@ def draw_check(
 
 def check_drawing(check: Check) -> Drawing:
     """Return both panels, or the reason why there is nothing to draw."""
-    if not check.held_out:
+    if not check.held_out or check.skill is None:
         return empty_drawing(TITLE, check.sentences[0])
     height = max(HEIGHT, COLUMN * min(len(check.columns), MOST_COLUMNS) + 1.0)
-    caption = f"{check.sentences[0]} {CAPTION}"
+    findings = [check.sentences[0], *(one.sentence for one in check.outliers[:1])]
+    caption = " ".join([*findings, CAPTION])
     return Drawing(TITLE, caption, height, partial(draw_panels, check), columns=2, margins=MARGINS)
 
 
@@ -130,7 +131,9 @@ def draw_predictions(check: Check, axis: Axes) -> None:
             continue
         measured = np.array([one.measured for one in chosen])
         predicted = np.array([one.predicted for one in chosen])
-        reach = np.array([one.high for one in chosen]) - predicted
+        ends = np.array([(one.low, one.high) for one in chosen]).T
+        # Where results are transformed, an interval is longer on one side.
+        reach = np.maximum([predicted - ends[0], ends[1] - predicted], 0.0)
         look: Any = {"ms": 4.5, "elinewidth": 0.9, "color": color, "label": label}
         axis.errorbar(measured, predicted, yerr=reach, fmt="o", **look)
     low = min(min(one.measured, one.predicted) for one in check.held_out)
@@ -140,7 +143,7 @@ def draw_predictions(check: Check, axis: Axes) -> None:
         if one.outlier:
             middle = one.measured > (low + high) / 2
             axis.annotate(
-                f"row {one.row}",
+                f"check row {one.row}",
                 (one.measured, one.predicted),
                 xytext=(-6 if middle else 6, 5),
                 textcoords="offset points",
@@ -150,7 +153,7 @@ def draw_predictions(check: Check, axis: Axes) -> None:
             )
     # Six digits: matplotlib would write 0.000025 in full, and such ticks run into each other.
     for scale in (axis.xaxis, axis.yaxis):
-        scale.set_major_locator(MaxNLocator(5))
+        scale.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         scale.set_major_formatter(lambda value, _: f"{value:.6g}")
     axis.set_xlabel(f"measured {target}")
     axis.set_ylabel("predicted from the others")
@@ -159,17 +162,20 @@ def draw_predictions(check: Check, axis: Axes) -> None:
 
 def describe_skill(skill: float | None) -> str:
     """Return how well held-out results are predicted, as a title."""
-    if skill is None:
-        return "all results are equal"
-    if skill <= 0:
+    if skill is not None and skill <= 0:
         return "no better than the mean of the others"
-    return f"variance explained: {100 * skill:.0f} %"
+    return "" if skill is None else f"variance explained: {100 * skill:.0f} %"
 
 
 def draw_columns(check: Check, axis: Axes) -> None:
     """Draw a bar for each column, the most relevant at the top, with its name above the bar."""
     if not check.columns:
         write_message(axis, "Which columns matter is not known yet.")
+        return
+    if check.verdict == "poor":
+        write_message(
+            axis, "Which columns matter cannot be said\nwhile the model predicts so badly."
+        )
         return
     shown = check.columns[:MOST_COLUMNS]
     places = np.arange(len(shown), dtype=float)
