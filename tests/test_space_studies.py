@@ -307,6 +307,14 @@ def test_an_exhausted_space_says_so(tmp_path):
         assert study.status().different == 6
 
 
+def test_an_exhausted_space_with_repeats_says_that_points_come_again(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", {"lamp": [True, False]}) as study:
+        for lamp in (True, False):
+            study.tell(x={"lamp": lamp}, value=float(lamp))
+        with pytest.warns(kb.checks.DataNotice, match="all 2 points of the space are measured"):
+            assert study.ask()[0].x["lamp"] in (True, False)
+
+
 def test_a_batch_larger_than_a_finite_space_says_that_points_repeat(tmp_path):
     with kb.Study.create(tmp_path / "a.db", SMALL) as study:
         with pytest.warns(kb.checks.DataNotice, match="8 points were asked for, but only 6"):

@@ -270,6 +270,14 @@ def count_notices(rows: Sequence[int], place: Place) -> list[str]:
     return [f"{len(rows)} {place.noun}s were asked for, but {available}; some come more than once"]
 
 
+def exhaustion_notices(state: State, place: Place) -> list[str]:
+    """Say so if every point of a finite space has a result, and points are repeated."""
+    if place.space is None or len(state.counts) < place.space.count:
+        return []
+    count = format_count(int(place.space.count), "point")
+    return [f"all {count} of the space are measured; further suggestions repeat them"]
+
+
 def suggestion(
     event: Event, candidates: Place, sign: float, notices: tuple[str, ...] = ()
 ) -> Suggestion:

@@ -307,6 +307,7 @@ class Study:
                 # What a fit says of the settings is said with the ask that made it, not with all.
                 notices += self._cautions()
         notices += decisions.count_notices([event.row or 0 for event in events], self._place)
+        notices += decisions.exhaustion_notices(state, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         sign, said = state.settings.sign, tuple(notices)
