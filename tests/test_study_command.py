@@ -192,6 +192,10 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
     words = shlex.split(example.partition("|")[0])[2:]
     if words[0] != "create":
         shutil.copy(shelf / "many.db", "films.db")
+    Path("space.toml").write_text('[variables]\nrate = "real 1e-5:0.1 log"\n')
+    if words[0] == "tell" and "brew.db" in words:
+        space = ("--real", "temperature=20:90", "--choice", "solvent=DMF,water")
+        said("create", "brew.db", *space, "--target", "yield")
     if words[0] in ("correct", "withdraw"):
         said("tell", "films.db", "17", "0.5")
     if words[0] == "tell":
@@ -217,7 +221,7 @@ def test_a_whole_session_on_either_back_end(where, films):
     assert [one["trial"] for one in document("ask", where, "--n", 2, "--worker", "anna")] == [1, 2]
     assert document("tell", where, 1, "-0.5") | {"seq": 0} == {
         "trial": 1, "row": first["row"], "value": -0.5, "accepted": True, "key": None, "seq": 0,
-        "settles": None, "waiting": [],
+        "settles": None, "waiting": [], "x": None,
     }  # fmt: skip
     assert document("tell", where, 2, "--failed")["value"] is None
     assert document("tell", where, "--row", 7, "0.83", "--key", "k")["trial"] == 3

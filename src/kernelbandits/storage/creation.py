@@ -8,7 +8,7 @@ from kernelbandits import checks
 from kernelbandits.storage import statements
 from kernelbandits.storage.backend import Backend
 from kernelbandits.storage.checksums import DIGITS, build_row
-from kernelbandits.storage.columns import Column, split_columns
+from kernelbandits.storage.columns import Column, count_rows, split_columns
 from kernelbandits.storage.errors import NoStudy, StorageError, StudyExists
 from kernelbandits.storage.event import Draft
 from kernelbandits.storage.header import Header
@@ -22,7 +22,7 @@ def create(session: Session, first: Draft, columns: Mapping[str, Column]) -> Non
         first.kind == "created", "a new study", 'a first event of kind "created"', first.kind
     )
     segments = split_columns(columns)
-    header = Header.of(first, segments, rows=len(next(iter(columns.values()))))
+    header = Header.of(first, segments, rows=count_rows(columns))
     backend = session.backend
     try:
         for transaction in session.transactions():
