@@ -132,3 +132,21 @@ def test_a_study_that_appears_while_a_file_is_written_stays(films, tmp_path, mon
     with pytest.raises(kb.StudyConflict, match="no output replaces a study"):
         replace_file(out, b"text", force=True)
     assert out.read_bytes() == films.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "loop", "a\0b"])
+def test_a_name_that_no_file_can_have_is_refused_in_a_sentence(films, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    study = kb.Study.open(films)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    calls = [lambda path=name: kb.Study.create(path, [[0.0], [1.0]])]
+    calls += [
+        lambda write=write, path=name: write(path, force=True)
+        for suffix, write in outputs(study).values()
+        if not suffix
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="needs the name of a file, got"):
+            call()
+    assert sorted(path.name for path in tmp_path.iterdir()) == before

@@ -55,7 +55,9 @@ def test_a_file_that_was_corrected_is_refused_as_a_whole(study, file, form):
     assert [one.accepted for one in told] == [True, False, True]
     assert values(study) == {1: [0.9], 2: [0.7], 3: [0.1]}
     assert [event.kind for event in study.history() if event.trial == 1] == ["told", "corrected"]
-    assert [one.accepted for one in study.tell_all(file)] == [False] * 3
+    again = study.tell_all(file)
+    assert [one.accepted for one in again] == [False] * 3
+    assert all("recorded by an earlier call" in one.sentence for one in again)
     assert [one.accepted for one in study.tell_all(file, corrected=True)] == [False] * 3
     assert values(study) == {1: [0.9], 2: [0.7], 3: [0.1]}
 

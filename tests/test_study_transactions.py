@@ -400,6 +400,14 @@ def test_the_doctor_makes_the_last_fit_again(tmp_path, made, monkeypatch):
     (found,) = [one for one in study.doctor() if one.what == "fit"]
     assert found.sentence.endswith("scales differ by up to 0.01 of their size")
 
+    def fewer(calibrator: Calibrator) -> Any:
+        fit = make(calibrator)
+        return fit._replace(members=fit.members[:1])
+
+    monkeypatch.setattr(Calibrator, "_make_fit", fewer)
+    (found,) = [one for one in study.doctor() if one.what == "fit"]
+    assert "1 sets of scales now, and" in found.sentence
+
 
 # Undo and release of many
 

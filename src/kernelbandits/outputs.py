@@ -30,6 +30,7 @@ def check_output(owner: str, path: str | os.PathLike[str], force: bool = False) 
 
     A study is never replaced, and any other file that exists only with `force`.
     """
+    check_path(owner, path)
     target = Path(os.path.realpath(path))
     checks.needs(target.parent.is_dir(), owner, "a folder that exists", str(path))
     checks.needs(target.is_file() or not target.exists(), owner, "a path of a file", str(path))
@@ -43,6 +44,19 @@ def check_output(owner: str, path: str | os.PathLike[str], force: bool = False) 
             f"{owner} needs a new file, got {path}, which exists; --force (force=True) replaces it"
         )
     return target
+
+
+def check_path(owner: str, path: str | os.PathLike[str]) -> None:
+    """Refuse a name that no file can have: too long, with a NUL, or a link that leads to itself."""
+    try:
+        os.stat(path)
+    except ValueError:
+        raise ValueError(f"{owner} needs the name of a file, got {os.fspath(path)!r}") from None
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise ValueError(
+                f"{owner} needs the name of a file, got {str(path)!r}: {error.strerror}"
+            ) from None
 
 
 def is_study(path: Path) -> bool:
@@ -67,7 +81,7 @@ def replace_file(
     try:
         publish(owner, target, force, lambda draft: write_through(draft, content, mode_of(target)))
     except OSError as error:
-        raise storage_error(error, Path(path)) from None
+        raise storage_error(owner, error, path) from None
 
 
 def publish(owner: str, target: Path, force: bool, write: Callable[[Path], None]) -> None:
@@ -117,12 +131,11 @@ def sweep(folder: Path) -> None:
                 draft.unlink()
 
 
-def storage_error(error: OSError, path: Path) -> StorageError:
+def storage_error(owner: str, error: OSError, path: str | os.PathLike[str]) -> StorageError:
     """The same in one sentence."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageFull(f"an export needs space, got none left for {str(path)!r}")
+        return StorageFull(f"{owner} needs space, got none left for {str(path)!r}")
+    needed = f"{owner} needs a place that can be written, got {str(path)!r}"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return StorageReadOnly(f"an export needs a place that can be written, got {str(path)!r}")
-    return StorageError(
-        f"an export needs a place that can be written, got {str(path)!r}: {error.strerror}"
-    )
+        return StorageReadOnly(needed)
+    return StorageError(f"{needed}: {error.strerror}")

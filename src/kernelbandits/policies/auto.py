@@ -40,7 +40,7 @@ from kernelbandits.policies.acquisition import (
 from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.calibrator import Calibrator, check_coordinates, empty_posterior
 from kernelbandits.policies.choice import Choice
-from kernelbandits.policies.fitted_model import FittedModel
+from kernelbandits.policies.fitted_model import FittedModel, model_members
 from kernelbandits.policies.improvement import best_estimate
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.initial_design import OPENINGS, design_location
@@ -703,7 +703,7 @@ class Auto(IndexPolicy):
             return None
         lengths = np.array([fit.lengthscales for fit in self.calibrator.fits])
         return FittedModel(
-            members=members_of(self.posterior),
+            members=model_members(self.posterior),
             points=rewards.points,
             counts=rewards.counts,
             means=rewards.origin + rewards.sums / rewards.counts,

@@ -13,7 +13,7 @@ from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array, Indices
 from kernelbandits.policies.leave_one_out import LeaveOneOut, predict_left_out
 from kernelbandits.policies.relevance import Relevance, column_relevance
-from kernelbandits.posterior import Factorisation
+from kernelbandits.posterior import Factorisation, PoolMixture, members_of
 from kernelbandits.runtime import single_threaded
 
 
@@ -46,7 +46,7 @@ class FittedModel:
     (True, True)
     """
 
-    members: tuple[Any, ...]
+    members: Sequence[Any]
     """Posteriors that differ in kernel and ridge and are averaged; often one."""
     points: Array
     """(m, d): the distinct points with results."""
@@ -165,3 +165,18 @@ class FittedModel:
         if self.lengthscales is None:
             return None
         return np.asarray(np.exp(np.log(self.lengthscales[:, list(block)]).mean(1)))
+
+
+class Member(NamedTuple):
+    """Kernel and ridge of one member of a mixture."""
+
+    kernel: Any
+    ridge: float
+
+
+def model_members(posterior: Any) -> Sequence[Any]:
+    """Kernel and ridge of each member; the posteriors of a stacked mixture are not built for it."""
+    if not isinstance(posterior, PoolMixture):
+        return members_of(posterior)
+    pairs = zip(posterior.kernels, posterior.ridges.tolist(), strict=True)
+    return [Member(kernel, ridge) for kernel, ridge in pairs]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from kernelbandits.outputs import is_study
+from kernelbandits.outputs import check_path, is_study
 from kernelbandits.storage.creation import fill
 from kernelbandits.storage.errors import StorageError, StorageFull, StorageReadOnly, StudyExists
 from kernelbandits.storage.header import Header
@@ -33,6 +33,7 @@ def write_file(
 
     With `force` it takes the place of another file, but never of a study.
     """
+    check_path("a backup", target)
     path = Path(os.path.realpath(target) if force else target)
     refuse_existing(path, force)
     with temporary_draft(path) as draft:

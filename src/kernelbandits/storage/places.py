@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from kernelbandits import checks
 from kernelbandits.formatting import mask_password
+from kernelbandits.outputs import check_path
 
 SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
 USUAL = "kernelbandits"
@@ -110,7 +111,7 @@ def find(where: str | os.PathLike[str]) -> Place:
 def names_server(text: str) -> bool:
     """Whether a text that is no address of ours is meant as one: mistyped, or in libpq's form."""
     meant = re.match(r"postgres\w*(\+\w+)?:", text) or CONNECTION.search(text) or LOGIN.match(text)
-    return bool(meant) and not Path(text).exists()
+    return bool(meant) and not os.path.exists(text)
 
 
 def from_environment(name: str) -> str:
@@ -126,6 +127,7 @@ def file_place(text: str) -> FilePlace:
     checks.needs(
         text not in ("", ":memory:") and "\0" not in text, "a study", "the name of a file", text
     )
+    check_path("a study", text)
     return FilePlace(Path(text))
 
 

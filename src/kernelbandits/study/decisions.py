@@ -51,7 +51,7 @@ class Asker:
         """Of the settings event that this call wrote, if the policy had a new revision."""
         return f"{self.key}/settings"
 
-    def held(self, state: State, now: float) -> list[Event]:
+    def find_held(self, state: State, now: float) -> list[Event]:
         """The asks that the worker still has, from earlier calls."""
         if self.worker is None:
             return []
@@ -59,7 +59,7 @@ class Asker:
         asks = [trial.asked for trial in trials if trial.asked and trial.until >= now]
         return [event for event in asks if not (event.key or "").startswith(f"{self.key}/")]
 
-    def written(self, state: State) -> list[Event]:
+    def find_written(self, state: State) -> list[Event]:
         """The asks that this call has written already."""
         return [state.keys[key] for key in self.names() if key in state.keys]
 
@@ -101,7 +101,7 @@ def plan_ask(
     """
     if before is None:
         overdue = [trial for trial in state.pending.values() if trial.until < now]
-        before = AskPlan(asker.held(state, now), overdue, state.settings)
+        before = AskPlan(asker.find_held(state, now), overdue, state.settings)
     gone = {trial.number for trial in before.overdue}
     plan = replace(
         before,
@@ -200,7 +200,7 @@ def keep_plan(
     """
     if state.settings != plan.settings:
         return None
-    if asker.held(state, now)[: asker.n] != plan.held[: asker.n]:
+    if asker.find_held(state, now)[: asker.n] != plan.held[: asker.n]:
         return None
     if any(trial.number not in state.pending for trial in plan.overdue):
         return None
@@ -371,7 +371,9 @@ class Teller:
         """Tell a line, correct a stored result by it, or leave it out."""
         if step.stored is None:
             return self.tell(step.line)
-        return self._correct(step.line, step.stored) if step.corrects else known(step.stored)
+        return (
+            self._correct(step.line, step.stored) if step.corrects else repeat_stored(step.stored)
+        )
 
     def _correct(self, one: Keyed, trial: Trial) -> Told:
         # The key of an earlier value of the same line is taken.
@@ -502,7 +504,7 @@ class Teller:
         )
 
 
-def known(trial: Trial) -> Told:
+def repeat_stored(trial: Trial) -> Told:
     """The stored result of a trial, which a line of a table says again."""
     seq = trial.told.seq if trial.told else 0
     return Told(trial.number, trial.row, trial.value, False, None, seq)

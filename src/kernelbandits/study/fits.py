@@ -119,6 +119,8 @@ def describe_difference(before: Fit, made: Fit) -> str:
     """How far a fit that was made again is from the stored one; "" if all numbers are the same."""
     if before == made:
         return ""
+    if len(before.members) != len(made.members):
+        return f"{len(made.members)} sets of scales now, and {len(before.members)} then"
     changes = [
         abs(new - old) / abs(old)
         for old_fit, new_fit in zip(

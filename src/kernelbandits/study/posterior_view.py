@@ -9,7 +9,7 @@ from typing import Any
 from kernelbandits.calibration import Standard
 from kernelbandits.checks import Array, Indices
 from kernelbandits.policies.explanation import draw_from_posterior, draw_functions
-from kernelbandits.posterior import members_of
+from kernelbandits.posterior import MixturePosterior
 from kernelbandits.study.driver import Driver
 
 INTERVAL = 1.959963984540054
@@ -58,7 +58,7 @@ def answer_view(driver: Driver) -> PosteriorView:
 def posterior_view(driver: Driver, posterior: Any, units: Standard) -> PosteriorView:
     """Return a posterior that a policy gave; its own one, if it is that."""
     policy = driver.policy
-    if posterior is policy.posterior and len(members_of(posterior)) == 1:
+    if posterior is policy.posterior and not isinstance(posterior, MixturePosterior):
         return policy_view(driver)
     return transformed_view(posterior, units, policy.domain.points)
 

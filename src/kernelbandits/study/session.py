@@ -99,8 +99,8 @@ class StudySession:
                 plan = decisions.plan_ask(self.state, self.updated_driver(), asker, now, plan)
                 each = (time.monotonic() - start) / max(len(plan.asks) - known, 1)
                 held, plan = plan.held, self._write_plan(asker, plan)
-                if asker.written(self.state) or (plan and len(held) >= asker.n):
-                    return [*held, *asker.written(self.state)][: asker.n]
+                if asker.find_written(self.state) or (plan and len(held) >= asker.n):
+                    return [*held, *asker.find_written(self.state)][: asker.n]
                 left = asker.n - (len(plan.asks) if plan else 0)
                 if attempt >= ATTEMPTS and left * each < LONGEST_HOLD:
                     return self._ask_with_lock(asker, plan)
@@ -112,7 +112,7 @@ class StudySession:
         """Write the asks of a plan if its rows are still free; return what holds of the plan."""
 
         def decide(state: State, now: float) -> tuple[list[Draft], AskPlan | None]:
-            if asker.written(state):
+            if asker.find_written(state):
                 return [], plan
             kept = decisions.keep_plan(state, plan, asker, self.kinds, now)
             whole = kept is not None and len(kept.asks) == len(plan.asks)
@@ -124,14 +124,14 @@ class StudySession:
         """Choose while nobody else can write, because others were faster too often."""
 
         def decide(state: State, now: float) -> tuple[list[Draft], list[Event]]:
-            if asker.written(state):
-                return [], asker.held(state, now)
+            if asker.find_written(state):
+                return [], asker.find_held(state, now)
             kept = plan and decisions.keep_plan(state, plan, asker, self.kinds, now)
             made = decisions.plan_ask(state, self.updated_driver(), asker, now, kept)
             return decisions.draft_asks(state, made, asker), made.held
 
         held = self.write(decide)[1]
-        return [*held, *asker.written(self.state)][: asker.n]
+        return [*held, *asker.find_written(self.state)][: asker.n]
 
     @property
     def kinds(self) -> Any:

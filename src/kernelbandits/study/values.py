@@ -80,7 +80,10 @@ class Told(Readable):
     value: float | None
     """None where the measurement failed."""
     accepted: bool
-    """Whether the result is stored, by this call or by an earlier one with the same key."""
+    """Whether the result is stored, by this call or by an earlier one with the same key.
+
+    False for a line of a table that was told before.
+    """
     key: str | None
     seq: int
     """The number of its event."""
@@ -93,6 +96,7 @@ class Told(Readable):
     def sentence(self) -> str:
         """What was stored, and what it means for pending trials of the same candidate."""
         what = "recorded as failed" if self.value is None else f"{self.value!r} recorded"
+        what += "" if self.accepted else " by an earlier call, which this one repeats"
         settled = (
             f" Trial {self.settles} was pending for this candidate; this is its result."
             if self.settles is not None
