@@ -21,6 +21,8 @@ def create(session: Session, first: Draft, columns: Mapping[str, Column]) -> Non
     checks.needs(
         first.kind == "created", "a new study", 'a first event of kind "created"', first.kind
     )
+    tabular = bool(columns) or "space" in first.body
+    checks.needs(tabular, "a study", "names of columns, or a space", tuple(columns))
     segments = split_columns(columns)
     header = Header.of(first, segments, rows=count_rows(columns))
     backend = session.backend

@@ -34,8 +34,8 @@ says so. A result that comes after the end of the lease counts too. In a study o
 gives the value of a variable, once for each variable: a point that nobody asked for; one that lies
 outside the ranges or breaks a constraint is refused. JSON: trial, row, value (the
 stored one), accepted, key, seq, settles (the pending trial that a row settled) and waiting (trials
-of the same candidate that stay pending) and x (the point of a space, null for a table); with --csv a
-list of these.
+of the same candidate that stay pending) and x (the point of a space, null for a table); with
+--csv a list of these.
 
 In a CSV file of results, each line names its trial, its row or the values of all columns, and has
 the result in a column named like the target. Either all lines are stored or none. Lines that were
