@@ -878,8 +878,10 @@ def test_the_help_says_what_there_is(name, text):
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_the_studies_of_a_database_are_listed_and_a_file_has_one(kind, films, request):
-    where = str(films.with_name("films.db"))
+def test_the_studies_of_a_database_are_listed_and_a_file_has_one(kind, films, request, monkeypatch):
+    # A short path: a long one is broken over lines of the terminal.
+    monkeypatch.chdir(films.parent)
+    where = "films.db"
     if kind == "postgresql":
         database = request.getfixturevalue("database")
         where = f"{database}&study=films"

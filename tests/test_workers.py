@@ -115,7 +115,7 @@ def test_links_that_point_to_each_other_are_refused_with_a_sentence(tmp_path):
     table = ["--candidates", tmp_path / "t.csv", "--target", "y"]
     for words, code in (
         ([*RUN, "--horizon", "5", "--workers", 1, "--output", tmp_path / "a"], 74),
-        (["study", "create", tmp_path / "a", *table], 74),
+        (["study", "create", tmp_path / "a", *table], 2),
         (
             [
                 "study",
