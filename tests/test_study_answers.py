@@ -407,7 +407,9 @@ def test_estimates_without_results_are_those_of_the_prior_and_say_so(tmp_path, c
 
 
 def test_the_index_of_transformed_results_is_the_one_that_was_played(tmp_path):
-    study = kb.Study.create(tmp_path / "a.db", LINE, goal="earn", settings={"transform": True})
+    study = kb.Study.create(
+        tmp_path / "a.db", LINE, goal="earn", settings={"transform": True, "width": "practical"}
+    )
     tell_rows(study, np.exp(4 * np.sin(np.arange(0, 21, 2) / 3)), range(0, 21, 2))
     [one] = study.ask()
     policy, scale = study._session.driver.policy, study._session.state.scale

@@ -353,9 +353,7 @@ class ScaleFit:
         # The prior alone has curvature 1 in every direction. Less is an error of the differences,
         # or a place that is no maximum.
         sds = np.sqrt(WIDENING / np.maximum(curvatures, LEAST_CURVATURE))
-        # The symmetric root, because the signs of the axes are arbitrary: another rounding would
-        # draw other members.
-        draws = centre + spread_normals(number, len(centre)) @ ((axes * sds) @ axes.T)
+        draws = centre + (spread_normals(number, len(centre)) * sds) @ axes.T
         for v in draws:
             parameters = search.parameters(search.clip(v))
             factor = search.evidence.factor(parameters)
