@@ -23,8 +23,8 @@ POINTS = np.random.default_rng(6).random((12, 2))
 ARMS = kb.Arms(POINTS)
 BOX = kb.Box((0.0, 0.0), (2.0, 1.0))
 SHARED = {"noise_scale": 0.1, "norm_bound": 1.0}
-ONE = {"members": 1, "prior": Prior(additive=None, nugget=None)}
-"""One smooth kernel at its most probable scales: what `dense` computes."""
+ONE = {"members": 1, "prior": Prior(additive=None, nugget=None), "transform": False}
+"""One smooth kernel at its most probable scales, and linear units: what `dense` computes."""
 
 
 def value(x, c=0.0):
@@ -262,8 +262,14 @@ def test_on_a_box_the_margin_is_a_tenth_of_the_noise_scale_given_and_not_of_the_
     assert seen == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("make", [kb.Auto, lambda domain: kb.SimpleUCB(domain, kb.Matern(0.4), **SHARED)],
-                         ids=["auto", "ucb"])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda domain: kb.Auto(domain, width="practical"),
+        lambda domain: kb.SimpleUCB(domain, kb.Matern(0.4), **SHARED),
+    ],
+    ids=["auto", "ucb"],
+)
 def test_the_index_of_a_choice_with_others_pending_has_the_sd_it_was_made_by(make):
     policy = make(ARMS)
     told(policy)
@@ -350,7 +356,7 @@ def test_beside_a_context_greed_is_that_of_the_context(domain):
         assert there.mean - 1e-9 <= why.highest_mean <= there.mean + there.sd
         mean, sd = policy.posterior.at([[*choice.x, *context]])
         assert why.mean == pytest.approx(policy.units.original(mean[0]), rel=1e-9)
-        assert why.sd == pytest.approx(policy.units.spread * sd[0], rel=1e-6)
+        assert why.sd == pytest.approx(policy.units.original_sd(mean, sd)[0], rel=1e-6)
 
 
 def test_arms_of_a_round_are_compared_with_each_other_if_given():

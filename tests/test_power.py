@@ -95,8 +95,8 @@ def test_with_fewer_than_six_points_nothing_is_transformed():
     assert learn(np.exp(5 * smooth(GRID.points)), ARMS[:5]).units.is_linear
 
 
-def test_the_goal_earn_transforms_nothing():
-    policy = kb.Auto(GRID)
+def test_an_index_with_a_width_transforms_nothing():
+    policy = kb.Auto(GRID, width="practical")
     values = np.exp(5 * smooth(GRID.points))
     policy.tell_all([(policy.choice(int(arm)), float(values[arm])) for arm in ARMS])
     assert policy.units.is_linear

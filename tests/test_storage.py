@@ -225,7 +225,7 @@ def test_a_study_begins_with_its_creation_and_a_table_of_text(where):
         Log.create(where, CREATED, {"x": [1]})
     with pytest.raises(ValueError, match="column 'x' needs finite numbers, got others"):
         Log.create(where, CREATED, {"x": [math.nan]})
-    with pytest.raises(ValueError, match="a study needs names of columns, got"):
+    with pytest.raises(ValueError, match="a study needs names of columns, or a space, got"):
         Log.create(where, CREATED, {})
     with pytest.raises(NoStudy):
         Log.open(where)

@@ -789,7 +789,7 @@ def test_what_the_table_calls_a_row_goes_with_it(tmp_path, films):
 
 
 def test_explain_says_mean_sd_weight_width_and_the_greedy_alternative(tmp_path, films):
-    study = kb.Study.create(tmp_path / "a.db", films, goal="earn")
+    study = kb.Study.create(tmp_path / "a.db", films, settings={"width": "practical"})
     play(study, films, 8)
     [one] = study.ask()
     why = study.explain(one.trial)

@@ -116,7 +116,10 @@ def test_a_trial_is_a_whole_number(folder, trial):
      (("1", "2", "--csv", "films.csv"), "'--csv and more'")],
 )  # fmt: skip
 def test_tell_wants_one_of_its_forms(folder, words, got):
-    forms = "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed or --csv FILE"
+    forms = (
+        "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, "
+        "--at NAME=VALUE ... VALUE or --csv FILE"
+    )
     assert (
         one_sentence(study("tell", "films.db", *words), 2)
         == f"tell needs one of {forms}, got {got}"

@@ -154,19 +154,19 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path):
         draw_study(None, tmp_path / "nowhere" / "films.png")
 
 
-def test_an_unknown_kind_is_refused_and_the_known_ones_are_named(tmp_path):
+def test_an_unknown_kind_is_refused_and_the_known_ones_are_named(made, tmp_path):
     with pytest.raises(
         ValueError,
         match=r"^plot needs what in \('progress', 'regret', 'posterior', 'weights', 'all'\)",
     ):
-        draw_study(None, tmp_path / "films.png", what="everything")
+        draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.png", what="everything")
     assert KINDS == ("progress", "regret", "posterior", "weights", "all")
 
 
-def test_without_matplotlib_one_sentence_says_what_to_install(tmp_path, monkeypatch):
+def test_without_matplotlib_one_sentence_says_what_to_install(made, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ValueError, match=re.escape('pip install "kernelbandits[experiments]"')):
-        draw_study(None, tmp_path / "films.html")
+        draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.html")
 
 
 def test_only_a_page_needs_jinja2(made, tmp_path, monkeypatch):

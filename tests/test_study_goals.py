@@ -307,8 +307,8 @@ def test_status_says_the_goal_and_what_is_claimed(tmp_path):
     assert "(goal: find)" in str(status)
     study.change(goal="earn", rounds=None)
     assert study.status().purpose == (
-        "earn good results while measuring. No guarantee: the confidence width was chosen by "
-        "benchmark."
+        "earn good results while measuring. No guarantee: the rule looks ahead by fitted scales, "
+        "without a confidence width."
     )
 
 

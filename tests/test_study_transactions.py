@@ -347,7 +347,7 @@ def test_a_fit_counts_until_one_of_its_results_changes(tmp_path, made, change):
     driver = study._session.updated_driver()
 
     def valid() -> set[int]:
-        found = fits.find_valid(study._session.state, kb.Auto.revision, len(driver.candidates))
+        found = fits.find_valid(study._session.state, kb.Auto.revision, driver.candidates)
         return set(found)
 
     all_of_them = valid()

@@ -9,8 +9,10 @@ import numpy as np
 
 from kernelbandits.checks import Array
 
-REACH = 0.15
-"""Points within this many lengthscales count as the same place when failures are counted."""
+REACHES = (0.15, 0.02)
+"""Points within so many lengthscales count as the same place when failures are counted. The second
+radius is for a point that is asked for again and again: rewards that are near it, but not there,
+do not show that it works."""
 SPARED = 2
 """Failures at a place that are taken for bad luck: it gets a third chance."""
 
@@ -134,16 +136,18 @@ class Rewards:
     def unmatched_rows_near(self, rows: Sequence[Array], lengths: Array) -> list[int]:
         """Return the same on a box, where hardly any point comes twice.
 
-        Row i is returned if, with r = 0.15 and distances in lengthscales,
+        Row i is returned if for r = 0.15 or r = 0.02, with distances in lengthscales,
 
         #{j <= i: |row_j - row_i| < r} > 2 + #{rewards: |point - row_i| < r}.
         """
         given = np.array(rows)
-        rewarded = near_matrix(given, self.points, lengths) @ self.counts
-        numbers: list[int] = np.flatnonzero(
-            np.tril(near_matrix(given, given, lengths)).sum(1) > rewarded + SPARED
-        ).tolist()
-        return numbers
+        to_rows = squared_distances(given, given, lengths)
+        to_points = squared_distances(given, self.points, lengths)
+        unmatched = np.zeros(len(given), dtype=np.bool_)
+        for reach in REACHES:
+            failures = np.tril(to_rows < reach**2).sum(1)
+            unmatched |= failures > (to_points < reach**2) @ self.counts + SPARED
+        return np.flatnonzero(unmatched).tolist()
 
     @property
     def points(self) -> Array:
@@ -174,9 +178,9 @@ class Rewards:
         return sums, squares
 
 
-def near_matrix(rows: Array, points: Array, lengths: Array) -> Array:
-    """Return 1 where a row is less than 0.15 lengthscales from a point, and 0 elsewhere."""
+def squared_distances(rows: Array, points: Array, lengths: Array) -> Array:
+    """Return the squared distance of each row from each point, in lengthscales."""
     squares = np.zeros((len(rows), len(points)))
     for j, length in enumerate(lengths):
         squares += ((rows[:, j, None] - points[None, :, j]) / length) ** 2
-    return np.asarray(squares < REACH**2, dtype=np.float64)
+    return squares

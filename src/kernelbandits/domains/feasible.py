@@ -21,7 +21,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
-from kernelbandits.domains.bfgs import Function, ascend, evaluate
+from kernelbandits.domains.bfgs import STEPS, Function, ascend, evaluate
 from kernelbandits.domains.constraints import (
     Comparison,
     Condition,
@@ -423,7 +423,7 @@ class FeasibleSet:
         return PolytopeLimits(inner, here @ inner.T + rooms[:, kept] / lengths), projector, units
 
     def ascend(
-        self, function: Function, rows: Array, moving: Mask, scale: Array
+        self, function: Function, rows: Array, moving: Mask, scale: Array, steps: int = STEPS
     ) -> tuple[Array, Array, int]:
         """Ascend to local maxima within the constraints; only the coordinates `moving` move."""
         search = self.to_search(rows)
@@ -444,7 +444,8 @@ class FeasibleSet:
             heights, _ = evaluate(scaled, here)
             return rows, heights, len(rows)
         metric = np.matmul(projector * local[:, None, :] ** 2, projector)
-        ends, heights, count = ascend(scaled, here, limits, np.ones(self.dimension), metric)
+        ones = np.ones(self.dimension)
+        ends, heights, count = ascend(scaled, here, limits, ones, metric, steps=steps)
         return self.to_rows(np.clip(ends * units, self.lower, self.upper)), heights, count
 
     def _search_scale(self, scale: Array, search: Array) -> tuple[Array, Array]:

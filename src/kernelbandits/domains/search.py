@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from kernelbandits import checks
 from kernelbandits.checks import Array
-from kernelbandits.domains.bfgs import Function, as_numbers, evaluate, projected_bfgs
+from kernelbandits.domains.bfgs import STEPS, Function, as_numbers, evaluate, projected_bfgs
 from kernelbandits.domains.box import Box, as_rows, check_sides, is_empty, is_flat
 from kernelbandits.domains.mixed import MixedBox
 from kernelbandits.domains.sobol import shift_points, sobol
@@ -66,6 +66,7 @@ def maximise(
     candidates: int | None = None,
     starts: int | None = None,
     effort: float = 1.0,
+    steps: int = STEPS,
     u: float = 0.5,
     values: Values | None = None,
 ) -> Maximum:
@@ -95,6 +96,9 @@ def maximise(
     effort
         A factor on the usual numbers of candidates and starts. Half of them find nearly the same
         maxima in half of the time.
+    steps
+        The most steps of an ascent. One that climbs to a ridge, where the slope jumps, does not end
+        by itself, and gains little after some 15 steps.
     u
         A number in [0, 1) that shifts the Sobol points. Different numbers find different maxima of
         equal height.
@@ -120,13 +124,14 @@ def maximise(
     check_sides("maximise", box)
     share = checks.positive("maximise", "effort", effort) * variable_count(box)
     count = check_count("candidates", candidates, math.ceil(CANDIDATES * share))
+    checks.whole("maximise", "steps", steps)
     climbs = check_count("starts", starts, math.ceil(STARTS * share))
     lengths, close = check_scales(scale, np.subtract(box.upper, box.lower)), check_near(box, near)
     if isinstance(box, MixedBox) and box.count <= EVERY:
         return search_all(function, box, u, values)
     rows = candidate_rows(box, close, lengths, count, math.ceil(ABOUT * share), u)
     first = separate_rows(rows, evaluate_values(function, values, rows), lengths, climbs)
-    return Search(function, box, lengths, values).run(rows[first], len(rows))
+    return Search(function, box, lengths, steps, values).run(rows[first], len(rows))
 
 
 def search_all(
@@ -257,6 +262,8 @@ class Search:
     function: Function
     box: Box | MixedBox
     scale: Array
+    steps: int
+    """The most steps of one ascent."""
     values: Values | None = None
 
     def run(self, rows: Array, evaluated: int) -> Maximum:
@@ -291,10 +298,10 @@ class Search:
     def ascend(self, rows: Array, moving: npt.NDArray[np.bool_]) -> tuple[Array, Array, int]:
         """Ascend to local maxima in the coordinates that move, with the others held fixed."""
         if is_constrained(self.box):
-            return self.box.feasible.ascend(self.function, rows, moving, self.scale)
+            return self.box.feasible.ascend(self.function, rows, moving, self.scale, self.steps)
         lower = np.where(moving, self.box.lower, rows)
         upper = np.where(moving, self.box.upper, rows)
-        return projected_bfgs(self.function, rows, lower, upper, self.scale)
+        return projected_bfgs(self.function, rows, lower, upper, self.scale, steps=self.steps)
 
     def settle(self, rows: Array, starts: Array | None = None) -> Array:
         """Return the rows on their grids, with all constraints met.

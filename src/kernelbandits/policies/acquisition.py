@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
+from scipy.special import erfcx, log_ndtr, ndtr
 
 from kernelbandits.checks import Array
+from kernelbandits.domains.bfgs import STEPS
 from kernelbandits.kernels import Kernel
 from kernelbandits.posterior import StackedPosteriors, members_of
 
@@ -45,6 +46,9 @@ class Acquisition:
     >>> TwoSigma().score(np.array([0.5, 0.0]), np.array([0.1, 1.0]))
     array([0.7, 2. ])
     """
+
+    search_steps: ClassVar[int] = STEPS
+    """The most steps of an ascent in the search for the greatest score on a box."""
 
     def score(self, mean: Array, sd: Array) -> Array:
         """The score at points with these means and standard deviations."""
@@ -168,8 +172,23 @@ class LogProbabilityOfImprovement(Acquisition):
         return self.score(mean, sd), ratio / spread, -ratio * z / spread
 
 
+class MemberAcquisition(Acquisition):
+    """A score that is averaged over the members of a mixture, each with its own mean and sd."""
+
+    def score_members(self, means: Array, sds: Array) -> Array:
+        """The score of points from the means and standard deviations of each member, in rows."""
+        raise NotImplementedError
+
+    def member_derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        """The score of points, and its derivatives by the mean and by the sd of each member."""
+        raise NotImplementedError
+
+    def surface(self, posterior: Any) -> Surface:
+        return MemberSurface(posterior, self)
+
+
 @dataclass(frozen=True)
-class MemberImprovement(Acquisition):
+class MemberImprovement(MemberAcquisition):
     """ln of the average over the members i of a mixture of E_i[max(f - best_i, 0)].
 
     The improvement is averaged, not the estimates: a point that one member finds promising and the
@@ -180,18 +199,89 @@ class MemberImprovement(Acquisition):
     """What is to be improved on, by each member, in the units of the posterior."""
 
     def score_members(self, means: Array, sds: Array) -> Array:
-        """The score of points from the means and standard deviations of each member, in rows."""
         best = np.array(self.bests)[:, None]
         return logmeanexp(LogExpectedImprovement(best).score(means, sds))
 
-    def surface(self, posterior: Any) -> Surface:
-        return MemberSurface(posterior, self)
+    def member_derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        best = np.array(self.bests)[:, None]
+        logs, by_mean, by_sd = LogExpectedImprovement(best).derivatives(means, sds)
+        total = logmeanexp(logs)
+        weights = np.exp(logs - total) / len(logs)
+        return total, weights * by_mean, weights * by_sd
+
+
+@dataclass(frozen=True)
+class MemberLookahead(MemberAcquisition):
+    """The average over the members of mean + horizon * gain: play now, and learn for later.
+
+    gain = s h(-|mean - best| / s),   s = sd^2 / sqrt(sd^2 + noise),   h(z) = phi(z) + z Phi(z)
+
+    is what one reward at x is expected to add to the highest estimate (`knowledge_gain`). Each of
+    the rounds that follow can earn it. This is the online knowledge gradient of Ryzhov, Powell and
+    Frazier (2012), of each point alone.
+    """
+
+    # The score has a ridge where the estimate of a member is its highest one. An ascent does not
+    # end there by itself, and hardly rises after so many steps.
+    search_steps = 15
+
+    bests: tuple[float, ...]
+    """The highest estimate so far, of each member, in the units of the posterior."""
+    noises: tuple[float, ...]
+    """The noise variance of each member."""
+    horizon: float
+    """For how many rounds the gain counts."""
+
+    def score_members(self, means: Array, sds: Array) -> Array:
+        best, noise = self._bests_and_noises()
+        gain, _, _ = knowledge_gain(np.abs(means - best), reward_step(sds**2, noise))
+        return np.asarray((means + self.horizon * gain).mean(0))
+
+    def member_derivatives(self, means: Array, sds: Array) -> tuple[Array, Array, Array]:
+        """The derivatives of the gain are `knowledge_gain`'s, times those of |gap| and of s."""
+        best, noise = self._bests_and_noises()
+        variances = sds**2
+        step = reward_step(variances, noise)
+        gain, by_gap, by_step = knowledge_gain(np.abs(means - best), step)
+        by_mean = 1 + self.horizon * by_gap * np.sign(means - best)
+        # s = v / sqrt(v + noise) with v = sd^2, so ds/dsd = sd (v + 2 noise) / (v + noise)^1.5.
+        total = np.maximum(variances + noise, LEAST_SD)
+        by_sd = self.horizon * by_step * sds * (variances + 2 * noise) / (total * np.sqrt(total))
+        value = (means + self.horizon * gain).mean(0)
+        return value, by_mean / len(means), by_sd / len(means)
+
+    def _bests_and_noises(self) -> tuple[Array, Array]:
+        """The highest estimate and the noise variance of each member, in columns."""
+        return np.array(self.bests)[:, None], np.array(self.noises)[:, None]
+
+    @property
+    def round_note(self) -> dict[str, float]:
+        return {"horizon": self.horizon}
+
+
+def reward_step(variance: Array, noise: float | Array) -> Array:
+    """v / sqrt(v + noise): the sd of what one reward changes in an estimate of variance v."""
+    return np.asarray(variance / np.sqrt(np.maximum(variance + noise, LEAST_SD)))
+
+
+def knowledge_gain(gap: Array, step: Array) -> tuple[Array, Array, Array]:
+    """step h(-gap / step), h(z) = phi(z) + z Phi(z): what one reward is expected to add.
+
+    The estimate is a gap >= 0 away from the highest of the others, and the reward moves it by a
+    normal amount of sd `step`. So it may become the highest, or no longer be it. Returned are the
+    gain, its derivative -Phi(z) by the gap and its derivative phi(z) by the step. Their error is
+    that of rounding, relative to the step: the gain is added to an estimate.
+    """
+    certain = step <= LEAST_SD
+    z = np.where(certain, -FAR, np.maximum(-gap / np.where(certain, 1.0, step), -FAR))
+    above, density = ndtr(z), np.exp(-0.5 * z**2 - LOG_ROOT_TWO_PI)
+    return np.maximum(step * density - gap * above, 0.0), -above, density
 
 
 class MemberSurface:
-    """`MemberImprovement` as a function of the point, with its gradient."""
+    """A `MemberAcquisition` as a function of the point, with its gradient."""
 
-    def __init__(self, posterior: Any, acquisition: MemberImprovement) -> None:
+    def __init__(self, posterior: Any, acquisition: MemberAcquisition) -> None:
         self.members = members_of(posterior)
         self.acquisition = acquisition
         self.stacked = StackedPosteriors.of(self.members)
@@ -205,21 +295,16 @@ class MemberSurface:
         return self.acquisition.score_members(means, sds)
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
-        """The score and its gradient: the mean gradient of the members, weighted by improvement."""
+        """The score and its gradient, by the chain rule over the members."""
         if self.stacked is not None:
             parts: Any = self.stacked.gradients(rows)
         else:
             each = [member.gradients(rows) for member in self.members]
             parts = (np.array(part) for part in zip(*each, strict=True))
         means, sds, mean_slopes, sd_slopes = parts
-        best = np.array(self.acquisition.bests)[:, None]
-        logs, by_mean, by_sd = LogExpectedImprovement(best).derivatives(means, sds)
-        total = logmeanexp(logs)
-        weights = np.exp(logs - total) / len(logs)
-        slopes = (weights * by_mean)[..., None] * mean_slopes + (weights * by_sd)[
-            ..., None
-        ] * sd_slopes
-        return total, slopes.sum(0)
+        value, by_mean, by_sd = self.acquisition.member_derivatives(means, sds)
+        slopes = by_mean[..., None] * mean_slopes + by_sd[..., None] * sd_slopes
+        return value, slopes.sum(0)
 
 
 def logmeanexp(logs: Array) -> Array:
@@ -251,6 +336,20 @@ class ImprovementScores(ArmScores):
 
     def note(self, scores: Array, arm: int) -> dict[str, float]:
         return {"improvement": float(np.exp(scores[arm]))}
+
+
+@dataclass(frozen=True, eq=False)
+class LookaheadScores(ArmScores):
+    """mean + horizon * gain of each arm."""
+
+    gains: Array
+    """What one more reward of each arm is expected to add to the highest estimate."""
+    horizon: float
+
+    def note(self, scores: Array, arm: int) -> dict[str, float]:
+        """The gain counts for nothing, and is noted as 0, where no round follows."""
+        gain = float(self.gains[arm]) if self.horizon > 0 else 0.0
+        return {"gain": gain, "horizon": self.horizon}
 
 
 def per_cost(scores: Array, mean: Array, costs: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 
 from kernelbandits import checks, widths
 from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard
-from kernelbandits.checks import Array, DataNotice
+from kernelbandits.checks import Array, DataNotice, Indices
 from kernelbandits.domains import (
     Box,
     Contextual,
@@ -30,8 +30,12 @@ from kernelbandits.policies.acquisition import (
     NO_CHANCE,
     ImprovementScores,
     LogExpectedImprovement,
+    LookaheadScores,
     MemberImprovement,
+    MemberLookahead,
+    knowledge_gain,
     logmeanexp,
+    reward_step,
 )
 from kernelbandits.policies.base import check_pairs
 from kernelbandits.policies.calibrator import Calibrator, check_coordinates, empty_posterior
@@ -60,7 +64,10 @@ BOX_EFFORT = 0.375
 """The effort of a search on a box: the mixture is smoother than a single index with a large width,
 and more starts did not find better maxima (docs/decisions/0012)."""
 PRACTICAL = widths.polynomial_decay(3.0, 1 / 3)
-"""The width 3 t^-1/3 of the goal earn (docs/decisions/0012)."""
+"""The width 3 t^-1/3 of `width="practical"` (docs/decisions/0012)."""
+LONG_HORIZON, SHORT_HORIZON = 40, 10
+"""For how many rounds the goal earn counts what a reward teaches: in round t for 40 - t, at least
+for 10 (docs/decisions/0012)."""
 NOISELESS = 1e-6
 """A noise variance of less, in squared spreads of the rewards, counts as none."""
 GROWTH = 1.2
@@ -73,11 +80,14 @@ class Auto(IndexPolicy):
     """A policy that fits all scales to the rewards: nothing has to be given.
 
     There are two goals. To *find* the best answer when the budget ends, it plays the greatest
-    expected improvement over the best so far. To *earn* a large total while measuring, as in the
-    paper, it plays the greatest mean + w_t width_t sd. The first choices are an initial design.
-    Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight plausible sets
-    of them, over which the posterior is averaged. They are fitted again at geometrically spaced
-    numbers of rewards, by `tell` only (`calibrator`). Notes are in the units of the rewards.
+    expected improvement over the best so far. To *earn* a large total while measuring, it plays the
+    greatest mean + horizon * gain: the estimate, and what one reward is expected to teach for the
+    rounds to come (`acquisition.MemberLookahead`). With a `width` or an `exploration` law, and
+    where costs differ, it plays the paper's index, mean + w_t width_t sd. The first choices are an
+    initial design. Then lengthscales, signal and noise of a kernel are fitted to the rewards: eight
+    plausible sets of them, over which the posterior is averaged. They are fitted again at
+    geometrically spaced numbers of rewards, by `tell` only (`calibrator`). Notes are in the units
+    of the rewards.
 
     Parameters
     ----------
@@ -93,23 +103,25 @@ class Auto(IndexPolicy):
     rounds
         How many rewards there will be, if that is known. With the goal "find" and noise, an arm
         without a reward then counts less in the last tenth of them, and good arms are rather
-        measured again.
+        measured again. With the goal "earn" less is explored towards the end.
     width
-        For the goal "earn". "practical": chosen by benchmark; nothing is claimed of it, nor of a
-        number, which multiplies the sd in every round, nor of your own `Width`.
+        For the goal "earn": play the index mean + w_t width_t sd with this width. "practical":
+        3 t^-1/3, chosen by benchmark; nothing is claimed of it, nor of a number, which multiplies
+        the sd in every round, nor of your own `Width`.
         "theory": D + (R / sqrt(ridge)) sqrt(2 ln(1/delta) + L), Whitehouse's, at the ridge that is
         the fitted noise variance; R and D are `safety` times the fitted ones, and the most probable
         scales alone are used. That f lies within the width in all rounds with probability 1 - delta
         would hold had kernel, centre, R and D been fixed beforehand, with |f| <= D and
         R-sub-Gaussian noise. They are not: they are fitted to the same rewards.
     exploration
-        For the goal "earn": the law of the weight w_t, or a schedule of laws.
+        For the goal "earn": play the index with weights w_t of this law, or of a schedule of laws.
+        Without a width the practical one is taken.
     members
         How many plausible sets of scales are averaged over; 1 for the most probable one alone.
     transform
         Whether skewed rewards are transformed by a power where that makes the model more probable
-        (`kb.calibration.Standard`). By default they are with the goal "find". Estimates stay in the
-        units of the rewards; their intervals are then wider on one side.
+        (`kb.calibration.Standard`). By default they are, except with a `width` or an `exploration`
+        law. Estimates stay in the units of the rewards; their intervals are then wider on one side.
     first
         How many choices the initial design has.
     seed
@@ -130,10 +142,11 @@ class Auto(IndexPolicy):
         name="auto",
         title="Auto",
         family=CALIBRATED,
-        paper="this package; for the goal earn the rule is Generic-GP's with fitted scales, for "
-        "the goal find expected improvement, averaged over fits",
-        guarantee="none with the practical width or the goal find; with width theory what "
-        "Whitehouse et al. prove, had kernel, centre, R and D been fixed beforehand",
+        paper="this package; the goal find plays expected improvement, averaged over fits, the "
+        "goal earn the online knowledge gradient of Ryzhov, Powell and Frazier (2012), and with a "
+        "width or an exploration law Generic-GP's rule with fitted scales",
+        guarantee="none, except with width theory: what Whitehouse et al. prove, had kernel, "
+        "centre, R and D been fixed beforehand",
         ours="everything: the model and its prior, the widths, the initial design",
         by_name_only=("delta",),
     )
@@ -192,6 +205,8 @@ class Auto(IndexPolicy):
         for name, given in (("width", width), ("exploration", exploration)):
             belongs = self.goal == "earn" or given is None
             checks.needs(belongs, "Auto", f'no {name} with the goal "find"', given)
+        self.looks_ahead = goal == "earn" and width is None and exploration is None
+        """Whether the rule is mean + horizon * gain, and not an index with a width."""
         self.mode = check_width("practical" if width is None else width)
         prior = default_prior(self.mode, nu, domain) if prior is None else prior
         checks.needs(isinstance(prior, Prior), "Auto", "a kb.calibration.Prior", prior)
@@ -211,17 +226,21 @@ class Auto(IndexPolicy):
             members=check_members(members, self.mode, self.finite),
             mean_known=self.mode == "theory",
             noise=self.noise,
-            transform=check_transform(transform, self.goal, self.mode),
+            transform=check_transform(
+                transform, self.goal == "find" or self.looks_ahead, self.mode
+            ),
         )
         self.failed = self.calibrator.failed
         self.first = self._initial_size() if first is None else checks.whole("Auto", "first", first)
-        if not self.finite and self.goal == "find":
+        if not self.finite and (self.goal == "find" or self.looks_ahead):
             self.search_effort = BOX_EFFORT
         self.settings["goal"] = self.goal
         law = PointMass(1.0) if exploration is None else exploration
         self._set_rule(self._fitted_width(), law, gain="none")
         if self.goal == "find":
             self.settings |= {"exploration": "expected improvement, averaged over fits"}
+        elif self.looks_ahead:
+            self.settings |= {"exploration": "online knowledge gradient, averaged over fits"}
         self._follow_fit()
 
     def _initial_size(self) -> int:
@@ -296,10 +315,17 @@ class Auto(IndexPolicy):
         return replace(choice, note=self._in_reward_units(choice.note))
 
     def acquisition(self, now: Round) -> Any:
-        """What the round maximises: mean + w_t width_t sd, or the expected improvement."""
-        if self.goal == "earn":
+        """What the round maximises: improvement, mean + horizon gain, or mean + w_t width_t sd.
+
+        Where costs differ, the goal earn plays the index: an arm far cheaper than the best is worth
+        playing while it may be as good, which the width says and the gain of one reward does not.
+        """
+        priced = now.costs is not None and np.ptp(now.costs) > 0
+        if self.goal == "earn" and (priced or not self.looks_ahead):
             return super().acquisition(now)
         if self.finite:
+            if self.looks_ahead:
+                return self._score_lookahead(now)
             return ImprovementScores(self._score_improvement(now))
         members = members_of(self.posterior)
         bests = np.array([self._best_estimate(member, now.place.context) for member in members])
@@ -307,6 +333,9 @@ class Auto(IndexPolicy):
             # A pending reward counts as its own estimate, so that a batch spreads.
             pending = [member.at(now.pending_places)[0].max() for member in members]
             bests = np.maximum(bests, pending)
+        if self.looks_ahead:
+            noises = tuple(fit.noise_variance for fit in self.calibrator.fits)
+            return MemberLookahead(tuple(bests.tolist()), noises, self._horizon(now.t))
         return MemberImprovement(tuple(bests.tolist()))
 
     def _best_estimate(self, member: Any, context: Array | None) -> float:
@@ -344,6 +373,26 @@ class Auto(IndexPolicy):
             score[seen] = score_repeats(mean[seen], variance[seen], noise)
         return logmeanexp(scores)
 
+    def _score_lookahead(self, now: Round) -> LookaheadScores:
+        """mean + horizon * gain of each arm, averaged over the members (`MemberLookahead`).
+
+        The gain of the best arm measured is that of finding it to be worse than the second. The
+        nugget counts, unlike in the expected improvement: what an arm has of its own is earned.
+        """
+        seen = np.union1d(self.calibrator.measured_arms(), now.pending_places).astype(np.intp)
+        means = member_means(self.posterior)
+        variances = np.maximum(member_variances(now.posterior), 0.0)
+        noises = np.array([[fit.noise_variance] for fit in self.calibrator.fits])
+        rivals = np.array([best_of_others(mean, seen) for mean in means])
+        gains = knowledge_gain(np.abs(means - rivals), reward_step(variances, noises))[0].mean(0)
+        horizon = self._horizon(now.t)
+        return LookaheadScores(means.mean(0) + horizon * gains, gains, horizon)
+
+    def _horizon(self, t: int) -> float:
+        """For how many rounds it counts what the reward of round t teaches."""
+        horizon = max(SHORT_HORIZON, LONG_HORIZON - t)
+        return float(horizon if self.rounds is None else min(horizon, max(0, self.rounds - t)))
+
     def _is_ending(self, now: Round) -> bool:
         """Whether the last tenth of the budget has begun."""
         return self.rounds is not None and now.t > self.rounds - max(1, self.rounds // 10)
@@ -360,7 +409,8 @@ class Auto(IndexPolicy):
         region: Any = now.place
         location = region.location(played[nearest, : region.box.dimension])
         note = dict(self._choice_at(location, now, {**choice.note, "repeats": 1.0}).note)
-        note["index"] = note["mean"] + note["weight"] * note["width"] * note["sd"]
+        surface = self.acquisition(now).surface(now.posterior)
+        note["index"] = float(surface.values(location.row[None])[0])
         return Choice(location.x, location.arm, note, now.place.context)
 
     def _choose_initial(self, now: Round) -> Choice:
@@ -501,8 +551,8 @@ class Auto(IndexPolicy):
 
         Where failures outnumber rewards, each one beyond them counts as the least mean reward so
         far; elsewhere they were bad luck and count as nothing. On arms "where" is the arm. Off the
-        arms it is all within 0.15 fitted lengthscales of the point, and there failures must
-        outnumber the rewards by more than two, so that a place gets a third chance.
+        arms it is all within 0.15 fitted lengthscales of the point, or all within 0.02, and there
+        failures must outnumber the rewards by more than two: a place gets a third chance.
         """
         self._fail_at(self._check_choice("fail", choice))
 
@@ -526,6 +576,8 @@ class Auto(IndexPolicy):
             reason = "the confidence width was chosen by benchmark"
             if self.goal == "find":
                 reason = "the goal is the best answer in the end, not a small regret on the way"
+            elif self.looks_ahead:
+                reason = "the rule looks ahead by fitted scales, without a confidence width"
             self.settings["claim"] = f"none: {reason}"
             return self.mode
         bound = self.calibrator.norm_bound(self.safety)
@@ -691,7 +743,11 @@ class Auto(IndexPolicy):
         return int(measured[mean[measured].argmax()]) if len(measured) else place.greatest(mean)
 
     def index(self, t: int, weight: float = 1.0, points: Any = None) -> Array:
-        """mean + weight * width_t * sd, in the units of the rewards."""
+        """mean + weight * width_t * sd, in the units of the rewards.
+
+        It is what a round maximises where a `width` or an `exploration` law was given. Other rules
+        maximise their `acquisition`; this index then has the practical width.
+        """
         return np.asarray(self.units.original(super().index(t, weight, points)))
 
     def _place_of(self, choice: Choice) -> Any:
@@ -711,11 +767,16 @@ class Auto(IndexPolicy):
         if self.goal == "find" and "index" in known:
             # A search maximises the logarithm of the improvement.
             known["improvement"] = math.exp(known.pop("index"))
+        if self.looks_ahead and "index" in known:
+            # A search maximises mean + horizon * gain. After the last round no gain counts.
+            learnt = known.pop("index") - known["mean"]
+            known["gain"] = learnt / known["horizon"] if known["horizon"] > 0 else 0.0
         converted = super()._in_reward_units(known)
-        if "improvement" in converted:
-            best = self._best_mean()
-            gained = self.units.original(best + converted["improvement"])
-            converted["improvement"] = float(gained - self.units.original(best))
+        for name in ("improvement", "gain"):
+            if name in converted:
+                best = self._best_mean()
+                gained = self.units.original(best + converted[name])
+                converted[name] = float(gained - self.units.original(best))
         return {**converted, "noise_scale": self.calibration.noise_scale}
 
     def _best_mean(self) -> float:
@@ -740,6 +801,15 @@ def check_width(width: Any) -> Width | str:
     return PRACTICAL if named == "practical" else "theory"
 
 
+def best_of_others(mean: Array, seen: Indices) -> Array:
+    """The highest estimate among the arms seen, without the arm itself, for each arm."""
+    order = seen[np.argsort(mean[seen], kind="stable")]
+    others = np.full(len(mean), mean[order[-1]])
+    if len(order) > 1:
+        others[order[-1]] = mean[order[-2]]
+    return others
+
+
 def score_repeats(mean: Array, variance: Array, noise: float) -> Array:
     """ln of what one more measurement of each of these arms is expected to add to the best.
 
@@ -751,12 +821,9 @@ def score_repeats(mean: Array, variance: Array, noise: float) -> Array:
     """
     if noise <= NOISELESS:
         return np.full(len(mean), NO_CHANCE)
-    left = np.maximum(variance, 0.0)
-    order = np.argsort(mean, kind="stable")
-    rival = np.full(len(mean), mean[order[-1]])
-    if len(mean) > 1:
-        rival[order[-1]] = mean[order[-2]]
-    return LogExpectedImprovement(0.0).score(-np.abs(mean - rival), left / np.sqrt(left + noise))
+    rivals = best_of_others(mean, np.arange(len(mean)))
+    step = reward_step(np.maximum(variance, 0.0), noise)
+    return LogExpectedImprovement(0.0).score(-np.abs(mean - rivals), step)
 
 
 def default_prior(mode: Width | str, nu: float, domain: Any) -> Prior:
@@ -784,10 +851,10 @@ def check_members(members: Any, mode: Width | str, finite: bool) -> int:
     return number
 
 
-def check_transform(transform: Any, goal: str, mode: Width | str) -> bool:
+def check_transform(transform: Any, usual: bool, mode: Width | str) -> bool:
     """Whether skewed rewards are transformed; a width with a theory is one of the rewards."""
     if transform is None:
-        return goal == "find"
+        return usual
     checks.needs(isinstance(transform, bool), "Auto", "transform True or False", transform)
     linear = not transform or mode != "theory"
     checks.needs(linear, "Auto", 'no transform with width="theory"', transform)

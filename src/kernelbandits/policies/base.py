@@ -14,6 +14,7 @@ from kernelbandits import checks
 from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array, TheoryWarning
 from kernelbandits.domains import TIES, Arms, Contextual, as_arms
+from kernelbandits.domains.bfgs import STEPS
 from kernelbandits.policies.about import About
 from kernelbandits.policies.acquisition import Acquisition, ArmScores, Surface, posterior_mean
 from kernelbandits.policies.choice import Choice
@@ -336,7 +337,8 @@ class Policy:
     def _best_point(self, now: Round, acquisition: Acquisition) -> Choice:
         """The maximiser of the acquisition off a fixed list of arms: a box, or beside a context."""
         tie = now.draw_tie()
-        location = self._search(acquisition.surface(now.posterior), now.place, self.ties, tie)
+        surface, steps = acquisition.surface(now.posterior), acquisition.search_steps
+        location = self._search(surface, now.place, self.ties, tie, steps)
         return self._choice_at(location, now, acquisition.round_note)
 
     def _choice_at(self, location: Location, now: Round, note: Mapping[str, float]) -> Choice:
@@ -353,11 +355,13 @@ class Policy:
         return {"mean": float(mean[0]), "sd": float(sd[0])}
 
     @single_threaded
-    def _search(self, surface: Surface, place: Place, ties: str, u: float) -> Location:
+    def _search(
+        self, surface: Surface, place: Place, ties: str, u: float, steps: int = STEPS
+    ) -> Location:
         """The maximiser; a search starts from the points played too, the best estimates first."""
         scale = lengthscales_of(self.posterior.kernel, self.domain.dimension)
         played = self._played_points(place)
-        return place.best(surface, ties, u, played, scale, self.search_effort)
+        return place.best(surface, ties, u, played, scale, self.search_effort, steps)
 
     def _played_points(self, place: Place) -> Array:
         """The points played as they would be in the context of the round, best estimates first."""

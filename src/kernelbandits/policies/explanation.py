@@ -43,6 +43,11 @@ class Explanation:
     """w_t as drawn; None where none was."""
     width: float | None
     """What multiplied w_t sd when the choice was made."""
+    gain: float | None
+    """What its reward was expected to add to the highest estimate; None for rules that do not look
+    ahead."""
+    horizon: float | None
+    """For how many rounds the gain counted; None without one."""
     highest: Any
     """The point of the greatest estimate."""
     highest_mean: float
@@ -65,7 +70,9 @@ class Explanation:
 
     @property
     def bonus(self) -> float | None:
-        """w_t width_t sd: what was added to the estimate, with the sd of the choice."""
+        """What was added to the estimate: w_t width_t sd (sd of the choice), or horizon x gain."""
+        if self.gain is not None and self.horizon is not None:
+            return self.horizon * self.gain
         sd = self.sd if self.pending_sd is None else self.pending_sd
         return None if self.weight is None or self.width is None else self.weight * self.width * sd
 
@@ -84,9 +91,13 @@ class Explanation:
         return f"estimate {self.mean:.4g} with sd {self.sd:.2g}, {best}"
 
     def _show_index(self) -> str:
-        if self.weight is None or self.width is None or self.bonus is None:
+        if self.bonus is None:
             return ""
         index = f"{self.mean + self.bonus:.4g}"
+        if self.gain is not None:
+            pending = f" with {self.pending} pending" if self.pending else ""
+            parts = f"horizon {self.horizon:.3g} x gain {self.gain:.2g}{pending}"
+            return f", index {index} = estimate + {parts}"
         sd = (
             "sd"
             if self.pending_sd is None
@@ -126,6 +137,8 @@ def explain_choice(policy: Policy, choice: Choice, arms: Any) -> Explanation:
         sd=float(sds[here]),
         weight=note.get("weight"),
         width=note.get("width"),
+        gain=note.get("gain"),
+        horizon=note.get("horizon"),
         highest=decode_row(policy, rows[best]),
         highest_mean=float(means[best]),
         highest_sd=float(sds[best]),

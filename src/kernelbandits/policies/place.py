@@ -16,6 +16,7 @@ from scipy.special import ndtr
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, argmax, maximise
+from kernelbandits.domains.bfgs import STEPS
 from kernelbandits.domains.box import as_row
 from kernelbandits.policies.acquisition import Surface
 from kernelbandits.streams import Randomness
@@ -58,6 +59,7 @@ class ArmList:
         near: Array,
         scale: Array | None,
         effort: float = 1.0,
+        steps: int = STEPS,
     ) -> Location:
         """The exact maximiser, ties by the declared rule."""
         values = surface.values(self.survey)
@@ -103,6 +105,7 @@ class Region:
         near: Array,
         scale: Array | None,
         effort: float = 1.0,
+        steps: int = STEPS,
     ) -> Location:
         """The best that a search finds, shifted by u where ties are settled by chance."""
         d = self.box.dimension
@@ -123,6 +126,7 @@ class Region:
             near=near[:, :d],
             scale=lengths,
             effort=effort,
+            steps=steps,
             u=shift,
             values=values,
         )

@@ -78,6 +78,7 @@ class PointPosterior:
         self._factor = GrowingFactor()
         self._coefficients: Array | None = None
         self._inverse: Array | None = None
+        self._whole = 0
         self._audits = self._repairs = self._clamps = self._audited_at = 0
         self._warned = False
         self._report_conditioning()
@@ -120,10 +121,15 @@ class PointPosterior:
 
     @property
     def inverse_factor(self) -> Array:
-        """L^-1, kept from one call to the next. A new row (b', p) of L adds (-b' L^-1, 1) / p."""
+        """L^-1, kept from one call to the next. A new row (b', p) of L adds (-b' L^-1, 1) / p.
+
+        It is inverted at the size that L had when it was last computed as a whole, and rows are
+        added to that, so that its last digits do not depend on when it was needed before.
+        """
         lower = self._factor.lower
         if self._inverse is None:
-            self._inverse = dtrtri(lower, lower=1)[0]
+            whole = lower[: self._whole, : self._whole]
+            self._inverse = dtrtri(whole, lower=1)[0] if len(whole) else np.zeros((0, 0))
         for m in range(len(self._inverse), len(lower)):
             larger = np.zeros((m + 1, m + 1), order="F")
             larger[:m, :m] = self._inverse
@@ -180,7 +186,7 @@ class PointPosterior:
         """Set factor, coefficients and log_det from counts and sums."""
         self._factor = GrowingFactor(exact.factor * (math.sqrt(self.ridge) / exact.root)[:, None])
         self._factor.raise_pivots(self._least_pivots())
-        self._inverse = None
+        self._inverse, self._whole = None, len(self.points)
         self._coefficients, self.log_det = exact.coefficients, exact.log_det
 
     def _append_point(self, row: Array) -> float:
@@ -216,7 +222,7 @@ class PointPosterior:
         rounding = max(1.0, share * float(white @ white))
         self._factor.lower_diagonal(white * math.sqrt(share / (count + 1) / rounding))
         self._factor.raise_pivots(self._least_pivots())
-        self._inverse = None
+        self._inverse, self._whole = None, len(self.points)
         return variance
 
     def _least_pivots(self) -> Array:

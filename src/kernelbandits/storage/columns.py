@@ -26,11 +26,14 @@ Column = Sequence[float] | Sequence[str]
 
 
 def check_columns(columns: Mapping[str, Column]) -> int:
-    """Check the form of a table, and return its number of rows."""
-    named = len(columns) > 0 and all(
-        isinstance(name, str) and is_storable(name) for name in columns
-    )
+    """Check the form of a table, and return its number of rows.
+
+    A study over a space has no table: no columns and no rows.
+    """
+    named = all(isinstance(name, str) and is_storable(name) for name in columns)
     checks.needs(named, "a study", "names of columns", tuple(columns))
+    if not columns:
+        return 0
     lengths = {len(cells) for cells in columns.values()}
     checks.needs(len(lengths) == 1, "a study", "columns of the same length", sorted(lengths))
     for name, cells in columns.items():
@@ -38,6 +41,11 @@ def check_columns(columns: Mapping[str, Column]) -> int:
             if not isinstance(cell, (str, float)):
                 checks.needs(False, f"row {number}", f"a number or text as {name!r}", cell)
     return lengths.pop()
+
+
+def count_rows(columns: Mapping[str, Column]) -> int:
+    """The number of rows of a table; a study over a space has none."""
+    return len(next(iter(columns.values()), ()))
 
 
 def split_columns(columns: Mapping[str, Column]) -> list[Row]:
@@ -73,6 +81,8 @@ def join_columns(rows: Sequence[Row]) -> dict[str, list[Any]] | None:
     if not rows:
         return None
     names = json.loads(rows[0][3])
+    if not names:
+        return {} if len(rows) == 1 else None
     columns: list[list[Any]] = [[] for _ in names]
     for i, (identity, segment, number, text, _) in enumerate(rows[1:]):
         if (identity, segment, number) != (i + 1, 1 + i // len(names), i % len(names)):

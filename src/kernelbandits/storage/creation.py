@@ -8,7 +8,7 @@ from kernelbandits import checks
 from kernelbandits.storage import statements
 from kernelbandits.storage.backend import Backend
 from kernelbandits.storage.checksums import DIGITS, build_row
-from kernelbandits.storage.columns import Column, split_columns
+from kernelbandits.storage.columns import Column, count_rows, split_columns
 from kernelbandits.storage.errors import NoStudy, StorageError, StudyExists
 from kernelbandits.storage.event import Draft
 from kernelbandits.storage.header import Header
@@ -21,8 +21,10 @@ def create(session: Session, first: Draft, columns: Mapping[str, Column]) -> Non
     checks.needs(
         first.kind == "created", "a new study", 'a first event of kind "created"', first.kind
     )
+    tabular = bool(columns) or "space" in first.body
+    checks.needs(tabular, "a study", "names of columns, or a space", tuple(columns))
     segments = split_columns(columns)
-    header = Header.of(first, segments, rows=len(next(iter(columns.values()))))
+    header = Header.of(first, segments, rows=count_rows(columns))
     backend = session.backend
     try:
         for transaction in session.transactions():

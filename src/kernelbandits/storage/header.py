@@ -75,7 +75,7 @@ class Header:
             intact = numbered and fingerprint(lines) == self.fingerprint
             return dict(read_lines(lines)) if intact else None
         found = join_columns(rows) if checksum_segments(rows) == self.checksum else None
-        sizes = {len(cells) for cells in (found or {}).values()}
+        sizes = {len(cells) for cells in (found or {}).values()} or {0}
         return found if sizes == {self.rows} else None
 
 

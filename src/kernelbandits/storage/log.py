@@ -151,7 +151,7 @@ class Log:
         """Check the study and return the results of all checks."""
 
         def list_candidates() -> list[Any]:
-            return next(iter(self.columns().values()))
+            return next(iter(self.columns().values()), [])
 
         looks: list[health.Look] = [("events", self.events), ("candidates", list_candidates)]
         return health.examine(self._session, looks)

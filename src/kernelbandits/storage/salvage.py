@@ -26,6 +26,7 @@ from kernelbandits.storage.checksums import DIGITS, add_check, build_row, finger
 from kernelbandits.storage.columns import (
     Column,
     checksum_segments,
+    count_rows,
     join_columns,
     read_lines,
     split_columns,
@@ -128,14 +129,14 @@ class Remains:
         start = self.start or ""
         stored = (self._stored_segments, self._stored_lines)
         for columns in stored if self.given is None else (self.given,):
-            if columns and start in possible_starts(columns):
+            if columns is not None and start in possible_starts(columns):
                 return dict(columns)
         if self.given is not None:
             return None
         # The checksum of the columns is not the start of the chain in a study of version 1.
         found = self._stored_segments
         rows = [self.segments[i] for i in sorted(self.segments)]
-        if found and self.header and checksum_segments(rows) == self.header.checksum:
+        if found is not None and self.header and checksum_segments(rows) == self.header.checksum:
             return found
         return None
 
@@ -236,7 +237,7 @@ def rebuild(
     sentence = describe_salvage(name, len(remains.events), lost)
     note = Draft(kind="noted", body={"salvaged": sentence})
     segments = split_columns(columns)
-    header = Header.of(first, segments, rows=len(next(iter(columns.values()))))
+    header = Header.of(first, segments, rows=count_rows(columns))
     rows = chain(remains, first, header.fingerprint[:DIGITS], note)
     backups.write_file(target, header, segments, rows, force)
     return Salvaged(len(remains.events), lost, sentence)

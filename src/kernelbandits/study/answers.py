@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelbandits.checks import Array, Indices
-from kernelbandits.formatting import format_count
-from kernelbandits.policies.explanation import COMPARED, select_contenders
+from kernelbandits.formatting import format_count, format_interval
+from kernelbandits.policies import Policy
+from kernelbandits.policies.explanation import (
+    COMPARED,
+    MARGIN,
+    best_shares,
+    draw_from_posterior,
+    select_contenders,
+)
+from kernelbandits.policies.place import place_of
 from kernelbandits.runtime import single_threaded
 from kernelbandits.study.cautions import describe_poor_model
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import State
 from kernelbandits.study.plausibility import is_unusual, latest_values
-from kernelbandits.study.posterior_view import PosteriorView, answer_view
+from kernelbandits.study.posterior_view import PosteriorView, answer_view, space_view
 from kernelbandits.study.units import FIRST
-from kernelbandits.study.values import Best, Untested
+from kernelbandits.study.values import Best, Untested, describe_candidate
+from kernelbandits.tables.candidates import Candidates
+
+if TYPE_CHECKING:
+    from kernelbandits.study.points import Points
 
 TIE = 1e-12
 NEGLIGIBLE_NOISE = 2e-3
@@ -95,6 +108,10 @@ class Answers:
     def row(self, arm: int) -> int:
         return int(self.driver.rows[arm])
 
+    def name(self, arm: int) -> str:
+        """How a sentence names the candidate of an arm: row 3, or temperature = 30."""
+        return self.candidates.name(self.row(arm))
+
     def mean(self, arm: int) -> float:
         return float(self.scale.outward(self.view.mean[arm]))
 
@@ -154,7 +171,7 @@ class Answers:
         row, (low, high), chance = self.row(arm), self.interval(arm), self.chances(arm, arm)[0]
         label = self.candidates.label(row)
         return Best(
-            row=row,
+            row=self.candidates.number(row),
             x=self.candidates.x(row),
             mean=self.mean(arm),
             low=low,
@@ -241,9 +258,12 @@ class Answers:
         if self.recommended_arm is None or self.measured_rows[row]:
             return None
         low, high = self.interval(arm)
-        above = "higher" if self.scale.sign > 0 else "lower"
-        sentence = f"Row {row} has a {above} estimate but was never measured."
+        sentence = f"Row {row} has a {self.better_word} estimate but was never measured."
         return Untested(row, self.candidates.x(row), self.mean(arm), low, high, sentence)
+
+    @property
+    def better_word(self) -> str:
+        return "higher" if self.scale.sign > 0 else "lower"
 
     def chances(self, here: int, other: int) -> tuple[float, float]:
         """Of two arms to be the best candidate."""
@@ -265,3 +285,78 @@ class Answers:
     def probability_within(self, arm: int, tolerance: float) -> float:
         """P(max f - f(arm) <= tolerance): that stopping now with this arm loses no more."""
         return float((self.draw_losses(arm) <= tolerance).mean())
+
+
+class SpaceAnswers(Answers):
+    """The same over a space: the points met so far are the arms.
+
+    The probability of being the best, and what is left to gain, compare them with points spread
+    over the whole space and with the point of the best estimate.
+    """
+
+    @property
+    def points(self) -> Points:
+        """The points met so far."""
+        place = self.driver.candidates
+        assert not isinstance(place, Candidates)
+        return place
+
+    @cached_property
+    def compared(self) -> Array:
+        """Coordinates: the points met, the point of the best estimate of all, and a cover."""
+        points = self.points.points
+        region = place_of(self.driver.policy.domain, None, None)
+        found = self.driver.policy.domain.encode(self.highest)
+        others = np.vstack([found[None], region.survey])
+        known = (others[:, None] == points[None]).all(2).any(1)
+        return np.vstack([points, others[~known]])
+
+    @cached_property
+    def highest(self) -> Any:
+        """The point of the best estimate in the space, measured or not."""
+        return Policy.recommend(self.driver.policy)
+
+    @property
+    def comparison(self) -> str:
+        return " (of points spread over the space)"
+
+    @single_threaded
+    def draw_functions_near(self, here: int) -> tuple[Indices, Array]:
+        if here not in self._draws:
+            (posterior, units), rows = self.driver.policy.answer_model(), self.compared
+            mean, sd = posterior.at(rows)
+            kept = select_contenders(mean, sd, here)
+            draws = units.original(draw_from_posterior(posterior, rows[kept]))
+            self._draws[here] = kept, draws
+        return self._draws[here]
+
+    def chances(self, here: int, other: int) -> tuple[float, float]:
+        """Of two points that no other is better by more than a tenth of the noise."""
+        # Neighbours of a point of a space are about as good, so an exact tie is no question here.
+        kept, draws = self.draw_functions_near(here)
+        model = self.driver.policy.fitted_model()
+        margin = 0.0 if model is None else MARGIN * model.noise_scale
+        shares = dict(zip(kept.tolist(), best_shares(draws, margin).tolist(), strict=True))
+        return shares[here], shares.get(other, 0.0)
+
+    def find_untested(self) -> Untested | None:
+        """The point of the best estimate in the space, where that was never measured."""
+        policy, known = self.driver.policy, self.points.find(self.highest)
+        if known is not None and self.state.counts.get(known):
+            return None
+        row = policy.domain.encode(self.highest)[None]
+        view = space_view(*policy.answer_model(), row)
+        best = self.recommended_arm
+        if best is None or view.mean[0] <= self.view.mean[best]:
+            return None
+        low, high = sorted(float(self.scale.outward(end[0])) for end in (view.low, view.high))
+        mean = float(self.scale.outward(view.mean[0]))
+        named = f"({describe_candidate(self.highest)}; {format_interval(mean, low, high)})"
+        sentence = f"A point that was never measured has a {self.better_word} estimate {named}."
+        return Untested(None, self.highest, mean, low, high, sentence)
+
+
+def answers_of(driver: Driver, state: State, view: PosteriorView | None = None) -> Answers:
+    """The answers of a study over a table or a space."""
+    made = Answers if driver.policy.finite else SpaceAnswers
+    return made(driver, state, view)

@@ -10,7 +10,7 @@ import numpy as np
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Finding
 from kernelbandits.study import fits
-from kernelbandits.study.driver import Driver
+from kernelbandits.study.driver import Driver, build_driver
 from kernelbandits.study.events import State
 
 UNCERTAIN = 1e-6
@@ -30,11 +30,11 @@ def check_fit(driver: Driver, state: State) -> list[Finding]:
     the same results; that is no damage.
     """
     revision = driver.policy.revision
-    known = fits.find_valid(state, revision, len(driver.candidates))
+    known = fits.find_valid(state, revision, driver.candidates)
     if not known:
         return []
     number = max(known)
-    fresh = Driver(driver.candidates, state.settings)
+    fresh = build_driver(driver.candidates, state.settings)
     fresh.follow_without_fits(state, number)
     policy: Any = fresh.policy
     made = policy.calibrator.made_fits.get(number)
@@ -76,7 +76,7 @@ def summary(state: State) -> list[Any]:
 
 
 def check_policy(driver: Driver, state: State) -> Finding:
-    fresh = Driver(driver.candidates, state.settings)
+    fresh = build_driver(driver.candidates, state.settings)
     fresh.follow(state)
     same = all(
         np.array_equal(*pair) for pair in zip(fresh.estimates(), driver.estimates(), strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.study.answers import Answers
+    from kernelbandits.study.places import Place
+    from kernelbandits.study.points import Points
 
 
-def trials_frame(state: State, candidates: Candidates) -> pd.DataFrame:
-    """One row for each trial, in their order."""
+def trials_frame(state: State, candidates: Place) -> pd.DataFrame:
+    """One row for each trial, in their order; points of a space have no column "row"."""
     import pandas as pd
 
     sign = state.settings.sign
@@ -27,22 +30,37 @@ def trials_frame(state: State, candidates: Candidates) -> pd.DataFrame:
     rows = [
         trial_row(trial, candidates, trial.scale(sign)) for _, trial in sorted(state.trials.items())
     ]
-    header = ["trial", "row", *names.values(), "state", "value", *TIMES, "worker", *NOTED]
+    row = [] if candidates.space is not None else ["row"]
+    header = ["trial", *row, *names.values(), "state", "value", *TIMES, "worker", *NOTED]
     frame = pd.DataFrame(rows, columns=header).astype(dict.fromkeys(("value", *NOTED), float))
+    if not isinstance(candidates, Candidates):
+        there = [trial.row for _, trial in sorted(state.trials.items())]
+        for name in candidates.categories:
+            frame[names[name]] = point_column(candidates, name, there)
     for name in TIMES:
         frame[name] = pd.to_datetime(frame[name], unit="s", utc=True).dt.round("ms")
     return frame
 
 
-def trial_row(trial: Trial, candidates: Candidates, scale: Scale) -> list[Any]:
+def point_column(points: Points, name: str, rows: Sequence[int]) -> pd.Series[Any]:
+    """The values of one variable at some points."""
+    import pandas as pd
+
+    # Values of choices as objects: pandas would make a missing value of None.
+    kind = object if name in points.categories else None
+    return pd.Series([points.x(row)[name] for row in rows], dtype=kind)
+
+
+def trial_row(trial: Trial, candidates: Place, scale: Scale) -> list[Any]:
     x, note = candidates.x(trial.row), trial.note
     times = [event.at if event else None for event in (trial.asked, trial.told)]
     mean = scale.outward(note["mean"]) if "mean" in note else None
     sd = scale.length(note["sd"]) if "sd" in note else None
     noted = [note.get("weight"), note.get("width"), mean, sd]
+    row = candidates.number(trial.row)
     return [
         trial.number,
-        trial.row,
+        *([] if row is None else [row]),
         *candidates.label(trial.row).values(),
         *x.values(),
         trial.state,
@@ -64,6 +82,8 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
 
     from kernelbandits.study.cautions import NO_RESULTS
 
+    if not isinstance(answers.candidates, Candidates):
+        return point_estimates_frame(answers, answers.candidates)
     candidates, rows = answers.candidates, answers.candidates.different_rows
     counts, average = count_results(answers.state, candidates)
     names = name_in_export([*candidates.labels, *candidates.chosen])
@@ -80,6 +100,36 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
             "results": counts,
             "average": average,
             **dict(estimates),
+        }
+    )
+    frame.attrs["caution"] = answers.caution if answers.has_results else NO_RESULTS
+    return frame
+
+
+def point_estimates_frame(answers: Answers, points: Points) -> pd.DataFrame:
+    """One row for each point of a space that has results or is pending, with what is known there.
+
+    Columns and `attrs` are those of a table, without row and allowed.
+    """
+    import pandas as pd
+
+    from kernelbandits.study.cautions import NO_RESULTS
+
+    state = answers.state
+    rows = sorted({*state.counts, *(trial.row for trial in state.pending.values())})
+    values: dict[int, list[float]] = {row: [] for row in rows}
+    for trial in state.results:
+        if trial.value is not None:
+            values[trial.row].append(trial.value)
+    names = name_in_export(points.chosen)
+    described = {names[name]: point_column(points, name, rows) for name in points.chosen}
+    found = row_estimates(answers)[:, rows]
+    frame = pd.DataFrame(
+        {
+            **described,
+            "results": [len(values[row]) for row in rows],
+            "average": [float(np.mean(values[row])) if values[row] else np.nan for row in rows],
+            **dict(zip(("mean", "sd", "low", "high"), found, strict=True)),
         }
     )
     frame.attrs["caution"] = answers.caution if answers.has_results else NO_RESULTS

@@ -19,14 +19,14 @@ from kernelbandits.study.reconciliation import Step
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import AlreadyTold, Suggestion, Told, plain
-from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.results import MADE, Result
 
 if TYPE_CHECKING:
     from kernelbandits.study.driver import Driver
+    from kernelbandits.study.places import Place
 
 OWN_UNITS = ("mean", "index", "sample")
-LENGTHS = ("sd", "noise_scale", "improvement")
+LENGTHS = ("sd", "noise_scale", "improvement", "gain")
 """Numbers of a note that are values, and differences, in the units of the target."""
 
 # ---------------------------------------------------------------------- ask
@@ -128,9 +128,10 @@ def plan_ask(
             if not plan.held and not plan.asks:
                 raise
             found = len(plan.held) + len(plan.asks)
-            needed = f"{asker.n} rows that have no result and are not pending"
+            noun = driver.candidates.noun
+            needed = f"{asker.n} {noun}s that have no result and are not pending"
             raise StudyConflict(
-                f"ask needs {needed}, got {found} (repeats are off). No row was asked for"
+                f"ask needs {needed}, got {found} (repeats are off). No {noun} was asked for"
             ) from None
         if "again" not in body:
             plan.revision = driver.policy.revision
@@ -260,17 +261,25 @@ def revision_notice(event: Event) -> str:
     )
 
 
-def count_notices(rows: Sequence[int], kinds: Indices) -> list[str]:
+def count_notices(rows: Sequence[int], place: Place) -> list[str]:
     """Say so if there were not enough different candidates for all rows asked for."""
-    different = len({int(kinds[row]) for row in rows})
+    different = len({int(place.first_rows[row]) for row in rows})
     if different == len(rows):
         return []
     available = f"only {format_count(different, 'different candidate')} could be suggested"
-    return [f"{len(rows)} rows were asked for, but {available}; some come more than once"]
+    return [f"{len(rows)} {place.noun}s were asked for, but {available}; some come more than once"]
+
+
+def exhaustion_notices(state: State, place: Place) -> list[str]:
+    """Say so if every point of a finite space has a result, and points are repeated."""
+    if place.space is None or len(state.counts) < place.space.count:
+        return []
+    count = format_count(int(place.space.count), "point")
+    return [f"all {count} of the space are measured; further suggestions repeat them"]
 
 
 def suggestion(
-    event: Event, candidates: Candidates, sign: float, notices: tuple[str, ...] = ()
+    event: Event, candidates: Place, sign: float, notices: tuple[str, ...] = ()
 ) -> Suggestion:
     """Return an ask as a suggestion, with the units of that time."""
     trial = Trial(event.trial or 0, event.row or 0, "pending", asked=event)
@@ -278,7 +287,7 @@ def suggestion(
     told = {name: in_own_units(name, value, scale) for name, value in trial.note.items()}
     return Suggestion(
         trial.number,
-        trial.row,
+        candidates.number(trial.row),
         x,
         body["why"],
         told,
@@ -315,10 +324,24 @@ class Keyed:
     """Whether the user gave the key, so that a new key is a new result."""
 
 
-def check_result(trial: Any, value: Any, row: Any, failed: Any, rows: int) -> Result:
-    """One result: a trial or a row, and a value or that it failed."""
+def check_result(
+    trial: Any, value: Any, row: Any, failed: Any, place: Place, x: Any = None
+) -> Result:
+    """One result: a trial, a row or a point, and a value or that it failed."""
+    other = "row=" if place.space is None else "x="
+    checks.needs(place.space is not None or x is None, "tell", "x= only in a study over a space", x)
     checks.needs(
-        (trial is None) != (row is None), "tell", "a trial or row=, one of them", (trial, row)
+        place.space is None or row is None,
+        "tell",
+        "a point (x= in Python, --at in a command) in a study over a space",
+        row,
+    )
+    given = row if x is None else x
+    checks.needs(
+        (trial is None) != (given is None),
+        "tell",
+        f"a trial or {other}, one of them",
+        (trial, given),
     )
     checks.needs(isinstance(failed, bool), "tell", "failed true or false", failed)
     if failed:
@@ -326,9 +349,11 @@ def check_result(trial: Any, value: Any, row: Any, failed: Any, rows: int) -> Re
     else:
         checks.needs(value is not None, "tell", "a value, or failed=True", value)
     number = None if trial is None else checks.whole("tell", "trial", trial)
-    place = None if row is None else check_row(row, rows)
     reward = None if failed else checks.reward(value) + 0.0
-    return Result(trial=number, row=place, value=reward, failed=failed, key=None, line=0)
+    where = None if row is None else check_row(row, len(place))
+    if x is not None and place.space is not None:
+        where = place.add(x, "tell")
+    return Result(trial=number, row=where, value=reward, failed=failed, key=None, line=0)
 
 
 def check_row(row: Any, rows: int) -> int:
@@ -347,10 +372,10 @@ def with_key(result: Result, prefix: str | None, number: int, fresh: str) -> Key
 
 
 def tell(
-    state: State, kinds: Indices, steps: Sequence[Step], worker: str | None
+    state: State, place: Place, steps: Sequence[Step], worker: str | None
 ) -> tuple[list[Draft], list[Told]]:
     """All results as events, or an error for the first that cannot be stored."""
-    teller = Teller(state, kinds, worker)
+    teller = Teller(state, place, worker)
     told = [teller.take(step) for step in steps]
     return teller.drafts, told
 
@@ -358,9 +383,9 @@ def tell(
 class Teller:
     """Checks several results of one transaction; each one sees those before it."""
 
-    def __init__(self, state: State, kinds: Indices, worker: str | None) -> None:
-        self.state, self.worker = state, worker
-        self.kinds = kinds
+    def __init__(self, state: State, place: Place, worker: str | None) -> None:
+        self.state, self.place, self.worker = state, place, worker
+        self.kinds = place.first_rows
         """Equal for rows of the same candidate."""
         self.drafts: list[Draft] = []
         self.next = state.last_trial
@@ -417,17 +442,19 @@ class Teller:
         if known is None:
             raise StudyConflict(
                 f"tell needs a trial that was asked for, got trial {result.trial}{where(result)}. "
-                "To store a result of a row that nobody asked for, tell the row instead of a trial."
+                f"To store a result of a {self.place.noun} that nobody asked for, tell the "
+                f"{self.place.noun} instead of a trial."
             )
         if result.row is not None and self.kinds[result.row] != self.kinds[known.row]:
             raise StudyConflict(
-                f"tell needs row {known.row} for trial {known.number}, "
-                f"got row {result.row}{where(result)}"
+                f"tell needs {self.place.name(known.row)} for trial {known.number}, "
+                f"got {self.place.name(result.row)}{where(result)}"
             )
         if known.state == "withdrawn":
             raise StudyConflict(
                 f"tell needs a trial that was not withdrawn, got trial {known.number}. "
-                "To store a new result of its row, tell the row instead of the trial."
+                f"To store a new result of its {self.place.noun}, tell the {self.place.noun} "
+                "instead of the trial."
             )
         return known.number, known.row
 

@@ -18,7 +18,9 @@ from kernelbandits.checks import (
     TheoryWarning,
 )
 from kernelbandits.domains import Arms
+from kernelbandits.formatting import format_count
 from kernelbandits.policies import Auto, Choice, LeaveOneOut, Policy
+from kernelbandits.policies.explanation import OPTIMISM
 from kernelbandits.storage import Draft
 from kernelbandits.streams import Streams
 from kernelbandits.study import fits
@@ -30,9 +32,13 @@ from kernelbandits.tables.candidates import Candidates
 
 if TYPE_CHECKING:
     from kernelbandits.study.explaining import Reasons
+    from kernelbandits.study.places import Place
+    from kernelbandits.study.points import Points
 
 Mask = npt.NDArray[np.bool_]
 
+MOST_LISTED = 4096
+"""Points of a finite space that are listed to find a free one."""
 INTERRUPTED = -1
 """The version of a policy that was interrupted while learning: it is built again."""
 
@@ -49,11 +55,22 @@ class Driver:
     policy: Policy
 
     def __init__(self, candidates: Candidates, settings: Settings) -> None:
-        self.candidates = candidates
+        self.candidates: Place = candidates
+        self.table = candidates
         self.notices: list[str] = []
         self._points, self._costs = candidates.points, candidates.costs
-        self.kinds = candidates.first_rows
+        self._kinds = candidates.first_rows
         self._begin(settings, settings.spread or 1.0)
+
+    @property
+    def kinds(self) -> Indices:
+        """For each row the first row of the same candidate."""
+        return self._kinds
+
+    @property
+    def rows(self) -> Indices:
+        """The row of each arm."""
+        return self._rows
 
     def _begin(self, settings: Settings, spread: float) -> None:
         self.settings, self.version, self.learnt = settings, INTERRUPTED, 0
@@ -63,20 +80,23 @@ class Driver:
         self._choices: dict[int, tuple[Trial, Choice]] = {}
         self.streams = Streams(settings.seed)
         with self._listening():
-            self.policy = build_policy(settings, self._arms(self._points), spread)
-            self.chooses = self.policy.restricts_arms
-            self.rows = np.arange(len(self.candidates))
-            if not self.chooses and not self.candidates.allowed_rows.all():
-                self.rows = self.candidates.allowed_rows.nonzero()[0]
-                allowed = self._arms(self._points[self.rows])
-                self.policy = build_policy(settings, allowed, spread)
+            self._build(settings, spread)
+
+    def _build(self, settings: Settings, spread: float) -> None:
+        """Build a policy that knows nothing."""
+        self.policy = build_policy(settings, self._arms(self._points), spread)
+        self._rows = np.arange(len(self.table))
+        if not self.policy.restricts_arms and not self.table.allowed_rows.all():
+            self._rows = self.table.allowed_rows.nonzero()[0]
+            allowed = self._arms(self._points[self.rows])
+            self.policy = build_policy(settings, allowed, spread)
         self._arm = {int(row): arm for arm, row in enumerate(self.rows)}
         if self._costs is not None and not self.policy.weighs_costs:
             needed = "a policy that weighs costs, such as auto or any policy with an index"
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
 
     def _arms(self, points: Array) -> Arms:
-        return Arms(points, blocks=self.candidates.blocks)
+        return Arms(points, blocks=self.table.blocks)
 
     def follow(self, state: State) -> None:
         """Learn the new results, or all results again if anything else changed."""
@@ -99,7 +119,7 @@ class Driver:
         """Give the stored fits that still count to the policy, which then makes none of its own."""
         if isinstance(self.policy, Auto) and len(state.fits) != self._fits_seen:
             known = fits.find_valid(
-                state, self.policy.revision, len(self.candidates), above=self.policy.n_rewards
+                state, self.policy.revision, self.candidates, above=self.policy.n_rewards
             )
             self.policy.calibrator.known_fits |= known
             self._fits_seen = len(state.fits)
@@ -109,7 +129,7 @@ class Driver:
         if not isinstance(self.policy, Auto) or not self.policy.calibrator.made_fits:
             return []
         made, revision = self.policy.calibrator.made_fits, self.policy.revision
-        digests = fits.digest_results(state, revision, len(self.candidates), made.keys())
+        digests = fits.digest_results(state, revision, self.candidates, made.keys())
         stored = {event.body["digest"] for event in state.fits}
         # A fit stays here until it is seen among the events: the ask that needs it may be refused.
         for number in [one for one in made if digests.get(one, "") in stored]:
@@ -128,10 +148,14 @@ class Driver:
     def pairs(self, trials: Iterable[Trial], scale: Scale) -> Iterable[tuple[Choice, float | None]]:
         """Some results as the policy learns them; None for a failure, if it learns from these."""
         for trial in trials:
-            if trial.value is not None and trial.row in self._arm:
+            if trial.value is not None and self.knows(trial.row):
                 yield self.choice(trial), scale.inward(trial.value)
             elif trial.value is None and self.policy.learns_failures:
                 yield self.choice(trial), None
+
+    def knows(self, row: int) -> bool:
+        """Whether a row is an arm of the policy."""
+        return row in self._arm
 
     def arm(self, row: int) -> int:
         return self._arm[row]
@@ -141,15 +165,18 @@ class Driver:
         # The same object for the same trial: by it the policy knows what was pending before.
         known = self._choices.get(id(trial))
         if known is None or known[0] is not trial:
-            arm = self._arm[trial.row]
-            known = trial, Choice(self.policy.domain.points[arm], arm, trial.note)
+            known = trial, self._make_choice(trial)
             self._choices[id(trial)] = known
         return known[1]
+
+    def _make_choice(self, trial: Trial) -> Choice:
+        arm = self._arm[trial.row]
+        return Choice(self.policy.domain.points[arm], arm, trial.note)
 
     def choose(self, t: int, pending: Sequence[Trial], state: State) -> tuple[int, Choice]:
         """Row and choice of round t, with these results pending."""
         free = self._free(pending, state)
-        waiting = [self.choice(trial) for trial in pending if trial.row in self._arm]
+        waiting = [self.choice(trial) for trial in pending if self.knows(trial.row)]
         with self._listening():
             choice = self._ask(t, waiting, free)
         assert choice.arm is not None
@@ -186,7 +213,7 @@ class Driver:
 
     def _open(self, state: State, busy: Mask) -> Mask:
         """Which arms are allowed, and without a value where rows are not repeated now."""
-        allowed = self.candidates.allowed_rows[self.rows]
+        allowed = self.table.allowed_rows[self.rows]
         if self.settings.repeats is not False and not self.settings.repeats_last:
             return allowed
         fresh = allowed & ~self._alike(list(state.counts))
@@ -253,6 +280,16 @@ class Driver:
         """Mean and sd of every arm, in the policy's units."""
         return self.policy.estimates()
 
+    def coordinates(self, row: int) -> Array:
+        """The point of a row as the policy sees it."""
+        point: Array = self.policy.domain.points[self.arm(row)]
+        return point
+
+    def all_points(self) -> Array:
+        """The points of all arms; of a space, points spread over it."""
+        points: Array = self.policy.domain.points
+        return points
+
     def covariance(self, arms: Indices) -> Array:
         """Of f at some arms, in the policy's units squared."""
         return self.policy.covariance(arms)
@@ -265,6 +302,105 @@ class Driver:
 
     def _listening(self) -> Any:
         return Listening(self.notices)
+
+
+class SpaceDriver(Driver):
+    """The policy of a study over a space; the points met so far take the place of rows.
+
+    A choice that is pending, or that has a result where points are not repeated, is replaced by the
+    most promising other point. This happens in finite spaces, where points can be equal.
+    """
+
+    def __init__(self, points: Points, settings: Settings) -> None:
+        self.candidates = self.places = points
+        self.notices = []
+        self._begin(settings, settings.spread or 1.0)
+
+    @property
+    def kinds(self) -> Indices:
+        return self.places.first_rows
+
+    @property
+    def rows(self) -> Indices:
+        return self.places.first_rows
+
+    def _build(self, settings: Settings, spread: float) -> None:
+        self.policy = build_policy(settings, self.places.space, spread)
+        if self.policy.finite:
+            raise ValueError(
+                f"a study over a space needs a policy that plays anywhere in it, such as auto or "
+                f"gp-ucb, got {settings.policy!r}, which plays on a list of candidates"
+            )
+
+    def knows(self, row: int) -> bool:
+        return True
+
+    def arm(self, row: int) -> int:
+        return row
+
+    def _make_choice(self, trial: Trial) -> Choice:
+        return Choice(self.places.x(trial.row), None, trial.note)
+
+    def choose(self, t: int, pending: Sequence[Trial], state: State) -> tuple[int, Choice]:
+        """Point and choice of round t, with these results pending."""
+        taken = {trial.row for trial in pending}
+        used = taken | (set(state.counts) if self.settings.repeats is False else set())
+        self._check_free(used)
+        waiting = [self.choice(trial) for trial in pending]
+        with self._listening():
+            choice = self.policy.ask(t, self.streams, pending=waiting)
+        row = self.places.add(choice.x)
+        if row in used:
+            choice = self._choose_instead(used, choice)
+            row = self.places.add(choice.x)
+        return row, choice
+
+    def _check_free(self, used: set[int]) -> None:
+        """Raise an error if points are not repeated and none is left."""
+        space = self.places.space
+        if self.settings.repeats is False and len(used) >= space.count:
+            count = format_count(int(space.count), "point")
+            raise StudyConflict(
+                "ask needs a point that has no result and is not pending, got none: all "
+                f"{count} of the space are measured or pending (repeats are off)"
+            )
+
+    def _choose_instead(self, used: set[int], choice: Choice) -> Choice:
+        """The most promising point that is free; the choice itself if none is."""
+        space, taken = self.places.space, [self.places.points[row] for row in used]
+        rows = space.all_rows() if space.count <= MOST_LISTED else space.cover().points
+        free = rows[~(rows[:, None] == np.array(taken)[None]).all(2).any(1)]
+        if not len(free):
+            return choice
+        mean, sd = self.policy.posterior.at(free)
+        best = int((mean + OPTIMISM * sd).argmax())
+        estimate = {"mean": float(mean[best]), "sd": float(sd[best]), "instead": 1.0}
+        note = self.policy._in_reward_units(estimate)
+        first = {"first": 1.0} if choice.note.get("first") else {}
+        return Choice(space.decode(free[best]), None, {**note, **first})
+
+    def may_offer(self, trial: Trial, pending: Sequence[Trial], state: State) -> bool:
+        measured = self.settings.repeats is False and trial.row in state.counts
+        return not measured and trial.row not in {one.row for one in pending}
+
+    def coordinates(self, row: int) -> Array:
+        point: Array = self.places.points[row]
+        return point
+
+    def all_points(self) -> Array:
+        return self.places.space.cover().points
+
+    def estimates(self) -> tuple[Array, Array]:
+        """Mean and sd of every point met so far, in the policy's units."""
+        mean, sd = self.policy.posterior.at(self.places.points)
+        return self.policy.units.original(mean), self.policy.units.original_sd(mean, sd)
+
+
+def build_driver(place: Place, settings: Settings) -> Driver:
+    """The driver of a table or of a space."""
+    return (
+        Driver(place, settings) if isinstance(place, Candidates) else SpaceDriver(place, settings)
+    )
 
 
 class Listening(warnings.catch_warnings):

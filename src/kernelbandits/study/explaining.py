@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kernelbandits.calibration import Standard
 from kernelbandits.formatting import format_count, format_estimate
-from kernelbandits.study.answers import Answers
+from kernelbandits.study.answers import Answers, answers_of
 from kernelbandits.study.driver import Driver
 from kernelbandits.study.events import State, Trial
 from kernelbandits.study.posterior_view import noise_view, policy_view
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import Explained, describe_candidate
-from kernelbandits.tables.candidates import Candidates
+
+if TYPE_CHECKING:
+    from kernelbandits.study.places import Place
 
 NEGLIGIBLE = 1e-6
 """An expected improvement below this, in spreads of the results, is called none."""
@@ -35,6 +37,10 @@ def index_of(note: Mapping[str, float], scale: Scale, units: Standard) -> Index:
     `units` are those of the policy's posterior.
     """
     weight, width = note.get("weight"), note.get("width")
+    if "gain" in note:
+        learnt = note["horizon"] * note["gain"]
+        index = float(scale.outward(note["mean"] + learnt))
+        return Index(None, None, float(scale.length(learnt)), index)
     if weight is None or width is None or "mean" not in note:
         value = note.get("index")
         return Index(weight, width, None, None if value is None else float(scale.outward(value)))
@@ -61,6 +67,12 @@ def index_reach(note: Mapping[str, float], units: Standard) -> float:
     return float(units.original(z + width * inner)) - mean
 
 
+def gain_of(note: Mapping[str, float], scale: Scale) -> float | None:
+    """What the policy expected the result to add to the best estimate; None for other rules."""
+    found = note.get("gain")
+    return None if found is None else float(scale.length(found))
+
+
 def improvement_of(note: Mapping[str, float], scale: Scale) -> float | None:
     """The improvement that the policy expected of the row; None for rules that play an index."""
     found = note.get("improvement")
@@ -72,13 +84,20 @@ class Reasons:
 
     def __init__(self, driver: Driver, state: State) -> None:
         self.driver, self.state = driver, state
-        self.answers = Answers(driver, state, policy_view(driver))
+        self.answers = answers_of(driver, state, policy_view(driver))
         self.scale = state.scale
 
     @property
     def greedy(self) -> int | None:
-        """The row with the best estimate; None before the first result."""
-        return self.answers.row(self.answers.greedy) if self.answers.has_results else None
+        """The row with the best estimate; None before the first result, and in a space."""
+        if not self.answers.has_results:
+            return None
+        return self.answers.candidates.number(self.answers.row(self.answers.greedy))
+
+    @property
+    def noun(self) -> str:
+        """What a candidate is called: row or point."""
+        return self.answers.candidates.noun
 
     def sentence(self, row: int, note: Mapping[str, float]) -> str:
         """Say why the policy chose this row, whether it repeats one, and which row looks best."""
@@ -96,7 +115,10 @@ class Reasons:
             return ""
         others = [one for one in alike if one != row]
         which = f" as row {', '.join(map(str, others))}" if row not in alike else ""
-        return f"Row {row} was measured {format_count(results, 'time')} before{which}"
+        times = format_count(results, "time")
+        if self.noun == "point":
+            return f"This point was measured {times} before"
+        return f"Row {row} was measured {times} before{which}"
 
     def _results_of(self, row: int) -> tuple[list[int], int]:
         """The rows of the same candidate that have results, and how many results they have."""
@@ -106,7 +128,9 @@ class Reasons:
 
     def _choice_sentence(self, row: int, note: Mapping[str, float]) -> str:
         if note.get("first"):
-            return "Part of the initial design: there are too few results to prefer any row."
+            return (
+                f"Part of the initial design: there are too few results to prefer any {self.noun}."
+            )
         if not self.answers.has_results:
             return "There is no result yet: the policy chose by its settings alone."
         if "mean" not in note:
@@ -118,11 +142,15 @@ class Reasons:
         estimate = f"Estimate {format_estimate(mean, sd)}, sd {sd:.2g}{waiting}"
         if "improvement" in note:
             return f"{estimate}: {self._improvement(row, note)}"
-        chosen = f"{self._bonus(note)}{self._worth(note)}{self._instead(note)}"
+        index = self._gain(note) if "gain" in note else self._bonus(note)
+        chosen = f"{index}{self._worth(note)}{self._instead(note)}"
         return f"{estimate}{chosen}. {self._rival(row)}"
 
+    def _index(self, note: Mapping[str, float]) -> Index:
+        return index_of(note, self.scale, self.driver.policy.units)
+
     def _bonus(self, note: Mapping[str, float]) -> str:
-        index = index_of(note, self.scale, self.driver.policy.units)
+        index = self._index(note)
         if index.bonus is None:
             return "" if index.value is None else f", index {index.value:.4g}"
         sign = "-" if self.scale.sign < 0 else "+"
@@ -131,6 +159,19 @@ class Reasons:
             parts += ", all of the transformed results"
         return f"; index {index.value:.4g} = {parts}"
 
+    def _gain(self, note: Mapping[str, float]) -> str:
+        """Say what the result of the row is expected to teach for the rounds that follow."""
+        rounds = int(note["horizon"])
+        if not rounds:
+            return "; this is the last round, so the estimate alone counts"
+        index, sign = self._index(note), "-" if self.scale.sign < 0 else "+"
+        gain = f"gain {self.scale.length(note['gain']):.2g}"
+        parts = f"estimate {sign} {format_count(rounds, 'round')} x {gain}"
+        return (
+            f"; index {index.value:.4g} = {parts}, by which its result is expected to improve the "
+            "best estimate for later rounds"
+        )
+
     def _improvement(self, row: int, note: Mapping[str, float]) -> str:
         """Say what measuring the row is expected to gain; of a measured row, what to measure again.
 
@@ -138,14 +179,14 @@ class Reasons:
         the best so far, or that the best so far is not the best.
         """
         if note["improvement"] < NEGLIGIBLE:
-            return f"no row is expected to improve noticeably on {self._best_so_far()}."
+            return f"no {self.noun} is expected to improve noticeably on {self._best_so_far()}."
         gain = f"{self.scale.length(note['improvement']):.2g}"
         price = f", at cost {note['cost']:.3g}" if "cost" in note else ""
         if self._results_of(row)[1]:
-            more = "" if price else ", more than measuring any other row"
+            more = "" if price else f", more than measuring any other {self.noun}"
             return (
-                "measuring it again is expected to improve the row recommended in the end by "
-                f"{gain}{more}{price}."
+                f"measuring it again is expected to improve the {self.noun} recommended in the end "
+                f"by {gain}{more}{price}."
             )
         return f"measuring it is expected to improve on {self._best_so_far()} by {gain}{price}."
 
@@ -155,16 +196,16 @@ class Reasons:
         best = answers.recommended_arm
         if best is None:
             return "the best so far"
-        return f"the best so far (row {answers.row(best)})"
+        return f"the best so far ({answers.name(best)})"
 
     @cached_property
     def _noise_answers(self) -> Answers:
         """Answers by the results alone, at the fitted noise: a failure changes none of them."""
-        return Answers(self.driver, self.state, noise_view(self.driver))
+        return answers_of(self.driver, self.state, noise_view(self.driver))
 
     def _worth(self, note: Mapping[str, float]) -> str:
         """With costs the index alone does not decide: say what the row gains for its cost."""
-        value = index_of(note, self.scale, self.driver.policy.units).value
+        value = self._index(note).value
         if "cost" not in note or value is None:
             return ""
         gain = abs(value - self.answers.mean(self.answers.greedy))
@@ -177,8 +218,8 @@ class Reasons:
         if not note.get("instead"):
             return ""
         return (
-            "; the row that the policy preferred is not available, and this is the most promising "
-            "of the available rows"
+            f"; the {self.noun} that the policy preferred is not available, and this is the most "
+            f"promising of the available {self.noun}s"
         )
 
     def _rival(self, row: int) -> str:
@@ -188,6 +229,9 @@ class Reasons:
             return f"It has the {self._best_word} estimate."
         estimate = f"estimate {self.answers.mean(arm):.4g}, sd {self.answers.sd(arm):.2g}"
         candidate = describe_candidate(self.answers.candidates.x(rival))
+        if self.noun == "point":
+            known = f"Of the points known, {candidate} has the {self._best_word} estimate"
+            return f"{known} ({estimate})."
         return f"Row {rival} has the {self._best_word} estimate ({candidate}; {estimate})."
 
     @property
@@ -198,12 +242,12 @@ class Reasons:
         """Return the full explanation; its probabilities use the noise given to the policy."""
         answers, note, row = self.answers, trial.note, trial.row
         arm, best = self.driver.arm(row), answers.greedy
-        rival, index = answers.row(best), index_of(note, self.scale, self.driver.policy.units)
+        rival, index = answers.row(best), self._index(note)
         chance, rival_chance = self._noise_answers.chances(arm, best)
         beside = self._beside(row, chance, rival, rival_chance)
         return Explained(
             trial=trial.number,
-            row=row,
+            row=answers.candidates.number(row),
             x=answers.candidates.x(row),
             mean=answers.mean(arm),
             sd=answers.sd(arm),
@@ -212,7 +256,7 @@ class Reasons:
             bonus=index.bonus,
             index=index.value,
             chance=chance,
-            greedy=rival,
+            greedy=answers.candidates.number(rival),
             greedy_x=answers.candidates.x(rival),
             greedy_mean=answers.mean(best),
             greedy_sd=answers.sd(best),
@@ -222,6 +266,8 @@ class Reasons:
             sentence=" ".join(filter(None, (self.sentence(row, note), beside, answers.caution))),
             revision=trial.revision,
             improvement=improvement_of(note, self.scale),
+            gain=gain_of(note, self.scale),
+            horizon=note.get("horizon"),
             caution=answers.caution,
         )
 
@@ -232,13 +278,11 @@ class Reasons:
             return f"Its probability of being the best was {chance:.2g}."
         return (
             f"Its probability of being the best was {chance:.2g}, "
-            f"that of row {rival} was {rival_chance:.2g}."
+            f"that of {self.answers.candidates.name(rival)} was {rival_chance:.2g}."
         )
 
 
-def stored_explanation(
-    trial: Trial, before: State, candidates: Candidates, sentence: str
-) -> Explained:
+def stored_explanation(trial: Trial, before: State, candidates: Place, sentence: str) -> Explained:
     """Return what was stored when the trial was asked for; nothing is recomputed."""
     assert trial.asked is not None
     note, body, scale = trial.note, trial.asked.body, trial.scale(before.settings.sign)
@@ -247,7 +291,7 @@ def stored_explanation(
     index = index_of(note, scale, Standard())
     return Explained(
         trial=trial.number,
-        row=trial.row,
+        row=candidates.number(trial.row),
         x=candidates.x(trial.row),
         mean=float(scale.outward(note["mean"])) if "mean" in note else None,
         sd=float(scale.length(note["sd"])) if "sd" in note else None,
@@ -267,4 +311,6 @@ def stored_explanation(
         revision=trial.revision,
         stored=True,
         improvement=improvement_of(note, scale),
+        gain=gain_of(note, scale),
+        horizon=note.get("horizon"),
     )

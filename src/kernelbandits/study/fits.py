@@ -13,12 +13,15 @@ import struct
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernelbandits.calibration import Calibration, Standard
 from kernelbandits.policies.calibrator import Fit
 from kernelbandits.storage import Draft
 from kernelbandits.study.events import State, Trial
+
+if TYPE_CHECKING:
+    from kernelbandits.study.places import Place
 
 DIGEST_BYTES = 8
 MODEL = ("policy", "settings", "noise", "goal", "defaults")
@@ -26,16 +29,17 @@ MODEL = ("policy", "settings", "noise", "goal", "defaults")
 
 
 def digest_results(
-    state: State, revision: int, rows: int, numbers: Collection[int]
+    state: State, revision: int, place: Place, numbers: Collection[int]
 ) -> dict[int, str]:
     """For each of some numbers of values: a digest of all that a fit to so many depends on."""
     body, scale = state.settings.body, state.scale
-    model = [revision, rows, *(body[name] for name in MODEL)]
+    whole = len(place) if place.space is None else place.fingerprint
+    model = [revision, whole, *(body[name] for name in MODEL)]
     units = [scale.centre, scale.spread, scale.sign]
     digest = blake2b(json.dumps([model, units]).encode(), digest_size=DIGEST_BYTES)
     found: dict[int, str] = {}
     for number, trial in enumerate(with_values(state.results), 1):
-        digest.update(struct.pack("<qd", trial.row, trial.value))
+        digest.update(place.identify(trial.row) + struct.pack("<d", trial.value))
         if number in numbers:
             found[number] = digest.copy().hexdigest()
             if len(found) == len(numbers):
@@ -47,14 +51,14 @@ def with_values(results: Iterable[Trial]) -> Iterable[Trial]:
     return (trial for trial in results if trial.value is not None)
 
 
-def find_valid(state: State, revision: int, rows: int, above: int = 0) -> dict[int, Fit]:
+def find_valid(state: State, revision: int, place: Place, above: int = 0) -> dict[int, Fit]:
     """The stored fits to more than `above` values that still count, by their numbers of values."""
     stored = {
         (event.body["results"], event.body["digest"]): event
         for event in state.fits
         if event.body["results"] > above and event.body["revision"] == revision
     }
-    digests = digest_results(state, revision, rows, {number for number, _ in stored})
+    digests = digest_results(state, revision, place, {number for number, _ in stored})
     valid = [stored[one] for one in digests.items() if one in stored]
     return {event.body["results"]: read_fit(event.body["fit"]) for event in valid}
 

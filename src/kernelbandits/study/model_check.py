@@ -17,7 +17,7 @@ from kernelbandits.policies.fitted_model import LeftOut
 from kernelbandits.policies.leave_one_out import FEWEST_POINTS
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.events import Trial
-from kernelbandits.study.values import Readable
+from kernelbandits.study.values import Readable, Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,7 @@ MOST_NAMED = 3
 class HeldOut:
     """A measured candidate as the results of all others predict it, in the target's units."""
 
-    row: int
+    row: Row
     trials: tuple[int, ...]
     """The trials that measured it."""
     measured: float
@@ -63,7 +63,7 @@ class Outlier:
     """A result that is far from what all other results predict."""
 
     trial: int
-    row: int
+    row: Row
     value: float
     predicted: float
     residual: float
@@ -197,7 +197,7 @@ def list_held_out(
         own = trials[(point + 0.0).tobytes()]
         found.append(
             HeldOut(
-                row=own[0].row,
+                row=answers.candidates.number(own[0].row),
                 trials=tuple(trial.number for trial in own),
                 measured=float(measured[place]),
                 predicted=float(predicted[place]),
@@ -215,10 +215,9 @@ def list_held_out(
 def trials_by_point(answers: Answers) -> dict[bytes, list[Trial]]:
     """The trials with a value that the policy has learnt, by their point."""
     driver, found = answers.driver, dict[bytes, list[Trial]]()
-    arms = {int(row): arm for arm, row in enumerate(driver.rows)}
     for trial in answers.state.results:
-        if trial.value is not None and trial.row in arms:
-            point: Array = driver.policy.domain.points[arms[trial.row]] + 0.0
+        if trial.value is not None and driver.knows(trial.row):
+            point: Array = driver.coordinates(trial.row) + 0.0
             found.setdefault(point.tobytes(), []).append(trial)
     return found
 
@@ -238,11 +237,12 @@ def list_outliers(
         residual = (measured - predicted) / sd
         away = f"{abs(residual):.1f}" if abs(residual) < 10 else f"{abs(residual):.0f}"
         sentence = (
-            f"Trial {number} (row {row}, {value:.6g}) is {away} sd from what the other results "
-            f"predict ({format_near(predicted, sd)}): check it, and correct it if it is wrong "
-            "(study correct)."
+            f"Trial {number} ({answers.candidates.name(row)}, {value:.6g}) is {away} sd from what "
+            f"the other results predict ({format_near(predicted, sd)}): check it, and "
+            "correct it if it is wrong (study correct)."
         )
-        found.append(Outlier(number, row, value, predicted, residual, sentence))
+        shown = answers.candidates.number(row)
+        found.append(Outlier(number, shown, value, predicted, residual, sentence))
     return tuple(found)
 
 
@@ -258,7 +258,7 @@ def rank_columns(answers: Answers, model: FittedModel) -> tuple[ColumnRelevance,
     """The columns that differ between candidates, the most relevant first."""
     # A table without any column that varies has one block, of no column.
     blocks = dict(zip(answers.candidates.varying, answers.candidates.blocks, strict=False))
-    found = model.relevance(answers.driver.policy.domain.points, list(blocks.values()))
+    found = model.relevance(answers.driver.all_points(), list(blocks.values()))
     columns = []
     for (name, block), one in zip(blocks.items(), found, strict=True):
         lengths = model.block_lengthscales(block)
@@ -362,5 +362,6 @@ def describe_noise(answers: Answers, noise: float | None, replicated: int) -> st
     word = "fitted" if policy.takes_kernel is False else "assumed"
     size = f"Noise: {word} sd {format_number(noise, 2, thousands=False)} of one result"
     if not replicated:
-        return f"{size}; no candidate was measured twice, so measure one row again to know it."
+        again = f"so measure one {answers.candidates.noun} again to know it"
+        return f"{size}; no candidate was measured twice, {again}."
     return f"{size}; {format_count(replicated, 'candidate')} measured more than once."

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from kernelbandits.checks import Indices
 from kernelbandits.study.events import State
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Told
+
+if TYPE_CHECKING:
+    from kernelbandits.study.places import Place
 
 FEWEST, ENOUGH = 3, 8
 """Other results by which one is called unusual, and by which it is called so more readily."""
@@ -48,23 +50,25 @@ def latest_values(state: State) -> list[Measured]:
 
 
 def remark_results(
-    known: Sequence[Measured], told: Sequence[Told], settings: Settings, kinds: Indices
+    known: Sequence[Measured], told: Sequence[Told], settings: Settings, place: Place
 ) -> list[str]:
     """Return what is worth a word about the results just told, beside those known before."""
     before = {one.trial for one in known}
     fresh = [
-        Measured(one.trial, one.row, one.value)
+        Measured(one.trial, one.row or 0, one.value)
         for one in told
         if one.accepted and one.value is not None and one.trial not in before
     ]
     return [
-        *remark_unusual(known, fresh),
+        *remark_unusual(known, fresh, place),
         *remark_equal(known, fresh, settings),
-        *remark_noise(known, fresh, settings.noise, kinds),
+        *remark_noise(known, fresh, settings.noise, place),
     ]
 
 
-def remark_unusual(known: Sequence[Measured], fresh: Sequence[Measured]) -> Iterator[str]:
+def remark_unusual(
+    known: Sequence[Measured], fresh: Sequence[Measured], place: Place
+) -> Iterator[str]:
     """Name values that are far from all others, with what was probably meant.
 
     With few results an earlier one may turn out to be the unusual one, so all are looked at.
@@ -76,7 +80,7 @@ def remark_unusual(known: Sequence[Measured], fresh: Sequence[Measured]) -> Iter
         news = {one.trial for one in every} - named
     for i, one in enumerate(every):
         if one.trial in news and is_unusual(one.value, rest(every, i)):
-            yield describe_unusual(one, rest(every, i))
+            yield describe_unusual(one, rest(every, i), place)
 
 
 def rest(every: Sequence[Measured], place: int) -> list[float]:
@@ -141,14 +145,14 @@ def intended_value(value: float, others: Sequence[float]) -> float | None:
     return None
 
 
-def describe_unusual(one: Measured, others: Sequence[float]) -> str:
+def describe_unusual(one: Measured, others: Sequence[float], place: Place) -> str:
     """Name the trial, its row, the others, and how to correct the value."""
     value = one.value
     meant = intended_value(value, others)
     question = "." if meant is None else f"; did you mean {meant:g}?"
     right = "VALUE" if meant is None else f"{meant:g}"
     return (
-        f"trial {one.trial} (row {one.row}): {value:g} is far from the other results "
+        f"trial {one.trial} ({place.name(one.row)}): {value:g} is far from the other results "
         f"({min(others):g} to {max(others):g}){question} It counts as it is. If it was mistyped, "
         f"correct it: study.correct({one.trial}, {right}), or "
         f"kernelbandits study correct PLACE {one.trial} {right}"
@@ -169,18 +173,19 @@ def remark_equal(
 
 
 def remark_noise(
-    known: Sequence[Measured], fresh: Sequence[Measured], noise: float | None, kinds: Indices
+    known: Sequence[Measured], fresh: Sequence[Measured], noise: float | None, place: Place
 ) -> Iterator[str]:
     """Say which two results of one candidate differ by more than the noise that was given."""
     if noise is None:
         return
+    kinds = place.first_rows
     last = {int(kinds[one.row]): one for one in known}
     for one in fresh:
         other = last.get(int(kinds[one.row]))
         last[int(kinds[one.row])] = one
         if other is not None and abs(one.value - other.value) > NOISES * math.sqrt(2) * noise:
             yield (
-                f"you gave a noise of {noise:g}, but row {one.row} gave {other.value:g} (trial "
-                f"{other.trial}) and {one.value:g} (trial {one.trial}); where the results "
+                f"you gave a noise of {noise:g}, but {place.name(one.row)} gave {other.value:g} "
+                f"(trial {other.trial}) and {one.value:g} (trial {one.trial}); where the results "
                 "contradict the noise, it is fitted to them"
             )

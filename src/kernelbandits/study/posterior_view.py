@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from kernelbandits.calibration import Standard
 from kernelbandits.checks import Array, Indices
 from kernelbandits.policies.explanation import draw_from_posterior, draw_functions
@@ -31,6 +33,8 @@ class PosteriorView:
 def policy_view(driver: Driver) -> PosteriorView:
     """Return the estimates that the policy chooses by, at the policy's own ridge."""
     policy = driver.policy
+    if not policy.finite:
+        return space_view(policy.posterior, policy.units, driver.candidates.points)
     if not policy.units.is_linear:
         return transformed_view(policy.posterior, policy.units, policy.domain.points)
     mean, sd = driver.estimates()
@@ -58,6 +62,8 @@ def answer_view(driver: Driver) -> PosteriorView:
 def posterior_view(driver: Driver, posterior: Any, units: Standard) -> PosteriorView:
     """Return a posterior that a policy gave; its own one, if it is that."""
     policy = driver.policy
+    if not policy.finite:
+        return space_view(posterior, units, driver.candidates.points)
     if posterior is policy.posterior and not isinstance(posterior, MixturePosterior):
         return policy_view(driver)
     return transformed_view(posterior, units, policy.domain.points)
@@ -69,7 +75,18 @@ def transformed_view(posterior: Any, units: Standard, points: Array) -> Posterio
     The units may be a power transformation. Then the interval is not symmetric: its ends are those
     of the interval of the standardised reward.
     """
-    mean, sd = posterior.mean, posterior.sd
+    return view_of(posterior.mean, posterior.sd, posterior, units, points)
+
+
+def space_view(posterior: Any, units: Standard, points: Array) -> PosteriorView:
+    """The same at some points of a space, which take the place of arms."""
+    mean, sd = posterior.at(points) if len(points) else (np.zeros(0), np.zeros(0))
+    return view_of(mean, sd, posterior, units, points)
+
+
+def view_of(
+    mean: Array, sd: Array, posterior: Any, units: Standard, points: Array
+) -> PosteriorView:
     return PosteriorView(
         units.original(mean),
         units.original_sd(mean, sd),

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kernelbandits.checks import Indices, StudyConflict
+from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.values import AlreadyTold
 
 if TYPE_CHECKING:
     from kernelbandits.study.decisions import Keyed
     from kernelbandits.study.events import State, Trial
+    from kernelbandits.study.places import Place
 
 CORRECTED, REPLICATES = "corrected", "replicates"
 LISTED = 5
@@ -39,10 +40,10 @@ class Step:
 class ResultsDiffer(AlreadyTold):
     """A table has other values than those stored; nothing was stored."""
 
-    def __init__(self, differences: Sequence[tuple[Keyed, Sequence[Trial]]]) -> None:
+    def __init__(self, differences: Sequence[tuple[Keyed, Sequence[Trial]]], place: Place) -> None:
         stored = differences[0][1]
         self.trial, self.value = stored[0].number, stored[0].value
-        listed = "; ".join(describe_difference(*one) for one in differences[:LISTED])
+        listed = "; ".join(describe_difference(*one, place) for one in differences[:LISTED])
         more = len(differences) - LISTED
         rest = f"; and {more} more" if more > 0 else ""
         # The message of AlreadyTold speaks of one trial.
@@ -56,14 +57,14 @@ class ResultsDiffer(AlreadyTold):
         )
 
 
-def describe_difference(line: Keyed, stored: Sequence[Trial]) -> str:
+def describe_difference(line: Keyed, stored: Sequence[Trial], place: Place) -> str:
     """row 3, trial 1 (results.csv, line 2): stored 0.5, now 0.9."""
     trials = "trial" if len(stored) == 1 else "trials"
     numbers = ", ".join(str(trial.number) for trial in stored)
     values = ", ".join(write_value(trial.value) for trial in stored)
-    place = f" ({line.result.place})" if line.result.place else ""
+    where = f" ({line.result.place})" if line.result.place else ""
     return (
-        f"row {stored[0].row}, {trials} {numbers}{place}: stored {values}, "
+        f"{place.name(stored[0].row)}, {trials} {numbers}{where}: stored {values}, "
         f"now {write_value(line.result.value)}"
     )
 
@@ -73,7 +74,7 @@ def write_value(value: float | None) -> str:
 
 
 def reconcile(
-    state: State, kinds: Indices, lines: Sequence[Keyed], repeats: str | None = None
+    state: State, place: Place, lines: Sequence[Keyed], repeats: str | None = None
 ) -> list[Step]:
     """What becomes of each line, or an error that lists all differences.
 
@@ -81,14 +82,15 @@ def reconcile(
     ----------
     state
         The results that are stored.
-    kinds
-        A number for each row of the table of candidates, equal for rows of the same candidate.
+    place
+        The candidates: by it rows of the same candidate are known.
     lines
         The results of one call. One that was told by itself, without a table, is taken as it is.
     repeats
         "corrected", "replicates" or None: how values that differ are taken.
     """
-    found = Comparison(state, kinds, repeats)
+    kinds = place.first_rows
+    found = Comparison(state, place, repeats)
     rows: dict[int, list[int]] = defaultdict(list)
     steps: dict[int, Step] = {}
     for i, line in enumerate(lines):
@@ -107,15 +109,16 @@ def reconcile(
         given = found.compare_rows([lines[i] for i in places], kind, there[kind])
         steps |= dict(zip(places, given, strict=True))
     if found.differences:
-        raise ResultsDiffer(found.differences)
+        raise ResultsDiffer(found.differences, place)
     return [steps[i] for i in range(len(lines))]
 
 
 class Comparison:
     """Lines of one table beside the results that are stored."""
 
-    def __init__(self, state: State, kinds: Indices, repeats: str | None) -> None:
-        self.state, self.kinds, self.repeats = state, kinds, repeats
+    def __init__(self, state: State, place: Place, repeats: str | None) -> None:
+        self.state, self.place, self.repeats = state, place, repeats
+        self.kinds = place.first_rows
         self.matched: set[int] = set()
         """Trials that lines name, or are known to belong to."""
         self.differences: list[tuple[Keyed, Sequence[Trial]]] = []
@@ -163,7 +166,7 @@ class Comparison:
         waiting = 0 if self.repeats == CORRECTED else self._count_pending(kind)
         other = left[waiting:] if stored else []
         if self.repeats == CORRECTED and other:
-            check_pairs([lines[i] for i in other], stored)
+            check_pairs([lines[i] for i in other], stored, self.place)
             pairs = zip(other, stored, strict=True)
             steps |= {i: Step(lines[i], trial, corrects=True) for i, trial in pairs}
         else:
@@ -187,12 +190,12 @@ def stored_trial(state: State, line: Keyed) -> Trial | None:
     return None if number is None else state.trials.get(number)
 
 
-def check_pairs(lines: Sequence[Keyed], stored: Sequence[Trial]) -> None:
+def check_pairs(lines: Sequence[Keyed], stored: Sequence[Trial], place: Place) -> None:
     """Corrections need one stored result for each new value."""
     if len(lines) != len(stored):
         raise StudyConflict(
             f"corrected needs as many new values as stored ones for each candidate, got "
-            f"{len(lines)} for {len(stored)}: {describe_difference(lines[0], stored)}; "
+            f"{len(lines)} for {len(stored)}: {describe_difference(lines[0], stored, place)}; "
             "correct these trials by their number"
         )
 

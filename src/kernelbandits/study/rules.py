@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
+
 from kernelbandits import checks, widths
 from kernelbandits.calibration import Prior, Refits
 from kernelbandits.catalogue import (
@@ -22,7 +24,7 @@ from kernelbandits.catalogue import (
 from kernelbandits.catalogue.lookup import parameters_of
 from kernelbandits.catalogue.spelling import keywords, split
 from kernelbandits.checks import LARGEST_REWARD
-from kernelbandits.domains import Arms
+from kernelbandits.domains import Arms, MixedBox
 from kernelbandits.exploration import PointMass
 from kernelbandits.kernels import RBF, Kernel
 from kernelbandits.policies import Auto, Policy
@@ -107,14 +109,16 @@ RULE_2: Mapping[str, Any] = {
 FIND_2 = {**RULE_2, "exploration": None, "width": None, "first": 2, "transform": True}
 EARN_2 = {
     **RULE_2,
-    "exploration": PointMass(1.0),
-    "width": widths.polynomial_decay(3.0, 1 / 3),
+    "exploration": None,
+    "width": None,
     "first": 3,
-    "transform": False,
+    "transform": None,
 }
 THEORY_2 = {
     **EARN_2,
+    "exploration": PointMass(1.0),
     "width": THEORY,
+    "transform": False,
     "prior": replace(RULE_2["prior"], additive=None, nugget=None),
     "members": 1,
 }
@@ -131,21 +135,47 @@ as the names that `Auto` has for them, since those may change.
 """
 
 
-def build_policy(settings: Settings, arms: Arms, spread: float = 1.0) -> Policy:
+BOX_PRIOR = replace(RULE_2["prior"], additive=None, nugget=None, noise=-6.0, noise_sd=2.0)
+SPACE_DEFAULTS: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
+    2: {
+        FIND: {**FIND_2, "prior": BOX_PRIOR, "members": 4},
+        EARN: {**EARN_2, "prior": BOX_PRIOR, "members": 4},
+        THEORY: THEORY_2,
+    }
+}
+"""The same for studies over spaces; the initial design of find has two choices more than there are
+variables. Earlier revisions played in no space."""
+
+
+def build_policy(settings: Settings, domain: Arms | MixedBox, spread: float = 1.0) -> Policy:
     """The policy, knowing nothing yet; it will see results in units of this spread."""
     own = from_stored(settings.settings)
     if settings.policy != AUTO:
-        return policy(settings.policy, arms, from_stored(settings.kernel) or USUAL_KERNEL, **own)
+        kernel = from_stored(settings.kernel) or usual_kernel(domain)
+        return policy(settings.policy, domain, kernel, **own)
     noise = None if settings.noise is None else min(settings.noise / spread, LARGEST_REWARD)
     task = {"goal": settings.goal, "noise": noise, "rounds": settings.rounds}
-    return build_auto(arms, {**auto_defaults(settings), **own, **task})
+    return build_auto(domain, {**auto_defaults(settings, domain), **own, **task})
 
 
-def auto_defaults(settings: Settings) -> Mapping[str, Any]:
+def usual_kernel(domain: Arms | MixedBox) -> RBF:
+    """The kernel of a named policy where none was given; a space has its coordinates unscaled."""
+    if isinstance(domain, Arms):
+        return USUAL_KERNEL
+    sides = np.subtract(domain.upper, domain.lower)
+    return RBF(tuple(0.2 * sides))
+
+
+def auto_defaults(settings: Settings, domain: Arms | MixedBox) -> Mapping[str, Any]:
     """The settings of auto that were not given: those of the revision `defaults`."""
     theory = settings.settings.get("width") == THEORY
     rule = THEORY if theory else str(settings.goal)
-    return AUTO_DEFAULTS.get(settings.defaults, {}).get(rule, {})
+    if isinstance(domain, Arms):
+        return AUTO_DEFAULTS.get(settings.defaults, {}).get(rule, {})
+    known = SPACE_DEFAULTS.get(settings.defaults, {}).get(rule, {})
+    # The initial design of find grows with the number of variables that vary.
+    varying = sum(variable.levels > 1 for variable in domain.variables)
+    return {**known, "first": varying + 2} if known and rule == FIND else known
 
 
 def check_policy(settings: Settings) -> None:
@@ -266,12 +296,12 @@ def settings_taken(policy: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name in known}
 
 
-def build_auto(arms: Arms, settings: Mapping[str, Any]) -> Auto:
+def build_auto(domain: Arms | MixedBox, settings: Mapping[str, Any]) -> Auto:
     """Auto, with the settings that it knows; the seed is the study's."""
     known = [name for name in parameters_of(Auto) if name not in ("domain", "seed")]
     for name in settings:
         checks.needs(name in known, AUTO, f"settings among {', '.join(known)}", name)
-    return Auto(arms, **settings)
+    return Auto(domain, **settings)
 
 
 def store_settings(given: Mapping[str, Any]) -> Settings:

@@ -13,11 +13,12 @@ from kernelbandits.storage import Draft, Event, Log, StorageBusy
 from kernelbandits.study import decisions
 from kernelbandits.study.decisions import Asker, AskPlan
 from kernelbandits.study.events import State
-from kernelbandits.tables.candidates import Candidates, stored_candidates
+from kernelbandits.study.places import stored_place
 
 if TYPE_CHECKING:
     from kernelbandits.study.answers import Answers
     from kernelbandits.study.driver import Driver
+    from kernelbandits.study.places import Place
 
 T = TypeVar("T")
 
@@ -37,9 +38,9 @@ class StudySession:
         self.state = State()
         self._driver: Driver | None = None
         with gc_paused:
-            self.read(log.events())
-            created = self.state.events[0].body["candidates"]
-            self.candidates: Candidates = stored_candidates(log.columns(), created)
+            events = log.events()
+            self.candidates: Place = stored_place(log, events[0])
+            self.read(events)
 
     @property
     def lock(self) -> Any:
@@ -57,11 +58,23 @@ class StudySession:
         """If it is interrupted halfway, the next call folds all anew."""
         if events:
             try:
-                self.state.extend(events)
+                self.state.extend(self._with_rows(events))
             except BaseException:
                 # Some events may be applied and others not. An empty state reads them all again.
                 self.state = State(version=self.state.version + 1)
                 raise
+
+    def _with_rows(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Events with the numbers that points of a space have in memory; of tables, as stored."""
+        if self.candidates.space is None:
+            return events
+        return [self.candidates.from_stored(event) for event in events]
+
+    def _stored(self, drafts: list[Draft]) -> list[Draft]:
+        """Drafts as they are written: with points in place of their numbers."""
+        if self.candidates.space is None:
+            return drafts
+        return [self.candidates.to_stored(draft) for draft in drafts]
 
     def refresh(self) -> float:
         """See what others have done since; return the time of the database."""
@@ -82,7 +95,7 @@ class StudySession:
                 with turn:
                     self.read(turn.events(self.state.last))
                     drafts, answer = decide(self.state, turn.now)
-                    events = turn.append(drafts)
+                    events = list(self._with_rows(turn.append(self._stored(drafts))))
                     events += turn.append(decisions.rescale(self.state, events))
             self.read(events)
             return events, answer
@@ -142,9 +155,9 @@ class StudySession:
     def driver(self) -> Driver:
         """The policy, with the results that it has learnt so far."""
         if self._driver is None:
-            from kernelbandits.study.driver import Driver
+            from kernelbandits.study.driver import build_driver
 
-            self._driver = Driver(self.candidates, self.state.settings)
+            self._driver = build_driver(self.candidates, self.state.settings)
         return self._driver
 
     def updated_driver(self) -> Driver:
@@ -155,7 +168,7 @@ class StudySession:
 
     def answers(self) -> Answers:
         """What is known now; to be used under the lock."""
-        from kernelbandits.study.answers import Answers
+        from kernelbandits.study.answers import answers_of
 
         self.refresh()
-        return Answers(self.updated_driver(), self.state)
+        return answers_of(self.updated_driver(), self.state)

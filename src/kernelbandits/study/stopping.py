@@ -72,6 +72,8 @@ def proved_band(answers: Answers) -> Band | None:
     None if the theory does not apply: with auto, or where results failed or were changed.
     """
     settings = answers.driver.policy.settings
+    if not answers.driver.policy.finite:
+        return None
     given: Any = [settings.get(name) for name in ("noise_scale", "norm_bound")]
     every = len(answers.allowed_arms) == len(answers.driver.rows)
     if (
@@ -119,19 +121,20 @@ def stop_by_improvement(answers: Answers, arm: int) -> Stop:
     The answer is yes if that is probable enough (`ENOUGH`), unless the one result of the row is so
     far from all others that it may be a slip.
     """
-    left, row, settings = answers.improvement(arm), answers.row(arm), answers.state.settings
+    left, settings = answers.improvement(arm), answers.state.settings
+    name, noun = answers.name(arm), answers.candidates.noun
     model = "This is an estimate of the model, not a guarantee."
     model += f" {answers.caution}" if answers.caution else ""
-    loss = f"{left:.3g} ({settings.target}) on average against the best row{answers.comparison}"
+    loss = f"{left:.3g} ({settings.target}) on average against the best {noun}{answers.comparison}"
     if settings.tolerance is None:
-        text = f"If you stop with row {row}, you lose {loss}. {model} {TOLERANCE_HINT}"
+        text = f"If you stop with {name}, you lose {loss}. {model} {TOLERANCE_HINT}"
         return Stop("improvement", text, None, left)
     chance = answers.probability_within(arm, settings.tolerance)
     verdict, more = judge_probability(answers, arm, chance, settings.tolerance)
     text = (
-        f"{verdict}: with probability {format_share(floor_percent(chance))} row {row} is within "
-        f"the tolerance of {settings.tolerance:g} of the best row; if you stop with it, you lose "
-        f"{loss}.{more} {model}"
+        f"{verdict}: with probability {format_share(floor_percent(chance))} {name} is within "
+        f"the tolerance of {settings.tolerance:g} of the best {noun}; if you stop with it, you "
+        f"lose {loss}.{more} {model}"
     )
     return Stop("improvement", text, verdict == "Yes", left, chance)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -34,9 +35,11 @@ from kernelbandits.tables.scaling import differing_scales, name_scales
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kernelbandits.domains import MixedBox
     from kernelbandits.policies import Policy
     from kernelbandits.storage import Finding
     from kernelbandits.study.model_check import Check
+    from kernelbandits.study.places import Place
 
 
 MOST_ASKED = 10_000
@@ -44,11 +47,12 @@ MOST_ASKED = 10_000
 
 
 class Study:
-    """A table of candidates to measure one after the other: ask for a row, tell its result.
+    """A table of candidates, or a space, to measure one after the other: ask, and tell the result.
 
     Everything that happens is stored as an event, in a SQLite file or in PostgreSQL, and the policy
     is rebuilt from the events. Several processes may ask and tell at the same time. Rows are
-    counted from 0, trials from 1.
+    counted from 0, trials from 1. In a study over a space the point `x` takes the place of the row,
+    which is None.
 
     Examples
     --------
@@ -60,6 +64,16 @@ class Study:
     >>> stored = study.tell(suggestion.trial, 0.83)
     >>> study.best().row == suggestion.row
     True
+    >>> study.close()
+
+    Over ranges, with a result at a point that nobody asked for:
+
+    >>> space = {"heat": (20, 90), "acid": ["citric", "acetic"]}
+    >>> study = Study.create(folder.name + "/brew.db", space, target="yield")
+    >>> sorted(study.ask()[0].x)
+    ['acid', 'heat']
+    >>> study.tell(x={"heat": 35, "acid": "citric"}, value=0.7).x
+    {'heat': 35.0, 'acid': 'citric'}
     >>> study.close()
     >>> folder.cleanup()
     """
@@ -90,7 +104,10 @@ class Study:
         where
             A file such as "films.db", or "postgresql://user@host/db?study=films".
         candidates
-            A CSV file, a DataFrame or an (n, d) array. Each row is a candidate.
+            A CSV file, a DataFrame or an (n, d) array. Each row is a candidate. Or a space: a
+            `kb.MixedBox`, a `kb.Box`, a dictionary of variables such as {"heat": (20, 90)}, a list
+            of tuples [(0, 1), (0, 1)], or a space file, whose name ends in .toml or .json. Of a
+            space, the following arguments up to `linear` are the target and the direction only.
         target
             Name of the measured quantity.
         direction
@@ -132,35 +149,48 @@ class Study:
         delta
             Allowed probability that a confidence statement is wrong.
         """
-        table = read_candidates(
-            candidates,
-            columns=columns,
-            target=target,
-            cost=cost,
-            allowed=allowed,
-            log=log,
-            linear=linear,
-        )
-        from kernelbandits.study.driver import Driver
+        from kernelbandits.study.driver import build_driver
+        from kernelbandits.study.points import Points, find_space
         from kernelbandits.study.rules import make_settings
 
+        place: Place
+        options: dict[str, Any] = {
+            "columns": columns,
+            "cost": cost,
+            "allowed": allowed,
+            "log": log,
+            "linear": linear,
+        }
+        space = find_space(candidates)
+        if space is None:
+            place = read_candidates(candidates, target=target, **options)
+        else:
+            refuse_options(options)
+            refuse_target(target, space.names)
+            place = Points(space)
         chosen = make_settings(target=target, direction=direction, **settings)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
         # file behind.
-        Driver(table, chosen).choose(1, (), State())
-        body = {"settings": chosen.body, "candidates": table.body, "fingerprint": table.fingerprint}
+        build_driver(place, chosen).choose(1, (), State())
+        kind = "space" if isinstance(place, Points) else "candidates"
+        body = {"settings": chosen.body, kind: place.body, "fingerprint": place.fingerprint}
         created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
+        lists = {} if isinstance(place, Points) else place.lists
         try:
-            study = cls(Log.create(where, created, table.lists))
+            study = cls(Log.create(where, created, lists))
         except StudyExists:
             study = cls.open(where)
             if not or_open and study.history()[0].key != created.key:
                 study.close()
                 raise
-            scales = name_scales(table.columns, "Study", log, linear, Notices())
+            scales = (
+                name_scales(place.columns, "Study", log, linear, Notices())
+                if isinstance(place, Candidates)
+                else {}
+            )
             return study._if_created(body, scales, goal_given=settings.get("goal") is not None)
         planned = budget_notices(chosen, study._session.driver.policy)
-        for notice in (*table.notices, *study._session.driver.notices, *planned):
+        for notice in (*place.notices, *study._session.driver.notices, *planned):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
 
@@ -185,9 +215,10 @@ class Study:
         if "goal" not in there["settings"] and not goal_given:
             wanted["goal"] = found["goal"]
         other = [name for name in wanted if name not in REVISIONS and wanted[name] != found[name]]
-        other += ["candidates"] if body["fingerprint"] != there["fingerprint"] else []
+        kind = "space" if "space" in body else "candidates"
+        other += [kind] if body["fingerprint"] != there["fingerprint"] else []
         other += ["columns"] if tasks_of(body) != tasks_of(there) else []
-        for name in differing_scales(scales, self.candidates.log):
+        for name in differing_scales(scales, self._place.log):
             other.append(f"scale of column {name!r}")
         if other:
             self.close()
@@ -199,7 +230,8 @@ class Study:
 
     def __repr__(self) -> str:
         results = sum(self._session.state.counts.values())
-        return f"Study({self.place!r}, {len(self.candidates)} rows, {results} results)"
+        size = f"{len(self._place)} rows" if self.space is None else "a space"
+        return f"Study({self.place!r}, {size}, {results} results)"
 
     def __enter__(self) -> Study:
         return self
@@ -212,7 +244,29 @@ class Study:
 
     @property
     def candidates(self) -> Candidates:
-        """The table, and which of its columns count."""
+        """The table, and which of its columns count; an error in a study over a space."""
+        if isinstance(self._place, Candidates):
+            return self._place
+        raise StudyConflict(
+            "this needs a study of a table of candidates, got one over a space, which has no table"
+        )
+
+    @property
+    def space(self) -> MixedBox | None:
+        """The space that is measured; None in a study of a table."""
+        return self._place.space
+
+    def read_point(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """A point of the space whose values are given as texts, as a command or a file has them."""
+        place = self._place
+        if isinstance(place, Candidates):
+            raise StudyConflict(
+                "a point needs a study over a space, got one of a table; tell the row instead"
+            )
+        return place.parse_point(texts)
+
+    @property
+    def _place(self) -> Place:
         return self._session.candidates
 
     @property
@@ -235,7 +289,7 @@ class Study:
     def ask(
         self, n: int = 1, *, worker: str | None = None, lease: float | None = None
     ) -> list[Suggestion]:
-        """Return the n rows to measure next.
+        """Return the n rows, or points of a space, to measure next.
 
         Each row is pending until its result is told or its lease ends (`lease` in seconds). A
         worker that asks again under the same name first gets its pending rows.
@@ -252,11 +306,12 @@ class Study:
             if any((event.key or "").startswith(f"{asker.key}/fitted/") for event in state.fits):
                 # What a fit says of the settings is said with the ask that made it, not with all.
                 notices += self._cautions()
-        notices += decisions.count_notices([event.row or 0 for event in events], session.kinds)
+        notices += decisions.count_notices([event.row or 0 for event in events], self._place)
+        notices += decisions.exhaustion_notices(state, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         sign, said = state.settings.sign, tuple(notices)
-        return [decisions.suggestion(event, self.candidates, sign, said) for event in events]
+        return [decisions.suggestion(event, self._place, sign, said) for event in events]
 
     def _cautions(self) -> list[str]:
         """What the policy, with the results that it has learnt, says of the settings."""
@@ -270,17 +325,18 @@ class Study:
         value: float | None = None,
         *,
         row: int | None = None,
+        x: Mapping[str, Any] | None = None,
         failed: bool = False,
         key: str | None = None,
         worker: str | None = None,
     ) -> Told:
-        """Store the result of a trial, or of a `row` that nobody asked for.
+        """Store the result of a trial, or of a `row` or point `x` that nobody asked for.
 
         With `failed=True` the measurement gave no value. A trial has one result: a second one
         raises AlreadyTold, which holds the stored one. A call repeated with the same `key` counts
         once.
         """
-        result = decisions.check_result(trial, value, row, failed, len(self.candidates))
+        result = decisions.check_result(trial, value, row, failed, self._place, x)
         name, again = check_name("worker", worker), check_name("key", key)
         return self._tell(
             [decisions.Keyed(result, again or uuid.uuid4().hex, again is not None)], name
@@ -307,7 +363,7 @@ class Study:
         """
         name, prefix = check_name("worker", worker), check_name("key", key)
         repeats = reconciliation.check_repeats(corrected, replicates)
-        results = read_results(source, self.candidates, self.target)
+        results = read_results(source, self._place, self.target)
         fresh = uuid.uuid4().hex
         return self._tell(
             [decisions.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
@@ -322,26 +378,32 @@ class Study:
         steps: list[reconciliation.Step] = []
 
         def decide(state: State, now: float) -> tuple[list[Draft], Any]:
-            steps[:] = reconciliation.reconcile(state, session.kinds, results, repeats)
-            drafts, told = decisions.tell(state, session.kinds, steps, worker)
+            steps[:] = reconciliation.reconcile(state, self._place, results, repeats)
+            drafts, told = decisions.tell(state, self._place, steps, worker)
             return drafts, (plausibility.latest_values(state), told)
 
         told: list[Told]
         with session.lock:
             _, (known, told) = session.write(decide)
             notices = reconciliation.remark_stored(steps)
-            notices += plausibility.remark_results(
-                known, told, session.state.settings, session.kinds
-            )
+            notices += plausibility.remark_results(known, told, session.state.settings, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
-        return told
+        if self.space is None:
+            return told
+        return [replace(one, row=None, x=self._place.x(one.row or 0)) for one in told]
+
+    def _shown(self, events: Iterable[Event]) -> list[Event]:
+        """Events as they are stored: a point of a space has no row, and stands in the body."""
+        if self.space is None:
+            return list(events)
+        return [event if event.row is None else replace(event, row=None) for event in events]
 
     def correct(
         self, trial: int, value: float | None = None, *, failed: bool = False, reason: str = ""
     ) -> Event:
         """Replace the result of a trial; the old one stays in the history."""
-        given = decisions.check_result(trial, value, None, failed, len(self.candidates))
+        given = decisions.check_result(trial, value, None, failed, self._place)
         number, why = given.trial or 0, check_reason(reason)
         return self._write_one(
             lambda state, key: decisions.correct(state, number, given.value, why, key)
@@ -413,18 +475,18 @@ class Study:
             for event in reversed(self._session.state.events)
             if (event.key or "").startswith(f"{key}/")
         ]
-        return own[::-1]
+        return self._shown(own[::-1])
 
     def change(self, **settings: Unpack[StudySettings]) -> Event:
         """Change settings: all that `create` takes, except table, target and direction."""
-        from kernelbandits.study.driver import Driver
+        from kernelbandits.study.driver import build_driver
         from kernelbandits.study.rules import with_changes
 
         checks.needs(bool(settings), "change", "at least one setting", "none")
         self._session.refresh()
         before = self._session.state.settings
         changed = with_changes(before, settings)
-        driver = Driver(self.candidates, changed)
+        driver = build_driver(self._place, changed)
         driver.choose(1, (), State())
         event = self._write_one(
             lambda state, key: decisions.change(with_changes(state.settings, settings).body, key)
@@ -446,7 +508,7 @@ class Study:
 
         with self._session.lock:
             self._session.write(decide)
-            return self._session.state.keys[key]
+            return self._shown([self._session.state.keys[key]])[0]
 
     def best(self) -> Best | None:
         """The row to recommend, with its interval and its probability of being the best.
@@ -485,7 +547,7 @@ class Study:
         with self._session.lock:
             self._session.refresh()
             number = checks.whole("explain", "trial", trial)
-            known = self._session.state, self.candidates, number, self._session.driver
+            known = self._session.state, self._place, number, self._session.driver
             return explain_trial(*known)
 
     def replay(self, trial: int) -> Replayed:
@@ -495,13 +557,13 @@ class Study:
         with self._session.lock:
             self._session.refresh()
             number = checks.whole("replay", "trial", trial)
-            return replay_trial(self._session.state, self.candidates, number)
+            return replay_trial(self._session.state, self._place, number)
 
     def history(self) -> list[Event]:
         """All events, in their order."""
         with self._session.lock:
             self._session.refresh()
-            return list(self._session.state.events)
+            return self._shown(self._session.state.events)
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row for each trial."""
@@ -509,10 +571,12 @@ class Study:
 
         with self._session.lock:
             self._session.refresh()
-            return trials_frame(self._session.state, self.candidates)
+            return trials_frame(self._session.state, self._place)
 
     def estimates(self) -> pd.DataFrame:
         """One row for each different candidate, with mean, sd and 95 % interval.
+
+        In a study over a space: for each point that has results or is pending.
 
         All are in the units of the target. Rows of the table that describe the same candidate are
         one row here, with the results of all of them.
@@ -559,9 +623,20 @@ def check_span(trials: Any) -> range:
     return range(number, number + 1)
 
 
+def refuse_options(options: Mapping[str, Any]) -> None:
+    """A space has no columns: refuse what belongs to a table."""
+    for name, given in options.items():
+        needed = f"no {name} for a space, whose variables say it themselves"
+        checks.needs(given is None, "Study", needed, given)
+
+
+def refuse_target(target: str, names: Sequence[str]) -> None:
+    checks.needs(target not in names, "Study", "a target that is no variable of the space", target)
+
+
 def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
     """What the columns of a study are for; their scales and the notices are left out."""
-    tasks = created["candidates"].items()
+    tasks = created.get("candidates", {}).items()
     return {name: value for name, value in tasks if name not in ("log", "ranges", "notices")}
 
 
@@ -575,8 +650,8 @@ def budget_notices(settings: Settings, policy: Policy, known: int = 0) -> list[s
         return []
     design = f"the initial design has {policy.first}"
     return [
-        f"{format_count(settings.rounds, 'measurement')} planned, and {design}: all rows will be "
-        "spread over the table, and none is chosen by the results of others"
+        f"{format_count(settings.rounds, 'measurement')} planned, and {design}: all of them will "
+        "be spread out, and none is chosen by the results of others"
     ]
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
-from kernelbandits.study.driver import Driver
+from kernelbandits.study.driver import Driver, build_driver
 from kernelbandits.study.events import State, Trial, events_before
 from kernelbandits.study.explaining import Reasons, stored_explanation
 from kernelbandits.study.rules import revision_of
 from kernelbandits.study.settings import AUTO, EARN, FIND
 from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
 from kernelbandits.study.values import Explained, Replayed, Status, Waiting
-from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.scaling import describe_scales
+
+if TYPE_CHECKING:
+    from kernelbandits.domains.variables import Variable
+    from kernelbandits.study.places import Place
 
 AUTO_CLAIMS = {"none": "No guarantee", "conditional": "Conditional guarantee"}
 
@@ -32,8 +35,7 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         target=state.settings.target,
         direction=state.settings.direction,
         **counts,
-        rows=len(candidates),
-        allowed=int(candidates.allowed_rows.sum()),
+        **count_candidates(candidates),
         measured=len({kinds[row] for row in state.counts}),
         best=answers.best(),
         stop=stop(answers),
@@ -45,15 +47,53 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         waiting=waiting,
         notices=notices,
         events=len(state.events),
-        different=candidates.distinct,
-        repeats=state.settings.repeats_sentence,
+        repeats=repeats_sentence(state, candidates),
         goal=state.settings.goal,
         noise=state.settings.noise,
         rounds=state.settings.rounds,
         purpose=purpose_sentence(answers),
         log=candidates.log,
-        scales=describe_scales(candidates.log),
+        scales=describe_place(candidates),
+        space=None if candidates.space is None else candidates.body,
     )
+
+
+def count_candidates(place: Place) -> dict[str, Any]:
+    """How many rows and candidates there are; a space has points, if it is finite."""
+    if place.space is None:
+        allowed = int(place.allowed_rows.sum())
+        return {"rows": len(place), "allowed": allowed, "different": place.distinct}
+    count = int(place.space.count) if place.is_finite else None
+    return {"rows": None, "allowed": None, "different": count}
+
+
+def describe_place(place: Place) -> str:
+    """Say how columns are scaled, or which variables and constraints a space has."""
+    if place.space is None:
+        return describe_scales(place.log)
+    variables = [f"{name}: {describe_variable(one)}" for name, one in place.columns.items()]
+    rules = [f"with {one}" for one in place.body["constraints"]]
+    return "; ".join([*variables, *rules])
+
+
+def describe_variable(variable: Variable) -> str:
+    """20 to 90, logarithmic; or the values of a choice."""
+    known = variable.to_dict()
+    if "values" in known:
+        return ", ".join(map(str, known["values"]))
+    scale = ", by its logarithm" if known.get("log") else ""
+    step = f", step {known['step']:g}" if known.get("step") is not None else ""
+    return f"{known['low']:g} to {known['high']:g}{scale}{step}"
+
+
+def repeats_sentence(state: State, place: Place) -> str:
+    """When a candidate is measured again, in words."""
+    settings = state.settings
+    if place.space is None:
+        return settings.repeats_sentence
+    if settings.repeats is False:
+        return "never: a point that has a result is not suggested again"
+    return "whenever the policy chooses a point again"
 
 
 def purpose_sentence(answers: Answers) -> str:
@@ -61,7 +101,8 @@ def purpose_sentence(answers: Answers) -> str:
     settings = answers.state.settings
     if settings.goal is None:
         return ""
-    purpose = "find the best row. Nothing is claimed about the results on the way."
+    noun = answers.candidates.noun
+    purpose = f"find the best {noun}. Nothing is claimed about the results on the way."
     if settings.goal == EARN:
         purpose = f"earn good results while measuring. {claim_sentence(answers)}"
     if settings.rounds is None:
@@ -73,11 +114,10 @@ def purpose_sentence(answers: Answers) -> str:
     return f"{purpose} {told} of {settings.rounds} results so far."
 
 
-def describe_pending(trial: Trial, candidates: Candidates, now: float) -> Waiting:
+def describe_pending(trial: Trial, candidates: Place, now: float) -> Waiting:
     since = max(0.0, now - trial.asked.at) if trial.asked else 0.0
-    return Waiting(
-        trial.number, trial.row, candidates.x(trial.row), trial.worker, since, trial.until < now
-    )
+    row, x = candidates.number(trial.row), candidates.x(trial.row)
+    return Waiting(trial.number, row, x, trial.worker, since, trial.until < now)
 
 
 def units_sentence(answers: Answers) -> str:
@@ -118,7 +158,7 @@ def claim_sentence(answers: Answers) -> str:
     )
 
 
-def explain_trial(state: State, candidates: Candidates, number: int, driver: Driver) -> Explained:
+def explain_trial(state: State, candidates: Place, number: int, driver: Driver) -> Explained:
     """Explain a choice by the events before it.
 
     A driver that has learnt all results of the state explains the last choice too, if no result
@@ -131,7 +171,7 @@ def explain_trial(state: State, candidates: Candidates, number: int, driver: Dri
         return as_stored(trial, before, candidates).explained
     current = driver.version == state.version and driver.learnt == len(state.results)
     if not current or learnt_from(before) != learnt_from(state):
-        driver = Driver(candidates, before.settings)
+        driver = build_driver(candidates, before.settings)
         driver.follow(before)
     return Reasons(driver, before).explain(trial, len(before.pending))
 
@@ -142,7 +182,7 @@ def learnt_from(state: State) -> tuple[Any, ...]:
     return state.settings, state.scale, results
 
 
-def replay_trial(state: State, candidates: Candidates, number: int) -> Replayed:
+def replay_trial(state: State, candidates: Place, number: int) -> Replayed:
     """Choose again from the events before the ask, and compare.
 
     A choice of another revision of the policy is shown as stored.
@@ -152,40 +192,50 @@ def replay_trial(state: State, candidates: Candidates, number: int) -> Replayed:
     before = State.of(events_before(state.events, trial.asked))
     if trial.revision != revision_of(before.settings.policy):
         return as_stored(trial, before, candidates)
-    driver = Driver(candidates, before.settings)
+    driver = build_driver(candidates, before.settings)
     driver.follow(before)
     waiting = list(before.pending.values())
     row = trial.row if trial.again is not None else driver.choose(trial.round, waiting, before)[0]
     explained = Reasons(driver, before).explain(trial, len(waiting))
     same = (
-        "the same row"
+        f"the same {candidates.noun}"
         if row == trial.row
-        else f"row {row} (another release or machine may round differently)"
+        else f"{candidates.name(row)} (another release or machine may round differently)"
     )
     text = (
-        f"Trial {number} was row {trial.row}. Recomputed from the {trial.decided} events "
-        f"known then: {same}."
+        f"Trial {number} was {candidates.name(trial.row)}. Recomputed from the {trial.decided} "
+        f"events known then: {same}."
     )
+    space = candidates.space is not None
     return Replayed(
-        number, trial.row, row, row == trial.row, explained, text, revision=trial.revision
+        trial=number,
+        row=candidates.number(trial.row),
+        recomputed=candidates.x(row) if space else row,
+        same=row == trial.row,
+        explained=explained,
+        sentence=text,
+        revision=trial.revision,
+        x=candidates.x(trial.row) if space else None,
     )
 
 
-def as_stored(trial: Trial, before: State, candidates: Candidates) -> Replayed:
+def as_stored(trial: Trial, before: State, candidates: Place) -> Replayed:
     """Return a choice of a revision that this release does not have, as it was stored."""
     policy = before.settings.policy
     why = (
-        f"Revision {trial.revision} of {policy} chose this row; this release has revision "
-        f"{revision_of(policy)}, so the choice is shown as it was stored and not recomputed."
+        f"Revision {trial.revision} of {policy} chose this {candidates.noun}; this release has "
+        f"revision {revision_of(policy)}, so the choice is shown as it was stored and not "
+        "recomputed."
     )
     return Replayed(
         trial=trial.number,
-        row=trial.row,
+        row=candidates.number(trial.row),
         recomputed=None,
         same=None,
         explained=stored_explanation(trial, before, candidates, why),
-        sentence=f"Trial {trial.number} was row {trial.row}. {why}",
+        sentence=f"Trial {trial.number} was {candidates.name(trial.row)}. {why}",
         revision=trial.revision,
+        x=None if candidates.space is None else candidates.x(trial.row),
     )
 
 

@@ -9,8 +9,10 @@ from typing import Any
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count, format_interval, format_share, format_times
 
-X = Mapping[str, float | str]
-"""A candidate by the names of its columns."""
+X = Mapping[str, Any]
+"""A candidate by the names of its columns, or a point by the names of its variables."""
+Row = int | None
+"""A row of the table of candidates; None in a study over a space, whose points have no rows."""
 
 
 class Readable:
@@ -46,7 +48,7 @@ class Suggestion(Readable):
     """A row to measure."""
 
     trial: int
-    row: int
+    row: Row
     x: X
     why: str
     note: Mapping[str, float]
@@ -76,7 +78,7 @@ class Told(Readable):
     """A result that is stored."""
 
     trial: int
-    row: int
+    row: Row
     value: float | None
     """None where the measurement failed."""
     accepted: bool
@@ -91,6 +93,8 @@ class Told(Readable):
     """The pending trial of the same candidate that the result of a row was taken for."""
     waiting: tuple[int, ...] = ()
     """Trials of the same candidate that stay pending after the result of a row."""
+    x: X | None = None
+    """The point, in a study over a space."""
 
     @property
     def sentence(self) -> str:
@@ -102,7 +106,8 @@ class Told(Readable):
             if self.settles is not None
             else ""
         )
-        return f"Trial {self.trial}, row {self.row}: {what}.{settled}{self._still_pending}"
+        where = "" if self.row is None else f", row {self.row}"
+        return f"Trial {self.trial}{where}: {what}.{settled}{self._still_pending}"
 
     @property
     def _still_pending(self) -> str:
@@ -123,7 +128,7 @@ class Told(Readable):
 class Untested:
     """A candidate that was never measured and has a better estimate than the row recommended."""
 
-    row: int
+    row: Row
     x: X
     mean: float
     low: float
@@ -140,7 +145,7 @@ class Best(Readable):
     recommended, however promising; if there is a better estimate, `untested` says where.
     """
 
-    row: int
+    row: Row
     x: X
     mean: float
     low: float
@@ -212,7 +217,7 @@ class Waiting:
     """A trial whose result has not come."""
 
     trial: int
-    row: int
+    row: Row
     x: X
     worker: str | None
     since: float
@@ -232,8 +237,9 @@ class Status(Readable):
     pending: int
     failed: int
     withdrawn: int
-    rows: int
-    allowed: int
+    rows: Row
+    """Rows of the table; None in a study over a space."""
+    allowed: Row
     measured: int
     """Different candidates with a result."""
     best: Best | None
@@ -246,8 +252,8 @@ class Status(Readable):
     waiting: tuple[Waiting, ...]
     notices: tuple[str, ...]
     events: int
-    different: int
-    """Candidates that differ in a column that counts."""
+    different: Row
+    """Candidates that differ in a column that counts; points of a finite space; else None."""
     repeats: str = ""
     """When a row that has a result is measured again, in words."""
     goal: str | None = None
@@ -262,6 +268,8 @@ class Status(Readable):
     """The columns that the model sees by their logarithms."""
     scales: str = ""
     """How columns of numbers are scaled for the model, in words."""
+    space: Mapping[str, Any] | None = None
+    """The variables and constraints, in a study over a space."""
 
     @property
     def sentence(self) -> str:
@@ -272,10 +280,18 @@ class Status(Readable):
         aim = f"{self.place}: {self.direction} {self.target}{goal}"
         likely = self.best.sentence if self.best else "no results yet"
         return (
-            f"{aim}, {format_count(self.different, 'candidate')}; {counts}{failed}\n"
+            f"{aim}, {self.extent}; {counts}{failed}\n"
             f"likely best: {likely}\n"
             f"may I stop? {self.stop.sentence}"
         )
+
+    @property
+    def extent(self) -> str:
+        """How many candidates there are, or what the space is, in words."""
+        if self.space is None:
+            return format_count(self.different or 0, "candidate")
+        count = "" if self.different is None else f" ({format_count(self.different, 'point')})"
+        return f"a space of {format_count(len(self.space['variables']), 'variable')}{count}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -287,14 +303,14 @@ class Explained:
     """
 
     trial: int
-    row: int
+    row: Row
     x: X
     mean: float | None
     sd: float | None
     weight: float | None
     width: float | None
     bonus: float | None
-    """weight x width x sd, the sd with the pending results imagined."""
+    """weight x width x sd, the sd with the pending results imagined; or horizon x gain."""
     index: float | None
     chance: float | None
     """Of this row to be the best."""
@@ -314,6 +330,11 @@ class Explained:
     """Whether this is what was stored with the ask, since this release has another revision."""
     improvement: float | None = None
     """What measuring the row was expected to gain, with the goal "find"; else None."""
+    gain: float | None = None
+    """What its result was expected to add to the best estimate, with the goal "earn" and no width;
+    else None."""
+    horizon: float | None = None
+    """For how many rounds the gain counted; None without one."""
     caution: str = ""
     """Why the estimates were to be taken with care, such as a poor model; "" if not, and where
     only what was stored is known: the sentence then has it."""
@@ -330,19 +351,32 @@ class Replayed:
     """A suggestion recomputed from the events before it."""
 
     trial: int
-    row: int
-    recomputed: int | None
-    """None where another revision of the policy chose the row: its choices are not recomputed."""
+    row: Row
+    recomputed: int | Mapping[str, Any] | None
+    """The row, or the point of a space.
+
+    None where another revision of the policy chose: its choices are not recomputed.
+    """
     same: bool | None
     """Whether the same row comes out; None where nothing was recomputed."""
     explained: Explained
     sentence: str
     revision: int = 1
     """The revision of the policy that chose the row."""
+    x: X | None = None
+    """The point, in a study over a space."""
 
 
-def describe_row(row: int, label: Mapping[str, str], x: X) -> str:
-    """row 3 (film A7, Cs 0.25)"""
+def table_row(row: Row) -> int:
+    """The row in a study of a table, which always has one."""
+    assert row is not None
+    return row
+
+
+def describe_row(row: Row, label: Mapping[str, str], x: X) -> str:
+    """row 3 (film A7, Cs 0.25), or the point alone."""
+    if row is None:
+        return describe_candidate(x)
     known = {**label, **x}.items()
     return f"row {row} ({', '.join(f'{name} {format_cell(value)}' for name, value in known)})"
 
@@ -352,7 +386,7 @@ def describe_candidate(x: X) -> str:
     return ", ".join(f"{name} = {format_cell(value)}" for name, value in x.items())
 
 
-def format_cell(value: float | str) -> str:
+def format_cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

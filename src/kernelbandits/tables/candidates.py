@@ -13,12 +13,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +49,11 @@ Cells = Array | tuple[str, ...]
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """A table by column, and what its columns are for."""
+
+    noun: ClassVar[str] = "row"
+    """What a study calls a candidate; that of a space is a point."""
+    space: ClassVar[None] = None
+    """A table has no space."""
 
     columns: Mapping[str, Cells] = field(repr=False)
     """Name -> numbers for what describes a candidate by a number and for costs, text for the rest,
@@ -238,6 +244,22 @@ class Candidates:
         """What people call this row."""
         self.check_row(row)
         return {name: str(self.columns[name][row]) for name in self.labels}
+
+    def number(self, row: int) -> int | None:
+        """The number by which users know a row."""
+        return row
+
+    def name(self, row: int) -> str:
+        """How a sentence names a row."""
+        return f"row {row}"
+
+    def identify(self, row: int) -> bytes:
+        """What a digest of results has of a row."""
+        return struct.pack("<q", row)
+
+    def key(self, row: int) -> int | str:
+        """By what a line of a file of results is known again."""
+        return row
 
     def check_row(self, row: int) -> int:
         checks.needs(

@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
-from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.cells import canonical, truth
 from kernelbandits.tables.export import TRIALS, is_export, name_in_export
 from kernelbandits.tables.headers import bare, find, find_strictly, loose
@@ -22,6 +21,48 @@ from kernelbandits.tables.table import LARGEST, Table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class Described(Protocol):
+    """What results need to know of the candidates: a table, or the points of a space."""
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The columns that describe a candidate."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns that identify a row."""
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """All columns."""
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The chosen columns of text."""
+
+    @property
+    def space(self) -> Any:
+        """The space whose points these are; None for a table."""
+
+    def __len__(self) -> int: ...
+
+    def x(self, row: int) -> Mapping[str, Any]:
+        """What describes a candidate."""
+
+    def label(self, row: int) -> Mapping[str, str]:
+        """What people call it."""
+
+    def key(self, row: int) -> int | str:
+        """By what it is known again."""
+
+    def row_of(self, x: Mapping[str, Any]) -> int:
+        """The row with these values."""
+
+    def row_with_label(self, name: str, text: str) -> int | None:
+        """The row with this label."""
+
 
 MADE = "csv:"
 """How keys begin that are made of a line of a file."""
@@ -72,9 +113,7 @@ class Layout:
         return own | {*self.described.values(), *self.labels.values()}
 
 
-def read_results(
-    source: Source | pd.DataFrame, candidates: Candidates, target: str
-) -> list[Result]:
+def read_results(source: Source | pd.DataFrame, candidates: Described, target: str) -> list[Result]:
     """The results of a table, all of them checked; rows that were not measured yet are left out."""
     table = read_table(source)
     table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
@@ -88,10 +127,10 @@ def read_results(
     notice_skipped(table, len(table) - len(measured))
     results = [read_result(table, layout, candidates, i) for i in measured]
     check_keys(table, results)
-    return add_keys(table.source, results) if table.unit == "line" else results
+    return add_keys(table.source, results, candidates) if table.unit == "line" else results
 
 
-def layout_of(table: Table, candidates: Candidates, target: str) -> Layout:
+def layout_of(table: Table, candidates: Described, target: str) -> Layout:
     """Find the columns: the target by its exact name, then the candidates', then the others."""
     if is_export(table.columns):
         return layout_of_export(table, candidates)
@@ -105,7 +144,7 @@ def layout_of(table: Table, candidates: Candidates, target: str) -> Layout:
     layout = Layout(
         value=value or words.get("value"),
         trial=words.get("trial"),
-        row=words.get("row"),
+        row=words.get("row") if candidates.space is None else None,
         failed=words.get("failed"),
         key=words.get("key"),
         described=described,
@@ -117,14 +156,15 @@ def layout_of(table: Table, candidates: Candidates, target: str) -> Layout:
         bool(layout.value or layout.failed), table.source, f"a column {target!r} or 'value'", given
     )
     known = "".join(f", a column {name!r}" for name in candidates.labels)
-    who = f"a column 'trial', a column 'row'{known} or all of {candidates.chosen}"
+    row = ", a column 'row'" if candidates.space is None else ""
+    who = f"a column 'trial'{row}{known} or all of {candidates.chosen}"
     checks.needs(
         bool(layout.trial or layout.row or labels or layout.complete), table.source, who, given
     )
     return layout
 
 
-def layout_of_export(table: Table, candidates: Candidates) -> Layout:
+def layout_of_export(table: Table, candidates: Described) -> Layout:
     """The columns of an export of trials, which have names of their own, whatever the target is."""
     shown = name_in_export([*candidates.labels, *candidates.chosen])
     there = {name: column for name, column in shown.items() if column in table.columns}
@@ -149,7 +189,7 @@ def described_by(table: Table, wanted: Iterable[str], taken: set[str | None]) ->
     return {name: column for name, column in found.items() if column is not None}
 
 
-def notice_others(table: Table, layout: Layout, candidates: Candidates) -> None:
+def notice_others(table: Table, layout: Layout, candidates: Described) -> None:
     others = [
         name
         for name in table.columns
@@ -190,7 +230,7 @@ def has_failed(table: Table, layout: Layout, i: int) -> bool:
     return failed
 
 
-def read_result(table: Table, layout: Layout, candidates: Candidates, i: int) -> Result:
+def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> Result:
     failed = has_failed(table, layout, i)
     trial = whole_number(table, layout.trial, i, 1)
     row = (
@@ -239,7 +279,7 @@ def whole_number(table: Table, name: str | None, i: int, least: int) -> int | No
     return int(number)
 
 
-def row_of(table: Table, layout: Layout, candidates: Candidates, i: int) -> int:
+def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
     """The row by its number, else by its labels, else by what describes it."""
     row = whole_number(table, layout.row, i, 0)
     labelled = labelled_rows(table, layout, candidates, i)
@@ -260,7 +300,7 @@ def row_of(table: Table, layout: Layout, candidates: Candidates, i: int) -> int:
         raise StudyConflict(f"{table.source}, {table.unit} {table.lines[i]}: {refusal}") from None
 
 
-def check_row(table: Table, layout: Layout, candidates: Candidates, i: int, row: int) -> int:
+def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: int) -> int:
     """A row that is there, and is what the line says besides."""
     if row >= len(candidates):
         place = table.place(i, str(layout.row))
@@ -278,7 +318,7 @@ def check_row(table: Table, layout: Layout, candidates: Candidates, i: int, row:
     return row
 
 
-def labelled_rows(table: Table, layout: Layout, candidates: Candidates, i: int) -> dict[str, int]:
+def labelled_rows(table: Table, layout: Layout, candidates: Described, i: int) -> dict[str, int]:
     """Label -> the row that it names, for those that the line has."""
     given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
     rows = {name: candidates.row_with_label(name, text) for name, text in given.items() if text}
@@ -291,7 +331,7 @@ def labelled_rows(table: Table, layout: Layout, candidates: Candidates, i: int) 
     return {name: row for name, row in rows.items() if row is not None}
 
 
-def check_labels(table: Table, layout: Layout, candidates: Candidates, i: int, row: int) -> None:
+def check_labels(table: Table, layout: Layout, candidates: Described, i: int, row: int) -> None:
     for name, other in labelled_rows(table, layout, candidates, i).items():
         if other != row:
             column = layout.labels[name]
@@ -301,7 +341,7 @@ def check_labels(table: Table, layout: Layout, candidates: Candidates, i: int, r
             )
 
 
-def part(table: Table, layout: Layout, candidates: Candidates, name: str, i: int) -> float | str:
+def part(table: Table, layout: Layout, candidates: Described, name: str, i: int) -> float | str:
     """What a line says about one column of the candidates."""
     column = layout.described[name]
     return (
@@ -324,7 +364,7 @@ def check_keys(table: Table, results: list[Result]) -> None:
             )
 
 
-def add_keys(file: str, results: list[Result]) -> list[Result]:
+def add_keys(file: str, results: list[Result], candidates: Described) -> list[Result]:
     """Give results without a key one made of file, trial or row, and value.
 
     Equal lines are numbered, so that a file told twice is recognised line by line.
@@ -332,9 +372,9 @@ def add_keys(file: str, results: list[Result]) -> list[Result]:
     seen: Counter[str] = Counter()
     keys = []
     for one in results:
-        said = json.dumps(
-            [file, one.trial, one.row, None if one.value is None else canonical(one.value)]
-        )
+        row = None if one.row is None else candidates.key(one.row)
+        value = None if one.value is None else canonical(one.value)
+        said = json.dumps([file, one.trial, row, value])
         keys.append(
             one.key or f"{MADE}{hashlib.sha256(f'{said}{seen[said]}'.encode()).hexdigest()[:32]}"
         )

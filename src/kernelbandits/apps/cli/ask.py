@@ -30,7 +30,7 @@ The row is reserved for you until its lease ends; others who ask get other rows.
 again under the same name, before telling the results, gets the same rows again. JSON: a list of
 objects with trial, row, x (column to value), why, note (estimates of the policy), greedy (the row
 with the best estimate), until, worker, again, label (name of the row in the table), revision (of
-the policy) and notices.
+the policy) and notices. In a study over a space row and greedy are null, and x is the point.
 
 Examples:
 
@@ -42,9 +42,10 @@ Examples:
 """
 EXPLAIN = """Explain why a row was suggested, by the results known at that time.
 
-The answer shows the estimate and standard deviation of the row, the expected improvement or the
-exploration weight and confidence width, and the row with the best estimate at that time. A row
-chosen by another revision of auto is explained by what was stored with it.
+The answer shows the estimate and standard deviation of the row, why it was preferred, and the row
+with the best estimate at that time. The reason is the expected improvement (goal find), what the
+result was expected to teach for later rounds (goal earn), or the exploration weight and confidence
+width. A row chosen by another revision of auto is explained by what was stored with it.
 
 Examples:
 
@@ -56,7 +57,9 @@ REPLAY = """Recompute a past suggestion from the events before it, and explain i
 
 The exit code is 0 if the result is the same row, and 1 if not. Rows chosen by another revision of
 auto are shown as stored and not recomputed (exit code 0). JSON: trial, row, recomputed and same
-(null where nothing was recomputed), revision, explained and sentence.
+(null where nothing was recomputed), revision, explained and sentence. In a study over a space,
+recomputed is a point, and x the one that was suggested; a point is the same if all its numbers are
+the same to the last digit, which another type of machine may not reach.
 
 Examples:
 
@@ -76,7 +79,8 @@ def ask(
 ) -> None:
     seconds = read_duration("--lease", lease)
     with open_study(place, quiet) as study:
-        found, candidates = study.ask(n, worker=worker, lease=seconds), study.candidates
+        found = study.ask(n, worker=worker, lease=seconds)
+        candidates = study.candidates if study.space is None else None
     print_answer(
         form,
         found,

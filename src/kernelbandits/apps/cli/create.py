@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,9 +32,10 @@ from kernelbandits.formatting import format_count, format_duration
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from kernelbandits.domains import MixedBox
     from kernelbandits.study import Study
 
-CREATE = """Create a study from a table of candidates.
+CREATE = """Create a study from a table of candidates, or over a space of ranges and choices.
 
 The table is a CSV file with a header. Columns may be separated by commas, semicolons or tabs;
 decimal commas, units in the header and columns of text are understood. The table is copied into the
@@ -46,7 +48,20 @@ Columns of numbers are scaled to [0, 1] for the model. A column of ratios, such 
 those whose values are positive, span at least a factor of 1000 and are much more evenly spread by
 their logarithms. A note then says so, and --linear keeps the values of a column.
 
+A space takes the place of the table: ranges of real and whole numbers, choices, and constraints,
+from a TOML or JSON file (--space) or from options. Any point of it may then be suggested. A range
+is low:high, followed by `log` for a logarithmic scale or by `step 0.1` for a grid. Constraints are
+linear (in)equalities over the numbers, or forbidden combinations.
+
 Examples:
+
+    kernelbandits study create tune.db --space space.toml --target accuracy
+
+    kernelbandits study create brew.db --real temperature=20:90 --real "rate=1e-5:1e-1 log" \
+--integer cups=1:8 --choice solvent=DMF,DMSO,water --target yield
+
+    kernelbandits study create mix.db --real A=0:1 --real B=0:1 --real C=0:1 \
+--constraint "A + B + C == 1" --target strength
 
     kernelbandits study create films.db --candidates films.csv --columns Cs,FA,MA --target stability
 
@@ -78,6 +93,14 @@ LOG = (
     "Column of positive numbers that the model sees by its logarithm. Repeat the option for "
     "several columns."
 )
+REAL = "Range of real numbers, such as temperature=20:90 or 'rate=1e-5:0.1 log'. May be repeated."
+INTEGER = "Range of whole numbers, such as cups=1:8. May be repeated."
+CHOICE = "Values without an order, such as solvent=DMF,DMSO,water. May be repeated."
+ORDERED = "Values in their order, such as size=S,M,L. May be repeated."
+CONSTRAINT = (
+    "What every point must satisfy, such as 'A + B + C == 1' or "
+    "\"not (solvent == 'DMF' and temperature > 60)\". May be repeated."
+)
 LINEAR = "Column that the model sees by its values, whatever they span. May be repeated too."
 GOALS = {"find": "find the best row", "earn": "earn good results while measuring"}
 CHANGE = """Change the policy or other settings of a study.
@@ -99,8 +122,19 @@ Examples:
 def create(
     place: arguments.Place,
     candidates: Annotated[
-        Path, typer.Option(help="CSV file with a header and one row for each candidate.")
-    ],
+        Path | None, typer.Option(help="CSV file with a header and one row for each candidate.")
+    ] = None,
+    space: Annotated[
+        Path | None,
+        typer.Option(help="TOML or JSON file with variables and constraints, in place of a table."),
+    ] = None,
+    real: Annotated[list[str] | None, typer.Option(metavar="NAME=LOW:HIGH", help=REAL)] = None,
+    integer: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=LOW:HIGH", help=INTEGER)
+    ] = None,
+    choice: Annotated[list[str] | None, typer.Option(metavar="NAME=A,B,...", help=CHOICE)] = None,
+    ordered: Annotated[list[str] | None, typer.Option(metavar="NAME=A,B,...", help=ORDERED)] = None,
+    constraint: Annotated[list[str] | None, typer.Option(metavar="TEXT", help=CONSTRAINT)] = None,
     columns: Annotated[
         str | None,
         typer.Option(help="Columns that describe a candidate. Default: all except the target."),
@@ -151,6 +185,8 @@ def create(
 
     screen.listen(quiet)
     measured = read_target(target)
+    variables = {"real": real, "integer": integer, "choice": choice, "ordered": ordered}
+    where = read_place(candidates, space, variables, constraint)
     given = {
         "columns": read_names("--columns", columns),
         "cost": cost,
@@ -179,7 +215,7 @@ def create(
         "repeats": repeats,
         "or_open": or_open,
     }
-    with Study.create(place, candidates, **aim, **rest) as study:
+    with Study.create(place, where, **aim, **rest) as study:
         found = describe_study(study)
     print_answer(form, found, lambda console: print_study(console, found, retypable_place(place)))
 
@@ -247,6 +283,39 @@ def change(
     )
 
 
+def read_place(
+    candidates: Path | None,
+    space: Path | None,
+    variables: Mapping[str, list[str] | None],
+    constraints: list[str] | None,
+) -> Path | MixedBox:
+    """The table or the space, of which exactly one is given."""
+    named = [(kind, text) for kind, texts in variables.items() for text in texts or ()]
+    given = [candidates is not None, space is not None, bool(named)]
+    if sum(given) != 1:
+        forms = "--candidates FILE, --space FILE, or variables (--real, --integer, --choice)"
+        got = "none of them" if not any(given) else "more than one of them"
+        raise ValueError(f"create needs one of {forms}, got {got}")
+    if not named:
+        needed = "--constraint only beside variables; a space file has its own"
+        checks.needs(not constraints, "create", needed, constraints)
+    if candidates is not None:
+        is_table = candidates.suffix.lower() not in (".toml", ".json")
+        checks.needs(is_table, "create", "--space for a space file", str(candidates))
+        return candidates
+    # Imported here, because a table needs no domains.
+    from kernelbandits.domains import MixedBox, parse_variable, read_space
+
+    if space is not None:
+        return read_space(space)
+    read = [parse_variable(kind, text) for kind, text in named]
+    names = [name for name, _ in read]
+    for name in names:
+        needed = "a name of its own for each variable"
+        checks.needs(names.count(name) == 1, "create", needed, name)
+    return MixedBox(dict(read), constraints=tuple(constraints or ()))
+
+
 def read_target(given: list[str] | None) -> str:
     """Read the one name of the measured quantity."""
     if not given:
@@ -270,9 +339,13 @@ def kernel_setting(kernel: str | None) -> dict[str, Any]:
 
 def describe_study(study: Study) -> dict[str, Any]:
     """Return what was created, as the JSON document has it."""
-    table = study.candidates
     shown = ("policy", "goal", "noise", "rounds", "lease", "seed")
     settings = {name: study.settings[name] for name in shown}
+    if study.space is not None:
+        space = study.space.to_dict()
+        aim = {"place": study.place, "target": study.target, "direction": study.direction}
+        return aim | {"space": space} | settings
+    table = study.candidates
     return {
         "place": study.place,
         "rows": len(table),
@@ -286,14 +359,33 @@ def describe_study(study: Study) -> dict[str, Any]:
 
 
 def print_study(console: Console, found: Mapping[str, Any], place: str) -> None:
-    columns = ", ".join(map(cell, found["columns"]))
-    size = format_count(found["rows"], "candidate")
-    print_line(console, f"Created {title(found['place'])}: {size}, described by {columns}.")
-    if found["log"]:
-        print_line(console, f"The model uses log10 of {', '.join(map(cell, found['log']))}.")
+    noun = "point" if "space" in found else "row"
+    if "space" in found:
+        print_space(console, found)
+    else:
+        columns = ", ".join(map(cell, found["columns"]))
+        size = format_count(found["rows"], "candidate")
+        print_line(console, f"Created {title(found['place'])}: {size}, described by {columns}.")
+        if found["log"]:
+            print_line(console, f"The model uses log10 of {', '.join(map(cell, found['log']))}.")
     aim = f"{found['direction']} {cell(found['target'])}"
-    goal = f" Goal: {GOALS[found['goal']]}." if found["goal"] else ""
+    goal = f" Goal: {GOALS[found['goal']].replace('row', noun)}." if found["goal"] else ""
     print_line(console, f"Aim: {aim}. Policy: {found['policy']}.{goal}")
     lease = format_duration(found["lease"])
-    print_line(console, f"A row that was asked for is reserved for {lease}.")
-    print_line(console, f"To get the first row to measure:  {command('ask', place)}")
+    print_line(console, f"A {noun} that was asked for is reserved for {lease}.")
+    print_line(console, f"To get the first {noun} to measure:  {command('ask', place)}")
+
+
+def print_space(console: Console, found: Mapping[str, Any]) -> None:
+    """The variables and constraints, one line for each."""
+    from kernelbandits.domains import MixedBox
+    from kernelbandits.study.summary import describe_variable
+
+    space = MixedBox.from_dict(found["space"])
+    size = format_count(space.sides, "variable")
+    count = f", {format_count(int(space.count), 'point')}" if math.isfinite(space.count) else ""
+    print_line(console, f"Created {title(found['place'])}: a space of {size}{count}.")
+    for name, variable in zip(space.names, space.variables, strict=True):
+        print_line(console, f"  {cell(name)}: {cell(describe_variable(variable))}")
+    for one in found["space"]["constraints"]:
+        print_line(console, f"  with {cell(one)}")

@@ -108,12 +108,18 @@ def status(
     quiet: Quiet = False,
 ) -> None:
     with open_study(place, quiet, writable=False) as study:
-        found, label = study.status(), study.candidates.label
+        found, label = study.status(), label_of(study)
     print_notes(found.notices, quiet or form is Format.json)
     shown = retypable_place(place)
     print_answer(
         form, found, lambda console: render.print_status(console, found, label, shown, details)
     )
+
+
+def label_of(study: Study) -> render.Label:
+    """How the table calls a row; points of a space have no labels."""
+    candidates = study.candidates if study.space is None else None
+    return lambda row: {} if candidates is None or row is None else candidates.label(row)
 
 
 def list_(place: Place, form: Form = Format.text, quiet: Quiet = False) -> None:
@@ -161,7 +167,9 @@ def estimates(
 
 
 def sorted_estimates(study: Study) -> pd.DataFrame:
-    found = insert_labels(study.estimates(), study.candidates)
+    found = study.estimates()
+    if study.space is None:
+        found = insert_labels(found, study.candidates)
     return found.sort_values("mean", ascending=study.direction == "minimize", kind="stable")
 
 

@@ -35,7 +35,7 @@ MOST_COLUMNS = 8
 MOST_WAITING = 12
 GIVEN = re.compile(r"[0-9a-f]{32}(/[0-9a-z]+)*")
 """A key that the study made itself; only keys of users are shown."""
-Label = Callable[[int], Mapping[str, str]]
+Label = Callable[[int | None], Mapping[str, str]]
 """What the table calls a row."""
 ROWS = "Rows are counted from 0, starting below the header."
 
@@ -87,21 +87,24 @@ def shown_columns(x: Mapping[str, Any]) -> dict[str, str]:
 
 
 def print_suggestions(
-    console: Console, found: Sequence[Suggestion], candidates: Candidates, place: str
+    console: Console, found: Sequence[Suggestion], candidates: Candidates | None, place: str
 ) -> None:
-    """Print the rows to measure, the reasons, and the command to type next."""
-    described = [describe_row(one, candidates) for one in found]
-    shown = table(["trial", "row", *described[0]])
+    """Print the rows or points to measure, the reasons, and the command to type next.
+
+    Without candidates the study is over a space.
+    """
+    described = [{**show_row(one.row), **describe_row(one, candidates)} for one in found]
+    shown = table(["trial", *described[0]])
     for one, texts in zip(found, described, strict=True):
-        shown.add_row(str(one.trial), str(one.row), *map(escape, texts.values()))
+        shown.add_row(str(one.trial), *map(escape, texts.values()))
     console.print(shown)
     for why, trials in group_by_reason(found).items():
         which = f" trial {', '.join(map(str, trials))}" if len(found) > 1 else ""
         print_line(console, f"Why{which}: {why}")
     held = f" for {cell(found[0].worker)}" if found[0].worker else ""
-    print_line(
-        console, f"Reserved{held} until {format_time(min(one.until for one in found))}. {ROWS}"
-    )
+    until = format_time(min(one.until for one in found))
+    counted = f" {ROWS}" if candidates is not None else ""
+    print_line(console, f"Reserved{held} until {until}.{counted}")
     print_line(
         console,
         f"When you have the result:  {command('tell', place, found[0].trial)} VALUE"
@@ -109,11 +112,16 @@ def print_suggestions(
     )
 
 
-def describe_row(one: Suggestion, candidates: Candidates) -> dict[str, str]:
+def show_row(row: int | None) -> dict[str, str]:
+    """The number of a row for a table on the screen; a point of a space has none."""
+    return {} if row is None else {"row": str(row)}
+
+
+def describe_row(one: Suggestion, candidates: Candidates | None) -> dict[str, str]:
     """Return the label, the columns and the cost of a row."""
     price = (
         {}
-        if candidates.costs is None
+        if candidates is None or candidates.costs is None or one.row is None
         else {cell(candidates.cost): number(candidates.costs[one.row])}
     )
     return shown_columns(one.label) | shown_columns(one.x) | price
@@ -143,7 +151,7 @@ def print_status(
         about |= {
             "policy": found.policy,
             "repeats": found.repeats,
-            "columns": found.scales,
+            "columns" if found.space is None else "space": found.scales,
             "scale": found.units,
             "guarantee": found.claim,
         }
@@ -163,9 +171,9 @@ def stop_sentence(found: Status, place: str) -> str:
 
 
 def count_candidates(found: Status) -> str:
-    """How many candidates there are, in how many rows if they come twice."""
-    if found.different == found.rows:
-        return format_count(found.rows, "candidate")
+    """How many candidates there are, in how many rows if they come twice; or what the space is."""
+    if found.rows is None or found.different is None or found.different == found.rows:
+        return found.extent
     candidates = format_count(found.different, "different candidate")
     return f"{candidates} ({format_count(found.rows, 'row')})"
 
@@ -174,10 +182,12 @@ def count_results(found: Status) -> str:
     failures = f" and {format_count(found.failed, 'failure')}" if found.failed else ""
     results = f"{format_count(found.told, 'result')}{failures}"
     done = f"{results} on {found.measured} of {count_candidates(found)}"
+    if found.space is not None:
+        done = f"{results} at {format_count(found.measured, 'point')}"
     others = {
         "pending": found.pending,
         "withdrawn": found.withdrawn,
-        "not allowed": found.rows - found.allowed,
+        "not allowed": (found.rows or 0) - (found.allowed or 0),
     }
     return ", ".join(
         [done, *(f"{count} {name}" for name, count in others.items() if count or name == "pending")]
@@ -196,8 +206,10 @@ def list_pending(found: Sequence[Waiting], label: Label) -> dict[str, str]:
 
 def describe_pending(one: Waiting, label: Mapping[str, str]) -> str:
     who = f" by {cell(one.worker)}" if one.worker else ""
-    late = "; its lease has ended, so its row can be suggested again" if one.overdue else ""
-    where = f"trial {one.trial}, row {one.row} ({point({**label, **one.x})})"
+    noun = "point" if one.row is None else "row"
+    late = f"; its lease has ended, so its {noun} can be suggested again" if one.overdue else ""
+    x = point({**label, **one.x})
+    where = f"trial {one.trial}, " + (x if one.row is None else f"row {one.row} ({x})")
     return f"{where}: asked for{who} {format_age(one.since)}{late}"
 
 
@@ -211,7 +223,8 @@ def print_studies(console: Console, found: Sequence[Listed]) -> None:
     """One line for each study."""
     shown = table(["study", "rows", "events", "since"], left=("study", "since"))
     for one in found:
-        numbers = ["–" if count is None else str(count) for count in (one.rows, one.events)]
+        # A study over a space has no rows.
+        numbers = ["–" if not count else str(count) for count in (one.rows, one.events)]
         shown.add_row(
             escape(one.name), *numbers, "damaged" if one.since is None else format_time(one.since)
         )
@@ -246,8 +259,9 @@ def print_history(console: Console, events: Sequence[Event], earlier: int) -> No
 def describe_event(event: Event) -> str:
     """Describe an event in a few words."""
     said = MORE.get(event.kind, event_reason)(event.body)
+    x = point(event.body["x"]) if "x" in event.body else ""
     key = f"key {event.key}" if event.key and not GIVEN.fullmatch(event.key) else ""
-    return cell("; ".join(text for text in (said, key) if text))
+    return cell("; ".join(text for text in (x, said, key) if text))
 
 
 def describe_created(body: Mapping[str, Any]) -> str:
@@ -298,12 +312,13 @@ MORE = {
 
 def print_explanation(console: Console, found: Explained) -> None:
     print_line(console, cell(found.sentence))
-    here = {"row": str(found.row), **shown_columns(found.x)}
+    here = {**show_row(found.row), **shown_columns(found.x)}
     shown = table(["", *here, "estimate", "sd", "probability of being best"], left=("",))
     last = number(found.mean), number(found.sd), format_share(found.chance)
     shown.add_row("suggested", *map(escape, here.values()), *last)
-    if found.results and found.greedy != found.row and found.greedy_x is not None:
-        rival = {"row": str(found.greedy), **shown_columns(found.greedy_x)}
+    other = (found.greedy, found.greedy_x) != (found.row, found.x)
+    if found.results and other and found.greedy_x is not None:
+        rival = {**show_row(found.greedy), **shown_columns(found.greedy_x)}
         last = number(found.greedy_mean), number(found.greedy_sd), format_share(found.greedy_chance)
         shown.add_row("best estimate", *map(escape, rival.values()), *last)
     console.print(shown)
@@ -313,6 +328,8 @@ def print_explanation(console: Console, found: Explained) -> None:
         "bonus": found.bonus,
         "index": found.index,
         "expected improvement": found.improvement,
+        "gain": found.gain,
+        "horizon": found.horizon,
     }
     console.print(
         facts({name: number(value) for name, value in drawn.items() if value is not None})
@@ -323,17 +340,22 @@ def print_explanation(console: Console, found: Explained) -> None:
 
 def print_estimates(console: Console, frame: pd.DataFrame, total: int) -> None:
     """Candidates, the best estimate first."""
-    columns = list(frame.columns)[1 : list(frame.columns).index("allowed")][:MOST_COLUMNS]
-    headings = ["row", *columns, "results", "average", "estimate", "sd", "95 % interval"]
+    names = list(frame.columns)
+    row = ["row"] if "row" in names and "allowed" in names else []
+    last = names.index("allowed" if row else "results")
+    columns = names[len(row) : last][:MOST_COLUMNS]
+    headings = [*row, *columns, "results", "average", "estimate", "sd", "95 % interval"]
     shown = table([cell(name) for name in headings])
     for one in frame.to_dict("records"):
         mean, low, high = (format_near(one[name], one["sd"]) for name in ("mean", "low", "high"))
         numbers = number(one["average"]), mean, format_near(one["sd"], one["sd"])
         between = f"[{low}, {high}]"
-        first = (str(one["row"]), *(cell(one[name]) for name in columns), str(one["results"]))
+        first = (*(str(one[name]) for name in row), *(cell(one[name]) for name in columns))
+        first += (str(one["results"]),)
         shown.add_row(*map(escape, (*first, *numbers, between)))
     console.print(shown)
     print_line(
         console,
-        f"{len(frame)} of {format_count(total, 'candidate')}, the best estimate first. {ROWS}",
+        f"{len(frame)} of {format_count(total, 'candidate' if row else 'point')}, the best "
+        f"estimate first.{f' {ROWS}' if row else ''}",
     )

@@ -30,9 +30,12 @@ A trial has one result. If it has one already, the new one is refused and the st
 (exit code 1); `correct` replaces a wrong result. With --key a command can be repeated safely: the
 result is stored once. Use --row for a row that nobody asked for, or that was measured again; if a
 trial of the same candidate is pending without a worker, the result is taken for it, and the answer
-says so. A result that comes after the end of the lease counts too. JSON: trial, row, value (the
+says so. A result that comes after the end of the lease counts too. In a study over a space, --at
+gives the value of a variable, once for each variable: a point that nobody asked for; one that lies
+outside the ranges or breaks a constraint is refused. JSON: trial, row, value (the
 stored one), accepted, key, seq, settles (the pending trial that a row settled) and waiting (trials
-of the same candidate that stay pending); with --csv a list of these.
+of the same candidate that stay pending) and x (the point of a space, null for a table); with
+--csv a list of these.
 
 In a CSV file of results, each line names its trial, its row or the values of all columns, and has
 the result in a column named like the target. Either all lines are stored or none. Lines that were
@@ -49,6 +52,8 @@ Examples:
     kernelbandits study tell films.db 19 --failed
 
     kernelbandits study tell films.db --row 42 0.79
+
+    kernelbandits study tell brew.db --at temperature=30 --at solvent=DMF 0.83
 
     kernelbandits study tell films.db --csv results.csv
 
@@ -68,7 +73,10 @@ Examples:
 
     kernelbandits study withdraw films.db 17 --reason "sample was contaminated"
 """
-FORMS = "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed or --csv FILE"
+FORMS = (
+    "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, --at NAME=VALUE ... VALUE "
+    "or --csv FILE"
+)
 
 
 def tell(
@@ -90,6 +98,13 @@ def tell(
         str | None,
         typer.Option(metavar="ROW", help="Row of the table, counted from 0, instead of a trial."),
     ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Value of a variable, in a study over a space; once for each variable.",
+        ),
+    ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="CSV file with results.")] = None,
     key: Annotated[
         str | None,
@@ -110,7 +125,7 @@ def tell(
     from kernelbandits.study import AlreadyTold
 
     given = [text for text in (trial, value) if text is not None]
-    alone = not given and row is None and not failed
+    alone = not given and row is None and not failed and not at
     checks.needs(csv is None or alone, "tell", f"one of {FORMS}", "--csv and more")
     checks.needs(
         csv is not None or not (corrected or replicates),
@@ -118,8 +133,10 @@ def tell(
         "--csv FILE with --corrected or --replicates",
         "none",
     )
-    single = {} if csv else read_result(given, row, failed)
+    single = {} if csv else read_result(given, row, failed, at)
     with open_study(place, quiet) as study:
+        if at:
+            single["x"] = study.read_point(read_assignments(at))
         try:
             told = (
                 study.tell_all(
@@ -134,23 +151,38 @@ def tell(
     print_sentence(form, told, describe_results(told) if isinstance(told, list) else told.sentence)
 
 
-def read_result(given: Sequence[str], row: str | None, failed: bool) -> dict[str, Any]:
-    """Read which trial or row is told, and its value."""
-    wanted = (row is None) + (not failed)
+def read_assignments(texts: Sequence[str]) -> dict[str, str]:
+    """Read NAME=VALUE, each name once."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        checks.needs(bool(equals and name), "tell", "--at NAME=VALUE", text)
+        checks.needs(name not in found, "tell", "--at once for each variable", name)
+        found[name] = value
+    return found
+
+
+def read_result(
+    given: Sequence[str], row: str | None, failed: bool, at: Sequence[str] | None
+) -> dict[str, Any]:
+    """Read which trial or row is told, and its value; a point is read when the space is known."""
+    checks.needs(row is None or not at, "tell", f"one of {FORMS}", "--row and --at")
+    wanted = (row is None and not at) + (not failed)
     if len(given) != wanted:
         beside = " ".join(
             [
                 *given,
                 *(["--row", row] if row is not None else []),
+                *(["--at", *at] if at else []),
                 *(["--failed"] if failed else []),
             ]
         )
         raise ValueError(f"tell needs one of {FORMS}, got {beside or 'nothing'}")
-    which = (
-        {"trial": read_whole_number("TRIAL", given[0], 1)}
-        if row is None
-        else {"row": read_whole_number("--row", row, 0)}
-    )
+    which: dict[str, Any] = {}
+    if row is not None:
+        which = {"row": read_whole_number("--row", row, 0)}
+    elif not at:
+        which = {"trial": read_whole_number("TRIAL", given[0], 1)}
     return which | ({"failed": True} if failed else {"value": read_value("tell", given[-1])})
 
 

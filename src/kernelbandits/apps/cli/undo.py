@@ -65,7 +65,9 @@ def release(
     with open_study(place, quiet) as study:
         events = study.release_all(None if every else spans, worker=worker)
     numbers = [event.trial or 0 for event in events]
-    print_sentence(form, events[0] if is_one_trial(spans) else events, describe_release(numbers))
+    noun = "point" if events and events[0].row is None else "row"
+    sentence = describe_release(numbers, noun)
+    print_sentence(form, events[0] if is_one_trial(spans) else events, sentence)
 
 
 def read_span(text: str) -> range:
@@ -82,9 +84,9 @@ def is_one_trial(spans: Sequence[range]) -> bool:
     return len(spans) == 1 and len(spans[0]) == 1
 
 
-def describe_release(numbers: Sequence[int]) -> str:
+def describe_release(numbers: Sequence[int], noun: str) -> str:
     if len(numbers) == 1:
-        return f"Trial {numbers[0]} is released. Its row can be suggested again."
+        return f"Trial {numbers[0]} is released. Its {noun} can be suggested again."
     if not numbers:
         return "No trial is pending, so none was released."
     return f"{format_count(len(numbers), 'trial')} are released: {', '.join(map(str, numbers))}."
@@ -118,12 +120,13 @@ def describe_undo(there: Mapping[int, Event], body: Any) -> str:
         "It counts as failed again." if before is None else f"Its result is {before!r} again."
     )
     value = "failed" if event.value is None else repr(event.value)
+    again = "Its point" if event.row is None else f"Its row {event.row}"
     sentences = {
         "told": f"the result {value} of trial {event.trial}. The trial has no result now.",
         "failed": f"the failure of trial {event.trial}. The trial has no result now.",
         "corrected": f"the correction of trial {event.trial} to {value}. {restored}",
         "withdrawn": f"the withdrawal of trial {event.trial}. {restored}",
-        "asked": f"the ask of trial {event.trial}. Its row {event.row} can be suggested again.",
+        "asked": f"the ask of trial {event.trial}. {again} can be suggested again.",
         "settings": "the change of settings. The settings before it apply again.",
     }
     return f"Undone: {sentences[event.kind]}"

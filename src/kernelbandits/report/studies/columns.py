@@ -23,6 +23,7 @@ from kernelbandits.report.studies.curves import (
 )
 from kernelbandits.report.studies.sheets import Drawing, legend_above, shorten
 from kernelbandits.report.studies.view import View
+from kernelbandits.study.values import table_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -216,7 +217,7 @@ def markers(view: View) -> Iterator[tuple[Indices, dict[str, Any]]]:
         look = {"marker": "D", "ms": 12, "mfc": "none", "mec": GREEN, "mew": 2, "zorder": 5}
         yield view.pending, {**look, "label": "pending"}
     if view.explanation is not None:
-        place = view.estimates.member[[view.explanation.row]]
+        place = view.estimates.member[[table_row(view.explanation.row)]]
         look = {"marker": "o", "ms": 18, "mfc": "none", "mec": ORANGE, "mew": 2, "zorder": 6}
         yield place, {**look, "label": f"trial {view.explanation.trial}"}
     if view.best is not None:

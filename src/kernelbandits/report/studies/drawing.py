@@ -30,6 +30,12 @@ FIGURES: dict[str, Callable[[View], Iterable[Drawing]]] = {
 KINDS = (*FIGURES, "all")
 
 
+def check_table(owner: str, study: Study) -> None:
+    """Figures show rows of a table; a study over a space is refused."""
+    needed = "a study of a table of candidates; studies over a space have no figures yet"
+    checks.needs(study.space is None, owner, needed, study.place)
+
+
 def draw_study(
     study: Study,
     path: str | os.PathLike[str],
@@ -72,6 +78,7 @@ def draw_study(
     'films.svg'
     """
     target = check_path(path)
+    check_table("plot", study)
     check_output("plot", target, force)
     checks.one_of("plot", "what", what, KINDS)
     checks.needs(

@@ -14,6 +14,7 @@ from kernelbandits.canvas import PALETTE, Margins
 from kernelbandits.formatting import format_fixed, format_near, format_number
 from kernelbandits.outputs import check_output, replace_file
 from kernelbandits.report.pages import render
+from kernelbandits.report.studies.drawing import check_table
 from kernelbandits.report.studies.page import table
 from kernelbandits.report.studies.sheets import (
     QUIET,
@@ -83,6 +84,7 @@ def draw_check(
     'check.svg'
     """
     target = Path(path)
+    check_table("check", study)
     known = target.suffix.lower() in SUFFIXES
     checks.needs(known, "a figure of check", "a name in .png, .svg, .pdf or .html", str(path))
     there = target.parent.is_dir()

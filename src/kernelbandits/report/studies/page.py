@@ -18,6 +18,7 @@ from kernelbandits.report.studies.curves import INTERVAL
 from kernelbandits.report.studies.posterior import TOP
 from kernelbandits.report.studies.sheets import Drawing, render_svg
 from kernelbandits.report.studies.view import View
+from kernelbandits.study.values import table_row
 
 if TYPE_CHECKING:
     from kernelbandits.study import Best
@@ -64,7 +65,7 @@ def describe_goal(view: View) -> str:
 def describe_study(view: View) -> str:
     """Say when the page was true, and what the table of the study is."""
     rows = f"{view.status.rows} rows"
-    if len(view.estimates) < view.status.rows:
+    if len(view.estimates) < len(view.candidates):
         rows += f", {len(view.estimates)} of them different"
     columns = ", ".join(view.candidates.chosen)
     version = installed_version("kernelbandits")
@@ -99,7 +100,7 @@ def describe_best(view: View) -> str:
         return "not known yet"
     x = ", ".join(f"{name} = {format_exact(value)}" for name, value in best.x.items())
     estimate = format_interval(best.mean, best.low, best.high)
-    row = f"{name_row(view, best.row)} ({x}): {view.target} {estimate}"
+    row = f"{name_row(view, table_row(best.row))} ({x}): {view.target} {estimate}"
     often = f"measured {format_times(best.results)}{best.luck}{describe_equal_rows(view, best)}"
     if best.early:
         return f"too early to say: {best.early}. Best estimate so far: {row}; {often}"
@@ -132,7 +133,7 @@ def describe_pending(view: View) -> str:
 def describe_waiting(view: View, one: Waiting) -> str:
     worker = f" with {one.worker}" if one.worker else ""
     overdue = " (overdue)" if one.overdue else ""
-    return f"trial {one.trial}, {name_row(view, one.row)}{worker}{overdue}"
+    return f"trial {one.trial}, {name_row(view, table_row(one.row))}{worker}{overdue}"
 
 
 def candidates_table(view: View) -> dict[str, Any]:

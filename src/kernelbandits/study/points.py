@@ -1,0 +1,252 @@
+"""The points of a space that a study knows: the other kind of place beside a table of candidates.
+
+A study over a space has no table. Its description stands in the first event, and each event of a
+trial has the point in its body, as `x`. In memory a point has a number, in the order in which it
+was met; the rest of the study works with these numbers as with the rows of a table. They are not
+stored, and no user sees them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, Indices
+from kernelbandits.domains import Box, MixedBox, Real, read_space
+from kernelbandits.domains.bounds import as_domain
+from kernelbandits.domains.variables import Number
+from kernelbandits.storage import Draft, Event
+from kernelbandits.study.values import describe_candidate
+
+SUFFIXES = (".toml", ".json")
+"""How the name of a file ends that describes a space; a table of candidates is a CSV file."""
+
+Written = TypeVar("Written", Draft, Event)
+
+
+class Points:
+    """A space, and the points of it that were asked for or measured, each with a number."""
+
+    noun = "point"
+    cost = costs = allowed = None
+    labels: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    def __init__(self, space: MixedBox) -> None:
+        self.space = space
+        self._points: list[dict[str, Any]] = []
+        self._texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._rows = np.zeros((0, space.dimension))
+        self._encoded = 0
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    # ------------------------------------------------------------------ the space
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The names of the variables."""
+        return self.space.names
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        return dict(zip(self.space.names, self.space.variables, strict=True))
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The variables whose values a file has as text."""
+        return tuple(name for name, one in self.columns.items() if not isinstance(one, Number))
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """The variables that the model sees by their logarithms."""
+        return tuple(name for name, one in self.columns.items() if getattr(one, "log", False))
+
+    @cached_property
+    def body(self) -> dict[str, Any]:
+        """The description of the space, as the first event has it."""
+        return self.space.to_dict()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The sha256 of the description of the space."""
+        return hashlib.sha256(json.dumps(self.body, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """The variables that have more than one value."""
+        return tuple(name for name, one in self.columns.items() if one.levels > 1)
+
+    @property
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        """The coordinates of each variable that varies."""
+        places = (place for variable, place in self.space.blocks if variable.levels > 1)
+        return tuple(tuple(range(place.start, place.stop)) for place in places)
+
+    @property
+    def is_finite(self) -> bool:
+        return math.isfinite(self.space.count)
+
+    # ------------------------------------------------------------------ points
+
+    def add(self, x: Any, owner: str = "a study") -> int:
+        """The number of a point, which is remembered; an error if it is not in the space."""
+        # A point as it is stored is known by its text at once.
+        known = self._numbers.get(json.dumps(x, default=repr)) if type(x) is dict else None
+        if known is not None:
+            return known
+        reason = self.space.why_not(x)
+        if reason is not None:
+            raise ValueError(f"{owner} needs {reason}")
+        point = self.space.canonical(x)
+        text = json.dumps(point)
+        if text not in self._numbers:
+            self._numbers[text] = len(self._points)
+            self._points.append(point)
+            self._texts.append(text)
+        return self._numbers[text]
+
+    def find(self, x: Any) -> int | None:
+        """The number of a point, if it was met."""
+        return self._numbers.get(json.dumps(self.space.canonical(x)))
+
+    def x(self, row: int) -> dict[str, Any]:
+        return dict(self._points[row])
+
+    def label(self, row: int | None) -> dict[str, str]:
+        """Points have no labels."""
+        return {}
+
+    def row_with_label(self, name: str, text: str) -> int | None:
+        """Points have no labels."""
+        return None
+
+    def number(self, row: int) -> None:
+        """What a user sees in place of the row of a table: nothing."""
+
+    def name(self, row: int) -> str:
+        """temperature = 30, solvent = DMF"""
+        return describe_candidate(self._points[row])
+
+    def identify(self, row: int) -> bytes:
+        """What a digest of results has of a point."""
+        return self._texts[row].encode()
+
+    def key(self, row: int) -> str:
+        """By what a line of a file of results is known again."""
+        return self._texts[row]
+
+    @property
+    def points(self) -> Array:
+        """The coordinates of all points met so far, as kernels see them."""
+        if self._encoded < len(self):
+            fresh = [self.space.encode(x) for x in self._points[self._encoded :]]
+            self._rows = np.vstack([self._rows, *fresh])
+            self._encoded = len(self)
+        return self._rows
+
+    @property
+    def first_rows(self) -> Indices:
+        """Different numbers are different points."""
+        return np.arange(len(self))
+
+    @property
+    def allowed_rows(self) -> npt.NDArray[np.bool_]:
+        return np.ones(len(self), dtype=np.bool_)
+
+    # ------------------------------------------------------------------ reading
+
+    def row_of(self, x: Mapping[str, Any]) -> int:
+        """The number of a point whose values may be texts, as a file or a command has them."""
+        return self.add(self.parse_point(x), "tell")
+
+    def parse_point(self, x: Mapping[str, Any]) -> dict[str, Any]:
+        """A point whose values may be texts."""
+        for name in x:
+            checks.needs(name in self.chosen, "tell", f"values of {self.chosen}", name)
+        missing = [name for name in self.chosen if name not in x]
+        checks.needs(not missing, "tell", f"a value for each of {self.chosen}", tuple(x))
+        return {name: self.parse(name, x[name]) for name in self.chosen}
+
+    def parse(self, name: str, value: Any) -> Any:
+        """A value of a variable; a text is compared with the texts of its values."""
+        variable = self.columns[name]
+        if not isinstance(value, str) or variable.holds(value):
+            return value
+        if isinstance(variable, Number):
+            try:
+                return float(value)
+            except ValueError:
+                needed = f"{variable.requirement} for {name!r}"
+                raise ValueError(f"tell needs {needed}, got {value!r}") from None
+        if not value.strip() and variable.holds(None):
+            return None
+        texts = {str(one).casefold(): one for one in variable.values}
+        return texts.get(value.strip().casefold(), value)
+
+    # ------------------------------------------------------------------ events
+
+    def to_stored(self, draft: Draft) -> Draft:
+        """A draft with its point in the body, as it is stored."""
+        if draft.row is None:
+            return draft
+        return replace(draft, row=None, body={**draft.body, "x": self._points[draft.row]})
+
+    def from_stored(self, event: Event) -> Event:
+        """An event with the number of its point."""
+        if "x" not in event.body or event.row is not None:
+            return event
+        return replace(event, row=self.add(event.body["x"]))
+
+
+def find_space(given: Any) -> MixedBox | None:
+    """The space that a user gave in place of a table; None if it is no space.
+
+    A space is a `MixedBox`, a `Box`, a dictionary of variables, a list of pairs that are tuples
+    (low, high), a list of variables, or a file whose name ends in .toml or .json. An array, a
+    DataFrame, a CSV file and a list of lists are tables.
+    """
+    if isinstance(given, (str, PathLike)):
+        return (
+            with_names(read_space(Path(given))) if Path(given).suffix.lower() in SUFFIXES else None
+        )
+    if isinstance(given, (MixedBox, Box)):
+        return with_names(given)
+    pairs = isinstance(given, (list, tuple)) and len(given) > 0
+    if isinstance(given, Mapping) or (pairs and all(is_bound(one) for one in given)):
+        return with_names(as_domain("Study", given))
+    return None
+
+
+def is_bound(one: Any) -> bool:
+    """Whether this is a variable, or a tuple (low, high) with low < high."""
+    from kernelbandits.domains.variables import Variable
+
+    if isinstance(one, Variable):
+        return True
+    pair = isinstance(one, tuple) and len(one) == 2 and all(checks.is_number(end) for end in one)
+    return pair and one[0] < one[1]
+
+
+def with_names(space: MixedBox | Box) -> MixedBox:
+    """The space with a name for each variable: x1, x2, ... where it has none."""
+    if isinstance(space, Box):
+        ends = zip(space.lower, space.upper, strict=True)
+        return MixedBox({f"x{i}": Real(low, high) for i, (low, high) in enumerate(ends, 1)})
+    if space.names:
+        return space
+    names = tuple(f"x{i}" for i in range(1, space.sides + 1))
+    return MixedBox(space.variables, names, space.constraints)

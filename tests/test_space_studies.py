@@ -1,0 +1,551 @@
+"""Durable studies over spaces: points in place of rows, with the promises of studies of tables."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kernelbandits as kb
+from conftest import run_command
+from kernelbandits import storage
+from kernelbandits.study.driver import build_driver
+from kernelbandits.study.points import Points, find_space
+
+BREW = kb.MixedBox(
+    {
+        "heat": kb.Real(20, 90),
+        "rate": kb.Real(1e-5, 0.1, log=True),
+        "cups": kb.Integer(1, 8),
+        "acid": kb.Category(("citric", None, "acetic")),
+    }
+)
+SMALL = kb.MixedBox({"cups": kb.Integer(1, 3), "acid": kb.Category(("a", "b"))})
+MIXTURE = kb.MixedBox({name: kb.Real(0, 1) for name in "ABC"}, constraints=["A + B + C == 1"])
+
+
+def brew(x: Any) -> float:
+    sour = {"citric": 0.3, None: 0.0, "acetic": -0.2}[x["acid"]]
+    return float(
+        sour - ((x["heat"] - 60) / 30) ** 2 - (math.log10(x["rate"]) + 3) ** 2 / 4 - x["cups"] / 40
+    )
+
+
+def play(study: kb.Study, rounds: int) -> list[dict[str, Any]]:
+    """Ask and tell, and return the points."""
+    points = []
+    for _ in range(rounds):
+        [one] = study.ask()
+        study.tell(one.trial, brew(one.x))
+        points.append(dict(one.x))
+    return points
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kb.Study]:
+    """A study with all that can happen to it; to be read only."""
+    place = tmp_path_factory.mktemp("spaces") / "brew.db"
+    study = kb.Study.create(place, BREW, target="yield", seed=3)
+    play(study, 4)
+    outside = {"heat": 50, "rate": 0.001, "cups": 3.0, "acid": None}
+    study.tell(x=outside, value=brew(outside))
+    first, second, third = study.ask(3, worker="a")
+    study.tell(second.trial, brew(second.x))
+    study.tell(third.trial, failed=True)
+    play(study, 2)
+    study.correct(2, -1.5)
+    study.tell(first.trial, brew(first.x))
+    study.tell(x=outside, value=brew(outside) + 0.01)
+    play(study, 3)
+    study.withdraw(3)
+    play(study, 1)
+    study.ask(2)
+    yield study
+    study.close()
+
+
+# ---------------------------------------------------------------------- creating
+
+
+def test_a_space_is_given_in_many_ways(tmp_path):
+    toml = tmp_path / "space.toml"
+    toml.write_text('constraints = ["a + b <= 1"]\n[variables]\na = "real 0:1"\nb = "real 0:1"\n')
+    described = tmp_path / "space.json"
+    described.write_text(json.dumps(BREW.to_dict()))
+    assert find_space({"a": (0, 1), "b": ["x", "y"]}).variables == (
+        kb.Real(0, 1),
+        kb.Category(("x", "y")),
+    )
+    assert find_space([(0, 1), (2, 3)]) == kb.MixedBox({"x1": kb.Real(0, 1), "x2": kb.Real(2, 3)})
+    assert find_space(kb.Box((0.0,), (2.0,))) == kb.MixedBox({"x1": kb.Real(0, 2)})
+    assert find_space([kb.Integer(1, 3)]).names == ("x1",)
+    assert [str(one) for one in find_space(toml).constraints] == ["a + b <= 1"]
+    assert find_space(str(described)) == BREW
+    for table in ([[0.0, 1.0], [0.5, 1.0]], np.eye(3), "films.csv", [(1.0, 0.0), (0.0, 1.0)]):
+        assert find_space(table) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"target": "heat"}, "a target that is no variable"),
+        ({"columns": ["heat"]}, "no columns for a space"),
+        ({"cost": "heat"}, "no cost for a space"),
+        ({"log": "rate"}, "no log for a space"),
+        ({"policy": "ucb1", "settings": {"noise_scale": 0.1}}, "plays anywhere"),
+        ({"lease": -1}, "lease"),
+    ],
+)
+def test_what_a_space_does_not_take_is_refused_and_nothing_written(tmp_path, given, message):
+    with pytest.raises(ValueError, match=message):
+        kb.Study.create(tmp_path / "a.db", BREW, **given)
+    assert not list(tmp_path.iterdir())
+
+
+def test_opening_again_needs_the_same_space(tmp_path):
+    kb.Study.create(tmp_path / "a.db", SMALL, seed=1).close()
+    assert kb.Study.create(tmp_path / "a.db", SMALL, seed=1, or_open=True).space == SMALL
+    with pytest.raises(kb.checks.StudyConflict, match="another space"):
+        kb.Study.create(tmp_path / "a.db", MIXTURE, seed=1, or_open=True)
+
+
+@pytest.mark.parametrize("goal", ["find", "earn"])
+def test_auto_in_a_space_study_has_the_defaults_of_auto(tmp_path, goal):
+    with kb.Study.create(tmp_path / "a.db", BREW, goal=goal) as study:
+        policy: Any = study._session.driver.policy
+    alone = kb.Auto(BREW, goal=goal)
+    assert policy.first == alone.first
+    assert policy.settings == alone.settings
+    for name in ("prior", "members", "transform", "nu", "refits", "shared"):
+        assert getattr(policy.calibrator, name) == getattr(alone.calibrator, name)
+
+
+def test_a_named_policy_plays_in_a_space(tmp_path):
+    given = {
+        "policy": "igp-ucb",
+        "settings": {"noise_scale": 0.1, "norm_bound": 2.0, "horizon": 99},
+    }
+    with kb.Study.create(tmp_path / "a.db", {"a": (0, 1), "b": (20, 90)}, **given) as study:
+        for _ in range(4):
+            [one] = study.ask()
+            study.tell(one.trial, one.x["a"])
+        assert study.best() is not None
+        assert study.replay(4).same
+        assert study.status().stop.kind in ("none", "improvement")
+
+
+# ---------------------------------------------------------------------- asking and telling
+
+
+def test_a_suggestion_is_a_point_of_the_space_and_is_stored_exactly(played):
+    for event in played.history():
+        if event.kind == "asked":
+            assert event.row is None
+            assert event.body["x"] in played.space
+            assert played.space.canonical(event.body["x"]) == event.body["x"]
+    with kb.Study.open(played.place) as again:
+        assert again.history() == played.history()
+        pending = [one.x for one in again.status().waiting]
+    assert pending == [one.x for one in played.status().waiting]
+    assert len(pending) == 2
+
+
+def test_every_choice_is_recomputed_to_the_last_digit(played):
+    asked = [event.trial for event in played.history() if event.kind == "asked"]
+    with kb.Study.open(played.place, writable=False) as fresh:
+        for trial in asked:
+            found = fresh.replay(trial)
+            assert found.same, found.sentence
+            assert found.row is None
+            assert found.recomputed == found.x
+
+
+def test_a_study_that_is_closed_after_every_step_asks_for_the_same_points(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", BREW, seed=5) as study:
+        straight = play(study, 9)
+    kb.Study.create(tmp_path / "b.db", BREW, seed=5).close()
+    resumed = []
+    for _ in range(9):
+        with kb.Study.open(tmp_path / "b.db") as study:
+            [one] = study.ask()
+            resumed.append(dict(one.x))
+        with kb.Study.open(tmp_path / "b.db") as study:
+            study.tell(one.trial, brew(one.x))
+    assert resumed == straight
+
+
+def test_the_recommended_point_is_the_measured_one_of_the_best_estimate(played):
+    best, frame = played.best(), played.estimates()
+    measured = frame[frame["results"] > 0]
+    assert best.row is None
+    assert best.mean == pytest.approx(measured["mean"].max())
+    top = measured.loc[measured["mean"].idxmax()]
+    assert best.x["heat"] == top["heat"]
+    if best.untested is not None:
+        assert best.untested.mean > best.mean
+        assert best.untested.x in played.space
+        assert "never measured" in best.sentence
+    assert 0 <= best.probability <= 1
+
+
+def test_minimising_finds_the_smallest_value(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", {"a": (0, 1)}, direction="min", noise=0.0) as study:
+        for _ in range(9):
+            [one] = study.ask()
+            study.tell(one.trial, (one.x["a"] - 0.3) ** 2)
+        assert study.best().x["a"] == pytest.approx(0.3, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ({"A": 2.0, "B": 0, "C": -1}, r"tell needs a number in \[0.0, 1.0\] for 'A', got 2.0"),
+        ({"A": 0.5, "B": 0.5, "C": 0.5}, r"tell needs a point with A \+ B \+ C == 1"),
+        ({"A": 1.0}, "a value for each of"),
+        ({"A": math.nan, "B": 0.5, "C": 0.5}, "for 'A'"),
+        (3, "a value for each of"),
+    ],
+)
+def test_results_outside_the_space_are_refused_and_nothing_is_stored(tmp_path, x, message):
+    with kb.Study.create(tmp_path / "a.db", MIXTURE) as study:
+        with pytest.raises(ValueError, match=message):
+            study.tell(x=x, value=1.0)
+        with pytest.raises(ValueError, match="a point"):
+            study.tell(row=0, value=1.0)
+        assert len(study.history()) == 1
+
+
+def test_a_table_has_no_points(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", [[0.0], [1.0]]) as study:
+        assert study.space is None
+        with pytest.raises(ValueError, match="only in a study over a space"):
+            study.tell(x={"x1": 0.0}, value=1.0)
+
+
+def test_the_result_of_a_point_settles_a_pending_trial_that_nobody_has(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", BREW) as study:
+        [one] = study.ask()
+        told = study.tell(x=one.x, value=0.4)
+        assert (told.trial, told.settles, told.row, told.x) == (one.trial, one.trial, None, one.x)
+        [held] = study.ask(worker="w")
+        told = study.tell(x=held.x, value=0.4)
+        assert told.trial != held.trial
+        assert told.waiting == (held.trial,)
+
+
+def test_constraints_hold_in_batches(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", MIXTURE) as study:
+        for _ in range(3):
+            found = study.ask(3)
+            assert all(one.x in MIXTURE for one in found)
+            assert len({tuple(one.x.values()) for one in found}) == 3
+            for one in found:
+                study.tell(one.trial, one.x["A"])
+
+
+# ---------------------------------------------------------------------- several workers
+
+
+def test_workers_get_points_of_their_own_and_a_trial_has_one_winner(where):
+    kb.Study.create(where, BREW, seed=2).close()
+    with kb.Study.open(where) as one, kb.Study.open(where) as other:
+        play(one, 7)
+        [mine], [yours] = one.ask(worker="me"), other.ask(worker="you")
+        assert mine.x != yours.x
+        assert yours.note["pending"] == 1
+        assert one.ask(worker="me")[0].x == mine.x
+        other.tell(mine.trial, 0.5)
+        with pytest.raises(kb.AlreadyTold):
+            one.tell(mine.trial, 0.6)
+        assert one.replay(yours.trial).same
+        assert one.doctor()[0].ok
+
+
+def test_a_point_whose_lease_has_ended_is_offered_again(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", BREW) as study:
+        [lost] = study.ask(worker="gone", lease=0.001)
+        time.sleep(0.005)
+        [again] = study.ask(worker="here")
+        assert (again.x, again.again) == (lost.x, lost.trial)
+        assert study.replay(again.trial).same
+        assert study.tell(lost.trial, 0.2).accepted
+
+
+def test_a_point_that_was_taken_meanwhile_is_chosen_again(tmp_path, monkeypatch):
+    kb.Study.create(tmp_path / "a.db", SMALL, seed=1).close()
+    with kb.Study.open(tmp_path / "a.db") as one, kb.Study.open(tmp_path / "a.db") as other:
+        write, rivals = one._session._write_plan, []
+
+        def write_late(asker, plan):
+            if not rivals:
+                rivals.extend(other.ask(worker="fast"))
+            return write(asker, plan)
+
+        monkeypatch.setattr(one._session, "_write_plan", write_late)
+        [mine] = one.ask(worker="slow")
+        assert mine.x != rivals[0].x
+        assert one.replay(mine.trial).same
+
+
+def test_an_exhausted_space_says_so(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", SMALL, repeats=False) as study:
+        points = []
+        for _ in range(4):
+            [one] = study.ask()
+            study.tell(one.trial, float(one.x["cups"]))
+            points.append(one.x)
+        points += [one.x for one in study.ask(2)]
+        assert len({tuple(x.items()) for x in points}) == 6
+        with pytest.raises(kb.checks.StudyConflict, match="all 6 points of the space are measured"):
+            study.ask()
+        assert study.status().different == 6
+
+
+def test_an_exhausted_space_with_repeats_says_that_points_come_again(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", {"lamp": [True, False]}) as study:
+        for lamp in (True, False):
+            study.tell(x={"lamp": lamp}, value=float(lamp))
+        with pytest.warns(kb.checks.DataNotice, match="all 2 points of the space are measured"):
+            assert study.ask()[0].x["lamp"] in (True, False)
+
+
+def test_a_batch_larger_than_a_finite_space_says_that_points_repeat(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", SMALL) as study:
+        with pytest.warns(kb.checks.DataNotice, match="8 points were asked for, but only 6"):
+            found = study.ask(8)
+        assert len({tuple(one.x.items()) for one in found}) == 6
+
+
+# ---------------------------------------------------------------------- corrections and tables
+
+
+def test_undo_correct_withdraw_and_release(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", BREW) as study:
+        play(study, 6)
+        before = study.best()
+        study.correct(1, 9.0)
+        assert study.best().results == 1
+        assert study.best().mean > before.mean
+        assert study.undo().body["kind"] == "corrected"
+        assert study.best() == before
+        [one] = study.ask()
+        study.release(one.trial)
+        assert study.status().pending == 0
+        study.withdraw(2)
+        assert study.status().told == 5
+
+
+def test_trials_and_estimates_as_tables(played, tmp_path):
+    frame = played.to_dataframe()
+    assert list(frame.columns)[:6] == ["trial", "heat", "rate", "cups", "acid", "state"]
+    assert frame["cups"].dtype.kind == "i"
+    assert set(frame["acid"]) <= {"citric", None, "acetic"}
+    estimates = played.estimates()
+    assert estimates["results"].sum() == played.status().told
+    assert (estimates["low"] <= estimates["mean"]).all()
+    played.export(tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().startswith("trial,heat,rate,cups,acid,state,value")
+
+
+def test_a_file_of_results_is_told_once(tmp_path):
+    results = tmp_path / "results.csv"
+    results.write_text("heat,rate,cups,acid,yield\n30,0.01,2,none,0.5\n40,0.001,3,citric,0.6\n")
+    kb.Study.create(tmp_path / "a.db", BREW, target="yield").close()
+    with kb.Study.open(tmp_path / "a.db") as study:
+        told = study.tell_all(results)
+        assert [one.x for one in told] == [
+            {"heat": 30.0, "rate": 0.01, "cups": 2, "acid": None},
+            {"heat": 40.0, "rate": 0.001, "cups": 3, "acid": "citric"},
+        ]
+    with results.open("a") as file:
+        file.write("50,0.001,3,acetic,0.7\n")
+    with kb.Study.open(tmp_path / "a.db") as study:
+        assert [one.accepted for one in study.tell_all(results)] == [False, False, True]
+        results.write_text("heat,rate,cups,acid,yield\n95,0.01,2,citric,0.5\n")
+        with pytest.raises(ValueError, match=r"in \[20.0, 90.0\] for 'heat'"):
+            study.tell_all(results)
+        assert study.status().told == 3
+
+
+def test_the_model_of_a_space_is_checked(played):
+    found = played.check()
+    assert {one.column for one in found.columns} == {"heat", "rate", "cups", "acid"}
+    assert all(one.row is None for one in found.held_out)
+
+
+def test_figures_of_spaces_are_refused_in_words(played, tmp_path):
+    from kernelbandits.report.studies import draw_study
+
+    with pytest.raises(ValueError, match="no figures yet"):
+        draw_study(played, tmp_path / "a.svg")
+
+
+# ---------------------------------------------------------------------- storage
+
+
+def test_a_backup_and_a_salvaged_copy_choose_the_same_point(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", BREW, seed=4) as study:
+        play(study, 3)
+        study.backup(tmp_path / "b.db")
+        [mine] = study.ask()
+    with kb.Study.open(tmp_path / "b.db") as copy:
+        assert copy.ask()[0].x == mine.x
+        assert all(one.ok for one in copy.doctor())
+    connection = sqlite3.connect(tmp_path / "a.db")
+    connection.execute("PRAGMA writable_schema = on")
+    lost = connection.execute("SELECT seq FROM events WHERE kind = 'asked'").fetchone()[0]
+    connection.execute("DELETE FROM events WHERE seq = ?", (lost,))
+    connection.commit()
+    connection.close()
+    storage.salvage(tmp_path / "a.db", tmp_path / "c.db")
+    with kb.Study.open(tmp_path / "c.db") as saved:
+        # The ask is lost, and its result still has its point.
+        assert saved.status().told == 3
+        assert len(saved.estimates()) == 4
+
+
+def test_points_are_the_same_if_their_values_are():
+    points = Points(BREW)
+    first = points.add({"heat": 30, "rate": 0.01, "cups": 3.0, "acid": None})
+    again = points.add({"acid": None, "cups": np.int64(3), "rate": 0.01, "heat": np.float64(30)})
+    assert first == again
+    assert points.x(first) == {"heat": 30.0, "rate": 0.01, "cups": 3, "acid": None}
+    assert points.parse("acid", "None") is None
+    assert points.parse("acid", "") is None
+    assert points.parse("acid", "CITRIC") == "citric"
+
+
+def test_a_driver_learns_the_same_whenever_it_is_asked(played):
+    session = played._session
+    session.refresh()
+    fresh = build_driver(session.candidates, session.state.settings)
+    fresh.follow(session.state)
+    rows = BREW.cover(50).points
+    for mine, other in zip(
+        session.updated_driver().policy.posterior.at(rows),
+        fresh.policy.posterior.at(rows),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(mine, other)
+
+
+# ---------------------------------------------------------------------- the command line
+
+
+def study(*words: Any) -> Any:
+    return run_command("study", *map(str, words))
+
+
+def document(*words: Any) -> Any:
+    done = study(*words, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+OPTIONS = (
+    "--real", "temperature=20:90", "--real", "rate=1e-5:1e-1 log", "--integer", "cups=1:8",
+    "--choice", "solvent=DMF,DMSO,water", "--target", "yield",
+)  # fmt: skip
+
+
+def test_a_day_with_a_space_on_the_command_line(tmp_path):
+    place = tmp_path / "brew.db"
+    created = document("create", place, *OPTIONS, "--constraint", "temperature <= 80")
+    assert created["space"]["constraints"] == ["temperature <= 80"]
+    assert [one["name"] for one in created["space"]["variables"]] == [
+        "temperature", "rate", "cups", "solvent",
+    ]  # fmt: skip
+    [asked] = document("ask", place)
+    assert asked["row"] is None
+    assert asked["x"]["solvent"] in ("DMF", "DMSO", "water")
+    assert document("tell", place, asked["trial"], 0.4)["x"] == asked["x"]
+    point = ("--at", "temperature=30", "--at", "rate=0.01", "--at", "cups=3", "--at", "solvent=DMF")
+    told = document("tell", place, *point, "0.83", "--key", "k1")
+    assert told["x"] == {"temperature": 30.0, "rate": 0.01, "cups": 3, "solvent": "DMF"}
+    assert document("tell", place, *point, "0.83", "--key", "k1")["seq"] == told["seq"]
+    status = document("status", place)
+    assert status["best"]["x"] == told["x"]
+    assert status["space"] == created["space"]
+    assert (status["rows"], status["told"]) == (None, 2)
+    replayed = document("replay", place, "--at", 1)
+    assert replayed["same"] is True
+    assert replayed["recomputed"] == asked["x"]
+    assert document("explain", place, 1)["x"] == asked["x"]
+    assert {one["solvent"] for one in document("estimates", place)} <= {"DMF", "DMSO", "water"}
+    assert [one["body"].get("x") for one in document("history", place)][1] == asked["x"]
+    assert document("undo", place)["body"]["kind"] == "told"
+    assert study("export", place, tmp_path / "out.csv").returncode == 0
+    for words, said in [
+        (("status", place, "--details"), "temperature: 20 to 90; rate: 1e-05 to 0.1"),
+        (("history", place), "solvent"),
+        (("estimates", place), "1 of 1 point"),
+        (("ask", place), "Reserved"),
+        (("release", place, 3), "Its point can be suggested again"),
+        (("check", place), "Too early"),
+    ]:
+        done = study(*words)
+        assert done.returncode == 0, done.stderr
+        assert said in " ".join(done.stdout.split())
+        assert "row" not in done.stdout.replace("from the results", "").split("\n", 1)[1] or (
+            words[0] in ("history", "check")
+        )
+
+
+def test_a_space_file_on_the_command_line(tmp_path):
+    (tmp_path / "space.toml").write_text('[variables]\nrate = "real 1e-5:0.1 log"\n')
+    place = tmp_path / "tune.db"
+    done = study("create", place, "--space", tmp_path / "space.toml", "--target", "accuracy")
+    assert done.returncode == 0, done.stderr
+    assert "rate: 1e-05 to 0.1, by its logarithm" in done.stdout
+    assert 1e-5 <= document("ask", place)[0]["x"]["rate"] <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--target", "y"), "one of --candidates FILE, --space FILE, or variables"),
+        (("--real", "a=0:1", "--candidates", "a.csv", "--target", "y"), "got more than one"),
+        (("--real", "a=1:0", "--target", "y"), "variable 'a': Real needs low <= high"),
+        (("--real", "a=0:1 log", "--target", "y"), "log"),
+        (("--real", "a=0:1 step 2", "--target", "y"), "step"),
+        (("--choice", "a=", "--target", "y"), "variable 'a'"),
+        (("--real", "a=0:1", "--integer", "a=0:2", "--target", "y"), "a name of its own"),
+        (("--real", "a=0:1", "--target", "a"), "no variable of the space"),
+        (("--real", "a=0:1", "--constraint", "a >= 2", "--target", "y"), "a >= 2"),
+        (("--real", "a=0:1", "--constraint", "import os", "--target", "y"), "import os"),
+        (("--space", "nofile.toml", "--target", "y"), "No such file: nofile.toml"),
+        (("--candidates", "space.toml", "--target", "y"), "--space for a space file"),
+        (("--real", "a", "--target", "y"), "rate=0:1"),
+    ],
+)
+def test_wrong_spaces_are_refused_in_one_sentence_and_nothing_is_written(tmp_path, words, message):
+    done = study("create", tmp_path / "a.db", *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--at", "cups=9", "--at", "acid=a", "1"), "cups"),
+        (("--at", "cups=2", "1"), "a value for each of"),
+        (("--at", "cups=2", "--at", "cups=3", "1"), "once for each variable"),
+        (("--at", "cups=two", "--at", "acid=a", "1"), "'cups', got 'two'"),
+        (("--at", "pots=2", "1"), "values of ('cups', 'acid')"),
+        (("--at", "cups", "1"), "--at NAME=VALUE"),
+        (("--row", "1", "1"), "--at in a command"),
+        (("--row", "1", "--at", "cups=2", "1"), "--row and --at"),
+    ],
+)
+def test_wrong_points_are_refused_in_one_sentence(tmp_path, words, message):
+    kb.Study.create(tmp_path / "a.db", SMALL).close()
+    done = study("tell", tmp_path / "a.db", *words)
+    assert done.returncode == 2
+    assert message in done.stderr
