@@ -12,10 +12,11 @@ from scipy.special import bdtr
 
 from kernelbandits.checks import Array
 from kernelbandits.formatting import format_count, format_near, format_number
-from kernelbandits.policies import Auto, FittedModel, LeaveOneOut
+from kernelbandits.policies import Auto, FittedModel, LeaveOneOut, PartialDependence
 from kernelbandits.policies.fitted_model import LeftOut
 from kernelbandits.policies.leave_one_out import FEWEST_POINTS
 from kernelbandits.study.answers import Answers
+from kernelbandits.study.dependence import compute_dependence
 from kernelbandits.study.events import Trial
 from kernelbandits.study.values import Readable, Row
 
@@ -33,6 +34,8 @@ TOO_NARROW = 0.01
 than this."""
 NO_INFLUENCE = 0.02
 """A column that takes part in less of the variance, under every fit, has no visible influence."""
+MOST_CURVES = 9
+"""The most columns whose partial dependence is computed: with many results it takes time."""
 MOST_NAMED = 3
 """Outliers and columns that a sentence names."""
 
@@ -120,6 +123,9 @@ class Check(Readable):
     columns: tuple[ColumnRelevance, ...]
     """The columns that differ between candidates, the most relevant first."""
     target: str
+    dependence: tuple[PartialDependence, ...] = ()
+    """The estimate at each value of the most relevant columns, at most nine, averaged over the
+    others, with the 95 % interval of that average."""
 
     @property
     def sentence(self) -> str:
@@ -167,6 +173,7 @@ def check_model(answers: Answers) -> Check:
         outliers=outliers,
         columns=columns,
         target=answers.state.settings.target,
+        dependence=list_curves(answers, columns),
     )
 
 
@@ -267,6 +274,17 @@ def rank_columns(answers: Answers, model: FittedModel) -> tuple[ColumnRelevance,
         shares = (one.share, one.low, one.high, one.alone)
         columns.append(ColumnRelevance(name, *shares, typical, log))
     return tuple(sorted(columns, key=lambda one: -one.share))
+
+
+def list_curves(
+    answers: Answers, columns: Sequence[ColumnRelevance]
+) -> tuple[PartialDependence, ...]:
+    """The partial dependence on the most relevant columns."""
+    model = answers.driver.policy.answer_fit() if columns else None
+    if model is None:
+        return ()
+    shown = columns[:MOST_CURVES]
+    return tuple(compute_dependence(answers, one.column, model) for one in shown)
 
 
 # ---------------------------------------------------------------------- sentences

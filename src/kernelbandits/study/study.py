@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.domains import MixedBox
-    from kernelbandits.policies import Policy
+    from kernelbandits.policies import PartialDependence, Policy
     from kernelbandits.storage import Finding
-    from kernelbandits.study.model_check import Check
+    from kernelbandits.study.dependence import EstimateMap
+    from kernelbandits.study.model_check import Check, ColumnRelevance
     from kernelbandits.study.places import Place
 
 
@@ -539,6 +540,60 @@ class Study:
 
         with self._session.lock:
             return check_model(self._session.answers())
+
+    def relevance(self) -> tuple[ColumnRelevance, ...]:
+        """Return how much each column or variable matters for the estimates, the greatest first.
+
+        `share` is the share of the variance of the estimates that a column takes part in; see
+        `ColumnRelevance`. An error if there is no result yet.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> space = {"heat": (20, 90), "pH": (3, 9)}
+        >>> study = Study.create(folder.name + "/brew.db", space, target="yield")
+        >>> for heat in (20, 40, 60, 80):
+        ...     for pH in (3, 6, 9):
+        ...         _ = study.tell(x={"heat": heat, "pH": pH}, value=heat / 10 + pH / 10)
+        >>> [one.column for one in study.relevance()]
+        ['heat', 'pH']
+        >>> curve = study.partial_dependence("heat")
+        >>> curve.values[0], curve.values[-1], round(curve.mean[-1] - curve.mean[0])
+        (20.0, 90.0, 7)
+        >>> study.close()
+        >>> folder.cleanup()
+        """
+        from kernelbandits.study.dependence import require_model
+        from kernelbandits.study.model_check import rank_columns
+
+        with self._session.lock:
+            answers = self._session.answers()
+            require_model(answers, "relevance")
+            model = answers.driver.policy.fitted_model()
+            return () if model is None else rank_columns(answers, model)
+
+    def partial_dependence(self, column: str) -> PartialDependence:
+        """Return the estimate at each value of a column or variable, averaged over the others.
+
+        Its band, `low` to `high`, is the 95 % interval of that average. It is averaged over the
+        rows of the table, or over points spread over the space that satisfy its constraints.
+        `pandas.DataFrame(curve.records())` is the curve as a table. An error if there is no result.
+        """
+        from kernelbandits.study.dependence import compute_dependence
+
+        with self._session.lock:
+            return compute_dependence(self._session.answers(), column)
+
+    def estimate_map(self, across: str, up: str) -> EstimateMap:
+        """Return the estimate over two columns or variables, all others as at the likely best.
+
+        An error if there is no result yet.
+        """
+        from kernelbandits.study.dependence import compute_map
+
+        with self._session.lock:
+            return compute_map(self._session.answers(), across, up)
 
     def explain(self, trial: int) -> Explained:
         """Explain why the row of a trial was suggested, by the results of that time."""
