@@ -15,6 +15,7 @@ from kernelbandits.checks import Array
 from kernelbandits.domains import Arms, Box, MixedBox, Real
 from kernelbandits.domains.variables import Number
 from kernelbandits.formatting import format_interval
+from kernelbandits.markup import html_card, html_table
 from kernelbandits.policies.leave_one_out import HALF_INTERVAL
 from kernelbandits.policies.relevance import select_rows
 
@@ -90,6 +91,13 @@ class PartialDependence:
         rows = zip(self.values, self.mean, self.low, self.high, strict=True)
         names = (self.name, "mean", "low", "high")
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the curve as a table."""
+        cells = zip(self.values, self.mean, self.low, self.high, strict=True)
+        rows = [(value, format_interval(mean, low, high)) for value, mean, low, high in cells]
+        table = html_table((self.name, "average estimate, 95 % interval"), rows)
+        return html_card(f"Partial dependence on {self.name}", table)
 
     def convert(self, outward: Callable[[Array], Array]) -> PartialDependence:
         """Return the same curve in other units; a function that decreases exchanges the ends."""
@@ -200,10 +208,12 @@ def slice_constrained(space: MixedBox, variable: Number, rows: Array, column: in
         target = float(feasible.to_search(wanted)[0, column])
         gap = target - moved[:, column]
         towards = np.where((gap < 0)[:, None], *partners) - moved
-        share = np.divide(gap, towards[:, column], out=np.zeros_like(gap), where=gap != 0)
+        onward = gap * towards[:, column] > 0
+        share = np.divide(gap, towards[:, column], out=np.zeros_like(gap), where=onward)
         found = moved + np.where(numbers, share[:, None] * towards, 0.0)
         found[:, column] = target
-        kept = found[feasible.holds(found, tolerance=MOVED) & (share <= 1.0 + MOVED)]
+        reached = (gap == 0) | (onward & (share <= 1.0 + MOVED))
+        kept = found[reached & feasible.holds(found, tolerance=MOVED)]
         slices.append(Slice(variable.decode(np.array([coordinate])), feasible.to_rows(kept)))
     return slices
 

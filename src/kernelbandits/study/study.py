@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
+from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
 from kernelbandits.outputs import check_output
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import decisions, plausibility, reconciliation
@@ -25,7 +26,15 @@ from kernelbandits.study.settings import (
     StudySettings,
     check_lease,
 )
-from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
+from kernelbandits.study.values import (
+    Best,
+    Explained,
+    Replayed,
+    Status,
+    Suggestion,
+    Told,
+    describe_row,
+)
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.export import write_csv
 from kernelbandits.tables.results import read_results
@@ -45,6 +54,8 @@ if TYPE_CHECKING:
 
 MOST_ASKED = 10_000
 """Rows in one call."""
+MOST_SHOWN = 10
+"""Pending trials that a notebook lists."""
 
 
 class Study:
@@ -233,6 +244,32 @@ class Study:
         results = sum(self._session.state.counts.values())
         size = f"{len(self._place)} rows" if self.space is None else "a space"
         return f"Study({self.place!r}, {size}, {results} results)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what is measured, how far it is, and what is pending.
+
+        It is read off the events. The likely best needs a fit, which `best()` makes.
+        """
+        state, place = self._session.state, self._place
+        states = [trial.state for trial in state.trials.values()]
+        counts = {name: states.count(name) for name in ("told", "failed", "pending")}
+        where = format_count(len(place), "row") if place.space is None else place.describe()
+        known = [
+            ("target", f"{self.target}, {self.direction}"),
+            ("candidates" if place.space is None else "space", where),
+            ("results", counts["told"]),
+            ("failed", counts["failed"]),
+            ("pending", counts["pending"]),
+        ]
+        pending = list(state.pending.values())[:MOST_SHOWN]
+        waiting = [(one.number, describe_trial(place, one.row)) for one in pending]
+        more = counts["pending"] - len(pending)
+        return html_card(
+            f"Study {self.place}",
+            html_pairs(known),
+            html_table(("pending trial", place.noun), waiting) if waiting else "",
+            html_paragraphs(f"... and {more} more pending" if more > 0 else ""),
+        )
 
     def __enter__(self) -> Study:
         return self
@@ -667,6 +704,11 @@ class Study:
         with self._session.lock:
             answers = self._session.answers()
             return [*self._session.log.health(), *check_memory(answers.driver, answers.state)]
+
+
+def describe_trial(place: Place, row: int) -> str:
+    """The candidate of a trial, in words."""
+    return describe_row(place.number(row), place.label(row), place.x(row))
 
 
 def check_span(trials: Any) -> range:

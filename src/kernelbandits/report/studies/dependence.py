@@ -97,9 +97,10 @@ def draw_curve(axis: Axes, view: View, curve: PartialDependence) -> None:
     measured = where[np.flatnonzero(view.estimates.results)]
     foot: Any = {"transform": axis.get_xaxis_transform(), "clip_on": False}
     axis.plot(measured, np.full(len(measured), 0.03), "|", color=QUIET, ms=6, mew=0.8, **foot)
-    for places, color, style, label in (
-        (view.pending[:1], GREEN, (0, (2, 2)), "pending"),
-        ([] if view.best is None else [view.best], ORANGE, (0, (5, 2)), "likely best"),
-    ):
-        for place in places:
-            axis.axvline(where[place], color=color, lw=1.4, ls=style, label=label, zorder=1)
+    # The wide line shows on both sides of the narrow one where both have the same value.
+    wide: Any = {"color": GREEN, "lw": 4, "alpha": 0.4, "label": "pending", "zorder": 1}
+    for place in view.pending[:1]:
+        axis.axvline(where[place], **wide)
+    if view.best is not None:
+        narrow: Any = {"color": ORANGE, "lw": 1.4, "ls": (0, (5, 2)), "label": "likely best"}
+        axis.axvline(where[view.best], zorder=1, **narrow)

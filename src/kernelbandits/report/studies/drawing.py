@@ -126,7 +126,12 @@ def select_drawings(view: View, what: str) -> list[Drawing]:
 
 def available_drawings(view: View, kind: str) -> list[Drawing]:
     """Return the drawings of one kind; none if the study has no data for it."""
-    if kind == "regret" and view.truth is None:
+    empty = {
+        "regret": view.truth is None,
+        "check": not view.status.told,
+        "dependence": not view.check.dependence,
+    }
+    if empty.get(kind, False):
         return []
     try:
         return list(FIGURES[kind](view))

@@ -79,11 +79,16 @@ def draw_maps(view: View, found: EstimateMap, part: Any, grid: Any) -> None:
         write_plain_ticks(bar.ax.yaxis)
         mark_candidates(axis, view, found)
         axis.set_title(title, fontsize=10, loc="left")
-        axis.set_xlabel(shorten(found.across, 44))
+        axis.set_xlabel(name_axis(view, found.across, 44))
         axis.grid(False)
         keep_space(axis, view, found)
-    axes[0].set_ylabel(shorten(found.up, 34))
+    axes[0].set_ylabel(name_axis(view, found.up, 34))
     legend_above(part, axes, 6)
+
+
+def name_axis(view: View, name: str, letters: int) -> str:
+    shown = shorten(name, letters)
+    return f"{shown} (log scale)" if name in view.candidates.log else shown
 
 
 def draw_cells(axis: Axes, view: View, found: EstimateMap, values: Array, colours: str) -> Any:

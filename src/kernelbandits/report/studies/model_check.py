@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 BLUE, ORANGE, SKY = PALETTE[0], PALETTE[1], PALETTE[4]
-TITLE = "Predicted against measured, and which columns matter"
+TITLE = "Predicted against measured"
 CAPTION = (
     "Left: each measured candidate, predicted from the results of all others, with the 95 % "
     "interval of a new mean of as many results. On the dashed line prediction and measurement "
     "agree. The lengthscales and the noise stay those of the last fit. Right: the share of "
-    "the variance of the estimates that a column takes part in, and in the dark part explains by "
+    "the variance of the estimates that a {noun} takes part in, and in the dark part explains by "
     "itself. The lines span the fits that are averaged. Shares may add up to more "
-    "than 100 %, because what two columns do together counts for both."
+    "than 100 %, because what two {noun}s do together counts for both."
 )
 HEIGHT, COLUMN = 3.9, 0.36
 """The height of the drawing, and that of one column at the right, in inches."""
@@ -111,8 +111,9 @@ def check_drawing(check: Check) -> Drawing:
         return empty_drawing(TITLE, check.sentences[0])
     height = max(HEIGHT, COLUMN * min(len(check.columns), MOST_COLUMNS) + 1.0)
     findings = [check.sentences[0], *(one.sentence for one in check.outliers[:1])]
-    caption = " ".join([*findings, CAPTION])
-    return Drawing(TITLE, caption, height, partial(draw_panels, check), columns=2, margins=MARGINS)
+    caption = " ".join([*findings, CAPTION.format(noun=check.noun)])
+    title = f"{TITLE}, and which {check.noun}s matter"
+    return Drawing(title, caption, height, partial(draw_panels, check), columns=2, margins=MARGINS)
 
 
 def draw_panels(check: Check, part: Any, grid: Any) -> None:
@@ -172,11 +173,11 @@ def describe_skill(skill: float | None) -> str:
 def draw_columns(check: Check, axis: Axes) -> None:
     """Draw a bar for each column, the most relevant at the top, with its name above the bar."""
     if not check.columns:
-        write_message(axis, "Which columns matter is not known yet.")
+        write_message(axis, f"Which {check.noun}s matter is not known yet.")
         return
     if check.verdict == "poor":
         write_message(
-            axis, "Which columns matter cannot be said\nwhile the model predicts so badly."
+            axis, f"Which {check.noun}s matter cannot be said\nwhile the model predicts so badly."
         )
         return
     shown = check.columns[:MOST_COLUMNS]
@@ -199,7 +200,7 @@ def draw_columns(check: Check, axis: Axes) -> None:
         )
     more = len(check.columns) - len(shown)
     axis.set_title(
-        "what the estimates depend on" + (f" ({more} more columns)" if more else ""),
+        "what the estimates depend on" + (f" ({more} more {check.noun}s)" if more else ""),
         fontsize=10,
         loc="left",
     )

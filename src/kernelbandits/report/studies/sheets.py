@@ -162,7 +162,7 @@ def write_plain_ticks(*sides: Axis) -> None:
     from matplotlib.ticker import MaxNLocator
 
     for side in sides:
-        side.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+        side.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
         side.set_major_formatter(lambda value, _, side=side: format_tick(value, side))
 
 

@@ -295,9 +295,12 @@ def read_map(study: Study, place: Candidates | MetPoints, check: Check) -> Estim
     if len(chosen) < 2:
         return None
     try:
-        return study.estimate_map(*chosen)
+        found = study.estimate_map(*chosen)
     except StudyConflict:
         return None
+    known = found.mean[np.isfinite(found.mean)]
+    # With one result, or equal ones, the estimate is the same everywhere.
+    return found if len(known) and np.ptp(known) > 0 else None
 
 
 def read_reasons(trials: Trials, events: Iterable[Event]) -> dict[int, str]:
