@@ -34,7 +34,7 @@ MOST_LINES = 6
 """The most lines that a reader can tell apart."""
 MOST_BARS = 12
 """Up to this number of candidates each interval is a bar; above it they form a band."""
-LINES = Margins(left=0.95, below=0.55, above=0.25, right=0.2, head=0.45)
+LINES = Margins(left=1.1, below=0.55, above=0.25, right=0.2, head=0.45)
 MOST_TICKS = 5
 """The most ticks of a logarithmic axis."""
 

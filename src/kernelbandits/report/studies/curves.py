@@ -27,7 +27,7 @@ BLUE, ORANGE, GREEN, PINK, SKY, BLACK = PALETTE[:6]
 CROWD, MANY = 200, 2000
 """Above CROWD marks they are small; above MANY they are stored as an image to keep files small."""
 INTERVAL = "the 95 % interval of the estimate, not of a new measurement"
-OVER_TRIALS = Margins(left=0.95, below=0.5, above=0.25, right=0.2, head=0.25)
+OVER_TRIALS = Margins(left=1.1, below=0.5, above=0.25, right=0.2, head=0.25)
 
 
 def progress(view: View) -> Drawing:

@@ -54,7 +54,7 @@ def dependence(view: View) -> Drawing:
     across = min(ACROSS, max(2, len(names)))
     rows = -(-len(names) // across)
     below = 1.15 if any(is_long(view, name) for name in names) else 0.6
-    margins = Margins(left=0.8, below=below, above=0.3, right=0.2, head=0.35)
+    margins = Margins(left=1.0, below=below, above=0.3, right=0.2, head=0.35)
     height = rows * (1.9 + margins.above + margins.below) + margins.head
     draw = partial(draw_dependence, view)
     return Drawing(TITLE, caption, height, draw, rows=rows, columns=across, margins=margins)
@@ -80,10 +80,21 @@ def draw_dependence(view: View, part: Any, grid: Any) -> None:
     legend_above(part, axes[: len(curves)], 6)
 
 
+def show_range(axis: Axes, view: View, name: str) -> None:
+    """Show the whole range of a column of numbers, with a little space at both ends."""
+    low, high = view.candidates.range(name)
+    if name in view.candidates.log:
+        factor = (high / low) ** 0.04
+        axis.set_xlim(low / factor, high * factor)
+    else:
+        axis.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
+
+
 def draw_curve(axis: Axes, view: View, curve: PartialDependence) -> None:
     """Draw the band of one column, and where the likely best and pending candidates lie."""
     label_x_axis(axis, view, curve.name)
     if curve.is_number:
+        show_range(axis, view, curve.name)
         values = np.array(curve.values, dtype=float)
         axis.plot(values, curve.mean, color=BLUE, lw=1.8, label="average estimate")
         axis.fill_between(values, curve.low, curve.high, color=BLUE, alpha=0.18, lw=0)
@@ -101,6 +112,10 @@ def draw_curve(axis: Axes, view: View, curve: PartialDependence) -> None:
     wide: Any = {"color": GREEN, "lw": 4, "alpha": 0.4, "label": "pending", "zorder": 1}
     for place in view.pending[:1]:
         axis.axvline(where[place], **wide)
+    if view.explanation is not None:
+        explained = view.place_of(view.explanation.row, view.explanation.x)
+        dotted: Any = {"color": QUIET, "lw": 1.4, "ls": ":", "zorder": 1}
+        axis.axvline(where[explained], label=f"trial {view.explanation.trial}", **dotted)
     if view.best is not None:
         narrow: Any = {"color": ORANGE, "lw": 1.4, "ls": (0, (5, 2)), "label": "likely best"}
         axis.axvline(where[view.best], zorder=1, **narrow)

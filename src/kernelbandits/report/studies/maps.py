@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SPACE = 0.03
 """Space around a map, as a share of its sides."""
-MAPS = Margins(left=0.85, below=0.6, above=0.3, right=0.75, head=0.35)
+MAPS = Margins(left=0.95, below=0.6, above=0.3, right=0.85, head=0.35)
 
 
 def estimate_map(view: View, found: EstimateMap) -> Drawing:

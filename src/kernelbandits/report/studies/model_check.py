@@ -50,7 +50,7 @@ HEIGHT, COLUMN = 3.9, 0.36
 MOST_COLUMNS = 16
 LETTERS = 40
 """The most letters of a column's name."""
-MARGINS = Margins(left=1.0, below=0.55, above=0.3, right=0.3)
+MARGINS = Margins(left=1.1, below=0.55, above=0.3, right=0.3)
 
 
 def draw_check(
