@@ -681,3 +681,95 @@ def test_letters_without_a_font_are_no_reason_to_complain(made, tmp_path, recwar
 def test_a_drawing_of_its_own_is_an_svg(made):
     [one] = select_drawings(read_view(made(LINE, [(0, 1.0)])), "progress")
     assert ElementTree.fromstring(render_svg(one).encode()).tag.endswith("svg")
+
+
+# ---------------------------------------------------------------------- spaces
+
+BREW = kb.MixedBox(
+    {
+        "heat (°C)": kb.Real(20, 90),
+        "rate": kb.Real(1e-5, 0.1, log=True),
+        "cups": kb.Integer(1, 8),
+        "acid": kb.Category(("citric", "acetic", None)),
+    },
+    constraints=["not (acid == 'acetic' and cups > 6)"],
+)
+MIXTURE = kb.MixedBox({name: kb.Real(0, 1) for name in "ABC"}, constraints=["A + B + C == 1"])
+SPACES = {
+    "mixed": BREW,
+    "mixture": MIXTURE,
+    "one variable": kb.MixedBox({"x": kb.Real(1, 1000, log=True)}),
+    "choices": kb.MixedBox({"a": kb.Category(("x", "y")), "b": kb.Ordered(("low", "high"))}),
+    "hostile": kb.MixedBox({EVIL: kb.Real(0, 1), SCRIPT: kb.Category(("<b>wet</b>", "dry"))}),
+}
+
+
+def measured(path, space, results, pending=1, target="yield (%)"):
+    """A study over a space, with a value for each point that depends on its first number."""
+    study = kb.Study.create(path, space, target=target)
+    for number in range(results):
+        [suggestion] = study.ask()
+        row = space.encode(suggestion.x)
+        study.tell(suggestion.trial, None if number == 2 else float(row[0]), failed=number == 2)
+    if pending:
+        study.ask(pending)
+    return study
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_figures_of_a_space_are_readable_from_the_first_result_on(tmp_path, name):
+    for results in (0, 1, 9) if name == "mixed" else (9,):
+        study = measured(tmp_path / f"{results}.db", SPACES[name], results, int(results > 0))
+        view = read_view(study)
+        drawings = select_drawings(view, "all")
+        assert_readable(drawings)
+        known = [one.title for one in drawings]
+        assert known[0] == "What to measure next"
+        assert ("Partial dependence" in known) == (view.check.skill is not None)
+        assert "Map of the estimate" not in known or results == 9
+
+
+def test_the_page_of_a_space_shows_points_and_no_rows(tmp_path):
+    study = measured(tmp_path / "brew.db", SPACES["hostile"], 9, target=f"{SCRIPT} 2")
+    path = draw_study(study, tmp_path / "brew.html", trial=3)
+    page, waiting = Page(path), study.status().waiting[0]
+    assert not {"script", "img", "b", "a", "iframe", "link", "object"} & set(page.tags)
+    assert "which point has the highest" in page.text
+    assert study.explain(3).sentence in page.text
+    assert f"{waiting.x[EVIL]:.8g}" in page.text
+    reason = next(event.body["why"] for event in study.history() if event.trial == waiting.trial)
+    assert page.text.index(reason) < page.text.index("Results over time")
+    assert "<th>row</th>" not in path.read_text(encoding="utf-8")
+
+
+def test_curves_and_map_of_a_space_are_those_of_the_study(tmp_path):
+    study = measured(tmp_path / "brew.db", BREW, 9)
+    view = read_view(study)
+    [one] = select_drawings(view, "dependence")
+    with blank_figure(one.height) as figure:
+        one.place(figure)
+        shown = {axis.get_xlabel(): axis for axis in figure.axes if axis.get_xlabel()}
+        assert set(shown) == {"heat (°C)", "rate (log scale)", "cups", "acid"}
+        assert shown["rate (log scale)"].get_xscale() == "log"
+        curve = study.partial_dependence("heat (°C)")
+        assert shown["heat (°C)"].lines[0].get_ydata() == pytest.approx(curve.mean)
+        assert len(shown["acid"].patches) == 3
+    first, second = (one.column for one in study.relevance()[:2])
+    assert {view.map.across, view.map.up} == {first, second}
+
+
+def test_the_regret_of_a_space_is_refused_in_words(tmp_path):
+    study = measured(tmp_path / "mix.db", MIXTURE, 3)
+    with pytest.raises(ValueError, match="needs a study of a table for the regret"):
+        draw_study(study, tmp_path / "mix.png", truth=[1.0])
+
+
+def test_the_likely_best_does_not_hide_its_own_interval(made):
+    """Its mark is flat over time, and hollow elsewhere."""
+    study = made(GRID, [(row, float(row)) for row in range(8)])
+    for one in select_drawings(read_view(study), "all"):
+        with blank_figure(one.height) as figure:
+            one.place(figure)
+            for line in (line for axis in figure.axes for line in axis.lines):
+                if "likely best" in str(line.get_label()) and line.get_marker() != "None":
+                    assert line.get_marker() == "_" or line.get_markerfacecolor() == "none"

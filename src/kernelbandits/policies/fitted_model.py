@@ -225,7 +225,7 @@ class FittedModel:
         if stacked is None:
             return np.array([one.kernel(x, z) for one in self.members])
         same = (x[:, None] == z[None]).all(2)
-        return stacked(x, z) + stacked.nuggets[:, None, None] * same
+        return np.asarray(stacked(x, z) + stacked.nuggets[:, None, None] * same)
 
     @cached_property
     def _stacked(self) -> StackedKernels | None:

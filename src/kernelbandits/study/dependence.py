@@ -95,8 +95,8 @@ def column_values(table: Candidates, name: str, most: int) -> list[tuple[Any, Ar
     """
     coordinates = table.coordinates(name).reshape(len(table), -1)
     if name in table.categories:
-        first = [list(table.columns[name]).index(text) for text in table.levels(name)]
-        return [(table.columns[name][row], coordinates[row]) for row in first]
+        cells = list(table.columns[name])
+        return [(text, coordinates[cells.index(text)]) for text in table.levels(name)]
     numbers, first = np.unique(table.numbers(name), return_index=True)
     if len(numbers) <= most:
         return [

@@ -116,14 +116,14 @@ def keep_space(axis: Axes, view: View, found: EstimateMap) -> None:
 def cell_edges(view: View, name: str, values: tuple[Any, ...]) -> Array:
     """Return the edges between neighbouring values, halfway on the scale of the axis."""
     if view.candidates.kinds[name] == "category":
-        return np.arange(len(values) + 1) - 0.5
+        return np.asarray(np.arange(len(values) + 1) - 0.5, dtype=np.float64)
     centres = np.array(values, dtype=float)
     log = name in view.candidates.log
     scaled = np.log(centres) if log else centres
     middle = (scaled[1:] + scaled[:-1]) / 2
     first, last = scaled[0] - (middle[0] - scaled[0]), scaled[-1] + (scaled[-1] - middle[-1])
     edges = np.concatenate([[first], middle, [last]])
-    return np.exp(edges) if log else edges
+    return np.asarray(np.exp(edges) if log else edges, dtype=np.float64)
 
 
 def mark_candidates(axis: Axes, view: View, found: EstimateMap) -> None:

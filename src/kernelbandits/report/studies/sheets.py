@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -169,10 +170,11 @@ def write_plain_ticks(*sides: Axis) -> None:
         low, high = side.get_view_interval()
         if max(abs(low), abs(high)) > MOST_ALIKE * (high - low):
             continue
-        side.set_major_formatter(lambda value, _, side=side: format_tick(value, side))
+        side.set_major_formatter(partial(format_tick, side))
 
 
-def format_tick(value: float, side: Axis) -> str:
+def format_tick(side: Axis, value: float, position: int | None = None) -> str:
+    """Write one number of an axis; its position among the ticks does not count."""
     low, high = side.get_view_interval()
     apart = abs(high - low) / 10
     if abs(value) < 1e-6 * apart:

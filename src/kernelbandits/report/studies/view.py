@@ -298,9 +298,9 @@ def read_map(study: Study, place: Candidates | MetPoints, check: Check) -> Estim
         found = study.estimate_map(*chosen)
     except StudyConflict:
         return None
-    known = found.mean[np.isfinite(found.mean)]
+    means = found.mean[np.isfinite(found.mean)]
     # With one result, or equal ones, the estimate is the same everywhere.
-    return found if len(known) and np.ptp(known) > 0 else None
+    return found if len(means) and np.ptp(means) > 0 else None
 
 
 def read_reasons(trials: Trials, events: Iterable[Event]) -> dict[int, str]:
