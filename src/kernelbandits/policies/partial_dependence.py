@@ -21,7 +21,7 @@ from kernelbandits.policies.relevance import select_rows
 
 ROWS = 64
 """Over how many points the other variables are averaged."""
-VALUES = 17
+VALUES = 25
 """How many values of a number are tried; all of them, if there are no more."""
 FEWEST = 8
 """Over how many points at least, where constraints leave few at a value."""

@@ -54,7 +54,7 @@ def dependence(view: View) -> Drawing:
     across = min(ACROSS, max(2, len(names)))
     rows = -(-len(names) // across)
     below = 1.15 if any(is_long(view, name) for name in names) else 0.6
-    margins = Margins(left=1.0, below=below, above=0.3, right=0.2, head=0.35)
+    margins = Margins(left=0.9, below=below, above=0.3, right=0.2, head=0.35)
     height = rows * (1.9 + margins.above + margins.below) + margins.head
     draw = partial(draw_dependence, view)
     return Drawing(TITLE, caption, height, draw, rows=rows, columns=across, margins=margins)
@@ -71,7 +71,9 @@ def draw_dependence(view: View, part: Any, grid: Any) -> None:
         draw_curve(axis, view, curve)
         name = shorten(curve.name, 24)
         axis.set_xlabel(f"{name} (log scale)" if curve.log else name)
-        axis.set_title(f"{100 * shares[curve.name]:.0f} %", fontsize=10, loc="right", color=QUIET)
+        axis.set_title(
+            f"share {100 * shares[curve.name]:.0f} %", fontsize=10, loc="right", color=QUIET
+        )
         write_plain_ticks(axis.yaxis)
         if number % grid.shape[1] == 0:
             axis.set_ylabel(shorten(view.target, 22))
