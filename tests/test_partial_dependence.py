@@ -261,6 +261,20 @@ def test_a_map_has_the_estimate_of_the_likely_best_and_keeps_sums(tmp_path):
     assert (np.isfinite(found.mean) == (sums <= 1 + 1e-9)).all()
 
 
+def test_of_one_variable_the_curve_is_the_estimate_also_of_skewed_results(tmp_path):
+    """Results over three powers of ten are transformed; curve and band are in their own units."""
+    study = kb.Study.create(tmp_path / "one.db", {"x": kb.Integer(0, 24)}, direction="minimize")
+    for x in range(0, 25, 2):
+        study.tell(x={"x": x}, value=float(np.exp(0.3 * x) * (1 + 0.1 * (-1) ** x)))
+    _, units = study._session.driver.policy.answer_model() if study.best() else (None, None)
+    assert not units.is_linear
+    curve, known = study.partial_dependence("x"), study.estimates()
+    places = [curve.values.index(x) for x in known["x"]]
+    for name in ("mean", "low", "high"):
+        found = np.array(getattr(curve, name))[places]
+        np.testing.assert_allclose(found, known[name], rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["pressure", "target"])
 def test_an_unknown_column_of_a_study_is_refused(tmp_path, name):
     study = films(tmp_path)

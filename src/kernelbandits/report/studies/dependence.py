@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelbandits.canvas import Margins
 from kernelbandits.policies.partial_dependence import BAND
-from kernelbandits.report.studies.columns import is_long, label_x_axis, positions
+from kernelbandits.report.studies.columns import is_long, label_x_axis, positions, widen_range
 from kernelbandits.report.studies.curves import BLUE, GREEN, ORANGE
 from kernelbandits.report.studies.sheets import (
     QUIET,
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from kernelbandits.policies import PartialDependence
 
 TITLE = "Partial dependence"
+SPACE = 0.04
+"""Space at both ends of an axis, as a share of its range."""
 ACROSS = 3
 """Panels beside each other."""
 
@@ -84,12 +86,7 @@ def draw_dependence(view: View, part: Any, grid: Any) -> None:
 
 def show_range(axis: Axes, view: View, name: str) -> None:
     """Show the whole range of a column of numbers, with a little space at both ends."""
-    low, high = view.candidates.range(name)
-    if name in view.candidates.log:
-        factor = (high / low) ** 0.04
-        axis.set_xlim(low / factor, high * factor)
-    else:
-        axis.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
+    axis.set_xlim(*widen_range(view, name, *view.candidates.range(name), SPACE))
 
 
 def draw_curve(axis: Axes, view: View, curve: PartialDependence) -> None:

@@ -16,6 +16,7 @@ from kernelbandits.report.studies.columns import (
     label_y_axis,
     markers,
     positions,
+    widen_range,
 )
 from kernelbandits.report.studies.curves import CROWD, MANY
 from kernelbandits.report.studies.sheets import (
@@ -105,12 +106,8 @@ def keep_space(axis: Axes, view: View, found: EstimateMap) -> None:
         (found.across, axis.viewLim.intervalx, axis.set_xlim),
         (found.up, axis.viewLim.intervaly, axis.set_ylim),
     ):
-        low, high = interval
-        if name in view.candidates.log:
-            factor = (high / low) ** SPACE
-            scale(low / factor, high * factor)
-        elif view.candidates.kinds[name] == "number":
-            scale(low - SPACE * (high - low), high + SPACE * (high - low))
+        if view.candidates.kinds[name] == "number":
+            scale(*widen_range(view, name, *interval, SPACE))
 
 
 def cell_edges(view: View, name: str, values: tuple[Any, ...]) -> Array:
