@@ -150,6 +150,8 @@ def set_trial_axis(view: View, axis: Axes) -> None:
 
     axis.set_xlabel("trial")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    newest = int(view.trials.number[-1])
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}" if value <= newest else "")
     first, last = int(view.trials.number[0]), end_position(view)
     space = max(0.5, 0.02 * (last - first))
     axis.set_xlim(first - space, last + space)
