@@ -107,7 +107,8 @@ def keep_space(axis: Axes, view: View, found: EstimateMap) -> None:
         (found.up, axis.viewLim.intervaly, axis.set_ylim),
     ):
         if view.candidates.kinds[name] == "number":
-            scale(*widen_range(view, name, *interval, SPACE))
+            low, high = (float(end) for end in interval)
+            scale(*widen_range(view, name, low, high, SPACE))
 
 
 def cell_edges(view: View, name: str, values: tuple[Any, ...]) -> Array:
