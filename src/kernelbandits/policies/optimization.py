@@ -18,7 +18,8 @@ import numpy.typing as npt
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice, Direction
 from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms, as_domain
-from kernelbandits.formatting import format_count
+from kernelbandits.formatting import format_count, format_share
+from kernelbandits.markup import html_card, html_pairs
 from kernelbandits.measuring import (
     Attempt,
     Mapper,
@@ -35,6 +36,7 @@ from kernelbandits.policies.explanation import (
     Explanation,
     compared_rows,
     draw_from_posterior,
+    name_values,
     place_of_choice,
     select_contenders,
     show_point,
@@ -149,6 +151,18 @@ class Outcome(Generic[Point]):
 
     def __repr__(self) -> str:
         return f"<Outcome: {self}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the recommended point, its estimate, and how the run ended."""
+        arm = [] if self.arm is None else [("arm", self.arm)]
+        known = [
+            *arm,
+            *name_values(self.x),
+            ("estimate", f"{self.mean:.4g}, sd {self.sd:.2g}"),
+            ("the best with probability", format_share(self.chance)),
+            ("rounds", f"{len(self.trials)}, {self.failures} failed{ENDS[self.ended]}"),
+        ]
+        return html_card(f"Outcome: {self.direction}", html_pairs(known))
 
 
 ENDS = {
