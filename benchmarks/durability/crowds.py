@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.durability import records
 from benchmarks.durability.bare import Bare
 from benchmarks.durability.films import Table
-from benchmarks.durability.judge import Verdict, compared
+from benchmarks.durability.judge import RESULTS, Verdict, compared
 from benchmarks.durability.nursery import Nursery
 from benchmarks.durability.races import together
 from benchmarks.durability.tasks import Gate
@@ -29,6 +27,12 @@ class Outcome:
     slowest: float
     """Seconds of the slowest worker over the fastest: 1 where all were served alike."""
     verdict: Verdict
+    times: tuple[float, ...] = ()
+    """When each result was stored, in order, in seconds by the clock of the database."""
+
+    def rate_between(self, first: int, last: int) -> float:
+        """Trials a second from the first-th result to the last-th."""
+        return (last - first) / (self.times[last - 1] - self.times[first - 1])
 
 
 def run(
@@ -60,16 +64,19 @@ def create(player: str, place: str, table: Table) -> None:
     if player == "bare":
         Bare.create(place, len(table.cells)).close()
     else:
-        Study.create(place, np.array(table.cells), **table.settings).close()
+        Study.create(place, table.candidates, **table.settings).close()
 
 
 def outcome(place: str, done: list[dict[str, Any]]) -> Outcome:
     acks = [{"trial": trial, "value": value} for one in done for trial, value in one["done"]]
     log = Log.open(place)
-    verdict = compared(log.events(), acks, acks) + Verdict(
+    events = log.events()
+    verdict = compared(events, acks, acks) + Verdict(
         unhealthy=sum(not finding.ok for finding in log.health())
     )
     log.close()
     seconds = max(one["end"] for one in done) - min(one["start"] for one in done)
     lengths = [one["end"] - one["start"] for one in done]
-    return Outcome(len(acks), len(acks) / seconds, max(lengths) / min(lengths), verdict)
+    times = tuple(event.at for event in events if event.kind in RESULTS)
+    slowest = max(lengths) / min(lengths)
+    return Outcome(len(acks), len(acks) / seconds, slowest, verdict, times)
