@@ -1,6 +1,7 @@
 """Benchmarks of kernelbandits: `python -m benchmarks NAME`.
 
-`python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax`, `... imports`.
+`python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax`, `... imports`,
+`... spaces`.
 
 `python -m benchmarks race [--seeds N]` chooses the default of `kb.Auto`.
 
@@ -31,6 +32,7 @@ from benchmarks import (
     regret,
     rivals,
     search,
+    spaces,
     speed,
 )
 
@@ -46,6 +48,7 @@ def main() -> None:
     commands.add_parser("rivals", help=rivals.__doc__)
     commands.add_parser("argmax", help=argmax.__doc__)
     commands.add_parser("imports", help=imports.__doc__)
+    commands.add_parser("spaces", help=spaces.__doc__)
     command = commands.add_parser("race", help=race.__doc__)
     command.add_argument("--seeds", type=int, default=race.SEEDS)
     regret.arguments(commands.add_parser("regret", help=regret.__doc__))
@@ -72,6 +75,8 @@ def main() -> None:
         argmax.run()
     elif arguments.command == "imports":
         imports.run()
+    elif arguments.command == "spaces":
+        spaces.run()
     else:
         speed.run(quick=arguments.quick, skip=arguments.skip)
 

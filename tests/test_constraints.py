@@ -112,9 +112,9 @@ def test_constraints_may_be_values_and_dictionaries():
         ),
         (
             ["A <= 0.5", "B <= 0.3", "A >= 0.5"],
-            "within the ranges 'A <= 0.5' and 'A >= 0.5' leave its real numbers no room",
+            "within the ranges 'A <= 0.5' and 'A >= 0.5' leaves? its real numbers no room",
         ),
-        (["A + B + C == 3"], "leave its real numbers no room"),
+        (["A + B + C == 3"], "leaves? its real numbers no room"),
         (["not (s == 'a')", "not (s == 'b')"], "no point satisfies"),
         (["not (s == 'a' and A <= 1)", "s == 'a'"], "not \\(s == 'a' and A <= 1\\)' and 'not"),
     ],

@@ -9,7 +9,7 @@ import argparse
 
 from benchmarks.durability.places import BACKENDS
 
-SECTIONS = ("kills", "races", "workers", "damage")
+SECTIONS = ("kills", "races", "workers", "damage", "space_kills", "space_races", "space_workers")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--skip", nargs="+", default=[], choices=SECTIONS, help="experiments to leave out"
     )
     parser.add_argument("--backends", nargs="+", default=list(BACKENDS), choices=BACKENDS)
+    parser.add_argument("--kills", type=int, help="how many workers are killed, by default 1000")
     parser.add_argument("--seed", type=int, default=1)
 
 

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks import machine, tables
 from benchmarks.durability import SECTIONS, cells, crowds, damage, kills, races
-from benchmarks.durability.films import Table, films
+from benchmarks.durability.films import Table, films, space
 from benchmarks.durability.nursery import Nursery
 from benchmarks.durability.places import BACKENDS, places, scratch
 from benchmarks.rows import Goal, Row
 
 NONE = Goal("<=", 0)
 INTRODUCTION = (
-    "Workers are processes that ask and tell on one study of 94 candidates, and note what was "
+    "Workers are processes that ask and tell on one study of 94 candidates, or of a space of six "
+    "variables with constraints, and note what was "
     "acknowledged in files of their own; what is stored is compared with these. Kills are "
     "kill -9, half of them at chosen places (before and after the commit, with the lock, between "
     "statements, while the study is created), half at random moments. Kill -9 does not show what "
@@ -47,9 +48,14 @@ class Size:
     damages: int = 200
     events: int = 150
     """Trials of the study that is damaged."""
+    space_races: int = 200
+    space_trials: int = 17
+    """Of each worker on a space."""
+    space_span: tuple[int, int] = (150, 250)
+    """The results over which their speed is measured."""
 
 
-QUICK = Size(20, 100, 4, 25, 10, 30)
+QUICK = Size(20, 100, 4, 25, 10, 30, 20, 6, (10, 20))
 
 
 @dataclass
@@ -64,6 +70,7 @@ class Bench:
     size: Size
     seed: int
     console: Console
+    space: Table = field(default_factory=space)
 
     @contextmanager
     def progress(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -78,9 +85,15 @@ class Bench:
             yield lambda steps: bar.advance(task, steps)
 
     def kills(self) -> list[Row]:
+        return self.kill(self.table, self.folder, self.backend)
+
+    def space_kills(self) -> list[Row]:
+        return self.kill(self.space, self.folder / "space", f"{self.backend}, a space")
+
+    def kill(self, table: Table, folder: Path, title: str) -> list[Row]:
         with self.progress("kills", self.size.kills) as tick:
             found = kills.run(
-                self.nursery, self.fresh, self.table, self.folder, self.size.kills, self.seed, tick
+                self.nursery, self.fresh, table, folder, self.size.kills, self.seed, tick
             )
         verdict = sum((one.verdict for one in found[1:]), found[0].verdict)
         killed, told = sum(one.kills for one in found), sum(one.acknowledged for one in found)
@@ -88,7 +101,7 @@ class Bench:
         hit = Counter(place for one in found for place in one.places)
         return [
             Row(
-                f"{self.backend}: faults after {killed} kill -9",
+                f"{title}: faults after {killed} kill -9",
                 verdict.faults,
                 "",
                 NONE,
@@ -96,7 +109,7 @@ class Bench:
                 dict(hit),
             ),
             Row(
-                f"{self.backend}: from a kill to the next tell of a bystander, longest",
+                f"{title}: from a kill to the next tell of a bystander, longest",
                 waits[-1],
                 "s",
                 Goal("<", 1),
@@ -106,17 +119,22 @@ class Bench:
         ]
 
     def races(self) -> list[Row]:
-        with self.progress("races", self.size.races) as tick:
-            found = races.run(
-                self.nursery, self.fresh, self.table, self.folder, self.size.races, self.seed, tick
-            )
+        return self.race(self.table, self.folder, self.size.races, self.backend)
+
+    def space_races(self) -> list[Row]:
+        folder, title = self.folder / "space", f"{self.backend}, a space"
+        return self.race(self.space, folder, self.size.space_races, title)
+
+    def race(self, table: Table, folder: Path, number: int, title: str) -> list[Row]:
+        with self.progress("races", number) as tick:
+            found = races.run(self.nursery, self.fresh, table, folder, number, self.seed, tick)
         faults = [fault for one in found for fault in one.faults]
         won = [sum(one.won[side] for one in found) for side in (0, 1)]
         note = f"won {won[0]} : {won[1]}; the other tenth with one key, counted once"
         ran = sum(one.races for one in found)
         return [
             Row(
-                f"{self.backend}: {ran} races, faults",
+                f"{title}: {ran} races, faults",
                 len(faults),
                 "",
                 NONE,
@@ -151,6 +169,39 @@ class Bench:
         )
         return [
             Row(title, found.rate, "/s", goal, note),
+            Row(f"{title}, faults", found.verdict.faults, "", NONE),
+        ]
+
+    def space_workers(self) -> list[Row]:
+        """How fast they are when the model has learnt 150 to 250 results."""
+        size, place = self.size, self.fresh()
+        title = f"{self.backend}, a space: {size.workers} workers"
+        with self.console.status(f"{title} x {size.space_trials}"):
+            found = crowds.run(
+                self.nursery,
+                place,
+                self.space,
+                self.folder / "space workers",
+                "study",
+                size.workers,
+                size.space_trials,
+            )
+        first, last = size.space_span
+        goal = Goal(">=", 20) if self.backend == "SQLite" and last >= 250 else None
+        spent, cores = found.spent_between(first, last), os.cpu_count() or 1
+        note = (
+            f"{found.trials} trials, {found.rate:.3g} /s in all; {found.verdict}; "
+            f"slowest worker took {found.slowest:.2f} x the fastest; {1e3 * spent:.0f} ms of the "
+            f"processor each, at most {cores / spent:.3g} /s on {cores} cores without other work"
+        )
+        return [
+            Row(
+                f"{title}, results {first} to {last}",
+                found.rate_between(first, last),
+                "/s",
+                goal,
+                note,
+            ),
             Row(f"{title}, faults", found.verdict.faults, "", NONE),
         ]
 
@@ -244,6 +295,7 @@ def measured(given: argparse.Namespace) -> None:
 
 def on_backend(backend: str, given: argparse.Namespace, console: Console) -> None:
     size = QUICK if given.quick else Size()
+    size = size if given.kills is None else replace(size, kills=given.kills)
     with scratch() as folder, places(backend, folder) as fresh, Nursery(folder / "said") as nursery:
         bench = Bench(backend, fresh, nursery, folder, films(), size, given.seed, console)
         for section in SECTIONS:

@@ -117,7 +117,7 @@ class Torment:
             tick(1)
         if not records.read(self.path("created")):
             Study.create(
-                self.place, np.array(table.cells), **table.settings, lease=LEASE, or_open=True
+                self.place, table.candidates, **table.settings, lease=LEASE, or_open=True
             ).close()
         return Outcome(verdict, killed, 0, (), ())
 
@@ -246,7 +246,11 @@ def differences(witness: Study, folder: Path) -> int:
     with Study.open(copy) as reopened:
         estimates = not witness.estimates().equals(reopened.estimates())
         mine, theirs = witness.ask()[0], reopened.ask()[0]
-        row = (mine.trial, mine.row, mine.note) != (theirs.trial, theirs.row, theirs.note)
+        row = mine.row != theirs.row or (mine.trial, mine.x, mine.note) != (
+            theirs.trial,
+            theirs.x,
+            theirs.note,
+        )
         return estimates + row + replayed_otherwise(reopened)
 
 

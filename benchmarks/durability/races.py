@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.durability import records
 from benchmarks.durability.films import Table
 from benchmarks.durability.judge import RESULTS, twice
@@ -60,7 +58,7 @@ def raced(
     seed: int,
     task: str = TASK,
 ) -> Outcome:
-    Study.create(place, np.array(table.cells), **table.settings).close()
+    Study.create(place, table.candidates, **table.settings).close()
     gate = Gate.build(folder / "gate", 2)
     sides = [str(folder / f"side {side}") for side in (0, 1)]
     given = {"place": place, "barrier": gate, "races": races, "seed": seed}

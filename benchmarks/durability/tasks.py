@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.durability import records
 from benchmarks.durability.aims import BETWEEN, Aim
 from benchmarks.durability.bare import Bare
+from benchmarks.durability.films import read_candidates
 from kernelbandits.storage import NoStudy, StudyExists
 from kernelbandits.study import AlreadyTold, Study
 
@@ -26,9 +27,22 @@ def measured(row: int, trial: int) -> float:
     return round(float(np.sin(row / 9.0)) + 1e-3 * (trial * 7919 % 1009), 9)
 
 
+def measured_point(x: Mapping[str, Any], trial: int) -> float:
+    """The same of a point of a space: its numbers matter, and its choices by their text."""
+    numbers = [value if isinstance(value, float) else len(str(value)) for value in x.values()]
+    return round(float(np.sin(sum(numbers) / 9.0)) + 1e-3 * (trial * 7919 % 1009), 9)
+
+
+def result_of(suggestion: Any) -> float:
+    """What a worker measures."""
+    if suggestion.row is None:
+        return measured_point(suggestion.x, suggestion.trial)
+    return measured(suggestion.row, suggestion.trial)
+
+
 def create(
     place: str,
-    table: list[list[float]],
+    table: Any,
     settings: Mapping[str, Any],
     aim: Mapping[str, Any],
     out: str,
@@ -36,7 +50,7 @@ def create(
     """Create a study, and record who did."""
     Aim.take(aim).calling("create")
     try:
-        Study.create(place, np.array(table), **settings).close()
+        Study.create(place, read_candidates(table), **settings).close()
         records.append(out, pid=os.getpid(), created=True)
     except StudyExists as refused:
         records.append(out, pid=os.getpid(), created=False, sentence=str(refused))
@@ -56,7 +70,7 @@ def play(place: str, folder: str, name: str, life: int, aim: Mapping[str, Any]) 
             (suggestion,) = study.ask(worker=name)
             hook.reached(BETWEEN)
             hook.calling("tell")
-            value = measured(suggestion.row, suggestion.trial) + 1e-6 * life
+            value = result_of(suggestion) + 1e-6 * life
             tell(study, here, name, suggestion.trial, value, f"{name}-{life}-{suggestion.trial}")
     except Exception as error:
         records.append(here / "errors", worker=name, error=f"{type(error).__name__}: {error}")
@@ -122,13 +136,16 @@ def crowd(
     """One of many workers that ask and tell; what it has done, and when, is recorded at the end."""
     study, gate = PLAYERS[player].open(place), Gate(barrier, side, sides)
     gate.meet()
-    start, done = time.monotonic(), []
+    start, done, spent = time.monotonic(), [], []
     for _ in range(trials):
+        before = time.process_time()
         (suggestion,) = study.ask(worker=f"worker {side}")
-        value = measured(suggestion.row, suggestion.trial)
+        value = result_of(suggestion)
         study.tell(suggestion.trial, value, worker=f"worker {side}")
         done.append((suggestion.trial, value))
-    records.append(out, side=side, start=start, end=time.monotonic(), done=done)
+        spent.append(time.process_time() - before)
+    end = time.monotonic()
+    records.append(out, side=side, start=start, end=end, done=done, spent=spent)
 
 
 class Gate:
@@ -173,7 +190,7 @@ def turns(place: str, barrier: str, side: int, sides: int, trials: int, out: str
         if number % sides == side:
             (suggestion,) = study.ask()
             records.append(out, trial=suggestion.trial, row=suggestion.row)
-            study.tell(suggestion.trial, measured(suggestion.row, suggestion.trial))
+            study.tell(suggestion.trial, result_of(suggestion))
         gate.meet()
 
 

@@ -40,6 +40,7 @@ modules in reading order:
     report        figures, tables, claims
     storage       the events of a study, in a file or a database
     study         suggestions and results that outlive the process
+    optimization  the whole loop in one call
 """
 
 from importlib import import_module
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
         Step,
     )
     from kernelbandits.kernels import RBF, Linear, Matern
+    from kernelbandits.optimization import optimize
     from kernelbandits.policies import (
         GPTS,
         GPUCB,
@@ -97,7 +99,6 @@ if TYPE_CHECKING:
         SimpleMixture,
         SimpleUCB,
         WhitehouseUCB,
-        optimize,
     )
     from kernelbandits.streams import Streams
     from kernelbandits.study import AlreadyTold, Study
@@ -130,6 +131,7 @@ HOMES = {
         "Step",
     ),
     "kernels": ("RBF", "Linear", "Matern"),
+    "optimization": ("optimize",),
     "policies": (
         "GPTS",
         "GPUCB",
@@ -144,7 +146,6 @@ HOMES = {
         "SimpleMixture",
         "SimpleUCB",
         "WhitehouseUCB",
-        "optimize",
     ),
     "streams": ("Streams",),
     "study": ("AlreadyTold", "Study"),

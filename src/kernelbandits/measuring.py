@@ -59,14 +59,32 @@ def describe_error(error: BaseException) -> str:
         return type(error).__name__
 
 
+def put_in_order(results: Iterator[tuple[int, Result]]) -> Iterator[tuple[int, Result]]:
+    """Hold each result back until those of all earlier points have come.
+
+    So what follows does not depend on which worker is faster. When the time is over, or at Ctrl-C,
+    those that were held back come before the exception.
+    """
+    held: dict[int, Result] = {}
+    passed_on = 0
+    try:
+        for number, result in results:
+            held[number] = result
+            while passed_on in held:
+                yield passed_on, held.pop(passed_on)
+                passed_on += 1
+    except (OutOfTime, KeyboardInterrupt):
+        yield from sorted(held.items())
+        raise
+
+
 class Measurer(Protocol):
     """Measures the points of a batch; used as a context, at whose end it is closed."""
 
     def measure(self, points: Sequence[Any], deadline: float) -> Iterator[tuple[int, Result]]:
-        """Yield the number of each point with its result, in the order of the points.
+        """Yield the number of each point with its result, when that is there.
 
-        When the deadline is over, or at Ctrl-C, those that are finished come, and then `OutOfTime`
-        or KeyboardInterrupt.
+        `OutOfTime` is raised when the deadline is over.
         """
         ...
 
@@ -169,21 +187,14 @@ class ProcessMeasurer:
         return started
 
     def measure(self, points: Sequence[Any], deadline: float) -> Iterator[tuple[int, Result]]:
-        found: dict[int, Result] = {}
-        waiting, told = list(range(len(points))), 0
-        try:
-            while told < len(points):
-                self._hand_out(points, waiting)
-                for one in self._wait(deadline):
-                    number = one.number
-                    assert number is not None
-                    found[number] = self._answer(one)
-                while told in found:
-                    yield told, found.pop(told)
-                    told += 1
-        except (OutOfTime, KeyboardInterrupt):
-            yield from sorted(found.items())
-            raise
+        waiting, measured = list(range(len(points))), 0
+        while measured < len(points):
+            self._hand_out(points, waiting)
+            for one in self._wait(deadline):
+                number = one.number
+                assert number is not None
+                yield number, self._answer(one)
+                measured += 1
 
     def _hand_out(self, points: Sequence[Any], waiting: list[int]) -> None:
         """Give each idle process a point, and start a process while points are waiting."""

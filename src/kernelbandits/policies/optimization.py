@@ -1,34 +1,18 @@
-"""The whole loop in one call: ask, measure, tell, until the rounds are over."""
+"""A run of `optimize` in memory: ask, measure, tell, until the rounds are over; and its outcome."""
 
 from __future__ import annotations
 
-import logging
 import math
-import sys
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, SupportsFloat, TypeVar, overload
+from typing import Any, Generic, NoReturn, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
-from kernelbandits import checks
-from kernelbandits.checks import Array, DataNotice, Direction
-from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms, as_domain
+from kernelbandits.checks import DataNotice
+from kernelbandits.domains import Contextual, MixedBox
 from kernelbandits.formatting import format_count, format_share
 from kernelbandits.markup import html_card, html_pairs
-from kernelbandits.measuring import (
-    Attempt,
-    Mapper,
-    MapperMeasurer,
-    Measurer,
-    OutOfTime,
-    ProcessMeasurer,
-    SerialMeasurer,
-)
+from kernelbandits.measuring import Measurer, OutOfTime, put_in_order
 from kernelbandits.policies.auto import Auto
 from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
@@ -41,22 +25,17 @@ from kernelbandits.policies.explanation import (
     select_contenders,
     show_point,
 )
-from kernelbandits.runtime import MOST_WORKERS
 from kernelbandits.streams import Streams
 
 Point = TypeVar("Point")
 """What the objective gets: an array, or on a `kb.MixedBox` a dict."""
-Catch = type[BaseException] | tuple[type[BaseException], ...]
-"""The exceptions that mean a failed measurement."""
 
-ENOUGH = 0.9
+ENOUGH = 0.95
 """The probability of being within the tolerance that ends a run, as in a study."""
 FEWEST = 5
 """With fewer rewards the scale of the objective is unknown, and no tolerance ends a run."""
 SURE = 2.0
 """The noise of one result is rarely larger than this many of its standard deviations."""
-
-log = logging.getLogger("kernelbandits.optimize")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +104,11 @@ class Outcome(Generic[Point]):
     """Whether y was maximised or minimised."""
     ended: str = "rounds"
     """Why the run ended: "rounds", "timeout", "tolerance", "callback" or "interrupted"."""
+    study: str = ""
+    """Where the study of the run is stored, if it has one."""
+    pending: int = 0
+    """How many points of the study were asked for by the run and have no result yet. The next call
+    of `optimize` with the same study measures them first."""
 
     @property
     def failures(self) -> int:
@@ -147,6 +131,7 @@ class Outcome(Generic[Point]):
         return (
             f"{show_point(self.x)}: {estimate}; {format_count(len(self.trials), 'round')}, "
             f"{self.failures} failed{ENDS[self.ended]}"
+            + (f"; {format_count(self.pending, 'point')} pending" if self.pending else "")
         )
 
     def __repr__(self) -> str:
@@ -175,205 +160,6 @@ ENDS = {
 """Why a run ended -> how its outcome says so."""
 
 
-@overload
-def optimize(
-    objective: Callable[[dict[str, Any]], SupportsFloat],
-    domain: MixedBox | Mapping[str, Any],
-    rounds: int,
-    *,
-    direction: Direction = "maximize",
-    seed: int = 0,
-    policy: Policy | None = None,
-    batch: int | None = None,
-    workers: int = 1,
-    timeout: float | None = None,
-    tolerance: float | None = None,
-    mapper: Mapper | None = None,
-    each: Callable[[OptimizationTrial[dict[str, Any]]], object] | None = None,
-    catch: Catch = (),
-    progress: bool | None = None,
-) -> Outcome[dict[str, Any]]: ...
-
-
-@overload
-def optimize(
-    objective: Callable[[Array], SupportsFloat],
-    domain: Box | Arms | npt.ArrayLike,
-    rounds: int,
-    *,
-    direction: Direction = "maximize",
-    seed: int = 0,
-    policy: Policy | None = None,
-    batch: int | None = None,
-    workers: int = 1,
-    timeout: float | None = None,
-    tolerance: float | None = None,
-    mapper: Mapper | None = None,
-    each: Callable[[OptimizationTrial[Array]], object] | None = None,
-    catch: Catch = (),
-    progress: bool | None = None,
-) -> Outcome[Array]: ...
-
-
-def optimize(
-    objective: Callable[[Any], Any],
-    domain: Any,
-    rounds: int,
-    *,
-    direction: str = "maximize",
-    seed: int = 0,
-    policy: Policy | None = None,
-    batch: int | None = None,
-    workers: int = 1,
-    timeout: float | None = None,
-    tolerance: float | None = None,
-    mapper: Mapper | None = None,
-    each: Callable[[OptimizationTrial[Any]], object] | None = None,
-    catch: Catch = (),
-    progress: bool | None = None,
-) -> Outcome[Any]:
-    """Maximise or minimise a function that is measured with noise; return the likely best point.
-
-    Each round asks the policy for a point, measures it and tells the policy the result. Equal seeds
-    and batch sizes give equal runs, whatever the number of workers. Ctrl-C ends the run, and what
-    was done is returned. The logger "kernelbandits.optimize" reports every trial.
-
-    Parameters
-    ----------
-    objective
-        A function of a point x (an array, or a dict on a `kb.MixedBox`) that returns a number. A
-        result that is no finite number, such as NaN, is a failure: it is counted, it is no
-        observation, and the run goes on. An exception ends the run, unless `catch` names it.
-    domain
-        Where to search: a `kb.Box`, a `kb.MixedBox`, `kb.Arms` or an (n, d) array of candidates. A
-        list of pairs [(low, high), ...] is a box, a dictionary of variables a mixed box.
-    rounds
-        How many measurements are made.
-    direction
-        "maximize" ("max") or "minimize" ("min").
-    seed
-        Of the randomness of the policy.
-    policy
-        Any `kb.Policy` of this domain; without one it is `kb.Auto(domain, goal="find",
-        rounds=rounds)`, which looks for the best point in the end and claims nothing about the
-        rewards on the way. The policy goes on from where it is. A policy with randomness of its own
-        (`policy.streams`, as `kb.Auto` has) uses that in place of `seed`.
-    batch
-        How many points are measured at a time; by default as many as there are workers.
-    workers
-        How many processes measure. The objective is then sent to them, so it must be a function at
-        the top level of a module or script. A process that dies has failed to measure its point.
-    timeout
-        Seconds after which no further point is measured. Processes are ended in the middle of a
-        measurement; one worker finishes the one that it has begun.
-    tolerance
-        End the run when the recommended point is within this much of the best with probability
-        0.9 under the model of `kb.Auto`. This is the rule of `kb.Study`; it is no guarantee.
-    mapper
-        In place of workers: how the points of a batch are measured, for instance the map of a pool.
-    each
-        A function that is called with every `OptimizationTrial`; it ends the run by returning True.
-    catch
-        An exception class, or a tuple of them, that means a failed measurement when the objective
-        raises it. Any other exception is raised, so that a mistake in the program is not taken for
-        a failed measurement.
-    progress
-        Whether a progress bar is shown on standard error; by default if that is a terminal.
-
-    Examples
-    --------
-    >>> import kernelbandits as kb
-    >>> outcome = kb.optimize(lambda x: -((x[0] - 0.3) ** 2), [(0, 1)], 15)
-    >>> bool(abs(outcome.x[0] - 0.3) < 0.05)
-    True
-
-    The least value, in the units of the function, with failed measurements:
-
-    >>> def cost(x):
-    ...     if x["flow"] > 0.9:
-    ...         raise RuntimeError("the pump stopped")
-    ...     return 5 + (x["flow"] - 0.3) ** 2
-    >>> space = {"flow": kb.Real(0, 1), "valve": kb.Category(("open", "closed"))}
-    >>> outcome = kb.optimize(cost, space, 15, direction="minimize", catch=RuntimeError)
-    >>> bool(abs(outcome.mean - 5) < 0.05)
-    True
-
-    With a policy of your choice:
-
-    >>> arms = kb.Arms([[0.0], [0.25], [0.5], [0.75], [1.0]])
-    >>> policy = kb.SimpleUCB(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
-    >>> kb.optimize(lambda x: 1 - (x[0] - 0.7) ** 2, arms, 20, policy=policy).arm
-    3
-    """
-    checks.needs(callable(objective), "optimize", "an objective to call", objective)
-    sign = 1.0 if checks.direction("optimize", direction) == "maximize" else -1.0
-    attempt = Attempt(objective, check_exceptions(catch))
-    n_rounds = checks.whole("optimize", "rounds", rounds)
-    measurer = choose_measurer(attempt, workers, mapper)
-    size = checks.whole("optimize", "batch", workers if batch is None else batch)
-    seconds = math.inf if timeout is None else checks.positive("optimize", "timeout", timeout)
-    deadline = time.monotonic() + seconds
-    checks.needs(each is None or callable(each), "optimize", "a function each", each)
-    shown = progress is None or isinstance(progress, bool)
-    checks.needs(shown, "optimize", "progress True, False or None", progress)
-    if policy is None:
-        policy = Auto(as_domain("optimize", domain), goal="find", rounds=n_rounds, seed=seed)
-    else:
-        checks.needs(isinstance(policy, Policy), "optimize", "a kb.Policy as policy", policy)
-        fits = same_domain(policy.domain, domain)
-        checks.needs(fits, "optimize", "a policy of the same domain", policy.domain)
-    if tolerance is not None:
-        checks.positive("optimize", "tolerance", tolerance)
-        checks.needs(isinstance(policy, Auto), "optimize", "kb.Auto for a tolerance", policy)
-    with measurer, show_progress(n_rounds, sign, progress) as advance:
-        run = Run(policy, getattr(policy, "streams", Streams(seed)), sign, measurer, deadline)
-        try:
-            for trial in run.play(n_rounds, size, tolerance):
-                log.info("trial %d: %s", trial.t, trial.record())
-                advance(trial)
-                if each is not None and each(trial) is True:
-                    run.ended = "callback"
-                    break
-        except KeyboardInterrupt:
-            run.ended = "interrupted"
-    log.info("%s%s", format_count(len(run.trials), "trial"), ENDS[run.ended])
-    return summarise(run)
-
-
-def choose_measurer(attempt: Attempt, workers: Any, mapper: Mapper | None) -> Measurer:
-    """How the points of a batch are measured."""
-    count = checks.whole("optimize", "workers", workers)
-    checks.needs(count <= MOST_WORKERS, "optimize", f"workers <= {MOST_WORKERS}", workers)
-    if mapper is not None:
-        checks.needs(callable(mapper), "optimize", "a mapper to call", mapper)
-        checks.needs(count == 1, "optimize", "workers or a mapper, not both", workers)
-        return MapperMeasurer(attempt, mapper)
-    return SerialMeasurer(attempt) if count == 1 else ProcessMeasurer(attempt, count)
-
-
-def check_exceptions(catch: Any) -> tuple[type[BaseException], ...]:
-    """An exception class or several, as a tuple."""
-    classes = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
-    known = all(isinstance(one, type) and issubclass(one, BaseException) for one in classes)
-    checks.needs(known, "optimize", "an exception class or a tuple of them as catch", catch)
-    return classes
-
-
-def same_domain(one: Any, other: Any) -> bool:
-    """Whether the points are the same, in the same order where there is one.
-
-    A rule that plays on a finite cover of a box has the cover as its domain: it is one of that box.
-    """
-    if isinstance(other, dict) or (isinstance(other, (list, tuple)) and not isinstance(one, Arms)):
-        other = as_domain("optimize", other)
-    given = other if isinstance(other, (Box, MixedBox, Contextual)) else as_arms(other)
-    if isinstance(one, Arms) and one.origin and isinstance(given, (Box, MixedBox)):
-        given = given.cover()
-    if isinstance(one, Arms) and isinstance(given, Arms):
-        return np.array_equal(one.points, given.points)
-    return bool(one == given)
-
-
 @dataclass
 class Run:
     """A run of `optimize` on its way: it yields the trials, and knows why it has ended."""
@@ -390,6 +176,11 @@ class Run:
         self.ended = "rounds"
         self.reported = False
 
+    @property
+    def done(self) -> int:
+        """How many trials have a result."""
+        return len(self.trials)
+
     def play(
         self, rounds: int, batch: int, tolerance: float | None
     ) -> Iterator[OptimizationTrial[Any]]:
@@ -400,7 +191,8 @@ class Run:
                 start = self.policy.turn
                 choices = self.policy.batch(min(batch, left), start, self.streams)
                 points = [self.point_of(choice) for choice in choices]
-                for number, (reward, failure) in self.measurer.measure(points, self.deadline):
+                results = put_in_order(self.measurer.measure(points, self.deadline))
+                for number, (reward, failure) in results:
                     choice, x = choices[number], points[number]
                     trial: OptimizationTrial[Any] = OptimizationTrial(
                         start + number, choice, reward, failure, x
@@ -436,6 +228,35 @@ class Run:
             text = f"optimize: all {count} of the space are measured; further rounds repeat them"
             warnings.warn(text, DataNotice, stacklevel=4)
 
+    def summarise(self) -> Outcome[Any]:
+        """The recommended point and its estimate; without any reward there is none."""
+        policy = self.policy
+        if not policy.n_rewards:
+            raise_without_rewards(self.trials, self.ended)
+        choice = recommend_measured(policy)
+        why: Explanation = policy.explain(choice)
+        return Outcome(
+            x=self.point_of(choice),
+            arm=choice.arm,
+            mean=self.sign * why.mean,
+            sd=why.sd,
+            chance=why.chance,
+            trials=tuple(self.trials),
+            policy=policy,
+            direction="maximize" if self.sign > 0 else "minimize",
+            ended=self.ended,
+        )
+
+
+def raise_without_rewards(trials: Sequence[OptimizationTrial[Any]], ended: str) -> NoReturn:
+    """Say that there is no reward, and so no outcome; an interrupt stays one."""
+    if ended == "interrupted":
+        raise KeyboardInterrupt
+    failed = f"{len(trials)} failures"
+    if trials:
+        failed += f", the last of them {trials[-1].failure}"
+    raise ValueError(f"optimize needs one reward at least, got {failed}{ENDS[ended]}")
+
 
 def is_exhausted(policy: Policy) -> bool:
     """Whether every point of a finite domain has a reward."""
@@ -448,7 +269,7 @@ def is_exhausted(policy: Policy) -> bool:
 
 
 def is_within(policy: Policy, tolerance: float) -> bool:
-    """Whether the recommended point is within a tolerance of the best with probability 0.9.
+    """Whether the recommended point is within a tolerance of the best with probability 0.95.
 
     A single reward that may be luck is not enough, unless the noise is small against the tolerance.
     """
@@ -467,59 +288,6 @@ def is_within(policy: Policy, tolerance: float) -> bool:
     draws = policy.units.original(draw_from_posterior(policy.posterior, rows[kept]))
     losses = draws.max(1) - draws[:, int((kept == here).argmax())]
     return bool((losses <= tolerance).mean() >= ENOUGH)
-
-
-@contextmanager
-def show_progress(
-    rounds: int, sign: float, wanted: bool | None
-) -> Iterator[Callable[[OptimizationTrial[Any]], None]]:
-    """Show a bar on standard error; call what it yields with every trial."""
-    if not (sys.stderr.isatty() if wanted is None else wanted):
-        yield lambda trial: None
-        return
-    # Imported here: most runs have no terminal, and it takes a tenth of a second.
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    best_so_far = TextColumn("{task.fields[best]}")
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), best_so_far)
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("optimize", total=rounds, best="")
-        best = -math.inf
-
-        def advance(trial: OptimizationTrial[Any]) -> None:
-            nonlocal best
-            if trial.reward is not None:
-                best = max(best, sign * trial.reward)
-            text = f"best {sign * best:.4g}" if math.isfinite(best) else ""
-            bar.update(task, advance=1, best=text)
-
-        yield advance
-
-
-def summarise(run: Run) -> Outcome[Any]:
-    """The recommended point and its estimate; without any reward there is none."""
-    policy = run.policy
-    if not policy.n_rewards:
-        if run.ended == "interrupted":
-            raise KeyboardInterrupt
-        failed = f"{len(run.trials)} failures"
-        if run.trials:
-            failed += f", the last of them {run.trials[-1].failure}"
-        raise ValueError(f"optimize needs one reward at least, got {failed}{ENDS[run.ended]}")
-    choice = recommend_measured(policy)
-    why: Explanation = policy.explain(choice)
-    return Outcome(
-        x=run.point_of(choice),
-        arm=choice.arm,
-        mean=run.sign * why.mean,
-        sd=why.sd,
-        chance=why.chance,
-        trials=tuple(run.trials),
-        policy=policy,
-        direction="maximize" if run.sign > 0 else "minimize",
-        ended=run.ended,
-    )
 
 
 def recommend_measured(policy: Policy) -> Choice:

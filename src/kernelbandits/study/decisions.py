@@ -322,6 +322,8 @@ class Keyed:
     """The call, if it brings a table: a line that is already stored is skipped, not refused."""
     named: bool = False
     """Whether the user gave the key, so that a new key is a new result."""
+    remark: Mapping[str, Any] = field(default_factory=dict)
+    """What else the event says, such as why a measurement failed."""
 
 
 def check_result(
@@ -425,7 +427,7 @@ class Teller:
         if stored is not None:
             return self._repeat_or_refuse(one, stored)
         kind, value = ("failed", None) if one.result.failed else ("told", one.result.value)
-        body = {"table": one.table} if one.table else {}
+        body = {**one.remark, **({"table": one.table} if one.table else {})}
         event = self._add(kind=kind, trial=trial, row=row, value=value, key=one.key, body=body)
         self.keys[one.key] = self.trials[trial] = event
         key = one.key if one.given else None
@@ -553,7 +555,8 @@ def rescale(state: State, written: Sequence[Event]) -> list[Draft]:
     were equal.
     """
     changing = [event for event in written if event.kind in CHANGING]
-    if not changing or (state.scale_settled and all(one.kind in RESULTS for one in changing)):
+    later = all(one.kind in RESULTS and not state.precedes_first_values(one) for one in changing)
+    if not changing or (state.scale_settled and later):
         return []
     after = State.of([*state.events, *written])
     if after.due_scale == after.scaled:

@@ -14,6 +14,9 @@ RESULTS = ("told", "failed")
 UNDOABLE = (*RESULTS, "corrected", "withdrawn", "asked", "settings")
 REVISED = "revised_from"
 """In the body of a settings event that changes nothing but the revision: the one until then."""
+IN_ORDER = "in_order"
+"""In the body of a result that counts in the order of the trials, and not in that of their results.
+"""
 OFFERS = 3
 """How often a row is suggested without a result before the policy must choose it again."""
 
@@ -147,6 +150,14 @@ class State:
         first = self.first_values
         return len(first) >= FIRST and not are_equal(first) and self.due_scale == self.scaled
 
+    def precedes_first_values(self, event: Event) -> bool:
+        """Whether a new result takes its place among those that set centre and spread."""
+        if not event.body.get(IN_ORDER):
+            return False
+        values = [trial for trial in self.results if trial.value is not None]
+        first = values[: len(self.first_values)]
+        return any((event.trial or 0) < trial.number for trial in first)
+
     def undoable(self) -> Iterator[Event]:
         """The events that can be undone one after the other, the last first.
 
@@ -233,9 +244,23 @@ class State:
 
     def _settle(self, trial: Trial, event: Event) -> None:
         """The place of its result among the others is that of the first."""
-        if trial.state not in RESULTS:
-            trial.told = event
-            self.results.append(trial)
+        if trial.state in RESULTS:
+            return
+        trial.told = event
+        after = self._count_after(trial.number) if event.body.get(IN_ORDER) else 0
+        self.results.insert(len(self.results) - after, trial)
+        # The policy may have learnt the later ones already, and has to learn them after this one.
+        self.version += after > 0
+
+    def _count_after(self, number: int) -> int:
+        """How many of the last results count in the order of trials, and come after this trial."""
+        count = 0
+        for trial in reversed(self.results):
+            ordered = trial.told is not None and trial.told.body.get(IN_ORDER)
+            if not ordered or trial.number < number:
+                break
+            count += 1
+        return count
 
     def _apply_corrected(self, event: Event) -> None:
         trial = self._find_trial(*place(event))

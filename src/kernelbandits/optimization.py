@@ -1,0 +1,352 @@
+"""The whole loop in one call: ask, measure, tell, until the rounds are over."""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from os import PathLike
+from typing import TYPE_CHECKING, Any, SupportsFloat, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, DataNotice, Direction
+from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms, as_domain, read_space
+from kernelbandits.formatting import format_count
+from kernelbandits.measuring import (
+    Attempt,
+    Mapper,
+    MapperMeasurer,
+    Measurer,
+    ProcessMeasurer,
+    SerialMeasurer,
+)
+from kernelbandits.policies import Auto, OptimizationTrial, Outcome, Policy
+from kernelbandits.policies.optimization import ENDS, Run
+from kernelbandits.runtime import MOST_WORKERS
+from kernelbandits.streams import Streams
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kernelbandits.study import Study
+    from kernelbandits.study.optimization import StudyRun
+
+Catch = type[BaseException] | tuple[type[BaseException], ...]
+"""The exceptions that mean a failed measurement."""
+
+log = logging.getLogger("kernelbandits.optimize")
+
+
+@overload
+def optimize(
+    objective: Callable[[dict[str, Any]], SupportsFloat],
+    domain: MixedBox | Mapping[str, Any] | pd.DataFrame | str | PathLike[str],
+    rounds: int,
+    *,
+    direction: Direction = "maximize",
+    seed: int | None = None,
+    policy: Policy | None = None,
+    batch: int | None = None,
+    workers: int = 1,
+    timeout: float | None = None,
+    tolerance: float | None = None,
+    mapper: Mapper | None = None,
+    each: Callable[[OptimizationTrial[dict[str, Any]]], object] | None = None,
+    catch: Catch = (),
+    progress: bool | None = None,
+    study: str | PathLike[str] | Study | None = None,
+    target: str | None = None,
+) -> Outcome[dict[str, Any]]: ...
+
+
+@overload
+def optimize(
+    objective: Callable[[Array], SupportsFloat],
+    domain: Box | Arms | npt.ArrayLike,
+    rounds: int,
+    *,
+    direction: Direction = "maximize",
+    seed: int | None = None,
+    policy: Policy | None = None,
+    batch: int | None = None,
+    workers: int = 1,
+    timeout: float | None = None,
+    tolerance: float | None = None,
+    mapper: Mapper | None = None,
+    each: Callable[[OptimizationTrial[Array]], object] | None = None,
+    catch: Catch = (),
+    progress: bool | None = None,
+    study: str | PathLike[str] | Study | None = None,
+    target: str | None = None,
+) -> Outcome[Array]: ...
+
+
+def optimize(
+    objective: Callable[[Any], Any],
+    domain: Any,
+    rounds: int,
+    *,
+    direction: str = "maximize",
+    seed: int | None = None,
+    policy: Policy | None = None,
+    batch: int | None = None,
+    workers: int = 1,
+    timeout: float | None = None,
+    tolerance: float | None = None,
+    mapper: Mapper | None = None,
+    each: Callable[[OptimizationTrial[Any]], object] | None = None,
+    catch: Catch = (),
+    progress: bool | None = None,
+    study: str | PathLike[str] | Study | None = None,
+    target: str | None = None,
+) -> Outcome[Any]:
+    """Maximise or minimise a function that is measured with noise; return the likely best point.
+
+    Each round asks the policy for a point, measures it and tells the policy the result. Equal seeds
+    and batch sizes give equal runs, whatever the number of workers. Ctrl-C ends the run, and what
+    was done is returned. The logger "kernelbandits.optimize" reports every trial. With `study` each
+    suggestion and each result is stored at once, and the same call goes on after an interruption.
+
+    Parameters
+    ----------
+    objective
+        A function of a point x (an array, or a dict on a `kb.MixedBox`; of a DataFrame a dict with
+        the values of a row) that returns a number. A
+        result that is no finite number, such as NaN, is a failure: it is counted, it is no
+        observation, and the run goes on. An exception ends the run, unless `catch` names it.
+    domain
+        Where to search: a `kb.Box`, a `kb.MixedBox`, or a list of candidates (`kb.Arms`, an (n, d)
+        array or a DataFrame). A list of pairs [(low, high), ...] is a box, a dictionary of
+        variables a mixed box, a path the space of a file.
+    rounds
+        How many measurements are made; with a study, those of earlier calls included.
+    direction
+        "maximize" ("max") or "minimize" ("min").
+    seed
+        Of the randomness of the policy. By default 0, or that of the study where there is one.
+    policy
+        Any `kb.Policy` of this domain; without one it is `kb.Auto(domain, goal="find",
+        rounds=rounds)`, which looks for the best point in the end and claims nothing about the
+        rewards on the way. The policy goes on from where it is. A policy with randomness of its own
+        (`policy.streams`, as `kb.Auto` has) uses that in place of `seed`.
+    batch
+        How many points are measured at a time; by default as many as there are workers.
+    workers
+        How many processes measure. The objective is then sent to them, so it must be a function at
+        the top level of a module or script. A process that dies has failed to measure its point.
+    timeout
+        Seconds after which no further point is measured. Processes are ended in the middle of a
+        measurement; one worker finishes the one that it has begun.
+    tolerance
+        End the run when the recommended point is within this much of the best with probability
+        0.95 under the model of `kb.Auto`. It is asked after each batch, and is no guarantee.
+    mapper
+        In place of workers: how the points of a batch are measured, for instance the map of a pool.
+    each
+        A function that is called with every `OptimizationTrial`; it ends the run by returning True.
+    catch
+        An exception class, or a tuple of them, that means a failed measurement when the objective
+        raises it. Any other exception is raised, so that a mistake in the program is not taken for
+        a failed measurement.
+    progress
+        Whether a progress bar is shown on standard error; by default if that is a terminal.
+    study
+        Where the run is stored: a file such as "tune.db", "postgresql://user@host/db?study=tune",
+        or an open `kb.Study`. It is created, or continued if it has the same space or table and the
+        same direction. A batch that was interrupted is finished first, so the run ends as if it had
+        never been interrupted, if seed and batch size are the same. The study can be looked at
+        with all commands of `kernelbandits study`, and goes on with `Study.ask` too.
+    target
+        The name of what is measured, in a study ("value" unless given), or in a DataFrame, whose
+        column of that name then describes no candidate.
+
+    Examples
+    --------
+    >>> import kernelbandits as kb
+    >>> outcome = kb.optimize(lambda x: -((x[0] - 0.3) ** 2), [(0, 1)], 15)
+    >>> bool(abs(outcome.x[0] - 0.3) < 0.05)
+    True
+
+    The least value, in the units of the function, with failed measurements:
+
+    >>> def cost(x):
+    ...     if x["flow"] > 0.9:
+    ...         raise RuntimeError("the pump stopped")
+    ...     return 5 + (x["flow"] - 0.3) ** 2
+    >>> space = {"flow": kb.Real(0, 1), "valve": kb.Category(("open", "closed"))}
+    >>> outcome = kb.optimize(cost, space, 15, direction="minimize", catch=RuntimeError)
+    >>> bool(abs(outcome.mean - 5) < 0.05)
+    True
+
+    Stored, interrupted after six trials, and continued:
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> place = folder.name + "/tune.db"
+    >>> given = {"direction": "minimize", "catch": RuntimeError, "study": place}
+    >>> begun = kb.optimize(cost, space, 9, each=lambda trial: trial.t == 6, **given)
+    >>> ended = kb.optimize(cost, space, 9, **given)
+    >>> len(begun.trials), len(ended.trials)
+    (6, 9)
+    >>> folder.cleanup()
+
+    With a policy of your choice:
+
+    >>> arms = kb.Arms([[0.0], [0.25], [0.5], [0.75], [1.0]])
+    >>> policy = kb.SimpleUCB(arms, kb.RBF(0.3), noise_scale=0.1, norm_bound=1.0)
+    >>> kb.optimize(lambda x: 1 - (x[0] - 0.7) ** 2, arms, 20, policy=policy).arm
+    3
+    """
+    checks.needs(callable(objective), "optimize", "an objective to call", objective)
+    towards = checks.direction("optimize", direction)
+    sign = 1.0 if towards == "maximize" else -1.0
+    attempt = Attempt(objective, check_exceptions(catch))
+    n_rounds = checks.whole("optimize", "rounds", rounds)
+    measurer = choose_measurer(attempt, workers, mapper)
+    size = checks.whole("optimize", "batch", workers if batch is None else batch)
+    seconds = math.inf if timeout is None else checks.positive("optimize", "timeout", timeout)
+    deadline = time.monotonic() + seconds
+    checks.needs(each is None or callable(each), "optimize", "a function each", each)
+    shown = progress is None or isinstance(progress, bool)
+    checks.needs(shown, "optimize", "progress True, False or None", progress)
+    if tolerance is not None:
+        checks.positive("optimize", "tolerance", tolerance)
+        known = policy is None or isinstance(policy, Auto)
+        checks.needs(known, "optimize", "kb.Auto for a tolerance", policy)
+    begun: AbstractContextManager[Run | StudyRun]
+    if study is None:
+        player = choose_policy(policy, domain, n_rounds, seed, target)
+        streams = getattr(player, "streams", Streams(0 if seed is None else seed))
+        begun = nullcontext(Run(player, streams, sign, measurer, deadline))
+    else:
+        needed = "no policy beside a study, which has a policy of its own"
+        checks.needs(policy is None, "optimize", needed, policy)
+        from kernelbandits.study.optimization import open_run
+
+        place = read_domain(domain)
+        begun = open_run(study, place, n_rounds, towards, target, seed, measurer, deadline)
+    with measurer, begun as run, show_progress(n_rounds, run.done, sign, progress) as advance:
+        try:
+            for trial in run.play(n_rounds, size, tolerance):
+                log.info("trial %d: %s", trial.t, trial.record())
+                advance(trial)
+                if each is not None and each(trial) is True:
+                    run.ended = "callback"
+                    break
+        except KeyboardInterrupt:
+            run.ended = "interrupted"
+        outcome = run.summarise()
+    log.info("%s%s", format_count(len(outcome.trials), "trial"), ENDS[outcome.ended])
+    return outcome
+
+
+def choose_policy(
+    policy: Policy | None, domain: Any, rounds: int, seed: int | None, target: str | None
+) -> Policy:
+    """The policy of a run in memory: that of the user, or `kb.Auto`."""
+    if policy is None:
+        place = read_domain(domain)
+        if is_dataframe(place):
+            place = table_arms(place, target)
+        else:
+            needed = "a study or a DataFrame for a target"
+            checks.needs(target is None, "optimize", needed, target)
+        return Auto(place, goal="find", rounds=rounds, seed=0 if seed is None else seed)
+    checks.needs(isinstance(policy, Policy), "optimize", "a kb.Policy as policy", policy)
+    fits = same_domain(policy.domain, domain)
+    checks.needs(fits, "optimize", "a policy of the same domain", policy.domain)
+    return policy
+
+
+def read_domain(domain: Any) -> Any:
+    """A domain, or a DataFrame as it is; bounds and space files become domains."""
+    if isinstance(domain, (str, PathLike)):
+        return read_space(domain)
+    place = as_domain("optimize", domain)
+    known = isinstance(place, (Arms, Box, MixedBox, Contextual)) or is_dataframe(place)
+    return place if known else as_arms(place)
+
+
+def is_dataframe(given: Any) -> bool:
+    """Whether this is a DataFrame; pandas is not imported to find out."""
+    return hasattr(given, "columns") and hasattr(given, "itertuples")
+
+
+def table_arms(frame: Any, target: str | None) -> Arms:
+    """The rows of a DataFrame as arms, scaled as in a study, with their values as dicts."""
+    from kernelbandits.tables.candidates import read_candidates
+
+    table = read_candidates(frame, target="value" if target is None else target)
+    for notice in table.notices:
+        warnings.warn(notice, DataNotice, stacklevel=4)
+    values = [{**table.label(row), **table.x(row)} for row in range(len(table))]
+    return Arms(table.points, blocks=table.blocks, values=values)
+
+
+def choose_measurer(attempt: Attempt, workers: Any, mapper: Mapper | None) -> Measurer:
+    """How the points of a batch are measured."""
+    count = checks.whole("optimize", "workers", workers)
+    checks.needs(count <= MOST_WORKERS, "optimize", f"workers <= {MOST_WORKERS}", workers)
+    if mapper is not None:
+        checks.needs(callable(mapper), "optimize", "a mapper to call", mapper)
+        checks.needs(count == 1, "optimize", "workers or a mapper, not both", workers)
+        return MapperMeasurer(attempt, mapper)
+    return SerialMeasurer(attempt) if count == 1 else ProcessMeasurer(attempt, count)
+
+
+def check_exceptions(catch: Any) -> tuple[type[BaseException], ...]:
+    """An exception class or several, as a tuple."""
+    classes = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
+    known = all(isinstance(one, type) and issubclass(one, BaseException) for one in classes)
+    checks.needs(known, "optimize", "an exception class or a tuple of them as catch", catch)
+    return classes
+
+
+def same_domain(one: Any, other: Any) -> bool:
+    """Whether the points are the same, in the same order where there is one.
+
+    A rule that plays on a finite cover of a box has the cover as its domain: it is one of that box.
+    """
+    if isinstance(other, dict) or (isinstance(other, (list, tuple)) and not isinstance(one, Arms)):
+        other = as_domain("optimize", other)
+    given = other if isinstance(other, (Box, MixedBox, Contextual)) else as_arms(other)
+    if isinstance(one, Arms) and one.origin and isinstance(given, (Box, MixedBox)):
+        given = given.cover()
+    if isinstance(one, Arms) and isinstance(given, Arms):
+        return np.array_equal(one.points, given.points)
+    return bool(one == given)
+
+
+@contextmanager
+def show_progress(
+    rounds: int, done: int, sign: float, wanted: bool | None
+) -> Iterator[Callable[[OptimizationTrial[Any]], None]]:
+    """Show a bar on standard error; call what it yields with every trial."""
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        yield lambda trial: None
+        return
+    # Imported here: most runs have no terminal, and it takes a tenth of a second.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    best_so_far = TextColumn("{task.fields[best]}")
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), best_so_far)
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("optimize", total=rounds, completed=done, best="")
+        best = -math.inf
+
+        def advance(trial: OptimizationTrial[Any]) -> None:
+            nonlocal best
+            if trial.reward is not None:
+                best = max(best, sign * trial.reward)
+            text = f"best {sign * best:.4g}" if math.isfinite(best) else ""
+            bar.update(task, advance=1, best=text)
+
+        yield advance

@@ -1,0 +1,256 @@
+"""kb.optimize with a study: stored at once, continued after any interruption, ended as if there were none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.measuring import Attempt, SerialMeasurer
+from kernelbandits.study.optimization import WORKER, StudyRun
+from measured_functions import dose_response, endless
+
+SPACE = {"dose": kb.Real(1e-4, 1, log=True), "salt": kb.Category((True, None))}
+GIVEN = {"direction": "minimize", "batch": 3, "seed": 5}
+
+
+def loss(x):
+    return (np.log10(x["dose"]) + 2) ** 2 + (0.5 if x["salt"] else 0.0)
+
+
+def same(one, other):
+    return (
+        one.records() == other.records()
+        and [(found.x, found.mean, found.sd, found.chance) for found in (one, other)].count(
+            (one.x, one.mean, one.sd, one.chance)
+        )
+        == 2
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of 14 rounds without interruption."""
+    return kb.optimize(loss, SPACE, 14, study=tmp_path_factory.mktemp("whole") / "a.db", **GIVEN)
+
+
+def test_interrupted_runs_go_on_and_end_as_one_without_interruption(tmp_path, whole):
+    calls = []
+
+    def interrupted(x):
+        calls.append(x)
+        if len(calls) % 5 == 0:
+            raise KeyboardInterrupt
+        return loss(x)
+
+    place = tmp_path / "a.db"
+    first = kb.optimize(interrupted, SPACE, 14, study=place, **GIVEN)
+    assert (first.ended, len(first.trials), first.pending) == ("interrupted", 4, 2)
+    assert str(first).endswith("; ended by Ctrl-C; 2 points pending")
+    with pytest.warns(kb.DataNotice, match="optimize: 2 trials of an interrupted run had no resul"):
+        found = kb.optimize(interrupted, SPACE, 14, study=place, **GIVEN)
+    while found.ended == "interrupted":
+        found = kb.optimize(interrupted, SPACE, 14, study=place, **GIVEN)
+    assert same(found, whole)
+    assert len(calls) == 14 + 3
+    with kb.Study.open(place) as study:
+        assert all(study.replay(trial).same for trial in (1, 6, 9, 14))
+        assert dict(study.best().x) == found.x
+
+
+def test_a_run_that_is_done_measures_nothing_and_writes_nothing(tmp_path):
+    place = tmp_path / "a.db"
+    found = kb.optimize(loss, SPACE, 6, study=place, **GIVEN)
+    with kb.Study.open(place) as study:
+        events = len(study.history())
+        again = kb.optimize(endless, SPACE, 4, study=study, **GIVEN)
+        assert len(study.history()) == events
+    assert same(again, found)
+    assert again.study == str(place)
+
+
+def test_a_longer_run_goes_on_and_counts_its_own_trials_only(tmp_path):
+    place = tmp_path / "a.db"
+    kb.optimize(loss, SPACE, 5, study=place, **GIVEN)
+    with kb.Study.open(place) as study:
+        study.tell(x={"dose": 0.3, "salt": None}, value=loss({"dose": 0.3, "salt": None}))
+        study.ask()
+        with pytest.warns(kb.DataNotice, match="1 pending trial of others in this study"):
+            found = kb.optimize(loss, SPACE, 7, study=study, **GIVEN)
+        assert study.status().pending == 1
+        assert study.settings["rounds"] == 7
+    assert [trial.t for trial in found.trials] == [1, 2, 3, 4, 5, 6, 8, 9]
+
+
+KILLED = """
+import os, signal, sys
+import kernelbandits as kb
+
+def loss(x):
+    sys.path.insert(0, {tests!r})
+    from test_optimize_study import loss
+    with open("calls", "a") as file:
+        print(x, file=file)
+    if sum(1 for _ in open("calls")) == {fatal}:
+        os.kill(os.getpid() if {workers} == 1 else os.getppid(), signal.SIGKILL)
+    return loss(x)
+
+if __name__ == "__main__":
+    space = {{"dose": kb.Real(1e-4, 1, log=True), "salt": kb.Category((True, None))}}
+    kb.optimize(loss, space, 14, study="a.db", direction="minimize", batch=3, seed=5, workers={workers})
+"""
+
+
+def test_runs_that_are_killed_end_as_one_without_interruption(tmp_path, whole):
+    for workers, fatal in ((1, 5), (2, 11)):
+        text = KILLED.format(tests=str(Path(__file__).parent), workers=workers, fatal=fatal)
+        (tmp_path / "script.py").write_text(text)
+        done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=os.environ)
+        assert done.returncode == -signal.SIGKILL
+    with kb.Study.open(tmp_path / "a.db") as study:
+        stored = study.status()
+        assert 4 <= stored.told <= 10
+        assert 1 <= stored.pending <= 3
+    with pytest.warns(kb.DataNotice, match="of an interrupted run had no result; measured first"):
+        found = kb.optimize(loss, SPACE, 14, study=tmp_path / "a.db", **GIVEN)
+    assert same(found, whole)
+
+
+@dataclass(frozen=True)
+class LastFirst(SerialMeasurer):
+    """Measures the points of a batch from the last to the first, as fast workers may."""
+
+    def measure(self, points, deadline):
+        for number in reversed(range(len(points))):
+            yield number, self.attempt(points[number])
+
+
+def test_results_count_in_the_order_of_trials_whichever_comes_first(tmp_path, whole):
+    """Also where they set centre and spread, which the first five results do."""
+    space = kb.MixedBox(SPACE)
+    study = kb.Study.create(
+        tmp_path / "a.db", space, target="value", direction="minimize", seed=5, rounds=14
+    )
+    shown = []
+    with study:
+        run = StudyRun(study, space, LastFirst(Attempt(loss)), float("inf"))
+        for trial in run.play(14, 3, None):
+            shown.append(trial.t)
+            # A reader that learns the results of half a batch must not learn them in that order.
+            study.best()
+        assert same(run.summarise(), whole)
+        assert all(study.replay(trial).same for trial in (6, 9, 14))
+        assert [event.trial for event in study.history() if event.kind == "told"][:3] == [3, 2, 1]
+    assert shown == list(range(1, 15))
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"direction": "maximize"}, r"the direction 'maximize' of this call \(it has 'minimize'"),
+        ({"target": "accuracy"}, r"the target 'accuracy' of this call \(it has 'value'\)"),
+        ({"seed": 6}, r"the seed 6 of this call \(it has 5\)"),
+        ({"domain": {"dose": (0, 1)}}, r"another space \(dose: 0\.0001 to 1, by its logarithm; "),
+        ({"domain": np.linspace(0, 1, 9)[:, None]}, "another space"),
+        ({"policy": kb.Auto(kb.MixedBox(SPACE))}, "no policy beside a study"),
+        ({"study": 3}, "the place of a study"),
+        ({"study": ""}, "the place of a study"),
+    ],
+    ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
+)
+def test_a_study_of_something_else_is_refused(tmp_path, other, said):
+    place = tmp_path / "a.db"
+    given = {"domain": SPACE, "study": place} | GIVEN
+    kb.optimize(loss, rounds=3, **given)
+    before = place.read_bytes()
+    with pytest.raises((kb.StudyConflict, ValueError), match=f"^optimize needs .*{said}.*, got "):
+        kb.optimize(endless, rounds=5, **(given | other))
+    assert place.read_bytes() == before
+
+
+def test_two_runs_on_one_study_are_refused_and_lose_nothing(tmp_path):
+    place = tmp_path / "a.db"
+
+    def objective(x):
+        # Another run takes these trials for those of a run that was interrupted.
+        with pytest.warns(kb.DataNotice, match="of an interrupted run"):
+            kb.optimize(loss, SPACE, 3, study=place, **GIVEN)
+        return loss(x)
+
+    with pytest.raises(kb.StudyConflict, match="on which no other run of optimize works"):
+        kb.optimize(objective, SPACE, 9, study=place, **GIVEN)
+    with kb.Study.open(place) as study:
+        assert (study.status().told, study.status().pending) == (3, 0)
+
+
+def test_the_reason_of_a_failure_is_stored_and_an_error_leaves_the_trial_pending(tmp_path):
+    place = tmp_path / "a.db"
+
+    def fragile(x):
+        if x["salt"]:
+            raise RuntimeError("the pump stopped")
+        return loss(x)
+
+    found = kb.optimize(fragile, SPACE, 8, study=place, catch=RuntimeError, **GIVEN)
+    again = kb.optimize(fragile, SPACE, 8, study=place, catch=RuntimeError, **GIVEN)
+    assert found.failures > 0
+    assert same(found, again)
+    assert {trial.failure for trial in again.trials} == {"", "RuntimeError: the pump stopped"}
+    other = tmp_path / "b.db"
+    with pytest.raises(RuntimeError, match="the pump stopped"):
+        kb.optimize(fragile, SPACE, 8, study=other, **GIVEN)
+    with kb.Study.open(other) as study:
+        assert {one.worker for one in study.status().waiting} == {WORKER}
+    with pytest.warns(kb.DataNotice, match="of an interrupted run"):
+        assert same(kb.optimize(fragile, SPACE, 8, study=other, catch=RuntimeError, **GIVEN), found)
+
+
+def test_a_timeout_and_a_tolerance_end_a_stored_run(tmp_path):
+    place = tmp_path / "a.db"
+    with pytest.raises(ValueError, match="got 0 failures; ended by the timeout"):
+        kb.optimize(endless, SPACE, 6, study=place, workers=2, timeout=0.5)
+    with pytest.warns(kb.DataNotice, match="2 trials of an interrupted run"):
+        found = kb.optimize(dose_response, SPACE, 60, study=place, batch=2, tolerance=0.2)
+    assert found.ended == "tolerance"
+    assert 5 <= len(found.trials) < 60
+    with kb.Study.open(place) as study:
+        assert study.status().stop.may_stop
+    again = kb.optimize(endless, SPACE, 60, study=place, batch=2, tolerance=0.2)
+    assert again.ended == "tolerance"
+    assert same(again, found)
+
+
+def test_what_the_objective_gets_is_the_same_with_and_without_a_study(tmp_path):
+    table = pd.DataFrame({"heat": [20, 40, 60, 80, 90], "acid": list("abbaa"), "y": np.nan})
+    domains = {
+        "box": [(0, 1), (2, 3)],
+        "tuple": kb.MixedBox((kb.Real(0, 1), kb.Category(("a", "b")))),
+        "dict": SPACE,
+        "array": np.linspace(0, 1, 9)[:, None],
+        "grid": kb.MixedBox({"x": kb.Real(0, 1), "s": kb.Category(("a", "b"))}).grid(5),
+        "table": table,
+    }
+    for name, domain in domains.items():
+        target = "y" if name == "table" else None
+        seen = []
+
+        def objective(x, seen=seen):
+            seen.append(x)
+            return float(len(seen) % 3)
+
+        with pytest.warns(kb.DataNotice) if name == "table" else pytest.MonkeyPatch.context():
+            plain = kb.optimize(objective, domain, 4, target=target)
+            stored = kb.optimize(objective, domain, 4, study=tmp_path / name, target=target or "z")
+        assert {type(x) for x in (*seen, plain.x, stored.x)} == {type(seen[0])}
+        assert repr(plain.trials[0].x) == repr(stored.trials[0].x)
+        assert (stored.arm is None) == (plain.arm is None)
+    with pytest.raises(ValueError, match="optimize needs a study or a DataFrame for a target"):
+        kb.optimize(loss, SPACE, 3, target="y")
