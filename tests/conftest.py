@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -26,6 +27,10 @@ for variable in (
     "VECLIB_MAXIMUM_THREADS",
 ):
     os.environ[variable] = "1"
+
+# A program in the background may be deaf to interrupts, and so would be all that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import functools  # noqa: E402
 import gc  # noqa: E402

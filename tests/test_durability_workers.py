@@ -37,7 +37,17 @@ TABLE = simplex(20)
 POINTS = np.array(TABLE.cells)
 HERE = f"tests.{Path(__file__).stem}"
 TASKS = "benchmarks.durability.tasks"
-IMPORTED = (TASKS, "scipy.optimize", "threadpoolctl", "psycopg")
+IMPORTED = (
+    TASKS,
+    "scipy.optimize",
+    "threadpoolctl",
+    "psycopg",
+    "kernelbandits.study.driver",
+    "kernelbandits.study.explaining",
+    "kernelbandits.study.points",
+    "kernelbandits.study.summary",
+    "kernelbandits.study.checkup",
+)
 """Also what a study imports when first asked: else each worker spends most of its time on that."""
 
 

@@ -143,7 +143,7 @@ class Table:
         too_large = largest < LARGEST or (column.decimal == "." and NUMBER.fullmatch(cell))
         limit = f", at most {largest:g}" if too_large else ""
         form = f"ASCII digits, decimal {mark}{limit}"
-        hint = suggest_number(cell) if column.decimal == "." else ""
+        hint = suggest_number(cell, column.decimal)
         raise ValueError(
             f"{self.source} needs a number ({form}) {self.place(i, name)}, got {cell!r}"
             + (f"; {hint}" if hint else "")
