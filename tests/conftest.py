@@ -58,7 +58,9 @@ from kernelbandits.policies.linear import LinearRule  # noqa: E402
 # Typer builds all commands anew for each call, which takes longer than most of them.
 typer.main.get_command = functools.cache(typer.main.get_command)
 
-settings.register_profile("kernelbandits", deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "kernelbandits", deadline=None, derandomize=True, database=None, max_examples=50
+)
 settings.load_profile("kernelbandits")
 
 SHARED = {"noise_scale": 0.5, "norm_bound": 2.0, "horizon": 50}

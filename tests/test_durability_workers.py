@@ -125,7 +125,9 @@ def test_two_hundred_pending_asks_of_thirty_rows_are_spread_over_them(tmp_path):
         assert len(study.ask()) == 1
 
 
-@pytest.mark.parametrize("policy", ["auto", "simple-gaussian"])
+@pytest.mark.parametrize(
+    ("where", "policy"), [("sqlite", "auto"), ("postgresql", "simple-gaussian")], indirect=["where"]
+)
 def test_processes_that_take_turns_ask_what_one_process_asks(nursery, where, tmp_path, policy):
     chosen = (
         {}

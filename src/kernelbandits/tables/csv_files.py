@@ -142,9 +142,8 @@ def split_records(file: str, text: str, delimiter: str) -> tuple[list[list[str]]
         records.pop()
         lines.pop()
     if len(records) < 2:
-        raise ValueError(
-            f"{file} needs a header and at least one row, got {format_count(len(records), 'line')} of cells"
-        )
+        found = format_count(len(records), "line")
+        raise ValueError(f"{file} needs a header and at least one row, got {found} of cells")
     return records, lines
 
 
