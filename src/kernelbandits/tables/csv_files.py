@@ -142,8 +142,8 @@ def split_records(file: str, text: str, delimiter: str) -> tuple[list[list[str]]
         records.pop()
         lines.pop()
     if len(records) < 2:
-        found = format_count(len(records), "line")
-        raise ValueError(f"{file} needs a header and at least one row, got {found} of cells")
+        count = format_count(len(records), "line")
+        raise ValueError(f"{file} needs a header and at least one row, got {count} of cells")
     return records, lines
 
 
