@@ -359,6 +359,15 @@ def test_cells_of_the_target_that_are_no_results_are_counted_apart(write):
     assert any("3 cells without a number, such as '?' in line 3" in one for one in found)
 
 
+def test_numbers_that_lose_digits_are_said_and_long_ones_are_not_shown_in_full(write):
+    content = "a,b\n12345678901234567890,1\n12345678901234567891,2\n"
+    notices = read_candidates(write(content)).notices
+    assert any("'12345678901234567890', which are rounded" in one for one in notices)
+    assert read_candidates(write("a,b\n9007199254740992,1\n2,2\n")).notices == ()
+    with pytest.raises(ValueError, match=f"got '{'9' * 60}\\.\\.\\.'"):
+        read_candidates(write(f"a,b\n{'9' * 400},1\n2,2\n"))
+
+
 def test_decimal_commas_are_kept_where_the_file_has_them(write):
     with pytest.raises(ValueError, match=r"got '1\.234,56'; write 1234,56; "):
         read_candidates(write("a;b\n1,5;1\n1.234,56;2\n2,5;3\n"))

@@ -106,7 +106,8 @@ def test_every_plain_number_is_taken(folder, value):
 
 @pytest.mark.parametrize("trial", ["0", "-1", "1.5", "abc", "9" * 19, "", "١"])
 def test_a_trial_is_a_whole_number(folder, trial):
-    needed = f"TRIAL needs a whole number from 1 on, got {trial!r}"
+    digits = " with at most 18 digits" if len(trial) > 18 else ""
+    needed = f"TRIAL needs a whole number from 1 on{digits}, got {trial!r}"
     for words in (("tell", "films.db", trial, "1"), ("correct", "films.db", trial, "1")):
         assert one_sentence(study(*words), 2) == needed
     if trial != "-1":

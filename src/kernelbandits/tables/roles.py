@@ -42,6 +42,7 @@ DATE = re.compile(
 )
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 LEADING_ZERO = re.compile(r"0[0-9]+")
+MANY_DIGITS = re.compile(r"[+-]?[1-9][0-9]{15,300}")
 TOTALS = frozenset(
     {"total", "totals", "sum", "grand total", "subtotal", "average", "mean", "summe", "gesamt"}
 )
@@ -281,7 +282,7 @@ def remark_table(table: Table, roles: Roles) -> Iterator[str]:
     yield from table.notices
     for name in roles.chosen:
         column = table.columns[name]
-        yield from remark_text(name, column) if column.kind == TEXT else remark_zeros(name, column)
+        yield from remark_text(name, column) if column.kind == TEXT else remark_codes(name, column)
     yield from remark_header(table)
     yield from remark_decimals(table)
     yield from remark_totals(table)
@@ -327,17 +328,24 @@ def remark_spelling(name: str, values: Sequence[str]) -> Iterator[str]:
             return
 
 
-def remark_zeros(name: str, column: Column) -> Iterator[str]:
-    """Codes such as 007, which are read as numbers."""
-    if isinstance(column.given, tuple):
-        whole = np.flatnonzero(column.numbers == np.trunc(column.numbers)).tolist()
-        cells = (column.given[i] for i in whole)
-        found = next((cell for cell in cells if LEADING_ZERO.fullmatch(cell)), None)
-        if found is not None:
-            yield (
-                f"column {name!r} has numbers with leading zeros, such as {found!r}, and is read "
-                "as numbers; if it holds codes, write a letter before them"
-            )
+def remark_codes(name: str, column: Column) -> Iterator[str]:
+    """Codes such as 007 or 12345678901234567890, which are read as numbers."""
+    if not isinstance(column.given, tuple):
+        return
+    cells = [column.given[i] for i in np.flatnonzero(column.numbers == np.trunc(column.numbers))]
+    zeros = next((cell for cell in cells if LEADING_ZERO.fullmatch(cell)), None)
+    if zeros is not None:
+        yield (
+            f"column {name!r} has numbers with leading zeros, such as {zeros!r}, and is read "
+            "as numbers; if it holds codes, write a letter before them"
+        )
+    long = (cell for cell in cells if MANY_DIGITS.fullmatch(cell))
+    rounded = next((cell for cell in long if int(cell) != int(float(cell))), None)
+    if rounded is not None:
+        yield (
+            f"column {name!r} has numbers of more than 15 digits, such as {rounded!r}, which are "
+            "rounded; if it holds codes, write a letter before them"
+        )
 
 
 def remark_header(table: Table) -> Iterator[str]:

@@ -123,7 +123,8 @@ def read_whole_number(name: str, text: str, least: int) -> int:
     """Read the number of a trial or a row."""
     refuse_option(text)
     whole = re.fullmatch(r"[0-9]{1,18}", text) is not None and int(text) >= least
-    checks.needs(whole, name, f"a whole number from {least} on", text)
+    digits = " with at most 18 digits" if re.fullmatch(r"[0-9]{19,}", text) else ""
+    checks.needs(whole, name, f"a whole number from {least} on{digits}", text)
     return int(text)
 
 
