@@ -410,7 +410,9 @@ class Teller:
         event = self._add(
             kind="corrected", trial=trial.number, row=trial.row, value=value, key=key, body=body
         )
-        return Told(trial.number, trial.row, value, True, key, event.seq)
+        return Told(
+            trial.number, trial.row, value, True, key, event.seq, corrected=True, was=trial.value
+        )
 
     def _add(self, **said: Any) -> Event:
         """The event as it will be stored after those that are there, without time and checksum."""
@@ -522,6 +524,7 @@ class Teller:
             )
         key = one.key if one.given else None
         accepted = one.table is None or event.body.get("table") == one.table
+        corrected = accepted and event.kind == "corrected"
         return Told(
             event.trial or 0,
             event.row or 0,
@@ -530,6 +533,8 @@ class Teller:
             key,
             event.seq,
             *self._pending_trials_of(result, event.trial or 0),
+            corrected=corrected,
+            was=event.body["was"] if corrected else None,
         )
 
 

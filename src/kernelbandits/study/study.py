@@ -62,9 +62,10 @@ class Study:
     """A table of candidates, or a space, to measure one after the other: ask, and tell the result.
 
     Everything that happens is stored as an event, in a SQLite file or in PostgreSQL, and the policy
-    is rebuilt from the events. Several processes may ask and tell at the same time. Rows are
-    counted from 0, trials from 1. In a study over a space the point `x` takes the place of the row,
-    which is None.
+    is rebuilt from the events. Several processes may ask and tell at the same time. Threads that
+    share one `Study` take turns; to work at the same time, each opens the study for itself. Rows
+    are counted from 0, trials from 1. In a study over a space the point `x` takes the place of the
+    row, which is None.
 
     Examples
     --------
