@@ -165,7 +165,7 @@ def test_a_lease_is_a_duration(folder, text):
         (("change", "films.db"), 2, "change needs at least one setting, such as --policy or --lease, got 'none'"),
         (("change", "films.db", "--policy", "nope"), 2, "No policy is called 'nope'"),
         (("change", "films.db", "--delta", "2"), 2, "Study needs delta in (0, 1), got 2.0"),
-        (("plot", "films.db", "a.gif"), 2, "needs .png, .svg or .html, got 'a.gif'"),
+        (("plot", "films.db", "a.gif"), 2, "needs .png, .svg, .pdf or .html, got 'a.gif'"),
         (("plot", "films.db", "a.png", "--what", "nope"), 2, "got 'nope'"),
         (("plot", "films.db", "a.png", "--truth", "none.csv"), 2, "got 'none.csv'"),
         (("export", "films.db", "films.csv"), 1, "got films.csv, which exists; --force (force=True) replaces it"),
