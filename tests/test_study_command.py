@@ -37,6 +37,7 @@ from kernelbandits.apps.cli.arguments import read_duration, read_names
 from kernelbandits.apps.cli.output import retypable_place
 from kernelbandits.formatting import to_json_value
 from kernelbandits.study.values import Waiting
+from kernelbandits.tables.workbooks import Sheet, write_workbook
 
 FILMS = """Cs;FA;MA;T (°C);solvent;hours;safe;stability
 0,00;0,00;1,00;100;DMF;1;yes;
@@ -200,6 +201,9 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
         said("tell", "films.db", "17", "0.5")
     if words[0] == "tell":
         Path("results.csv").write_text("row,stability\n1,0.5\n")
+    sheets = [Sheet("Films", ["Cs", "stability"], [[0.1, None]]), Sheet("Notes", ["a"], [[1]])]
+    write_workbook("films.xlsx", sheets, force=True)
+    write_workbook("results.xlsx", [Sheet("May", ["row", "stability"], [[1, 0.5]])], force=True)
     done = study(*words)
     assert done.code == 0, done.err
 

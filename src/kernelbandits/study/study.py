@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
-from kernelbandits.outputs import check_output
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import decisions, plausibility, reconciliation
 from kernelbandits.study.events import State
@@ -27,7 +26,6 @@ from kernelbandits.study.settings import (
 )
 from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
 from kernelbandits.tables.candidates import Candidates, read_candidates
-from kernelbandits.tables.export import write_csv
 from kernelbandits.tables.results import read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
@@ -94,6 +92,7 @@ class Study:
         allowed: str | None = None,
         log: str | Sequence[str] | None = None,
         linear: str | Sequence[str] | None = None,
+        worksheet: str | None = None,
         or_open: bool = False,
         **settings: Unpack[StudySettings],
     ) -> Study:
@@ -104,10 +103,11 @@ class Study:
         where
             A file such as "films.db", or "postgresql://user@host/db?study=films".
         candidates
-            A CSV file, a DataFrame or an (n, d) array. Each row is a candidate. Or a space: a
-            `kb.MixedBox`, a `kb.Box`, a dictionary of variables such as {"heat": (20, 90)}, a list
-            of tuples [(0, 1), (0, 1)], or a space file, whose name ends in .toml or .json. Of a
-            space, the following arguments up to `linear` are the target and the direction only.
+            A CSV file, a workbook (.xlsx), a Parquet or numpy (.npy) file, a DataFrame or an (n, d)
+            array. Each row is a candidate. Or a space: a `kb.MixedBox`, a `kb.Box`, a dictionary of
+            variables such as {"heat": (20, 90)}, a list of tuples [(0, 1), (0, 1)], or a space
+            file, whose name ends in .toml or .json. Of a space, the following arguments up to
+            `worksheet` are the target and the direction only.
         target
             Name of the measured quantity.
         direction
@@ -121,6 +121,8 @@ class Study:
             0.001 to 10, or by their values. A column that is in neither is taken by its logarithms
             if its values are positive, span at least a factor of 1000, and are much more evenly
             spread so; a notice then says it.
+        worksheet
+            The sheet of a workbook that has the table, if several sheets are filled.
         policy, kernel, settings
             "auto" or a name of the catalogue, its kernel (`kb.RBF(0.2)` or "rbf:0.2"), and a
             mapping of its own settings.
@@ -160,6 +162,7 @@ class Study:
             "allowed": allowed,
             "log": log,
             "linear": linear,
+            "worksheet": worksheet,
         }
         space = find_space(candidates)
         if space is None:
@@ -350,8 +353,12 @@ class Study:
         worker: str | None = None,
         corrected: bool = False,
         replicates: bool = False,
+        worksheet: str | None = None,
     ) -> list[Told]:
-        """Store all results of a CSV file, a DataFrame or a list of mappings, or none of them.
+        """Store all results of a file, a DataFrame or a list of mappings, or none of them.
+
+        A file is a CSV file, a workbook (.xlsx, with `worksheet` if several sheets are filled), a
+        Parquet file or a numpy file of records (.npy).
 
         A line names its trial, its row or the values of all columns, and has the value of the
         target (or failed). Lines of a file that were told before are skipped (accepted is False),
@@ -363,7 +370,7 @@ class Study:
         """
         name, prefix = check_name("worker", worker), check_name("key", key)
         repeats = reconciliation.check_repeats(corrected, replicates)
-        results = read_results(source, self._place, self.target)
+        results = read_results(source, self._place, self.target, worksheet)
         fresh = uuid.uuid4().hex
         return self._tell(
             [decisions.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
@@ -590,13 +597,15 @@ class Study:
             return estimates_frame(self._session.answers())
 
     def export(self, path: str | Path, *, force: bool = False) -> None:
-        """Write all trials to a CSV file.
+        """Write all trials to a file.
 
-        An existing file is only replaced with `force`, and a study never.
+        The name decides: .csv, .parquet, or .xlsx for a workbook with sheets of the trials, the
+        candidates and their estimates. An existing file is only replaced with `force`, and a study
+        never.
         """
-        check_output("an export", path, force)
-        frame = self.to_dataframe()
-        write_csv(path, list(frame.columns), frame.itertuples(index=False), force=force)
+        from kernelbandits.study.exports import export_study
+
+        export_study(self, path, force)
 
     def backup(self, path: str | Path, *, force: bool = False) -> None:
         """Copy the study to a new SQLite file; others may write meanwhile.

@@ -14,6 +14,7 @@ from kernelbandits.apps.cli.arguments import (
     Quiet,
     Reason,
     Trial,
+    Worksheet,
     read_value,
     read_whole_number,
 )
@@ -35,13 +36,15 @@ gives the value of a variable, once for each variable: a point that nobody asked
 outside the ranges or breaks a constraint is refused. JSON: trial, row, value (the
 stored one), accepted, key, seq, settles (the pending trial that a row settled) and waiting (trials
 of the same candidate that stay pending) and x (the point of a space, null for a table); with
---csv a list of these.
+--file a list of these.
 
-In a CSV file of results, each line names its trial, its row or the values of all columns, and has
-the result in a column named like the target. Either all lines are stored or none. Lines that were
-told before are skipped, so you can add lines to the file and tell it again. If a line has another
-value than the one that is stored, nothing is stored and both values are listed: then --corrected
-replaces the stored values, and --replicates takes the new ones as further measurements.
+A file of results (--file, or --csv as in earlier releases) is a CSV file, a workbook (.xlsx) or a
+Parquet file, such as an export of this or of another study. Each line names its trial, its row or
+the values of all columns, and has the result in a column named like the target. Either all lines
+are stored or none. Lines that were told before are skipped, so you can add lines to the file and
+tell it again. If a line has another value than the one that is stored, nothing is stored and both
+values are listed: then --corrected replaces the stored values, and --replicates takes the new ones
+as further measurements.
 
 Examples:
 
@@ -55,9 +58,11 @@ Examples:
 
     kernelbandits study tell brew.db --at temperature=30 --at solvent=DMF 0.83
 
-    kernelbandits study tell films.db --csv results.csv
+    kernelbandits study tell films.db --file results.csv
 
-    kernelbandits study tell films.db --csv results.csv --corrected
+    kernelbandits study tell films.db --file results.xlsx --worksheet May
+
+    kernelbandits study tell films.db --file results.csv --corrected
 """
 CORRECT = """Replace the result of a trial; the history keeps the old one.
 
@@ -75,7 +80,7 @@ Examples:
 """
 FORMS = (
     "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, --at NAME=VALUE ... VALUE "
-    "or --csv FILE"
+    "or --file FILE"
 )
 
 
@@ -105,7 +110,13 @@ def tell(
             help="Value of a variable, in a study over a space; once for each variable.",
         ),
     ] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="CSV file with results.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file", "--csv", help="CSV file, workbook (.xlsx) or Parquet file with results."
+        ),
+    ] = None,
+    worksheet: Worksheet = None,
     key: Annotated[
         str | None,
         typer.Option(help="Name of this result: told twice with the same key, it counts once."),
@@ -113,11 +124,11 @@ def tell(
     worker: Annotated[str | None, typer.Option(help="Who measured it.")] = None,
     corrected: Annotated[
         bool,
-        typer.Option("--corrected", help="With --csv: other values replace the stored ones."),
+        typer.Option("--corrected", help="With --file: other values replace the stored ones."),
     ] = False,
     replicates: Annotated[
         bool,
-        typer.Option("--replicates", help="With --csv: other values are further measurements."),
+        typer.Option("--replicates", help="With --file: other values are further measurements."),
     ] = False,
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -126,23 +137,28 @@ def tell(
 
     given = [text for text in (trial, value) if text is not None]
     alone = not given and row is None and not failed and not at
-    checks.needs(csv is None or alone, "tell", f"one of {FORMS}", "--csv and more")
+    checks.needs(file is None or alone, "tell", f"one of {FORMS}", "--file and more")
     checks.needs(
-        csv is not None or not (corrected or replicates),
+        file is not None or not (corrected or replicates or worksheet),
         "tell",
-        "--csv FILE with --corrected or --replicates",
+        "--file FILE with --corrected, --replicates or --worksheet",
         "none",
     )
-    single = {} if csv else read_result(given, row, failed, at)
+    single = {} if file else read_result(given, row, failed, at)
     with open_study(place, quiet) as study:
         if at:
             single["x"] = study.read_point(read_assignments(at))
         try:
             told = (
                 study.tell_all(
-                    csv, key=key, worker=worker, corrected=corrected, replicates=replicates
+                    file,
+                    key=key,
+                    worker=worker,
+                    corrected=corrected,
+                    replicates=replicates,
+                    worksheet=worksheet,
                 )
-                if csv
+                if file
                 else study.tell(**single, key=key, worker=worker)
             )
         except AlreadyTold as late:
