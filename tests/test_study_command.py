@@ -51,7 +51,7 @@ FILMS = """Cs;FA;MA;T (°C);solvent;hours;safe;stability
 """
 COLUMNS = "Cs,FA,MA,T (°C),solvent"
 COMMANDS = [
-    "create", "ask", "tell", "status", "estimates", "check", "explain", "plot", "history", "export", "correct", "withdraw",
+    "create", "ask", "sheet", "tell", "status", "estimates", "check", "explain", "plot", "history", "export", "correct", "withdraw",
     "release", "undo", "change", "replay", "list", "doctor", "backup", "salvage",
 ]  # fmt: skip
 
@@ -204,6 +204,8 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
     sheets = [Sheet("Films", ["Cs", "stability"], [[0.1, None]]), Sheet("Notes", ["a"], [[1]])]
     write_workbook("films.xlsx", sheets, force=True)
     write_workbook("results.xlsx", [Sheet("May", ["row", "stability"], [[1, 0.5]])], force=True)
+    if words[0] == "tell" and "--sheet" in words:
+        said("sheet", "films.db", "plate.xlsx")
     done = study(*words)
     assert done.code == 0, done.err
 

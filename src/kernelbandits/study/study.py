@@ -14,6 +14,7 @@ from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import decisions, plausibility, reconciliation
+from kernelbandits.study.batches import check_shared
 from kernelbandits.study.events import State
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.session import StudySession
@@ -24,6 +25,7 @@ from kernelbandits.study.settings import (
     StudySettings,
     check_lease,
 )
+from kernelbandits.study.sheets import SheetNotWritten, check_sheet, read_sheet, write_sheet
 from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.results import read_results
@@ -290,17 +292,36 @@ class Study:
         return self._session.state.settings.body
 
     def ask(
-        self, n: int = 1, *, worker: str | None = None, lease: float | None = None
+        self,
+        n: int = 1,
+        *,
+        worker: str | None = None,
+        lease: float | None = None,
+        same: str | Sequence[str] | None = None,
+        sheet: str | Path | None = None,
+        force: bool = False,
     ) -> list[Suggestion]:
         """Return the n rows, or points of a space, to measure next.
 
         Each row is pending until its result is told or its lease ends (`lease` in seconds). A
         worker that asks again under the same name first gets its pending rows.
+
+        With `same`, the name of a column or several, all n rows have the same value there, such as
+        the temperature of their oven. The first row is the policy's choice and decides the value;
+        the policy chooses the others among the rows with this value.
+
+        With `sheet`, a file whose name ends in .xlsx, .csv or .html, the rows are also written to a
+        sheet to fill in or to print; `tell_sheet` tells it back. A sheet that cannot be written is
+        refused before any row is asked for. If writing fails all the same, as on a full disk, the
+        rows are pending and `SheetNotWritten` says so.
         """
+        if sheet is not None:
+            check_sheet(sheet, force)
         size, name = checks.whole("ask", "n", n), check_name("worker", worker)
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
         seconds = None if lease is None else check_lease(lease)
-        asker, session = decisions.Asker(size, name, seconds, uuid.uuid4().hex), self._session
+        shared, session = check_shared(same, size, self._place), self._session
+        asker = decisions.Asker(size, name, seconds, uuid.uuid4().hex, shared)
         with session.lock:
             events = session.ask(asker)
             state = session.state
@@ -314,7 +335,38 @@ class Study:
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         sign, said = state.settings.sign, tuple(notices)
-        return [decisions.suggestion(event, self._place, sign, said) for event in events]
+        found = [decisions.suggestion(event, self._place, sign, said) for event in events]
+        if sheet is None:
+            return found
+        try:
+            self.write_sheet(sheet, [one.trial for one in found], force=force)
+        except (OSError, ValueError, StudyConflict) as error:
+            raise SheetNotWritten(found, sheet, error) from error
+        return [replace(one, sheet=str(sheet)) for one in found]
+
+    def write_sheet(
+        self, path: str | Path, trials: Iterable[int] | None = None, *, force: bool = False
+    ) -> list[int]:
+        """Write a sheet to fill in, .xlsx or .csv, or to print, .html; return its trials.
+
+        Without `trials` it has all that are pending. An existing file is only replaced with
+        `force`, and a study never.
+        """
+        check_sheet(path, force)
+        with self._session.lock:
+            self._session.refresh()
+            state = self._session.state
+            wanted = sorted(state.pending) if trials is None else list(trials)
+            for number in wanted:
+                if number not in state.trials:
+                    raise StudyConflict(
+                        f"a sheet needs trials that were asked for, got trial {number}"
+                    )
+            if not wanted:
+                raise StudyConflict("a sheet needs at least one pending trial, got none")
+            chosen = [state.trials[number] for number in wanted]
+            write_sheet(path, chosen, state, self._place, force)
+        return wanted
 
     def _cautions(self) -> list[str]:
         """What the policy, with the results that it has learnt, says of the settings."""
@@ -377,6 +429,33 @@ class Study:
             name,
             repeats,
         )
+
+    def tell_sheet(
+        self,
+        path: str | Path,
+        *,
+        worker: str | None = None,
+        corrected: bool = False,
+        replicates: bool = False,
+    ) -> list[Told]:
+        """Store the results that were filled in on a sheet of `ask` or `write_sheet`, or none.
+
+        Lines without a result are left out, so a sheet can be told several times while it is
+        filled in. A sheet of another study, or one that was changed where it identifies its trials,
+        is refused. `corrected` and `replicates` are those of `tell_all`.
+        """
+        name, repeats = (
+            check_name("worker", worker),
+            reconciliation.check_repeats(corrected, replicates),
+        )
+        with self._session.lock:
+            self._session.refresh()
+            results, notices = read_sheet(path, self._session.state, self._place)
+        for notice in notices:
+            warnings.warn(notice, DataNotice, stacklevel=2)
+        fresh = uuid.uuid4().hex
+        lines = [decisions.with_key(one, None, i, fresh) for i, one in enumerate(results)]
+        return self._tell(lines, name, repeats)
 
     def _tell(
         self, results: Sequence[decisions.Keyed], worker: str | None, repeats: str | None = None

@@ -46,6 +46,10 @@ tell it again. If a line has another value than the one that is stored, nothing 
 values are listed: then --corrected replaces the stored values, and --replicates takes the new ones
 as further measurements.
 
+A sheet that `ask --sheet` or `sheet` wrote is told back by --sheet: the lines that are filled in,
+all of them or none. It may be told again when more is filled in. A sheet of another study, or one
+that was changed where it identifies its trials, is refused.
+
 Examples:
 
     kernelbandits study tell films.db 17 0.83
@@ -63,6 +67,8 @@ Examples:
     kernelbandits study tell films.db --file results.xlsx --worksheet May
 
     kernelbandits study tell films.db --file results.csv --corrected
+
+    kernelbandits study tell films.db --sheet plate.xlsx
 """
 CORRECT = """Replace the result of a trial; the history keeps the old one.
 
@@ -79,8 +85,8 @@ Examples:
     kernelbandits study withdraw films.db 17 --reason "sample was contaminated"
 """
 FORMS = (
-    "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, --at NAME=VALUE ... VALUE "
-    "or --file FILE"
+    "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, --at NAME=VALUE ... VALUE, "
+    "--file FILE or --sheet FILE"
 )
 
 
@@ -116,6 +122,10 @@ def tell(
             "--file", "--csv", help="CSV file, workbook (.xlsx) or Parquet file with results."
         ),
     ] = None,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Sheet of `ask --sheet` that was filled in."),
+    ] = None,
     worksheet: Worksheet = None,
     key: Annotated[
         str | None,
@@ -124,11 +134,15 @@ def tell(
     worker: Annotated[str | None, typer.Option(help="Who measured it.")] = None,
     corrected: Annotated[
         bool,
-        typer.Option("--corrected", help="With --file: other values replace the stored ones."),
+        typer.Option(
+            "--corrected", help="With --file or --sheet: other values replace the stored ones."
+        ),
     ] = False,
     replicates: Annotated[
         bool,
-        typer.Option("--replicates", help="With --file: other values are further measurements."),
+        typer.Option(
+            "--replicates", help="With --file or --sheet: other values are further measurements."
+        ),
     ] = False,
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -138,29 +152,28 @@ def tell(
     given = [text for text in (trial, value) if text is not None]
     alone = not given and row is None and not failed and not at
     checks.needs(file is None or alone, "tell", f"one of {FORMS}", "--file and more")
+    alone = alone and file is None and key is None and worksheet is None
+    checks.needs(sheet is None or alone, "tell", f"one of {FORMS}", "--sheet and more")
+    checks.needs(file is not None or not worksheet, "tell", "--file FILE with --worksheet", "none")
     checks.needs(
-        file is not None or not (corrected or replicates or worksheet),
+        bool(file or sheet) or not (corrected or replicates),
         "tell",
-        "--file FILE with --corrected, --replicates or --worksheet",
+        "--file or --sheet with --corrected or --replicates",
         "none",
     )
-    single = {} if file else read_result(given, row, failed, at)
+    single = {} if file or sheet else read_result(given, row, failed, at)
     with open_study(place, quiet) as study:
         if at:
             single["x"] = study.read_point(read_assignments(at))
         try:
-            told = (
-                study.tell_all(
-                    file,
-                    key=key,
-                    worker=worker,
-                    corrected=corrected,
-                    replicates=replicates,
-                    worksheet=worksheet,
-                )
-                if file
-                else study.tell(**single, key=key, worker=worker)
-            )
+            repeats = {"corrected": corrected, "replicates": replicates}
+            told: Told | list[Told]
+            if sheet is not None:
+                told = study.tell_sheet(sheet, worker=worker, **repeats)
+            elif file is not None:
+                told = study.tell_all(file, key=key, worker=worker, worksheet=worksheet, **repeats)
+            else:
+                told = study.tell(**single, key=key, worker=worker)
         except AlreadyTold as late:
             print_stored_result(form, late)
             raise
