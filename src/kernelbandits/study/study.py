@@ -14,7 +14,7 @@ from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import decisions, plausibility, reconciliation
-from kernelbandits.study.batches import check_shared
+from kernelbandits.study.batches import check_batch
 from kernelbandits.study.events import State
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.session import StudySession
@@ -298,6 +298,7 @@ class Study:
         worker: str | None = None,
         lease: float | None = None,
         same: str | Sequence[str] | None = None,
+        spread: bool = False,
         sheet: str | Path | None = None,
         force: bool = False,
     ) -> list[Suggestion]:
@@ -308,7 +309,9 @@ class Study:
 
         With `same`, the name of a column or several, all n rows have the same value there, such as
         the temperature of their oven. The first row is the policy's choice and decides the value;
-        the policy chooses the others among the rows with this value.
+        the policy chooses the others among the rows with this value. With `spread=True` the rows
+        are far apart: each is the policy's choice among the rows that are at least half as far from
+        those before it as n rows can be from each other.
 
         With `sheet`, a file whose name ends in .xlsx, .csv or .html, the rows are also written to a
         sheet to fill in or to print; `tell_sheet` tells it back. A sheet that cannot be written is
@@ -320,8 +323,8 @@ class Study:
         size, name = checks.whole("ask", "n", n), check_name("worker", worker)
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
         seconds = None if lease is None else check_lease(lease)
-        shared, session = check_shared(same, size, self._place), self._session
-        asker = decisions.Asker(size, name, seconds, uuid.uuid4().hex, shared)
+        batch, session = check_batch(same, spread, size, self._place), self._session
+        asker = decisions.Asker(size, name, seconds, uuid.uuid4().hex, batch)
         with session.lock:
             events = session.ask(asker)
             state = session.state
