@@ -14,6 +14,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Indices, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
+from kernelbandits.study.batches import BATCH, Batch
 from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
 from kernelbandits.study.reconciliation import Step
 from kernelbandits.study.settings import Settings
@@ -42,6 +43,8 @@ class Asker:
     """Seconds; those of the study unless given."""
     key: str
     """Of this call, which finds its events by it if the connection was cut in between."""
+    batch: Batch | None = None
+    """What is demanded of the rows of the call."""
 
     def names(self) -> Iterator[str]:
         return (f"{self.key}/{number}" for number in range(1, self.n + 1))
@@ -120,12 +123,20 @@ def plan_ask(
     ]
     while len(plan.held) + len(plan.asks) < asker.n:
         number = state.last_trial + len(plan.asks) + 1
+        batch = asker.batch and asker.batch.after(
+            [event.row or 0 for event in plan.held],
+            [one.row for one in plan.asks],
+            driver.candidates,
+        )
         try:
-            row, body = reoffer_row(driver, state, waiting, abandoned, asker) or choose_row(
-                driver, state, waiting, number
+            row, body = reoffer_row(driver, state, waiting, abandoned, asker, batch) or choose_row(
+                driver, state, waiting, number, batch
             )
         except StudyConflict:
-            if not plan.held and not plan.asks:
+            if batch is not None and before.asks:
+                # Others took rows with the value that the batch had: it begins with another one.
+                return plan_ask(state, driver, asker, now, replace(before, asks=[]))
+            if batch is not None or (not plan.held and not plan.asks):
                 raise
             found = len(plan.held) + len(plan.asks)
             noun = driver.candidates.noun
@@ -151,13 +162,18 @@ def imagine_trial(number: int, one: PlannedAsk) -> Trial:
 
 
 def reoffer_row(
-    driver: Driver, state: State, waiting: list[Trial], abandoned: list[Trial], asker: Asker
+    driver: Driver,
+    state: State,
+    waiting: list[Trial],
+    abandoned: list[Trial],
+    asker: Asker,
+    batch: Batch | None = None,
 ) -> tuple[int, dict[str, Any]] | None:
     """A row that was abandoned, with what was noted and said of it; the asker's own first."""
     abandoned.sort(key=lambda trial: (trial.worker != asker.worker, trial.number))
     while abandoned:
         trial = abandoned.pop(0)
-        if trial.asked and driver.may_offer(trial, waiting, state):
+        if trial.asked and driver.may_offer(trial, waiting, state, batch):
             before = {name: trial.asked.body[name] for name in ("note", "scale", "greedy")}
             why = (
                 f"Suggested again, because trial {trial.number} got no result in time. "
@@ -173,10 +189,14 @@ def reoffer_row(
 
 
 def choose_row(
-    driver: Driver, state: State, waiting: list[Trial], number: int
+    driver: Driver,
+    state: State,
+    waiting: list[Trial],
+    number: int,
+    batch: Batch | None = None,
 ) -> tuple[int, dict[str, Any]]:
     """The policy's choice in a round, and why, in the units of now."""
-    row, choice = driver.choose(number, waiting, state)
+    row, choice = driver.choose(number, waiting, state, batch)
     reasons, note = (
         driver.reasons(state),
         {name: float(value) for name, value in choice.note.items()},
@@ -185,9 +205,10 @@ def choose_row(
         "note": {name: plain(value) for name, value in note.items()},
         "greedy": reasons.greedy,
         "scale": [state.scale.centre, state.scale.spread],
-        "why": reasons.why(row, note),
+        "why": reasons.why(row, note) + (f" {batch.sentence}" if batch and batch.sentence else ""),
         "revision": driver.policy.revision,
         "round": number,
+        **({BATCH: batch.body} if batch else {}),
     }
 
 
