@@ -42,6 +42,9 @@ LAYER = {
     "study": 4,
     "report": 5,
     "apps": 6,
+    "gest": 6,
+    "optuna": 6,
+    "sklearn": 6,
     "__main__": 7,
 }
 NEIGHBOURS = {
@@ -66,7 +69,9 @@ HEAVY = {
     "typer": {"apps"},
     "rich": {"apps", "policies"},
     "psycopg": {"storage"},
-    "sklearn": set(),
+    "optuna": {"optuna"},
+    "sklearn": {"sklearn"},
+    "gest_api": {"gest"},
     "pooch": {"problems"},
 }
 """Heavy packages, and the only packages of ours that may import them."""

@@ -115,7 +115,10 @@ def write_through(draft: Path, content: bytes, mode: int) -> None:
 
 
 def settle(folder: Path) -> None:
-    """The new name, too, is on the disk."""
+    """Write a folder to the disk, so that the new name of a file in it is stored too."""
+    if os.name != "posix":
+        # Windows cannot open a folder; its file systems store names by themselves.
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -135,10 +135,10 @@ class Evidence:
     -1/2 (S / noise + (N - m) ln(2 pi noise) + sum_i ln n_i),   S the scatter within the points.
 
     K is the Matern or RBF kernel of all coordinates (of features their inner products), A the mean
-    of such kernels of one block of coordinates each. The constant mean mu ~ N(0, 1) is integrated out. The sum is the Gaussian
-    density of all N rewards: nothing is lost by using the means of the points, the matrix is m x m
-    and not N x N, and repeated measurements determine the noise directly. Without them, nugget and
-    noise cannot be told apart, and the prior decides.
+    of such kernels of one block of coordinates each. The constant mean mu ~ N(0, 1) is integrated
+    out. The sum is the Gaussian density of all N rewards: nothing is lost by using the means of the
+    points, the matrix is m x m and not N x N, and repeated measurements determine the noise
+    directly. Without them, nugget and noise cannot be told apart, and the prior decides.
     """
 
     means: Array
