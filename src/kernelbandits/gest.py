@@ -43,7 +43,7 @@ IDENTIFIER = "_id"
 """The key under which a suggestion has its number, as the standard names it."""
 
 
-class KernelBanditGenerator(Generator):  # type: ignore[misc]
+class KernelBanditGenerator(Generator):
     """Suggest points as `kb.Auto(goal="find")` does; take results in any order.
 
     Variables are ranges and sets of values (numbers in a set have an order). There is one

@@ -89,7 +89,8 @@ class PoolSampler(BaseSampler):
             self.rows = [table.x(row) for row in range(len(table))]
         else:
             self.arms = Arms.from_gram(graph_matern(graph) if kernel is None else kernel)
-        self.settings = {"noise": noise, "rounds": n_trials}
+        self.noise = noise
+        self.n_trials = n_trials
         self._reader = StudyReader(owner)
         # Built now, so that what the policy would refuse is refused here.
         self._policy = TrialPolicy(self._make_policy)
@@ -103,7 +104,7 @@ class PoolSampler(BaseSampler):
         self._policy = TrialPolicy(self._make_policy)
 
     def _make_policy(self) -> Auto:
-        return Auto(self.arms, goal="find", seed=self.seed, **self.settings)
+        return Auto(self.arms, goal="find", noise=self.noise, rounds=self.n_trials, seed=self.seed)
 
     @property
     def distribution(self) -> IntDistribution:

@@ -191,12 +191,13 @@ class KernelBanditSampler(BaseSampler):
 def running_parameters(trial: FrozenTrial, group: ParameterGroup) -> dict[str, Any]:
     """The parameters of a running trial: those it has taken, else those suggested to it."""
     asked = read_attribute(trial, "asked") or {}
-    known = {
+    known: dict[str, Any] = {
         name: group.distributions[name].to_external_repr(value)
         for name, value in asked.items()
         if name in group.distributions
     }
-    return known | trial.params
+    known.update(trial.params)
+    return known
 
 
 def check_seed(owner: str, seed: int | None) -> int:

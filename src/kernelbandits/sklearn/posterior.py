@@ -13,7 +13,7 @@ from kernelbandits.checks import Array
 from kernelbandits.posterior import PointPosterior
 
 
-class KernelRidgePosterior(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class KernelRidgePosterior(RegressorMixin, BaseEstimator):
     """Kernel ridge regression with the standard deviation of its estimate:
 
     mean(x) = k(x)' (K + ridge I)^-1 y,   sd(x)^2 = k(x, x) - k(x)' (K + ridge I)^-1 k(x).

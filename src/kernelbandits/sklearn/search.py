@@ -20,7 +20,7 @@ from kernelbandits.policies import Auto, Choice
 from kernelbandits.sklearn.spaces import ParameterSpace, read_parameters
 
 
-class KernelBanditSearchCV(BaseSearchCV):  # type: ignore[misc]
+class KernelBanditSearchCV(BaseSearchCV):
     """Search hyperparameters by cross-validation: each candidate is chosen from all scores so far.
 
     It is used as `RandomizedSearchCV` is, and has the same attributes after `fit`: `cv_results_`,
