@@ -51,8 +51,7 @@ class Calibration:
     """
 
     lengthscales: tuple[float, ...]
-    """One for each dimension, for points in the unit cube; none if the points are features, whose
-    inner product is the kernel."""
+    """One for each dimension, for points in the unit cube; none of features."""
     signal_variance: float
     """The variance of f at a point, in standardised units."""
     noise_variance: float
@@ -80,9 +79,14 @@ class Calibration:
     """How the fit ended."""
     ok: bool = False
     """Whether the fit succeeded. If not, the scales are the last good ones or the prior's mode."""
+    features: bool = False
+    """Whether the points are features: then the kernel is their inner product, without scales."""
 
     def __post_init__(self) -> None:
-        if self.lengthscales != ():
+        if self.features:
+            none = self.lengthscales == ()
+            checks.needs(none, "Calibration", "no lengthscales of features", self.lengthscales)
+        else:
             scales = checks.lengthscales("Calibration", self.lengthscales)
             listed = isinstance(scales, tuple)
             checks.needs(listed, "Calibration", "a tuple of lengthscales", self.lengthscales)
@@ -104,7 +108,7 @@ class Calibration:
     @property
     def kernel(self) -> Kernel:
         """The kernel k, with k(x, x) = 1; of features their inner product."""
-        if not self.lengthscales:
+        if self.features:
             return Linear()
         return RBF(self.lengthscales) if math.isinf(self.nu) else Matern(self.lengthscales, self.nu)
 
@@ -120,7 +124,7 @@ class Calibration:
         the sides of the domain.
         """
         smooth: Kernel = Linear()
-        if self.lengthscales:
+        if not self.features:
             lengths = tuple((np.array(self.lengthscales) * sides).tolist())
             smooth = RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
         kernel: Kernel = Scaled(smooth, self.signal_variance) + Constant()
@@ -248,7 +252,9 @@ class Calibration:
         )
         if not self.standard.is_linear:
             scales += f", results transformed by the power {self.standard.shape:g}"
-        shape = f"Lengthscales {lengths} (of the unit cube)" if lengths else "The kernel as given"
+        shape = f"Lengthscales {lengths} (of the unit cube)"
+        if self.features:
+            shape = "The kernel as given"
         return f"{shape}, {scales}; {self._origin()}."
 
     def _origin(self) -> str:

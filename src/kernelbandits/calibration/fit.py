@@ -413,6 +413,7 @@ class ScaleFit:
             blocks=self.blocks,
             rewards=self.summary.rewards,
             points=len(self.points),
+            features=not self.blocks,
             **found,
         )
 

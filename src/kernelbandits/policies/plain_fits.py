@@ -35,7 +35,11 @@ def read_fit(body: Mapping[str, Any]) -> Fit:
 
 
 def write_calibration(calibration: Calibration) -> dict[str, Any]:
-    return {one.name: write_value(getattr(calibration, one.name)) for one in fields(calibration)}
+    """A calibration as JSON has it; what fits of coordinates did not have is left out there."""
+    body = {one.name: write_value(getattr(calibration, one.name)) for one in fields(calibration)}
+    if not calibration.features:
+        del body["features"]
+    return body
 
 
 def write_value(value: Any) -> Any:
@@ -49,7 +53,8 @@ def write_value(value: Any) -> Any:
 
 
 def read_calibration(body: Mapping[str, Any]) -> Calibration:
-    known: dict[str, Any] = {one.name: body[one.name] for one in fields(Calibration)}
+    whole = {"features": False, **body}
+    known: dict[str, Any] = {one.name: whole[one.name] for one in fields(Calibration)}
     known |= {
         "lengthscales": tuple(known["lengthscales"]),
         "standard": Standard(*known["standard"]),
