@@ -108,7 +108,9 @@ def mode_of(target: Path) -> int:
 
 
 def write_through(draft: Path, content: bytes, mode: int) -> None:
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+    # Without O_BINARY, which only Windows has, it would write two characters for each line end.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with open(os.open(draft, flags, mode), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -107,11 +107,11 @@ class ParameterGroup:
         return values
 
 
-def find_space(completed: list[FrozenTrial]) -> Space:
-    """Return the parameters of the trials so far, each with its latest distribution.
+def find_space(completed: list[FrozenTrial]) -> tuple[Space, list[str]]:
+    """Return the parameters of the trials so far with their latest distributions, and the others.
 
-    A parameter with a single value needs no choice. One whose distribution was another one in the
-    trial before is left out: its range may change from trial to trial, and a model of the last
+    A parameter with a single value needs no choice. The others are those whose distribution was
+    another one in the trial before: it may change from trial to trial, and a model of the last
     range would be of no use.
     """
     latest: Space = {}
@@ -125,11 +125,12 @@ def find_space(completed: list[FrozenTrial]) -> Space:
                 settled.add(name)
                 if distribution != latest[name]:
                     changing.add(name)
-    return {
+    space = {
         name: latest[name]
         for name in sorted(latest)
         if name not in changing and not latest[name].single()
     }
+    return space, sorted(changing)
 
 
 def group_parameters(space: Space, completed: list[FrozenTrial]) -> list[ParameterGroup]:

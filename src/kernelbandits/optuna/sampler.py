@@ -112,7 +112,11 @@ class KernelBanditSampler(BaseSampler):
         """Return the parameters of the trials so far, each with its latest range."""
         check_study(self._reader.owner, study)
         completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        return find_space(completed)
+        space, changing = find_space(completed)
+        for name in changing:
+            text = f"the range of {name!r} has changed; it is drawn at random until it stays"
+            self._reader.notice(f"changing {name}", text)
+        return space
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: Space

@@ -13,6 +13,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from kernelbandits.checks import LARGEST_REWARD, DataNotice
+from kernelbandits.domains import domain_to_dict
 from kernelbandits.optuna.attributes import has_constraints, read_attribute, write_attribute
 from kernelbandits.policies import Auto, Choice
 from kernelbandits.policies.plain_fits import read_fit, write_fit
@@ -55,9 +56,7 @@ class TrialPolicy:
         self.policy = self._make()
         self.known: list[Result] = []
         """The results that the policy was told, in order."""
-        described = self.policy.to_dict()
-        del described["events"], described["settings"]["seed"]
-        self._digest = blake2b(json.dumps(described).encode(), digest_size=DIGEST_BYTES)
+        self._digest = digest_model(self.policy)
         self._digests: list[str] = []
         """For each number of rewards a digest of all that a fit to so many depends on."""
         self._stored: set[int] = set()
@@ -110,6 +109,17 @@ class TrialPolicy:
     def ask(self, trial: FrozenTrial, pending: Sequence[Any]) -> Choice:
         """Choose for a trial, while the results of other places are still to come."""
         return self.policy.ask(trial.number + 1, pending=[self.choice(one) for one in pending])
+
+
+def digest_model(policy: Auto) -> blake2b:
+    """A digest of what a fit depends on beside the rewards: version, noise and domain."""
+    settings = json.dumps([policy.revision, policy.noise]).encode()
+    if policy.finite:
+        # Thousands of arms are known by their bytes: as text they would take seconds.
+        domain = policy.domain.points.tobytes()
+    else:
+        domain = json.dumps(domain_to_dict(policy.domain)).encode()
+    return blake2b(settings + domain, digest_size=DIGEST_BYTES)
 
 
 class StudyReader:
