@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelbandits as kb
 from kernelbandits.sklearn import KernelBanditSearchCV, KernelRidgePosterior
+
+# Some checks give data that cannot be fitted; that scikit-learn warns of it is no failure.
+pytestmark = pytest.mark.filterwarnings("default::RuntimeWarning")
 
 SMOOTH = {"alpha": kb.Real(1e-3, 1e3, log=True)}
 
