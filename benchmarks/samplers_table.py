@@ -12,6 +12,8 @@ from typing import Any
 from benchmarks import machine
 
 OURS, GP, TPE = "KernelBanditSampler", "GPSampler", "TPESampler"
+ENOUGH_SEEDS = 10
+"""With fewer the table says that ratios are uncertain."""
 GOALS = {"100": 1 / 5, "1000": 1 / 20}
 """Finished trials -> the share of GPSampler's time that a suggestion may take."""
 
@@ -48,6 +50,9 @@ def write(rows: Sequence[Any], table: Path, times: Path) -> None:
         cells = [f"{medians[name]:.2g}" for name in (OURS, GP, TPE)]
         noise = "yes" if noisy else "no"
         lines.append(f"| {task} | {noise} | {seeds} | {' | '.join((*cells, *shown))} |")
+    most = max((median_regrets(rows, *one)[1] for one in settings), default=0)
+    if most < ENOUGH_SEEDS:
+        lines += ["", f"So far there are {most} seeds at most: single ratios are mostly chance."]
     lines += ["", *describe_goals(ratios, worse), "", *describe_times(times), ""]
     facts = machine.facts()
     lines += [f"Written {facts['date']}, {facts['processor']}, python {facts['python']}.", ""]
