@@ -15,6 +15,9 @@ where it stopped.
 [--minutes M] [--workers N]` too; `... fetch-tables` gets its real tables. `--tables held-out` plays
 the tables and functions on which no default was chosen.
 
+`python -m benchmarks samplers [--seeds N] [--tasks ...] [--samplers ...] [--minutes M] [--times]`
+compares the sampler for Optuna with Optuna's own; it continues where it stopped.
+
 `python -m benchmarks calibration [--seeds N] [--tables ...] [--noise ...] [--random]
 [--workers N]` compares what studies of these tables state with what is true.
 """
@@ -31,6 +34,7 @@ from benchmarks import (
     race,
     regret,
     rivals,
+    samplers,
     search,
     spaces,
     speed,
@@ -53,6 +57,7 @@ def main() -> None:
     command.add_argument("--seeds", type=int, default=race.SEEDS)
     regret.arguments(commands.add_parser("regret", help=regret.__doc__))
     search.arguments(commands.add_parser("search", help=search.__doc__))
+    samplers.arguments(commands.add_parser("samplers", help=samplers.__doc__))
     calibration.arguments(commands.add_parser("calibration", help=calibration.__doc__))
     commands.add_parser("fetch-tables", help="get the real tables of search and regret")
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
@@ -63,6 +68,8 @@ def main() -> None:
         regret.run(arguments)
     elif arguments.command == "search":
         search.run(arguments)
+    elif arguments.command == "samplers":
+        samplers.run(arguments)
     elif arguments.command == "calibration":
         calibration.run(arguments)
     elif arguments.command == "fetch-tables":

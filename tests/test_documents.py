@@ -17,6 +17,7 @@ PAGES = {
     "studies.md": 7,
     "experiments.md": 1,
     "algorithms.md": 1,
+    "coming_from.md": 7,
 }
 """Pages, and the least number of their sections with snippets."""
 WRITTEN = {"Your own problem, your own policy": {"results/coating/report.html": "often UCB"}}
