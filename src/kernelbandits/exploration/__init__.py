@@ -22,7 +22,13 @@ from kernelbandits.exploration.laws import (
 )
 from kernelbandits.exploration.mixture import Mixture
 from kernelbandits.exploration.randomised_ucb import DiscretisedGaussian, RootExponential
-from kernelbandits.exploration.schedules import Certainty, Decay, Exploration, Step
+from kernelbandits.exploration.schedules import (
+    Certainty,
+    Decay,
+    Exploration,
+    Step,
+    chance_range,
+)
 
 __all__ = [
     "Bernoulli",
@@ -40,4 +46,5 @@ __all__ = [
     "RootExponential",
     "Step",
     "as_law",
+    "chance_range",
 ]

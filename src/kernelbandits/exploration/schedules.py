@@ -137,6 +137,11 @@ class Certainty:
             self.floor <= self.first, "Certainty", "floor <= first", (self.floor, self.first)
         )
 
+    @property
+    def chance_range(self) -> tuple[float, float]:
+        """The smallest and the largest p_t over all histories."""
+        return self.floor, self.first
+
     def __call__(self, t: int, posterior: Any) -> Law:
         known = math.sqrt(float(posterior.prior.max()))
         unknown = min(1.0, float(posterior.sd.max()) / known) if known else 0.0
@@ -209,6 +214,15 @@ class Exploration:
             for law, start, stop in self.runs(len(uniforms))
         ]
         return np.concatenate(drawn) if drawn else np.empty(0)
+
+
+def chance_range(source: Any) -> tuple[float, float] | None:
+    """Return the smallest and the largest p of a schedule of Ber(p), over all histories.
+
+    A schedule that depends on the history states them as its `chance_range`; the regret bounds need
+    the smallest. The result is None for laws and schedules that state none.
+    """
+    return getattr(source, "chance_range", None)
 
 
 def required_arguments(schedule: Callable[..., Any]) -> int:

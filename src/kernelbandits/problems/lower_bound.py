@@ -10,7 +10,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.domains import Arms
-from kernelbandits.exploration import Certainty, Exploration
+from kernelbandits.exploration import Exploration, chance_range
 from kernelbandits.problems.base import Instance
 from kernelbandits.problems.noise import GaussianNoise, Noise
 from kernelbandits.streams import Streams
@@ -112,8 +112,8 @@ class LowerBound:
 
 
 def least_optimism(exploration: Any, horizon: int) -> float:
-    """min_t C1_t, zero allowed; of `Certainty` its floor, which no history leaves below."""
-    source = Exploration.of(exploration).source
-    if isinstance(source, Certainty):
-        return source.floor
+    """min_t C1_t, zero allowed; over all histories, where the law depends on them."""
+    limits = chance_range(Exploration.of(exploration).source)
+    if limits is not None:
+        return limits[0]
     return min(law.optimism for law in count_laws(exploration, horizon))
