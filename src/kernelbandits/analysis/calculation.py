@@ -129,7 +129,11 @@ class Calculation:
     @cached_property
     def bound(self) -> RegretBound:
         return regret_bound(
-            self.constants, self.horizon, self.information_gain, **self.bound_settings
+            self.constants,
+            self.horizon,
+            self.information_gain,
+            form="repaired",
+            **self.bound_settings,
         )
 
     @cached_property

@@ -34,6 +34,8 @@ def check_lower_bound(effort: Effort) -> Iterator[CheckedStatement]:
         yield check_random_weight(name, effort)
     yield check_every_run(effort)
     yield check_growth()
+    yield from check_many_arms(effort)
+    yield check_ratio_of_counts()
 
 
 def gap(d: int, horizon: int) -> float:
@@ -125,6 +127,63 @@ def check_every_run(effort: Effort, engine: str = "auto") -> CheckedStatement:
         f"{sum(more >= 0 for more in surplus)} of {len(runs)} runs",
         holds=min(surplus) >= 0,
         detail=f"d = 3, T = 2000; the smallest surplus is {min(surplus)} pulls",
+    )
+
+
+def check_many_arms(effort: Effort) -> Iterator[CheckedStatement]:
+    """Up to fifty arms, T far below e^d: in every run at least #{t > floor(alpha T): w_t >= 1}.
+
+    With ten times the gap the rule finds the best arm early, and the statement fails.
+    """
+    sizes, names = ((10, 300), (20, 600), (30, 1350), (50, 3750)), ("w = 1", *RANDOM_LAWS)
+    for factor in (1.0, 10.0):
+        surplus = [
+            pulls_in_steps(name, d, horizon, seed, factor)
+            - count_late_exploration(SCHEDULES[name].weights(horizon, seed))
+            for d, horizon in sizes
+            for name in names
+            for seed in effort.seeds(effort.runs(2, least=1))
+        ]
+        kept = sum(more >= 0 for more in surplus)
+        gap_text = "(R sqrt(d ln(2)/2) + D)/(2 sqrt(1 + T/(6(d - 1))))"
+        yield CheckedStatement(
+            f"d = 10, 20, 30, 50 and T = max(180, 1.5 d^2) or more, Delta = "
+            f"{'' if factor == 1 else '10 '}{gap_text}: the suboptimal pulls are at least as many "
+            "as the rounds t > floor(alpha T) with w_t >= 1",
+            f"{len(surplus)} of {len(surplus)} runs",
+            f"{kept} of {len(surplus)} runs",
+            holds=kept == len(surplus),
+            should_hold=factor == 1,
+            detail=f"five laws; the smallest surplus is {min(surplus)} pulls",
+        )
+
+
+def pulls_in_steps(name: str, d: int, horizon: int, seed: int, factor: float) -> int:
+    """Suboptimal pulls of the rule in its closed form, R = D = 1, at `factor` times the gap."""
+    delta, counts = factor * LowerBound(d=d, horizon=horizon).gap, np.zeros(d)
+    for weight in SCHEDULES[name].weights(horizon, seed):
+        width = math.sqrt(2 * math.log(2) + np.log1p(counts).sum()) + 1
+        index = weight * width / np.sqrt(1 + counts)
+        index[0] += delta * counts[0] / (1 + counts[0])
+        counts[index.argmax()] += 1
+    return int(counts[1:].sum())
+
+
+def check_ratio_of_counts() -> CheckedStatement:
+    """The step that needs T >= 180, with whole numbers of pulls.
+
+    In a round t > floor(alpha T) before which the arms 2..d have q < beta T pulls in total,
+    (1 + q) / (1 + n_1) <= 1/4. It is enough to look at the first such t and the largest such q.
+    """
+    horizons = np.arange(180, 100_000)
+    pulls = -(-horizons // 6) - 1
+    others = 51 * horizons // 60 + 1 - pulls
+    largest = float(((1 + pulls) / others).max())
+    return CheckedStatement(
+        "(1 + q)/(1 + n_1) <= 1/4 for q < T/6 and t > floor(0.85 T), T = 180 to 100 000",
+        "<= 0.25",
+        f"{largest:.4f}",
+        holds=largest <= 0.25,
     )
 
 
