@@ -72,8 +72,12 @@ class LowerBound:
 
         It is below the width of a rule with R and D in the rounds that count.
         """
+        return self.size_of_rule(self.noise_scale, self.norm_bound)
+
+    def size_of_rule(self, noise_scale: float, norm_bound: float) -> float:
+        """The same for a rule that is given another R and D."""
         share = 1.0 if self._is_printed else math.log(2)
-        return self.noise_scale * math.sqrt(share * self.d / 2) + self.norm_bound
+        return noise_scale * math.sqrt(share * self.d / 2) + norm_bound
 
     @property
     def gap(self) -> float:
