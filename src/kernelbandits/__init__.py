@@ -73,11 +73,13 @@ if TYPE_CHECKING:
     )
     from kernelbandits.experiment import Contender, play, run_experiment
     from kernelbandits.exploration import (
+        AdaptiveBernoulli,
         Bernoulli,
         Categorical,
         Certainty,
         Decay,
         Gaussian,
+        InformationDirected,
         Mixture,
         PointMass,
         Step,
@@ -120,11 +122,13 @@ HOMES = {
     ),
     "experiment": ("Contender", "play", "run_experiment"),
     "exploration": (
+        "AdaptiveBernoulli",
         "Bernoulli",
         "Categorical",
         "Certainty",
         "Decay",
         "Gaussian",
+        "InformationDirected",
         "Mixture",
         "PointMass",
         "Step",
@@ -171,6 +175,7 @@ __all__ = [
     "GPUCB",
     "IGPUCB",
     "RBF",
+    "AdaptiveBernoulli",
     "AlreadyTold",
     "Arms",
     "Auto",
@@ -186,6 +191,7 @@ __all__ = [
     "Decay",
     "Gaussian",
     "GenericGP",
+    "InformationDirected",
     "Integer",
     "Linear",
     "Matern",

@@ -42,6 +42,8 @@ KINDS: Mapping[str, Callable[..., Any]] = {
         exploration.Step,
         exploration.Decay,
         exploration.Certainty,
+        exploration.AdaptiveBernoulli,
+        exploration.InformationDirected,
         problems.GaussianNoise,
         problems.RademacherNoise,
         problems.UniformNoise,

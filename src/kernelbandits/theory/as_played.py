@@ -109,10 +109,10 @@ def effective_level(
 
     Examples
     --------
-    >>> effective_level(0.0, noise_scale=1, norm_bound=1)  # before the first round
-    0.15403...
-    >>> effective_level(8.0, noise_scale=1, norm_bound=1)
-    0.02330...
+    >>> round(effective_level(0.0, noise_scale=1, norm_bound=1), 4)  # before the first round
+    0.154
+    >>> round(effective_level(8.0, noise_scale=1, norm_bound=1), 4)
+    0.0234
     """
     owner = "effective_level"
     noise = checks.scale(owner, "noise_scale", noise_scale)

@@ -209,9 +209,9 @@ def regret_bound(
     >>> round(bound.repaired), round(bound.tight), bound.vacuous
     (6346, 2695, False)
     >>> round(regret_bound(PointMass(1), 10_000, 20.0, form="as_played", **told).value)
-    2190
+    2205
     >>> round(regret_bound(PointMass(1), 10_000, 20.0, form="high_probability", **told).value)
-    2118
+    2166
     """
     chosen = checks.one_of("regret_bound", "form", form, FORMS)
     rounds = checks.whole("regret_bound", "horizon", horizon)

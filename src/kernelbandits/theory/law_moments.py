@@ -36,6 +36,8 @@ class LawMoments:
     laws: Laws
     realised: bool = False
     """Whether these are laws that a schedule chose from the past, as they were chosen."""
+    certified: float = math.inf
+    """How many bonuses a round costs at most by the schedule's own proof (`bonuses_per_round`)."""
     _known: dict[float, tuple[float, float, float]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -63,7 +65,8 @@ class LawMoments:
         found, limits = constants(chosen, horizon), chance_range(chosen.source)
         if limits is None:
             return cls(found, laws_of(chosen, horizon))
-        return cls(found, tabulate_laws({Bernoulli(limits[0]): horizon}))
+        own = getattr(chosen.source, "bonuses_per_round", math.inf)
+        return cls(found, tabulate_laws({Bernoulli(limits[0]): horizon}), certified=own)
 
     @classmethod
     def of_chosen_laws(cls, laws: Iterable[Law], horizon: int) -> LawMoments:
@@ -108,7 +111,8 @@ class LawMoments:
     def mean_square(self, share: float, threshold: float) -> float:
         """The mean over the rounds of E (c + w^+ + e / q)^2; infinite where P(w >= b) = 0."""
         first, second, _ = self._averages(max(1.0, threshold))
-        return share**2 + 2 * share * first + second
+        own = self.certified**2 if threshold <= 1 else math.inf
+        return min(share**2 + 2 * share * first + second, own)
 
     def expected_maximum(self, share: float, threshold: float) -> float:
         """An upper bound of E max_t (c + |w_t| + e_t / q_t): c + C2 + C3' max_t C1_t / q_t."""

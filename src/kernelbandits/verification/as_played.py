@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kernelbandits.checks import Array
 from kernelbandits.experiment.engines import play
-from kernelbandits.exploration import Bernoulli, Categorical, Certainty, Gaussian, Law
+from kernelbandits.exploration import (
+    AdaptiveBernoulli,
+    Bernoulli,
+    Categorical,
+    Certainty,
+    Gaussian,
+    Law,
+)
 from kernelbandits.policies import GenericGP, Greedy
 from kernelbandits.streams import Streams
 from kernelbandits.theory import effective_level, regret_bound
@@ -40,6 +47,7 @@ from kernelbandits.verification.statements import (
     most_failures,
 )
 
+RARE = Bernoulli(0.001)
 DELTA = 0.5
 FAILURE = 0.05
 """The probability with which a high-probability bound may fail."""
@@ -52,6 +60,7 @@ def check_as_played(effort: Effort) -> Iterator[CheckedStatement]:
     for name in SCHEDULES:
         yield check_expected_regret(name, effort)
     yield check_large_noise(effort)
+    yield from check_adaptive(effort)
     yield check_greedy_exceeds()
 
 
@@ -259,6 +268,56 @@ def check_large_noise(effort: Effort) -> CheckedStatement:
         holds=mean + 3 * error <= bound.value and not bound.vacuous,
         detail=f"{len(seeds)} runs, mean + 3 standard errors; 2DT = {bound.trivial:.0f}",
     )
+
+
+def check_adaptive(effort: Effort) -> Iterator[CheckedStatement]:
+    """Chances chosen from the data: the step of the proof in every round, and the bound.
+
+    Ber(0.001) in every round, which nothing keeps within the bound, breaks the step.
+    """
+    seeds = effort.seeds(effort.runs(4, least=2))
+    adaptive = AdaptiveBernoulli(slack=0.0)
+    for schedule, should_hold in ((adaptive, True), (lambda t, posterior, width: RARE, False)):
+        ratio = max(largest_share(schedule, bandit, seed) for bandit in BANDITS for seed in seeds)
+        name = repr(schedule) if should_hold else repr(RARE)
+        yield CheckedStatement(
+            f"{name}, delta = 1/2, f in the band: E[regret_t | past]^2 <= "
+            "8 width^2 ridge M/ln(1 + M) E[information | past] in every round",
+            "ratio <= 1",
+            f"at most {ratio:.3f}",
+            holds=ratio <= 1 + ROUNDING,
+            should_hold=should_hold,
+            detail=f"{len(BANDITS)} bandits, 300 rounds, {len(seeds)} runs each",
+        )
+    short = [replace(bandit, horizon=2000) for bandit in BANDITS]
+    bounds = [played_bound(adaptive, bandit).mean_square for bandit in short]
+    regrets = [mean_and_error([play_regret(adaptive, one, s) for s in seeds]) for one in short]
+    yield CheckedStatement(
+        f"{adaptive!r}, delta = 1/2, T = 2000: expected regret <= the bound of UCB",
+        "<= " + ", ".join(f"{bound:.0f}" for bound in bounds),
+        ", ".join(f"{mean:.1f}" for mean, _ in regrets),
+        holds=all(m + 3 * e <= bound for (m, e), bound in zip(regrets, bounds, strict=True)),
+        detail=f"{len(seeds)} runs each, mean + 3 standard errors",
+    )
+
+
+def largest_share(schedule: Any, bandit: SmallBandit, seed: int, rounds: int = 300) -> float:
+    """The largest E[regret | past]^2 / (8 width^2 ridge M/ln(1 + M) E[information | past])."""
+    instance, streams, largest = bandit.instance(seed), Streams(seed), 0.0
+    policy = build_policy(schedule, bandit, instance.domain)
+    gaps, top = instance.values.max() - instance.values, float(bandit.gram.diagonal().max())
+    for t in range(1, rounds + 1):
+        posterior, width = policy.posterior, policy.width_at(t)
+        law = policy.exploration.law(t, posterior, width)
+        chosen = [int((posterior.mean + w * width * posterior.sd).argmax()) for w in (1.0, 0.0)]
+        chances = np.array([law.optimism, 1 - law.optimism])
+        information = 0.5 * np.log1p(posterior.sd[chosen] ** 2)
+        if (np.abs(instance.values - posterior.mean) <= width * posterior.sd + ROUNDING).all():
+            limit = 8 * width**2 * top / math.log1p(top) * (chances @ information)
+            largest = max(largest, float((chances @ gaps[chosen]) ** 2 / limit))
+        choice = policy.ask(t, streams)
+        policy.tell(choice, instance.pull(int(choice.arm or 0), streams.uniform("noise", t), t))
+    return largest
 
 
 def check_greedy_exceeds() -> CheckedStatement:
