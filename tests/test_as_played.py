@@ -151,7 +151,7 @@ def test_a_bernoulli_law_costs_one_over_p_under_the_root_and_a_schedule_the_mean
 
 def test_high_probability_bounds_fall_with_the_failure_allowed_and_need_no_chance_for_ucb():
     told = {"form": "high_probability", "noise_scale": 0.05, "norm_bound": 1.0}
-    for law in (UCB, kb.Bernoulli(0.5), kb.Gaussian(), kb.Certainty(), kb.AdaptiveBernoulli()):
+    for law in (UCB, kb.Bernoulli(0.5), kb.Gaussian(), kb.Certainty(), kb.AdaptiveBernoulli(1.0)):
         bounds = [regret_bound(law, 10**5, 10.0, delta=d, **told) for d in (0.001, 0.05, 0.5)]
         values = [bound.value for bound in bounds]
         assert values == sorted(values, reverse=True)

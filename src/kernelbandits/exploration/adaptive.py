@@ -150,8 +150,11 @@ class AdaptiveBernoulli:
     [0.432, 0.01]
     """
 
-    slack: float = 1.0
-    """The regret bound is 1 + slack times that of UCB."""
+    slack: float = 0.0
+    """The regret bound is 1 + slack times that of UCB.
+
+    0 keeps UCB's own bound. Where R is generous, 1 explores much less (docs/theory.md).
+    """
     scale: float = 3.0
     """How many estimated standard deviations of f the estimated band has on either side."""
     floor: float = 0.01

@@ -59,7 +59,7 @@ def check_topics(
     Parameters
     ----------
     topics
-        One name or several names of `TOPICS`; "errata" stands for E1 to E10. Default: all.
+        One name or several names of `TOPICS`; "errata" stands for E1 to E10 and E12. Default: all.
     effort
         The seed, and how much to simulate.
     mapper
