@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from kernelbandits.catalogue import policy, policy_entry, shared_settings
 from kernelbandits.experiment.engines import play
 from kernelbandits.kernels import Linear
 from kernelbandits.policies import GenericGP
-from kernelbandits.problems import LowerBound
+from kernelbandits.problems import Bump, LowerBound
 from kernelbandits.streams import Streams
 from kernelbandits.verification.laws import SCHEDULES
 from kernelbandits.verification.statements import CheckedStatement, Effort, mean_and_error
@@ -36,6 +37,7 @@ def check_lower_bound(effort: Effort) -> Iterator[CheckedStatement]:
     yield check_growth()
     yield from check_many_arms(effort)
     yield check_ratio_of_counts()
+    yield from check_bumps(effort)
 
 
 def gap(d: int, horizon: int) -> float:
@@ -185,6 +187,52 @@ def check_ratio_of_counts() -> CheckedStatement:
         f"{largest:.4f}",
         holds=largest <= 0.25,
     )
+
+
+BUMP = Bump(per_side=3, horizon=300, noise_scale=0.2)
+BUMP_POLICIES = ("simple-ucb", "simple-gaussian", "greedy", "gp-ts", "ucb1", "random")
+
+
+def check_bumps(effort: Effort) -> Iterator[CheckedStatement]:
+    """Every policy loses at least (1 - 1/M)^2 R sqrt(M T) / 2 on average over the bumps.
+
+    A rule that is told the best arm does not, so the bound does not hold by accident.
+    """
+    seeds = effort.seeds(effort.runs(90, least=45))
+    regrets = {name: [play_bump(name, seed) for seed in seeds] for name in BUMP_POLICIES}
+    found = {name: mean_and_error(each) for name, each in regrets.items()}
+    yield CheckedStatement(
+        f"Bumps on {BUMP.arms} arms, T = {BUMP.horizon}: expected regret >= "
+        f"(1 - 1/M)^2 R sqrt(M T)/2, for {len(BUMP_POLICIES)} policies",
+        f">= {BUMP.least_regret:.2f}",
+        ", ".join(f"{name} {mean:.2f}" for name, (mean, _) in found.items()),
+        holds=all(mean + 3 * error >= BUMP.least_regret for mean, error in found.values()),
+        detail=f"{len(seeds)} runs each, mean + 3 standard errors; the norm of a bump is "
+        f"{BUMP.norm:.3f}",
+    )
+    told = float(np.mean([min(BUMP.instance(Streams(seed)).gaps) * BUMP.horizon for seed in seeds]))
+    yield CheckedStatement(
+        "Bumps: a rule that is told the best arm satisfies the lower bound",
+        f">= {BUMP.least_regret:.2f}",
+        f"{told:.2f}",
+        holds=told >= BUMP.least_regret,
+        should_hold=False,
+    )
+
+
+def play_bump(name: str, seed: int) -> float:
+    """The regret of a policy, given the true R and D."""
+    streams = Streams(seed)
+    instance = BUMP.instance(streams)
+    entry = policy_entry(name)
+    given = {
+        "noise_scale": BUMP.noise_scale,
+        "norm_bound": BUMP.norm_bound,
+        "horizon": BUMP.horizon,
+        "delta": 0.1,
+    }
+    chosen = policy(name, instance.domain, BUMP.kernel, **shared_settings(entry, given))
+    return float(instance.gaps[play(chosen, instance, BUMP.horizon, streams).arms].sum())
 
 
 def check_growth() -> CheckedStatement:

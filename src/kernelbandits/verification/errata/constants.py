@@ -25,7 +25,7 @@ RUNS = 2
 
 
 def check_order_of_c3(effort: Effort) -> Iterator[CheckedStatement]:
-    """E4: C3 of sub-Gaussian laws grows like sqrt(ln T); the appendix has O(ln T), which is loose."""
+    """E4: C3 of sub-Gaussian laws grows like sqrt(ln T); the O(ln T) of the appendix is loose."""
     horizons = (10**4, 10**8)
     without_constant = constants(Gaussian(), 1).c3 / 2
     small, large = (constants(Gaussian(), horizon).c3 - without_constant for horizon in horizons)
