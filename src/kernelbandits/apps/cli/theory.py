@@ -84,7 +84,9 @@ def theory(
     ] = 1.0,
     delta: Annotated[
         float | None,
-        typer.Option(help="Probability that the confidence bounds fail. Default: min(1, 1/(2DT))."),
+        typer.Option(
+            help="delta of the policy. Default: 1/2 or min(1, 1/(2DT)), whichever is proved to lose less."
+        ),
     ] = None,
     gain: Annotated[
         float | None,
