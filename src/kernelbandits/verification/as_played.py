@@ -224,14 +224,14 @@ def play_regret(
 def played_bound(
     exploration: Any, bandit: SmallBandit, noise: float = NOISE_SCALE, **form: Any
 ) -> Any:
-    told = {"noise_scale": noise, "norm_bound": NORM_BOUND, "form": "as_played"} | form
+    told: dict[str, Any] = {"noise_scale": noise, "norm_bound": NORM_BOUND, "form": "as_played"}
     return regret_bound(
         exploration,
         bandit.horizon,
         bandit.gain,
         smallest=float(bandit.gram.diagonal().min()),
         largest=float(bandit.gram.diagonal().max()),
-        **told,
+        **told | form,
     )
 
 
@@ -352,7 +352,7 @@ def check_deviations(effort: Effort) -> Iterator[CheckedStatement]:
     runs, rounds, chance, delta = effort.runs(20_000, least=4000), 400, 0.05, 0.1
     sums = Streams(effort.seed).generator(23).binomial(rounds, chance, runs)
     mean = rounds * chance
-    cases: tuple[tuple[str, Callable[[float], Array]], ...] = (
+    cases: tuple[tuple[str, Callable[[float], Any]], ...] = (
         (
             "sum Y <= min_s (e^s - 1)/s A + ln(1/delta)/s",
             lambda log: sums > realised_sum(mean, 1.0, log),

@@ -85,7 +85,7 @@ def theory(
     delta: Annotated[
         float | None,
         typer.Option(
-            help="delta of the policy. Default: 1/2 or min(1, 1/(2DT)), whichever is proved to lose less."
+            help="delta of the policy. Default: 1/2 or min(1, 1/(2DT)), by the smaller bound."
         ),
     ] = None,
     gain: Annotated[
