@@ -281,7 +281,7 @@ def check_adaptive(effort: Effort) -> Iterator[CheckedStatement]:
         ratio = max(largest_share(schedule, bandit, seed) for bandit in BANDITS for seed in seeds)
         name = repr(schedule) if should_hold else repr(RARE)
         yield CheckedStatement(
-            f"{name}, delta = 1/2, f in the band: E[regret_t | past]^2 <= "
+            f"{name}, f in the band: E[regret_t | past]^2 <= "
             "8 width^2 ridge M/ln(1 + M) E[information | past] in every round",
             "ratio <= 1",
             f"at most {ratio:.3f}",
@@ -386,7 +386,7 @@ def check_regrets(effort: Effort) -> CheckedStatement:
         "Ber(0.05)": Bernoulli(0.05),
         "N(0, 1)": Gaussian(),
     }
-    seeds = effort.seeds(effort.runs(10, least=3))
+    seeds = effort.seeds(effort.runs(5, least=3))
     ratios = {}
     for name, law in laws.items():
         bounds = {

@@ -147,11 +147,10 @@ def check_many_arms(effort: Effort) -> Iterator[CheckedStatement]:
             for seed in effort.seeds(effort.runs(2, least=1))
         ]
         kept = sum(more >= 0 for more in surplus)
-        gap_text = "(R sqrt(d ln(2)/2) + D)/(2 sqrt(1 + T/(6(d - 1))))"
+        times = "" if factor == 1 else f"{factor:g} times "
         yield CheckedStatement(
-            f"d = 10, 20, 30, 50 and T = max(180, 1.5 d^2) or more, Delta = "
-            f"{'' if factor == 1 else '10 '}{gap_text}: the suboptimal pulls are at least as many "
-            "as the rounds t > floor(alpha T) with w_t >= 1",
+            f"d = 10 to 50, T >= 1.5 d^2, {times}Delta with ln 2: in every run suboptimal pulls >= "
+            "the rounds t > floor(alpha T) with w_t >= 1",
             f"{len(surplus)} of {len(surplus)} runs",
             f"{kept} of {len(surplus)} runs",
             holds=kept == len(surplus),
