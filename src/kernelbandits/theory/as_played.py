@@ -19,7 +19,7 @@ has the proof.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ from kernelbandits.checks import Array
 from kernelbandits.theory.law_moments import LawMoments
 from kernelbandits.theory.setting import Setting, multiply
 
-PRICED_ROUNDS = 60
+PRICED_ROUNDS = 40
 """How many numbers n of first rounds are tried."""
 LEVELS = np.arange(-10.0, 13.0)
 """Powers of sqrt(10), by which d is tried around 1 / (2 D T)."""
@@ -147,12 +147,9 @@ class Price:
 
 def played_bound(moments: LawMoments, setting: Setting, smallest: float = 0.0) -> PlayedBound:
     """The smallest bounds over all prices tried; the fields describe that of the smaller one."""
-    by_maximum = cheapest(setting, smallest, moments.expected_maximum)
-    by_square = cheapest(
-        setting,
-        smallest,
-        lambda share, threshold: math.sqrt(moments.mean_square(share, threshold)),
-    )
+    tried = list(prices(setting, smallest))
+    by_maximum = cheapest(setting, tried, moments.expected_maximum)
+    by_square = cheapest(setting, tried, lambda c, b: math.sqrt(moments.mean_square(c, b)))
     price = min(by_maximum, by_square, key=lambda found: found[0])[1]
     return PlayedBound(
         by_maximum[0],
@@ -172,13 +169,18 @@ Factor = Callable[[float, float], float]
 """(c, b) -> how many widths a round loses at most."""
 
 
-def cheapest(setting: Setting, smallest: float, factor: Factor) -> tuple[float, Price]:
+def cheapest(setting: Setting, tried: Iterable[Price], factor: Factor) -> tuple[float, Price]:
     """The smallest bound that a price gives, and the price."""
-    found = (
-        (price.cost(setting) + bonuses(setting, price, factor), price)
-        for price in prices(setting, smallest)
-    )
-    return min(found, key=lambda pair: pair[0])
+    best: tuple[float, Price] | None = None
+    for price in tried:
+        cost = price.cost(setting)
+        if best is not None and cost >= best[0]:
+            continue
+        total = cost + bonuses(setting, price, factor)
+        if best is None or total < best[0]:
+            best = total, price
+    assert best is not None, "at least one price is tried"
+    return best
 
 
 def bonuses(setting: Setting, price: Price, factor: Factor) -> float:
