@@ -1415,7 +1415,7 @@ def test_the_result_of_a_row_names_the_pending_trial_of_the_same_candidate(tmp_p
     assert "was pending for this candidate; this is its result" in str(told)
     again = study.tell(row=2 - asked.row, value=0.7)
     assert (again.settles, again.waiting) == (None, ())
-    assert str(again) == f"Trial {again.trial}, row {again.row}: 0.7 recorded."
+    assert str(again) == f"Trial {again.trial}, row {again.row} (x1 0.1, x2 0.9): 0.7 recorded."
 
 
 def test_the_result_of_a_row_names_a_trial_that_a_worker_still_has(tmp_path):

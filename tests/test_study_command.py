@@ -105,7 +105,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shelf")
     (folder / "films.csv").write_text(FILMS)
     (folder / "many.csv").write_text(
-        FILMS + "\n".join(f"0,1;0,2;0,{row};90;DMF;1;yes;" for row in range(10, 50))
+        with_labels(FILMS + "\n".join(f"0,1;0,2;0,{row};90;DMF;1;yes;" for row in range(10, 50)))
     )
     given = ("--columns", COLUMNS, "--target", "stability", "--allowed", "safe")
     said(
@@ -125,10 +125,18 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder / "many.db",
         "--candidates",
         folder / "many.csv",
+        "--label",
+        "sample",
         *given,
     )
     said("ask", folder / "many.db", "--n", "19")
     return folder
+
+
+def with_labels(table: str) -> str:
+    """The table with a last column sample: A0, A1, ..."""
+    first, *rows = table.splitlines()
+    return "\n".join([f"{first};sample", *(f"{row};A{i}" for i, row in enumerate(rows))])
 
 
 @pytest.fixture
@@ -197,7 +205,9 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
         space = ("--real", "temperature=20:90", "--choice", "solvent=DMF,water")
         said("create", "brew.db", *space, "--target", "yield")
     if words[0] in ("correct", "withdraw"):
-        said("tell", "films.db", "17", "0.5")
+        said("tell", "films.db", *(["--label", "A7"] if "--label" in words else ["17"]), "0.5")
+    if words[0] == "explain" and "--label" in words:
+        said("ask", "films.db", "--n", "28")
     if words[0] == "tell":
         Path("results.csv").write_text("row,stability\n1,0.5\n")
     done = study(*words)
@@ -221,7 +231,7 @@ def test_a_whole_session_on_either_back_end(where, films):
     assert [one["trial"] for one in document("ask", where, "--n", 2, "--worker", "anna")] == [1, 2]
     assert document("tell", where, 1, "-0.5") | {"seq": 0} == {
         "trial": 1, "row": first["row"], "value": -0.5, "accepted": True, "key": None, "seq": 0,
-        "settles": None, "waiting": [], "x": None,
+        "settles": None, "waiting": [], "x": first["x"], "label": {},
     }  # fmt: skip
     assert document("tell", where, 2, "--failed")["value"] is None
     assert document("tell", where, "--row", 7, "0.83", "--key", "k")["trial"] == 3
@@ -974,8 +984,9 @@ def pending_twin(place: Path) -> tuple[int, int]:
 def test_telling_a_row_says_which_pending_trial_of_its_candidate_it_settled(twins):
     trial, other = pending_twin(twins)
     text = said("tell", twins, "--row", other, "0.5", "--key", "k")
+    twin = "Cs 0.1, FA 0.9"
     assert text == (
-        f"Trial {trial}, row {2 - other}: 0.5 recorded. "
+        f"Trial {trial}, row {2 - other} ({twin}): 0.5 recorded. "
         f"Trial {trial} was pending for this candidate; this is its result.\n"
     )
     # The same call again says the same.

@@ -594,6 +594,27 @@ def trial_with_result(owner: str, state: State, trial: int) -> Trial:
     return known
 
 
+def find_trial_of_row(owner: str, state: State, row: int, label: str) -> int:
+    """The trial that is meant by the label of its row: the only one that was asked for, if it is to
+    be explained, or the only one with a result."""
+    asked, needed = owner == "explain", "a result"
+    if asked:
+        needed = "an ask"
+    found = [
+        trial.number
+        for trial in state.trials.values()
+        if trial.row == row and (trial.asked is not None if asked else trial.state in RESULTS)
+    ]
+    if len(found) != 1:
+        there = "which has none" if not found else f"which has trials {', '.join(map(str, found))}"
+        more = "" if not found else "; give the number of the trial"
+        raise StudyConflict(
+            f"{owner} needs the label of a row with {needed}, got {label!r} (row {row}), "
+            f"{there}{more}"
+        )
+    return found[0]
+
+
 def release(state: State, spans: Iterable[range], key: str) -> list[Draft]:
     """Give up the pending trials in some ranges of numbers, all of them or none.
 

@@ -94,6 +94,7 @@ class Study:
         allowed: str | None = None,
         log: str | Sequence[str] | None = None,
         linear: str | Sequence[str] | None = None,
+        label: str | None = None,
         or_open: bool = False,
         **settings: Unpack[StudySettings],
     ) -> Study:
@@ -107,7 +108,7 @@ class Study:
             A CSV file, a DataFrame or an (n, d) array. Each row is a candidate. Or a space: a
             `kb.MixedBox`, a `kb.Box`, a dictionary of variables such as {"heat": (20, 90)}, a list
             of tuples [(0, 1), (0, 1)], or a space file, whose name ends in .toml or .json. Of a
-            space, the following arguments up to `linear` are the target and the direction only.
+            space, the following arguments up to `label` are the target and the direction only.
         target
             Name of the measured quantity.
         direction
@@ -121,6 +122,9 @@ class Study:
             0.001 to 10, or by their values. A column that is in neither is taken by its logarithms
             if its values are positive, span at least a factor of 1000, and are much more evenly
             spread so; a notice then says it.
+        label
+            The column that names the rows: text, each name once. Then `label="A7"` names a row in
+            `tell`, `correct`, `withdraw` and `explain`.
         policy, kernel, settings
             "auto" or a name of the catalogue, its kernel (`kb.RBF(0.2)` or "rbf:0.2"), and a
             mapping of its own settings.
@@ -160,6 +164,7 @@ class Study:
             "allowed": allowed,
             "log": log,
             "linear": linear,
+            "label": label,
         }
         space = find_space(candidates)
         if space is None:
@@ -325,6 +330,8 @@ class Study:
         value: float | None = None,
         *,
         row: int | None = None,
+        label: str | None = None,
+        line: int | None = None,
         x: Mapping[str, Any] | None = None,
         failed: bool = False,
         key: str | None = None,
@@ -332,11 +339,15 @@ class Study:
     ) -> Told:
         """Store the result of a trial, or of a `row` or point `x` that nobody asked for.
 
+        A row is given by its number, counted from 0, by its `label`, or by the `line` in which it
+        stood in the file of candidates.
+
         With `failed=True` the measurement gave no value. A trial has one result: a second one
         raises AlreadyTold, which holds the stored one. A call repeated with the same `key` counts
         once.
         """
-        result = decisions.check_result(trial, value, row, failed, self._place, x)
+        where = self._find_row("tell", row, label, line)
+        result = decisions.check_result(trial, value, where, failed, self._place, x)
         name, again = check_name("worker", worker), check_name("key", key)
         return self._tell(
             [decisions.Keyed(result, again or uuid.uuid4().hex, again is not None)], name
@@ -389,9 +400,33 @@ class Study:
             notices += plausibility.remark_results(known, told, session.state.settings, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
-        if self.space is None:
-            return told
-        return [replace(one, row=None, x=self._place.x(one.row or 0)) for one in told]
+        return [self._with_candidate(one) for one in told]
+
+    def _with_candidate(self, told: Told) -> Told:
+        """A stored result with the candidate that it belongs to."""
+        place, row = self._place, told.row or 0
+        return replace(told, row=place.number(row), x=place.x(row), label=place.label(row))
+
+    def _find_row(self, owner: str, row: Any, label: Any, line: Any) -> Any:
+        """The row that is given by its number, its label or its line; None if none is."""
+        given = [one for one in (row, label, line) if one is not None]
+        checks.needs(len(given) <= 1, owner, "one of row, label and line", given)
+        if label is None and line is None:
+            return row
+        self._session.refresh()
+        if label is not None:
+            checks.needs(isinstance(label, str), owner, "a label as text", label)
+            return self.candidates.find_label(label)
+        return self.candidates.row_in_line(checks.whole(owner, "line", line))
+
+    def _find_trial(self, owner: str, trial: Any, label: Any) -> int:
+        """The trial that is given by its number, or by the label of its row."""
+        single = (trial is None) != (label is None)
+        checks.needs(single, owner, "a trial or a label, one of them", (trial, label))
+        if label is None:
+            return checks.whole(owner, "trial", trial)
+        row = self._find_row(owner, None, label, None)
+        return decisions.find_trial_of_row(owner, self._session.state, row, label)
 
     def _shown(self, events: Iterable[Event]) -> list[Event]:
         """Events as they are stored: a point of a space has no row, and stands in the body."""
@@ -400,18 +435,30 @@ class Study:
         return [event if event.row is None else replace(event, row=None) for event in events]
 
     def correct(
-        self, trial: int, value: float | None = None, *, failed: bool = False, reason: str = ""
+        self,
+        trial: int | None = None,
+        value: float | None = None,
+        *,
+        label: str | None = None,
+        failed: bool = False,
+        reason: str = "",
     ) -> Event:
-        """Replace the result of a trial; the old one stays in the history."""
-        given = decisions.check_result(trial, value, None, failed, self._place)
+        """Replace the result of a trial; the old one stays in the history.
+
+        A label names the trial of a row that has one result.
+        """
+        known = self._find_trial("correct", trial, label)
+        given = decisions.check_result(known, value, None, failed, self._place)
         number, why = given.trial or 0, check_reason(reason)
         return self._write_one(
             lambda state, key: decisions.correct(state, number, given.value, why, key)
         )
 
-    def withdraw(self, trial: int, *, reason: str = "") -> Event:
+    def withdraw(
+        self, trial: int | None = None, *, label: str | None = None, reason: str = ""
+    ) -> Event:
         """Let the result of a trial no longer count; it stays in the history."""
-        number, why = checks.whole("withdraw", "trial", trial), check_reason(reason)
+        number, why = self._find_trial("withdraw", trial, label), check_reason(reason)
         return self._write_one(lambda state, key: decisions.withdraw(state, number, why, key))
 
     def release(self, trial: int) -> Event:
@@ -540,13 +587,16 @@ class Study:
         with self._session.lock:
             return check_model(self._session.answers())
 
-    def explain(self, trial: int) -> Explained:
-        """Explain why the row of a trial was suggested, by the results of that time."""
+    def explain(self, trial: int | None = None, *, label: str | None = None) -> Explained:
+        """Explain why the row of a trial was suggested, by the results of that time.
+
+        A label names the trial of a row that was suggested once.
+        """
         from kernelbandits.study.summary import explain_trial
 
         with self._session.lock:
             self._session.refresh()
-            number = checks.whole("explain", "trial", trial)
+            number = self._find_trial("explain", trial, label)
             known = self._session.state, self._place, number, self._session.driver
             return explain_trial(*known)
 
@@ -636,8 +686,9 @@ def refuse_target(target: str, names: Sequence[str]) -> None:
 
 def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
     """What the columns of a study are for; their scales and the notices are left out."""
-    tasks = created.get("candidates", {}).items()
-    return {name: value for name, value in tasks if name not in ("log", "ranges", "notices")}
+    tasks, others = created.get("candidates", {}).items(), ("log", "ranges", "notices", "lines")
+    # A study of 0.1 has no entry for what was not given.
+    return {name: value for name, value in tasks if name not in others and value is not None}
 
 
 def budget_notices(settings: Settings, policy: Policy, known: int = 0) -> list[str]:

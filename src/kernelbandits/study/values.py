@@ -11,6 +11,8 @@ from kernelbandits.formatting import format_count, format_interval, format_share
 
 X = Mapping[str, Any]
 """A candidate by the names of its columns, or a point by the names of its variables."""
+MOST_NAMED = 8
+"""How many columns of a row a sentence names."""
 Row = int | None
 """A row of the table of candidates; None in a study over a space, whose points have no rows."""
 
@@ -93,8 +95,10 @@ class Told(Readable):
     """The pending trial of the same candidate that the result of a row was taken for."""
     waiting: tuple[int, ...] = ()
     """Trials of the same candidate that stay pending after the result of a row."""
-    x: X | None = None
-    """The point, in a study over a space."""
+    x: X | None = field(default=None, hash=False)
+    """The candidate whose result it is."""
+    label: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What the table calls it."""
 
     @property
     def sentence(self) -> str:
@@ -106,8 +110,14 @@ class Told(Readable):
             if self.settles is not None
             else ""
         )
-        where = "" if self.row is None else f", row {self.row}"
-        return f"Trial {self.trial}{where}: {what}.{settled}{self._still_pending}"
+        return f"Trial {self.trial}{self._candidate}: {what}.{settled}{self._still_pending}"
+
+    @property
+    def _candidate(self) -> str:
+        """, row 3 (film A7, Cs 0.25)"""
+        if self.x is None:
+            return "" if self.row is None else f", row {self.row}"
+        return f", {describe_row(self.row, self.label, self.x)}"
 
     @property
     def _still_pending(self) -> str:
@@ -377,8 +387,9 @@ def describe_row(row: Row, label: Mapping[str, str], x: X) -> str:
     """row 3 (film A7, Cs 0.25), or the point alone."""
     if row is None:
         return describe_candidate(x)
-    known = {**label, **x}.items()
-    return f"row {row} ({', '.join(f'{name} {format_cell(value)}' for name, value in known)})"
+    known = [f"{name} {format_cell(value)}" for name, value in {**label, **x}.items()]
+    more = [f"{len(known) - MOST_NAMED} more"] if len(known) > MOST_NAMED else []
+    return f"row {row} ({', '.join([*known[:MOST_NAMED], *more])})"
 
 
 def describe_candidate(x: X) -> str:

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, StudyConflict
+from kernelbandits.formatting import did_you_mean
 from kernelbandits.tables import scaling
 from kernelbandits.tables.cells import NUMBER, canonical_texts, text_of, truth, whole
 from kernelbandits.tables.headers import find_column
@@ -70,6 +71,10 @@ class Candidates:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Column of numbers -> which number becomes 0 and which 1; its least and greatest, if it is not
     named here."""
+    named_by: str | None = None
+    """The column among the labels that the user gave as the label."""
+    lines: tuple[int, ...] = ()
+    """The line of the file in which each row stood when the study was created; () if unknown."""
 
     def __post_init__(self) -> None:
         for name in (*self.chosen, *self.labels, self.cost, self.allowed):
@@ -118,6 +123,8 @@ class Candidates:
             "ranges": {
                 name: list(self.range(name)) for name in self.chosen if name not in self.categories
             },
+            "named_by": self.named_by,
+            "lines": write_lines(self.lines),
         }
 
     @property
@@ -270,6 +277,43 @@ class Candidates:
         )
         return row
 
+    def find_label(self, text: str) -> int:
+        """The row that a label names: by the column given as the label, else by any that can."""
+        columns = self.labels if self.named_by is None else (self.named_by,)
+        checks.needs(bool(columns), "label", "a table with a column that names its rows", text)
+        named = (self.row_with_label(name, text) for name in columns)
+        rows = {row for row in named if row is not None}
+        if len(rows) > 1:
+            raise StudyConflict(
+                f"label needs the name of one row, got {text!r}, which names "
+                f"{' and '.join(f'row {row}' for row in sorted(rows))}"
+            )
+        if not rows:
+            known = self.texts(columns[0])
+            raise StudyConflict(
+                f"label needs a name in the column {' or '.join(map(repr, columns))}, "
+                f"got {text!r}.{did_you_mean(text, known)}".rstrip(".")
+            )
+        return rows.pop()
+
+    def row_in_line(self, line: int) -> int:
+        """The row that stood in a line of the file from which the study was created."""
+        if not self.lines:
+            raise StudyConflict(
+                f"line needs a study that knows the lines of its file, got line {line} of a table "
+                "that came without; tell the row instead, counted from 0"
+            )
+        if line not in self._rows_by_line:
+            raise StudyConflict(
+                f"line needs a line with a candidate, from {self.lines[0]} to {self.lines[-1]} "
+                f"of the file from which the study was created, got {line}"
+            )
+        return self._rows_by_line[line]
+
+    @cached_property
+    def _rows_by_line(self) -> dict[int, int]:
+        return {line: row for row, line in enumerate(self.lines)}
+
     def row_with_label(self, name: str, text: str) -> int | None:
         """The row with this label, if there is one."""
         exact, near = self._label_rows[name]
@@ -375,10 +419,12 @@ def read_candidates(
     allowed: str | None = None,
     log: str | Sequence[str] | None = None,
     linear: str | Sequence[str] | None = None,
+    label: str | None = None,
 ) -> Candidates:
     """Read candidates from a CSV file, a DataFrame or an (n, d) array.
 
     columns: those that describe a candidate; None takes all that may.
+    label: the column that names the rows, each by a name of its own.
     log, linear: columns of numbers that are scaled by their logarithms, or by their values. A
     column that is in neither is scaled by its logarithms if it is plainly one of ratios.
     """
@@ -386,7 +432,7 @@ def read_candidates(
     if table is None:
         table = array_table(source, columns)
     checks.needs(len(table) > 0, table.source, "at least one row", 0)
-    roles = find_roles(table, columns, target, cost, allowed, notices)
+    roles = find_roles(table, columns, target, cost, allowed, notices, label)
     check_roles(table, roles)
     scales = scaling.name_scales(table.columns, table.source, log, linear, notices)
     scaling.check_scales(table, roles, scales)
@@ -396,6 +442,8 @@ def read_candidates(
         roles.cost,
         roles.allowed,
         labels=roles.labels,
+        named_by=roles.named_by,
+        lines=tuple(table.lines) if table.unit == "line" else (),
     )
     different = {
         name: np.unique(found.numbers(name))
@@ -466,4 +514,20 @@ def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, A
         tuple(body.get("labels", ())),
         tuple(body.get("log", ())),
         {name: (low, high) for name, (low, high) in body.get("ranges", {}).items()},
+        body.get("named_by"),
+        read_line_numbers(body.get("lines"), len(next(iter(columns.values())))),
     )
+
+
+def write_lines(lines: Sequence[int]) -> list[int]:
+    """The lines of a file as they are stored: only the first, if they follow each other."""
+    if lines and list(lines) == list(range(lines[0], lines[0] + len(lines))):
+        return [lines[0]]
+    return list(lines)
+
+
+def read_line_numbers(stored: Sequence[int] | None, size: int) -> tuple[int, ...]:
+    """The lines of a table of some size; studies of 0.1 have not stored them."""
+    if stored and len(stored) == 1:
+        return tuple(range(stored[0], stored[0] + size))
+    return tuple(stored or ())

@@ -17,6 +17,15 @@ Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
 Trial = Annotated[
     str, typer.Argument(metavar="TRIAL", help="Number of the trial, as `ask` printed it.")
 ]
+OptionalTrial = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="TRIAL", help="Number of the trial, as `ask` printed it; none with --label."
+    ),
+]
+Label = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Name of the row, in place of a trial.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes on standard error.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Reason = Annotated[str, typer.Option(help="A remark for the history.")]

@@ -9,10 +9,11 @@ from rich.console import Console
 
 from kernelbandits.apps.cli import render
 from kernelbandits.apps.cli.arguments import (
+    Label,
     Lease,
+    OptionalTrial,
     Place,
     Quiet,
-    Trial,
     read_duration,
     read_whole_number,
 )
@@ -50,6 +51,8 @@ width. A row chosen by another revision of auto is explained by what was stored 
 Examples:
 
     kernelbandits study explain films.db 17
+
+    kernelbandits study explain films.db --label A7
 
     kernelbandits study explain films.db 17 --format json
 """
@@ -90,10 +93,16 @@ def ask(
     )
 
 
-def explain(place: Place, trial: Trial, form: Form = Format.text, quiet: Quiet = False) -> None:
-    number = read_whole_number("TRIAL", trial, 1)
+def explain(
+    place: Place,
+    trial: OptionalTrial = None,
+    label: Label = None,
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    number = None if trial is None else read_whole_number("TRIAL", trial, 1)
     with open_study(place, quiet, writable=False) as study:
-        found = study.explain(number)
+        found = study.explain(number, label=label)
     print_answer(form, found, lambda console: render.print_explanation(console, found))
 
 

@@ -68,6 +68,8 @@ Examples:
     kernelbandits study create films.db --candidates films.csv --target stability \
 --direction min --cost hours
 
+    kernelbandits study create films.db --candidates films.csv --target stability --label sample
+
     kernelbandits study create films.db --candidates films.csv --target stability \
 --log hours --linear T
 
@@ -154,6 +156,10 @@ def create(
     allowed: Annotated[
         str | None, typer.Option(help="Column of yes and no: which rows may be measured.")
     ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column that names the rows, for --label NAME later."),
+    ] = None,
     log: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=LOG)] = None,
     linear: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=LINEAR)] = None,
     policy: arguments.Policy = "auto",
@@ -191,6 +197,7 @@ def create(
         "columns": read_names("--columns", columns),
         "cost": cost,
         "allowed": allowed,
+        "label": label,
         "log": log,
         "linear": linear,
         "delta": delta,
@@ -350,6 +357,7 @@ def describe_study(study: Study) -> dict[str, Any]:
         "place": study.place,
         "rows": len(table),
         "columns": list(table.chosen),
+        "label": table.named_by,
         "log": list(table.log),
         "target": study.target,
         "direction": study.direction,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +10,11 @@ import typer
 
 from kernelbandits import checks
 from kernelbandits.apps.cli.arguments import (
+    Label,
+    OptionalTrial,
     Place,
     Quiet,
     Reason,
-    Trial,
     read_value,
     read_whole_number,
 )
@@ -28,14 +29,18 @@ TELL = """Tell a result.
 
 A trial has one result. If it has one already, the new one is refused and the stored one is shown
 (exit code 1); `correct` replaces a wrong result. With --key a command can be repeated safely: the
-result is stored once. Use --row for a row that nobody asked for, or that was measured again; if a
+result is stored once. A result that comes after the end of the lease counts too.
+
+Use --label, --row or --line for a row that nobody asked for, or that was measured again: the name
+of the row, its number counted from 0, or the line of the file of candidates in which it stood. If a
 trial of the same candidate is pending without a worker, the result is taken for it, and the answer
-says so. A result that comes after the end of the lease counts too. In a study over a space, --at
-gives the value of a variable, once for each variable: a point that nobody asked for; one that lies
-outside the ranges or breaks a constraint is refused. JSON: trial, row, value (the
-stored one), accepted, key, seq, settles (the pending trial that a row settled) and waiting (trials
-of the same candidate that stay pending) and x (the point of a space, null for a table); with
---csv a list of these.
+says so. The answer names the candidate that was recorded. In a study over a space, --at gives the
+value of a variable, once for each variable: a point that nobody asked for; one that lies outside
+the ranges or breaks a constraint is refused.
+
+JSON: trial, row, value (the stored one), accepted, key, seq, settles (the pending trial that a row
+settled), waiting (trials of the same candidate that stay pending), x (the candidate) and label
+(what the table calls it); with --csv a list of these.
 
 In a CSV file of results, each line names its trial, its row or the values of all columns, and has
 the result in a column named like the target. Either all lines are stored or none. Lines that were
@@ -51,7 +56,11 @@ Examples:
 
     kernelbandits study tell films.db 19 --failed
 
+    kernelbandits study tell films.db --label A7 0.83
+
     kernelbandits study tell films.db --row 42 0.79
+
+    kernelbandits study tell films.db --line 44 0.79
 
     kernelbandits study tell brew.db --at temperature=30 --at solvent=DMF 0.83
 
@@ -66,16 +75,20 @@ Examples:
     kernelbandits study correct films.db 17 0.38 --reason "digits swapped"
 
     kernelbandits study correct films.db 17 --failed
+
+    kernelbandits study correct films.db --label A7 0.38
 """
 WITHDRAW = """Withdraw the result of a trial: it no longer counts, but stays in the history.
 
 Examples:
 
     kernelbandits study withdraw films.db 17 --reason "sample was contaminated"
+
+    kernelbandits study withdraw films.db --label A7
 """
 FORMS = (
-    "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, --at NAME=VALUE ... VALUE "
-    "or --csv FILE"
+    "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, --label NAME VALUE, "
+    "--line LINE VALUE, --at NAME=VALUE ... VALUE or --csv FILE"
 )
 
 
@@ -97,6 +110,14 @@ def tell(
     row: Annotated[
         str | None,
         typer.Option(metavar="ROW", help="Row of the table, counted from 0, instead of a trial."),
+    ] = None,
+    label: Label = None,
+    line: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LINE",
+            help="Line of the file of candidates, as a spreadsheet counts, instead of a trial.",
+        ),
     ] = None,
     at: Annotated[
         list[str] | None,
@@ -125,7 +146,8 @@ def tell(
     from kernelbandits.study import AlreadyTold
 
     given = [text for text in (trial, value) if text is not None]
-    alone = not given and row is None and not failed and not at
+    named = {"--row": row, "--label": label, "--line": line}
+    alone = not given and not any(named.values()) and not failed and not at
     checks.needs(csv is None or alone, "tell", f"one of {FORMS}", "--csv and more")
     checks.needs(
         csv is not None or not (corrected or replicates),
@@ -133,7 +155,7 @@ def tell(
         "--csv FILE with --corrected or --replicates",
         "none",
     )
-    single = {} if csv else read_result(given, row, failed, at)
+    single = {} if csv else read_result(given, named, failed, at)
     with open_study(place, quiet) as study:
         if at:
             single["x"] = study.read_point(read_assignments(at))
@@ -163,24 +185,28 @@ def read_assignments(texts: Sequence[str]) -> dict[str, str]:
 
 
 def read_result(
-    given: Sequence[str], row: str | None, failed: bool, at: Sequence[str] | None
+    given: Sequence[str],
+    named: Mapping[str, str | None],
+    failed: bool,
+    at: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Read which trial or row is told, and its value; a point is read when the space is known."""
-    checks.needs(row is None or not at, "tell", f"one of {FORMS}", "--row and --at")
-    wanted = (row is None and not at) + (not failed)
-    if len(given) != wanted:
+    """Read which trial or row is told, and its value; a point is read when the space is known.
+
+    named: --row, --label and --line, of which one may be given.
+    """
+    rows = [word for name, text in named.items() if text is not None for word in (name, text)]
+    wanted = (not rows and not at) + (not failed)
+    if len(given) != wanted or len(rows) + 2 * bool(at) > 2:
         beside = " ".join(
-            [
-                *given,
-                *(["--row", row] if row is not None else []),
-                *(["--at", *at] if at else []),
-                *(["--failed"] if failed else []),
-            ]
+            [*given, *rows, *(["--at", *at] if at else []), *(["--failed"] if failed else [])]
         )
         raise ValueError(f"tell needs one of {FORMS}, got {beside or 'nothing'}")
     which: dict[str, Any] = {}
-    if row is not None:
-        which = {"row": read_whole_number("--row", row, 0)}
+    if rows:
+        name, text = rows
+        least = {"--row": 0, "--line": 1}
+        row = text if name == "--label" else read_whole_number(name, text, least[name])
+        which = {name.removeprefix("--"): row}
     elif not at:
         which = {"trial": read_whole_number("TRIAL", given[0], 1)}
     return which | ({"failed": True} if failed else {"value": read_value("tell", given[-1])})
@@ -218,10 +244,11 @@ def list_trials(what: str, numbers: Iterable[int]) -> str:
 
 def correct(
     place: Place,
-    trial: Trial,
+    trial: OptionalTrial = None,
     value: Annotated[
         str | None, typer.Argument(metavar="VALUE", help="The right result, with a decimal point.")
     ] = None,
+    label: Label = None,
     failed: Annotated[
         bool, typer.Option("--failed", help="The measurement failed: there is no value.")
     ] = False,
@@ -229,29 +256,42 @@ def correct(
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    number = read_whole_number("TRIAL", trial, 1)
-    given = "both" if failed else "neither"
-    checks.needs((value is None) == failed, "correct", "TRIAL VALUE or TRIAL --failed", given)
-    right = None if value is None else read_value("correct", value)
+    given = [text for text in (trial, value) if text is not None]
+    wanted = (label is None) + (not failed)
+    forms = "TRIAL VALUE, TRIAL --failed, --label NAME VALUE or --label NAME --failed"
+    checks.needs(len(given) == wanted, "correct", forms, " ".join(given) or "nothing")
+    number = None if label is not None else read_whole_number("TRIAL", given[0], 1)
+    right = None if failed else read_value("correct", given[-1])
     with open_study(place, quiet) as study:
-        event = study.correct(number, right, failed=failed, reason=reason)
+        event = study.correct(number, right, label=label, failed=failed, reason=reason)
     shown = "now counts as failed" if right is None else f"now has the result {right!r}"
     print_sentence(
         form,
         event,
-        f"Trial {number} {shown} (event {event.seq}). `undo` reverses the correction.",
+        f"Trial {event.trial}{in_brackets(label)} {shown} (event {event.seq}). "
+        "`undo` reverses the correction.",
     )
 
 
+def in_brackets(label: str | None) -> str:
+    """The label behind the number of a trial."""
+    return "" if label is None else f" ({label})"
+
+
 def withdraw(
-    place: Place, trial: Trial, reason: Reason = "", form: Form = Format.text, quiet: Quiet = False
+    place: Place,
+    trial: OptionalTrial = None,
+    label: Label = None,
+    reason: Reason = "",
+    form: Form = Format.text,
+    quiet: Quiet = False,
 ) -> None:
-    number = read_whole_number("TRIAL", trial, 1)
+    number = None if trial is None else read_whole_number("TRIAL", trial, 1)
     with open_study(place, quiet) as study:
-        event = study.withdraw(number, reason=reason)
+        event = study.withdraw(number, label=label, reason=reason)
     print_sentence(
         form,
         event,
-        f"The result of trial {number} no longer counts (event {event.seq}). "
-        "`undo` reverses the withdrawal.",
+        f"The result of trial {event.trial}{in_brackets(label)} no longer counts "
+        f"(event {event.seq}). `undo` reverses the withdrawal.",
     )
