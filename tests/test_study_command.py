@@ -30,6 +30,7 @@ from kernelbandits.apps.cli import (
     inspect,
     maintain,
     render,
+    table,
     tell,
     undo,
 )
@@ -51,7 +52,7 @@ FILMS = """Cs;FA;MA;T (°C);solvent;hours;safe;stability
 COLUMNS = "Cs,FA,MA,T (°C),solvent"
 COMMANDS = [
     "create", "ask", "tell", "status", "estimates", "check", "explain", "plot", "history", "export", "correct", "withdraw",
-    "release", "undo", "change", "replay", "list", "doctor", "backup", "salvage",
+    "release", "undo", "add", "forbid", "allow", "change", "replay", "list", "doctor", "backup", "salvage",
 ]  # fmt: skip
 
 
@@ -176,7 +177,7 @@ def test_the_overview_shows_all_commands_and_the_exit_codes():
 
 
 def examples() -> list[str]:
-    modules = (create, ask, tell, undo, inspect, maintain)
+    modules = (create, ask, tell, table, undo, inspect, maintain)
     texts = [
         text
         for module in modules
@@ -206,6 +207,11 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
         said("create", "brew.db", *space, "--target", "yield")
     if words[0] in ("correct", "withdraw"):
         said("tell", "films.db", *(["--label", "A7"] if "--label" in words else ["17"]), "0.5")
+    if words[0] == "add":
+        extra = ",additive\n0.1,0.1,0.1,90,DMF,1,yes,,C1,KI\n"
+        Path("more.csv").write_text(FILMS.partition("\n")[0].replace(";", ",") + ",sample" + extra)
+    if words[0] == "forbid" and "A4" in words:
+        said("allow", "films.db", "--label", "A4")
     if words[0] == "explain" and "--label" in words:
         said("ask", "films.db", "--n", "28")
     if words[0] == "tell":

@@ -33,7 +33,7 @@ def domain_to_dict(domain: Any) -> dict[str, Any]:
         "blocks": [list(block) for block in domain.blocks],
         "values": list(domain.values),
     }
-    return {"arms": arms}
+    return {"arms": arms | ({"sides": list(domain.sides)} if domain.sides else {})}
 
 
 def domain_from_dict(described: Any) -> Any:

@@ -705,7 +705,7 @@ def domain_sides(domain: Any) -> Array:
     Two values of an unordered category are one side apart.
     """
     if isinstance(domain, Arms):
-        sides: Array = np.asarray(np.ptp(domain.points, axis=0))
+        sides: Array = np.array(domain.sides or np.ptp(domain.points, axis=0))
     else:
         sides = np.subtract(domain.upper, domain.lower)
     for block in domain_blocks(domain):

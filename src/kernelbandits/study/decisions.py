@@ -6,7 +6,7 @@ here. A command that is repeated because its connection was cut finds its events
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,9 @@ from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
 from kernelbandits.study.reconciliation import Step
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
-from kernelbandits.study.values import AlreadyTold, Suggestion, Told, plain
+from kernelbandits.study.values import AlreadyTold, Suggestion, Told, describe_candidate, plain
+from kernelbandits.tables.candidates import Candidates
+from kernelbandits.tables.growing import check_permission, describe_point, grow_candidates
 from kernelbandits.tables.results import MADE, Result
 
 if TYPE_CHECKING:
@@ -85,6 +87,8 @@ class AskPlan:
     """Trials whose lease has ended."""
     settings: Settings
     """Those of the study when the rows were chosen."""
+    table: tuple[int, ...] = ()
+    """The changes of the table of candidates that were known then."""
     asks: list[PlannedAsk] = field(default_factory=list)
     fits: list[Draft] = field(default_factory=list)
     """Fits that were made for it."""
@@ -101,7 +105,7 @@ def plan_ask(
     """
     if before is None:
         overdue = [trial for trial in state.pending.values() if trial.until < now]
-        before = AskPlan(asker.find_held(state, now), overdue, state.settings)
+        before = AskPlan(asker.find_held(state, now), overdue, state.settings, state.table)
     gone = {trial.number for trial in before.overdue}
     plan = replace(
         before,
@@ -197,9 +201,10 @@ def keep_plan(
     """What still holds of a plan on a newer state: the asks before the first conflict.
 
     Each row must still be free, as it was when it was chosen. None if nothing is left of the plan,
-    because the settings, the pending rows of the worker, or the ended leases are others now.
+    because the settings, the table, the pending rows of the worker, or the ended leases are others
+    now.
     """
-    if state.settings != plan.settings:
+    if (state.settings, state.table) != (plan.settings, plan.table):
         return None
     if asker.find_held(state, now)[: asker.n] != plan.held[: asker.n]:
         return None
@@ -331,7 +336,6 @@ def check_result(
 ) -> Result:
     """One result: a trial, a row or a point, and a value or that it failed."""
     other = "row=" if place.space is None else "x="
-    checks.needs(place.space is not None or x is None, "tell", "x= only in a study over a space", x)
     checks.needs(
         place.space is None or row is None,
         "tell",
@@ -355,12 +359,14 @@ def check_result(
     where = None if row is None else check_row(row, len(place))
     if x is not None and place.space is not None:
         where = place.add(x, "tell")
+    elif isinstance(place, Candidates) and x is not None:
+        place.parse_point(x)
     return Result(trial=number, row=where, value=reward, failed=failed, key=None, line=0)
 
 
-def check_row(row: Any, rows: int) -> int:
-    place = checks.whole("tell", "row", row, least=0)
-    checks.needs(place < rows, "tell", f"a row below {rows}", row)
+def check_row(row: Any, rows: int, owner: str = "tell") -> int:
+    place = checks.whole(owner, "row", row, least=0)
+    checks.needs(place < rows, owner, f"a row below {rows}", row)
     return place
 
 
@@ -374,10 +380,17 @@ def with_key(result: Result, prefix: str | None, number: int, fresh: str) -> Key
 
 
 def tell(
-    state: State, place: Place, steps: Sequence[Step], worker: str | None
+    state: State,
+    place: Place,
+    steps: Sequence[Step],
+    worker: str | None,
+    before: Sequence[Draft] = (),
 ) -> tuple[list[Draft], list[Told]]:
-    """All results as events, or an error for the first that cannot be stored."""
-    teller = Teller(state, place, worker)
+    """All results as events, or an error for the first that cannot be stored.
+
+    before: events that are written first, such as a point off the table.
+    """
+    teller = Teller(state, place, worker, before)
     told = [teller.take(step) for step in steps]
     return teller.drafts, told
 
@@ -385,11 +398,13 @@ def tell(
 class Teller:
     """Checks several results of one transaction; each one sees those before it."""
 
-    def __init__(self, state: State, place: Place, worker: str | None) -> None:
+    def __init__(
+        self, state: State, place: Place, worker: str | None, before: Sequence[Draft] = ()
+    ) -> None:
         self.state, self.place, self.worker = state, place, worker
         self.kinds = place.first_rows
         """Equal for rows of the same candidate."""
-        self.drafts: list[Draft] = []
+        self.drafts: list[Draft] = [*before]
         self.next = state.last_trial
         self.keys: dict[str, Event] = {}
         self.trials: dict[int, Event] = {}
@@ -569,6 +584,52 @@ CHANGING = (*RESULTS, "corrected", "withdrawn", "undone", "settings")
 """Events that may change centre and spread."""
 
 
+# ---------------------------------------------------------------------- the table
+
+
+def add_point(
+    place: Candidates, x: Mapping[str, Any], key: str
+) -> tuple[Candidates, int, list[Draft], list[str]]:
+    """The table with a candidate: its row, the event of a point off the table, and notices.
+
+    There is no event if a row of the table is this candidate.
+    """
+    row = place.find_row(x)
+    if row is not None:
+        return place, row, [], []
+    point = describe_point(place, x)
+    draft = Draft(kind="added", key=f"{key}/point", body=point.body)
+    row = len(place)
+    told = (
+        f"no row of the table has {describe_candidate(place.parse_point(x))}: its result is "
+        f"learnt as a point off the table (row {row}), which is never suggested"
+    )
+    return grow_candidates(place, point.body), row, [draft], [told, *point.notices]
+
+
+def permit(place: Candidates, rows: Sequence[int], permitted: bool, reason: str, key: str) -> Draft:
+    """Forbid rows, or allow them again."""
+    check_permission(place, rows, permitted)
+    body = {"rows": list(rows), "reason": reason}
+    return Draft(kind="allowed" if permitted else "forbidden", key=key, body=body)
+
+
+def check_unused(state: State, added: Event, undone: Collection[int]) -> None:
+    """Refuse to undo an addition whose rows are used, or that is not the last one."""
+    gone = {event.body["of"] for event in state.events if event.kind == "undone"} | {*undone}
+    for event in state.events[added.seq :]:
+        if event.seq in gone or event.kind in ("fitted", "settings", "undone"):
+            continue
+        used = event.row is not None and event.row >= added.body["first"]
+        listed = any(row >= added.body["first"] for row in event.body.get("rows", ()))
+        if used or listed or event.kind == "added":
+            raise StudyConflict(
+                f"undo needs rows that nobody used since they were added, got event {added.seq} "
+                f"(added), whose rows event {event.seq} ({event.kind}) needs. Nothing was undone; "
+                "forbid the rows if they are not to be measured"
+            )
+
+
 # ---------------------------------------------------------------------- correct, release, undo
 
 
@@ -661,6 +722,8 @@ def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:
         if trial is not None and seq not in numbers:
             latest[trial] = max(seq, latest.get(trial, 0))
     for event in chosen:
+        if event.kind == "added":
+            check_unused(state, event, numbers)
         # A later event of the same trial that stays, such as a correction, needs the earlier ones.
         if event.seq not in standing or latest.get(event.trial, 0) > event.seq:
             raise StudyConflict(

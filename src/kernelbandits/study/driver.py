@@ -29,6 +29,7 @@ from kernelbandits.study.rules import build_policy
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
 from kernelbandits.tables.candidates import Candidates
+from kernelbandits.tables.growing import sides_of
 
 if TYPE_CHECKING:
     from kernelbandits.study.explaining import Reasons
@@ -96,7 +97,9 @@ class Driver:
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
 
     def _arms(self, points: Array) -> Arms:
-        return Arms(points, blocks=self.table.blocks)
+        # The scales of a table that has grown stay, whatever the range of its new rows.
+        sides = sides_of(self.table) if self.table.changed else ()
+        return Arms(points, blocks=self.table.blocks, sides=sides)
 
     def follow(self, state: State) -> None:
         """Learn the new results, or all results again if anything else changed."""

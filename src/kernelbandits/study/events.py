@@ -11,7 +11,9 @@ from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import FIRST, Scale, are_equal, first_results, fit_scale
 
 RESULTS = ("told", "failed")
-UNDOABLE = (*RESULTS, "corrected", "withdrawn", "asked", "settings")
+CHANGES = ("added", "forbidden", "allowed")
+"""Kinds of events that change the table of candidates."""
+UNDOABLE = (*RESULTS, "corrected", "withdrawn", "asked", "settings", *CHANGES)
 REVISED = "revised_from"
 """In the body of a settings event that changes nothing but the revision: the one until then."""
 IN_ORDER = "in_order"
@@ -103,6 +105,8 @@ class State:
     """Events that can be undone, the last first to go."""
     fits: list[Event] = field(default_factory=list)
     """Fits of the scales, whether or not the results that they were made to still stand."""
+    changes: list[Event] = field(default_factory=list)
+    """Events that changed the table of candidates."""
     settings: Settings = field(default_factory=Settings)
     last_trial: int = 0
     version: int = 0
@@ -127,6 +131,11 @@ class State:
     @property
     def last(self) -> Event | None:
         return self.events[-1] if self.events else None
+
+    @property
+    def table(self) -> tuple[int, ...]:
+        """The numbers of the events that changed the table: equal for equal tables."""
+        return tuple(event.seq for event in self.changes)
 
     @property
     def scale(self) -> Scale:
@@ -293,6 +302,12 @@ class State:
         """What it undid is left out of the fold."""
         self.taken_back |= event.body.get("kind") == "told"
 
+    def _apply_added(self, event: Event) -> None:
+        self.changes.append(event)
+        self.version += 1
+
+    _apply_forbidden = _apply_allowed = _apply_added
+
     def _apply_fitted(self, event: Event) -> None:
         """A fit changes no result; whether it counts is decided where it is used."""
         self.fits.append(event)
@@ -309,8 +324,9 @@ class State:
 
 
 def is_automatic(event: Event) -> bool:
-    """Whether the study wrote these settings itself: nobody can undo them."""
-    return bool(event.body.get("auto")) or REVISED in event.body
+    """Whether the study wrote this by itself, settings or a point: nobody can undo it."""
+    body = event.body
+    return bool(body.get("auto") or body.get("off_table")) or REVISED in body
 
 
 def events_before(events: Sequence[Event], asked: Event) -> list[Event]:

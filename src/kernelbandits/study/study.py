@@ -28,6 +28,7 @@ from kernelbandits.study.settings import (
 from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.export import write_csv
+from kernelbandits.tables.growing import read_additions
 from kernelbandits.tables.results import read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
@@ -262,13 +263,8 @@ class Study:
         return self._place.space
 
     def read_point(self, texts: Mapping[str, str]) -> dict[str, Any]:
-        """A point of the space whose values are given as texts, as a command or a file has them."""
-        place = self._place
-        if isinstance(place, Candidates):
-            raise StudyConflict(
-                "a point needs a study over a space, got one of a table; tell the row instead"
-            )
-        return place.parse_point(texts)
+        """A candidate whose values are given as texts, as a command or a file has them."""
+        return self._place.parse_point(texts)
 
     @property
     def _place(self) -> Place:
@@ -340,7 +336,8 @@ class Study:
         """Store the result of a trial, or of a `row` or point `x` that nobody asked for.
 
         A row is given by its number, counted from 0, by its `label`, or by the `line` in which it
-        stood in the file of candidates.
+        stood in the file of candidates. A candidate `x` that is no row of the table is learnt as a
+        point: its result counts for the estimates, and it is never suggested.
 
         With `failed=True` the measurement gave no value. A trial has one result: a second one
         raises AlreadyTold, which holds the stored one. A call repeated with the same `key` counts
@@ -349,9 +346,8 @@ class Study:
         where = self._find_row("tell", row, label, line)
         result = decisions.check_result(trial, value, where, failed, self._place, x)
         name, again = check_name("worker", worker), check_name("key", key)
-        return self._tell(
-            [decisions.Keyed(result, again or uuid.uuid4().hex, again is not None)], name
-        )[0]
+        keyed = decisions.Keyed(result, again or uuid.uuid4().hex, again is not None)
+        return self._tell([keyed], name, x=None if self.space is not None else x)[0]
 
     def tell_all(
         self,
@@ -374,6 +370,7 @@ class Study:
         """
         name, prefix = check_name("worker", worker), check_name("key", key)
         repeats = reconciliation.check_repeats(corrected, replicates)
+        self._session.refresh()
         results = read_results(source, self._place, self.target)
         fresh = uuid.uuid4().hex
         return self._tell(
@@ -383,20 +380,30 @@ class Study:
         )
 
     def _tell(
-        self, results: Sequence[decisions.Keyed], worker: str | None, repeats: str | None = None
+        self,
+        results: Sequence[decisions.Keyed],
+        worker: str | None,
+        repeats: str | None = None,
+        x: Mapping[str, Any] | None = None,
     ) -> list[Told]:
+        """Store results; `x` is the candidate of a single one, by its values."""
         session = self._session
         steps: list[reconciliation.Step] = []
+        remarks: list[str] = []
 
         def decide(state: State, now: float) -> tuple[list[Draft], Any]:
-            steps[:] = reconciliation.reconcile(state, self._place, results, repeats)
-            drafts, told = decisions.tell(state, self._place, steps, worker)
+            place, lines, before = self._place, results, list[Draft]()
+            if x is not None and isinstance(place, Candidates):
+                place, row, before, remarks[:] = decisions.add_point(place, x, results[0].key)
+                lines = [replace(one, result=replace(one.result, row=row)) for one in results]
+            steps[:] = reconciliation.reconcile(state, place, lines, repeats)
+            drafts, told = decisions.tell(state, place, steps, worker, before)
             return drafts, (plausibility.latest_values(state), told)
 
         told: list[Told]
         with session.lock:
             _, (known, told) = session.write(decide)
-            notices = reconciliation.remark_stored(steps)
+            notices = [*remarks, *reconciliation.remark_stored(steps)]
             notices += plausibility.remark_results(known, told, session.state.settings, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
@@ -412,6 +419,9 @@ class Study:
         given = [one for one in (row, label, line) if one is not None]
         checks.needs(len(given) <= 1, owner, "one of row, label and line", given)
         if label is None and line is None:
+            if checks.is_whole(row) and row >= len(self._place):
+                # Somebody else may have added it.
+                self._session.refresh()
             return row
         self._session.refresh()
         if label is not None:
@@ -427,6 +437,86 @@ class Study:
             return checks.whole(owner, "trial", trial)
         row = self._find_row(owner, None, label, None)
         return decisions.find_trial_of_row(owner, self._session.state, row, label)
+
+    def add(self, candidates: Any, *, columns: Mapping[str, Any] | None = None) -> Event:
+        """Add rows to the table, at its end, so that the numbers of all rows stay.
+
+        Parameters
+        ----------
+        candidates
+            A file, a DataFrame or an array with the columns of the table.
+        columns
+            New columns that describe candidates, with the value that the old rows have:
+            {"additive": "none"}.
+        """
+        self._session.refresh()
+        known = self.candidates
+        found = [read_additions(candidates, known, columns)]
+
+        def draft(state: State, key: str) -> Draft:
+            place = self.candidates
+            if place is not known:
+                # Somebody changed the table meanwhile: the new rows are checked again.
+                found[:] = [read_additions(candidates, place, columns)]
+            return Draft(kind="added", key=key, body={**found[0].body, "first": len(place)})
+
+        event = self._write_one(draft)
+        for notice in found[0].notices:
+            warnings.warn(notice, DataNotice, stacklevel=2)
+        return event
+
+    def forbid(
+        self,
+        row: int | Sequence[int] | None = None,
+        *,
+        label: str | Sequence[str] | None = None,
+        line: int | Sequence[int] | None = None,
+        reason: str = "",
+    ) -> Event:
+        """Let rows no longer be suggested or recommended; their results still count.
+
+        Rows are given by their numbers, their labels, or their lines in the file of candidates.
+        """
+        return self._permit("forbid", row, label, line, False, reason)
+
+    def allow(
+        self,
+        row: int | Sequence[int] | None = None,
+        *,
+        label: str | Sequence[str] | None = None,
+        line: int | Sequence[int] | None = None,
+        reason: str = "",
+    ) -> Event:
+        """Let rows be suggested again that were forbidden, or not allowed by their column."""
+        return self._permit("allow", row, label, line, True, reason)
+
+    def _permit(
+        self, owner: str, row: Any, label: Any, line: Any, permitted: bool, reason: str
+    ) -> Event:
+        why = check_reason(reason)
+        self._session.refresh()
+        given = {"row": as_list(row), "label": as_list(label), "line": as_list(line)}
+        found: list[int] = []
+        for name, items in given.items():
+            for item in items:
+                where = {"row": None, "label": None, "line": None, name: item}
+                one = self._find_row(owner, **where)
+                found.append(decisions.check_row(one, len(self.candidates), owner))
+        rows = list(dict.fromkeys(found))
+        checks.needs(bool(rows), owner, "a row, a label or a line", "none")
+        event = self._write_one(
+            lambda state, key: decisions.permit(self.candidates, rows, permitted, why, key)
+        )
+        waiting = [one.number for one in self._session.state.pending.values() if one.row in rows]
+        if waiting and not permitted:
+            trials = ", ".join(map(str, waiting))
+            warnings.warn(
+                f"pending trials of these rows: {trials}; their results still count, or release "
+                "them",
+                DataNotice,
+                stacklevel=3,
+            )
+        return event
 
     def _shown(self, events: Iterable[Event]) -> list[Event]:
         """Events as they are stored: a point of a space has no row, and stands in the body."""
@@ -494,7 +584,7 @@ class Study:
             return self._events_of(key)
 
     def undo(self) -> Event:
-        """Undo the last ask, result, correction, withdrawal or change of settings."""
+        """Undo the last ask, result, correction, withdrawal or change of settings or table."""
         return self.undo_all(1)[0]
 
     def undo_all(self, n: int) -> list[Event]:
@@ -597,7 +687,7 @@ class Study:
         with self._session.lock:
             self._session.refresh()
             number = self._find_trial("explain", trial, label)
-            known = self._session.state, self._place, number, self._session.driver
+            known = self._session.state, self._session.places, number, self._session.driver
             return explain_trial(*known)
 
     def replay(self, trial: int) -> Replayed:
@@ -607,7 +697,7 @@ class Study:
         with self._session.lock:
             self._session.refresh()
             number = checks.whole("replay", "trial", trial)
-            return replay_trial(self._session.state, self._place, number)
+            return replay_trial(self._session.state, self._session.places, number)
 
     def history(self) -> list[Event]:
         """All events, in their order."""
@@ -671,6 +761,13 @@ def check_span(trials: Any) -> range:
         return trials
     number = checks.whole("release", "trial", trials)
     return range(number, number + 1)
+
+
+def as_list(given: Any) -> list[Any]:
+    """One row or label, several, or none, as a list."""
+    if given is None:
+        return []
+    return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
 
 
 def refuse_options(options: Mapping[str, Any]) -> None:

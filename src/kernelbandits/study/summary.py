@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
@@ -19,7 +21,7 @@ from kernelbandits.tables.scaling import describe_scales
 
 if TYPE_CHECKING:
     from kernelbandits.domains.variables import Variable
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.places import Place, PlaceHistory
 
 AUTO_CLAIMS = {"none": "No guarantee", "conditional": "Conditional guarantee"}
 
@@ -61,8 +63,9 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
 def count_candidates(place: Place) -> dict[str, Any]:
     """How many rows and candidates there are; a space has points, if it is finite."""
     if place.space is None:
-        allowed = int(place.allowed_rows.sum())
-        return {"rows": len(place), "allowed": allowed, "different": place.distinct}
+        allowed, rows = int(place.allowed_rows.sum()), place.table_rows
+        different = len(np.unique(place.first_rows[rows]))
+        return {"rows": len(rows), "allowed": allowed, "different": different}
     count = int(place.space.count) if place.is_finite else None
     return {"rows": None, "allowed": None, "different": count}
 
@@ -158,8 +161,8 @@ def claim_sentence(answers: Answers) -> str:
     )
 
 
-def explain_trial(state: State, candidates: Place, number: int, driver: Driver) -> Explained:
-    """Explain a choice by the events before it.
+def explain_trial(state: State, places: PlaceHistory, number: int, driver: Driver) -> Explained:
+    """Explain a choice by the events before it, with the table of that time.
 
     A driver that has learnt all results of the state explains the last choice too, if no result
     came since. Any other choice needs a policy that learns the results of its time again.
@@ -167,6 +170,7 @@ def explain_trial(state: State, candidates: Place, number: int, driver: Driver) 
     trial = asked_trial(state, number, "explain")
     assert trial.asked is not None
     before = State.of(events_before(state.events, trial.asked))
+    candidates = places.at(before.changes)
     if trial.revision != revision_of(before.settings.policy):
         return as_stored(trial, before, candidates).explained
     current = driver.version == state.version and driver.learnt == len(state.results)
@@ -179,10 +183,10 @@ def explain_trial(state: State, candidates: Place, number: int, driver: Driver) 
 def learnt_from(state: State) -> tuple[Any, ...]:
     """All that the policy of a study depends on."""
     results = [(trial.number, trial.row, trial.value) for trial in state.results]
-    return state.settings, state.scale, results
+    return state.settings, state.scale, state.table, results
 
 
-def replay_trial(state: State, candidates: Place, number: int) -> Replayed:
+def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
     """Choose again from the events before the ask, and compare.
 
     A choice of another revision of the policy is shown as stored.
@@ -190,6 +194,7 @@ def replay_trial(state: State, candidates: Place, number: int) -> Replayed:
     trial = asked_trial(state, number, "replay")
     assert trial.asked is not None
     before = State.of(events_before(state.events, trial.asked))
+    candidates = places.at(before.changes)
     if trial.revision != revision_of(before.settings.policy):
         return as_stored(trial, before, candidates)
     driver = build_driver(candidates, before.settings)

@@ -387,7 +387,9 @@ def describe_row(row: Row, label: Mapping[str, str], x: X) -> str:
     """row 3 (film A7, Cs 0.25), or the point alone."""
     if row is None:
         return describe_candidate(x)
-    known = [f"{name} {format_cell(value)}" for name, value in {**label, **x}.items()]
+    known = [
+        f"{name} {format_cell(value)}" for name, value in {**label, **x}.items() if value != ""
+    ]
     more = [f"{len(known) - MOST_NAMED} more"] if len(known) > MOST_NAMED else []
     return f"row {row} ({', '.join([*known[:MOST_NAMED], *more])})"
 

@@ -73,6 +73,12 @@ class Candidates:
     named here."""
     named_by: str | None = None
     """The column among the labels that the user gave as the label."""
+    off_table: frozenset[int] = frozenset()
+    """Rows that hold results of points that are no candidates: they are never suggested."""
+    overrides: Mapping[int, bool] = field(default_factory=dict)
+    """Row -> whether it may be measured, where that was changed since the study was created."""
+    changed: bool = False
+    """Whether rows or columns were added since the study was created."""
     lines: tuple[int, ...] = ()
     """The line of the file in which each row stood when the study was created; () if unknown."""
 
@@ -225,10 +231,20 @@ class Candidates:
 
     @cached_property
     def allowed_rows(self) -> npt.NDArray[np.bool_]:
-        if self.allowed is None:
-            return np.ones(len(self), dtype=bool)
-        known = {text: bool(truth(text)) for text in self.levels(self.allowed)}
-        return np.array([known[text] for text in self.texts(self.allowed)])
+        found = np.ones(len(self), dtype=bool)
+        if self.allowed is not None:
+            known = {text: bool(truth(text)) for text in self.levels(self.allowed)}
+            found = np.array([known[text] for text in self.texts(self.allowed)])
+        found[list(self.off_table)] = False
+        found[list(self.overrides)] = list(self.overrides.values())
+        return found
+
+    @cached_property
+    def table_rows(self) -> Indices:
+        """The rows that are candidates: all but points off the table."""
+        inside = np.ones(len(self), dtype=bool)
+        inside[list(self.off_table)] = False
+        return np.flatnonzero(inside)
 
     def texts(self, name: str) -> Sequence[str]:
         """The cells of a column as text; numbers in their canonical form."""
@@ -259,6 +275,13 @@ class Candidates:
     def name(self, row: int) -> str:
         """How a sentence names a row."""
         return f"row {row}"
+
+    @cached_property
+    def extent(self) -> int | str:
+        """What a digest of results has of the whole table, whose coordinates the model sees."""
+        if not self.changed:
+            return len(self)
+        return hashlib.sha256(self.points.tobytes()).hexdigest()
 
     def identify(self, row: int) -> bytes:
         """What a digest of results has of a row."""
@@ -325,16 +348,24 @@ class Candidates:
 
     def row_of(self, x: Mapping[str, float | str]) -> int:
         """The first row with these values of the chosen columns."""
+        row = self.find_row(x)
+        if row is None:
+            raise StudyConflict(f"no candidate has {dict(x)}")
+        return row
+
+    def find_row(self, x: Mapping[str, Any]) -> int | None:
+        """The same, or None if no row has them."""
+        return self._rows.get(tuple(self.parse_point(x).values()))
+
+    def parse_point(self, x: Mapping[str, Any]) -> dict[str, float | str]:
+        """The values of all chosen columns as the table has them, from numbers or texts."""
         given = {
             find_column(self.chosen, name, "a candidate", "a column"): value
             for name, value in x.items()
         }
         missing = [name for name in self.chosen if name not in given]
         checks.needs(not missing, "a candidate", f"values of {self.chosen}", tuple(x))
-        row = self._rows.get(tuple(self.parse(name, given[name]) for name in self.chosen))
-        if row is None:
-            raise StudyConflict(f"no candidate has {given}")
-        return row
+        return {name: self.parse(name, given[name]) for name in self.chosen}
 
     def parse(self, name: str, value: Any) -> float | str:
         """A value of a chosen column as the table has it: a number, or text."""
@@ -398,9 +429,10 @@ def index_labels(cells: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
     Spreadsheets turn the label 033 into 33, so a label is also found by its number.
     """
     numbers = [whole(cell) for cell in cells]
-    counts = Counter(numbers)
-    near = {number: row for row, number in enumerate(numbers) if counts[number] == 1}
-    return {cell: row for row, cell in enumerate(cells)}, near
+    counts, exact = Counter(numbers), Counter(cells)
+    near = {number: row for row, number in enumerate(numbers) if counts[number] == 1 and number}
+    # Rows that were added later may repeat a number or have no name.
+    return {cell: row for row, cell in enumerate(cells) if exact[cell] == 1 and cell}, near
 
 
 def one_hot(cells: Cells, levels: Mapping[str, int]) -> Array:
@@ -515,7 +547,7 @@ def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, A
         tuple(body.get("log", ())),
         {name: (low, high) for name, (low, high) in body.get("ranges", {}).items()},
         body.get("named_by"),
-        read_line_numbers(body.get("lines"), len(next(iter(columns.values())))),
+        lines=read_line_numbers(body.get("lines"), len(next(iter(columns.values())))),
     )
 
 

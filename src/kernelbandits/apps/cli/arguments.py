@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -130,6 +131,17 @@ def suggest_point(text: str) -> str:
     """Return a hint for a number with a decimal comma: write it with a point."""
     point = text.replace(",", ".")
     return f" (write {point})" if text.count(",") == 1 and NUMBER.fullmatch(point) else ""
+
+
+def read_assignments(owner: str, option: str, texts: Iterable[str]) -> dict[str, str]:
+    """Read NAME=VALUE, each name once."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        checks.needs(bool(equals and name), owner, f"{option} NAME=VALUE", text)
+        checks.needs(name not in found, owner, f"{option} once for each name", name)
+        found[name] = value
+    return found
 
 
 def read_whole_number(name: str, text: str, least: int) -> int:

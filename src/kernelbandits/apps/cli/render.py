@@ -296,6 +296,19 @@ def describe_fitted(body: Mapping[str, Any]) -> str:
     return f"scales fitted to {format_count(body.get('results', 0), 'result')}"
 
 
+def describe_added(body: Mapping[str, Any]) -> str:
+    size = format_count(len(next(iter(body["columns"].values()))), "row")
+    if body.get("off_table"):
+        return "a point off the table"
+    fresh = f", new columns {', '.join(body['new'])}" if body["new"] else ""
+    return f"{size} from row {body['first']} on{fresh}"
+
+
+def describe_permission(body: Mapping[str, Any]) -> str:
+    rows = f"rows {', '.join(map(str, body['rows']))}"
+    return "; ".join(text for text in (rows, event_reason(body)) if text)
+
+
 def event_reason(body: Mapping[str, Any]) -> str:
     return str(body.get("reason") or "")
 
@@ -306,6 +319,9 @@ MORE = {
     "undone": describe_undone,
     "released": describe_released,
     "fitted": describe_fitted,
+    "added": describe_added,
+    "forbidden": describe_permission,
+    "allowed": describe_permission,
 }
 """Kind of event -> what its body says."""
 

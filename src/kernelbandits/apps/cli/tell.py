@@ -15,6 +15,7 @@ from kernelbandits.apps.cli.arguments import (
     Place,
     Quiet,
     Reason,
+    read_assignments,
     read_value,
     read_whole_number,
 )
@@ -34,9 +35,11 @@ result is stored once. A result that comes after the end of the lease counts too
 Use --label, --row or --line for a row that nobody asked for, or that was measured again: the name
 of the row, its number counted from 0, or the line of the file of candidates in which it stood. If a
 trial of the same candidate is pending without a worker, the result is taken for it, and the answer
-says so. The answer names the candidate that was recorded. In a study over a space, --at gives the
-value of a variable, once for each variable: a point that nobody asked for; one that lies outside
-the ranges or breaks a constraint is refused.
+says so. The answer names the candidate that was recorded.
+
+--at gives a candidate by its values, once for each column or variable. If no row of the table has
+them, the result is learnt as a point off the table, which is never suggested, and a note says so.
+In a study over a space, a point outside the ranges, or one that breaks a constraint, is refused.
 
 JSON: trial, row, value (the stored one), accepted, key, seq, settles (the pending trial that a row
 settled), waiting (trials of the same candidate that stay pending), x (the candidate) and label
@@ -123,7 +126,7 @@ def tell(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Value of a variable, in a study over a space; once for each variable.",
+            help="Value of a column or variable of the candidate; once for each of them.",
         ),
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="CSV file with results.")] = None,
@@ -158,7 +161,7 @@ def tell(
     single = {} if csv else read_result(given, named, failed, at)
     with open_study(place, quiet) as study:
         if at:
-            single["x"] = study.read_point(read_assignments(at))
+            single["x"] = study.read_point(read_assignments("tell", "--at", at))
         try:
             told = (
                 study.tell_all(
@@ -171,17 +174,6 @@ def tell(
             print_stored_result(form, late)
             raise
     print_sentence(form, told, describe_results(told) if isinstance(told, list) else told.sentence)
-
-
-def read_assignments(texts: Sequence[str]) -> dict[str, str]:
-    """Read NAME=VALUE, each name once."""
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        checks.needs(bool(equals and name), "tell", "--at NAME=VALUE", text)
-        checks.needs(name not in found, "tell", "--at once for each variable", name)
-        found[name] = value
-    return found
 
 
 def read_result(
