@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ import pytest
 import kernelbandits as kb
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.storage import Log
+from kernelbandits.study.driver import build_driver
+from kernelbandits.study.events import State
+from kernelbandits.study.places import PlaceHistory, drop_lost_rows
 from test_study_command import document, said, study
 
 FIRST = pd.DataFrame(
@@ -187,6 +191,27 @@ def test_a_study_with_changes_is_backed_up_and_salvaged(tmp_path):
         there = kb.Study.open(tmp_path / copy)
         assert there.best().label == {"sample": "B1"}
     assert Log.open(place).names == tuple(FIRST.columns)
+
+
+def test_a_study_that_lost_an_addition_goes_on_without_its_rows(lab):
+    lab.add(MORE)
+    lab.tell(label="B1", value=0.5)
+    lab.tell(x={"Cs": 0.61, "solvent": "DMF", "T": 100}, value=0.4)
+    lab.forbid(label="B2")
+    lab.add(MORE.assign(sample=["C1", "C2"], Cs=[0.7, 0.8]))
+    lab.tell(label="C2", value=0.3)
+    play(lab, 2)
+    events, created = lab.history(), lab._session.places.created
+    for lost in [event for event in events if event.kind in ("added", "forbidden")]:
+        remark = replace(lost, kind="noted", row=None, key=None, body={"lost": lost.seq})
+        kept = drop_lost_rows(created, [remark if one is lost else one for one in events])
+        state = State.of(kept)
+        place = PlaceHistory(created).at(state.changes)
+        driver = build_driver(place, state.settings)
+        driver.follow(state)
+        driver.choose(state.last_trial + 1, list(state.pending.values()), state)
+        if lost is not events[-1] and "C1" in place.columns["sample"]:
+            assert place.find_label("C2") == 12, "rows that are there keep their numbers"
 
 
 def test_changes_on_the_command_line(tmp_path, monkeypatch):

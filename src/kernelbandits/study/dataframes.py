@@ -32,14 +32,28 @@ def trials_frame(state: State, candidates: Place) -> pd.DataFrame:
     ]
     row = [] if candidates.space is not None else ["row"]
     header = ["trial", *row, *names.values(), "state", "value", *TIMES, "worker", *NOTED]
+    told = [trial for _, trial in sorted(state.trials.items())]
     frame = pd.DataFrame(rows, columns=header).astype(dict.fromkeys(("value", *NOTED), float))
     if not isinstance(candidates, Candidates):
         there = [trial.row for _, trial in sorted(state.trials.items())]
         for name in candidates.categories:
             frame[names[name]] = point_column(candidates, name, there)
+    for name, cells in list_details(told).items():
+        if any(cell is not None for cell in cells):
+            frame[name] = pd.Series(cells, dtype=float if name == "sem" else object)
     for name in TIMES:
         frame[name] = pd.to_datetime(frame[name], unit="s", utc=True).dt.round("ms")
     return frame
+
+
+def list_details(trials: Sequence[Trial]) -> dict[str, list[Any]]:
+    """Standard errors, notes, and who measured; an export has those columns that are not empty."""
+    bodies = [trial.told.body if trial.told else {} for trial in trials]
+    return {
+        "sem": [trial.sem for trial in trials],
+        "note": [body.get("note") for body in bodies],
+        "by": [body.get("by") for body in bodies],
+    }
 
 
 def point_column(points: Points, name: str, rows: Sequence[int]) -> pd.Series[Any]:

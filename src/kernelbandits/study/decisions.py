@@ -11,22 +11,24 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
-from kernelbandits.checks import Indices, StudyConflict
+from kernelbandits.checks import LARGEST_REWARD, Indices, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
+from kernelbandits.study.names import check_name
 from kernelbandits.study.reconciliation import Step
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import AlreadyTold, Suggestion, Told, describe_candidate, plain
 from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.growing import check_permission, describe_point, grow_candidates
-from kernelbandits.tables.results import MADE, Result
+from kernelbandits.tables.results import DETAILS, MADE, Result
 
 if TYPE_CHECKING:
     from kernelbandits.study.driver import Driver
     from kernelbandits.study.places import Place
 
+LONGEST_NOTE = 2000
 OWN_UNITS = ("mean", "index", "sample")
 LENGTHS = ("sd", "noise_scale", "improvement", "gain")
 """Numbers of a note that are values, and differences, in the units of the target."""
@@ -355,6 +357,9 @@ def check_result(
     else:
         checks.needs(value is not None, "tell", "a value, or failed=True", value)
     number = None if trial is None else checks.whole("tell", "trial", trial)
+    needed = "one number as value; several are replicates of a new result"
+    single = value is None or checks.is_number(value) or not isinstance(value, Sequence)
+    checks.needs(single, "tell", needed, value)
     reward = None if failed else checks.reward(value) + 0.0
     where = None if row is None else check_row(row, len(place))
     if x is not None and place.space is not None:
@@ -362,6 +367,30 @@ def check_result(
     elif isinstance(place, Candidates) and x is not None:
         place.parse_point(x)
     return Result(trial=number, row=where, value=reward, failed=failed, key=None, line=0)
+
+
+def check_details(sem: Any, note: Any, by: Any, values: int = 1) -> dict[str, Any]:
+    """What else an event says of a result: its standard error, a note, and who measured it."""
+    details: dict[str, Any] = {}
+    if sem is not None:
+        checks.needs(values == 1, "tell", "sem with one value, not with replicates", sem)
+        details["sem"] = checks.positive("tell", "sem", sem)
+        checks.needs(details["sem"] <= LARGEST_REWARD, "tell", "a smaller sem", sem)
+    if note:
+        right = isinstance(note, str) and len(note) <= LONGEST_NOTE and note.isprintable()
+        checks.needs(right, "tell", f"a note of one line, at most {LONGEST_NOTE} letters", note)
+        details["note"] = note
+    name = check_name("name of who measured it", by)
+    return details | ({} if name is None else {"by": name})
+
+
+def mark_missing(state: State, kinds: Indices, trial: int | None, row: int | None) -> Trial:
+    """The pending trial that ends without a value: by its number, or the oldest of a row."""
+    for one in state.pending.values():
+        if one.number == trial or (row is not None and kinds[one.row] == kinds[row]):
+            return one
+    got = f"trial {trial}" if row is None else f"row {row}"
+    raise StudyConflict(f"missing needs a trial that is pending, got {got}")
 
 
 def check_row(row: Any, rows: int, owner: str = "tell") -> int:
@@ -372,11 +401,14 @@ def check_row(row: Any, rows: int, owner: str = "tell") -> int:
 
 def with_key(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
     """Give a line of a table its key: that of the call with its number, its own, or a new one."""
+    sem, note, by = (result.details.get(name) for name in DETAILS)
+    details = check_details(sem, note, by)
     if prefix is not None:
-        return Keyed(result, f"{prefix}/{number}", True, fresh, named=True)
+        return Keyed(result, f"{prefix}/{number}", True, fresh, named=True, remark=details)
     if result.key is not None:
-        return Keyed(result, result.key, True, fresh, named=not result.key.startswith(MADE))
-    return Keyed(result, f"{fresh}/{number}", False, fresh)
+        named = not result.key.startswith(MADE)
+        return Keyed(result, result.key, True, fresh, named=named, remark=details)
+    return Keyed(result, f"{fresh}/{number}", False, fresh, remark=details)
 
 
 def tell(
@@ -446,9 +478,9 @@ class Teller:
         event = self._add(kind=kind, trial=trial, row=row, value=value, key=one.key, body=body)
         self.keys[one.key] = self.trials[trial] = event
         key = one.key if one.given else None
-        return Told(
-            trial, row, value, True, key, event.seq, *self._pending_trials_of(one.result, trial)
-        )
+        concerned = self._pending_trials_of(one.result, trial)
+        error = None if value is None else body.get("sem")
+        return Told(trial, row, value, True, key, event.seq, *concerned, sem=error)
 
     def _place(self, result: Result) -> tuple[int, int]:
         """Trial and row; a row that nobody asked for makes a trial of its own."""
@@ -600,6 +632,7 @@ def add_point(
     point = describe_point(place, x)
     draft = Draft(kind="added", key=f"{key}/point", body=point.body)
     row = len(place)
+    draft = replace(draft, body={**draft.body, "first": row})
     told = (
         f"no row of the table has {describe_candidate(place.parse_point(x))}: its result is "
         f"learnt as a point off the table (row {row}), which is never suggested"
@@ -633,10 +666,17 @@ def check_unused(state: State, added: Event, undone: Collection[int]) -> None:
 # ---------------------------------------------------------------------- correct, release, undo
 
 
-def correct(state: State, trial: int, value: float | None, reason: str, key: str) -> Draft:
+def correct(
+    state: State,
+    trial: int,
+    value: float | None,
+    reason: str,
+    key: str,
+    details: Mapping[str, Any] | None = None,
+) -> Draft:
     """Replace the result of a trial by another value, or by a failure (None)."""
     known = trial_with_result("correct", state, trial)
-    body = {"was": known.value, "reason": reason}
+    body = {"was": known.value, "reason": reason, **(details or {})}
     return Draft(kind="corrected", trial=trial, row=known.row, value=value, key=key, body=body)
 
 

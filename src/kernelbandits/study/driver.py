@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelbandits.calibration import Measurement
 from kernelbandits.checks import (
     Array,
     DataNotice,
@@ -152,7 +153,10 @@ class Driver:
         """Some results as the policy learns them; None for a failure, if it learns from these."""
         for trial in trials:
             if trial.value is not None and self.knows(trial.row):
-                yield self.choice(trial), scale.inward(trial.value)
+                reward = scale.inward(trial.value)
+                if trial.sem is not None and isinstance(self.policy, Auto):
+                    reward = Measurement(reward, scale.inward_sem(trial.sem))
+                yield self.choice(trial), reward
             elif trial.value is None and self.policy.learns_failures:
                 yield self.choice(trial), None
 

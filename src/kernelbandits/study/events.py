@@ -13,7 +13,7 @@ from kernelbandits.study.units import FIRST, Scale, are_equal, first_results, fi
 RESULTS = ("told", "failed")
 CHANGES = ("added", "forbidden", "allowed")
 """Kinds of events that change the table of candidates."""
-UNDOABLE = (*RESULTS, "corrected", "withdrawn", "asked", "settings", *CHANGES)
+UNDOABLE = (*RESULTS, "missing", "corrected", "withdrawn", "asked", "settings", *CHANGES)
 REVISED = "revised_from"
 """In the body of a settings event that changes nothing but the revision: the one until then."""
 IN_ORDER = "in_order"
@@ -30,11 +30,13 @@ class Trial:
     number: int
     row: int
     state: str
-    """pending, told, failed, withdrawn or released"""
+    """pending, told, failed, missing, withdrawn or released"""
     asked: Event | None = None
     """None where a result came that nobody had asked for."""
     told: Event | None = None
     value: float | None = None
+    sem: float | None = None
+    """The standard error of the value, where it is known."""
     offers: int = 1
     """How many askers in a row were offered the same row."""
     released: bool = False
@@ -247,9 +249,17 @@ class State:
         if trial.state in RESULTS and not self.salvaged:
             raise ValueError(f"trial {number} has a result already")
         self._settle(trial, event)
-        self._count(trial, event.kind, event.value)
+        self._count(trial, event.kind, event.value, event.body.get("sem"))
 
     _apply_failed = _apply_told
+
+    def _apply_missing(self, event: Event) -> None:
+        """There is no value, and the measurement did not fail: its row may be asked for again."""
+        trial = self._find_trial(*place(event))
+        self.pending.pop(trial.number, None)
+        self.abandoned.pop(trial.number, None)
+        if trial.state not in RESULTS:
+            trial.state = "missing"
 
     def _settle(self, trial: Trial, event: Event) -> None:
         """The place of its result among the others is that of the first."""
@@ -274,7 +284,8 @@ class State:
     def _apply_corrected(self, event: Event) -> None:
         trial = self._find_trial(*place(event))
         self._settle(trial, event)
-        self._count(trial, "failed" if event.value is None else "told", event.value)
+        error = event.body.get("sem", trial.sem)
+        self._count(trial, "failed" if event.value is None else "told", event.value, error)
         self.version += 1
 
     def _apply_withdrawn(self, event: Event) -> None:
@@ -284,10 +295,12 @@ class State:
         self.results = [one for one in self.results if one is not trial]
         self.version += 1
 
-    def _count(self, trial: Trial, state: str, value: float | None) -> None:
+    def _count(
+        self, trial: Trial, state: str, value: float | None, sem: float | None = None
+    ) -> None:
         add(self.counts, trial.row, (value is not None) - (trial.value is not None))
         add(self.failures, trial.row, (state == "failed") - (trial.state == "failed"))
-        trial.state, trial.value = state, value
+        trial.state, trial.value, trial.sem = state, value, None if value is None else sem
 
     def _apply_released(self, event: Event) -> None:
         trial = self._find_trial(*place(event))

@@ -40,6 +40,8 @@ def digest_results(
     found: dict[int, str] = {}
     for number, trial in enumerate(with_values(state.results), 1):
         digest.update(place.identify(trial.row) + struct.pack("<d", trial.value))
+        if trial.sem is not None:
+            digest.update(b"sem" + struct.pack("<d", trial.sem))
         if number in numbers:
             found[number] = digest.copy().hexdigest()
             if len(found) == len(numbers):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kernelbandits.storage import Event, Log
@@ -36,6 +37,23 @@ class PlaceHistory:
             # An earlier time, at which an ask is recomputed, does not take the place of now.
             self._last = numbers, found
         return found
+
+
+def drop_lost_rows(created: Place, events: Sequence[Event]) -> list[Event]:
+    """The events of a salvaged study without those of rows whose addition is lost.
+
+    Their candidates are unknown, so their results say nothing. They are taken for remarks.
+    """
+    known = [range(len(created))]
+    kept: list[Event] = []
+    for event in events:
+        if event.kind == "added":
+            first, size = event.body["first"], len(next(iter(event.body["columns"].values())))
+            known.append(range(first, first + size))
+        rows = [*event.body.get("rows", ()), *(() if event.row is None else (event.row,))]
+        there = all(any(row in span for span in known) for row in rows)
+        kept.append(event if there else replace(event, kind="noted", trial=None, row=None))
+    return kept
 
 
 def change_place(place: Place, changes: Sequence[Event]) -> Place:

@@ -13,7 +13,7 @@ from kernelbandits.storage import Draft, Event, Log, StorageBusy
 from kernelbandits.study import decisions
 from kernelbandits.study.decisions import Asker, AskPlan
 from kernelbandits.study.events import State
-from kernelbandits.study.places import PlaceHistory, stored_place
+from kernelbandits.study.places import PlaceHistory, drop_lost_rows, stored_place
 
 if TYPE_CHECKING:
     from kernelbandits.study.answers import Answers
@@ -72,7 +72,13 @@ class StudySession:
     def _with_rows(self, events: Sequence[Event]) -> Sequence[Event]:
         """Events with the numbers that points of a space have in memory; of tables, as stored."""
         place = self.places.created
-        return events if place.space is None else [place.from_stored(event) for event in events]
+        if place.space is not None:
+            return [place.from_stored(event) for event in events]
+        salvaged = self.state.salvaged or any(event.kind == "noted" for event in events)
+        if not salvaged:
+            return events
+        known = [event for event in self.state.events if event.kind == "added"]
+        return drop_lost_rows(place, [*known, *events])[len(known) :]
 
     def _stored(self, drafts: list[Draft]) -> list[Draft]:
         """Drafts as they are written: with points in place of their numbers."""

@@ -19,6 +19,7 @@ from kernelbandits.study.events import State
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
+    AUTO,
     FIRST_RELEASE,
     REVISIONS,
     Settings,
@@ -29,7 +30,7 @@ from kernelbandits.study.values import Best, Explained, Replayed, Status, Sugges
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.export import write_csv
 from kernelbandits.tables.growing import read_additions
-from kernelbandits.tables.results import read_results
+from kernelbandits.tables.results import Result, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
 
@@ -323,13 +324,17 @@ class Study:
     def tell(
         self,
         trial: int | None = None,
-        value: float | None = None,
+        value: float | Sequence[float] | None = None,
         *,
         row: int | None = None,
         label: str | None = None,
         line: int | None = None,
         x: Mapping[str, Any] | None = None,
         failed: bool = False,
+        missing: bool = False,
+        sem: float | None = None,
+        note: str = "",
+        by: str | None = None,
         key: str | None = None,
         worker: str | None = None,
     ) -> Told:
@@ -339,15 +344,69 @@ class Study:
         stood in the file of candidates. A candidate `x` that is no row of the table is learnt as a
         point: its result counts for the estimates, and it is never suggested.
 
-        With `failed=True` the measurement gave no value. A trial has one result: a second one
-        raises AlreadyTold, which holds the stored one. A call repeated with the same `key` counts
-        once.
+        With `failed=True` the measurement gave no value, which auto takes for a bad sign. With
+        `missing=True` there is no value for another reason, such as a lost sample: the trial ends,
+        and nothing is learnt. A trial has one result: a second one raises AlreadyTold, which holds
+        the stored one. A call repeated with the same `key` counts once.
+
+        Several values are replicates: the first is the result of the trial, and each further one
+        gets a trial of its own for the same candidate. `sem` is the standard error of the value,
+        by which auto weighs it. `note` and `by` (who measured it) stand in the history.
         """
         where = self._find_row("tell", row, label, line)
-        result = decisions.check_result(trial, value, where, failed, self._place, x)
         name, again = check_name("worker", worker), check_name("key", key)
-        keyed = decisions.Keyed(result, again or uuid.uuid4().hex, again is not None)
-        return self._tell([keyed], name, x=None if self.space is not None else x)[0]
+        checks.needs(isinstance(missing, bool), "tell", "missing true or false", missing)
+        values: list[Any] = as_list(value) if is_list(value) else [value]
+        checks.needs(len(values) > 0, "tell", "at least one value", value)
+        details = decisions.check_details(sem, note, by, len(values))
+        if missing:
+            bare = values == [None] and not failed and sem is None and x is None
+            needed = "no value, sem or failed for a missing one, and a trial or row"
+            checks.needs(bare, "tell", needed, value)
+            return self._tell_missing(trial, where, details, again, name)
+        checks.needs(sem is None or not failed, "tell", "no sem for a failure", sem)
+        first = decisions.check_result(trial, values[0], where, failed, self._place, x)
+        results = [first, *self._replicates(first, values[1:])]
+        made, given = again or uuid.uuid4().hex, again is not None
+        told = self._tell(
+            [
+                decisions.Keyed(one, f"{made}/{i}" if i else made, given, remark=details)
+                for i, one in enumerate(results)
+            ],
+            name,
+            x=None if self.space is not None else x,
+        )
+        return replace(told[0], replicates=tuple(one.trial for one in told[1:]))
+
+    def _replicates(self, first: Result, values: Sequence[Any]) -> list[Result]:
+        """Further values of the same candidate, each as a result of its row."""
+        row = first.row
+        if first.trial is not None and values:
+            self._session.refresh()
+            known = self._session.state.trials.get(first.trial)
+            row = None if known is None else known.row
+        # A trial that does not exist is refused with the first value.
+        rewards = [checks.reward(value) + 0.0 for value in values]
+        return [replace(first, trial=None, row=row, value=reward) for reward in rewards]
+
+    def _tell_missing(
+        self, trial: Any, row: Any, details: Mapping[str, Any], key: str | None, worker: str | None
+    ) -> Told:
+        """End a pending trial without a value and without a failure."""
+        single = (trial is None) != (row is None)
+        checks.needs(single, "tell", "a trial or a row, one of them", (trial, row))
+        number = None if trial is None else checks.whole("tell", "trial", trial)
+        place = None if row is None else decisions.check_row(row, len(self._place))
+
+        def draft(state: State, made: str) -> Draft:
+            found = decisions.mark_missing(state, self._place.first_rows, number, place)
+            said: Any = {"trial": found.number, "row": found.row, "worker": worker}
+            return Draft(kind="missing", key=made, body=details, **said)
+
+        event = self._write_one(draft, key)
+        stored = self._session.state.keys[event.key or ""]
+        told = Told(event.trial or 0, stored.row or 0, None, True, key, event.seq, missing=True)
+        return self._with_candidate(told)
 
     def tell_all(
         self,
@@ -404,10 +463,23 @@ class Study:
         with session.lock:
             _, (known, told) = session.write(decide)
             notices = [*remarks, *reconciliation.remark_stored(steps)]
+            notices += self._remark_errors(told)
             notices += plausibility.remark_results(known, told, session.state.settings, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         return [self._with_candidate(one) for one in told]
+
+    def _remark_errors(self, told: Sequence[Told]) -> list[str]:
+        """Say once that a named policy does not weigh results by their standard errors."""
+        state = self._session.state
+        first = [one for one in state.results if one.sem is not None][: len(told)]
+        fresh = {one.trial for one in told if one.sem is not None}
+        if state.settings.policy == AUTO or not first or first[0].number not in fresh:
+            return []
+        return [
+            f"the policy {state.settings.policy} is a rule for noise of one size: it takes a "
+            "result with a standard error as a plain one. Only auto weighs results by their errors"
+        ]
 
     def _with_candidate(self, told: Told) -> Told:
         """A stored result with the candidate that it belongs to."""
@@ -531,17 +603,21 @@ class Study:
         *,
         label: str | None = None,
         failed: bool = False,
+        sem: float | None = None,
         reason: str = "",
     ) -> Event:
         """Replace the result of a trial; the old one stays in the history.
 
-        A label names the trial of a row that has one result.
+        A label names the trial of a row that has one result. The standard error stays, unless
+        `sem` gives another.
         """
+        checks.needs(sem is None or not failed, "correct", "no sem for a failure", sem)
+        details = decisions.check_details(sem, "", None)
         known = self._find_trial("correct", trial, label)
         given = decisions.check_result(known, value, None, failed, self._place)
         number, why = given.trial or 0, check_reason(reason)
         return self._write_one(
-            lambda state, key: decisions.correct(state, number, given.value, why, key)
+            lambda state, key: decisions.correct(state, number, given.value, why, key, details)
         )
 
     def withdraw(
@@ -636,9 +712,9 @@ class Study:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
 
-    def _write_one(self, draft: Callable[[State, str], Draft]) -> Event:
+    def _write_one(self, draft: Callable[[State, str], Draft], given: str | None = None) -> Event:
         """Write one event, once, even if the connection is cut: it is found again by its key."""
-        key = uuid.uuid4().hex
+        key = given or uuid.uuid4().hex
 
         def decide(state: State, now: float) -> tuple[list[Draft], None]:
             return [] if key in state.keys else [draft(state, key)], None
@@ -763,11 +839,16 @@ def check_span(trials: Any) -> range:
     return range(number, number + 1)
 
 
+def is_list(given: Any) -> bool:
+    """Whether these are several values: a list, a tuple or an array."""
+    return isinstance(given, (list, tuple)) or getattr(given, "ndim", 0) == 1
+
+
 def as_list(given: Any) -> list[Any]:
     """One row or label, several, or none, as a list."""
     if given is None:
         return []
-    return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
 
 
 def refuse_options(options: Mapping[str, Any]) -> None:

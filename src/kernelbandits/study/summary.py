@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from kernelbandits.domains.variables import Variable
     from kernelbandits.study.places import Place, PlaceHistory
 
+STATES = ("told", "pending", "failed", "missing", "withdrawn")
+"""States of trials that are counted."""
 AUTO_CLAIMS = {"none": "No guarantee", "conditional": "Conditional guarantee"}
 
 
 def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]) -> Status:
     state, candidates = answers.state, answers.candidates
     states = [trial.state for trial in state.trials.values()]
-    counts = {name: states.count(name) for name in ("told", "pending", "failed", "withdrawn")}
+    counts = {name: states.count(name) for name in STATES}
     kinds = answers.driver.kinds
     waiting = tuple(describe_pending(trial, candidates, now) for trial in state.pending.values())
     return Status(
@@ -182,7 +184,7 @@ def explain_trial(state: State, places: PlaceHistory, number: int, driver: Drive
 
 def learnt_from(state: State) -> tuple[Any, ...]:
     """All that the policy of a study depends on."""
-    results = [(trial.number, trial.row, trial.value) for trial in state.results]
+    results = [(trial.number, trial.row, trial.value, trial.sem) for trial in state.results]
     return state.settings, state.scale, state.table, results
 
 

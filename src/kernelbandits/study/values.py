@@ -99,11 +99,21 @@ class Told(Readable):
     """The candidate whose result it is."""
     label: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What the table calls it."""
+    sem: float | None = None
+    """The standard error of the value, where it was given."""
+    replicates: tuple[int, ...] = ()
+    """The trials of further values of the same candidate that the same call told."""
+    missing: bool = False
+    """Whether the trial ended without a value though the measurement did not fail."""
 
     @property
     def sentence(self) -> str:
         """What was stored, and what it means for pending trials of the same candidate."""
-        what = "recorded as failed" if self.value is None else f"{self.value!r} recorded"
+        error = "" if self.sem is None else f" ± {self.sem!r}"
+        what = "recorded as failed" if self.value is None else f"{self.value!r}{error} recorded"
+        what = "recorded as missing, not as failed" if self.missing else what
+        if self.replicates:
+            what += f", its replicates as trials {', '.join(map(str, self.replicates))}"
         what += "" if self.accepted else " by an earlier call, which this one repeats"
         settled = (
             f" Trial {self.settles} was pending for this candidate; this is its result."
@@ -246,6 +256,8 @@ class Status(Readable):
     told: int
     pending: int
     failed: int
+    missing: int
+    """Trials that ended without a value and without a failure."""
     withdrawn: int
     rows: Row
     """Rows of the table; None in a study over a space."""

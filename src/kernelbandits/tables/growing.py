@@ -208,6 +208,7 @@ def describe_point(candidates: Candidates, x: Mapping[str, Any]) -> Additions:
 
 def grow_candidates(candidates: Candidates, body: Mapping[str, Any]) -> Candidates:
     """The table with rows and columns added, as a log has kept them."""
+    candidates = pad_lost_rows(candidates, body)
     before, cells, fresh = len(candidates), body["columns"], body["new"]
     size = len(next(iter(cells.values())))
     columns: dict[str, Cells] = {
@@ -231,6 +232,20 @@ def grow_candidates(candidates: Candidates, body: Mapping[str, Any]) -> Candidat
         off_table=candidates.off_table | {*rows},
         changed=True,
     )
+
+
+def pad_lost_rows(candidates: Candidates, body: Mapping[str, Any]) -> Candidates:
+    """The table with rows in place of those whose addition is lost, so that later ones keep theirs.
+
+    Only a study that was salvaged has any. They are never suggested, and nothing is known of them.
+    """
+    lost = int(body.get("first", len(candidates))) - len(candidates)
+    if lost <= 0:
+        return candidates
+    cells = {name: [known[0]] * lost for name, known in candidates.columns.items()}
+    named = {name: [""] * lost for name in candidates.labels}
+    filler = {"columns": {**cells, **named}, "new": {}, "ranges": {}, "off_table": True}
+    return grow_candidates(candidates, filler)
 
 
 def extend_cells(known: Cells, more: Sequence[Any]) -> Cells:

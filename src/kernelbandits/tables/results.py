@@ -64,6 +64,8 @@ class Described(Protocol):
         """The row with this label."""
 
 
+DETAILS = ("sem", "note", "by")
+"""Columns of a file of results that say more of a result."""
 MADE = "csv:"
 """How keys begin that are made of a line of a file."""
 
@@ -85,6 +87,8 @@ class Result:
     """Where it stands: the line of a file (from 1), the row of a table (from 0)."""
     place: str = field(default="", compare=False)
     """The same in words: results.csv, line 7."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What else is known of it: its standard error (sem), a note, and who measured it (by)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +130,10 @@ def read_results(source: Source | pd.DataFrame, candidates: Described, target: s
     measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
     notice_skipped(table, len(table) - len(measured))
     results = [read_result(table, layout, candidates, i) for i in measured]
+    results = [
+        replace(one, details=read_details(table, layout, i))
+        for one, i in zip(results, measured, strict=True)
+    ]
     check_keys(table, results)
     return add_keys(table.source, results, candidates) if table.unit == "line" else results
 
@@ -193,7 +201,9 @@ def notice_others(table: Table, layout: Layout, candidates: Described) -> None:
     others = [
         name
         for name in table.columns
-        if name not in layout.used_columns and name not in candidates.columns
+        if name not in layout.used_columns
+        and name not in candidates.columns
+        and loose(name) not in DETAILS
     ]
     if others:
         warnings.warn(f"{table.source}: columns {others} are ignored", DataNotice, stacklevel=3)
@@ -249,6 +259,22 @@ def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> 
     return Result(
         trial=trial, row=row, value=value, failed=failed, key=key, line=table.lines[i], place=place
     )
+
+
+def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
+    """Standard error, note and name of a result, from columns that have no other meaning."""
+    free = [name for name in table.columns if name not in layout.used_columns]
+    columns = {loose(name): name for name in free if loose(name) in DETAILS}
+    found: dict[str, Any] = {name: cell(table, column, i) for name, column in columns.items()}
+    found = {name: text for name, text in found.items() if text}
+    if "sem" in found:
+        column = columns["sem"]
+        error = table.number(i, column)
+        if error <= 0:
+            where = table.place(i, column)
+            raise ValueError(f"{table.source} needs a standard error > 0 {where}, got {error:g}")
+        found["sem"] = error
+    return found
 
 
 def says_row(table: Table, layout: Layout, i: int) -> bool:

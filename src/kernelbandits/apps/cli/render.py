@@ -186,6 +186,7 @@ def count_results(found: Status) -> str:
         done = f"{results} at {format_count(found.measured, 'point')}"
     others = {
         "pending": found.pending,
+        "missing": found.missing,
         "withdrawn": found.withdrawn,
         "not allowed": (found.rows or 0) - (found.allowed or 0),
     }
@@ -260,8 +261,16 @@ def describe_event(event: Event) -> str:
     """Describe an event in a few words."""
     said = MORE.get(event.kind, event_reason)(event.body)
     x = point(event.body["x"]) if "x" in event.body else ""
+    said = "; ".join(text for text in (said, *describe_details(event.body)) if text)
     key = f"key {event.key}" if event.key and not GIVEN.fullmatch(event.key) else ""
     return cell("; ".join(text for text in (x, said, key) if text))
+
+
+def describe_details(body: Mapping[str, Any]) -> list[str]:
+    """The standard error, the note and who measured, of a result."""
+    error = [f"± {number(body['sem'])}"] if "sem" in body else []
+    by = [f"by {body['by']}"] if "by" in body else []
+    return [*error, *([str(body["note"])] if "note" in body else []), *by]
 
 
 def describe_created(body: Mapping[str, Any]) -> str:

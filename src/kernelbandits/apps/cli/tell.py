@@ -41,15 +41,23 @@ says so. The answer names the candidate that was recorded.
 them, the result is learnt as a point off the table, which is never suggested, and a note says so.
 In a study over a space, a point outside the ranges, or one that breaks a constraint, is refused.
 
+--sem is the standard error of the value, by which the policy auto weighs it. --value, repeated,
+tells replicates: the first is the result of the trial, each further one gets a trial of its own.
+--failed says that the measurement gave no value, a bad sign for the candidate. --missing ends the
+trial without a value and without a failure, for example because a sample was lost. --note and --by
+stand in the history.
+
 JSON: trial, row, value (the stored one), accepted, key, seq, settles (the pending trial that a row
-settled), waiting (trials of the same candidate that stay pending), x (the candidate) and label
-(what the table calls it); with --csv a list of these.
+settled), waiting (trials of the same candidate that stay pending), x (the candidate), label (what
+the table calls it), sem, replicates (trials of the further values) and missing; with --csv a list
+of these.
 
 In a CSV file of results, each line names its trial, its row or the values of all columns, and has
 the result in a column named like the target. Either all lines are stored or none. Lines that were
 told before are skipped, so you can add lines to the file and tell it again. If a line has another
 value than the one that is stored, nothing is stored and both values are listed: then --corrected
-replaces the stored values, and --replicates takes the new ones as further measurements.
+replaces the stored values, and --replicates takes the new ones as further measurements. Columns
+sem, note and by are optional.
 
 Examples:
 
@@ -58,6 +66,12 @@ Examples:
     kernelbandits study tell films.db 18 -0.5 --key run-2026-05-04-a
 
     kernelbandits study tell films.db 19 --failed
+
+    kernelbandits study tell films.db 19 --missing --note "sample lost"
+
+    kernelbandits study tell films.db 17 0.83 --sem 0.02 --note "second batch" --by AB
+
+    kernelbandits study tell films.db 17 --value 0.81 --value 0.84 --value 0.86
 
     kernelbandits study tell films.db --label A7 0.83
 
@@ -90,8 +104,8 @@ Examples:
     kernelbandits study withdraw films.db --label A7
 """
 FORMS = (
-    "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, --label NAME VALUE, "
-    "--line LINE VALUE, --at NAME=VALUE ... VALUE or --csv FILE"
+    "TRIAL VALUE, TRIAL --failed, TRIAL --missing, --row ROW VALUE, --row ROW --failed, "
+    "--label NAME VALUE, --line LINE VALUE, --at NAME=VALUE ... VALUE or --csv FILE"
 )
 
 
@@ -110,6 +124,20 @@ def tell(
     failed: Annotated[
         bool, typer.Option("--failed", help="The measurement failed: there is no value.")
     ] = False,
+    missing: Annotated[
+        bool,
+        typer.Option("--missing", help="There is no value, but the measurement did not fail."),
+    ] = False,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--value", metavar="VALUE", help="One of several replicates."),
+    ] = None,
+    sem: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="Standard error of the value, in its units."),
+    ] = None,
+    note: Annotated[str, typer.Option(help="A remark about the measurement.")] = "",
+    by: Annotated[str | None, typer.Option(metavar="NAME", help="Who measured it.")] = None,
     row: Annotated[
         str | None,
         typer.Option(metavar="ROW", help="Row of the table, counted from 0, instead of a trial."),
@@ -134,7 +162,7 @@ def tell(
         str | None,
         typer.Option(help="Name of this result: told twice with the same key, it counts once."),
     ] = None,
-    worker: Annotated[str | None, typer.Option(help="Who measured it.")] = None,
+    worker: Annotated[str | None, typer.Option(help="The worker who asked for it.")] = None,
     corrected: Annotated[
         bool,
         typer.Option("--corrected", help="With --csv: other values replace the stored ones."),
@@ -150,7 +178,8 @@ def tell(
 
     given = [text for text in (trial, value) if text is not None]
     named = {"--row": row, "--label": label, "--line": line}
-    alone = not given and not any(named.values()) and not failed and not at
+    result = {"failed": failed, "missing": missing, "values": values, "sem": sem}
+    alone = not given and not any([*named.values(), *result.values(), at, note, by])
     checks.needs(csv is None or alone, "tell", f"one of {FORMS}", "--csv and more")
     checks.needs(
         csv is not None or not (corrected or replicates),
@@ -158,7 +187,9 @@ def tell(
         "--csv FILE with --corrected or --replicates",
         "none",
     )
-    single = {} if csv else read_result(given, named, failed, at)
+    single = {} if csv else read_result(given, named, result, at)
+    if not csv:
+        single |= {"note": note, "by": by}
     with open_study(place, quiet) as study:
         if at:
             single["x"] = study.read_point(read_assignments("tell", "--at", at))
@@ -179,19 +210,20 @@ def tell(
 def read_result(
     given: Sequence[str],
     named: Mapping[str, str | None],
-    failed: bool,
+    result: Mapping[str, Any],
     at: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Read which trial or row is told, and its value; a point is read when the space is known.
 
     named: --row, --label and --line, of which one may be given.
+    result: what options say of the value: failed, missing, values, sem.
     """
     rows = [word for name, text in named.items() if text is not None for word in (name, text)]
-    wanted = (not rows and not at) + (not failed)
-    if len(given) != wanted or len(rows) + 2 * bool(at) > 2:
-        beside = " ".join(
-            [*given, *rows, *(["--at", *at] if at else []), *(["--failed"] if failed else [])]
-        )
+    flags = [name for name in ("failed", "missing", "values") if result[name]]
+    wanted = (not rows and not at) + (not flags)
+    if len(given) != wanted or len(rows) + 2 * bool(at) > 2 or len(flags) > 1:
+        options = [f"--{name.removesuffix('s')}" for name in flags]
+        beside = " ".join([*given, *rows, *(["--at", *at] if at else []), *options])
         raise ValueError(f"tell needs one of {FORMS}, got {beside or 'nothing'}")
     which: dict[str, Any] = {}
     if rows:
@@ -201,7 +233,13 @@ def read_result(
         which = {name.removeprefix("--"): row}
     elif not at:
         which = {"trial": read_whole_number("TRIAL", given[0], 1)}
-    return which | ({"failed": True} if failed else {"value": read_value("tell", given[-1])})
+    if result["sem"] is not None:
+        which["sem"] = read_value("tell", result["sem"])
+    if not flags:
+        return which | {"value": read_value("tell", given[-1])}
+    if result["values"]:
+        return which | {"value": [read_value("tell", text) for text in result["values"]]}
+    return which | {flags[0]: True}
 
 
 def print_stored_result(form: Format, late: AlreadyTold) -> None:
@@ -244,6 +282,10 @@ def correct(
     failed: Annotated[
         bool, typer.Option("--failed", help="The measurement failed: there is no value.")
     ] = False,
+    sem: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="Standard error of the value. Default: as it was."),
+    ] = None,
     reason: Reason = "",
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -255,7 +297,8 @@ def correct(
     number = None if label is not None else read_whole_number("TRIAL", given[0], 1)
     right = None if failed else read_value("correct", given[-1])
     with open_study(place, quiet) as study:
-        event = study.correct(number, right, label=label, failed=failed, reason=reason)
+        error = None if sem is None else read_value("correct", sem)
+        event = study.correct(number, right, label=label, failed=failed, sem=error, reason=reason)
     shown = "now counts as failed" if right is None else f"now has the result {right!r}"
     print_sentence(
         form,

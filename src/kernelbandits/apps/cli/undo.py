@@ -128,6 +128,7 @@ def describe_undo(there: Mapping[int, Event], body: Any) -> str:
     again = "Its point" if event.row is None else f"Its row {event.row}"
     sentences = {
         "told": f"the result {value} of trial {event.trial}. The trial has no result now.",
+        "missing": f"that the value of trial {event.trial} is missing. It is pending again.",
         "failed": f"the failure of trial {event.trial}. The trial has no result now.",
         "corrected": f"the correction of trial {event.trial} to {value}. {restored}",
         "withdrawn": f"the withdrawal of trial {event.trial}. {restored}",
