@@ -205,7 +205,12 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
     if words[0] == "tell" and "brew.db" in words:
         space = ("--real", "temperature=20:90", "--choice", "solvent=DMF,water")
         said("create", "brew.db", *space, "--target", "yield")
-    if words[0] in ("correct", "withdraw"):
+    if "solar.db" in words:
+        several = ("--target", "stability:minimize", "--target", "efficiency", "--label", "sample")
+        said("create", "solar.db", "--candidates", "films.csv", *several)
+        if words[0] == "correct":
+            said("tell", "solar.db", "--row", "1", "--value", "stability=0.5")
+    elif words[0] in ("correct", "withdraw"):
         said("tell", "films.db", *(["--label", "A7"] if "--label" in words else ["17"]), "0.5")
     if words[0] == "add":
         extra = ",additive\n0.1,0.1,0.1,90,DMF,1,yes,,C1,KI\n"

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.study.reconciliation import ResultsDiffer
 from kernelbandits.study.study import Study
+from kernelbandits.study.targets import Target
 from kernelbandits.study.values import (
     AlreadyTold,
     Best,
@@ -29,6 +30,7 @@ __all__ = [
     "Stop",
     "Study",
     "Suggestion",
+    "Target",
     "Told",
 ]
 

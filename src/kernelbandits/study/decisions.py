@@ -60,7 +60,7 @@ class Asker:
         if self.worker is None:
             return []
         trials = [trial for trial in state.pending.values() if trial.worker == self.worker]
-        asks = [trial.asked for trial in trials if trial.asked and trial.until >= now]
+        asks = [trial.asked for trial in trials if trial.asked and not trial.is_overdue(now)]
         return [event for event in asks if not (event.key or "").startswith(f"{self.key}/")]
 
     def find_written(self, state: State) -> list[Event]:
@@ -106,7 +106,7 @@ def plan_ask(
     `before` is what `keep_plan` left, on this state, of a plan of the same call.
     """
     if before is None:
-        overdue = [trial for trial in state.pending.values() if trial.until < now]
+        overdue = [trial for trial in state.pending.values() if trial.is_overdue(now)]
         before = AskPlan(asker.find_held(state, now), overdue, state.settings, state.table)
     gone = {trial.number for trial in before.overdue}
     plan = replace(
@@ -402,7 +402,9 @@ def check_row(row: Any, rows: int, owner: str = "tell") -> int:
 def with_key(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
     """Give a line of a table its key: that of the call with its number, its own, or a new one."""
     sem, note, by = (result.details.get(name) for name in DETAILS)
-    details = check_details(sem, note, by)
+    # Values of several targets were checked when they were read.
+    values = {name: part for name, part in result.details.items() if name not in DETAILS}
+    details = check_details(sem, note, by) | values
     if prefix is not None:
         return Keyed(result, f"{prefix}/{number}", True, fresh, named=True, remark=details)
     if result.key is not None:

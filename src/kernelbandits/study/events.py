@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kernelbandits.storage import Damaged, Event
 from kernelbandits.study.settings import Settings
+from kernelbandits.study.targets import Range, combine, combine_errors, find_ranges
 from kernelbandits.study.units import FIRST, Scale, are_equal, first_results, fit_scale
 
 RESULTS = ("told", "failed")
@@ -37,6 +39,11 @@ class Trial:
     value: float | None = None
     sem: float | None = None
     """The standard error of the value, where it is known."""
+    values: dict[str, float] = field(default_factory=dict)
+    """Of several targets those that were measured; `value` is their desirability."""
+    sems: dict[str, float] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+    """Targets whose values will not come."""
     offers: int = 1
     """How many askers in a row were offered the same row."""
     released: bool = False
@@ -61,6 +68,10 @@ class Trial:
     def until(self) -> float:
         """When its lease runs out."""
         return self.asked.at + self.asked.body["lease"] if self.asked else 0.0
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether its lease has run out; not where some of its values have come."""
+        return self.until < now and not self.values
 
     @property
     def is_crowded(self) -> bool:
@@ -107,6 +118,8 @@ class State:
     """Events that can be undone, the last first to go."""
     fits: list[Event] = field(default_factory=list)
     """Fits of the scales, whether or not the results that they were made to still stand."""
+    ranges: dict[str, Range] = field(default_factory=dict)
+    """Of several targets: the range of each, given or measured so far."""
     changes: list[Event] = field(default_factory=list)
     """Events that changed the table of candidates."""
     settings: Settings = field(default_factory=Settings)
@@ -190,6 +203,26 @@ class State:
         else:
             for event in fresh:
                 self._apply(event)
+            self._combine()
+
+    def _combine(self) -> None:
+        """Compute the desirability of all trials with the values of all targets.
+
+        It depends on all results where a target has no range of its own, and is never stored.
+        """
+        targets = self.settings.several
+        if not targets:
+            return
+        self.ranges = find_ranges(targets, (trial.values for trial in self.trials.values()))
+        for trial in self.results:
+            if trial.value is None:
+                continue
+            value = combine(targets, trial.values, self.ranges)
+            error = combine_errors(targets, trial.values, trial.sems, self.ranges)
+            # A policy that has learnt another number has to learn all results again.
+            known = not math.isnan(trial.value)
+            self.version += known and (value, error) != (trial.value, trial.sem)
+            trial.value, trial.sem = value, error
 
     def _refold(self) -> None:
         """What undid an ask has its trial, so that no number comes twice."""
@@ -198,6 +231,7 @@ class State:
         for event in self.events:
             if event.seq not in undone:
                 folded._apply(event)
+        folded._combine()
         folded.events = self.events
         vars(self).update(vars(folded))
 
@@ -242,6 +276,9 @@ class State:
             self.abandoned.pop(trial.again, None)
 
     def _apply_told(self, event: Event) -> None:
+        if "values" in event.body:
+            self._apply_values(event)
+            return
         number, row = place(event)
         trial = self.trials.setdefault(number, Trial(number, row, "pending"))
         self.pending.pop(trial.number, None)
@@ -252,6 +289,27 @@ class State:
         self._count(trial, event.kind, event.value, event.body.get("sem"))
 
     _apply_failed = _apply_told
+
+    def _apply_values(self, event: Event) -> None:
+        """Some values of several targets: the trial has a result when all of them are there."""
+        number, row = place(event)
+        trial = self.trials.setdefault(number, Trial(number, row, "pending"))
+        trial.values |= event.body["values"]
+        trial.sems |= event.body.get("sems", {})
+        trial.missing = (trial.missing | {*event.body.get("missing", ())}) - {*trial.values}
+        names = {one.name for one in self.settings.several}
+        if names <= {*trial.values}:
+            self.pending.pop(number, None)
+            self.abandoned.pop(number, None)
+            self._settle(trial, event)
+            # Its desirability is computed when all events are applied.
+            self._count(trial, "told", math.nan)
+        elif names <= {*trial.values, *trial.missing}:
+            self.pending.pop(number, None)
+            trial.told, trial.state = trial.told or event, "missing"
+        elif trial.state not in RESULTS:
+            trial.told, trial.state = trial.told or event, "pending"
+            self.pending[number] = trial
 
     def _apply_missing(self, event: Event) -> None:
         """There is no value, and the measurement did not fail: its row may be asked for again."""
@@ -283,6 +341,11 @@ class State:
 
     def _apply_corrected(self, event: Event) -> None:
         trial = self._find_trial(*place(event))
+        if "values" in event.body:
+            self._apply_values(event)
+            self.version += 1
+            return
+        trial.values, trial.sems, trial.missing = {}, {}, set()
         self._settle(trial, event)
         error = event.body.get("sem", trial.sem)
         self._count(trial, "failed" if event.value is None else "told", event.value, error)
@@ -290,6 +353,7 @@ class State:
 
     def _apply_withdrawn(self, event: Event) -> None:
         trial = self._find_trial(*place(event))
+        trial.values, trial.sems, trial.missing = {}, {}, set()
         self._count(trial, "withdrawn", None)
         self.taken_back = True
         self.results = [one for one in self.results if one is not trial]

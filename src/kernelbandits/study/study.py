@@ -14,7 +14,7 @@ from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.outputs import check_output
 from kernelbandits.storage import Draft, Event, Log, StudyExists
-from kernelbandits.study import decisions, plausibility, reconciliation
+from kernelbandits.study import decisions, plausibility, reconciliation, several
 from kernelbandits.study.events import State
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.session import StudySession
@@ -26,6 +26,7 @@ from kernelbandits.study.settings import (
     StudySettings,
     check_lease,
 )
+from kernelbandits.study.targets import Target, read_targets
 from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.export import write_csv
@@ -33,6 +34,7 @@ from kernelbandits.tables.growing import read_additions
 from kernelbandits.tables.results import Result, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
+from kernelbandits.tables.target_results import read_target_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,12 +156,21 @@ class Study:
             How much you are willing to lose, in units of the target, for `status` to say stop.
         delta
             Allowed probability that a confidence statement is wrong.
+        targets
+            Several measured quantities in place of `target`: {"stability": "minimize",
+            "efficiency": "maximize,range=0..20,limit=5"}, or `kb.study.Target`s. Their
+            desirability is what the policy maximises.
         """
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.points import Points, find_space
         from kernelbandits.study.rules import make_settings
 
         place: Place
+        targets = settings.get("targets")
+        names: Any = target
+        if targets is not None:
+            checks.needs(target == "value", "Study", "target or targets, not both", target)
+            names = [one.name for one in read_targets(targets)]
         options: dict[str, Any] = {
             "columns": columns,
             "cost": cost,
@@ -170,10 +181,11 @@ class Study:
         }
         space = find_space(candidates)
         if space is None:
-            place = read_candidates(candidates, target=target, **options)
+            place = read_candidates(candidates, target=names, **options)
         else:
             refuse_options(options)
-            refuse_target(target, space.names)
+            for one in [names] if isinstance(names, str) else names:
+                refuse_target(one, space.names)
             place = Points(space)
         chosen = make_settings(target=target, direction=direction, **settings)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
@@ -324,15 +336,15 @@ class Study:
     def tell(
         self,
         trial: int | None = None,
-        value: float | Sequence[float] | None = None,
+        value: float | Sequence[float] | Mapping[str, float] | None = None,
         *,
         row: int | None = None,
         label: str | None = None,
         line: int | None = None,
         x: Mapping[str, Any] | None = None,
         failed: bool = False,
-        missing: bool = False,
-        sem: float | None = None,
+        missing: bool | str | Sequence[str] = False,
+        sem: float | Mapping[str, float] | None = None,
         note: str = "",
         by: str | None = None,
         key: str | None = None,
@@ -352,9 +364,22 @@ class Study:
         Several values are replicates: the first is the result of the trial, and each further one
         gets a trial of its own for the same candidate. `sem` is the standard error of the value,
         by which auto weighs it. `note` and `by` (who measured it) stand in the history.
+
+        With several targets, value and sem are by their names, {"stability": 0.83}; a tell may
+        bring some of them, and `missing` may name those that will not come.
         """
         where = self._find_row("tell", row, label, line)
         name, again = check_name("worker", worker), check_name("key", key)
+        if self._targets and not failed:
+            body = several.check_values(self._targets, value, sem, missing, note, by)
+            empty = decisions.check_result(trial, None, where, True, self._place, x)
+            result = replace(empty, failed=False)
+            keyed = decisions.Keyed(
+                result, again or uuid.uuid4().hex, again is not None, remark=body
+            )
+            return self._tell([keyed], name, x=None if self.space is not None else x)[0]
+        checks.needs(not isinstance(value, Mapping), "tell", "a number as value", value)
+        checks.needs(not isinstance(sem, Mapping), "tell", "a number as sem", sem)
         checks.needs(isinstance(missing, bool), "tell", "missing true or false", missing)
         values: list[Any] = as_list(value) if is_list(value) else [value]
         checks.needs(len(values) > 0, "tell", "at least one value", value)
@@ -430,7 +455,11 @@ class Study:
         name, prefix = check_name("worker", worker), check_name("key", key)
         repeats = reconciliation.check_repeats(corrected, replicates)
         self._session.refresh()
-        results = read_results(source, self._place, self.target)
+        if self._targets:
+            names = [one.name for one in self._targets]
+            results = read_target_results(source, self._place, names)
+        else:
+            results = read_results(source, self._place, self.target)
         fresh = uuid.uuid4().hex
         return self._tell(
             [decisions.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
@@ -455,6 +484,9 @@ class Study:
             if x is not None and isinstance(place, Candidates):
                 place, row, before, remarks[:] = decisions.add_point(place, x, results[0].key)
                 lines = [replace(one, result=replace(one.result, row=row)) for one in results]
+            if self._targets:
+                drafts, told = several.tell_values(state, place, lines, worker, before, repeats)
+                return drafts, (several.latest_targets(state), told)
             steps[:] = reconciliation.reconcile(state, place, lines, repeats)
             drafts, told = decisions.tell(state, place, steps, worker, before)
             return drafts, (plausibility.latest_values(state), told)
@@ -464,10 +496,34 @@ class Study:
             _, (known, told) = session.write(decide)
             notices = [*remarks, *reconciliation.remark_stored(steps)]
             notices += self._remark_errors(told)
-            notices += plausibility.remark_results(known, told, session.state.settings, self._place)
+            if self._targets:
+                told = [self._with_values(one) for one in told]
+                notices += several.remark_values(known, told, self._place)
+            else:
+                settings = session.state.settings
+                notices += plausibility.remark_results(known, told, settings, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         return [self._with_candidate(one) for one in told]
+
+    @property
+    def _targets(self) -> tuple[Target, ...]:
+        """The targets of a study that has several; () for one."""
+        return self._session.state.settings.several
+
+    def _with_values(self, told: Told) -> Told:
+        """A tell with all values that its trial has now, and their desirability."""
+        trial = self._session.state.trials[told.trial]
+        left = [one.name for one in self._targets if one.name not in trial.values]
+        needs = tuple(name for name in left if name not in trial.missing)
+        return replace(
+            told,
+            value=trial.value,
+            sem=trial.sem,
+            values=dict(trial.values),
+            needs=() if trial.state == "failed" else needs,
+            missing=trial.state == "missing",
+        )
 
     def _remark_errors(self, told: Sequence[Told]) -> list[str]:
         """Say once that a named policy does not weigh results by their standard errors."""
@@ -599,11 +655,11 @@ class Study:
     def correct(
         self,
         trial: int | None = None,
-        value: float | None = None,
+        value: float | Mapping[str, float] | None = None,
         *,
         label: str | None = None,
         failed: bool = False,
-        sem: float | None = None,
+        sem: float | Mapping[str, float] | None = None,
         reason: str = "",
     ) -> Event:
         """Replace the result of a trial; the old one stays in the history.
@@ -612,6 +668,12 @@ class Study:
         `sem` gives another.
         """
         checks.needs(sem is None or not failed, "correct", "no sem for a failure", sem)
+        if self._targets and not failed:
+            body = several.check_values(self._targets, value, sem, None, "", None)
+            wanted, said = self._find_trial("correct", trial, label), check_reason(reason)
+            return self._write_one(
+                lambda state, key: several.correct_values(state, wanted, body, said, key)
+            )
         details = decisions.check_details(sem, "", None)
         known = self._find_trial("correct", trial, label)
         given = decisions.check_result(known, value, None, failed, self._place)
@@ -788,6 +850,21 @@ class Study:
         with self._session.lock:
             self._session.refresh()
             return trials_frame(self._session.state, self._place)
+
+    def front(self) -> pd.DataFrame:
+        """The Pareto front of what was measured, the most desirable candidate first.
+
+        With several targets only: candidates that no other measured one exceeds in all targets.
+        """
+        from kernelbandits.study.dataframes import front_frame
+        from kernelbandits.study.target_models import find_front_points
+
+        if not self._targets:
+            raise StudyConflict("front needs a study of several targets, got one of a single one")
+        with self._session.lock:
+            self._session.refresh()
+            points = find_front_points(self._session.state, self._place)
+            return front_frame(points, self._place, self._targets)
 
     def estimates(self) -> pd.DataFrame:
         """One row for each different candidate, with mean, sd and 95 % interval.

@@ -16,6 +16,7 @@ from kernelbandits.study.explaining import Reasons, stored_explanation
 from kernelbandits.study.rules import revision_of
 from kernelbandits.study.settings import AUTO, EARN, FIND
 from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
+from kernelbandits.study.target_models import describe_targets, find_front_points
 from kernelbandits.study.values import Explained, Replayed, Status, Waiting
 from kernelbandits.tables.scaling import describe_scales
 
@@ -59,6 +60,8 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         log=candidates.log,
         scales=describe_place(candidates),
         space=None if candidates.space is None else candidates.body,
+        targets=describe_targets(answers) if state.settings.several else (),
+        front=find_front_points(state, candidates) if state.settings.several else (),
     )
 
 
@@ -122,7 +125,8 @@ def purpose_sentence(answers: Answers) -> str:
 def describe_pending(trial: Trial, candidates: Place, now: float) -> Waiting:
     since = max(0.0, now - trial.asked.at) if trial.asked else 0.0
     row, x = candidates.number(trial.row), candidates.x(trial.row)
-    return Waiting(trial.number, row, x, trial.worker, since, trial.until < now)
+    late, values = trial.is_overdue(now), dict(trial.values)
+    return Waiting(trial.number, row, x, trial.worker, since, late, values)
 
 
 def units_sentence(answers: Answers) -> str:

@@ -446,7 +446,7 @@ def read_candidates(
     source: Source | pd.DataFrame,
     *,
     columns: Sequence[str] | None = None,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     cost: str | None = None,
     allowed: str | None = None,
     log: str | Sequence[str] | None = None,

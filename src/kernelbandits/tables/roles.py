@@ -71,7 +71,7 @@ class Roles:
 def find_roles(
     table: Table,
     columns: Iterable[str] | None,
-    target: str | None,
+    target: str | Sequence[str] | None,
     cost: str | None,
     allowed: str | None,
     notices: Notices,
@@ -82,15 +82,18 @@ def find_roles(
         for wanted, what in ((cost, "cost"), (allowed, "allowed"), (label, "the label"))
     )
     named = [] if columns is None else find_named(table, columns, notices)
-    result = find_target(table, target, [*named, price, permit, naming], notices)
+    targets = [] if target is None else [target] if isinstance(target, str) else [*target]
+    taken = [*named, price, permit, naming]
+    results = [find_target(table, one, taken, notices) for one in targets]
     if naming is not None:
         other = naming not in {*named, price, permit}
         checks.needs(other, table.source, "a label that is a column of its own", naming)
         check_label(table, naming)
-    chosen = named or find_default(table, {price, permit, naming, result}, notices)
-    if not named and result is None and target is not None and table.source != ARRAY:
-        notice_no_target(table, target, chosen, notices)
-    free = [name for name in table.columns if name not in {*chosen, price, permit, result}]
+    chosen = named or find_default(table, {price, permit, naming, *results}, notices)
+    for one, found in zip(targets, results, strict=True):
+        if not named and found is None and table.source != ARRAY:
+            notice_no_target(table, one, chosen, notices)
+    free = [name for name in table.columns if name not in {*chosen, price, permit, *results}]
     labels = tuple(name for name in free if name == naming or identifies(table, name))
     if named:
         for name in labels:

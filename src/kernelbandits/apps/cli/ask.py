@@ -84,11 +84,12 @@ def ask(
     with open_study(place, quiet) as study:
         found = study.ask(n, worker=worker, lease=seconds)
         candidates = study.candidates if study.space is None else None
+        targets = [one["name"] for one in study.settings["targets"] or ()]
     print_answer(
         form,
         found,
         lambda console: render.print_suggestions(
-            console, found, candidates, retypable_place(place)
+            console, found, candidates, retypable_place(place), targets
         ),
     )
 

@@ -53,6 +53,11 @@ from a TOML or JSON file (--space) or from options. Any point of it may then be 
 is low:high, followed by `log` for a logarithmic scale or by `step 0.1` for a grid. Constraints are
 linear (in)equalities over the numbers, or forbidden combinations.
 
+Several targets are combined to one number, their desirability, which the policy maximises. Each
+has a direction (maximize, minimize, or aim=VALUE), and may have a range in which its desirability
+goes from 0 to 1 (range=LOW..HIGH; without one, that of the values measured so far), a weight, and a
+hard limit beyond which a candidate is worth nothing.
+
 Examples:
 
     kernelbandits study create tune.db --space space.toml --target accuracy
@@ -69,6 +74,9 @@ Examples:
 --direction min --cost hours
 
     kernelbandits study create films.db --candidates films.csv --target stability --label sample
+
+    kernelbandits study create films.db --candidates films.csv --target stability:minimize \
+--target efficiency:maximize,range=0..20,limit=5
 
     kernelbandits study create films.db --candidates films.csv --target stability \
 --log hours --linear T
@@ -144,9 +152,11 @@ def create(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME",
+            metavar="NAME[:HOW]",
             help="Name of the measured quantity (required). If it is a column of the table, that "
-            "column does not describe candidates; if not, the results come later.",
+            "column does not describe candidates; if not, the results come later. Repeat the "
+            "option for several targets: stability:minimize, "
+            "efficiency:maximize,range=0..20,weight=2,limit=5, pH:aim=7.",
         ),
     ] = None,
     direction: Annotated[
@@ -190,7 +200,7 @@ def create(
     from kernelbandits.study import Study
 
     screen.listen(quiet)
-    measured = read_target(target)
+    measured = read_target(target, direction)
     variables = {"real": real, "integer": integer, "choice": choice, "ordered": ordered}
     where = read_place(candidates, space, variables, constraint)
     given = {
@@ -217,8 +227,7 @@ def create(
     )
     rest = drop_missing(given | scale) | own | kernel_setting(kernel)
     aim: dict[str, Any] = {
-        "target": measured,
-        "direction": direction,
+        **measured,
         "repeats": repeats,
         "or_open": or_open,
     }
@@ -251,6 +260,13 @@ def change(
     centre: arguments.Centre = None,
     spread: arguments.Spread = None,
     tolerance: arguments.Tolerance = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME:HOW",
+            help="Another range, weight or limit of one of several targets, as in create.",
+        ),
+    ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -271,6 +287,7 @@ def change(
         | own
         | kernel_setting(kernel)
         | ({"repeats": None} if default_repeats else {})
+        | ({"targets": target} if target else {})
     )
     checks.needs(
         repeats is None or not default_repeats,
@@ -323,19 +340,25 @@ def read_place(
     return MixedBox(dict(read), constraints=tuple(constraints or ()))
 
 
-def read_target(given: list[str] | None) -> str:
-    """Read the one name of the measured quantity."""
+def read_target(given: list[str] | None, direction: str) -> dict[str, Any]:
+    """Read what is measured: one name and its direction, or several targets."""
     if not given:
         raise ValueError(
             "create needs --target NAME, the column of results, got none; if the table has no "
             "results yet, any other name will do"
         )
-    if len(given) > 1:
-        raise ValueError(
-            f"create needs one --target, got {len(given)}: {', '.join(map(repr, given))}; a study "
-            "has one measured quantity"
-        )
-    return given[0]
+    from kernelbandits.study.targets import Target, read_targets
+
+    targets = read_targets(given)
+    [first, *others] = targets
+    plain = first == Target(first.name, first.direction) and first.aim is None
+    if others or not plain:
+        unsaid = direction == "maximize"
+        needed = "the direction of several targets with each of them, as in stability:minimize"
+        checks.needs(unsaid, "create", needed, f"--direction {direction}")
+        return {"targets": targets}
+    said = first.direction if first.name != given[0].strip() else direction
+    return {"target": first.name, "direction": said}
 
 
 def kernel_setting(kernel: str | None) -> dict[str, Any]:
@@ -351,19 +374,29 @@ def describe_study(study: Study) -> dict[str, Any]:
     if study.space is not None:
         space = study.space.to_dict()
         aim = {"place": study.place, "target": study.target, "direction": study.direction}
-        return aim | {"space": space} | settings
+        return aim | {"space": space} | settings | several_targets(study)
     table = study.candidates
-    return {
-        "place": study.place,
-        "rows": len(table),
-        "columns": list(table.chosen),
-        "label": table.named_by,
-        "log": list(table.log),
-        "target": study.target,
-        "direction": study.direction,
-        "notices": list(table.notices),
-        "fingerprint": table.fingerprint,
-    } | settings
+    return (
+        {
+            "place": study.place,
+            "rows": len(table),
+            "columns": list(table.chosen),
+            "label": table.named_by,
+            "log": list(table.log),
+            "target": study.target,
+            "direction": study.direction,
+            "notices": list(table.notices),
+            "fingerprint": table.fingerprint,
+        }
+        | settings
+        | several_targets(study)
+    )
+
+
+def several_targets(study: Study) -> dict[str, Any]:
+    """The targets of a study that has several."""
+    targets = study.settings["targets"]
+    return {} if targets is None else {"targets": list(targets)}
 
 
 def print_study(console: Console, found: Mapping[str, Any], place: str) -> None:
@@ -377,6 +410,8 @@ def print_study(console: Console, found: Mapping[str, Any], place: str) -> None:
         if found["log"]:
             print_line(console, f"The model uses log10 of {', '.join(map(cell, found['log']))}.")
     aim = f"{found['direction']} {cell(found['target'])}"
+    if "targets" in found:
+        aim += f" of {', '.join(cell(one['name']) for one in found['targets'])}"
     goal = f" Goal: {GOALS[found['goal']].replace('row', noun)}." if found["goal"] else ""
     print_line(console, f"Aim: {aim}. Policy: {found['policy']}.{goal}")
     lease = format_duration(found["lease"])

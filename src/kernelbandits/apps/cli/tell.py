@@ -43,14 +43,18 @@ In a study over a space, a point outside the ranges, or one that breaks a constr
 
 --sem is the standard error of the value, by which the policy auto weighs it. --value, repeated,
 tells replicates: the first is the result of the trial, each further one gets a trial of its own.
+With several targets each value is named: --value stability=0.83 --value efficiency=12.1, and so
+are standard errors. A tell may bring some of them; the trial counts for the policy when all are
+there. --value efficiency=missing says that a value will not come.
+
 --failed says that the measurement gave no value, a bad sign for the candidate. --missing ends the
 trial without a value and without a failure, for example because a sample was lost. --note and --by
 stand in the history.
 
 JSON: trial, row, value (the stored one), accepted, key, seq, settles (the pending trial that a row
 settled), waiting (trials of the same candidate that stay pending), x (the candidate), label (what
-the table calls it), sem, replicates (trials of the further values) and missing; with --csv a list
-of these.
+the table calls it), sem, replicates (trials of the further values), values and needs (of several
+targets those that have come, and those to come) and missing; with --csv a list of these.
 
 In a CSV file of results, each line names its trial, its row or the values of all columns, and has
 the result in a column named like the target. Either all lines are stored or none. Lines that were
@@ -73,6 +77,8 @@ Examples:
 
     kernelbandits study tell films.db 17 --value 0.81 --value 0.84 --value 0.86
 
+    kernelbandits study tell solar.db --label A7 --value stability=0.83 --sem stability=0.02
+
     kernelbandits study tell films.db --label A7 0.83
 
     kernelbandits study tell films.db --row 42 0.79
@@ -94,6 +100,8 @@ Examples:
     kernelbandits study correct films.db 17 --failed
 
     kernelbandits study correct films.db --label A7 0.38
+
+    kernelbandits study correct solar.db 1 --value stability=0.38
 """
 WITHDRAW = """Withdraw the result of a trial: it no longer counts, but stays in the history.
 
@@ -103,9 +111,12 @@ Examples:
 
     kernelbandits study withdraw films.db --label A7
 """
+MISSING = "missing"
+"""What stands in place of the value of a target that will not come."""
 FORMS = (
     "TRIAL VALUE, TRIAL --failed, TRIAL --missing, --row ROW VALUE, --row ROW --failed, "
-    "--label NAME VALUE, --line LINE VALUE, --at NAME=VALUE ... VALUE or --csv FILE"
+    "--label NAME VALUE, --line LINE VALUE, --at NAME=VALUE ... VALUE or --csv FILE; with several "
+    "targets --value NAME=VALUE in place of VALUE"
 )
 
 
@@ -130,11 +141,18 @@ def tell(
     ] = False,
     values: Annotated[
         list[str] | None,
-        typer.Option("--value", metavar="VALUE", help="One of several replicates."),
+        typer.Option(
+            "--value",
+            metavar="VALUE",
+            help="One of several replicates; with several targets NAME=VALUE.",
+        ),
     ] = None,
     sem: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBER", help="Standard error of the value, in its units."),
+        list[str] | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Standard error of the value, in its units; with several targets NAME=NUMBER.",
+        ),
     ] = None,
     note: Annotated[str, typer.Option(help="A remark about the measurement.")] = "",
     by: Annotated[str | None, typer.Option(metavar="NAME", help="Who measured it.")] = None,
@@ -233,18 +251,38 @@ def read_result(
         which = {name.removeprefix("--"): row}
     elif not at:
         which = {"trial": read_whole_number("TRIAL", given[0], 1)}
-    if result["sem"] is not None:
-        which["sem"] = read_value("tell", result["sem"])
+    if result["sem"]:
+        which["sem"] = read_sem("tell", result["sem"])
     if not flags:
         return which | {"value": read_value("tell", given[-1])}
     if result["values"]:
-        return which | {"value": [read_value("tell", text) for text in result["values"]]}
+        return which | read_values("tell", result["values"])
     return which | {flags[0]: True}
+
+
+def read_values(owner: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Read replicates, or values by the names of targets, of which some may be missing."""
+    if not any("=" in text for text in texts):
+        return {"value": [read_value(owner, text) for text in texts]}
+    given = read_assignments(owner, "--value", texts)
+    values = {name: read_value(owner, text) for name, text in given.items() if text != MISSING}
+    missing = [name for name, text in given.items() if text == MISSING]
+    return {"value": values} | ({"missing": missing} if missing else {})
+
+
+def read_sem(owner: str, texts: Sequence[str]) -> float | dict[str, float]:
+    """Read a standard error, or several by the names of targets."""
+    if not any("=" in text for text in texts):
+        checks.needs(len(texts) == 1, owner, "one --sem, or --sem NAME=NUMBER", texts)
+        return read_value(owner, texts[0])
+    given = read_assignments(owner, "--sem", texts)
+    return {name: read_value(owner, text) for name, text in given.items()}
 
 
 def print_stored_result(form: Format, late: AlreadyTold) -> None:
     """Print the stored value for scripts; the sentence follows on standard error."""
-    found = {"trial": late.trial, "value": late.value, "accepted": False}
+    found: dict[str, Any] = {"trial": late.trial, "value": late.value, "accepted": False}
+    found |= {"values": late.values} if hasattr(late, "values") else {}
     print_answer(form, found, lambda console: None)
 
 
@@ -282,8 +320,14 @@ def correct(
     failed: Annotated[
         bool, typer.Option("--failed", help="The measurement failed: there is no value.")
     ] = False,
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--value", metavar="NAME=VALUE", help="The right value of one of several targets."
+        ),
+    ] = None,
     sem: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(metavar="NUMBER", help="Standard error of the value. Default: as it was."),
     ] = None,
     reason: Reason = "",
@@ -291,15 +335,25 @@ def correct(
     quiet: Quiet = False,
 ) -> None:
     given = [text for text in (trial, value) if text is not None]
-    wanted = (label is None) + (not failed)
-    forms = "TRIAL VALUE, TRIAL --failed, --label NAME VALUE or --label NAME --failed"
+    wanted = (label is None) + (not failed and not values)
+    forms = (
+        "TRIAL VALUE, TRIAL --failed, --label NAME VALUE, --label NAME --failed, or "
+        "--value NAME=VALUE with several targets"
+    )
     checks.needs(len(given) == wanted, "correct", forms, " ".join(given) or "nothing")
     number = None if label is not None else read_whole_number("TRIAL", given[0], 1)
-    right = None if failed else read_value("correct", given[-1])
+    right: Any = None if failed or values else read_value("correct", given[-1])
+    if values:
+        right = read_values("correct", values)["value"]
+        named = isinstance(right, dict)
+        checks.needs(named, "correct", "--value NAME=VALUE", " ".join(values))
+    error = read_sem("correct", sem) if sem else None
     with open_study(place, quiet) as study:
-        error = None if sem is None else read_value("correct", sem)
         event = study.correct(number, right, label=label, failed=failed, sem=error, reason=reason)
-    shown = "now counts as failed" if right is None else f"now has the result {right!r}"
+    result = right
+    if isinstance(right, dict):
+        result = ", ".join(f"{name} {value!r}" for name, value in right.items())
+    shown = "now counts as failed" if right is None else f"now has the result {result}"
     print_sentence(
         form,
         event,

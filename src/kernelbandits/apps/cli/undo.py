@@ -125,6 +125,9 @@ def describe_undo(there: Mapping[int, Event], body: Any) -> str:
         "It counts as failed again." if before is None else f"Its result is {before!r} again."
     )
     value = "failed" if event.value is None else repr(event.value)
+    if event.body.get("values"):
+        value = ", ".join(f"{name} {one!r}" for name, one in event.body["values"].items())
+        restored = "Its values before apply again."
     again = "Its point" if event.row is None else f"Its row {event.row}"
     sentences = {
         "told": f"the result {value} of trial {event.trial}. The trial has no result now.",
