@@ -47,7 +47,6 @@ FIRST_RELEASE: Mapping[str, Any] = {
     "goal": EARN,
     "noise": None,
     "rounds": None,
-    "targets": None,
     "revision": 1,
     "defaults": 1,
 }
@@ -186,8 +185,11 @@ class Settings:
 
     @property
     def body(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        """As JSON has it; a study of one target has no entry for several."""
+        body = {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.targets is None:
+            del body["targets"]
+        return body
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Settings:

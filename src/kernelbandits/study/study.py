@@ -233,7 +233,8 @@ class Study:
             wanted["repeats"] = FIRST_RELEASE["repeats"]
         if "goal" not in there["settings"] and not goal_given:
             wanted["goal"] = found["goal"]
-        other = [name for name in wanted if name not in REVISIONS and wanted[name] != found[name]]
+        names = [name for name in {**wanted, **found} if name not in REVISIONS]
+        other = [name for name in names if wanted.get(name) != found.get(name)]
         kind = "space" if "space" in body else "candidates"
         other += [kind] if body["fingerprint"] != there["fingerprint"] else []
         other += ["columns"] if tasks_of(body) != tasks_of(there) else []

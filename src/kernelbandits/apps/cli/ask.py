@@ -84,7 +84,7 @@ def ask(
     with open_study(place, quiet) as study:
         found = study.ask(n, worker=worker, lease=seconds)
         candidates = study.candidates if study.space is None else None
-        targets = [one["name"] for one in study.settings["targets"] or ()]
+        targets = [one["name"] for one in study.settings.get("targets", ())]
     print_answer(
         form,
         found,

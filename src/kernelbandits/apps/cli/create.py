@@ -395,7 +395,7 @@ def describe_study(study: Study) -> dict[str, Any]:
 
 def several_targets(study: Study) -> dict[str, Any]:
     """The targets of a study that has several."""
-    targets = study.settings["targets"]
+    targets = study.settings.get("targets")
     return {} if targets is None else {"targets": list(targets)}
 
 
