@@ -242,7 +242,8 @@ def test_a_whole_session_on_either_back_end(where, films):
     assert [one["trial"] for one in document("ask", where, "--n", 2, "--worker", "anna")] == [1, 2]
     assert document("tell", where, 1, "-0.5") | {"seq": 0} == {
         "trial": 1, "row": first["row"], "value": -0.5, "accepted": True, "key": None, "seq": 0,
-        "settles": None, "waiting": [], "x": first["x"], "label": {},
+        "settles": None, "waiting": [], "x": first["x"], "label": {}, "sem": None, "replicates": [], "missing": False,
+        "values": None, "needs": [],
     }  # fmt: skip
     assert document("tell", where, 2, "--failed")["value"] is None
     assert document("tell", where, "--row", 7, "0.83", "--key", "k")["trial"] == 3
@@ -886,7 +887,7 @@ def test_plot_marks_a_trial_and_says_that_it_replaced_a_file(told):
     ("name", "text"),
     [("plot", "all, progress (results in order), regret (with --truth), posterior (estimates) or weights"),
      ("create", "(index - best estimate) / cost"),
-     ("undo", "corrections, withdrawals and changes of settings can be undone, and an ask while its trial is pending"),
+     ("undo", "corrections, withdrawals and changes of settings or of the table can be undone, and an ask while its trial is pending"),
      ("ask", "A file, postgresql://user@host/db?study=name, or env:NAME.")],
 )  # fmt: skip
 def test_the_help_says_what_there_is(name, text):

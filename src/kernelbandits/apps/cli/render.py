@@ -302,7 +302,9 @@ def describe_details(body: Mapping[str, Any]) -> list[str]:
         error.append(f"{name} {number(value)}{width}")
     error += [f"{name} missing" for name in body.get("missing", ())]
     by = [f"by {body['by']}"] if "by" in body else []
-    return [*error, *([str(body["note"])] if "note" in body else []), *by]
+    # The note of an ask is what the policy noted, in numbers.
+    note = body.get("note")
+    return [*error, *([note] if isinstance(note, str) else []), *by]
 
 
 def describe_created(body: Mapping[str, Any]) -> str:
