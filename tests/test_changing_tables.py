@@ -216,6 +216,7 @@ def test_a_study_that_lost_an_addition_goes_on_without_its_rows(lab):
 
 def test_changes_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
     FIRST.to_csv("films.csv", index=False)
     MORE.to_csv("more.csv", index=False)
     said("create", "films.db", "--candidates", "films.csv", "--target", "y", "--label", "sample")

@@ -242,6 +242,7 @@ def test_a_space_and_a_single_target_with_an_aim(tmp_path):
 
 def test_several_targets_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
     TABLE.to_csv("films.csv", index=False)
     words = ("--target", "stability:minimize", "--target", "efficiency:maximize,range=0..20")
     made = document("create", "f.db", "--candidates", "films.csv", "--label", "sample", *words)

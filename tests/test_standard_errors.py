@@ -187,6 +187,7 @@ def test_a_missing_value_is_no_failure(tmp_path):
 
 def test_errors_replicates_and_missing_values_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "films.csv").write_text("Cs\n0\n0.5\n1\n")
     said("create", "f.db", "--candidates", "films.csv", "--target", "y")
     words = ("--sem", "0.02", "--note", "second batch", "--by", "AB")

@@ -118,12 +118,12 @@ def test_a_trial_is_a_whole_number(folder, trial):
     ("words", "got"),
     [((), "nothing"), (("1",), "1"), (("1", "2", "--failed"), "1 2 --failed"), (("--row", "1"), "--row 1"),
      (("1", "2", "--row", "3"), "1 2 --row 3"), (("--failed",), "--failed"),
-     (("1", "2", "--csv", "films.csv"), "'--csv and more'")],
+     (("1", "2", "--csv", "films.csv"), "'--file and more'")],
 )  # fmt: skip
 def test_tell_wants_one_of_its_forms(folder, words, got):
     forms = (
         "TRIAL VALUE, TRIAL --failed, TRIAL --missing, --row ROW VALUE, --row ROW --failed, "
-        "--label NAME VALUE, --line LINE VALUE, --at NAME=VALUE ... VALUE or --csv FILE; with "
+        "--label NAME VALUE, --line LINE VALUE, --at NAME=VALUE ... VALUE, --file FILE or --sheet FILE; with "
         "several targets --value NAME=VALUE in place of VALUE"
     )
     assert (
