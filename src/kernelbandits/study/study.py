@@ -287,17 +287,23 @@ class Study:
         return self._session.state.settings.body
 
     def ask(
-        self, n: int = 1, *, worker: str | None = None, lease: float | None = None
+        self,
+        n: int = 1,
+        *,
+        worker: str | None = None,
+        lease: float | None = None,
+        key: str | None = None,
     ) -> list[Suggestion]:
         """Return the n rows, or points of a space, to measure next.
 
         Each row is pending until its result is told or its lease ends (`lease` in seconds). A
-        worker that asks again under the same name first gets its pending rows.
+        worker that asks again under the same name first gets its pending rows. A call repeated
+        with the same `key` returns the same trials.
         """
         size, name = checks.whole("ask", "n", n), check_name("worker", worker)
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
         seconds = None if lease is None else check_lease(lease)
-        asker, session = decisions.Asker(size, name, seconds, uuid.uuid4().hex), self._session
+        asker, session = decisions.Asker(size, name, seconds, call_key("ask", key)), self._session
         with session.lock:
             events = session.ask(asker)
             state = session.state
@@ -400,26 +406,43 @@ class Study:
         return [event if event.row is None else replace(event, row=None) for event in events]
 
     def correct(
-        self, trial: int, value: float | None = None, *, failed: bool = False, reason: str = ""
+        self,
+        trial: int,
+        value: float | None = None,
+        *,
+        failed: bool = False,
+        reason: str = "",
+        key: str | None = None,
     ) -> Event:
-        """Replace the result of a trial; the old one stays in the history."""
+        """Replace the result of a trial; the old one stays in the history.
+
+        Here and in the calls that follow, a call repeated with the same `key` counts once.
+        """
         given = decisions.check_result(trial, value, None, failed, self._place)
         number, why = given.trial or 0, check_reason(reason)
         return self._write_one(
-            lambda state, key: decisions.correct(state, number, given.value, why, key)
+            lambda state, key: decisions.correct(state, number, given.value, why, key),
+            call_key("correct", key),
         )
 
-    def withdraw(self, trial: int, *, reason: str = "") -> Event:
+    def withdraw(self, trial: int, *, reason: str = "", key: str | None = None) -> Event:
         """Let the result of a trial no longer count; it stays in the history."""
         number, why = checks.whole("withdraw", "trial", trial), check_reason(reason)
-        return self._write_one(lambda state, key: decisions.withdraw(state, number, why, key))
+        return self._write_one(
+            lambda state, key: decisions.withdraw(state, number, why, key),
+            call_key("withdraw", key),
+        )
 
-    def release(self, trial: int) -> Event:
+    def release(self, trial: int, *, key: str | None = None) -> Event:
         """Give up a pending trial: its row can be suggested again."""
-        return self.release_all([checks.whole("release", "trial", trial)])[0]
+        return self.release_all([checks.whole("release", "trial", trial)], key=key)[0]
 
     def release_all(
-        self, trials: Iterable[int | range] | None = None, *, worker: str | None = None
+        self,
+        trials: Iterable[int | range] | None = None,
+        *,
+        worker: str | None = None,
+        key: str | None = None,
     ) -> list[Event]:
         """Give up several pending trials in one transaction, all of them or none.
 
@@ -427,7 +450,7 @@ class Study:
         pending when this is called, or all that a worker asked for; one that gets its result
         meanwhile is left out.
         """
-        session, key = self._session, uuid.uuid4().hex
+        session, call = self._session, call_key("release", key)
         checks.needs(
             trials is None or worker is None, "release", "trials or a worker", (trials, worker)
         )
@@ -438,35 +461,37 @@ class Study:
             found = [one.number for one in pending if worker in (None, one.worker)]
 
             def decide(state: State, now: float) -> tuple[list[Draft], None]:
-                if f"{key}/0" in state.keys:
+                if f"{call}/0" in state.keys:
                     return [], None
                 left = [range(trial, trial + 1) for trial in found if trial in state.pending]
-                return decisions.release(state, left if spans is None else spans, key), None
+                return decisions.release(state, left if spans is None else spans, call), None
 
             session.write(decide)
-            return self._events_of(key)
+            return self._events_of(call)
 
-    def undo(self) -> Event:
+    def undo(self, *, key: str | None = None) -> Event:
         """Undo the last ask, result, correction, withdrawal or change of settings."""
-        return self.undo_all(1)[0]
+        return self.undo_all(1, key=key)[0]
 
-    def undo_all(self, n: int) -> list[Event]:
+    def undo_all(self, n: int, *, key: str | None = None) -> list[Event]:
         """Undo the last n steps, or none of them.
 
         These are the last ones when this is called. What others write meanwhile stays; if it needs
         one of the steps, nothing is undone.
         """
-        size, session, key = checks.whole("undo", "n", n), self._session, uuid.uuid4().hex
+        size, session, call = checks.whole("undo", "n", n), self._session, call_key("undo", key)
         with session.lock:
             session.refresh()
+            if f"{call}/0" in session.state.keys:
+                return self._events_of(call)
             chosen = decisions.choose_undone(session.state, size)
 
             def decide(state: State, now: float) -> tuple[list[Draft], None]:
-                done = f"{key}/0" in state.keys
-                return [] if done else decisions.undo(state, chosen, key), None
+                done = f"{call}/0" in state.keys
+                return [] if done else decisions.undo(state, chosen, call), None
 
             session.write(decide)
-            return self._events_of(key)
+            return self._events_of(call)
 
     def _events_of(self, key: str) -> list[Event]:
         """The events that a call wrote, in their order."""
@@ -477,7 +502,7 @@ class Study:
         ]
         return self._shown(own[::-1])
 
-    def change(self, **settings: Unpack[StudySettings]) -> Event:
+    def change(self, *, key: str | None = None, **settings: Unpack[StudySettings]) -> Event:
         """Change settings: all that `create` takes, except table, target and direction."""
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.rules import with_changes
@@ -489,7 +514,8 @@ class Study:
         driver = build_driver(self._place, changed)
         driver.choose(1, (), State())
         event = self._write_one(
-            lambda state, key: decisions.change(with_changes(state.settings, settings).body, key)
+            lambda state, key: decisions.change(with_changes(state.settings, settings).body, key),
+            call_key("change", key),
         )
         known = len(self._session.state.results)
         notices = budget_notices(changed, driver.policy, known) if "rounds" in settings else []
@@ -499,9 +525,8 @@ class Study:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
 
-    def _write_one(self, draft: Callable[[State, str], Draft]) -> Event:
+    def _write_one(self, draft: Callable[[State, str], Draft], key: str) -> Event:
         """Write one event, once, even if the connection is cut: it is found again by its key."""
-        key = uuid.uuid4().hex
 
         def decide(state: State, now: float) -> tuple[list[Draft], None]:
             return [] if key in state.keys else [draft(state, key)], None
@@ -559,11 +584,13 @@ class Study:
             number = checks.whole("replay", "trial", trial)
             return replay_trial(self._session.state, self._place, number)
 
-    def history(self) -> list[Event]:
-        """All events, in their order."""
+    def history(self, after: int = 0) -> list[Event]:
+        """All events in their order, or those after the event of this number."""
         with self._session.lock:
             self._session.refresh()
-            return self._shown(self._session.state.events)
+            events = self._session.state.events
+            # Events are numbered from 1 without gaps.
+            return self._shown(events[after:])
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row for each trial."""
@@ -612,6 +639,15 @@ class Study:
         with self._session.lock:
             answers = self._session.answers()
             return [*self._session.log.health(), *check_memory(answers.driver, answers.state)]
+
+
+def call_key(kind: str, key: str | None) -> str:
+    """The key of the events of one call: that of the user, or one that nobody else has.
+
+    The kind stands in front of it, so that calls of different kinds never share a key.
+    """
+    given = check_name("key", key)
+    return uuid.uuid4().hex if given is None else f"{kind}:{given}"
 
 
 def check_span(trials: Any) -> range:
