@@ -40,7 +40,7 @@ def test_calls_of_different_kinds_may_have_the_same_key(study):
     for call in ("ask", "tell", "correct", "change", "undo"):
         CALLS[call](study)
     kinds = [event.kind for event in study.history() if "again" in (event.key or "")]
-    assert kinds == ["asked", "asked", "told", "corrected", "settings", "undone"]
+    assert kinds == ["fitted", "asked", "asked", "told", "corrected", "settings", "undone"]
 
 
 def test_history_after_a_number(study):
