@@ -17,6 +17,7 @@ ROOT = Path(kernelbandits.__file__).parent
 LAYER = {
     "checks": 0,
     "formatting": 0,
+    "markup": 0,
     "measuring": 0,
     "processes": 0,
     "runtime": 0,
@@ -49,6 +50,7 @@ NEIGHBOURS = {
     "outputs": {"checks"},
     "streams": {"checks"},
     "canvas": {"checks", "runtime"},
+    "markup": {"formatting"},
     "measuring": {"checks", "processes"},
     "posterior": {"kernels", "domains"},
     "calibration": {"kernels", "domains", "posterior"},

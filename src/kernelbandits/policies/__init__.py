@@ -44,6 +44,7 @@ from kernelbandits.policies.martingale_mixtures import CMMUCB as CMMUCB
 from kernelbandits.policies.martingale_mixtures import DMMUCB as DMMUCB
 from kernelbandits.policies.optimization import OptimizationTrial as OptimizationTrial
 from kernelbandits.policies.optimization import Outcome as Outcome
+from kernelbandits.policies.partial_dependence import PartialDependence as PartialDependence
 from kernelbandits.policies.partition import PiGPUCB as PiGPUCB
 from kernelbandits.policies.random_queries import ExploitPlus as ExploitPlus
 from kernelbandits.policies.random_queries import GPUCBPlus as GPUCBPlus

@@ -19,8 +19,9 @@ from kernelbandits.policies.about import About
 from kernelbandits.policies.acquisition import Acquisition, ArmScores, Surface, posterior_mean
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.explanation import Explanation, explain_choice
-from kernelbandits.policies.fitted_model import FittedModel
-from kernelbandits.policies.leave_one_out import LeaveOneOut, merge_equal_points
+from kernelbandits.policies.fitted_model import FittedModel, model_of
+from kernelbandits.policies.leave_one_out import LeaveOneOut
+from kernelbandits.policies.partial_dependence import PartialDependence, list_variables
 from kernelbandits.policies.place import (
     MIDDLE,
     ArmList,
@@ -31,6 +32,7 @@ from kernelbandits.policies.place import (
     place_of,
     plays_anywhere,
 )
+from kernelbandits.policies.relevance import Relevance
 from kernelbandits.policies.round import (
     AskOptions,
     PendingCache,
@@ -527,19 +529,59 @@ class Policy:
         every = isinstance(posterior, PointPosterior) or posterior.is_plain
         if not every or not posterior.complete or not posterior.events:
             return None
-        played = posterior.tally.played_arms
-        counts, sums = posterior.counts[played], posterior.tally.sums[played]
-        points, number, means = merge_equal_points(posterior.points[played], counts, sums)
-        lengths = lengthscales_of(posterior.kernel, points.shape[1])
-        return FittedModel(
-            members=(posterior,),
-            points=points,
-            counts=number,
-            means=np.asarray(self.units.original(means)),
-            standardised=means,
-            units=self.units,
-            lengthscales=None if lengths is None else lengths[None],
-        )
+        lengths = lengthscales_of(posterior.kernel, posterior.points.shape[1])
+        return model_of(posterior, self.units, None if lengths is None else lengths[None])
+
+    def answer_fit(self) -> FittedModel | None:
+        """Return the model of `answer_model`, which estimates and intervals come from.
+
+        None where there is no `fitted_model`.
+        """
+        return None if self.fitted_model() is None else model_of(*self.answer_model())
+
+    def relevance(self) -> dict[str, Relevance]:
+        """Return how much each variable matters for the estimates, by its name.
+
+        Variables without names are called x1, x2, ... The shares of the variance are taken over
+        the arms, or over points spread over the space.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import kernelbandits as kb
+        >>> auto = kb.Auto(kb.MixedBox({"heat": kb.Real(20, 90), "pH": kb.Real(3, 9)}))
+        >>> for heat in (20, 40, 60, 80):
+        ...     for pH in (3, 6, 9):
+        ...         auto.tell(kb.Choice({"heat": heat, "pH": pH}), np.sin(heat / 20))
+        >>> found = auto.relevance()
+        >>> found["heat"].share > 0.9, found["pH"].share < 0.1
+        (True, True)
+        """
+        model = self._model_with_rewards("relevance", self.fitted_model())
+        variables = list_variables(self.domain)
+        rows = self.domain.points if self.finite else self.domain.cover().points
+        shares = model.relevance(rows, [one.block for one in variables])
+        return {one.name: share for one, share in zip(variables, shares, strict=True)}
+
+    def partial_dependence(self, variable: str) -> PartialDependence:
+        """Return the estimate at each value of a variable, averaged over the other variables.
+
+        Its band is the 95 % interval of that average. Variables without names are called x1,
+        x2, ... Constraints of a space are respected: see `PartialDependence`.
+        """
+        model = self._model_with_rewards("partial_dependence", self.answer_fit())
+        known = {one.name: one for one in list_variables(self.domain)}
+        needed = f"a variable among {tuple(known)}"
+        checks.needs(variable in known, "partial_dependence", needed, variable)
+        chosen = known[variable]
+        shown: Any = {"is_number": chosen.is_number, "log": chosen.log}
+        return model.partial_dependence(variable, chosen.slices(), **shown)
+
+    def _model_with_rewards(self, owner: str, model: FittedModel | None) -> FittedModel:
+        if model is None:
+            needed = "a policy with rewards and a model of all of them"
+            raise ValueError(f"{owner} needs {needed}, got {self}")
+        return model
 
     def leave_one_out(self) -> LeaveOneOut | None:
         """Predict the mean reward of each point from the rewards at all other points.

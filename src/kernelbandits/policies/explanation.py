@@ -10,6 +10,7 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Box, Contextual, MixedBox
+from kernelbandits.markup import html_card, html_pairs, html_paragraphs
 from kernelbandits.policies.acquisition import posterior_mean
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.place import MIDDLE, ArmList, Place, Region, place_of
@@ -85,6 +86,12 @@ class Explanation:
         return f"{chosen} {self._show_highest()}"
 
     __str__ = sentence
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the point, and why it was chosen."""
+        return html_card(
+            "Why it was chosen", html_pairs(name_values(self.x)), html_paragraphs(self.sentence())
+        )
 
     def _show_estimate(self) -> str:
         best = f"best of the {self.compared} compared with probability {self.chance:.2g}"
@@ -197,6 +204,13 @@ def show_point(x: Any) -> str:
     if isinstance(x, dict):
         return ", ".join(f"{name} = {show_value(value)}" for name, value in x.items())
     return "(" + ", ".join(show_value(value) for value in x) + ")"
+
+
+def name_values(x: Any) -> list[tuple[str, Any]]:
+    """The coordinates of a point with their names; without names they are x1, x2, ..."""
+    if isinstance(x, dict):
+        return list(x.items())
+    return [(f"x{j}", show_value(value)) for j, value in enumerate(x, 1)]
 
 
 def show_value(value: Any) -> str:

@@ -11,9 +11,19 @@ import numpy as np
 
 from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array, Indices
-from kernelbandits.policies.leave_one_out import LeaveOneOut, predict_left_out
+from kernelbandits.policies.leave_one_out import (
+    LeaveOneOut,
+    merge_equal_points,
+    predict_left_out,
+)
+from kernelbandits.policies.partial_dependence import (
+    PartialDependence,
+    Slice,
+    average_with_interval,
+)
 from kernelbandits.policies.relevance import Relevance, column_relevance
 from kernelbandits.posterior import Factorisation, PoolMixture, members_of
+from kernelbandits.posterior.mixture import mix_moments
 from kernelbandits.runtime import single_threaded
 
 
@@ -30,8 +40,8 @@ class LeftOut(NamedTuple):
 class FittedModel:
     """Kernels, ridges and results of a policy at one time.
 
-    `Policy.fitted_model` makes it. It answers whether the model can be trusted (`leave_one_out`)
-    and which columns it depends on (`relevance`).
+    `Policy.fitted_model` makes it. It answers whether the model can be trusted (`leave_one_out`),
+    which columns it depends on (`relevance`), and how (`partial_dependence`).
 
     Examples
     --------
@@ -141,17 +151,71 @@ class FittedModel:
         blocks
             The coordinates of each column; by default every coordinate is a column.
         """
-        totals = self.counts * self.standardised
-        fitted = [
-            (one.kernel, Factorisation.of(self._gram(one.kernel), self.counts, totals, one.ridge))
-            for one in self.members
-        ]
+        fitted = self._factorise()
 
         def means(where: Array) -> Array:
             return np.array([exact.mean(kernel(where, self.points)) for kernel, exact in fitted])
 
         chosen = [(j,) for j in range(rows.shape[1])] if blocks is None else blocks
         return tuple(column_relevance(means, rows, block) for block in chosen)
+
+    @single_threaded
+    def partial_dependence(
+        self, name: str, slices: Sequence[Slice], *, is_number: bool = True, log: bool = False
+    ) -> PartialDependence:
+        """Average the posterior over the points of each slice, in the units of the rewards.
+
+        Parameters
+        ----------
+        name
+            The variable.
+        slices
+            Its values, each with points that have this value.
+        is_number, log
+            What kind of variable it is.
+        """
+        fitted = self._factorise()
+        found = [
+            average_with_interval(*self._moments(fitted, one.rows), self.units) for one in slices
+        ]
+        mean, low, high = zip(*found, strict=True)
+        values = tuple(one.value for one in slices)
+        return PartialDependence(name, values, mean, low, high, is_number, log)
+
+    def estimate(self, rows: Array) -> tuple[Array, Array]:
+        """Return the estimate and its standard deviation at any points, in the rewards' units."""
+        fitted = self._factorise()
+        means, sds = [], []
+        for kernel, exact in fitted:
+            cross = kernel(rows, self.points)
+            left = kernel.diagonal(rows) - (exact.explained_root(cross) ** 2).sum(0)
+            means.append(exact.mean(cross))
+            sds.append(np.sqrt(np.maximum(left, 0.0)))
+        mean, variance = mix_moments(np.array(means), np.array(sds))
+        sd = np.sqrt(variance)
+        return np.asarray(self.units.original(mean)), np.asarray(self.units.original_sd(mean, sd))
+
+    def _factorise(self) -> list[tuple[Any, Factorisation]]:
+        """Return the kernel of each member, and its posterior from counts and sums."""
+        totals = self.counts * self.standardised
+        return [
+            (one.kernel, Factorisation.of(self._gram(one.kernel), self.counts, totals, one.ridge))
+            for one in self.members
+        ]
+
+    def _moments(
+        self, fitted: Sequence[tuple[Any, Factorisation]], rows: Array
+    ) -> tuple[Array, Array]:
+        """Return mean and covariance of f at some points, averaged over the members."""
+        means, covariances = [], []
+        for kernel, exact in fitted:
+            cross = kernel(rows, self.points)
+            root = exact.explained_root(cross)
+            means.append(exact.mean(cross))
+            covariances.append(kernel(rows, rows) - root.T @ root)
+        mean = np.mean(means, axis=0)
+        away = np.array(means) - mean
+        return mean, np.mean(covariances, axis=0) + away.T @ away / len(means)
 
     def _gram(self, kernel: Any) -> Array:
         matrix: Array = kernel(self.points, self.points)
@@ -165,6 +229,22 @@ class FittedModel:
         if self.lengthscales is None:
             return None
         return np.asarray(np.exp(np.log(self.lengthscales[:, list(block)]).mean(1)))
+
+
+def model_of(posterior: Any, units: Standard, lengthscales: Array | None = None) -> FittedModel:
+    """Return the model of a posterior that has learnt all rewards, in standardised units."""
+    played = posterior.tally.played_arms
+    counts, sums = posterior.counts[played], posterior.tally.sums[played]
+    points, number, means = merge_equal_points(posterior.points[played], counts, sums)
+    return FittedModel(
+        members=model_members(posterior),
+        points=points,
+        counts=number,
+        means=np.asarray(units.original(means)),
+        standardised=means,
+        units=units,
+        lengthscales=lengthscales,
+    )
 
 
 class Member(NamedTuple):

@@ -10,7 +10,8 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from kernelbandits.checks import DataNotice
 from kernelbandits.domains import Contextual, MixedBox
-from kernelbandits.formatting import format_count
+from kernelbandits.formatting import format_count, format_share
+from kernelbandits.markup import html_card, html_pairs
 from kernelbandits.measuring import Measurer, OutOfTime, put_in_order
 from kernelbandits.policies.auto import Auto
 from kernelbandits.policies.base import Policy
@@ -19,6 +20,7 @@ from kernelbandits.policies.explanation import (
     Explanation,
     compared_rows,
     draw_from_posterior,
+    name_values,
     place_of_choice,
     select_contenders,
     show_point,
@@ -134,6 +136,18 @@ class Outcome(Generic[Point]):
 
     def __repr__(self) -> str:
         return f"<Outcome: {self}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the recommended point, its estimate, and how the run ended."""
+        arm = [] if self.arm is None else [("arm", self.arm)]
+        known = [
+            *arm,
+            *name_values(self.x),
+            ("estimate", f"{self.mean:.4g}, sd {self.sd:.2g}"),
+            ("the best with probability", format_share(self.chance)),
+            ("rounds", f"{len(self.trials)}, {self.failures} failed{ENDS[self.ended]}"),
+        ]
+        return html_card(f"Outcome: {self.direction}", html_pairs(known))
 
 
 ENDS = {

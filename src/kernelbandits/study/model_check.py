@@ -12,10 +12,11 @@ from scipy.special import bdtr
 
 from kernelbandits.checks import Array
 from kernelbandits.formatting import format_count, format_near, format_number
-from kernelbandits.policies import Auto, FittedModel, LeaveOneOut
+from kernelbandits.policies import Auto, FittedModel, LeaveOneOut, PartialDependence
 from kernelbandits.policies.fitted_model import LeftOut
 from kernelbandits.policies.leave_one_out import FEWEST_POINTS
 from kernelbandits.study.answers import Answers
+from kernelbandits.study.dependence import compute_dependence
 from kernelbandits.study.events import Trial
 from kernelbandits.study.values import Readable, Row
 
@@ -33,6 +34,8 @@ TOO_NARROW = 0.01
 than this."""
 NO_INFLUENCE = 0.02
 """A column that takes part in less of the variance, under every fit, has no visible influence."""
+MOST_CURVES = 9
+"""The most columns whose partial dependence is computed: with many results it takes time."""
 MOST_NAMED = 3
 """Outliers and columns that a sentence names."""
 
@@ -120,10 +123,19 @@ class Check(Readable):
     columns: tuple[ColumnRelevance, ...]
     """The columns that differ between candidates, the most relevant first."""
     target: str
+    dependence: tuple[PartialDependence, ...] = ()
+    """The estimate at each value of the most relevant columns, at most nine, averaged over the
+    others, with the 95 % interval of that average."""
 
     @property
     def sentence(self) -> str:
         return " ".join(self.sentences)
+
+    @property
+    def noun(self) -> str:
+        """What describes a candidate: a column of a table, or a variable of a space."""
+        space = bool(self.held_out) and self.held_out[0].row is None
+        return "variable" if space else "column"
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row for each measured candidate: measured, predicted from the others, residual."""
@@ -153,7 +165,7 @@ def check_model(answers: Answers) -> Check:
         describe_coverage(held_out, coverage),
         *(one.sentence for one in outliers[:MOST_NAMED]),
         count_more(len(outliers)),
-        describe_columns(verdict, columns),
+        describe_columns(verdict, columns, column_noun(answers)),
         describe_noise(answers, noise, replicated),
     ]
     return Check(
@@ -167,6 +179,7 @@ def check_model(answers: Answers) -> Check:
         outliers=outliers,
         columns=columns,
         target=answers.state.settings.target,
+        dependence=list_curves(answers, columns),
     )
 
 
@@ -258,15 +271,37 @@ def rank_columns(answers: Answers, model: FittedModel) -> tuple[ColumnRelevance,
     """The columns that differ between candidates, the most relevant first."""
     # A table without any column that varies has one block, of no column.
     blocks = dict(zip(answers.candidates.varying, answers.candidates.blocks, strict=False))
+    sides = side_lengths(answers)
     found = model.relevance(answers.driver.all_points(), list(blocks.values()))
     columns = []
     for (name, block), one in zip(blocks.items(), found, strict=True):
         lengths = model.block_lengthscales(block)
         typical = None if lengths is None else float(np.exp(np.log(lengths).mean()))
+        if typical is not None and len(block) == 1:
+            typical /= float(sides[block[0]])
         log = name in answers.candidates.log
         shares = (one.share, one.low, one.high, one.alone)
         columns.append(ColumnRelevance(name, *shares, typical, log))
     return tuple(sorted(columns, key=lambda one: -one.share))
+
+
+def side_lengths(answers: Answers) -> Array:
+    """The range of each coordinate; the columns of a table are scaled to [0, 1] already."""
+    space = answers.candidates.space
+    if space is None:
+        return np.ones(answers.driver.all_points().shape[1])
+    return np.subtract(space.upper, space.lower)
+
+
+def list_curves(
+    answers: Answers, columns: Sequence[ColumnRelevance]
+) -> tuple[PartialDependence, ...]:
+    """The partial dependence on the most relevant columns."""
+    model = answers.driver.policy.answer_fit() if columns else None
+    if model is None:
+        return ()
+    shown = columns[:MOST_CURVES]
+    return tuple(compute_dependence(answers, one.column, model) for one in shown)
 
 
 # ---------------------------------------------------------------------- sentences
@@ -292,8 +327,8 @@ def describe_skill(
         )
     if skill is None:
         return (
-            "All results are equal, so there is nothing to predict: measure rows that differ more, "
-            "or check the scale of the target."
+            "All results are equal, so there is nothing to predict: measure "
+            f"{answers.candidates.noun}s that differ more, or check the scale of the target."
         )
     explained = f"it explains {100 * skill:.0f} % of their variance"
     if skill >= GOOD:
@@ -310,8 +345,8 @@ def describe_skill(
     if skill <= 0:
         what = "no better than the mean of the others"
     advice = (
-        "Measure more rows, check whether the columns describe what matters, and check the scale "
-        f"of the target.{few}"
+        f"Measure more {answers.candidates.noun}s, check whether the {column_noun(answers)}s "
+        f"describe what matters, and check the scale of the target.{few}"
     )
     if has_outliers:
         advice = "A result that is far from all others may be the reason; look at it first."
@@ -333,19 +368,23 @@ def describe_coverage(held_out: Sequence[HeldOut], coverage: float | None) -> st
     return f"Its {hold}."
 
 
-def describe_columns(verdict: str, columns: Sequence[ColumnRelevance]) -> str:
+def column_noun(answers: Answers) -> str:
+    return "column" if answers.candidates.space is None else "variable"
+
+
+def describe_columns(verdict: str, columns: Sequence[ColumnRelevance], noun: str = "column") -> str:
     """Say which columns matter, if the model predicts well enough to know."""
     if not columns:
         return ""
     if verdict == "poor":
-        return "Which columns matter cannot be said while the model predicts so badly."
+        return f"Which {noun}s matter cannot be said while the model predicts so badly."
     idle = [one.column for one in columns if one.high < NO_INFLUENCE]
     matter = [one for one in columns if one.column not in idle][:MOST_NAMED]
     named = ", ".join(f"{one.column} ({100 * one.share:.0f} %)" for one in matter)
     text = f"The estimates depend most on {named}." if len(columns) > 1 and named else ""
     if idle:
         more = len(idle) - MOST_NAMED
-        others = f" and {format_count(more, 'more column')}" if more > 0 else ""
+        others = f" and {format_count(more, f'more {noun}')}" if more > 0 else ""
         text += f" No influence is visible of {', '.join(idle[:MOST_NAMED])}{others}."
     return text.strip()
 
@@ -358,7 +397,7 @@ def describe_noise(answers: Answers, noise: float | None, replicated: int) -> st
     if given is not None and isinstance(policy, Auto) and not policy.calibrator.noise_contradicted:
         return f"Noise: you gave an sd of {given:g} for one result, and no result contradicts it."
     if noise is None:
-        return "Noise: not known yet; measure one row twice to know it."
+        return f"Noise: not known yet; measure one {answers.candidates.noun} twice to know it."
     word = "fitted" if policy.takes_kernel is False else "assumed"
     size = f"Noise: {word} sd {format_number(noise, 2, thousands=False)} of one result"
     if not replicated:

@@ -25,7 +25,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.domains import Box, MixedBox, Real, read_space
 from kernelbandits.domains.bounds import as_domain
-from kernelbandits.domains.variables import Number
+from kernelbandits.domains.variables import Number, Variable
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.values import describe_candidate
 
@@ -95,6 +95,12 @@ class Points:
         """The coordinates of each variable that varies."""
         places = (place for variable, place in self.space.blocks if variable.levels > 1)
         return tuple(tuple(range(place.start, place.stop)) for place in places)
+
+    def describe(self) -> str:
+        """heat: 20 to 90; acid: citric, acetic; with ... and all constraints, in words."""
+        variables = [f"{name}: {describe_variable(one)}" for name, one in self.columns.items()]
+        rules = [f"with {one}" for one in self.body["constraints"]]
+        return "; ".join([*variables, *rules])
 
     @property
     def is_finite(self) -> bool:
@@ -212,6 +218,16 @@ class Points:
         return replace(event, row=self.add(event.body["x"]))
 
 
+def describe_variable(variable: Variable) -> str:
+    """20 to 90, by its logarithm; or the values of a choice."""
+    known = variable.to_dict()
+    if "values" in known:
+        return ", ".join(map(str, known["values"]))
+    scale = ", by its logarithm" if known.get("log") else ""
+    step = f", step {known['step']:g}" if known.get("step") is not None else ""
+    return f"{known['low']:g} to {known['high']:g}{scale}{step}"
+
+
 def find_space(given: Any) -> MixedBox | None:
     """The space that a user gave in place of a table; None if it is no space.
 
@@ -233,8 +249,6 @@ def find_space(given: Any) -> MixedBox | None:
 
 def is_bound(one: Any) -> bool:
     """Whether this is a variable, or a tuple (low, high) with low < high."""
-    from kernelbandits.domains.variables import Variable
-
     if isinstance(one, Variable):
         return True
     pair = isinstance(one, tuple) and len(one) == 2 and all(checks.is_number(end) for end in one)

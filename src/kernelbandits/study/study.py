@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
+from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
 from kernelbandits.outputs import check_output
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import decisions, plausibility, reconciliation
@@ -25,7 +26,15 @@ from kernelbandits.study.settings import (
     StudySettings,
     check_lease,
 )
-from kernelbandits.study.values import Best, Explained, Replayed, Status, Suggestion, Told
+from kernelbandits.study.values import (
+    Best,
+    Explained,
+    Replayed,
+    Status,
+    Suggestion,
+    Told,
+    describe_row,
+)
 from kernelbandits.tables.candidates import Candidates, read_candidates
 from kernelbandits.tables.export import write_csv
 from kernelbandits.tables.results import read_results
@@ -36,14 +45,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kernelbandits.domains import MixedBox
-    from kernelbandits.policies import Policy
+    from kernelbandits.policies import PartialDependence, Policy
     from kernelbandits.storage import Finding
-    from kernelbandits.study.model_check import Check
+    from kernelbandits.study.dependence import EstimateMap
+    from kernelbandits.study.model_check import Check, ColumnRelevance
     from kernelbandits.study.places import Place
 
 
 MOST_ASKED = 10_000
 """Rows in one call."""
+MOST_SHOWN = 10
+"""Pending trials that a notebook lists."""
 
 
 class Study:
@@ -232,6 +244,32 @@ class Study:
         results = sum(self._session.state.counts.values())
         size = f"{len(self._place)} rows" if self.space is None else "a space"
         return f"Study({self.place!r}, {size}, {results} results)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what is measured, how far it is, and what is pending.
+
+        It is read off the events. The likely best needs a fit, which `best()` makes.
+        """
+        state, place = self._session.state, self._place
+        states = [trial.state for trial in state.trials.values()]
+        counts = {name: states.count(name) for name in ("told", "failed", "pending")}
+        where = format_count(len(place), "row") if place.space is None else place.describe()
+        known = [
+            ("target", f"{self.target}, {self.direction}"),
+            ("candidates" if place.space is None else "space", where),
+            ("results", counts["told"]),
+            ("failed", counts["failed"]),
+            ("pending", counts["pending"]),
+        ]
+        pending = list(state.pending.values())[:MOST_SHOWN]
+        waiting = [(one.number, describe_trial(place, one.row)) for one in pending]
+        more = counts["pending"] - len(pending)
+        return html_card(
+            f"Study {self.place}",
+            html_pairs(known),
+            html_table(("pending trial", place.noun), waiting) if waiting else "",
+            html_paragraphs(f"... and {more} more pending" if more > 0 else ""),
+        )
 
     def __enter__(self) -> Study:
         return self
@@ -565,6 +603,60 @@ class Study:
         with self._session.lock:
             return check_model(self._session.answers())
 
+    def relevance(self) -> tuple[ColumnRelevance, ...]:
+        """Return how much each column or variable matters for the estimates, the greatest first.
+
+        `share` is the share of the variance of the estimates that a column takes part in; see
+        `ColumnRelevance`. An error if there is no result yet.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> space = {"heat": (20, 90), "pH": (3, 9)}
+        >>> study = Study.create(folder.name + "/brew.db", space, target="yield")
+        >>> for heat in (20, 40, 60, 80):
+        ...     for pH in (3, 6, 9):
+        ...         _ = study.tell(x={"heat": heat, "pH": pH}, value=heat / 10 + pH / 10)
+        >>> [one.column for one in study.relevance()]
+        ['heat', 'pH']
+        >>> curve = study.partial_dependence("heat")
+        >>> curve.values[0], curve.values[-1], round(curve.mean[-1] - curve.mean[0])
+        (20.0, 90.0, 7)
+        >>> study.close()
+        >>> folder.cleanup()
+        """
+        from kernelbandits.study.dependence import require_model
+        from kernelbandits.study.model_check import rank_columns
+
+        with self._session.lock:
+            answers = self._session.answers()
+            require_model(answers, "relevance")
+            model = answers.driver.policy.fitted_model()
+            return () if model is None else rank_columns(answers, model)
+
+    def partial_dependence(self, column: str) -> PartialDependence:
+        """Return the estimate at each value of a column or variable, averaged over the others.
+
+        Its band, `low` to `high`, is the 95 % interval of that average. It is averaged over the
+        rows of the table, or over points spread over the space that satisfy its constraints.
+        `pandas.DataFrame(curve.records())` is the curve as a table. An error if there is no result.
+        """
+        from kernelbandits.study.dependence import compute_dependence
+
+        with self._session.lock:
+            return compute_dependence(self._session.answers(), column)
+
+    def estimate_map(self, across: str, up: str) -> EstimateMap:
+        """Return the estimate over two columns or variables, all others as at the likely best.
+
+        An error if there is no result yet.
+        """
+        from kernelbandits.study.dependence import compute_map
+
+        with self._session.lock:
+            return compute_map(self._session.answers(), across, up)
+
     def explain(self, trial: int) -> Explained:
         """Explain why the row of a trial was suggested, by the results of that time."""
         from kernelbandits.study.summary import explain_trial
@@ -648,6 +740,11 @@ def call_key(kind: str, key: str | None) -> str:
     """
     given = check_name("key", key)
     return uuid.uuid4().hex if given is None else f"{kind}:{given}"
+
+
+def describe_trial(place: Place, row: int) -> str:
+    """The candidate of a trial, in words."""
+    return describe_row(place.number(row), place.label(row), place.x(row))
 
 
 def check_span(trials: Any) -> range:

@@ -18,7 +18,6 @@ from kernelbandits.study.values import Explained, Replayed, Status, Waiting
 from kernelbandits.tables.scaling import describe_scales
 
 if TYPE_CHECKING:
-    from kernelbandits.domains.variables import Variable
     from kernelbandits.study.places import Place
 
 AUTO_CLAIMS = {"none": "No guarantee", "conditional": "Conditional guarantee"}
@@ -69,21 +68,7 @@ def count_candidates(place: Place) -> dict[str, Any]:
 
 def describe_place(place: Place) -> str:
     """Say how columns are scaled, or which variables and constraints a space has."""
-    if place.space is None:
-        return describe_scales(place.log)
-    variables = [f"{name}: {describe_variable(one)}" for name, one in place.columns.items()]
-    rules = [f"with {one}" for one in place.body["constraints"]]
-    return "; ".join([*variables, *rules])
-
-
-def describe_variable(variable: Variable) -> str:
-    """20 to 90, logarithmic; or the values of a choice."""
-    known = variable.to_dict()
-    if "values" in known:
-        return ", ".join(map(str, known["values"]))
-    scale = ", by its logarithm" if known.get("log") else ""
-    step = f", step {known['step']:g}" if known.get("step") is not None else ""
-    return f"{known['low']:g} to {known['high']:g}{scale}{step}"
+    return describe_scales(place.log) if place.space is None else place.describe()
 
 
 def repeats_sentence(state: State, place: Place) -> str:

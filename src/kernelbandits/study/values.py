@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelbandits.checks import StudyConflict
-from kernelbandits.formatting import format_count, format_interval, format_share, format_times
+from kernelbandits.formatting import (
+    format_count,
+    format_interval,
+    format_share,
+    format_time,
+    format_times,
+)
+from kernelbandits.markup import html_card, html_pairs, html_paragraphs
 
 X = Mapping[str, Any]
 """A candidate by the names of its columns, or a point by the names of its variables."""
@@ -28,6 +35,10 @@ class Readable:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return html_card(type(self).__name__, html_paragraphs(*self.sentence.splitlines()))
 
 
 class AlreadyTold(StudyConflict):
@@ -71,6 +82,14 @@ class Suggestion(Readable):
     @property
     def sentence(self) -> str:
         return f"trial {self.trial}, {describe_row(self.row, self.label, self.x)}. {self.why}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the values to set, and why."""
+        title = f"Measure next: trial {self.trial}"
+        row = [] if self.row is None else [("row", self.row)]
+        reserved = [("reserved until", format_time(self.until))]
+        known = [*row, *self.label.items(), *self.x.items(), *reserved]
+        return html_card(title, html_pairs(known), html_paragraphs(self.why, *self.notices))
 
 
 @dataclass(frozen=True, repr=False)
@@ -184,6 +203,21 @@ class Best(Readable):
         more = [self.untested.sentence] if self.untested else []
         more += [self.caution] if self.caution else []
         return ". ".join([found, " ".join(more)]) if more else found
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the values of the row, its estimate, and what is to be said."""
+        title = "Best estimate so far" if self.early else "Likely best"
+        row = [] if self.row is None else [("row", self.row)]
+        known = [*row, *self.label.items(), *self.x.items()]
+        known.append(("estimate, 95 % interval", format_interval(self.mean, self.low, self.high)))
+        if not self.early:
+            chance = f"{format_share(self.probability)}{self.comparison}"
+            known.append(("the best with probability", chance))
+        known.append(("measured", f"{format_times(self.results)}{self.luck}"))
+        early = f"Too early to say: {self.early}." if self.early else ""
+        untested = self.untested.sentence if self.untested else ""
+        said = html_paragraphs(early, untested, self.caution)
+        return html_card(title, html_pairs(known), said)
 
     @property
     def luck(self) -> str:
@@ -344,6 +378,13 @@ class Explained:
 
     def __repr__(self) -> str:
         return f"<Explained: {self}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the values, and why they were suggested."""
+        row = [] if self.row is None else [("row", self.row)]
+        title = f"Why trial {self.trial} was suggested"
+        said = html_paragraphs(self.sentence, "" if self.caution in self.sentence else self.caution)
+        return html_card(title, html_pairs([*row, *self.x.items()]), said)
 
 
 @dataclass(frozen=True)

@@ -205,6 +205,15 @@ class Candidates:
             return scale_to_unit(values, low, high)
         return scale_to_unit(logarithms(values), math.log10(low), math.log10(high))
 
+    def number_at(self, name: str, coordinate: float) -> float:
+        """Which number of a column has this coordinate, to nine digits."""
+        low, high = self.range(name)
+        if name in self.log:
+            found = 10 ** ((1 - coordinate) * math.log10(low) + coordinate * math.log10(high))
+        else:
+            found = (1 - coordinate) * low + coordinate * high
+        return float(f"{min(max(found, low), high):.9g}")
+
     def range(self, name: str) -> tuple[float, float]:
         """Which numbers of a column become 0 and 1."""
         if name in self.ranges:

@@ -15,6 +15,7 @@ from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_answer, print_line, retypable_place
 from kernelbandits.apps.cli.render import cell, command, number, table
 from kernelbandits.formatting import format_count, format_fixed, format_near, to_json_value
+from kernelbandits.policies.partial_dependence import BAND
 
 if TYPE_CHECKING:
     from kernelbandits.study.model_check import Check
@@ -23,14 +24,16 @@ CHECK = """Check whether the model can be trusted.
 
 Each measured candidate is predicted from the results of all others. The answer says how well that
 works, whether the 95 % intervals hold, which results are far from their prediction and should be
-checked, which columns the estimates depend on, and what is known of the noise. A lengthscale is a
-share of the range of its column, or, where (log) stands beside it, of the range of its logarithms.
-The command changes nothing.
+checked, which columns or variables the estimates depend on and how, and what is known of the noise.
+A lengthscale is a share of the range of its column, or, where (log) stands beside it, of the range
+of its logarithms. The partial dependence on a column is the estimate at each of its values,
+averaged over the others; its 95 % interval is that of the average, not of one candidate and not of
+a new measurement. The command changes nothing.
 
 JSON: verdict (good, useful, poor, unknown), sentences, skill (share of the variance explained, 0 or
 less if no better than the mean), coverage, noise, held_out (row, trials, measured, predicted, sd,
 low, high, residual, outlier), outliers, columns (column, share, low, high, alone, lengthscale,
-log).
+log), dependence (name, values, mean, low, high, is_number, log) of the nine most relevant columns.
 
 Examples:
 
@@ -73,6 +76,8 @@ def print_check(console: Console, found: Check, place: str, plot: Path | None) -
         print_line(console, cell(sentence))
     if found.columns:
         print_columns(console, found)
+    if found.dependence and found.verdict != "poor":
+        print_dependence(console, found)
     if found.held_out:
         print_worst(console, found)
     for one in found.outliers[:SHOWN]:
@@ -84,8 +89,9 @@ def print_check(console: Console, found: Check, place: str, plot: Path | None) -
 
 
 def print_columns(console: Console, found: Check) -> None:
-    headings = ("column", "share of variance", "among the fits", "alone", "lengthscale")
-    shown = table(headings, left=("column",))
+    noun = found.noun
+    headings = (noun, "share of variance", "among the fits", "alone", "lengthscale")
+    shown = table(headings, left=(noun,))
     for one in found.columns:
         share, low, high, alone = (
             format_fixed(100 * value, 0) for value in (one.share, one.low, one.high, one.alone)
@@ -97,10 +103,25 @@ def print_columns(console: Console, found: Check) -> None:
     console.print(shown)
 
 
+def print_dependence(console: Console, found: Check) -> None:
+    """Where the average over the other columns is lowest and highest, for each column."""
+    shown = table((found.noun, "lowest average", "highest average"), left=(found.noun,))
+    for one in found.dependence:
+        texts = (cell(one.name), one.describe(one.least), one.describe(one.greatest))
+        shown.add_row(*map(escape, map(cell, texts)))
+    console.print(shown)
+    print_line(
+        console,
+        f"The estimate of {cell(found.target)}, averaged over the other {found.noun}s, with "
+        f"{BAND}.",
+    )
+
+
 def print_worst(console: Console, found: Check) -> None:
     """The results farthest from their prediction."""
     worst = sorted(found.held_out, key=lambda one: -abs(one.residual))[:SHOWN]
-    shown = table(("row", "trial", "measured", "predicted", "95 % interval", "residual (sd)"))
+    row = () if found.noun == "variable" else ("row",)
+    shown = table((*row, "trial", "measured", "predicted", "95 % interval", "residual (sd)"))
     for one in worst:
         low, predicted, high = (
             format_near(value, one.sd) for value in (one.low, one.predicted, one.high)
@@ -108,7 +129,7 @@ def print_worst(console: Console, found: Check) -> None:
         trials = ", ".join(map(str, one.trials))
         residual = format_fixed(one.residual, 1)
         texts = (
-            str(one.row),
+            *(() if one.row is None else (str(one.row),)),
             trials,
             number(one.measured),
             predicted,
@@ -120,5 +141,5 @@ def print_worst(console: Console, found: Check) -> None:
     print_line(
         console,
         f"The {format_count(len(worst), 'result')} farthest from what the others predict, of "
-        f"{len(found.held_out)}. Rows are counted from 0.",
+        f"{len(found.held_out)}.{' Rows are counted from 0.' if row else ''}",
     )

@@ -69,7 +69,11 @@ Examples:
 
     kernelbandits study estimates films.db --format json
 """
-PLOT = """Draw the results and estimates of a study, and the regret if the true values are known.
+PLOT = """Draw what to measure next, the results, and what the estimates depend on.
+
+The figures are, where there is something to draw: what to measure next, results over time, the
+regret if the true values are known, predicted against measured, the partial dependence on each
+column or variable, a map of the two that matter most, and the best candidates.
 
 An existing file is only replaced with --force, and a study never.
 
@@ -94,8 +98,9 @@ Examples:
 """
 TOP = 20
 WHAT = (
-    "all, progress (results in order), regret (with --truth), posterior (estimates) or "
-    "weights (exploration)."
+    "all, next (what to measure), progress (results in order), regret (with --truth), check "
+    "(predicted against measured), dependence (on each column), posterior (estimates) or weights "
+    "(exploration)."
 )
 
 
@@ -183,7 +188,7 @@ def insert_labels(frame: pd.DataFrame, candidates: Candidates) -> pd.DataFrame:
 
 def plot(
     place: Place,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="OUT.png, OUT.svg or OUT.html.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="OUT.png, .svg, .pdf or .html.")],
     what: Annotated[str, typer.Option(help=WHAT)] = "all",
     truth: Annotated[
         Path | None, typer.Option(help="CSV file with the true value of each row, for the regret.")

@@ -1,4 +1,4 @@
-"""The posterior over columns: lines over one column of numbers, or one panel for each column."""
+"""Axes for columns of numbers and text, marks of candidates, and lines over one column."""
 
 from __future__ import annotations
 
@@ -14,16 +14,13 @@ from kernelbandits.checks import Array, Indices
 from kernelbandits.report.studies.curves import (
     BLACK,
     BLUE,
-    CROWD,
     GREEN,
     INTERVAL,
-    MANY,
     ORANGE,
     draw_dots,
 )
-from kernelbandits.report.studies.sheets import Drawing, legend_above, shorten
+from kernelbandits.report.studies.sheets import Drawing, legend_above, shorten, write_plain_ticks
 from kernelbandits.report.studies.view import View
-from kernelbandits.study.values import table_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,12 +35,8 @@ MOST_LINES = 6
 MOST_BARS = 12
 """Up to this number of candidates each interval is a bar; above it they form a band."""
 LINES = Margins(left=0.95, below=0.55, above=0.25, right=0.2, head=0.45)
-MOST_COLUMNS = 6
-"""The most columns that are drawn."""
 MOST_TICKS = 5
 """The most ticks of a logarithmic axis."""
-THROUGH = "through the likely best, 95 % interval"
-GREY = "#9AA5B1"
 
 
 def category_groups(view: View) -> dict[str, Indices]:
@@ -86,6 +79,7 @@ def draw_line(view: View, column: str, part: Any, grid: Any) -> None:
         axis.plot(x[marks], view.estimates.mean[marks], ls="none", **style)
     axis.set_xlabel(shorten(column, 60))
     axis.set_ylabel(shorten(view.target))
+    write_plain_ticks(axis.yaxis)
     legend_above(part, [axis], 5)
 
 
@@ -119,109 +113,18 @@ def draw_band(axis: Axes, view: View, x: Array, order: Indices, colour: str, lab
         )
 
 
-def column_panels(view: View) -> Drawing:
-    columns = view.columns[:MOST_COLUMNS]
-    more = (
-        f" Only the first {MOST_COLUMNS} of {len(view.columns)} columns are drawn."
-        if len(view.columns) > MOST_COLUMNS
-        else ""
-    )
-    sliced = any(len(slice_places(view, name)) > 1 for name in columns)
-    blue = (
-        f" Blue points differ from the likely best in this column only; their bars show {INTERVAL}."
-    )
-    caption = (
-        f"Each panel shows the estimates of {view.target} at all candidates (grey) over one "
-        f"column. Crosses are averages of results.{blue if sliced else ''}{more}"
-    )
-    across = min(3, len(columns))
-    rows = -(-len(columns) // across)
-    below = 1.15 if any(is_long(view, name) for name in columns) else 0.55
-    margins = Margins(left=0.85, below=below, above=0.2, right=0.12, head=0.35)
-    height = rows * (2.0 + margins.above + margins.below) + margins.head
-    draw = partial(draw_columns, view, columns)
-    return Drawing(
-        "Posterior by column", caption, height, draw, rows=rows, columns=across, margins=margins
-    )
-
-
-def draw_columns(view: View, columns: tuple[str, ...], part: Any, grid: Any) -> None:
-    axes = list(grid.flat)
-    for number, (axis, column) in enumerate(zip(axes, columns, strict=False)):
-        draw_column(axis, view, column)
-        axis.set_xlabel(shorten(column, 24))
-        if number % grid.shape[1] == 0:
-            axis.set_ylabel(shorten(view.target, 22))
-    for axis in axes[len(columns) :]:
-        axis.set_axis_off()
-    legend_above(part, axes[: len(columns)], 6)
-
-
-def draw_column(axis: Axes, view: View, column: str) -> None:
-    estimates = view.estimates
-    x = positions(view, column)
-    label_x_axis(axis, view, column)
-    draw_estimates(axis, view, x)
-    along = slice_places(view, column)
-    if len(along) > 1:
-        order = along[np.argsort(x[along])]
-        look: Any = {"ms": 4, "lw": 1, "color": BLUE, "elinewidth": 1.4}
-        axis.errorbar(
-            x[order],
-            estimates.mean[order],
-            yerr=estimates.bars(order),
-            fmt="o-",
-            label=THROUGH,
-            **look,
-        )
-    for marks, style in markers(view):
-        axis.plot(x[marks], estimates.mean[marks], ls="none", **{**style, "ms": 0.8 * style["ms"]})
-
-
-def draw_estimates(axis: Axes, view: View, x: Array) -> None:
-    """Draw the estimates of all candidates and the averages of their results."""
-    estimates = view.estimates
-    measured = np.flatnonzero(estimates.results)
-    look: Any = {
-        "s": 10 if len(estimates) > CROWD else 18,
-        "color": GREY,
-        "alpha": 0.6,
-        "linewidths": 0,
-    }
-    axis.scatter(x, estimates.mean, rasterized=len(estimates) > MANY, label="estimate", **look)
-    if len(measured):
-        crosses: Any = {
-            "color": BLACK,
-            "ms": 4,
-            "label": "average of results",
-            "rasterized": len(measured) > MANY,
-        }
-        axis.plot(x[measured], estimates.average[measured], "x", **crosses)
-
-
-def slice_places(view: View, column: str) -> Indices:
-    """Return the places of the candidates that equal the likely best in all other columns."""
-    if view.best is None:
-        return np.array([], dtype=np.int64)
-    same = np.ones(len(view.estimates), dtype=np.bool_)
-    for name in view.columns:
-        if name != column:
-            texts = np.array(view.texts(name))
-            same &= texts == texts[view.best]
-    return np.flatnonzero(same)
-
-
 def markers(view: View) -> Iterator[tuple[Indices, dict[str, Any]]]:
     """Yield the places and the marker style of pending, explained and likely best candidates."""
     if len(view.pending):
         look = {"marker": "D", "ms": 12, "mfc": "none", "mec": GREEN, "mew": 2, "zorder": 5}
         yield view.pending, {**look, "label": "pending"}
     if view.explanation is not None:
-        place = view.estimates.member[[table_row(view.explanation.row)]]
+        place = np.array([view.place_of(view.explanation.row, view.explanation.x)])
         look = {"marker": "o", "ms": 18, "mfc": "none", "mec": ORANGE, "mew": 2, "zorder": 6}
         yield place, {**look, "label": f"trial {view.explanation.trial}"}
     if view.best is not None:
-        look = {"marker": "*", "ms": 14, "mfc": ORANGE, "mec": "white", "mew": 1, "zorder": 7}
+        # Hollow, so that it does not hide its own point and interval.
+        look = {"marker": "s", "ms": 12, "mfc": "none", "mec": ORANGE, "mew": 2, "zorder": 7}
         yield np.array([view.best]), {**look, "label": "likely best"}
 
 
@@ -234,8 +137,8 @@ def positions(view: View, column: str) -> Array:
 
 
 def category_values(view: View, column: str) -> list[str]:
-    """Return the different values of a category in the order of the table."""
-    return list(dict.fromkeys(view.texts(column)))
+    """Return the different values of a category, in the order of the table or of the variable."""
+    return list(view.candidates.levels(column))
 
 
 def tick_names(view: View, column: str) -> list[str]:
@@ -251,7 +154,9 @@ def label_x_axis(axis: Axes, view: View, column: str) -> None:
     """
     if column in view.candidates.log:
         axis.set_xscale("log")
-        write_log_ticks(axis.xaxis, view.numbers(column))
+        write_log_ticks(axis.xaxis, *view.candidates.range(column))
+    elif view.candidates.kinds[column] == "number":
+        write_plain_ticks(axis.xaxis)
     if view.candidates.kinds[column] == "category":
         names = tick_names(view, column)
         turned: Any = (
@@ -267,14 +172,16 @@ def label_y_axis(axis: Axes, view: View, column: str) -> None:
     """Do the same at the left of the axis, where the names of a category are not rotated."""
     if column in view.candidates.log:
         axis.set_yscale("log")
-        write_log_ticks(axis.yaxis, view.numbers(column))
+        write_log_ticks(axis.yaxis, *view.candidates.range(column))
+    elif view.candidates.kinds[column] == "number":
+        write_plain_ticks(axis.yaxis)
     if view.candidates.kinds[column] == "category":
         names = tick_names(view, column)
         axis.set_yticks(range(len(names)), names, fontsize=8.5)
         axis.set_ylim(len(category_values(view, column)) - 0.5, -0.5)
 
 
-def write_log_ticks(side: Axis, values: Array) -> None:
+def write_log_ticks(side: Axis, low: float, high: float) -> None:
     """Write the ticks of a logarithmic axis as numbers: 0.01, 0.1, 1.
 
     By default matplotlib writes powers of ten as mathematics, which is switched off in figures of
@@ -282,7 +189,7 @@ def write_log_ticks(side: Axis, values: Array) -> None:
     """
     from matplotlib.ticker import NullLocator
 
-    ticks = log_ticks(float(values.min()), float(values.max()))
+    ticks = log_ticks(low, high)
     side.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
     side.set_minor_locator(NullLocator())
 

@@ -16,8 +16,9 @@ from kernelbandits.report.studies.sheets import (
     legend_above,
     shorten,
     write_message,
+    write_plain_ticks,
 )
-from kernelbandits.report.studies.view import View
+from kernelbandits.report.studies.view import MetPoints, View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,10 +35,10 @@ def progress(view: View) -> Drawing:
         return empty_drawing("Results over time", "No trial yet.")
     best = "highest" if view.sign > 0 else "lowest"
     caption = (
-        f"Results of {view.target} by trial. The line is the {best} average of one candidate up to "
-        "that trial. Noise favours it, so it need not be the likely best. The star at the right "
+        f"Results of {view.target} by trial. The line is the {best} average of one {view.noun} up "
+        "to that trial. Noise favours it, so it need not be the likely best. The bar at the right "
         f"is the current estimate of the likely best, with {INTERVAL}. Pending trials are drawn "
-        "at the estimate of their candidate, with the same interval. Failed trials are drawn at "
+        f"at the estimate of their {view.noun}, with the same interval. Failed trials are drawn at "
         "the bottom. Withdrawn trials are not drawn."
     )
     draw = partial(draw_progress, view)
@@ -53,6 +54,8 @@ def draw_progress(view: View, part: Any, grid: Any) -> None:
     draw_failed(view, axis)
     set_trial_axis(view, axis)
     axis.set_ylabel(shorten(view.target))
+    if (view.trials.has_result | view.trials.has_state("pending")).any():
+        write_plain_ticks(axis.yaxis)
     legend_above(part, [axis], 6)
 
 
@@ -111,17 +114,19 @@ def draw_best(view: View, axis: Axes) -> None:
     best = view.status.best
     if best is not None:
         bars = [[best.mean - best.low], [best.high - best.mean]]
+        # A flat mark: a star would cover a short interval.
         look: Any = {
             "ms": 13,
+            "mew": 2,
             "color": BLACK,
-            "elinewidth": 2,
+            "elinewidth": 1.6,
             "capsize": 4,
             "label": "likely best now, 95 % interval",
         }
-        axis.errorbar([star_position(view)], [best.mean], yerr=bars, fmt="*", **look)
+        axis.errorbar([end_position(view)], [best.mean], yerr=bars, fmt="_", **look)
 
 
-def star_position(view: View) -> float:
+def end_position(view: View) -> float:
     """Return a position at the right of all trials; without a likely best, the last trial."""
     first, last = int(view.trials.number[0]), int(view.trials.number[-1])
     return last + max(0.7, 0.03 * (last - first)) if view.status.best else last
@@ -145,7 +150,7 @@ def set_trial_axis(view: View, axis: Axes) -> None:
 
     axis.set_xlabel("trial")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    first, last = int(view.trials.number[0]), star_position(view)
+    first, last = int(view.trials.number[0]), end_position(view)
     space = max(0.5, 0.02 * (last - first))
     axis.set_xlim(first - space, last + space)
 
@@ -192,6 +197,7 @@ def regret(view: View) -> Drawing:
 def gaps(view: View) -> Array:
     """Return the regret of each row: its distance to the best allowed row."""
     assert view.truth is not None
+    assert not isinstance(view.candidates, MetPoints)
     allowed = view.candidates.allowed_rows
     worth = view.sign * view.truth
     return np.asarray(worth[allowed].max() - worth, dtype=np.float64)
@@ -208,6 +214,7 @@ def draw_regret(view: View, part: Any, grid: Any) -> None:
         set_trial_axis(view, axis)
         mark_trial(axis, view)
         axis.set_ylabel(name)
+        write_plain_ticks(axis.yaxis)
         axis.set_ylim(min(0.0, lost.min(where=np.isfinite(lost), initial=0.0)), None)
     legend_above(part, [left, right])
 
@@ -219,11 +226,13 @@ def draw_simple_regret(view: View, axis: Axes, lost: Array) -> None:
         draw_steps(axis, x, y, color=ORANGE, label="best estimate when asked")
     if view.status.best is not None:
         axis.plot(
-            star_position(view),
+            end_position(view),
             lost[view.status.best.row],
-            "*",
-            color=BLACK,
-            ms=13,
+            "D",
+            mec=BLACK,
+            mfc="none",
+            ms=7,
+            mew=1.6,
             label="likely best now",
             clip_on=False,
         )
@@ -266,6 +275,8 @@ def draw_weights(view: View, part: Any, grid: Any) -> None:
         set_trial_axis(view, axis)
         mark_trial(axis, view)
         axis.set_ylabel(name)
+        if np.isfinite(values).any():
+            write_plain_ticks(axis.yaxis)
     left.axhline(1, color=QUIET, lw=1, ls=(0, (1, 2)), label="w = 1")
     legend_above(part, [left])
 

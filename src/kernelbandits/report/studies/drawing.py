@@ -1,4 +1,4 @@
-"""Write the figures of a study to one file: PNG, SVG, or an HTML page."""
+"""Write the figures of a study to one file: PNG, SVG, PDF, or an HTML page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from kernelbandits import checks
 from kernelbandits.checks import StudyConflict
 from kernelbandits.outputs import check_output, replace_file
 from kernelbandits.report.studies.curves import progress, regret, weights
+from kernelbandits.report.studies.dependence import dependence
+from kernelbandits.report.studies.model_check import check_drawing
+from kernelbandits.report.studies.next_steps import TITLE as NEXT
+from kernelbandits.report.studies.next_steps import next_steps
 from kernelbandits.report.studies.page import question, study_page
 from kernelbandits.report.studies.posterior import posterior
 from kernelbandits.report.studies.sheets import Drawing, sheet
@@ -20,20 +24,17 @@ from kernelbandits.runtime import require
 if TYPE_CHECKING:
     from kernelbandits.study import Study
 
-SUFFIXES = (".png", ".svg", ".html")
+SUFFIXES = (".png", ".svg", ".pdf", ".html")
 FIGURES: dict[str, Callable[[View], Iterable[Drawing]]] = {
+    "next": lambda view: [next_steps(view)],
     "progress": lambda view: [progress(view)],
     "regret": lambda view: [regret(view)],
+    "check": lambda view: [check_drawing(view.check)],
+    "dependence": lambda view: [dependence(view)],
     "posterior": posterior,
     "weights": lambda view: [weights(view)],
 }
 KINDS = (*FIGURES, "all")
-
-
-def check_table(owner: str, study: Study) -> None:
-    """Figures show rows of a table; a study over a space is refused."""
-    needed = "a study of a table of candidates; studies over a space have no figures yet"
-    checks.needs(study.space is None, owner, needed, study.place)
 
 
 def draw_study(
@@ -54,14 +55,15 @@ def draw_study(
     study
         An open study.
     path
-        The file to write. Its suffix selects the form: .png, .svg, or .html for a page that has
-        tables beside the figures.
+        The file to write. Its suffix selects the form: .png, .svg, .pdf, or .html for a page that
+        has tables beside the figures.
     what
-        "progress", "regret", "posterior" or "weights", or "all" for every figure that the study
-        has data for.
+        "next", "progress", "regret", "check", "dependence", "posterior" or "weights", or "all" for
+        every figure that the study has data for.
     truth
         The true values, which the regret is computed from: a mapping from row to value, one
-        number for each row, a DataFrame, a column of the study's table, or a CSV file.
+        number for each row, a DataFrame, a column of the study's table, or a CSV file. Of a study
+        over a space no regret is drawn.
     trial
         Number of a trial to mark in the figures and to explain on the page.
     force
@@ -78,7 +80,6 @@ def draw_study(
     'films.svg'
     """
     target = check_path(path)
-    check_table("plot", study)
     check_output("plot", target, force)
     checks.one_of("plot", "what", what, KINDS)
     checks.needs(
@@ -86,6 +87,12 @@ def draw_study(
         "plot",
         'the true values (truth) for "regret"',
         truth,
+    )
+    checks.needs(
+        truth is None or study.space is None,
+        "plot",
+        "a study of a table for the regret",
+        "a study over a space",
     )
     kind = target.suffix.lower().removeprefix(".")
     require("matplotlib", extra="experiments", owner="a figure")
@@ -99,13 +106,14 @@ def draw_study(
 
 def render_file(view: View, drawings: list[Drawing], kind: str) -> bytes:
     if kind == "html":
-        return study_page(view, drawings).encode()
+        # The page says in its first table what is next.
+        return study_page(view, [one for one in drawings if one.title != NEXT]).encode()
     return sheet(question(view), drawings, kind)
 
 
 def check_path(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
-    checks.needs(target.suffix.lower() in SUFFIXES, "plot", ".png, .svg or .html", str(path))
+    checks.needs(target.suffix.lower() in SUFFIXES, "plot", ".png, .svg, .pdf or .html", str(path))
     checks.needs(target.parent.is_dir(), "plot", "a folder that exists", str(target.parent))
     return target
 
@@ -118,7 +126,12 @@ def select_drawings(view: View, what: str) -> list[Drawing]:
 
 def available_drawings(view: View, kind: str) -> list[Drawing]:
     """Return the drawings of one kind; none if the study has no data for it."""
-    if kind == "regret" and view.truth is None:
+    empty = {
+        "regret": view.truth is None,
+        "check": not view.status.told,
+        "dependence": not view.check.dependence,
+    }
+    if empty.get(kind, False):
         return []
     try:
         return list(FIGURES[kind](view))

@@ -1,4 +1,4 @@
-"""Maps of the estimates and their sd over two columns or two principal components."""
+"""A map of the estimate and its standard deviation over the two columns that matter most."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits.canvas import Margins
-from kernelbandits.checks import Array, Indices
+from kernelbandits.checks import Array
 from kernelbandits.report.studies.columns import (
     is_long,
     label_x_axis,
@@ -18,182 +18,129 @@ from kernelbandits.report.studies.columns import (
     positions,
 )
 from kernelbandits.report.studies.curves import CROWD, MANY
-from kernelbandits.report.studies.sheets import Drawing, legend_above, make_printable, shorten
+from kernelbandits.report.studies.sheets import (
+    Drawing,
+    legend_above,
+    shorten,
+    write_plain_ticks,
+)
 from kernelbandits.report.studies.view import View
+from kernelbandits.study.dependence import EstimateMap
+from kernelbandits.study.values import describe_candidate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAPS = Margins(left=0.85, below=0.6, above=0.3, right=0.55, head=0.35)
-RINGS = "Black rings are measured candidates."
-HALF, FINEST = 0.5 - 1e-9, 6
-"""The least share of variance and of distinct places, and the digits that make places distinct."""
-LOADINGS = 4
-"""The most columns that are written for one component."""
+SPACE = 0.03
+"""Space around a map, as a share of its sides."""
+MAPS = Margins(left=0.85, below=0.6, above=0.3, right=0.75, head=0.35)
 
 
-def describe_maps(view: View) -> str:
-    return f"Estimate of {view.target} (left) and its standard deviation (right)"
-
-
-def two_columns(view: View, across: str, up: str) -> Drawing:
-    caption = f"{describe_maps(view)} at every candidate, over {across} and {up}. {RINGS}"
-    return column_map(view, "Posterior", caption, across, up, np.arange(len(view.estimates)))
-
-
-def slice_map(view: View, across: str, up: str) -> Drawing:
-    """Draw a map over two columns of numbers, at the categories of the likely best."""
-    centre = int(view.ranking[0]) if view.best is None else view.best
-    others = {name: view.texts(name) for name in view.columns if name not in (across, up)}
-    same = [
-        all(texts[place] == texts[centre] for texts in others.values())
-        for place in range(len(view.estimates))
-    ]
-    where = ", ".join(f"{name} = {texts[centre]}" for name, texts in others.items())
-    whose = "the first candidate" if view.best is None else "the likely best"
-    caption = (
-        f"{describe_maps(view)} over {across} and {up}, at the candidates with the categories of "
-        f"{whose}: {where}. {RINGS}"
-    )
-    return column_map(
-        view, "Posterior at fixed categories", caption, across, up, np.flatnonzero(same)
-    )
-
-
-def column_map(
-    view: View, title: str, caption: str, across: str, up: str, places: Indices
-) -> Drawing:
-    """Draw a map over two columns, which are numbers or categories."""
-    flat = np.column_stack([positions(view, across), positions(view, up)])
-
-    def draw(part: Any, grid: Any) -> None:
-        draw_maps(view, flat, (shorten(across, 44), shorten(up, 34)), places, part, grid)
-        for axis in grid.flat:
-            label_x_axis(axis, view, across)
-            label_y_axis(axis, view, up)
-
-    left = 1.6 if view.candidates.kinds[up] == "category" else MAPS.left
-    below = 1.15 if is_long(view, across) else MAPS.below
-    return Drawing(
-        title, caption, 4.3, draw, columns=2, margins=replace(MAPS, left=left, below=below)
-    )
-
-
-def principal_map(view: View) -> Drawing:
-    flat, shares, loadings = principal_components(view.candidates.points[view.estimates.row])
-    names = [
-        f"component {number + 1} ({100 * share:.0f} % of the variance)"
-        for number, share in enumerate(shares)
-    ]
-    spelled = "; ".join(
-        f"component {i + 1} = {spell_loading(view, one)}" for i, one in enumerate(loadings)
+def estimate_map(view: View, found: EstimateMap) -> Drawing:
+    """Return the map of the estimate, and beside it that of its standard deviation."""
+    which = f"the two {view.column_noun}s that matter most"
+    if not view.check.columns:
+        which = f"two {view.column_noun}s"
+    fixed = f", at {describe_candidate(found.fixed)}" if found.fixed else ""
+    others = "" if not found.fixed else " (the values of the likely best)"
+    names = " and ".join(found.shared)
+    makes = "makes" if len(found.shared) == 1 else "make"
+    shared = f" {names} {makes} up for them, so that the given sums hold." if found.shared else ""
+    if np.isnan(found.mean).any():
+        shared += " What the constraints forbid is white."
+    elsewhere = (
+        f" They may differ from these values in the other {view.column_noun}s."
+        if found.fixed
+        else ""
     )
     caption = (
-        f"{describe_maps(view)} at every candidate, over the first two principal components of "
-        f"the columns as the model uses them (numbers scaled to [0, 1]): {spelled}. {RINGS}"
+        f"Estimate of {view.target} (left) and its standard deviation (right) over {which}, "
+        f"{found.across} and {found.up}{fixed}{others}.{shared} Black rings are measured "
+        f"{view.noun}s.{elsewhere}"
     )
-    draw = partial(draw_maps, view, flat, (names[0], names[1]), np.arange(len(view.estimates)))
-    return Drawing("Posterior by principal components", caption, 4.3, draw, columns=2, margins=MAPS)
+    left = 1.6 if view.candidates.kinds[found.up] == "category" else MAPS.left
+    below = 1.15 if is_long(view, found.across) else MAPS.below
+    margins = replace(MAPS, left=left, below=below)
+    draw = partial(draw_maps, view, found)
+    return Drawing("Map of the estimate", caption, 4.3, draw, columns=2, margins=margins)
 
 
-def is_informative(view: View) -> bool:
-    """Whether two components hold half of the variance and separate most candidates."""
-    flat, shares, _ = principal_components(view.candidates.points[view.estimates.row])
-    apart = len(np.unique(flat.round(FINEST), axis=0))
-    return bool(shares.sum() > HALF and apart > HALF * len(flat))
-
-
-def principal_components(points: Array) -> tuple[Array, Array, Array]:
-    """Return coordinates, shares of the variance and loadings of the first two components.
-
-    An eigenvector has no sign of its own. The largest loading is made positive, so that the same
-    points always give the same map.
-    """
-    centred = points - points.mean(0)
-    spread, axes = np.linalg.eigh(centred.T @ centred)
-    shares, loadings = spread[::-1] / max(spread.sum(), np.finfo(float).tiny), axes.T[::-1]
-    loadings *= np.sign(np.take_along_axis(loadings, np.abs(loadings).argmax(1)[:, None], 1))
-    return centred @ loadings[:2].T, shares[:2], loadings[:2]
-
-
-def spell_loading(view: View, loading: Array) -> str:
-    """Write a component as a sum of columns, the largest loading first: 0.71 Cs - 0.71 FA."""
-    names = coordinates(view)
-    order = np.argsort(-np.abs(loading), kind="stable")[:LOADINGS]
-    terms = [
-        f"{'-' if loading[i] < 0 else '+'} {abs(loading[i]):.2f} {names[i]}"
-        for i in order
-        if abs(loading[i]) >= 0.005
-    ]
-    return " ".join(terms).removeprefix("+ ") + (" + …" if len(names) > LOADINGS else "")
-
-
-def coordinates(view: View) -> list[str]:
-    """Name the coordinates of the points: a number column, or one value of a category."""
-    names: list[str] = []
-    for column in view.columns:
-        if view.candidates.kinds[column] == "number":
-            name = f"log10({column})" if column in view.candidates.log else column
-            names.append(make_printable(name))
-        else:
-            names += [
-                make_printable(f"[{column} = {value}]")
-                for value in dict.fromkeys(view.texts(column))
-            ]
-    return names
-
-
-def draw_maps(
-    view: View, flat: Array, names: tuple[str, str], places: Indices, part: Any, grid: Any
-) -> None:
-    """Draw the mean and the sd of the candidates at these places."""
-    from matplotlib.ticker import MaxNLocator
-
-    estimates = view.estimates
+def draw_maps(view: View, found: EstimateMap, part: Any, grid: Any) -> None:
     axes = list(grid.flat)
     for axis, values, title, colours in (
-        (axes[0], estimates.mean, f"{shorten(view.target, 18)}, estimate", "viridis"),
-        (axes[1], estimates.sd, "its standard deviation", "cividis"),
+        (axes[0], found.mean, f"{shorten(view.target, 18)}, estimate", "viridis"),
+        (axes[1], found.sd, "its standard deviation", "cividis"),
     ):
-        bar = part.colorbar(
-            draw_map(axis, flat[places], values[places], colours), ax=axis, fraction=0.05, pad=0.02
-        )
+        label_x_axis(axis, view, found.across)
+        label_y_axis(axis, view, found.up)
+        shown = draw_cells(axis, view, found, values, colours)
+        bar = part.colorbar(shown, ax=axis, fraction=0.05, pad=0.02)
         bar.outline.set_visible(False)
-        bar.locator = MaxNLocator(5)
-        bar.formatter.set_powerlimits((-3, 4))
-        bar.update_ticks()
-        mark_candidates(axis, view, flat, places)
+        write_plain_ticks(bar.ax.yaxis)
+        mark_candidates(axis, view, found)
         axis.set_title(title, fontsize=10, loc="left")
-        axis.set_xlabel(names[0])
-    axes[0].set_ylabel(names[1])
+        axis.set_xlabel(name_axis(view, found.across, 44))
+        axis.grid(False)
+        keep_space(axis, view, found)
+    axes[0].set_ylabel(name_axis(view, found.up, 34))
     legend_above(part, axes, 6)
 
 
-def draw_map(axis: Axes, flat: Array, values: Array, colours: str) -> Any:
-    size = float(np.clip(60_000 / len(flat), 5, 70))
-    axis.margins(0.06)
-    look: Any = {
-        "s": size,
-        "cmap": colours,
-        "linewidths": 0,
-        "rasterized": len(flat) > MANY,
-        "zorder": 2,
-    }
-    return axis.scatter(flat[:, 0], flat[:, 1], c=values, **look)
+def name_axis(view: View, name: str, letters: int) -> str:
+    shown = shorten(name, letters)
+    return f"{shown} (log scale)" if name in view.candidates.log else shown
 
 
-def mark_candidates(axis: Axes, view: View, flat: Array, places: Indices) -> None:
-    measured = np.intersect1d(np.flatnonzero(view.estimates.results), places)
+def draw_cells(axis: Axes, view: View, found: EstimateMap, values: Array, colours: str) -> Any:
+    """Draw one cell for each pair of values; numbers and choices have axes of their own."""
+    x = cell_edges(view, found.across, found.across_values)
+    y = cell_edges(view, found.up, found.up_values)
+    masked = np.ma.masked_invalid(values)
+    return axis.pcolormesh(x, y, masked, cmap=colours, rasterized=True, zorder=1)
+
+
+def keep_space(axis: Axes, view: View, found: EstimateMap) -> None:
+    """Leave space for marks at the edges of a map."""
+    for name, interval, scale in (
+        (found.across, axis.viewLim.intervalx, axis.set_xlim),
+        (found.up, axis.viewLim.intervaly, axis.set_ylim),
+    ):
+        low, high = interval
+        if name in view.candidates.log:
+            factor = (high / low) ** SPACE
+            scale(low / factor, high * factor)
+        elif view.candidates.kinds[name] == "number":
+            scale(low - SPACE * (high - low), high + SPACE * (high - low))
+
+
+def cell_edges(view: View, name: str, values: tuple[Any, ...]) -> Array:
+    """Return the edges between neighbouring values, halfway on the scale of the axis."""
+    if view.candidates.kinds[name] == "category":
+        return np.arange(len(values) + 1) - 0.5
+    centres = np.array(values, dtype=float)
+    log = name in view.candidates.log
+    scaled = np.log(centres) if log else centres
+    middle = (scaled[1:] + scaled[:-1]) / 2
+    first, last = scaled[0] - (middle[0] - scaled[0]), scaled[-1] + (scaled[-1] - middle[-1])
+    edges = np.concatenate([[first], middle, [last]])
+    return np.exp(edges) if log else edges
+
+
+def mark_candidates(axis: Axes, view: View, found: EstimateMap) -> None:
+    """Draw the measured candidates as rings, and mark the pending ones and the likely best."""
+    flat = np.column_stack([positions(view, found.across), positions(view, found.up)])
+    measured = np.flatnonzero(view.estimates.results)
     if len(measured):
-        size = 9 if len(measured) <= CROWD else 4
         look: Any = {
-            "ms": size,
-            "mfc": "none",
+            "ms": 7 if len(measured) <= CROWD else 4,
+            "mfc": "white",
             "mec": "black",
             "mew": 1.1,
+            "alpha": 0.75,
             "label": "measured",
             "zorder": 4,
+            "clip_on": False,
         }
         axis.plot(*flat[measured].T, "o", rasterized=len(measured) > MANY, **look)
     for marks, style in markers(view):
-        axis.plot(*flat[np.intersect1d(marks, places)].T, ls="none", **style)
+        axis.plot(*flat[marks].T, ls="none", clip_on=False, **style)

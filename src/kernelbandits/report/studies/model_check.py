@@ -14,8 +14,7 @@ from kernelbandits.canvas import PALETTE, Margins
 from kernelbandits.formatting import format_fixed, format_near, format_number
 from kernelbandits.outputs import check_output, replace_file
 from kernelbandits.report.pages import render
-from kernelbandits.report.studies.drawing import check_table
-from kernelbandits.report.studies.page import table
+from kernelbandits.report.studies.page import columns_table, table
 from kernelbandits.report.studies.sheets import (
     QUIET,
     Drawing,
@@ -24,6 +23,7 @@ from kernelbandits.report.studies.sheets import (
     sheet,
     shorten,
     write_message,
+    write_plain_ticks,
 )
 from kernelbandits.report.studies.view import study_name
 from kernelbandits.runtime import require
@@ -32,17 +32,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from kernelbandits.study import Check, Study
+    from kernelbandits.study.model_check import HeldOut
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 BLUE, ORANGE, SKY = PALETTE[0], PALETTE[1], PALETTE[4]
-TITLE = "Held-out results, and which columns matter"
+TITLE = "Predicted against measured"
 CAPTION = (
     "Left: each measured candidate, predicted from the results of all others, with the 95 % "
     "interval of a new mean of as many results. On the dashed line prediction and measurement "
     "agree. The lengthscales and the noise stay those of the last fit. Right: the share of "
-    "the variance of the estimates over the table that a column takes part in, and in the dark "
-    "part explains by itself. The lines span the fits that are averaged. Shares may add up to more "
-    "than 100 %, because what two columns do together counts for both."
+    "the variance of the estimates that a {noun} takes part in, and in the dark part explains by "
+    "itself. The lines span the fits that are averaged. Shares may add up to more "
+    "than 100 %, because what two {noun}s do together counts for both."
 )
 HEIGHT, COLUMN = 3.9, 0.36
 """The height of the drawing, and that of one column at the right, in inches."""
@@ -84,7 +85,6 @@ def draw_check(
     'check.svg'
     """
     target = Path(path)
-    check_table("check", study)
     known = target.suffix.lower() in SUFFIXES
     checks.needs(known, "a figure of check", "a name in .png, .svg, .pdf or .html", str(path))
     there = target.parent.is_dir()
@@ -111,8 +111,9 @@ def check_drawing(check: Check) -> Drawing:
         return empty_drawing(TITLE, check.sentences[0])
     height = max(HEIGHT, COLUMN * min(len(check.columns), MOST_COLUMNS) + 1.0)
     findings = [check.sentences[0], *(one.sentence for one in check.outliers[:1])]
-    caption = " ".join([*findings, CAPTION])
-    return Drawing(TITLE, caption, height, partial(draw_panels, check), columns=2, margins=MARGINS)
+    caption = " ".join([*findings, CAPTION.format(noun=check.noun)])
+    title = f"{TITLE}, and which {check.noun}s matter"
+    return Drawing(title, caption, height, partial(draw_panels, check), columns=2, margins=MARGINS)
 
 
 def draw_panels(check: Check, part: Any, grid: Any) -> None:
@@ -122,8 +123,6 @@ def draw_panels(check: Check, part: Any, grid: Any) -> None:
 
 def draw_predictions(check: Check, axis: Axes) -> None:
     """Draw predictions with their intervals against what was measured."""
-    from matplotlib.ticker import MaxNLocator
-
     target = shorten(check.target, LETTERS)
     for outlier, color, label in ((False, BLUE, "held-out result"), (True, ORANGE, "check this")):
         chosen = [one for one in check.held_out if one.outlier is outlier]
@@ -143,7 +142,7 @@ def draw_predictions(check: Check, axis: Axes) -> None:
         if one.outlier:
             middle = one.measured > (low + high) / 2
             axis.annotate(
-                f"check row {one.row}",
+                f"check {name_held_out(one)}",
                 (one.measured, one.predicted),
                 xytext=(-6 if middle else 6, 5),
                 textcoords="offset points",
@@ -151,13 +150,17 @@ def draw_predictions(check: Check, axis: Axes) -> None:
                 fontsize=9,
                 color=ORANGE,
             )
-    # Six digits: matplotlib would write 0.000025 in full, and such ticks run into each other.
-    for scale in (axis.xaxis, axis.yaxis):
-        scale.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-        scale.set_major_formatter(lambda value, _: f"{value:.6g}")
+    write_plain_ticks(axis.xaxis, axis.yaxis)
     axis.set_xlabel(f"measured {target}")
     axis.set_ylabel("predicted from the others")
     axis.set_title(describe_skill(check.skill), fontsize=10, loc="left")
+
+
+def name_held_out(one: HeldOut) -> str:
+    """Its row, or in a study over a space its trials."""
+    if one.row is not None:
+        return f"row {one.row}"
+    return f"trial {', '.join(map(str, one.trials))}"
 
 
 def describe_skill(skill: float | None) -> str:
@@ -170,11 +173,11 @@ def describe_skill(skill: float | None) -> str:
 def draw_columns(check: Check, axis: Axes) -> None:
     """Draw a bar for each column, the most relevant at the top, with its name above the bar."""
     if not check.columns:
-        write_message(axis, "Which columns matter is not known yet.")
+        write_message(axis, f"Which {check.noun}s matter is not known yet.")
         return
     if check.verdict == "poor":
         write_message(
-            axis, "Which columns matter cannot be said\nwhile the model predicts so badly."
+            axis, f"Which {check.noun}s matter cannot be said\nwhile the model predicts so badly."
         )
         return
     shown = check.columns[:MOST_COLUMNS]
@@ -197,7 +200,7 @@ def draw_columns(check: Check, axis: Axes) -> None:
         )
     more = len(check.columns) - len(shown)
     axis.set_title(
-        "what the estimates depend on" + (f" ({more} more columns)" if more else ""),
+        "what the estimates depend on" + (f" ({more} more {check.noun}s)" if more else ""),
         fontsize=10,
         loc="left",
     )
@@ -224,25 +227,11 @@ def check_page(title: str, check: Check, drawing: Drawing) -> str:
     )
 
 
-def columns_table(check: Check) -> dict[str, Any]:
-    rows = [
-        (
-            one.column,
-            format_fixed(100 * one.share, 0),
-            f"{format_fixed(100 * one.low, 0)} to {format_fixed(100 * one.high, 0)}",
-            format_fixed(100 * one.alone, 0),
-            format_number(one.lengthscale, 2) + (" (log)" if one.log else ""),
-        )
-        for one in check.columns
-    ]
-    headings = ("column", "share (%)", "among the fits (%)", "alone (%)", "lengthscale")
-    return table(headings, rows, text=(0,))
-
-
 def held_out_table(check: Check) -> dict[str, Any]:
+    space = bool(check.held_out) and check.held_out[0].row is None
     rows = [
         (
-            str(one.row),
+            *(() if space else (str(one.row),)),
             ", ".join(map(str, one.trials)),
             format_number(one.measured, 6, thousands=False),
             format_near(one.predicted, one.sd),
@@ -252,5 +241,6 @@ def held_out_table(check: Check) -> dict[str, Any]:
         )
         for one in check.held_out
     ]
-    headings = ("row", "trial", "measured", "predicted", "95 % interval", "residual (sd)", "")
-    return table(headings, rows, text=(6,))
+    row = () if space else ("row",)
+    headings = (*row, "trial", "measured", "predicted", "95 % interval", "residual (sd)", "")
+    return table(headings, rows, text=(len(headings) - 1,))

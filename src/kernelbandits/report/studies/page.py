@@ -12,16 +12,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbandits.experiment.summary import installed_version
-from kernelbandits.formatting import format_interval, format_number, format_times
+from kernelbandits.formatting import (
+    format_fixed,
+    format_interval,
+    format_number,
+    format_times,
+)
+from kernelbandits.policies.partial_dependence import BAND
 from kernelbandits.report.pages import render
 from kernelbandits.report.studies.curves import INTERVAL
 from kernelbandits.report.studies.posterior import TOP
 from kernelbandits.report.studies.sheets import Drawing, render_svg
-from kernelbandits.report.studies.view import View
-from kernelbandits.study.values import table_row
+from kernelbandits.report.studies.view import MetPoints, View
+from kernelbandits.study.values import describe_candidate
 
 if TYPE_CHECKING:
-    from kernelbandits.study import Best
+    from kernelbandits.policies import PartialDependence
+    from kernelbandits.study import Best, Check
     from kernelbandits.study.values import Waiting
 
 OPEN, LISTED = 60, 5000
@@ -34,11 +41,17 @@ def study_page(view: View, drawings: Sequence[Drawing]) -> str:
         "study.html",
         title=question(view),
         lead=describe_study(view),
+        pending=pending_table(view),
+        nothing_pending=f"Nothing is pending: ask the study for the next {view.noun}.",
         status=status_table(view),
         notices=view.status.notices,
         explanation=view.explanation,
         drawings=[(one.title, render_svg(one), one.caption) for one in drawings],
         interval_meaning=INTERVAL,
+        noun=view.noun,
+        relevance=columns_table(view.check),
+        curves=[(one.name, curve_table(one)) for one in view.check.dependence],
+        band_meaning=BAND,
         candidates=candidates_table(view),
         trials=trials_table(view),
         trials_title=trials_title(len(view.trials)),
@@ -55,7 +68,7 @@ def table(
 
 
 def question(view: View) -> str:
-    return f"{view.name}: which candidate has {describe_goal(view)}?"
+    return f"{view.name}: which {view.noun} has {describe_goal(view)}?"
 
 
 def describe_goal(view: View) -> str:
@@ -64,15 +77,74 @@ def describe_goal(view: View) -> str:
 
 def describe_study(view: View) -> str:
     """Say when the page was true, and what the table of the study is."""
-    rows = f"{view.status.rows} rows"
-    if len(view.estimates) < len(view.candidates):
-        rows += f", {len(view.estimates)} of them different"
-    columns = ", ".join(view.candidates.chosen)
+    if isinstance(view.candidates, MetPoints):
+        what = f"A space: {view.status.scales}."
+    else:
+        rows = f"{view.status.rows} rows"
+        if len(view.estimates) < len(view.candidates):
+            rows += f", {len(view.estimates)} of them different"
+        what = f"A table of {rows}, described by {', '.join(view.candidates.chosen)}."
     version = installed_version("kernelbandits")
-    return (
-        f"As of {format_time(view.as_of)} UTC. A table of {rows}, described by {columns}. "
-        f"kernelbandits {version}."
-    )
+    return f"As of {format_time(view.as_of)} UTC. {what} kernelbandits {version}."
+
+
+def pending_table(view: View) -> dict[str, Any]:
+    """Return what was suggested and has no result yet, with the reasons."""
+    shown = [*row_headings(view), *view.candidates.labels, *view.candidates.chosen]
+    headings = ("trial", *shown, f"{view.target}: estimate, 95 % interval", "why")
+    rows = [pending_cells(view, one) for one in view.status.waiting[:TOP]]
+    before = 1 + len(row_headings(view))
+    return table(headings, rows, text=[*text_columns(view, before), len(headings) - 1])
+
+
+def pending_cells(view: View, one: Waiting) -> list[str]:
+    place, estimates = view.place_of(one.row, one.x), view.estimates
+    known = estimates.mean[place], estimates.low[place], estimates.high[place]
+    row = int(estimates.row[place]) if one.row is None else one.row
+    return [
+        str(one.trial),
+        *row_number(view, row),
+        *row_cells(view, row),
+        format_interval(*known) if estimates.results.any() else "–",
+        view.reasons.get(one.trial, ""),
+    ]
+
+
+def row_headings(view: View) -> tuple[str, ...]:
+    """Points of a space have no number that a user knows."""
+    return () if isinstance(view.candidates, MetPoints) else ("row",)
+
+
+def row_number(view: View, row: int) -> list[str]:
+    return [] if isinstance(view.candidates, MetPoints) else [str(row)]
+
+
+def columns_table(check: Check) -> dict[str, Any]:
+    """Return how much each column matters; empty if that is unknown."""
+    rows = [
+        (
+            one.column,
+            format_fixed(100 * one.share, 0),
+            f"{format_fixed(100 * one.low, 0)} to {format_fixed(100 * one.high, 0)}",
+            format_fixed(100 * one.alone, 0),
+            format_number(one.lengthscale, 2) + (" (log)" if one.log else ""),
+        )
+        for one in check.columns
+    ]
+    headings = ("column", "share (%)", "among the fits (%)", "alone (%)", "lengthscale")
+    return table(headings, rows, text=(0,))
+
+
+def curve_table(curve: PartialDependence) -> dict[str, Any]:
+    """Return the partial dependence on a column as a table."""
+    rows = [
+        (format_exact(value), format_interval(mean, low, high))
+        for value, mean, low, high in zip(
+            curve.values, curve.mean, curve.low, curve.high, strict=True
+        )
+    ]
+    text = () if curve.is_number else (0,)
+    return table((curve.name, "average estimate, 95 % interval"), rows, text=text)
 
 
 def status_table(view: View) -> dict[str, Any]:
@@ -88,8 +160,9 @@ def status_table(view: View) -> dict[str, Any]:
 
 def describe_progress(view: View) -> str:
     status = view.status
+    rows = "points" if isinstance(view.candidates, MetPoints) else "rows"
     return (
-        f"{status.told} results of {status.measured} rows; {status.pending} pending, "
+        f"{status.told} results of {status.measured} {rows}; {status.pending} pending, "
         f"{status.failed} failed, {status.withdrawn} withdrawn ({len(view.trials)} trials)"
     )
 
@@ -100,7 +173,8 @@ def describe_best(view: View) -> str:
         return "not known yet"
     x = ", ".join(f"{name} = {format_exact(value)}" for name, value in best.x.items())
     estimate = format_interval(best.mean, best.low, best.high)
-    row = f"{name_row(view, table_row(best.row))} ({x}): {view.target} {estimate}"
+    named = x if best.row is None else f"{name_row(view, best.row)} ({x})"
+    row = f"{named}: {view.target} {estimate}"
     often = f"measured {format_times(best.results)}{best.luck}{describe_equal_rows(view, best)}"
     if best.early:
         return f"too early to say: {best.early}. Best estimate so far: {row}; {often}"
@@ -118,7 +192,7 @@ def name_row(view: View, row: int) -> str:
 
 
 def describe_equal_rows(view: View, best: Best) -> str:
-    together = int(view.estimates.results[view.estimates.member[best.row]])
+    together = int(view.estimates.results[view.place_of(best.row, best.x)])
     if together == best.results:
         return ""
     return f", {format_times(together)} together with equal rows"
@@ -133,13 +207,14 @@ def describe_pending(view: View) -> str:
 def describe_waiting(view: View, one: Waiting) -> str:
     worker = f" with {one.worker}" if one.worker else ""
     overdue = " (overdue)" if one.overdue else ""
-    return f"trial {one.trial}, {name_row(view, table_row(one.row))}{worker}{overdue}"
+    named = describe_candidate(one.x) if one.row is None else name_row(view, one.row)
+    return f"trial {one.trial}, {named}{worker}{overdue}"
 
 
 def candidates_table(view: View) -> dict[str, Any]:
     """Return the best candidates with their estimates."""
     headings = (
-        "row",
+        *row_headings(view),
         *view.candidates.labels,
         *view.candidates.chosen,
         f"{view.target}: estimate, 95 % interval",
@@ -148,14 +223,14 @@ def candidates_table(view: View) -> dict[str, Any]:
         "average of results",
     )
     rows = [candidate_cells(view, int(place)) for place in view.ranking[:TOP]]
-    return table(headings, rows, text=text_columns(view, 1))
+    return table(headings, rows, text=text_columns(view, len(row_headings(view))))
 
 
 def candidate_cells(view: View, i: int) -> list[str]:
     estimates = view.estimates
     row = int(estimates.row[i])
     return [
-        str(row),
+        *row_number(view, row),
         *row_cells(view, row),
         format_interval(estimates.mean[i], estimates.low[i], estimates.high[i]),
         format_brief(estimates.sd[i]),
@@ -190,7 +265,7 @@ def trials_table(view: View) -> dict[str, Any]:
     columns = (*view.candidates.labels, *view.candidates.chosen)
     headings = (
         "trial",
-        "row",
+        *row_headings(view),
         *columns,
         "state",
         view.target,
@@ -203,8 +278,9 @@ def trials_table(view: View) -> dict[str, Any]:
     )
     count = len(view.trials)
     rows = [trial_cells(view, i) for i in range(max(0, count - LISTED), count)]
-    state, worker = 2 + len(columns), len(headings) - 1
-    return table(headings, rows, text=[*text_columns(view, 2), state, worker])
+    before = 1 + len(row_headings(view))
+    state, worker = before + len(columns), len(headings) - 1
+    return table(headings, rows, text=[*text_columns(view, before), state, worker])
 
 
 def trial_cells(view: View, i: int) -> list[str]:
@@ -212,7 +288,7 @@ def trial_cells(view: View, i: int) -> list[str]:
     row = int(trials.row[i])
     return [
         str(trials.number[i]),
-        str(row),
+        *row_number(view, row),
         *row_cells(view, row),
         str(trials.state[i]),
         format_exact(trials.value[i]),
@@ -230,7 +306,7 @@ def settings_table(view: View) -> dict[str, Any]:
     described = {
         "policy": status.policy,
         "guarantee": status.claim,
-        "columns": status.scales,
+        "columns" if status.space is None else "space": status.scales,
         "units": status.units,
         "repeats": status.repeats,
     }
@@ -240,8 +316,9 @@ def settings_table(view: View) -> dict[str, Any]:
         for name, value in view.settings.items()
         if value is not None and name not in described
     }
-    fingerprint = ("table", f"sha256 {view.candidates.fingerprint}")
-    rows = [*described.items(), *given.items(), fingerprint]
+    rows = [*described.items(), *given.items()]
+    if not isinstance(view.candidates, MetPoints):
+        rows.append(("table", f"sha256 {view.candidates.fingerprint}"))
     return table(("setting", "value"), rows, text=(0, 1))
 
 
@@ -253,7 +330,7 @@ def spell_setting(value: Any) -> str:
     return str(value)
 
 
-def format_exact(value: float | str) -> str:
+def format_exact(value: Any) -> str:
     """Write a number with eight digits; text stays as it is."""
     return format_number(value, 8, thousands=False)
 

@@ -13,17 +13,11 @@ from kernelbandits.checks import Indices
 from kernelbandits.report.studies.columns import (
     MOST_LINES,
     category_groups,
-    column_panels,
     line,
     markers,
 )
 from kernelbandits.report.studies.curves import BLACK, BLUE, INTERVAL
-from kernelbandits.report.studies.maps import (
-    is_informative,
-    principal_map,
-    slice_map,
-    two_columns,
-)
+from kernelbandits.report.studies.maps import estimate_map
 from kernelbandits.report.studies.sheets import (
     QUIET,
     Drawing,
@@ -31,8 +25,9 @@ from kernelbandits.report.studies.sheets import (
     legend_above,
     make_printable,
     shorten,
+    write_plain_ticks,
 )
-from kernelbandits.report.studies.view import View
+from kernelbandits.report.studies.view import MetPoints, View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,26 +41,20 @@ ROW, LETTER = 0.23, 0.075
 
 
 def posterior(view: View) -> Iterator[Drawing]:
-    """Yield the drawings that suit the columns, and the best candidates in every case."""
-    kinds = [view.candidates.kinds[name] for name in view.columns]
-    numbers = [name for name, kind in zip(view.columns, kinds, strict=True) if kind == "number"]
+    """Yield a line or a map, as the columns allow, and the best candidates in every case."""
+    numbers = [name for name in view.columns if view.candidates.kinds[name] == "number"]
     if view.estimates.is_complete:
-        if len(numbers) == 1 and len(category_groups(view)) <= MOST_LINES:
+        single = len(numbers) == 1 and not isinstance(view.candidates, MetPoints)
+        if single and len(category_groups(view)) <= MOST_LINES:
             yield line(view, numbers[0])
-        elif len(view.columns) == 2:
-            yield two_columns(view, *view.columns)
-        elif len(view.columns) > 2:
-            yield column_panels(view)
-        if len(numbers) == 2 < len(view.columns):
-            yield slice_map(view, numbers[0], numbers[1])
-        elif len(numbers) > 2 and is_informative(view):
-            yield principal_map(view)
+        elif view.map is not None:
+            yield estimate_map(view, view.map)
     yield ranking(view)
 
 
 def ranking(view: View) -> Drawing:
     if not view.estimates.is_complete:
-        return empty_drawing("Best candidates", "No estimate yet.")
+        return empty_drawing(f"Best {view.noun}s", "No estimate yet.")
     places = view.ranking[:TOP]
     names = ", ".join(make_printable(name) for name in view.columns) or "no column that differs"
     how = "highest" if view.sign > 0 else "lowest"
@@ -74,31 +63,39 @@ def ranking(view: View) -> Drawing:
         if view.estimates.results.any()
         else " There is no result yet: these are the prior estimates of the model."
     )
+    if isinstance(view.candidates, MetPoints):
+        among = f"{len(view.ranking)} points that were measured or are pending"
+        labels, equal = f"The labels are the values of {names}.", ""
+    else:
+        among = f"{len(view.ranking)} candidates"
+        labels, equal = f"In brackets: {names}.", " Equal rows count as one candidate."
     caption = (
-        f"The {len(places)} {how} estimates of {view.target} among {len(view.ranking)} candidates, "
-        f"with {INTERVAL}. Equal rows count as one candidate. Crosses are averages of results. "
-        f"The column at the right is the number of results. In brackets: {names}.{unknown}"
+        f"The {len(places)} {how} estimates of {view.target} among {among}, with {INTERVAL}."
+        f"{equal} Crosses are averages of results. At the right: the number of results. "
+        f"{labels}{unknown}"
     )
-    labels = [label_of(view, place) for place in places]
-    left = 0.35 + LETTER * max(len(label) for label in labels)
+    shown = [label_of(view, place) for place in places]
+    left = 0.35 + LETTER * max(len(label) for label in shown)
     margins = Margins(left=left, below=0.55, above=0.3, right=0.85, head=0.3)
     height = ROW * max(len(places), 2) + margins.below + margins.above + margins.head
-    draw = partial(draw_ranking, view, places, labels)
-    return Drawing("Best candidates", caption, height, draw, margins=margins)
+    draw = partial(draw_ranking, view, places, shown)
+    return Drawing(f"Best {view.noun}s", caption, height, draw, margins=margins)
 
 
 def label_of(view: View, place: int) -> str:
     row = int(view.estimates.row[place])
     x = view.candidates.x(row)
     values = ", ".join(format_cell(x[name]) for name in view.columns)
+    if isinstance(view.candidates, MetPoints):
+        return shorten(values, 44)
     label = shorten(view.row_name(row), LABEL)
     name = f"{label}, row {row}" if label else f"row {row}"
     return shorten(f"{name} ({values})" if values else name, 44)
 
 
-def format_cell(value: float | str) -> str:
-    """Write a number with five digits; text stays as it is."""
-    return value if isinstance(value, str) else f"{value:.5g}"
+def format_cell(value: Any) -> str:
+    """Write a number with five digits; anything else stays as it is."""
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def draw_ranking(view: View, places: Indices, labels: list[str], part: Any, grid: Any) -> None:
@@ -123,6 +120,7 @@ def draw_ranking(view: View, places: Indices, labels: list[str], part: Any, grid
         )
     name_rows(axis, labels, [str(count) for count in estimates.results[places]])
     axis.set_xlabel(shorten(view.target, 60))
+    write_plain_ticks(axis.xaxis)
     legend_above(part, [axis], 5)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from kernelbandits.canvas import LONGEST, METADATA, PANEL, Margins, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure, SubFigure
 
 WIDTH = 9.6
@@ -55,7 +57,8 @@ def sheet(title: str, drawings: Sequence[Drawing], kind: str) -> bytes:
     lines = wrap(make_printable(title), TITLE)
     heights = [HEADING * (len(lines) / 2 + 1)]
     for one, caption in zip(drawings, captions, strict=True):
-        heights += [HEADING, one.height, LINE * (caption.count("\n") + 1) + GAP]
+        lines_below = caption.count("\n") + 1 if caption else 0
+        heights += [HEADING, one.height, LINE * lines_below + GAP]
     with blank_figure(sum(heights)) as figure:
         laid: Any = figure.subfigures(len(heights), 1, height_ratios=heights)
         parts: list[SubFigure] = list(laid)
@@ -148,6 +151,29 @@ def empty_drawing(title: str, sentence: str) -> Drawing:
         lambda part, grid: write_message(grid[0, 0], sentence),
         margins=Margins(0.1, 0.1, 0.1, 0.1),
     )
+
+
+def write_plain_ticks(*sides: Axis) -> None:
+    """Write few ticks, each number in full, with as many digits as tell it from the next.
+
+    By default matplotlib takes a factor or a sum out of all numbers of an axis (1e6, +1.2e3) and
+    writes it at the corner, where it is easily overlooked.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    for side in sides:
+        side.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+        side.set_major_formatter(lambda value, _, side=side: format_tick(value, side))
+
+
+def format_tick(value: float, side: Axis) -> str:
+    low, high = side.get_view_interval()
+    apart = abs(high - low) / 10
+    if abs(value) < 1e-6 * apart:
+        return "0"
+    known = apart > 0 and math.isfinite(apart)
+    digits = math.ceil(math.log10(abs(value) / apart)) + 1 if known else 6
+    return f"{value:.{min(max(digits, 4), 15)}g}"
 
 
 def write_message(axis: Axes, sentence: str) -> None:

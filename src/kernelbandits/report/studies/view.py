@@ -11,19 +11,106 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from kernelbandits.checks import Array, Indices
+from kernelbandits.checks import Array, Indices, StudyConflict
+from kernelbandits.domains.variables import Number
 from kernelbandits.report.studies.truth import read_truth
 from kernelbandits.tables.cells import NUMBER
+from kernelbandits.tables.export import name_in_export
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kernelbandits.domains import MixedBox
     from kernelbandits.storage import Event
-    from kernelbandits.study import Study
-    from kernelbandits.study.values import Explained, Status
+    from kernelbandits.study import Check, Study
+    from kernelbandits.study.dependence import EstimateMap
+    from kernelbandits.study.values import Explained, Row, Status, X
     from kernelbandits.tables.candidates import Candidates
 
 Flags = npt.NDArray[np.bool_]
+MOST_LEVELS = 24
+"""A column of text with more values than this is on no map."""
+
+
+class MetPoints:
+    """The points of a space that a study has asked for or measured, as the rows of a table.
+
+    Each different point has a number, in the order of the trials, by which figures know it. It
+    answers the same questions as `Candidates`.
+    """
+
+    labels: tuple[str, ...] = ()
+
+    def __init__(self, space: MixedBox, frame: pd.DataFrame) -> None:
+        self.space = space
+        self.row_of_trial: list[int] = []
+        self._points: list[dict[str, Any]] = []
+        self._numbers: dict[str, int] = {}
+        names = name_in_export(space.names)
+        columns = [frame[names[name]].tolist() for name in space.names]
+        for values in zip(*columns, strict=True):
+            x = dict(zip(space.names, values, strict=True))
+            number = self._numbers.setdefault(space.write_point(x), len(self._points))
+            if number == len(self._points):
+                self._points.append(space.canonical(x))
+            self.row_of_trial.append(number)
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def find(self, x: X) -> int:
+        """The number of a point."""
+        return self._numbers[self.space.write_point(dict(x))]
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        return dict(zip(self.space.names, self.space.variables, strict=True))
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        return self.space.names
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        return tuple(name for name, one in self.variables.items() if one.levels > 1)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        known = self.variables.items()
+        return {name: "number" if isinstance(one, Number) else "category" for name, one in known}
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        return tuple(name for name, one in self.variables.items() if getattr(one, "log", False))
+
+    def levels(self, name: str) -> dict[str, int]:
+        """Each value of a choice as text, and its position."""
+        return {str(value): i for i, value in enumerate(self.variables[name].values)}
+
+    def x(self, row: int) -> dict[str, Any]:
+        return self._points[row]
+
+    def label(self, row: int) -> dict[str, str]:
+        """Points have no labels."""
+        return {}
+
+    def texts(self, name: str) -> list[str]:
+        return [str(x[name]) for x in self._points]
+
+    def numbers(self, name: str) -> Array:
+        return np.array([x[name] for x in self._points], dtype=np.float64)
+
+    def range(self, name: str) -> tuple[float, float]:
+        variable = self.variables[name]
+        return float(variable.low), float(variable.last)
+
+    @property
+    def members(self) -> Indices:
+        return np.arange(len(self))
+
+    @property
+    def different_rows(self) -> Indices:
+        return np.arange(len(self))
 
 
 @dataclass(frozen=True)
@@ -83,10 +170,9 @@ class Estimates:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every allowed candidate has an estimate."""
-        return bool(
-            np.isfinite(self.mean[self.allowed]).all() and np.isfinite(self.sd[self.allowed]).all()
-        )
+        """Whether every allowed candidate has an estimate, and there is one."""
+        known = np.isfinite(self.mean[self.allowed]) & np.isfinite(self.sd[self.allowed])
+        return bool(len(known)) and bool(known.all())
 
 
 @dataclass(frozen=True)
@@ -96,7 +182,7 @@ class View:
     name: str
     target: str
     direction: str
-    candidates: Candidates
+    candidates: Candidates | MetPoints
     trials: Trials
     estimates: Estimates
     status: Status
@@ -106,6 +192,28 @@ class View:
     """Why the trial was chosen that the user wants to know about."""
     as_of: float
     """When the newest event was written, in seconds since 1970."""
+    check: Check
+    """Whether the model can be trusted, and what the estimates depend on."""
+    map: EstimateMap | None
+    """The estimates over the two most relevant columns; None without results or two columns."""
+    reasons: Mapping[int, str]
+    """Why each pending trial was suggested."""
+
+    @property
+    def noun(self) -> str:
+        """What is measured: the candidates of a table, or points of a space."""
+        return "point" if isinstance(self.candidates, MetPoints) else "candidate"
+
+    @property
+    def column_noun(self) -> str:
+        return "variable" if isinstance(self.candidates, MetPoints) else "column"
+
+    def place_of(self, row: Row, x: X) -> int:
+        """The place of a row, or of a point, in the estimates."""
+        if isinstance(self.candidates, MetPoints):
+            return self.candidates.find(x)
+        assert row is not None
+        return int(self.estimates.member[row])
 
     @property
     def sign(self) -> float:
@@ -134,9 +242,8 @@ class View:
     @property
     def best(self) -> int | None:
         """The place of the likely best in the estimates."""
-        return (
-            None if self.status.best is None else int(self.estimates.member[self.status.best.row])
-        )
+        best = self.status.best
+        return None if best is None else self.place_of(best.row, best.x)
 
     @property
     def pending(self) -> Indices:
@@ -152,20 +259,55 @@ class View:
 
 def read_view(study: Study, truth: Any = None, trial: int | None = None) -> View:
     events = study.history()
-    trials = read_trials(study, events)
+    frame = study.to_dataframe()
+    place: Candidates | MetPoints
+    place = study.candidates if study.space is None else MetPoints(study.space, frame)
+    trials = read_trials(frame, place, events)
+    check = study.check()
     return View(
         name=study_name(study.place),
         target=study.target,
         direction=study.direction,
-        candidates=study.candidates,
+        candidates=place,
         trials=trials,
-        estimates=read_estimates(study.estimates(), study.candidates, trials),
+        estimates=read_estimates(study.estimates(), place, trials),
         status=study.status(),
         settings=study.settings,
         truth=None if truth is None else read_truth(study, truth, trials.row[trials.has_result]),
         explanation=None if trial is None else study.explain(trial),
         as_of=events[-1].at,
+        check=check,
+        map=read_map(study, place, check),
+        reasons=read_reasons(trials, events),
     )
+
+
+def read_map(study: Study, place: Candidates | MetPoints, check: Check) -> EstimateMap | None:
+    """Return the map of the two most relevant columns, of the first two while that is unknown."""
+    known = [one.column for one in check.columns] or list(place.varying)
+    few = [
+        name
+        for name in known
+        if place.kinds[name] == "number" or len(place.levels(name)) <= MOST_LEVELS
+    ]
+    # Numbers are drawn along the longer side, and a choice beside them.
+    chosen = sorted(few[:2], key=lambda name: place.kinds[name] != "number")
+    if len(chosen) < 2:
+        return None
+    try:
+        found = study.estimate_map(*chosen)
+    except StudyConflict:
+        return None
+    known = found.mean[np.isfinite(found.mean)]
+    # With one result, or equal ones, the estimate is the same everywhere.
+    return found if len(known) and np.ptp(known) > 0 else None
+
+
+def read_reasons(trials: Trials, events: Iterable[Event]) -> dict[int, str]:
+    """Return why each pending trial was suggested, in the words of that time."""
+    asked = {event.trial: event.body for event in events if event.kind == "asked"}
+    pending = trials.number[trials.has_state("pending")].tolist()
+    return {number: str(asked.get(number, {}).get("why", "")) for number in pending}
 
 
 def study_name(place: str) -> str:
@@ -179,14 +321,16 @@ def study_name(place: str) -> str:
     return parse_qs(parts.query).get("study", [parts.path.strip("/") or "study"])[0]
 
 
-def read_trials(study: Study, events: Iterable[Event]) -> Trials:
-    frame = study.to_dataframe()
+def read_trials(
+    frame: pd.DataFrame, place: Candidates | MetPoints, events: Iterable[Event]
+) -> Trials:
     numbers = frame["trial"].to_numpy(dtype=np.int64)
     greedy = {event.trial: event.body.get("greedy") for event in events if event.kind == "asked"}
     found = [greedy.get(int(number)) for number in numbers]
+    rows = place.row_of_trial if isinstance(place, MetPoints) else frame["row"]
     return Trials(
         number=numbers,
-        row=frame["row"].to_numpy(dtype=np.int64),
+        row=np.array(rows, dtype=np.int64),
         state=np.array([str(one) for one in frame["state"]], dtype=np.str_),
         top_estimate=np.array([-1 if row is None else row for row in found], dtype=np.int64),
         asked_at=to_seconds(frame["asked_at"]),
@@ -196,18 +340,29 @@ def read_trials(study: Study, events: Iterable[Event]) -> Trials:
     )
 
 
-def read_estimates(frame: pd.DataFrame, candidates: Candidates, trials: Trials) -> Estimates:
-    rows, member = candidates.different_rows, candidates.members
+def read_estimates(frame: pd.DataFrame, place: Candidates | MetPoints, trials: Trials) -> Estimates:
+    rows, member = place.different_rows, place.members
     told, values = member[trials.row[trials.has_result]], trials.value[trials.has_result]
     count = np.bincount(told, minlength=len(rows))
     total = np.bincount(told, values / count[told], minlength=len(rows))
+    columns = {name: to_floats(frame[name]) for name in ("mean", "sd", "low", "high")}
+    if isinstance(place, MetPoints):
+        # Points whose trials all failed, or were withdrawn or released, have no estimate here.
+        shown = MetPoints(place.space, frame)
+        there = [place.find(shown.x(row)) for row in range(len(shown))]
+        for name, known in columns.items():
+            columns[name] = np.full(len(place), np.nan)
+            columns[name][there] = known
+        allowed = np.isfinite(columns["mean"])
+    else:
+        allowed = place.allowed_rows[rows]
     return Estimates(
         row=rows,
         member=member,
-        allowed=candidates.allowed_rows[rows],
+        allowed=allowed,
         results=count,
         average=np.where(count > 0, total, np.nan),
-        **{name: to_floats(frame[name]) for name in ("mean", "sd", "low", "high")},
+        **columns,
     )
 
 
