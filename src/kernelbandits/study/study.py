@@ -433,6 +433,7 @@ class Study:
             notices += plausibility.remark_results(known, told, session.state.settings, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
+        told = [replace(one, notices=tuple(notices)) for one in told] if notices else told
         if self.space is None:
             return told
         return [replace(one, row=None, x=self._place.x(one.row or 0)) for one in told]
@@ -530,6 +531,13 @@ class Study:
 
             session.write(decide)
             return self._events_of(call)
+
+    def last_step(self) -> Event | None:
+        """What `undo` would take back now; None if there is nothing left to undo."""
+        with self._session.lock:
+            self._session.refresh()
+            found = next(self._session.state.undoable(), None)
+            return None if found is None else self._shown([found])[0]
 
     def _events_of(self, key: str) -> list[Event]:
         """The events that a call wrote, in their order."""

@@ -114,6 +114,9 @@ class Told(Readable):
     """Trials of the same candidate that stay pending after the result of a row."""
     x: X | None = None
     """The point, in a study over a space."""
+    notices: tuple[str, ...] = ()
+    """What else is to be said with this call of `tell`, such as that a value is far from all
+    others."""
 
     @property
     def sentence(self) -> str:

@@ -115,6 +115,13 @@ class Access:
     def is_form_token(self, visitor: Visitor, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self.form_token(visitor).encode())
 
+    def sign_text(self, text: str) -> str:
+        """A signature by which a text that a browser keeps is known to be ours."""
+        return self._sign("text", text)
+
+    def is_signed(self, text: str, signature: str) -> bool:
+        return hmac.compare_digest(signature.encode(), self.sign_text(text).encode())
+
     # ------------------------------------------------------------------ links
 
     def make_link(self, role: str) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fastapi import Request
 
 from kernelbandits.apps.web.access import Access
-from kernelbandits.apps.web.figures import FigureCache
 from kernelbandits.apps.web.library import Library
+from kernelbandits.apps.web.snapshots import Snapshots
 from kernelbandits.apps.web.uploads import Uploads
 from kernelbandits.study import Study
 
@@ -20,7 +20,7 @@ class Lab:
     library: Library
     access: Access
     uploads: Uploads
-    figures: FigureCache
+    snapshots: Snapshots
     cookie: str
     """The name of the cookie; servers on other ports of the same machine have other names."""
     secure: bool
@@ -35,3 +35,9 @@ def find_lab(request: Request) -> Lab:
 def find_study(request: Request, name: str) -> Study:
     """The study that the path of a request names."""
     return find_lab(request).library.study(name)
+
+
+def base_address(request: Request) -> str:
+    """How the visitor's browser reaches the server: https://lab.example:8765."""
+    scheme = "https" if find_lab(request).secure else "http"
+    return f"{scheme}://{request.headers['host']}"

@@ -1,7 +1,7 @@
 """Tables that were uploaded or pasted, kept until a study is created from them.
 
-Each is a folder with a random name. The name that the file had is only shown: it never becomes part
-of a path, except for its ending, which says what kind of file it is.
+Each is a file in a folder with a random name. Of the name that the file had only letters, digits
+and a few marks are kept.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ class Upload:
 
     number: str
     path: Path
-    shown: str
-    """The name of the file, as its owner knows it."""
 
 
 class Uploads:
@@ -46,9 +44,7 @@ class Uploads:
         number = secrets.token_hex(16)
         own = self.folder / number
         own.mkdir(mode=0o700)
-        name = re.sub(r"[^\w. -]", "_", shown.replace("\\", "/").rpartition("/")[2])[-LONGEST_NAME:]
-        (own / "name").write_text(name or "table.csv", encoding="utf-8")
-        (own / f"table{ending_of(name)}").write_bytes(content)
+        (own / safe_name(shown)).write_bytes(content)
         return self.find(number)
 
     def find(self, number: str) -> Upload:
@@ -56,9 +52,8 @@ class Uploads:
         there = [path.name for path in self.folder.iterdir()] if NUMBER.fullmatch(number) else []
         if number not in there:
             raise NoStudy("this table is not here any more; upload it again")
-        own = self.folder / number
-        [path] = own.glob("table.*")
-        return Upload(number, path, (own / "name").read_text(encoding="utf-8"))
+        [path] = (self.folder / number).iterdir()
+        return Upload(number, path)
 
     def remove(self, upload: Upload) -> None:
         shutil.rmtree(self.folder / upload.number, ignore_errors=True)
@@ -70,7 +65,15 @@ class Uploads:
                 shutil.rmtree(own, ignore_errors=True)
 
 
-def ending_of(name: str) -> str:
-    """The ending of a name, if it is one of a table; .csv otherwise."""
-    suffix = Path(name).suffix.lower()
-    return suffix if suffix in ENDINGS else ".csv"
+def safe_name(shown: str) -> str:
+    """A name for the file of an upload: the last part of its own, without any other letters.
+
+    >>> safe_name("../../etc/my films.csv"), safe_name("C:\\\\data\\\\.x.xlsx"), safe_name("")
+    ('my films.csv', 'x.xlsx', 'table.csv')
+    """
+    last = shown.replace("\\", "/").rpartition("/")[2]
+    stem, dot, suffix = re.sub(r"[^A-Za-z0-9_. -]", "_", last).strip(". ").rpartition(".")
+    ending = f".{suffix.lower()}" if dot else ""
+    if ending not in ENDINGS:
+        stem, ending = f"{stem}{dot}{suffix}", ".csv"
+    return f"{stem[-LONGEST_NAME:].strip('. ') or 'table'}{ending}"

@@ -90,9 +90,7 @@ async def read_form(request: Request, visitor: Annotated[Visitor, Depends(page_w
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in FORMS:
         raise HTTPException(415, f"a form needs the content type {FORMS[0]} or {FORMS[1]}")
-    data = await request.form(
-        max_files=1, max_fields=MOST_FIELDS, max_part_size=LARGEST_FIELD
-    )
+    data = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=LARGEST_FIELD)
     form = Form(data)
     if not find_lab(request).access.is_form_token(visitor, form.text("csrf")):
         raise HTTPException(403, "this form is too old: load the page again")
