@@ -34,8 +34,6 @@ SCALES = ("automatic", "linear", "logarithmic")
 TARGETS = frozenset({"target", "result", "response", "yield", "score", "value", "y"})
 """Names of a column that is probably the result."""
 SHOWN_ROWS = 8
-VARIABLES = 4
-"""Empty lines for variables on the form of ranges."""
 KINDS = {
     "real": "number",
     "integer": "whole number",
@@ -261,6 +259,10 @@ class VariableLine:
     values: str = ""
 
 
+EMPTY = tuple(VariableLine(kind=kind) for kind in ("real", "real", "choice", "integer"))
+"""Lines for variables on an empty form."""
+
+
 @dataclass(frozen=True)
 class Ranges:
     """The form of ranges."""
@@ -273,12 +275,10 @@ class Ranges:
     @classmethod
     def of(cls, form: Form | None, fixed: str | None = None) -> Ranges:
         if form is None:
-            return cls([VariableLine()] * VARIABLES, "", Aims(name=fixed or ""), KINDS)
-        parts = (form.texts(f"variable-{part}") for part in ("name", "kind", "values"))
-        lines = [
-            VariableLine(*(text.strip() for text in line)) for line in zip(*parts, strict=False)
-        ]
-        more = [VariableLine()] * (VARIABLES if form.text("action") == "more" else 0)
+            return cls(EMPTY, "", Aims(name=fixed or ""), KINDS)
+        parts = [form.texts(f"variable-{part}") for part in ("name", "kind", "values")]
+        lines = [VariableLine(*line) for line in zip(*parts, strict=False)]
+        more = EMPTY if form.text("action") == "more" else ()
         return cls([*lines, *more], form.text("constraints"), Aims.of(form), KINDS)
 
     def space(self) -> MixedBox:

@@ -26,6 +26,7 @@ from kernelbandits.apps.web.pages import (
     study_values,
     take_snapshot,
 )
+from kernelbandits.apps.web.uploads import Upload
 from kernelbandits.apps.web.views import describe_event
 from kernelbandits.apps.web.visitors import Form, PageVisitor, SentForm, page_writer, read_form
 from kernelbandits.checks import StudyConflict
@@ -47,18 +48,27 @@ def key_of(form: Form) -> str | None:
 
 
 @router.post("/new/table")
-async def upload_table(request: Request, form: SentForm) -> Response:
+def upload_table(request: Request, visitor: PageVisitor, form: SentForm) -> Response:
     """Keep a table that was dropped or pasted, and show what was understood."""
-    lab, file = find_lab(request), form.file("file")
-    content = await file.read() if file is not None else form.text("pasted").encode()
-    shown = (file.filename or "") if file is not None else "pasted.csv"
-    upload = lab.uploads.add(content, shown)
+    lab = find_lab(request)
+    try:
+        upload = keep_table(request, form)
+    except ValueError as error:
+        return show_new(request, visitor, None, 422, table_problem=str(error), form=form)
     try:
         preview_table(upload, None)
-    except (ValueError, OSError):
+    except ValueError as error:
         lab.uploads.remove(upload)
-        raise
+        return show_new(request, visitor, None, 422, table_problem=str(error), form=form)
     return go_to(lab, f"/new/{upload.number}")
+
+
+def keep_table(request: Request, form: Form) -> Upload:
+    """The file, or the text that was pasted, among the uploads."""
+    file = form.file("file")
+    if file is None:
+        return find_lab(request).uploads.add(form.raw("pasted").encode(), "pasted.csv")
+    return find_lab(request).uploads.add(file.file.read(), file.filename or "")
 
 
 @router.post("/new/ranges")
@@ -153,12 +163,9 @@ def show_problem(request: Request, visitor: Any, name: str, problem: str, form: 
 
 
 @router.post("/studies/{name}/results")
-async def tell_file(request: Request, name: str, form: SentForm) -> Response:
+def tell_file(request: Request, name: str, form: SentForm) -> Response:
     """Record all results of a file, or none of them."""
-    lab, file = find_lab(request), form.file("file")
-    content = await file.read() if file is not None else form.text("pasted").encode()
-    shown = (file.filename or "") if file is not None else "pasted.csv"
-    upload = lab.uploads.add(content, shown)
+    lab, upload = find_lab(request), keep_table(request, form)
     try:
         told = find_study(request, name).tell_all(
             upload.path,

@@ -135,13 +135,28 @@ def new_study(request: Request, visitor: PageVisitor) -> Response:
 
 
 def show_new(
-    request: Request, visitor: Visitor, ranges: Ranges | None, status: int = 200, problem: str = ""
+    request: Request,
+    visitor: Visitor,
+    ranges: Ranges | None,
+    status: int = 200,
+    problem: str = "",
+    table_problem: str = "",
+    form: Form | None = None,
 ) -> Response:
-    """The page for new studies; a problem of the form of ranges is shown beside it."""
+    """The page for new studies; a problem is shown beside its form, which keeps what was typed."""
     fixed = find_lab(request).library.shelf.fixed_name
     shown = Ranges.of(None, fixed) if ranges is None else ranges
-    values = {"ranges": shown, "fixed": fixed, "problem": problem}
-    return show_page(request, visitor, "new.html", status, **values)
+    return show_page(
+        request,
+        visitor,
+        "new.html",
+        status,
+        ranges=shown,
+        fixed=fixed,
+        problem=problem,
+        table_problem=table_problem,
+        pasted="" if form is None else form.raw("pasted"),
+    )
 
 
 @router.get("/new/{number}")

@@ -59,7 +59,7 @@ class Configuration:
         """The values of the Host header that are accepted."""
         own = [] if self.host in ("0.0.0.0", "::") else [bracket(self.host)]
         names = [*LOOPBACK_NAMES, *own, *self.names]
-        plain = [name for name in self.names] if self.behind_proxy else []
+        plain = list(self.names) if self.behind_proxy else []
         return [*(name if has_port(name) else f"{name}:{self.port}" for name in names), *plain]
 
     @property

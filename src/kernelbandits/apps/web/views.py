@@ -221,14 +221,10 @@ def candidate_row(
     marks = ["pending"] if pending else []
     if not record.get("allowed", True):
         marks.append("not allowed")
-    if best is not None and (
-        row == best.row
-        if row is not None
-        else all(
-            record[name] == value for name, value in zip(columns, best.x.values(), strict=True)
-        )
-    ):
-        marks.append("likely best")
+    if best is not None:
+        point = [record[name] for name in columns]
+        if row == best.row if row is not None else point == list(best.x.values()):
+            marks.append("likely best")
     return CandidateRow(
         row=row,
         cells=[format_cell(record[name]) for name in columns],

@@ -64,7 +64,12 @@ class Form:
 
     def texts(self, name: str) -> list[str]:
         """All texts of a field that comes several times."""
-        return [one for one in self._data.getlist(name) if isinstance(one, str)]
+        return [one.strip() for one in self._data.getlist(name) if isinstance(one, str)]
+
+    def raw(self, name: str) -> str:
+        """The text of a field as it was sent: blanks at the end may be empty cells."""
+        found = self._data.get(name, "")
+        return found if isinstance(found, str) else ""
 
     def optional(self, name: str) -> str | None:
         return self.text(name) or None
