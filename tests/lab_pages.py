@@ -65,11 +65,11 @@ class Browser:
         return answer.text
 
     def send(
-        self, page: str, action: str, status: int = 303, files: Any = None, **fields: Any
+        self, page: str, address: str, status: int = 303, /, files: Any = None, **fields: Any
     ) -> Any:
         """Send the first form of a page with this address; return the answer."""
-        hidden = find_form(self.get(page), action)
-        answer = self.client.post(action, data=hidden | fields, files=files)
+        hidden = find_form(self.get(page), address)
+        answer = self.client.post(address, data=hidden | fields, files=files)
         assert answer.status_code == status, answer.text
         return answer
 

@@ -127,12 +127,12 @@ async def answer_error(request: Request, error: Exception) -> Response:
         title=TITLES.get(status, "Something went wrong"),
         sentence=said["error"],
         known=status != 401,
-        back=study_address(request),
+        back=study_address(request, status),
     )
     return HTMLResponse(page, status, headers)
 
 
-def study_address(request: Request) -> str:
+def study_address(request: Request, status: int) -> str:
     """The page of the study that a request was about, or the first page."""
     name = request.path_params.get("name", "")
-    return f"/studies/{name}" if name else "/"
+    return f"/studies/{name}" if name and status != 404 else "/"

@@ -100,7 +100,8 @@ def create_by_table(
     except (ValueError, StudyConflict) as error:
         return show_preview(request, visitor, number, form, 422, str(error))
     lab.uploads.remove(upload)
-    results = f" {format_count(told, 'result')} of the table were told to it." if told else ""
+    verb = "was" if told == 1 else "were"
+    results = f" {format_count(told, 'result')} of the table {verb} told to it." if told else ""
     return go_to(lab, f"/studies/{preview.aims.name}", f"The study was created.{results}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -291,6 +292,7 @@ def figures(
         chosen: tuple[str, str] | None = (across, up)
     else:
         chosen = None if shown is None else (shown.across, shown.up)
+    caption = "" if chosen is None else snapshot.map(*chosen)[1]
     captions = {
         kind: [(one.title, one.caption) for one in drawings]
         for kind, drawings in snapshot.drawings.items()
@@ -303,6 +305,7 @@ def figures(
         figures=captions,
         columns=columns,
         chosen=chosen,
+        map_caption=caption,
         check=snapshot.check,
     )
 
@@ -425,12 +428,24 @@ def api_help(request: Request, visitor: PageVisitor) -> Response:
     """The operations of the API, from its OpenAPI description."""
     document = request.app.openapi()
     operations = [
-        (method.upper(), path, one["summary"], one.get("description", ""), one)
+        {
+            "method": method.upper(),
+            "path": path,
+            "summary": one["summary"],
+            "description": one.get("description", ""),
+            "fields": body_fields(one),
+        }
         for path, methods in document["paths"].items()
         for method, one in methods.items()
     ]
     base = base_address(request)
     return show_page(request, visitor, "api.html", operations=operations, base=base)
+
+
+def body_fields(operation: Mapping[str, Any]) -> list[str]:
+    """The names of the fields that the body of a request may have."""
+    content = operation.get("requestBody", {}).get("content", {})
+    return list(content.get("application/json", {}).get("schema", {}).get("properties", ()))
 
 
 @router.get("/help/openapi.json")

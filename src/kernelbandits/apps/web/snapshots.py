@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits.checks import StudyConflict
-from kernelbandits.report.studies.drawing import FIGURES, available_drawings
+from kernelbandits.report.studies.drawing import available_drawings
 from kernelbandits.report.studies.maps import estimate_map
 from kernelbandits.report.studies.sheets import Drawing, render_svg
 from kernelbandits.report.studies.view import View, read_view
@@ -73,7 +74,9 @@ class Snapshot:
     @cached_property
     def drawings(self) -> dict[str, list[Drawing]]:
         """Kind -> the figures of that kind that the study has data for."""
-        found = {kind: available_drawings(self.view, kind) for kind in SHOWN if kind in FIGURES}
+        # The map has a place of its own, where its columns can be chosen.
+        view = replace(self.view, map=None)
+        found = {kind: available_drawings(view, kind) for kind in SHOWN}
         return {kind: drawings for kind, drawings in found.items() if drawings}
 
     def figure(self, kind: str, place: int) -> str:
