@@ -143,7 +143,8 @@ class RemoteStudy:
         """Record a result; a second one for a trial raises LabError with status 409."""
         body = {"trial": trial, "value": value, "row": row, "failed": failed, "worker": worker}
         body["x"] = None if x is None else dict(x)
-        return self._post("tell", body, key)
+        found: dict[str, Any] = self._post("tell", body, key)
+        return found
 
     def tell_all(
         self, results: Sequence[Mapping[str, Any]], *, key: str | None = None, **options: Any
@@ -163,10 +164,13 @@ class RemoteStudy:
         key: str | None = None,
     ) -> dict[str, Any]:
         body = {"trial": trial, "value": value, "failed": failed, "reason": reason}
-        return self._post("correct", body, key)
+        found: dict[str, Any] = self._post("correct", body, key)
+        return found
 
     def withdraw(self, trial: int, *, reason: str = "", key: str | None = None) -> dict[str, Any]:
-        return self._post("withdraw", {"trial": trial, "reason": reason}, key)
+        found: dict[str, Any]
+        found = self._post("withdraw", {"trial": trial, "reason": reason}, key)
+        return found
 
     def release(self, *trials: int, key: str | None = None) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._post("release", {"trials": list(trials)}, key)
@@ -177,7 +181,8 @@ class RemoteStudy:
         return found
 
     def change(self, *, key: str | None = None, **settings: Any) -> dict[str, Any]:
-        return self._post("change", settings, key)
+        found: dict[str, Any] = self._post("change", settings, key)
+        return found
 
     def estimates(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._get("/estimates")["estimates"]

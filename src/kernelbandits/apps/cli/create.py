@@ -379,7 +379,7 @@ def print_study(console: Console, found: Mapping[str, Any], place: str) -> None:
 def print_space(console: Console, found: Mapping[str, Any]) -> None:
     """The variables and constraints, one line for each."""
     from kernelbandits.domains import MixedBox
-    from kernelbandits.study.summary import describe_variable
+    from kernelbandits.study.points import describe_variable
 
     space = MixedBox.from_dict(found["space"])
     size = format_count(space.sides, "variable")

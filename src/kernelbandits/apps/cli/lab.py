@@ -83,6 +83,7 @@ def lab(
         require(package, extra="lab", owner="the lab page")
     from kernelbandits.apps.web import serve
     from kernelbandits.apps.web.access import READ, ROLES, WRITE
+    from kernelbandits.apps.web.library import find_shelf
 
     asked = serve.Configuration(
         place=place,
@@ -110,7 +111,7 @@ def lab(
         address = json.loads(running.read_text())
         print_line(console, f"{address}/enter?code={access.make_link(role)}")
         return
-    serve.find_shelf(place)
+    find_shelf(place)
     chosen = serve.check_port(asked)
     running.write_text(json.dumps(chosen.address))
     shown = serve.make_link(chosen, role)

@@ -59,7 +59,8 @@ class Aims:
 
     @classmethod
     def of(cls, form: Form) -> Aims:
-        return cls(**{name: form.text(name) for name in cls.__dataclass_fields__})
+        known = cls.__dataclass_fields__.items()
+        return cls(**{name: form.text(name, one.default) for name, one in known})
 
     def settings(self) -> dict[str, Any]:
         """The arguments of `Study.create`."""

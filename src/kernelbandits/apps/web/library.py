@@ -43,10 +43,13 @@ class Entry:
 class Shelf(Protocol):
     """Where studies are: a file, a folder or a database."""
 
-    title: str
-    """What the page calls it; never a password, and no path."""
-    fixed_name: str | None
-    """The name that a new study has to have; None where it can be chosen."""
+    @property
+    def title(self) -> str:
+        """What the page calls it; never a password, and no path."""
+
+    @property
+    def fixed_name(self) -> str | None:
+        """The name that a new study has to have; None where it can be chosen."""
 
     def names(self) -> dict[str, str | Path]:
         """Name -> place of each study that is there."""

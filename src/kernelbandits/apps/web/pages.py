@@ -262,7 +262,8 @@ def show_trial(
     found = views.find_trial(snapshot, trial)
     if found is None:
         raise HTTPException(404, f"there is no trial {trial} in this study")
-    sentence, rows = "", []
+    sentence: str = ""
+    rows: list[tuple[str, str]] = []
     if trial in snapshot.asks:
         sentence, rows = views.explanation_rows(snapshot.study, trial)
     events = [one for one in views.event_lines(snapshot) if one.trial == trial]

@@ -7,7 +7,7 @@ with a cookie. Bodies are read here too, after these checks.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, HTTPException, Request
@@ -125,7 +125,7 @@ def api_writer(visitor: Annotated[Visitor, Depends(api_reader)]) -> Visitor:
     return visitor
 
 
-def json_body(model: type[Model]) -> Callable[[Request], Any]:
+def json_body(model: type[Model]) -> Callable[..., Any]:
     """A dependency that reads the body of a request as a value of this model."""
 
     async def read(request: Request, _: Annotated[Visitor, Depends(api_writer)]) -> Model:
@@ -160,7 +160,7 @@ def parse_json(body: bytes) -> Any:
         raise HTTPException(422, f"the API needs a JSON document, got {str(error)[:200]}") from None
 
 
-def accepts(model: type[BaseModel]) -> Mapping[str, Any]:
+def accepts(model: type[BaseModel]) -> dict[str, Any]:
     """What the OpenAPI description says of the body that `json_body` reads."""
     schema = {"schema": model.model_json_schema()}
     return {"requestBody": {"required": True, "content": {"application/json": schema}}}
