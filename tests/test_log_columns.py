@@ -17,7 +17,6 @@ import kernelbandits as kb
 from kernelbandits.apps.cli import app, exit_code
 from kernelbandits.report.studies.columns import MOST_TICKS, log_ticks
 from kernelbandits.report.studies.drawing import select_drawings
-from kernelbandits.report.studies.maps import spell_loading
 from kernelbandits.report.studies.page import study_page
 from kernelbandits.report.studies.sheets import blank_figure
 from kernelbandits.report.studies.view import read_view
@@ -411,9 +410,7 @@ def test_everything_is_said_in_the_units_of_the_table(tmp_path):
 def axes_of(view: Any, what: str) -> dict[str, tuple[str, list[str]]]:
     """Name below a panel -> kind of its axis, and the texts of its ticks."""
     found = {}
-    for one in select_drawings(view, "posterior"):
-        if what not in one.title:
-            continue
+    for one in select_drawings(view, what):
         with blank_figure(one.height) as figure:
             one.place(figure)
             figure.canvas.draw()
@@ -423,7 +420,8 @@ def axes_of(view: Any, what: str) -> dict[str, tuple[str, list[str]]]:
                     (axis.yaxis, axis.get_yscale()),
                 ):
                     texts = [label.get_text() for label in side.get_ticklabels()]
-                    found[side.get_label_text()] = (scale, texts)
+                    name = side.get_label_text().removesuffix(" (log scale)")
+                    found[name] = (scale, texts)
     return found
 
 
@@ -431,24 +429,23 @@ def test_the_axis_of_a_logarithm_is_logarithmic_with_plain_numbers(tmp_path):
     powers = ["0.001", "0.01", "0.1", "1", "10"]
     line = DOSES[["dose (mM)"]].drop_duplicates(ignore_index=True)
     wide = pd.concat([DOSES.assign(n=1 + row % 5) for row in range(3)], ignore_index=True)
-    for number, (table, title) in enumerate(
-        ((line, "Posterior"), (DOSES, "Posterior"), (wide, "by column"))
+    for number, (table, what) in enumerate(
+        ((line, "posterior"), (DOSES, "posterior"), (wide, "dependence"))
     ):
         study = kb.Study.create(tmp_path / f"{number}.db", table, log="dose", target="gain")
-        study.tell(row=0, value=1.0)
-        axes = axes_of(read_view(study), title)
+        for row in range(5):
+            study.tell(row=row, value=float(row % 3))
+        axes = axes_of(read_view(study), what)
         assert axes["dose (mM)"] == ("log", powers)
         assert axes.get("T", ("linear",))[0] == "linear"
     turned = kb.Study.create(tmp_path / "t.db", DOSES[["T", "dose (mM)"]], log=["dose", "T"])
-    turned.tell(row=0, value=1.0)
-    axes = axes_of(read_view(turned), "Posterior")
+    turned.tell_all([{"row": 0, "value": 1.0}, {"row": 7, "value": 2.0}])
+    axes = axes_of(read_view(turned), "posterior")
     assert (axes["dose (mM)"], axes["T"]) == (("log", powers), ("log", ["20", "50"]))
 
 
-def test_a_component_names_the_logarithm(tmp_path):
-    wide = DOSES.assign(n=np.arange(20) % 7)
-    view = read_view(kb.Study.create(tmp_path / "a.db", wide, log="dose"))
-    assert spell_loading(view, np.array([0.8, -0.6, 0.0])) == "0.80 log10(dose (mM)) - 0.60 T"
+def test_the_page_names_the_logarithm(tmp_path):
+    view = read_view(kb.Study.create(tmp_path / "a.db", DOSES, log="dose"))
     assert "after taking log10 of dose (mM)" in study_page(view, [])
 
 

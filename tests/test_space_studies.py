@@ -379,11 +379,13 @@ def test_the_model_of_a_space_is_checked(played):
     assert all(one.row is None for one in found.held_out)
 
 
-def test_figures_of_spaces_are_refused_in_words(played, tmp_path):
-    from kernelbandits.report.studies import draw_study
-
-    with pytest.raises(ValueError, match="no figures yet"):
-        draw_study(played, tmp_path / "a.svg")
+def test_lengthscales_are_shares_of_the_ranges(played):
+    """Of a range of 70 and of four powers of ten, not in degrees and logarithms."""
+    lengths = {one.column: one.lengthscale for one in played.check().columns}
+    assert 0.05 < lengths["heat"] < 20
+    model = played._session.driver.policy.fitted_model()
+    typical = float(np.exp(np.log(model.block_lengthscales((0,))).mean()))
+    assert lengths["heat"] == pytest.approx(typical / 70)
 
 
 # ---------------------------------------------------------------------- storage

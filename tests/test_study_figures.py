@@ -22,7 +22,6 @@ from kernelbandits.report.studies import KINDS, draw_study
 from kernelbandits.report.studies.columns import category_groups
 from kernelbandits.report.studies.curves import best_average, gaps
 from kernelbandits.report.studies.drawing import select_drawings
-from kernelbandits.report.studies.maps import is_informative, principal_components, spell_loading
 from kernelbandits.report.studies.page import study_page
 from kernelbandits.report.studies.posterior import label_of
 from kernelbandits.report.studies.sheets import Drawing, blank_figure, render_svg, shorten
@@ -142,9 +141,9 @@ def assert_readable(drawings):
             )
 
 
-@pytest.mark.parametrize("name", ["films.pdf", "films", "films.html.gz"])
+@pytest.mark.parametrize("name", ["films.jpg", "films", "films.html.gz"])
 def test_another_suffix_is_refused_before_anything_is_read(tmp_path, name):
-    with pytest.raises(ValueError, match=r"^plot needs \.png, \.svg or \.html, got"):
+    with pytest.raises(ValueError, match=r"^plot needs \.png, \.svg, \.pdf or \.html, got"):
         draw_study(None, tmp_path / name)
     assert not list(tmp_path.iterdir())
 
@@ -157,10 +156,10 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path):
 def test_an_unknown_kind_is_refused_and_the_known_ones_are_named(made, tmp_path):
     with pytest.raises(
         ValueError,
-        match=r"^plot needs what in \('progress', 'regret', 'posterior', 'weights', 'all'\)",
+        match=r"^plot needs what in \('next', 'progress', 'regret', 'check', 'dependence', 'post",
     ):
         draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.png", what="everything")
-    assert KINDS == ("progress", "regret", "posterior", "weights", "all")
+    assert KINDS[-2:] == ("weights", "all")
 
 
 def test_without_matplotlib_one_sentence_says_what_to_install(made, tmp_path, monkeypatch):
@@ -188,9 +187,10 @@ def test_importing_the_module_imports_neither_matplotlib_nor_jinja2():
 
 def test_the_suffix_says_what_is_written_and_its_path_comes_back(made, tmp_path):
     study = made(LINE, [(0, 1.0), (5, 2.0)])
-    png, svg, page = (
-        draw_study(study, tmp_path / f"films.{kind}") for kind in ("PNG", "svg", "html")
+    png, svg, page, pdf = (
+        draw_study(study, tmp_path / f"films.{kind}") for kind in ("PNG", "svg", "html", "pdf")
     )
+    assert pdf.read_bytes().startswith(b"%PDF")
     assert png == tmp_path / "films.PNG"
     assert png.read_bytes().startswith(b"\x89PNG\r\n")
     assert ElementTree.parse(svg).getroot().tag.endswith("svg")
@@ -317,7 +317,9 @@ def test_a_trial_asked_about_is_marked_and_explained(made, tmp_path):
     page = Page(draw_study(study, tmp_path / "films.html", trial=4))
     assert study.explain(4).sentence in page.text
     assert "Trial 4" in page.text
-    assert page.text.count("trial 4") >= len(select_drawings(read_view(study), "all"))
+    kinds = ("progress", "dependence", "posterior", "weights")
+    marked = [one for kind in kinds for one in select_drawings(read_view(study), kind)]
+    assert page.text.count("trial 4") >= len(marked)
 
 
 def test_a_trial_that_nobody_asked_for_is_refused(made, tmp_path):
@@ -491,22 +493,26 @@ def test_weights_are_refused_where_the_rule_draws_none(made, tmp_path):
 
 def test_all_is_all_that_applies(made):
     study = played(made(LINE, **RULE), np.arange(15.0), 3)
-    usual = ["Results over time", "Posterior", "Best candidates", "Exploration weights"]
-    assert titles(study, "all") == usual
-    assert titles(study, "all", truth=range(15)) == [usual[0], "Regret", *usual[1:]]
+    first, usual = ["What to measure next", "Results over time"], ["Predicted against measured"]
+    usual += ["Posterior", "Best candidates", "Exploration weights"]
+    assert titles(study, "all") == [*first, *usual]
+    assert titles(study, "all", truth=range(15)) == [*first, "Regret", *usual]
+    study = played(study, np.arange(15.0), 6)
+    usual[:1] = ["Predicted against measured, and which columns matter", "Partial dependence"]
+    assert titles(study, "all") == [*first, *usual]
 
 
 @pytest.mark.parametrize(
     ("table", "expected"),
     [
         (LINE, ["Posterior"]),
-        (GRID, ["Posterior"]),
-        (SOLVENTS, ["Posterior"]),
+        (GRID, ["Map of the estimate"]),
+        (SOLVENTS, ["Map of the estimate"]),
         (SOLVENTS[["base"]].drop_duplicates(), []),
         (MIXED.drop(columns="p").drop_duplicates(), ["Posterior"]),
-        (MIXED, ["Posterior by column", "Posterior at fixed categories"]),
-        (SIMPLEX, ["Posterior by column", "Posterior by principal components"]),
-        (CLOUD, ["Posterior by column"]),
+        (MIXED, ["Map of the estimate"]),
+        (SIMPLEX, ["Map of the estimate"]),
+        (CLOUD, ["Map of the estimate"]),
         (LINE[:1], []),
     ],
     ids=[
@@ -522,7 +528,8 @@ def test_all_is_all_that_applies(made):
     ],
 )
 def test_the_posterior_is_drawn_as_the_columns_allow(made, table, expected):
-    study = made(table.reset_index(drop=True), [(0, 1.0)], asks=1)
+    results = [(0, 1.0), (1, 2.0)][: len(table)]
+    study = made(table.reset_index(drop=True), results, asks=1)
     assert titles(study) == [*expected, "Best candidates"]
     *_, last = select_drawings(read_view(study), "posterior")
     assert "the 95 % interval of the estimate, not of a new measurement" in last.caption
@@ -534,36 +541,6 @@ def test_a_line_is_drawn_for_each_combination_of_categories(made):
         "water": 3,
         "DMF": 3,
     }
-
-
-def test_principal_components_are_those_of_the_singular_values(made):
-    points = np.random.default_rng(3).random((40, 4)) * [1.0, 0.2, 3.0, 0.5]
-    flat, shares, loadings = principal_components(points)
-    _, s, v = np.linalg.svd(points - points.mean(0), full_matrices=False)
-    assert shares == pytest.approx((s**2 / (s**2).sum())[:2])
-    assert np.abs(loadings) == pytest.approx(np.abs(v[:2]))
-    assert (loadings[[0, 1], np.abs(loadings).argmax(1)] > 0).all()
-    assert flat == pytest.approx((points - points.mean(0)) @ loadings.T)
-
-
-def test_components_are_named_by_their_loadings_and_their_share(made):
-    view = read_view(made(SIMPLEX, [(0, 1.0)]))
-    [one] = [one for one in select_drawings(view, "posterior") if "principal" in one.title]
-    words = spell_loading(view, np.array([0.8, -0.6, 0.0]))
-    assert words == "0.80 Cs - 0.60 FA"
-    assert re.search(r"component 1 = 0\.\d\d (Cs|FA|MA)", one.caption)
-    boxes, _ = texts_of(one)
-    assert {"component 1 (50 % of the variance)", "component 2 (50 % of the variance)"} <= {
-        text for text, *_ in boxes
-    }
-
-
-def test_a_map_on_which_most_candidates_coincide_is_left_out(made):
-    cells = [(a, b, float(c)) for a in (0.0, 9.0) for b in (0.0, 9.0) for c in range(12)]
-    block = pd.DataFrame(cells, columns=["a", "b", "c"])
-    assert is_informative(read_view(made(block.assign(a=block.a + block.c), [(0, 1.0)])))
-    outlier = block.assign(c=block.c.where(block.c > 0, -1e9))
-    assert not is_informative(read_view(made(outlier, [(0, 1.0)], name="outlier")))
 
 
 def test_rows_are_called_by_their_labels(made, tmp_path):
@@ -579,7 +556,7 @@ def test_rows_are_called_by_their_labels(made, tmp_path):
         f"trial 3, Nr. {waiting.row + 1}, {names[waiting.row]}, row {waiting.row} with anna" in text
     )
     markup = study_page(view, [])
-    assert markup.count('<th class="text">Nr.</th><th class="text">sample</th>') == 2
+    assert markup.count('<th class="text">Nr.</th><th class="text">sample</th>') == 3
     assert '<td>1</td><td>4</td><td class="text">5</td><td class="text">Probe 005</td>' in markup
     assert '<td class="text">told</td><td>2</td>' in markup
     assert_readable(select_drawings(view, "all"))
@@ -682,7 +659,7 @@ def test_many_trials_are_folded_and_the_oldest_left_out_of_the_page(made, monkey
     monkeypatch.setattr(page, "LISTED", 3)
     text = study_page(read_view(made(LINE, [(row, 1000.125 + row) for row in range(5)])), [])
     assert "<details><summary>The last 3 of 5 trials" in text
-    table = text[text.index("<details>") :]
+    table = text[text.index("<details><summary>The last") :]
     assert "1002.125" in table
     assert "1001.125" not in table
 
@@ -704,3 +681,95 @@ def test_letters_without_a_font_are_no_reason_to_complain(made, tmp_path, recwar
 def test_a_drawing_of_its_own_is_an_svg(made):
     [one] = select_drawings(read_view(made(LINE, [(0, 1.0)])), "progress")
     assert ElementTree.fromstring(render_svg(one).encode()).tag.endswith("svg")
+
+
+# ---------------------------------------------------------------------- spaces
+
+BREW = kb.MixedBox(
+    {
+        "heat (°C)": kb.Real(20, 90),
+        "rate": kb.Real(1e-5, 0.1, log=True),
+        "cups": kb.Integer(1, 8),
+        "acid": kb.Category(("citric", "acetic", None)),
+    },
+    constraints=["not (acid == 'acetic' and cups > 6)"],
+)
+MIXTURE = kb.MixedBox({name: kb.Real(0, 1) for name in "ABC"}, constraints=["A + B + C == 1"])
+SPACES = {
+    "mixed": BREW,
+    "mixture": MIXTURE,
+    "one variable": kb.MixedBox({"x": kb.Real(1, 1000, log=True)}),
+    "choices": kb.MixedBox({"a": kb.Category(("x", "y")), "b": kb.Ordered(("low", "high"))}),
+    "hostile": kb.MixedBox({EVIL: kb.Real(0, 1), SCRIPT: kb.Category(("<b>wet</b>", "dry"))}),
+}
+
+
+def measured(path, space, results, pending=1, target="yield (%)"):
+    """A study over a space, with a value for each point that depends on its first number."""
+    study = kb.Study.create(path, space, target=target)
+    for number in range(results):
+        [suggestion] = study.ask()
+        row = space.encode(suggestion.x)
+        study.tell(suggestion.trial, None if number == 2 else float(row[0]), failed=number == 2)
+    if pending:
+        study.ask(pending)
+    return study
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_figures_of_a_space_are_readable_from_the_first_result_on(tmp_path, name):
+    for results in (0, 1, 9) if name == "mixed" else (9,):
+        study = measured(tmp_path / f"{results}.db", SPACES[name], results, int(results > 0))
+        view = read_view(study)
+        drawings = select_drawings(view, "all")
+        assert_readable(drawings)
+        known = [one.title for one in drawings]
+        assert known[0] == "What to measure next"
+        assert ("Partial dependence" in known) == (view.check.skill is not None)
+        assert "Map of the estimate" not in known or results == 9
+
+
+def test_the_page_of_a_space_shows_points_and_no_rows(tmp_path):
+    study = measured(tmp_path / "brew.db", SPACES["hostile"], 9, target=f"{SCRIPT} 2")
+    path = draw_study(study, tmp_path / "brew.html", trial=3)
+    page, waiting = Page(path), study.status().waiting[0]
+    assert not {"script", "img", "b", "a", "iframe", "link", "object"} & set(page.tags)
+    assert "which point has the highest" in page.text
+    assert study.explain(3).sentence in page.text
+    assert f"{waiting.x[EVIL]:.8g}" in page.text
+    reason = next(event.body["why"] for event in study.history() if event.trial == waiting.trial)
+    assert page.text.index(reason) < page.text.index("Results over time")
+    assert "<th>row</th>" not in path.read_text(encoding="utf-8")
+
+
+def test_curves_and_map_of_a_space_are_those_of_the_study(tmp_path):
+    study = measured(tmp_path / "brew.db", BREW, 9)
+    view = read_view(study)
+    [one] = select_drawings(view, "dependence")
+    with blank_figure(one.height) as figure:
+        one.place(figure)
+        shown = {axis.get_xlabel(): axis for axis in figure.axes if axis.get_xlabel()}
+        assert set(shown) == {"heat (°C)", "rate (log scale)", "cups", "acid"}
+        assert shown["rate (log scale)"].get_xscale() == "log"
+        curve = study.partial_dependence("heat (°C)")
+        assert shown["heat (°C)"].lines[0].get_ydata() == pytest.approx(curve.mean)
+        assert len(shown["acid"].patches) == 3
+    first, second = (one.column for one in study.relevance()[:2])
+    assert {view.map.across, view.map.up} == {first, second}
+
+
+def test_the_regret_of_a_space_is_refused_in_words(tmp_path):
+    study = measured(tmp_path / "mix.db", MIXTURE, 3)
+    with pytest.raises(ValueError, match="needs a study of a table for the regret"):
+        draw_study(study, tmp_path / "mix.png", truth=[1.0])
+
+
+def test_the_likely_best_does_not_hide_its_own_interval(made):
+    """Its mark is flat over time, and hollow elsewhere."""
+    study = made(GRID, [(row, float(row)) for row in range(8)])
+    for one in select_drawings(read_view(study), "all"):
+        with blank_figure(one.height) as figure:
+            one.place(figure)
+            for line in (line for axis in figure.axes for line in axis.lines):
+                if "likely best" in str(line.get_label()) and line.get_marker() != "None":
+                    assert line.get_marker() == "_" or line.get_markerfacecolor() == "none"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kernelbandits.calibration.standard import Standard
 from kernelbandits.checks import Array, Indices
+from kernelbandits.kernels import StackedKernels
 from kernelbandits.policies.leave_one_out import (
     LeaveOneOut,
     merge_equal_points,
@@ -207,15 +209,27 @@ class FittedModel:
         self, fitted: Sequence[tuple[Any, Factorisation]], rows: Array
     ) -> tuple[Array, Array]:
         """Return mean and covariance of f at some points, averaged over the members."""
+        crosses, priors = self._evaluate(rows, self.points), self._evaluate(rows, rows)
         means, covariances = [], []
-        for kernel, exact in fitted:
-            cross = kernel(rows, self.points)
+        for (_, exact), cross, prior in zip(fitted, crosses, priors, strict=True):
             root = exact.explained_root(cross)
             means.append(exact.mean(cross))
-            covariances.append(kernel(rows, rows) - root.T @ root)
+            covariances.append(prior - root.T @ root)
         mean = np.mean(means, axis=0)
         away = np.array(means) - mean
         return mean, np.mean(covariances, axis=0) + away.T @ away / len(means)
+
+    def _evaluate(self, x: Array, z: Array) -> Array:
+        """Return the kernels of all members, (members, n, m); together, if they are of one form."""
+        stacked = self._stacked
+        if stacked is None:
+            return np.array([one.kernel(x, z) for one in self.members])
+        same = (x[:, None] == z[None]).all(2)
+        return np.asarray(stacked(x, z) + stacked.nuggets[:, None, None] * same)
+
+    @cached_property
+    def _stacked(self) -> StackedKernels | None:
+        return StackedKernels.of([one.kernel for one in self.members])
 
     def _gram(self, kernel: Any) -> Array:
         matrix: Array = kernel(self.points, self.points)

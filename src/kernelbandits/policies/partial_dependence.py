@@ -21,7 +21,7 @@ from kernelbandits.policies.relevance import select_rows
 
 ROWS = 64
 """Over how many points the other variables are averaged."""
-VALUES = 17
+VALUES = 25
 """How many values of a number are tried; all of them, if there are no more."""
 FEWEST = 8
 """Over how many points at least, where constraints leave few at a value."""
@@ -223,7 +223,8 @@ def find_partners(points: Array, others: Array, column: int, numbers: Any) -> Ar
     compared = numbers & (np.arange(points.shape[1]) != column)
     sides = np.maximum(np.ptp(np.vstack([points, others]), axis=0), 1e-300)
     apart = (points[:, None] - others[None]) / sides
-    return others[np.square(apart[:, :, compared]).sum(2).argmin(1)]
+    nearest: Array = others[np.square(apart[:, :, compared]).sum(2).argmin(1)]
+    return nearest
 
 
 def possible_coordinates(variable: Number, ordered: Array) -> Array:
@@ -234,7 +235,7 @@ def possible_coordinates(variable: Number, ordered: Array) -> Array:
     if variable.discrete:
         known = np.unique(ordered)
         kept = np.linspace(0, len(known) - 1, min(VALUES, len(known))).round().astype(int)
-        return known[kept]
+        return np.asarray(known[kept])
     beyond = min(PARTNERS, len(ordered) // 4)
     return np.linspace(ordered[beyond], ordered[-1 - beyond], VALUES)
 

@@ -21,7 +21,7 @@ from kernelbandits.tables.candidates import Candidates
 MAP_VALUES = 33
 """How many values of a number a map has on each side."""
 MOST_LEVELS = 24
-"""A choice with more values than this is on no map."""
+"""A choice with more values than this is neither on a map nor among the curves of a check."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +95,8 @@ def column_values(table: Candidates, name: str, most: int) -> list[tuple[Any, Ar
     """
     coordinates = table.coordinates(name).reshape(len(table), -1)
     if name in table.categories:
-        first = [list(table.columns[name]).index(text) for text in table.levels(name)]
-        return [(table.columns[name][row], coordinates[row]) for row in first]
+        cells = list(table.columns[name])
+        return [(text, coordinates[cells.index(text)]) for text in table.levels(name)]
     numbers, first = np.unique(table.numbers(name), return_index=True)
     if len(numbers) <= most:
         return [
@@ -104,6 +104,14 @@ def column_values(table: Candidates, name: str, most: int) -> list[tuple[Any, Ar
         ]
     ends = float(coordinates.min()), float(coordinates.max())
     return [(table.number_at(name, u), np.array([u])) for u in np.linspace(*ends, most).tolist()]
+
+
+def count_levels(answers: Answers, name: str) -> int:
+    """How many values a choice has; 0 for a number."""
+    place = answers.candidates
+    if name not in place.categories:
+        return 0
+    return len(place.levels(name)) if isinstance(place, Candidates) else place.columns[name].levels
 
 
 # ---------------------------------------------------------------------- maps

@@ -16,7 +16,7 @@ from kernelbandits.policies import Auto, FittedModel, LeaveOneOut, PartialDepend
 from kernelbandits.policies.fitted_model import LeftOut
 from kernelbandits.policies.leave_one_out import FEWEST_POINTS
 from kernelbandits.study.answers import Answers
-from kernelbandits.study.dependence import compute_dependence
+from kernelbandits.study.dependence import MOST_LEVELS, compute_dependence, count_levels
 from kernelbandits.study.events import Trial
 from kernelbandits.study.values import Readable, Row
 
@@ -125,7 +125,7 @@ class Check(Readable):
     target: str
     dependence: tuple[PartialDependence, ...] = ()
     """The estimate at each value of the most relevant columns, at most nine, averaged over the
-    others, with the 95 % interval of that average."""
+    others, with the 95 % interval of that average. Columns of more than 24 texts are left out."""
 
     @property
     def sentence(self) -> str:
@@ -300,8 +300,8 @@ def list_curves(
     model = answers.driver.policy.answer_fit() if columns else None
     if model is None:
         return ()
-    shown = columns[:MOST_CURVES]
-    return tuple(compute_dependence(answers, one.column, model) for one in shown)
+    few = [one.column for one in columns if count_levels(answers, one.column) <= MOST_LEVELS]
+    return tuple(compute_dependence(answers, name, model) for name in few[:MOST_CURVES])
 
 
 # ---------------------------------------------------------------------- sentences

@@ -34,7 +34,9 @@ MOST_LINES = 6
 """The most lines that a reader can tell apart."""
 MOST_BARS = 12
 """Up to this number of candidates each interval is a bar; above it they form a band."""
-LINES = Margins(left=0.95, below=0.55, above=0.25, right=0.2, head=0.45)
+LINES = Margins(left=1.1, below=0.55, above=0.25, right=0.2, head=0.45)
+LARGEST = 1e300
+"""The ends of a logarithmic axis lie between this and its inverse, so that nothing overflows."""
 MOST_TICKS = 5
 """The most ticks of a logarithmic axis."""
 
@@ -208,6 +210,15 @@ def log_ticks(low: float, high: float) -> list[float]:
         if len(ticks) < MOST_TICKS:
             break
     return ticks[:: -(-len(ticks) // MOST_TICKS)] if len(ticks) > 1 else [low, high]
+
+
+def widen_range(view: View, column: str, low: float, high: float, share: float) -> list[float]:
+    """Return the ends of an axis with some space on both sides of a range of numbers."""
+    if column not in view.candidates.log:
+        space = share * (high - low)
+        return [low - space, high + space]
+    factor = (high / low) ** share if high / low < LARGEST else 1.0
+    return [max(low / factor, 1 / LARGEST), min(high * factor, LARGEST)]
 
 
 def is_long(view: View, column: str) -> bool:

@@ -27,7 +27,7 @@ BLUE, ORANGE, GREEN, PINK, SKY, BLACK = PALETTE[:6]
 CROWD, MANY = 200, 2000
 """Above CROWD marks they are small; above MANY they are stored as an image to keep files small."""
 INTERVAL = "the 95 % interval of the estimate, not of a new measurement"
-OVER_TRIALS = Margins(left=0.95, below=0.5, above=0.25, right=0.2, head=0.25)
+OVER_TRIALS = Margins(left=1.1, below=0.5, above=0.25, right=0.2, head=0.25)
 
 
 def progress(view: View) -> Drawing:
@@ -150,6 +150,8 @@ def set_trial_axis(view: View, axis: Axes) -> None:
 
     axis.set_xlabel("trial")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    newest = int(view.trials.number[-1])
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}" if value <= newest else "")
     first, last = int(view.trials.number[0]), end_position(view)
     space = max(0.5, 0.02 * (last - first))
     axis.set_xlim(first - space, last + space)

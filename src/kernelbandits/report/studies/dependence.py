@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelbandits.canvas import Margins
 from kernelbandits.policies.partial_dependence import BAND
-from kernelbandits.report.studies.columns import is_long, label_x_axis, positions
+from kernelbandits.report.studies.columns import is_long, label_x_axis, positions, widen_range
 from kernelbandits.report.studies.curves import BLUE, GREEN, ORANGE
 from kernelbandits.report.studies.sheets import (
     QUIET,
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from kernelbandits.policies import PartialDependence
 
 TITLE = "Partial dependence"
+SPACE = 0.04
+"""Space at both ends of an axis, as a share of its range."""
 ACROSS = 3
 """Panels beside each other."""
 
@@ -54,7 +56,7 @@ def dependence(view: View) -> Drawing:
     across = min(ACROSS, max(2, len(names)))
     rows = -(-len(names) // across)
     below = 1.15 if any(is_long(view, name) for name in names) else 0.6
-    margins = Margins(left=0.8, below=below, above=0.3, right=0.2, head=0.35)
+    margins = Margins(left=0.9, below=below, above=0.3, right=0.2, head=0.35)
     height = rows * (1.9 + margins.above + margins.below) + margins.head
     draw = partial(draw_dependence, view)
     return Drawing(TITLE, caption, height, draw, rows=rows, columns=across, margins=margins)
@@ -71,7 +73,9 @@ def draw_dependence(view: View, part: Any, grid: Any) -> None:
         draw_curve(axis, view, curve)
         name = shorten(curve.name, 24)
         axis.set_xlabel(f"{name} (log scale)" if curve.log else name)
-        axis.set_title(f"{100 * shares[curve.name]:.0f} %", fontsize=10, loc="right", color=QUIET)
+        axis.set_title(
+            f"share {100 * shares[curve.name]:.0f} %", fontsize=10, loc="right", color=QUIET
+        )
         write_plain_ticks(axis.yaxis)
         if number % grid.shape[1] == 0:
             axis.set_ylabel(shorten(view.target, 22))
@@ -80,10 +84,16 @@ def draw_dependence(view: View, part: Any, grid: Any) -> None:
     legend_above(part, axes[: len(curves)], 6)
 
 
+def show_range(axis: Axes, view: View, name: str) -> None:
+    """Show the whole range of a column of numbers, with a little space at both ends."""
+    axis.set_xlim(*widen_range(view, name, *view.candidates.range(name), SPACE))
+
+
 def draw_curve(axis: Axes, view: View, curve: PartialDependence) -> None:
     """Draw the band of one column, and where the likely best and pending candidates lie."""
     label_x_axis(axis, view, curve.name)
     if curve.is_number:
+        show_range(axis, view, curve.name)
         values = np.array(curve.values, dtype=float)
         axis.plot(values, curve.mean, color=BLUE, lw=1.8, label="average estimate")
         axis.fill_between(values, curve.low, curve.high, color=BLUE, alpha=0.18, lw=0)
@@ -101,6 +111,10 @@ def draw_curve(axis: Axes, view: View, curve: PartialDependence) -> None:
     wide: Any = {"color": GREEN, "lw": 4, "alpha": 0.4, "label": "pending", "zorder": 1}
     for place in view.pending[:1]:
         axis.axvline(where[place], **wide)
+    if view.explanation is not None:
+        explained = view.place_of(view.explanation.row, view.explanation.x)
+        dotted: Any = {"color": QUIET, "lw": 1.4, "ls": ":", "zorder": 1}
+        axis.axvline(where[explained], label=f"trial {view.explanation.trial}", **dotted)
     if view.best is not None:
         narrow: Any = {"color": ORANGE, "lw": 1.4, "ls": (0, (5, 2)), "label": "likely best"}
         axis.axvline(where[view.best], zorder=1, **narrow)

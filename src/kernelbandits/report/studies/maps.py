@@ -16,6 +16,7 @@ from kernelbandits.report.studies.columns import (
     label_y_axis,
     markers,
     positions,
+    widen_range,
 )
 from kernelbandits.report.studies.curves import CROWD, MANY
 from kernelbandits.report.studies.sheets import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 SPACE = 0.03
 """Space around a map, as a share of its sides."""
-MAPS = Margins(left=0.85, below=0.6, above=0.3, right=0.75, head=0.35)
+MAPS = Margins(left=0.95, below=0.6, above=0.3, right=0.85, head=0.35)
 
 
 def estimate_map(view: View, found: EstimateMap) -> Drawing:
@@ -105,25 +106,22 @@ def keep_space(axis: Axes, view: View, found: EstimateMap) -> None:
         (found.across, axis.viewLim.intervalx, axis.set_xlim),
         (found.up, axis.viewLim.intervaly, axis.set_ylim),
     ):
-        low, high = interval
-        if name in view.candidates.log:
-            factor = (high / low) ** SPACE
-            scale(low / factor, high * factor)
-        elif view.candidates.kinds[name] == "number":
-            scale(low - SPACE * (high - low), high + SPACE * (high - low))
+        if view.candidates.kinds[name] == "number":
+            low, high = (float(end) for end in interval)
+            scale(*widen_range(view, name, low, high, SPACE))
 
 
 def cell_edges(view: View, name: str, values: tuple[Any, ...]) -> Array:
     """Return the edges between neighbouring values, halfway on the scale of the axis."""
     if view.candidates.kinds[name] == "category":
-        return np.arange(len(values) + 1) - 0.5
+        return np.asarray(np.arange(len(values) + 1) - 0.5, dtype=np.float64)
     centres = np.array(values, dtype=float)
     log = name in view.candidates.log
     scaled = np.log(centres) if log else centres
     middle = (scaled[1:] + scaled[:-1]) / 2
     first, last = scaled[0] - (middle[0] - scaled[0]), scaled[-1] + (scaled[-1] - middle[-1])
     edges = np.concatenate([[first], middle, [last]])
-    return np.exp(edges) if log else edges
+    return np.asarray(np.exp(edges) if log else edges, dtype=np.float64)
 
 
 def mark_candidates(axis: Axes, view: View, found: EstimateMap) -> None:

@@ -13,8 +13,9 @@ from kernelbandits import checks
 from kernelbandits.canvas import PALETTE, Margins
 from kernelbandits.formatting import format_fixed, format_near, format_number
 from kernelbandits.outputs import check_output, replace_file
+from kernelbandits.policies.partial_dependence import BAND
 from kernelbandits.report.pages import render
-from kernelbandits.report.studies.page import columns_table, table
+from kernelbandits.report.studies.page import columns_table, curve_table, table
 from kernelbandits.report.studies.sheets import (
     QUIET,
     Drawing,
@@ -50,7 +51,7 @@ HEIGHT, COLUMN = 3.9, 0.36
 MOST_COLUMNS = 16
 LETTERS = 40
 """The most letters of a column's name."""
-MARGINS = Margins(left=1.0, below=0.55, above=0.3, right=0.3)
+MARGINS = Margins(left=1.1, below=0.55, above=0.3, right=0.3)
 
 
 def draw_check(
@@ -222,7 +223,10 @@ def check_page(title: str, check: Check, drawing: Drawing) -> str:
         lead=f"The model of {check.target}, checked by the results.",
         sentences=check.sentences,
         figure_of_check=figure,
+        noun=check.noun,
         columns=columns_table(check),
+        curves=[curve_table(one) for one in check.dependence],
+        band_meaning=BAND,
         held_out=held_out_table(check),
     )
 

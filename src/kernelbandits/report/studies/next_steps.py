@@ -12,7 +12,7 @@ from kernelbandits.report.studies.view import View
 from kernelbandits.study.values import describe_candidate, describe_row
 
 TITLE = "What to measure next"
-LETTERS, LINE, GAP = 112, 0.19, 0.1
+LETTERS, LINE, GAP = 100, 0.19, 0.1
 """Letters in a line, its height, and the space between two paragraphs, in inches."""
 HEADING = 1.25
 """Width of the headings, in inches."""

@@ -49,8 +49,9 @@ def study_page(view: View, drawings: Sequence[Drawing]) -> str:
         drawings=[(one.title, render_svg(one), one.caption) for one in drawings],
         interval_meaning=INTERVAL,
         noun=view.noun,
+        column_noun=view.column_noun,
         relevance=columns_table(view.check),
-        curves=[(one.name, curve_table(one)) for one in view.check.dependence],
+        curves=[curve_table(one) for one in view.check.dependence],
         band_meaning=BAND,
         candidates=candidates_table(view),
         trials=trials_table(view),
@@ -131,7 +132,7 @@ def columns_table(check: Check) -> dict[str, Any]:
         )
         for one in check.columns
     ]
-    headings = ("column", "share (%)", "among the fits (%)", "alone (%)", "lengthscale")
+    headings = (check.noun, "share (%)", "among the fits (%)", "alone (%)", "lengthscale")
     return table(headings, rows, text=(0,))
 
 

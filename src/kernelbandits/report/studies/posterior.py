@@ -53,16 +53,11 @@ def posterior(view: View) -> Iterator[Drawing]:
 
 
 def ranking(view: View) -> Drawing:
-    if not view.estimates.is_complete:
-        return empty_drawing(f"Best {view.noun}s", "No estimate yet.")
+    if not view.estimates.is_complete or not view.estimates.results.any():
+        return empty_drawing(f"Best {view.noun}s", "No result yet.")
     places = view.ranking[:TOP]
     names = ", ".join(make_printable(name) for name in view.columns) or "no column that differs"
     how = "highest" if view.sign > 0 else "lowest"
-    unknown = (
-        ""
-        if view.estimates.results.any()
-        else " There is no result yet: these are the prior estimates of the model."
-    )
     if isinstance(view.candidates, MetPoints):
         among = f"{len(view.ranking)} points that were measured or are pending"
         labels, equal = f"The labels are the values of {names}.", ""
@@ -72,7 +67,7 @@ def ranking(view: View) -> Drawing:
     caption = (
         f"The {len(places)} {how} estimates of {view.target} among {among}, with {INTERVAL}."
         f"{equal} Crosses are averages of results. At the right: the number of results. "
-        f"{labels}{unknown}"
+        f"{labels}"
     )
     shown = [label_of(view, place) for place in places]
     left = 0.35 + LETTER * max(len(label) for label in shown)

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ LETTERS, TITLE = 138, 72
 """The most letters in a line of a caption and in a line of the title."""
 BARE = Margins(0.0, 0.0, 0.0, 0.0)
 DPI = 140
+MOST_ALIKE = 1e5
+"""Numbers that have more than about five digits in common are too long for an axis."""
 QUIET = "#52606D"
 PLAIN: Any = {"text.parse_math": False, "text.usetex": False}
 """A dollar in the name of a column is text, not mathematics."""
@@ -157,16 +160,21 @@ def write_plain_ticks(*sides: Axis) -> None:
     """Write few ticks, each number in full, with as many digits as tell it from the next.
 
     By default matplotlib takes a factor or a sum out of all numbers of an axis (1e6, +1.2e3) and
-    writes it at the corner, where it is easily overlooked.
+    writes it at the corner, where it is easily overlooked. That is left so only where the numbers
+    would be too long.
     """
     from matplotlib.ticker import MaxNLocator
 
     for side in sides:
         side.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
-        side.set_major_formatter(lambda value, _, side=side: format_tick(value, side))
+        low, high = side.get_view_interval()
+        if max(abs(low), abs(high)) > MOST_ALIKE * (high - low):
+            continue
+        side.set_major_formatter(partial(format_tick, side))
 
 
-def format_tick(value: float, side: Axis) -> str:
+def format_tick(side: Axis, value: float, position: int | None = None) -> str:
+    """Write one number of an axis; its position among the ticks does not count."""
     low, high = side.get_view_interval()
     apart = abs(high - low) / 10
     if abs(value) < 1e-6 * apart:

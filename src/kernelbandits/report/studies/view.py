@@ -14,6 +14,7 @@ import numpy.typing as npt
 from kernelbandits.checks import Array, Indices, StudyConflict
 from kernelbandits.domains.variables import Number
 from kernelbandits.report.studies.truth import read_truth
+from kernelbandits.study.dependence import MOST_LEVELS
 from kernelbandits.tables.cells import NUMBER
 from kernelbandits.tables.export import name_in_export
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from kernelbandits.tables.candidates import Candidates
 
 Flags = npt.NDArray[np.bool_]
-MOST_LEVELS = 24
-"""A column of text with more values than this is on no map."""
 
 
 class MetPoints:
@@ -298,9 +297,9 @@ def read_map(study: Study, place: Candidates | MetPoints, check: Check) -> Estim
         found = study.estimate_map(*chosen)
     except StudyConflict:
         return None
-    known = found.mean[np.isfinite(found.mean)]
+    means = found.mean[np.isfinite(found.mean)]
     # With one result, or equal ones, the estimate is the same everywhere.
-    return found if len(known) and np.ptp(known) > 0 else None
+    return found if len(means) and np.ptp(means) > 0 else None
 
 
 def read_reasons(trials: Trials, events: Iterable[Event]) -> dict[int, str]:
