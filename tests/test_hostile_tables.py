@@ -143,7 +143,7 @@ REFUSED = {
     "Markdown": ("| a | b |\n|---|---|\n| 1 | 2 |\n", "got vertical bars"),
     "colons": ("a:b\n1:2\n3:4\n", "got colons"),
     "workbook": (b"PK\x03\x04\x14\0[Content_Types].xml", "a workbook; save the sheet as CSV"),
-    "old workbook": (b"\xd0\xcf\x11\xe0\xa1\xb1", "a workbook; save the sheet as CSV"),
+    "old workbook": (b"\xd0\xcf\x11\xe0\xa1\xb1", "an old workbook (.xls)"),
     "zip": (archive(), "a zip archive; unpack it first"),
     "gzip": (b"\x1f\x8b\x08\0", "a compressed file; unpack it first"),
     "image": (b"\x89PNG\r\n\x1a\n", "got an image"),

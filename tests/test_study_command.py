@@ -37,6 +37,7 @@ from kernelbandits.apps.cli.arguments import read_duration, read_names
 from kernelbandits.apps.cli.output import retypable_place
 from kernelbandits.formatting import to_json_value
 from kernelbandits.study.values import Waiting
+from kernelbandits.tables.workbooks import Sheet, write_workbook
 
 FILMS = """Cs;FA;MA;T (°C);solvent;hours;safe;stability
 0,00;0,00;1,00;100;DMF;1;yes;
@@ -50,7 +51,7 @@ FILMS = """Cs;FA;MA;T (°C);solvent;hours;safe;stability
 """
 COLUMNS = "Cs,FA,MA,T (°C),solvent"
 COMMANDS = [
-    "create", "ask", "tell", "status", "estimates", "check", "explain", "plot", "history", "export", "correct", "withdraw",
+    "create", "ask", "sheet", "tell", "status", "estimates", "check", "explain", "plot", "history", "export", "correct", "withdraw",
     "release", "undo", "change", "replay", "list", "doctor", "backup", "salvage",
 ]  # fmt: skip
 
@@ -200,6 +201,11 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
         said("tell", "films.db", "17", "0.5")
     if words[0] == "tell":
         Path("results.csv").write_text("row,stability\n1,0.5\n")
+    sheets = [Sheet("Films", ["Cs", "stability"], [[0.1, None]]), Sheet("Notes", ["a"], [[1]])]
+    write_workbook("films.xlsx", sheets, force=True)
+    write_workbook("results.xlsx", [Sheet("May", ["row", "stability"], [[1, 0.5]])], force=True)
+    if words[0] == "tell" and "--sheet" in words:
+        said("sheet", "films.db", "plate.xlsx")
     done = study(*words)
     assert done.code == 0, done.err
 

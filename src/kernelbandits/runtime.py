@@ -141,7 +141,7 @@ def require(package: str, *, extra: str, owner: str) -> None:
     package
         Name under which the package is imported.
     extra
-        The extra of kernelbandits that brings it: "experiments" or "postgres".
+        The extra of kernelbandits that brings it, such as "experiments" or "excel".
     owner
         What needs the package, as the message should call it.
 

@@ -14,6 +14,7 @@ from kernelbandits.domains.constraints import Forbidden, LinearConstraint, parse
 from kernelbandits.domains.contextual import Contextual
 from kernelbandits.domains.discretise import as_arms
 from kernelbandits.domains.mixed import MixedBox
+from kernelbandits.domains.parts import Part
 from kernelbandits.domains.plain import domain_from_dict, domain_to_dict
 from kernelbandits.domains.search import Maximum, maximise
 from kernelbandits.domains.space_files import parse_variable, read_space
@@ -34,6 +35,7 @@ __all__ = [
     "Maximum",
     "MixedBox",
     "Ordered",
+    "Part",
     "Real",
     "argmax",
     "as_arms",

@@ -18,6 +18,7 @@ from kernelbandits.domains import (
     Box,
     Contextual,
     MixedBox,
+    Part,
     as_domain,
     domain_from_dict,
     domain_to_dict,
@@ -301,7 +302,8 @@ class Auto(IndexPolicy):
     def _round(self, t: int, randomness: Any, options: Any) -> Round:
         now = super()._round(t, randomness, options)
         if not self.finite:
-            check_coordinates(now.place.context, options.arms)
+            part = isinstance(options.arms, Part)
+            check_coordinates(now.place.context, None if part else options.arms)
         return now
 
     def choose(self, now: Round) -> Choice:
@@ -407,7 +409,10 @@ class Auto(IndexPolicy):
         if not 0 < squares[nearest] < NEAR**2:
             return choice
         region: Any = now.place
-        location = region.location(played[nearest, : region.box.dimension])
+        row = played[nearest, region.columns]
+        if region.part is not None and (region.complete(row[None]) != played[nearest]).any():
+            return choice  # That point is not in the part of the domain that is played.
+        location = region.location(row)
         note = dict(self._choice_at(location, now, {**choice.note, "repeats": 1.0}).note)
         surface = self.acquisition(now).surface(now.posterior)
         note["index"] = float(surface.values(location.row[None])[0])

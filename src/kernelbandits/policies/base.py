@@ -223,10 +223,11 @@ class Policy:
         context
             What is given in the round, on a `kb.Contextual` domain.
         arms
-            On a finite domain the numbers of the arms that may be played in this round; on a
-            contextual domain without arms of its own, the points that may be. Where a confidence
-            band holds on all arms at once and the rule plays its upper end, its regret bound holds
-            against the best allowed arm of each round. Nothing is claimed of other rules here.
+            On a finite domain the numbers of the arms that may be played in this round; on a mixed
+            box a part of it (`kb.domains.Part(box, {"heat": 40})`); on a contextual domain without
+            arms of its own, the points that may be. Where a confidence band holds on all arms at
+            once and the rule plays its upper end, its regret bound holds against the best allowed
+            arm of each round. Nothing is claimed of other rules here.
         costs
             One cost > 0 for each arm: what an arm may gain over the highest estimate is divided by
             its cost (`per_cost`; no guarantee). Rules without an index refuse costs.

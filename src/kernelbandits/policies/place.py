@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
-from kernelbandits.domains import Arms, Box, Contextual, MixedBox, argmax, maximise
+from kernelbandits.domains import Arms, Box, Contextual, MixedBox, Part, argmax, maximise
 from kernelbandits.domains.bfgs import STEPS
 from kernelbandits.domains.box import as_row
 from kernelbandits.policies.acquisition import Surface
@@ -87,15 +87,26 @@ class ArmList:
 
 @dataclass(frozen=True)
 class Region:
-    """All of a box."""
+    """All of a box, or a part of it."""
 
     box: Box | MixedBox
+    """What is searched; of a part, the variables that are not fixed."""
     context: Array | None
+    part: Part | None = None
 
     @property
     def survey(self) -> Array:
         """The rows of a finite cover of the box, with the context of the round."""
-        return add_context(self.box.cover().points, self.context)
+        return self.complete(self.box.cover().points)
+
+    def complete(self, rows: Array) -> Array:
+        """Rows of the box as kernels see them: with the values that are fixed, and the context."""
+        return add_context(rows, self.context) if self.part is None else self.part.expand(rows)
+
+    @property
+    def columns(self) -> slice | Indices:
+        """Which coordinates of what kernels see are those of the box."""
+        return slice(self.box.dimension) if self.part is None else self.part.columns
 
     def best(
         self,
@@ -108,22 +119,22 @@ class Region:
         steps: int = STEPS,
     ) -> Location:
         """The best that a search finds, shifted by u where ties are settled by chance."""
-        d = self.box.dimension
+        own = self.columns
 
         def values(rows: Array) -> Array:
-            return surface.values(add_context(rows, self.context))
+            return surface.values(self.complete(rows))
 
         def slopes(rows: Array) -> tuple[Array, Array]:
-            heights, gradients = surface.slopes(add_context(rows, self.context))
-            return heights, gradients[:, :d]
+            heights, gradients = surface.slopes(self.complete(rows))
+            return heights, gradients[:, own]
 
         shift = u if ties == "random" else MIDDLE
         sides = np.subtract(self.box.upper, self.box.lower)
-        lengths = None if scale is None else np.minimum(scale[:d], sides)
+        lengths = None if scale is None else np.minimum(scale[own], sides)
         found = maximise(
             slopes,
             self.box,
-            near=near[:, :d],
+            near=near[:, own],
             scale=lengths,
             effort=effort,
             steps=steps,
@@ -145,12 +156,13 @@ class Region:
 
     def location(self, row: Array, search: dict[str, float] | None = None) -> Location:
         """The point of this row."""
-        x = self.box.decode(row)
+        x: Any = self.box.decode(row)
         if isinstance(self.box, MixedBox):
             # The values of a point are rounded, so its row may differ in the last digits.
             row = self.box.encode(x)
-        whole_row = add_context(row[None], self.context)[0]
-        return Location(x, None, whole_row, search or {})
+        if self.part is not None:
+            x = self.part.complete(x)
+        return Location(x, None, self.complete(row[None])[0], search or {})
 
 
 Place = ArmList | Region
@@ -165,6 +177,9 @@ def place_of(domain: Any, context: Any, arms: Any) -> Place:
             if arms is None:
                 return ArmList(domain.points, None)
             return list_arms(domain, arm_numbers(arms, len(domain)))
+        if isinstance(arms, Part):
+            checks.needs(arms.whole == domain, "ask", f"a part of {domain}", arms)
+            return Region(arms.box, None, arms)
         refuse_arms(domain, arms)
         return Region(domain, None)
     given = domain.check_context(context)

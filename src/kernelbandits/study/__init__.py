@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits.study.reconciliation import ResultsDiffer
+from kernelbandits.study.sheets import SheetNotWritten
 from kernelbandits.study.study import Study
 from kernelbandits.study.values import (
     AlreadyTold,
@@ -25,6 +26,7 @@ __all__ = [
     "Explained",
     "Replayed",
     "ResultsDiffer",
+    "SheetNotWritten",
     "Status",
     "Stop",
     "Study",

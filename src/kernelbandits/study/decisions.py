@@ -14,6 +14,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Indices, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
+from kernelbandits.study.batches import SAME, Shared
 from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
 from kernelbandits.study.reconciliation import Step
 from kernelbandits.study.settings import Settings
@@ -42,6 +43,8 @@ class Asker:
     """Seconds; those of the study unless given."""
     key: str
     """Of this call, which finds its events by it if the connection was cut in between."""
+    shared: Shared | None = None
+    """What all rows of the call are to have in common."""
 
     def names(self) -> Iterator[str]:
         return (f"{self.key}/{number}" for number in range(1, self.n + 1))
@@ -120,12 +123,17 @@ def plan_ask(
     ]
     while len(plan.held) + len(plan.asks) < asker.n:
         number = state.last_trial + len(plan.asks) + 1
+        had = [event.row or 0 for event in plan.held] + [one.row for one in plan.asks]
+        shared = asker.shared and asker.shared.with_values_of(had, driver.candidates)
         try:
-            row, body = reoffer_row(driver, state, waiting, abandoned, asker) or choose_row(
-                driver, state, waiting, number
+            row, body = reoffer_row(driver, state, waiting, abandoned, asker, shared) or choose_row(
+                driver, state, waiting, number, shared
             )
         except StudyConflict:
-            if not plan.held and not plan.asks:
+            if shared is not None and before.asks:
+                # Others took rows with the value that the batch had: it begins with another one.
+                return plan_ask(state, driver, asker, now, replace(before, asks=[]))
+            if shared is not None or (not plan.held and not plan.asks):
                 raise
             found = len(plan.held) + len(plan.asks)
             noun = driver.candidates.noun
@@ -151,13 +159,18 @@ def imagine_trial(number: int, one: PlannedAsk) -> Trial:
 
 
 def reoffer_row(
-    driver: Driver, state: State, waiting: list[Trial], abandoned: list[Trial], asker: Asker
+    driver: Driver,
+    state: State,
+    waiting: list[Trial],
+    abandoned: list[Trial],
+    asker: Asker,
+    shared: Shared | None = None,
 ) -> tuple[int, dict[str, Any]] | None:
     """A row that was abandoned, with what was noted and said of it; the asker's own first."""
     abandoned.sort(key=lambda trial: (trial.worker != asker.worker, trial.number))
     while abandoned:
         trial = abandoned.pop(0)
-        if trial.asked and driver.may_offer(trial, waiting, state):
+        if trial.asked and driver.may_offer(trial, waiting, state, shared):
             before = {name: trial.asked.body[name] for name in ("note", "scale", "greedy")}
             why = (
                 f"Suggested again, because trial {trial.number} got no result in time. "
@@ -173,10 +186,14 @@ def reoffer_row(
 
 
 def choose_row(
-    driver: Driver, state: State, waiting: list[Trial], number: int
+    driver: Driver,
+    state: State,
+    waiting: list[Trial],
+    number: int,
+    shared: Shared | None = None,
 ) -> tuple[int, dict[str, Any]]:
     """The policy's choice in a round, and why, in the units of now."""
-    row, choice = driver.choose(number, waiting, state)
+    row, choice = driver.choose(number, waiting, state, shared)
     reasons, note = (
         driver.reasons(state),
         {name: float(value) for name, value in choice.note.items()},
@@ -185,9 +202,10 @@ def choose_row(
         "note": {name: plain(value) for name, value in note.items()},
         "greedy": reasons.greedy,
         "scale": [state.scale.centre, state.scale.spread],
-        "why": reasons.why(row, note),
+        "why": reasons.why(row, note) + (f" {shared.sentence}" if shared else ""),
         "revision": driver.policy.revision,
         "round": number,
+        **({SAME: shared.body} if shared else {}),
     }
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelbandits import checks
 from kernelbandits.checks import (
     Array,
     DataNotice,
@@ -17,13 +18,14 @@ from kernelbandits.checks import (
     StudyConflict,
     TheoryWarning,
 )
-from kernelbandits.domains import Arms
+from kernelbandits.domains import Arms, Part
 from kernelbandits.formatting import format_count
 from kernelbandits.policies import Auto, Choice, LeaveOneOut, Policy
 from kernelbandits.policies.explanation import OPTIMISM
 from kernelbandits.storage import Draft
 from kernelbandits.streams import Streams
 from kernelbandits.study import fits
+from kernelbandits.study.batches import Shared, values_of
 from kernelbandits.study.events import State, Trial
 from kernelbandits.study.rules import build_policy
 from kernelbandits.study.settings import Settings
@@ -173,9 +175,16 @@ class Driver:
         arm = self._arm[trial.row]
         return Choice(self.policy.domain.points[arm], arm, trial.note)
 
-    def choose(self, t: int, pending: Sequence[Trial], state: State) -> tuple[int, Choice]:
-        """Row and choice of round t, with these results pending."""
+    def choose(
+        self, t: int, pending: Sequence[Trial], state: State, shared: Shared | None = None
+    ) -> tuple[int, Choice]:
+        """Row and choice of round t, with these results pending.
+
+        Of a batch that shares a value only rows with this value are chosen.
+        """
         free = self._free(pending, state)
+        if shared is not None:
+            free = shared.find_arms(free, self.rows[free], self.table)
         waiting = [self.choice(trial) for trial in pending if self.knows(trial.row)]
         with self._listening():
             choice = self._ask(t, waiting, free)
@@ -242,11 +251,22 @@ class Driver:
         named[self.kinds[rows]] = True
         return named[self.kinds[self.rows]]
 
-    def may_offer(self, trial: Trial, pending: Sequence[Trial], state: State) -> bool:
+    def may_offer(
+        self,
+        trial: Trial,
+        pending: Sequence[Trial],
+        state: State,
+        shared: Shared | None = None,
+    ) -> bool:
         """Whether the row of a trial that was abandoned may be suggested again."""
         arm = self._arm.get(trial.row)
         busy = self._alike([one.row for one in pending])
-        return arm is not None and bool(self._open(state, busy)[arm] and not busy[arm])
+        if arm is None or busy[arm] or not self._open(state, busy)[arm]:
+            return False
+        if shared is None:
+            return True
+        free = self._free(pending, state)
+        return arm in shared.find_arms(free, self.rows[free], self.table)
 
     def describe_row(self, row: int, pending: Sequence[Trial], state: State) -> tuple[bool, bool]:
         """Whether no trial of the candidate of a row is pending, and whether it has no value."""
@@ -341,34 +361,44 @@ class SpaceDriver(Driver):
     def _make_choice(self, trial: Trial) -> Choice:
         return Choice(self.places.x(trial.row), None, trial.note)
 
-    def choose(self, t: int, pending: Sequence[Trial], state: State) -> tuple[int, Choice]:
+    def choose(
+        self, t: int, pending: Sequence[Trial], state: State, shared: Shared | None = None
+    ) -> tuple[int, Choice]:
         """Point and choice of round t, with these results pending."""
         taken = {trial.row for trial in pending}
         used = taken | (set(state.counts) if self.settings.repeats is False else set())
-        self._check_free(used)
+        part = None
+        if shared is not None and shared.values is not None:
+            needed = "a policy that can be held to a part of the space, such as auto, for same"
+            checks.needs(self.policy.restricts_arms, "ask", needed, self.settings.policy)
+            part = Part(self.places.space, shared.values)
+        self._check_free(used, part)
         waiting = [self.choice(trial) for trial in pending]
         with self._listening():
-            choice = self.policy.ask(t, self.streams, pending=waiting)
+            choice = self.policy.ask(t, self.streams, pending=waiting, arms=part)
         row = self.places.add(choice.x)
         if row in used:
-            choice = self._choose_instead(used, choice)
+            choice = self._choose_instead(used, choice, part)
             row = self.places.add(choice.x)
         return row, choice
 
-    def _check_free(self, used: set[int]) -> None:
+    def _check_free(self, used: set[int], part: Part | None) -> None:
         """Raise an error if points are not repeated and none is left."""
-        space = self.places.space
-        if self.settings.repeats is False and len(used) >= space.count:
+        space = self.places.space if part is None else part.box
+        taken = used if part is None else {row for row in used if self.places.x(row) in part}
+        if self.settings.repeats is False and len(taken) >= space.count:
             count = format_count(int(space.count), "point")
             raise StudyConflict(
                 "ask needs a point that has no result and is not pending, got none: all "
                 f"{count} of the space are measured or pending (repeats are off)"
             )
 
-    def _choose_instead(self, used: set[int], choice: Choice) -> Choice:
+    def _choose_instead(self, used: set[int], choice: Choice, part: Part | None) -> Choice:
         """The most promising point that is free; the choice itself if none is."""
-        space, taken = self.places.space, [self.places.points[row] for row in used]
+        whole, taken = self.places.space, [self.places.points[row] for row in used]
+        space = whole if part is None else part.box
         rows = space.all_rows() if space.count <= MOST_LISTED else space.cover().points
+        rows = rows if part is None else part.expand(rows)
         free = rows[~(rows[:, None] == np.array(taken)[None]).all(2).any(1)]
         if not len(free):
             return choice
@@ -377,10 +407,19 @@ class SpaceDriver(Driver):
         estimate = {"mean": float(mean[best]), "sd": float(sd[best]), "instead": 1.0}
         note = self.policy._in_reward_units(estimate)
         first = {"first": 1.0} if choice.note.get("first") else {}
-        return Choice(space.decode(free[best]), None, {**note, **first})
+        return Choice(whole.decode(free[best]), None, {**note, **first})
 
-    def may_offer(self, trial: Trial, pending: Sequence[Trial], state: State) -> bool:
+    def may_offer(
+        self,
+        trial: Trial,
+        pending: Sequence[Trial],
+        state: State,
+        shared: Shared | None = None,
+    ) -> bool:
         measured = self.settings.repeats is False and trial.row in state.counts
+        if shared is not None and shared.values is not None:
+            here = values_of(self.places, trial.row, shared.columns)
+            measured |= here != shared.values
         return not measured and trial.row not in {one.row for one in pending}
 
     def coordinates(self, row: int) -> Array:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.values import AlreadyTold
+from kernelbandits.tables.results import is_close
 
 if TYPE_CHECKING:
     from kernelbandits.study.decisions import Keyed
@@ -90,6 +91,7 @@ def reconcile(
         "corrected", "replicates" or None: how values that differ are taken.
     """
     kinds = place.first_rows
+    lines = [with_own_trial(state, place, line) for line in lines]
     found = Comparison(state, place, repeats)
     rows: dict[int, list[int]] = defaultdict(list)
     steps: dict[int, Step] = {}
@@ -181,6 +183,23 @@ class Comparison:
             and int(self.kinds[trial.row]) == kind
             for trial in self.state.pending.values()
         )
+
+
+def with_own_trial(state: State, place: Place, line: Keyed) -> Keyed:
+    """A line of an export without its trial, if that is a trial of another study."""
+    result = line.result
+    if result.exported is None or result.trial is None or result.row is None:
+        return line
+    known = state.trials.get(result.trial)
+    began = None if known is None else known.asked or known.told
+    if (
+        known is not None
+        and began is not None
+        and result.exported.is_of(began.at)
+        and is_close(place.x(known.row), place.x(result.row))
+    ):
+        return replace(line, result=replace(result, row=known.row))
+    return replace(line, result=replace(result, trial=None))
 
 
 def stored_trial(state: State, line: Keyed) -> Trial | None:

@@ -13,9 +13,9 @@ from kernelbandits import checks
 from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
-from kernelbandits.outputs import check_output
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import decisions, plausibility, reconciliation
+from kernelbandits.study.batches import check_shared
 from kernelbandits.study.events import State
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.session import StudySession
@@ -26,6 +26,7 @@ from kernelbandits.study.settings import (
     StudySettings,
     check_lease,
 )
+from kernelbandits.study.sheets import SheetNotWritten, check_sheet, read_sheet, write_sheet
 from kernelbandits.study.values import (
     Best,
     Explained,
@@ -36,7 +37,6 @@ from kernelbandits.study.values import (
     describe_row,
 )
 from kernelbandits.tables.candidates import Candidates, read_candidates
-from kernelbandits.tables.export import write_csv
 from kernelbandits.tables.results import read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
@@ -106,6 +106,7 @@ class Study:
         allowed: str | None = None,
         log: str | Sequence[str] | None = None,
         linear: str | Sequence[str] | None = None,
+        worksheet: str | None = None,
         or_open: bool = False,
         **settings: Unpack[StudySettings],
     ) -> Study:
@@ -116,10 +117,11 @@ class Study:
         where
             A file such as "films.db", or "postgresql://user@host/db?study=films".
         candidates
-            A CSV file, a DataFrame or an (n, d) array. Each row is a candidate. Or a space: a
-            `kb.MixedBox`, a `kb.Box`, a dictionary of variables such as {"heat": (20, 90)}, a list
-            of tuples [(0, 1), (0, 1)], or a space file, whose name ends in .toml or .json. Of a
-            space, the following arguments up to `linear` are the target and the direction only.
+            A CSV file, a workbook (.xlsx), a Parquet or numpy (.npy) file, a DataFrame or an (n, d)
+            array. Each row is a candidate. Or a space: a `kb.MixedBox`, a `kb.Box`, a dictionary of
+            variables such as {"heat": (20, 90)}, a list of tuples [(0, 1), (0, 1)], or a space
+            file, whose name ends in .toml or .json. Of a space, the following arguments up to
+            `worksheet` are the target and the direction only.
         target
             Name of the measured quantity.
         direction
@@ -133,6 +135,8 @@ class Study:
             0.001 to 10, or by their values. A column that is in neither is taken by its logarithms
             if its values are positive, span at least a factor of 1000, and are much more evenly
             spread so; a notice then says it.
+        worksheet
+            The sheet of a workbook that has the table, if several sheets are filled.
         policy, kernel, settings
             "auto" or a name of the catalogue, its kernel (`kb.RBF(0.2)` or "rbf:0.2"), and a
             mapping of its own settings.
@@ -172,6 +176,7 @@ class Study:
             "allowed": allowed,
             "log": log,
             "linear": linear,
+            "worksheet": worksheet,
         }
         space = find_space(candidates)
         if space is None:
@@ -330,6 +335,9 @@ class Study:
         *,
         worker: str | None = None,
         lease: float | None = None,
+        same: str | Sequence[str] | None = None,
+        sheet: str | Path | None = None,
+        force: bool = False,
         key: str | None = None,
     ) -> list[Suggestion]:
         """Return the n rows, or points of a space, to measure next.
@@ -337,11 +345,23 @@ class Study:
         Each row is pending until its result is told or its lease ends (`lease` in seconds). A
         worker that asks again under the same name first gets its pending rows. A call repeated
         with the same `key` returns the same trials.
+
+        With `same`, the name of a column or several, all n rows have the same value there, such as
+        the temperature of their oven. The first row is the policy's choice and decides the value;
+        the policy chooses the others among the rows with this value.
+
+        With `sheet`, a file whose name ends in .xlsx, .csv or .html, the rows are also written to a
+        sheet to fill in or to print; `tell_sheet` tells it back. A sheet that cannot be written is
+        refused before any row is asked for. If writing fails all the same, as on a full disk, the
+        rows are pending and `SheetNotWritten` says so.
         """
+        if sheet is not None:
+            check_sheet(sheet, force)
         size, name = checks.whole("ask", "n", n), check_name("worker", worker)
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
         seconds = None if lease is None else check_lease(lease)
-        asker, session = decisions.Asker(size, name, seconds, call_key("ask", key)), self._session
+        shared, session = check_shared(same, size, self._place), self._session
+        asker = decisions.Asker(size, name, seconds, call_key("ask", key), shared)
         with session.lock:
             events = session.ask(asker)
             state = session.state
@@ -355,7 +375,38 @@ class Study:
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         sign, said = state.settings.sign, tuple(notices)
-        return [decisions.suggestion(event, self._place, sign, said) for event in events]
+        found = [decisions.suggestion(event, self._place, sign, said) for event in events]
+        if sheet is None:
+            return found
+        try:
+            self.write_sheet(sheet, [one.trial for one in found], force=force)
+        except (OSError, ValueError, StudyConflict) as error:
+            raise SheetNotWritten(found, sheet, error) from error
+        return [replace(one, sheet=str(sheet)) for one in found]
+
+    def write_sheet(
+        self, path: str | Path, trials: Iterable[int] | None = None, *, force: bool = False
+    ) -> list[int]:
+        """Write a sheet to fill in, .xlsx or .csv, or to print, .html; return its trials.
+
+        Without `trials` it has all that are pending. An existing file is only replaced with
+        `force`, and a study never.
+        """
+        check_sheet(path, force)
+        with self._session.lock:
+            self._session.refresh()
+            state = self._session.state
+            wanted = sorted(state.pending) if trials is None else list(trials)
+            for number in wanted:
+                if number not in state.trials:
+                    raise StudyConflict(
+                        f"a sheet needs trials that were asked for, got trial {number}"
+                    )
+            if not wanted:
+                raise StudyConflict("a sheet needs at least one pending trial, got none")
+            chosen = [state.trials[number] for number in wanted]
+            write_sheet(path, chosen, state, self._place, force)
+        return wanted
 
     def _cautions(self) -> list[str]:
         """What the policy, with the results that it has learnt, says of the settings."""
@@ -394,8 +445,12 @@ class Study:
         worker: str | None = None,
         corrected: bool = False,
         replicates: bool = False,
+        worksheet: str | None = None,
     ) -> list[Told]:
-        """Store all results of a CSV file, a DataFrame or a list of mappings, or none of them.
+        """Store all results of a file, a DataFrame or a list of mappings, or none of them.
+
+        A file is a CSV file, a workbook (.xlsx, with `worksheet` if several sheets are filled), a
+        Parquet file or a numpy file of records (.npy).
 
         A line names its trial, its row or the values of all columns, and has the value of the
         target (or failed). Lines of a file that were told before are skipped (accepted is False),
@@ -407,13 +462,40 @@ class Study:
         """
         name, prefix = check_name("worker", worker), check_name("key", key)
         repeats = reconciliation.check_repeats(corrected, replicates)
-        results = read_results(source, self._place, self.target)
+        results = read_results(source, self._place, self.target, worksheet)
         fresh = uuid.uuid4().hex
         return self._tell(
             [decisions.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
             name,
             repeats,
         )
+
+    def tell_sheet(
+        self,
+        path: str | Path,
+        *,
+        worker: str | None = None,
+        corrected: bool = False,
+        replicates: bool = False,
+    ) -> list[Told]:
+        """Store the results that were filled in on a sheet of `ask` or `write_sheet`, or none.
+
+        Lines without a result are left out, so a sheet can be told several times while it is
+        filled in. A sheet of another study, or one that was changed where it identifies its trials,
+        is refused. `corrected` and `replicates` are those of `tell_all`.
+        """
+        name, repeats = (
+            check_name("worker", worker),
+            reconciliation.check_repeats(corrected, replicates),
+        )
+        with self._session.lock:
+            self._session.refresh()
+            results, notices = read_sheet(path, self._session.state, self._place)
+        for notice in notices:
+            warnings.warn(notice, DataNotice, stacklevel=2)
+        fresh = uuid.uuid4().hex
+        lines = [decisions.with_key(one, None, i, fresh) for i, one in enumerate(results)]
+        return self._tell(lines, name, repeats)
 
     def _tell(
         self, results: Sequence[decisions.Keyed], worker: str | None, repeats: str | None = None
@@ -717,13 +799,15 @@ class Study:
             return estimates_frame(self._session.answers())
 
     def export(self, path: str | Path, *, force: bool = False) -> None:
-        """Write all trials to a CSV file.
+        """Write all trials to a file.
 
-        An existing file is only replaced with `force`, and a study never.
+        The name decides: .csv, .parquet, or .xlsx for a workbook with sheets of the trials, the
+        candidates and their estimates. An existing file is only replaced with `force`, and a study
+        never.
         """
-        check_output("an export", path, force)
-        frame = self.to_dataframe()
-        write_csv(path, list(frame.columns), frame.itertuples(index=False), force=force)
+        from kernelbandits.study.exports import export_study
+
+        export_study(self, path, force)
 
     def backup(self, path: str | Path, *, force: bool = False) -> None:
         """Copy the study to a new SQLite file; others may write meanwhile.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
+from kernelbandits.study.batches import Shared
 from kernelbandits.study.driver import Driver, build_driver
 from kernelbandits.study.events import State, Trial, events_before
 from kernelbandits.study.explaining import Reasons, stored_explanation
@@ -158,7 +160,15 @@ def explain_trial(state: State, candidates: Place, number: int, driver: Driver) 
     if not current or learnt_from(before) != learnt_from(state):
         driver = build_driver(candidates, before.settings)
         driver.follow(before)
-    return Reasons(driver, before).explain(trial, len(before.pending))
+    explained = Reasons(driver, before).explain(trial, len(before.pending))
+    return with_shared(explained, Shared.of(trial.asked.body))
+
+
+def with_shared(explained: Explained, shared: Shared | None) -> Explained:
+    """The explanation, with what the batch of the row shares."""
+    if shared is None:
+        return explained
+    return replace(explained, sentence=f"{explained.sentence} {shared.sentence}")
 
 
 def learnt_from(state: State) -> tuple[Any, ...]:
@@ -180,8 +190,11 @@ def replay_trial(state: State, candidates: Place, number: int) -> Replayed:
     driver = build_driver(candidates, before.settings)
     driver.follow(before)
     waiting = list(before.pending.values())
-    row = trial.row if trial.again is not None else driver.choose(trial.round, waiting, before)[0]
-    explained = Reasons(driver, before).explain(trial, len(waiting))
+    shared = Shared.of(trial.asked.body)
+    row = trial.row
+    if trial.again is None:
+        row = driver.choose(trial.round, waiting, before, shared)[0]
+    explained = with_shared(Reasons(driver, before).explain(trial, len(waiting)), shared)
     same = (
         f"the same {candidates.noun}"
         if row == trial.row

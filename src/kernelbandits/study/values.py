@@ -78,6 +78,8 @@ class Suggestion(Readable):
     notices: tuple[str, ...] = ()
     """What else is to be said with this call of `ask`: that another revision chooses from now on,
     that the results contradict the noise given, that some rows come more than once."""
+    sheet: str | None = None
+    """The sheet to fill in on which it stands, if `ask` wrote one."""
 
     @property
     def sentence(self) -> str:

@@ -37,6 +37,8 @@ from kernelbandits.tables.table import NUMBERS, TEXT, Table
 if TYPE_CHECKING:
     import pandas as pd
 
+SHEET = "candidates"
+"""The sheet of an exported workbook with the table of candidates."""
 MOST_COORDINATES = 2**27
 """Numbers in the points of all candidates: 1 GiB."""
 
@@ -384,14 +386,18 @@ def read_candidates(
     allowed: str | None = None,
     log: str | Sequence[str] | None = None,
     linear: str | Sequence[str] | None = None,
+    worksheet: str | None = None,
 ) -> Candidates:
-    """Read candidates from a CSV file, a DataFrame or an (n, d) array.
+    """Read candidates from a file, a DataFrame or an (n, d) array.
+
+    A file is a CSV file, a workbook (.xlsx), a Parquet file or a numpy file (.npy).
 
     columns: those that describe a candidate; None takes all that may.
     log, linear: columns of numbers that are scaled by their logarithms, or by their values. A
     column that is in neither is scaled by its logarithms if it is plainly one of ratios.
+    worksheet: the sheet of a workbook; None if only one has cells, or one is called "candidates".
     """
-    table, notices = read_table(source), Notices()
+    table, notices = read_table(source, worksheet, (SHEET,), columns), Notices()
     if table is None:
         table = array_table(source, columns)
     checks.needs(len(table) > 0, table.source, "at least one row", 0)

@@ -61,6 +61,7 @@ def read_csv(path: str | PathLike[str], nameless: str = "") -> Table:
         lines[1:],
         labels=(names[0],) if 0 in names and not records[0][0] else (),
         notices=tuple(filter(None, notices)),
+        from_file=True,
     )
 
 

@@ -12,7 +12,7 @@ from kernelbandits import checks
 MOST_BYTES = 2**29
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 SIGNATURES: dict[bytes, str] = {
-    b"\xd0\xcf\x11\xe0": "a workbook; save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "an old workbook (.xls) or one with a password; save it as .xlsx or CSV",
     b"SQLite format 3\0": "an SQLite database, such as a study; export it as CSV",
     b"PAR1": "a Parquet file; save the table as CSV",
     b"ARROW1": "an Arrow file; save the table as CSV",
@@ -87,6 +87,8 @@ def recognise_kind(raw: bytes) -> str:
         archive = raw[:4096] + raw[-65536:]
         if len(raw) > 4096 and not any(part in archive for part in parts):
             return "a zip archive; unpack it first"
+        if b"opendocument" in archive:
+            return "an OpenDocument workbook; save it as .xlsx or CSV"
         return "a workbook; save the sheet as CSV"
     return next((kind for start, kind in SIGNATURES.items() if raw.startswith(start)), "")
 

@@ -41,8 +41,8 @@ def name_in_export(columns: Iterable[str]) -> dict[str, str]:
 
 
 def is_export(names: Iterable[str]) -> bool:
-    """Whether a table with these columns is an export of trials."""
-    return set(TRIALS) <= set(names)
+    """Whether a table with these columns is an export of trials; that of a space has no rows."""
+    return set(TRIALS) - {"row"} <= set(names)
 
 
 def write_csv(
@@ -85,4 +85,9 @@ def is_missing(value: Any) -> bool:
 
 
 def guard_formula(text: str) -> str:
-    return "'" + text if DANGEROUS.match(text) and not NUMBER.fullmatch(text) else text
+    return "'" + text if is_formula(text) else text
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet may take a text for a formula."""
+    return bool(DANGEROUS.match(text)) and not NUMBER.fullmatch(text)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.tables.cells import canonical, truth
-from kernelbandits.tables.export import TRIALS, is_export, name_in_export
+from kernelbandits.tables.export import TIMES, TRIALS, is_export, name_in_export
 from kernelbandits.tables.headers import bare, find, find_strictly, loose
 from kernelbandits.tables.sources import mapping_table, read_table
 from kernelbandits.tables.table import LARGEST, Table
@@ -64,6 +66,12 @@ class Described(Protocol):
         """The row with this label."""
 
 
+SHEETS = ("trials", "results")
+"""The sheets of a workbook that have results; the first one is that of an export."""
+EXPORTED_WITHIN = 0.002
+"""Seconds by which the time of an exported trial may be rounded."""
+ROUNDED = 1e-8
+"""By which share of themselves numbers may be rounded when a spreadsheet saves them."""
 MADE = "csv:"
 """How keys begin that are made of a line of a file."""
 
@@ -85,6 +93,21 @@ class Result:
     """Where it stands: the line of a file (from 1), the row of a table (from 0)."""
     place: str = field(default="", compare=False)
     """The same in words: results.csv, line 7."""
+    exported: Exported | None = None
+    """Of a line of an export: how its trial is known again."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """When the trial of an exported line began, by which a study knows whether it is its own."""
+
+    at: float | None
+    """When it was asked for or, if nobody asked, told; in seconds since 1970. None if the export
+    does not say it in a way that can be read."""
+
+    def is_of(self, began: float) -> bool:
+        """Whether a trial that began then may be this one; exports have milliseconds."""
+        return self.at is None or abs(self.at - began) <= EXPORTED_WITHIN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,9 +136,18 @@ class Layout:
         return own | {*self.described.values(), *self.labels.values()}
 
 
-def read_results(source: Source | pd.DataFrame, candidates: Described, target: str) -> list[Result]:
-    """The results of a table, all of them checked; rows that were not measured yet are left out."""
-    table = read_table(source)
+def read_results(
+    source: Source | pd.DataFrame,
+    candidates: Described,
+    target: str,
+    worksheet: str | None = None,
+) -> list[Result]:
+    """The results of a table, all of them checked; rows that were not measured yet are left out.
+
+    Of a workbook the named worksheet is read; without a name the only one that has cells, or the
+    one that is called "trials" or "results".
+    """
+    table = read_table(source, worksheet, SHEETS)
     table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
     if not len(table):
         return []
@@ -127,7 +159,7 @@ def read_results(source: Source | pd.DataFrame, candidates: Described, target: s
     notice_skipped(table, len(table) - len(measured))
     results = [read_result(table, layout, candidates, i) for i in measured]
     check_keys(table, results)
-    return add_keys(table.source, results, candidates) if table.unit == "line" else results
+    return add_keys(table.source, results, candidates) if table.from_file else results
 
 
 def layout_of(table: Table, candidates: Described, target: str) -> Layout:
@@ -172,7 +204,7 @@ def layout_of_export(table: Table, candidates: Described) -> Layout:
     return Layout(
         value="value",
         trial="trial",
-        row="row",
+        row="row" if "row" in table.columns and candidates.space is None else None,
         failed=None,
         key=None,
         described=described,
@@ -233,11 +265,13 @@ def has_failed(table: Table, layout: Layout, i: int) -> bool:
 def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> Result:
     failed = has_failed(table, layout, i)
     trial = whole_number(table, layout.trial, i, 1)
-    row = (
-        row_of(table, layout, candidates, i)
-        if trial is None or says_row(table, layout, i)
-        else None
-    )
+    exported = None
+    if layout.state is not None:
+        exported, row = read_exported(table, i), row_of_export(table, layout, candidates, i)
+    elif trial is None or says_row(table, layout, i):
+        row = row_of(table, layout, candidates, i)
+    else:
+        row = None
     value = None if failed else value_of(table, str(layout.value), i)
     if failed and cell(table, layout.value, i):
         place = table.place(i, str(layout.value))
@@ -247,7 +281,53 @@ def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> 
     key = cell(table, layout.key, i) or None
     place = f"{table.source}, {table.unit} {table.lines[i]}"
     return Result(
-        trial=trial, row=row, value=value, failed=failed, key=key, line=table.lines[i], place=place
+        trial=trial,
+        row=row,
+        value=value,
+        failed=failed,
+        key=key,
+        line=table.lines[i],
+        place=place,
+        exported=exported,
+    )
+
+
+def read_exported(table: Table, i: int) -> Exported:
+    """When the trial of a line of an export began."""
+    text = next((text for text in (cell(table, name, i) for name in TIMES) if text), "")
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return Exported(None)
+    return Exported((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+
+
+def row_of_export(table: Table, layout: Layout, candidates: Described, i: int) -> int:
+    """The row of a line of an export, perhaps of another study with the same candidates.
+
+    The rows may be numbered in another way there, and a spreadsheet may have rounded the numbers:
+    the row that the line names counts if it is what the line describes, up to rounding. Otherwise
+    the candidate is found by what describes it.
+    """
+    if not layout.complete:
+        return row_of(table, layout, candidates, i)
+    described = {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
+    numbered = whole_number(table, layout.row, i, 0)
+    given = {name: table.columns[column].texts[i] for name, column in layout.labels.items()}
+    labelled = [candidates.row_with_label(name, text) for name, text in given.items() if text]
+    for row in (*labelled, numbered):
+        if row is not None and row < len(candidates) and is_close(candidates.x(row), described):
+            return row
+    return row_of(table, replace(layout, row=None, labels={}), candidates, i)
+
+
+def is_close(x: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two candidates differ at most by rounding, as spreadsheets do when they save."""
+    return all(
+        math.isclose(x[name], value, rel_tol=ROUNDED)
+        if isinstance(value, float) and isinstance(x[name], (int, float))
+        else x[name] == value
+        for name, value in other.items()
     )
 
 

@@ -316,7 +316,8 @@ def remark_zeros(name: str, column: Column) -> Iterator[str]:
 
 def remark_header(table: Table) -> Iterator[str]:
     """A first line of numbers, which may be a row of a file without a header."""
-    if table.unit == "line" and all(NUMBER.fullmatch(name) for name in table.columns):
+    header = table.from_file and table.unit != "row"
+    if header and all(NUMBER.fullmatch(name) for name in table.columns):
         yield f"the first line is read as the names of the columns: {', '.join(table.columns)}"
 
 

@@ -1,10 +1,12 @@
-"""What a table is made from: a CSV file, a DataFrame, an array or a list of mappings."""
+"""What a table is made from: a file, a DataFrame, an array or a list of mappings."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,20 +14,92 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.tables.cells import plain, storable, text_of
 from kernelbandits.tables.csv_files import read_csv
+from kernelbandits.tables.encodings import read_content
 from kernelbandits.tables.headers import NAMELESS, distinct
+from kernelbandits.tables.parquet_files import read_parquet
 from kernelbandits.tables.table import MOST_ROWS, Column, Table
+from kernelbandits.tables.workbooks import is_workbook, read_workbook
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ARRAY = "the array"
+ARCHIVE, PARQUET, NUMPY = b"PK\x03\x04", b"PAR1", b"\x93NUMPY"
+"""How files begin that are no text."""
 
 
-def read_table(source: Any) -> Table | None:
-    """A CSV file or a DataFrame as a table; None for what is neither."""
+def read_table(
+    source: Any,
+    worksheet: str | None = None,
+    preferred: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+) -> Table | None:
+    """A file or a DataFrame as a table; None for what is neither.
+
+    Parameters
+    ----------
+    source
+        A CSV file, a workbook, a Parquet file or a numpy file, known by its content and not by its
+        name; or a DataFrame.
+    worksheet, preferred
+        Which sheet of a workbook is read (`read_workbook`).
+    names
+        What the columns of a numpy file without names are called.
+    """
     if isinstance(source, (str, PathLike)):
-        return read_csv(source, NAMELESS)
+        return read_file(source, worksheet, preferred, names)
+    checks.needs(worksheet is None, "worksheet", "a workbook", type(source).__name__)
     return frame_table(source) if is_frame(source) else None
+
+
+def read_file(
+    path: str | PathLike[str],
+    worksheet: str | None,
+    preferred: Sequence[str],
+    names: Sequence[str] | None,
+) -> Table:
+    """A file as a table, by what it contains."""
+    start = read_start(path)
+    if start.startswith(ARCHIVE) and is_workbook(path):
+        return read_workbook(path, worksheet, preferred, NAMELESS)
+    file = Path(path).name
+    checks.needs(worksheet is None or not start, "worksheet", "a workbook (.xlsx)", file)
+    if start.startswith(PARQUET):
+        return frame_table(read_parquet(path), file, from_file=True)
+    if start.startswith(NUMPY):
+        return numpy_table(path, names)
+    return read_csv(path, NAMELESS)
+
+
+def read_start(path: str | PathLike[str]) -> bytes:
+    """The first bytes of a file; none of what is no file, about which the reader complains."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(8)
+    except (OSError, ValueError):
+        return b""
+
+
+def numpy_table(path: str | PathLike[str], names: Sequence[str] | None) -> Table:
+    """An array saved by `numpy.save`: (n, d) numbers, or records with named columns.
+
+    Arrays of Python objects are not read, because reading them runs code of the file.
+    """
+    file, raw = Path(path).name, read_content(path)
+    try:
+        array = np.load(BytesIO(raw), allow_pickle=False)
+    # A damaged header fails in many ways, and one that claims too large an array as a MemoryError.
+    except Exception as error:
+        objects = "allow_pickle" in str(error)
+        got = "Python objects, which are not read from files" if objects else "one that is damaged"
+        raise ValueError(f"{file} needs to be an array of numbers, got {got}") from None
+    if array.dtype.names is None:
+        return array_table(array, names, file)
+    import pandas as pd
+
+    flat = array.ndim == 1 and all(array.dtype[name].shape == () for name in array.dtype.names)
+    checks.needs(flat, file, "one value in each column of its records", array.dtype)
+    return frame_table(pd.DataFrame(array), file, from_file=True)
 
 
 def is_frame(source: Any) -> bool:
@@ -34,15 +108,18 @@ def is_frame(source: Any) -> bool:
     return pandas is not None and isinstance(source, pandas.DataFrame)
 
 
-def frame_table(frame: pd.DataFrame) -> Table:
+def frame_table(
+    frame: pd.DataFrame, source: str = "the DataFrame", from_file: bool = False
+) -> Table:
     """Missing values are blank cells; a named index is a column of labels."""
-    checks.needs(len(frame) <= MOST_ROWS, "the DataFrame", f"at most {MOST_ROWS} rows", len(frame))
+    checks.needs(len(frame) <= MOST_ROWS, source, f"at most {MOST_ROWS} rows", len(frame))
     names = [label(name) for name in frame.columns]
-    distinct("the DataFrame", names)
+    distinct(source, names)
     labels = index_labels(frame, names)
     columns = {name: frame_column(name, values) for name, values in labels.items()}
     columns |= {name: frame_column(name, frame.iloc[:, i]) for i, name in enumerate(names)}
-    return Table("the DataFrame", columns, range(len(frame)), unit="row", labels=tuple(labels))
+    rows, named = range(len(frame)), tuple(labels)
+    return Table(source, columns, rows, unit="row", labels=named, from_file=from_file)
 
 
 def index_labels(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
@@ -80,7 +157,7 @@ def cell_text(place: str, value: Any) -> str:
         raise ValueError(f"{error} in {place}") from None
 
 
-def array_table(values: Any, names: Sequence[str] | None) -> Table:
+def array_table(values: Any, names: Sequence[str] | None, source: str = ARRAY) -> Table:
     """The columns of an (n, d) array, called x1 ... xd unless they are named."""
     checks.needs(
         not hasattr(values, "columns"),
@@ -88,19 +165,18 @@ def array_table(values: Any, names: Sequence[str] | None) -> Table:
         "a pandas DataFrame (to_pandas())",
         type(values).__name__,
     )
-    array = checks.points("candidates", values)
-    checks.needs(len(array) <= MOST_ROWS, ARRAY, f"at most {MOST_ROWS} rows", len(array))
+    owner = "candidates" if source == ARRAY else source
+    array = checks.points(owner, values)
+    checks.needs(len(array) <= MOST_ROWS, source, f"at most {MOST_ROWS} rows", len(array))
     given = (
         [f"x{i + 1}" for i in range(array.shape[1])]
         if names is None
         else [label(name) for name in names]
     )
-    checks.needs(
-        len(given) == array.shape[1], "candidates", f"{array.shape[1]} names of columns", given
-    )
-    distinct("candidates", given)
+    checks.needs(len(given) == array.shape[1], owner, f"{array.shape[1]} names of columns", given)
+    distinct(owner, given)
     columns = {name: Column(array[:, i].copy()) for i, name in enumerate(given)}
-    return Table(ARRAY, columns, range(len(array)), unit="row")
+    return Table(source, columns, range(len(array)), unit="row", from_file=source != ARRAY)
 
 
 def mapping_table(items: Iterable[Mapping[str, Any]]) -> Table:

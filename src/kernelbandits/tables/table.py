@@ -113,6 +113,8 @@ class Table:
     """Columns that only number or name the rows."""
     notices: tuple[str, ...] = ()
     """What was decided about the file: its encoding, its delimiter."""
+    from_file: bool = False
+    """Whether it may be told again after it has grown."""
 
     def __len__(self) -> int:
         return len(self.lines)

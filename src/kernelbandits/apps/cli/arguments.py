@@ -19,6 +19,10 @@ Trial = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes on standard error.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+Worksheet = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Sheet of a workbook to read, if several are filled."),
+]
 Reason = Annotated[str, typer.Option(help="A remark for the history.")]
 Policy = Annotated[
     str | None,

@@ -1,7 +1,8 @@
-"""`study ask`, and why: `explain` and `replay`."""
+"""`study ask` and its `sheet`, and why: `explain` and `replay`."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +10,7 @@ from rich.console import Console
 
 from kernelbandits.apps.cli import render
 from kernelbandits.apps.cli.arguments import (
+    Force,
     Lease,
     Place,
     Quiet,
@@ -21,8 +23,11 @@ from kernelbandits.apps.cli.output import (
     open_study,
     print_answer,
     print_line,
+    print_sentence,
     retypable_place,
 )
+from kernelbandits.apps.cli.undo import read_span
+from kernelbandits.formatting import format_count
 
 ASK = """Ask which row to measure next, and why.
 
@@ -30,13 +35,26 @@ The row is reserved for you until its lease ends; others who ask get other rows.
 again under the same name, before telling the results, gets the same rows again. JSON: a list of
 objects with trial, row, x (column to value), why, note (estimates of the policy), greedy (the row
 with the best estimate), until, worker, again, label (name of the row in the table), revision (of
-the policy) and notices. In a study over a space row and greedy are null, and x is the point.
+the policy), notices and sheet. In a study over a space row and greedy are null, and x is the point.
+
+With --same all rows of a batch have the same value in a column, such as the temperature of the oven
+that they share. The first row is the policy's own choice, among the values that enough rows have;
+the others are its choices among the rows with the same value.
+
+With --sheet the rows are also written to a sheet: a workbook (.xlsx) or CSV file to fill in, or a
+page (.html) to print. `tell --sheet` tells it back. A sheet that cannot be written is refused
+before any row is asked for. If writing fails all the same, as on a full disk, the rows are pending,
+the error says so, and `sheet` writes it again.
 
 Examples:
 
     kernelbandits study ask films.db
 
     kernelbandits study ask films.db --n 4 --worker robot-2 --lease 2h
+
+    kernelbandits study ask films.db --n 3 --same solvent
+
+    kernelbandits study ask films.db --n 8 --sheet plate.xlsx
 
     kernelbandits study ask films.db --format json
 """
@@ -52,6 +70,19 @@ Examples:
     kernelbandits study explain films.db 17
 
     kernelbandits study explain films.db 17 --format json
+"""
+SHEET = """Write a sheet of pending trials, to fill in or to print.
+
+A workbook (.xlsx) or a CSV file has a line for each trial, with two columns to fill in: the target,
+and failed (yes or no). `tell --sheet` tells it back. A page (.html) is to print. Without --trials
+the sheet has all pending trials. An existing file is only replaced with --force, and a study never.
+JSON: path and trials.
+
+Examples:
+
+    kernelbandits study sheet films.db plate.xlsx
+
+    kernelbandits study sheet films.db plate.html --trials 1-8 --trials 12
 """
 REPLAY = """Recompute a past suggestion from the events before it, and explain it.
 
@@ -74,12 +105,32 @@ def ask(
         str | None, typer.Option(help="Who asks. The same name gets its pending rows again.")
     ] = None,
     lease: Lease = None,
+    same: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column in which all rows of the batch have the same value. May be repeated.",
+        ),
+    ] = None,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Sheet to fill in, FILE.xlsx or FILE.csv, or to print, FILE.html."
+        ),
+    ] = None,
+    force: Force = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    seconds = read_duration("--lease", lease)
+    from kernelbandits.study import SheetNotWritten
+
+    seconds, failure = read_duration("--lease", lease), None
     with open_study(place, quiet) as study:
-        found = study.ask(n, worker=worker, lease=seconds)
+        try:
+            found = study.ask(n, worker=worker, lease=seconds, same=same, sheet=sheet, force=force)
+        except SheetNotWritten as error:
+            # The rows are pending: they are shown before the error is.
+            found, failure = error.suggestions, error
         candidates = study.candidates if study.space is None else None
     print_answer(
         form,
@@ -88,6 +139,27 @@ def ask(
             console, found, candidates, retypable_place(place)
         ),
     )
+    if failure is not None:
+        raise failure
+
+
+def sheet(
+    place: Place,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="FILE.xlsx, FILE.csv or FILE.html.")],
+    trials: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TRIALS", help="A trial, or a range such as 1-8. May be repeated."),
+    ] = None,
+    force: Force = False,
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    spans = [read_span(text) for text in trials or ()]
+    wanted = [number for span in spans for number in span] or None
+    with open_study(place, quiet, writable=False) as study:
+        found = study.write_sheet(path, wanted, force=force)
+    document = {"path": str(path), "trials": found}
+    print_sentence(form, document, f"{format_count(len(found), 'trial')} written to {path}")
 
 
 def explain(place: Place, trial: Trial, form: Form = Format.text, quiet: Quiet = False) -> None:

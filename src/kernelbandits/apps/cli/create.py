@@ -37,11 +37,13 @@ if TYPE_CHECKING:
 
 CREATE = """Create a study from a table of candidates, or over a space of ranges and choices.
 
-The table is a CSV file with a header. Columns may be separated by commas, semicolons or tabs;
-decimal commas, units in the header and columns of text are understood. The table is copied into the
-study, so the file is not needed afterwards. --target names the column of results; a name that is no
-column means that the results come later. All other columns describe a candidate, unless --columns
-names the ones to use. Notes about the file are printed on standard error.
+The table is a CSV file with a header, a workbook (.xlsx), a Parquet file or a numpy file (.npy). In
+a CSV file columns may be separated by commas, semicolons or tabs; decimal commas, units in the
+header and columns of text are understood. Of a workbook with several sheets, --worksheet names one.
+The table is copied into the study, so the file is not needed afterwards. --target names the column
+of results; a name that is no column means that the results come later. All other columns describe a
+candidate, unless --columns names the ones to use. Notes about the file are printed on standard
+error.
 
 Columns of numbers are scaled to [0, 1] for the model. A column of ratios, such as concentrations
 0.001, 0.01, 0.1, 1 and 10, is scaled by its logarithms: each one that --log names, and by default
@@ -64,6 +66,8 @@ Examples:
 --constraint "A + B + C == 1" --target strength
 
     kernelbandits study create films.db --candidates films.csv --columns Cs,FA,MA --target stability
+
+    kernelbandits study create films.db --candidates films.xlsx --worksheet Films --target stability
 
     kernelbandits study create films.db --candidates films.csv --target stability \
 --direction min --cost hours
@@ -122,8 +126,13 @@ Examples:
 def create(
     place: arguments.Place,
     candidates: Annotated[
-        Path | None, typer.Option(help="CSV file with a header and one row for each candidate.")
+        Path | None,
+        typer.Option(
+            help="CSV file, workbook (.xlsx), Parquet or numpy file (.npy) with one row for each "
+            "candidate."
+        ),
     ] = None,
+    worksheet: arguments.Worksheet = None,
     space: Annotated[
         Path | None,
         typer.Option(help="TOML or JSON file with variables and constraints, in place of a table."),
@@ -193,6 +202,7 @@ def create(
         "allowed": allowed,
         "log": log,
         "linear": linear,
+        "worksheet": worksheet,
         "delta": delta,
         "seed": seed,
         "goal": goal,

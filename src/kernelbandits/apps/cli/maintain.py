@@ -24,14 +24,18 @@ if TYPE_CHECKING:
     from kernelbandits.storage import Finding
     from kernelbandits.study import Study
 
-EXPORT = """Write all trials to a CSV file.
+EXPORT = """Write all trials to a CSV file, a workbook or a Parquet file.
 
-Each line is one trial: its candidate, state, result, times and estimate. `-` writes to standard
-output. An existing file is only replaced with --force, and a study never.
+Each line is one trial: its candidate, state, result, times and estimate. The name of the file
+decides: .csv, .parquet, or .xlsx for a workbook with sheets of the trials, the candidates and their
+estimates. `-` writes CSV to standard output. An existing file is only replaced with --force, and a
+study never. `tell --file` reads each of them, also into another study of the same candidates.
 
 Examples:
 
     kernelbandits study export films.db results.csv
+
+    kernelbandits study export films.db films.xlsx --force
 
     kernelbandits study export films.db - | head
 
@@ -68,7 +72,10 @@ Examples:
 def export(
     place: Place,
     path: Annotated[
-        str, typer.Argument(metavar="OUT", help="A CSV file, or - for standard output.")
+        str,
+        typer.Argument(
+            metavar="OUT", help="OUT.csv, OUT.xlsx or OUT.parquet, or - for standard output."
+        ),
     ],
     force: Force = False,
     form: Form = Format.text,

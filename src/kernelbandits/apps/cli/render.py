@@ -105,6 +105,12 @@ def print_suggestions(
     until = format_time(min(one.until for one in found))
     counted = f" {ROWS}" if candidates is not None else ""
     print_line(console, f"Reserved{held} until {until}.{counted}")
+    if found[0].sheet is not None:
+        print_line(console, f"Sheet: {found[0].sheet}")
+        if not found[0].sheet.lower().endswith(".html"):
+            told = command("tell", place, "--sheet", found[0].sheet)
+            print_line(console, f"When it is filled in, or a part of it:  {told}")
+            return
     print_line(
         console,
         f"When you have the result:  {command('tell', place, found[0].trial)} VALUE"

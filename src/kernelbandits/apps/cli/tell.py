@@ -14,6 +14,7 @@ from kernelbandits.apps.cli.arguments import (
     Quiet,
     Reason,
     Trial,
+    Worksheet,
     read_value,
     read_whole_number,
 )
@@ -35,13 +36,19 @@ gives the value of a variable, once for each variable: a point that nobody asked
 outside the ranges or breaks a constraint is refused. JSON: trial, row, value (the
 stored one), accepted, key, seq, settles (the pending trial that a row settled) and waiting (trials
 of the same candidate that stay pending) and x (the point of a space, null for a table); with
---csv a list of these.
+--file a list of these.
 
-In a CSV file of results, each line names its trial, its row or the values of all columns, and has
-the result in a column named like the target. Either all lines are stored or none. Lines that were
-told before are skipped, so you can add lines to the file and tell it again. If a line has another
-value than the one that is stored, nothing is stored and both values are listed: then --corrected
-replaces the stored values, and --replicates takes the new ones as further measurements.
+A file of results (--file, or --csv as in earlier releases) is a CSV file, a workbook (.xlsx) or a
+Parquet file, such as an export of this or of another study. Each line names its trial, its row or
+the values of all columns, and has the result in a column named like the target. Either all lines
+are stored or none. Lines that were told before are skipped, so you can add lines to the file and
+tell it again. If a line has another value than the one that is stored, nothing is stored and both
+values are listed: then --corrected replaces the stored values, and --replicates takes the new ones
+as further measurements.
+
+A sheet that `ask --sheet` or `sheet` wrote is told back by --sheet: the lines that are filled in,
+all of them or none. It may be told again when more is filled in. A sheet of another study, or one
+that was changed where it identifies its trials, is refused.
 
 Examples:
 
@@ -55,9 +62,13 @@ Examples:
 
     kernelbandits study tell brew.db --at temperature=30 --at solvent=DMF 0.83
 
-    kernelbandits study tell films.db --csv results.csv
+    kernelbandits study tell films.db --file results.csv
 
-    kernelbandits study tell films.db --csv results.csv --corrected
+    kernelbandits study tell films.db --file results.xlsx --worksheet May
+
+    kernelbandits study tell films.db --file results.csv --corrected
+
+    kernelbandits study tell films.db --sheet plate.xlsx
 """
 CORRECT = """Replace the result of a trial; the history keeps the old one.
 
@@ -74,8 +85,8 @@ Examples:
     kernelbandits study withdraw films.db 17 --reason "sample was contaminated"
 """
 FORMS = (
-    "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, --at NAME=VALUE ... VALUE "
-    "or --csv FILE"
+    "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, --at NAME=VALUE ... VALUE, "
+    "--file FILE or --sheet FILE"
 )
 
 
@@ -105,7 +116,17 @@ def tell(
             help="Value of a variable, in a study over a space; once for each variable.",
         ),
     ] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="CSV file with results.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file", "--csv", help="CSV file, workbook (.xlsx) or Parquet file with results."
+        ),
+    ] = None,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Sheet of `ask --sheet` that was filled in."),
+    ] = None,
+    worksheet: Worksheet = None,
     key: Annotated[
         str | None,
         typer.Option(help="Name of this result: told twice with the same key, it counts once."),
@@ -113,11 +134,15 @@ def tell(
     worker: Annotated[str | None, typer.Option(help="Who measured it.")] = None,
     corrected: Annotated[
         bool,
-        typer.Option("--corrected", help="With --csv: other values replace the stored ones."),
+        typer.Option(
+            "--corrected", help="With --file or --sheet: other values replace the stored ones."
+        ),
     ] = False,
     replicates: Annotated[
         bool,
-        typer.Option("--replicates", help="With --csv: other values are further measurements."),
+        typer.Option(
+            "--replicates", help="With --file or --sheet: other values are further measurements."
+        ),
     ] = False,
     form: Form = Format.text,
     quiet: Quiet = False,
@@ -126,25 +151,29 @@ def tell(
 
     given = [text for text in (trial, value) if text is not None]
     alone = not given and row is None and not failed and not at
-    checks.needs(csv is None or alone, "tell", f"one of {FORMS}", "--csv and more")
+    checks.needs(file is None or alone, "tell", f"one of {FORMS}", "--file and more")
+    alone = alone and file is None and key is None and worksheet is None
+    checks.needs(sheet is None or alone, "tell", f"one of {FORMS}", "--sheet and more")
+    checks.needs(file is not None or not worksheet, "tell", "--file FILE with --worksheet", "none")
     checks.needs(
-        csv is not None or not (corrected or replicates),
+        bool(file or sheet) or not (corrected or replicates),
         "tell",
-        "--csv FILE with --corrected or --replicates",
+        "--file or --sheet with --corrected or --replicates",
         "none",
     )
-    single = {} if csv else read_result(given, row, failed, at)
+    single = {} if file or sheet else read_result(given, row, failed, at)
     with open_study(place, quiet) as study:
         if at:
             single["x"] = study.read_point(read_assignments(at))
         try:
-            told = (
-                study.tell_all(
-                    csv, key=key, worker=worker, corrected=corrected, replicates=replicates
-                )
-                if csv
-                else study.tell(**single, key=key, worker=worker)
-            )
+            repeats = {"corrected": corrected, "replicates": replicates}
+            told: Told | list[Told]
+            if sheet is not None:
+                told = study.tell_sheet(sheet, worker=worker, **repeats)
+            elif file is not None:
+                told = study.tell_all(file, key=key, worker=worker, worksheet=worksheet, **repeats)
+            else:
+                told = study.tell(**single, key=key, worker=worker)
         except AlreadyTold as late:
             print_stored_result(form, late)
             raise

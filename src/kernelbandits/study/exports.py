@@ -1,0 +1,99 @@
+"""A study written to a file: its trials as CSV or Parquet, or all of it as a workbook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelbandits.checks import needs
+from kernelbandits.outputs import check_output
+from kernelbandits.runtime import require
+from kernelbandits.tables.candidates import SHEET, Candidates
+from kernelbandits.tables.export import name_in_export, write_csv
+from kernelbandits.tables.parquet_files import write_parquet
+from kernelbandits.tables.results import SHEETS
+from kernelbandits.tables.workbooks import Sheet, write_workbook
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kernelbandits.study.places import Place
+    from kernelbandits.study.points import Points
+    from kernelbandits.study.study import Study
+
+CSV, WORKBOOK, PARQUET = "CSV", "workbook", "Parquet"
+FORMATS = {"": CSV, ".csv": CSV, ".txt": CSV, ".xlsx": WORKBOOK, ".parquet": PARQUET}
+"""The end of the name of a file -> what is written."""
+PACKAGES = {WORKBOOK: ("openpyxl", "excel"), PARQUET: ("pyarrow", "parquet")}
+"""Format -> the package that writes it, and the extra that installs the package."""
+
+
+def check_export(path: str | Path, force: bool) -> str:
+    """The format that the name of a file asks for, if it can be written there."""
+    check_output("an export", path, force)
+    suffix = Path(path).suffix.lower()
+    needed = "a name that ends in .csv, .xlsx or .parquet"
+    needs(suffix in FORMATS, "an export", needed, str(path))
+    form = FORMATS[suffix]
+    if form in PACKAGES:
+        package, extra = PACKAGES[form]
+        require(package, extra=extra, owner=f"an export to {Path(path).name}")
+    return form
+
+
+def export_study(study: Study, path: str | Path, force: bool) -> None:
+    """Write the trials of a study; to a workbook also its candidates and their estimates."""
+    form = check_export(path, force)
+    trials = study.to_dataframe()
+    if form == CSV:
+        write_csv(path, list(trials.columns), trials.itertuples(index=False), force=force)
+    elif form == PARQUET:
+        write_parquet(path, trials, force=force)
+    else:
+        write_workbook(path, list_sheets(study, trials), force=force)
+
+
+def list_sheets(study: Study, trials: pd.DataFrame) -> list[Sheet]:
+    """The sheets of a workbook: trials, candidates or space, estimates, and what they are."""
+    place, estimates = study._place, study.estimates()
+    about = {
+        "target": study.target,
+        "direction": study.direction,
+        "trials": len(trials),
+        "times": "UTC",
+        "interval (low, high)": "95 % interval of the estimate, not of a new measurement",
+        "caution": estimates.attrs["caution"],
+    }
+    return [
+        frame_sheet(SHEETS[0], trials),
+        candidates_sheet(place) if isinstance(place, Candidates) else space_sheet(place),
+        frame_sheet("estimates", with_labels(estimates, place)),
+        Sheet("about", ["what", "value"], [*about.items()]),
+    ]
+
+
+def frame_sheet(name: str, frame: pd.DataFrame) -> Sheet:
+    return Sheet(name, list(frame.columns), [*frame.itertuples(index=False, name=None)])
+
+
+def with_labels(estimates: pd.DataFrame, place: Place) -> pd.DataFrame:
+    """The estimates with what the table calls each row, right after the row."""
+    shown = name_in_export([*place.labels, *place.chosen])
+    for name in reversed(place.labels):
+        estimates.insert(1, shown[name], [place.label(row)[name] for row in estimates["row"]])
+    return estimates
+
+
+def candidates_sheet(candidates: Candidates) -> Sheet:
+    """The whole table, from which the same study can be created again."""
+    lists = candidates.lists
+    return Sheet(SHEET, list(lists), [*zip(*lists.values(), strict=True)])
+
+
+def space_sheet(points: Points) -> Sheet:
+    """The variables of a space, and its constraints."""
+    from kernelbandits.study.summary import describe_variable
+
+    rows = [[name, describe_variable(variable)] for name, variable in points.columns.items()]
+    rows += [["constraint", text] for text in points.body["constraints"]]
+    return Sheet("space", ["variable", "values"], rows)

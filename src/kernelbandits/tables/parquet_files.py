@@ -1,0 +1,78 @@
+"""Parquet files as tables, and tables as Parquet files."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelbandits import checks
+from kernelbandits.outputs import replace_file
+from kernelbandits.runtime import require
+from kernelbandits.tables.cells import text_of
+from kernelbandits.tables.csv_files import MOST_COLUMNS
+from kernelbandits.tables.encodings import MOST_BYTES, read_content
+from kernelbandits.tables.export import is_missing
+from kernelbandits.tables.table import MOST_ROWS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyarrow.parquet import ParquetFile
+
+MOST_CELLS = 2**26
+
+
+def read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
+    """The file as a DataFrame, with the index that pandas stored in it."""
+    file = Path(path).name
+    require("pyarrow", extra="parquet", owner=file)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    raw = read_content(path)
+    try:
+        found = pq.ParquetFile(BytesIO(raw))
+        check_size(file, found)
+        # A text that is repeated a million times stays one text in memory.
+        texts = [
+            field.name
+            for field in found.schema_arrow
+            if pa.types.is_string(field.type) or pa.types.is_binary(field.type)
+        ]
+        found = pq.ParquetFile(BytesIO(raw), read_dictionary=texts)
+        frame: pd.DataFrame = found.read().to_pandas(integer_object_nulls=True)
+        return frame
+    except (pa.ArrowException, OSError) as error:
+        said = str(error).splitlines()[0]
+        raise ValueError(
+            f"{file} needs to be a Parquet file that can be read, got one that is damaged ({said})"
+        ) from None
+
+
+def check_size(file: str, found: ParquetFile) -> None:
+    """Refuse a file that is small on the disk and would fill the memory."""
+    about = found.metadata
+    rows, columns = about.num_rows, about.num_columns
+    checks.needs(rows <= MOST_ROWS, file, f"at most {MOST_ROWS} rows", rows)
+    checks.needs(columns <= MOST_COLUMNS, file, f"at most {MOST_COLUMNS} columns", columns)
+    checks.needs(rows * columns <= MOST_CELLS, file, f"at most {MOST_CELLS} cells", rows * columns)
+    size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    checks.needs(size <= MOST_BYTES, file, f"at most {MOST_BYTES} bytes when unpacked", size)
+
+
+def write_parquet(path: str | Path, frame: pd.DataFrame, force: bool = False) -> None:
+    """Write a DataFrame, completely or not at all; the types of its columns are kept.
+
+    An existing file is only replaced with `force`, and a study never.
+    """
+    content = BytesIO()
+    objects = {name: frame[name] for name in frame.columns if frame[name].dtype == object}
+    # A column of a Parquet file has one type: values of several types are written as text.
+    texts = {
+        name: values.map(text_of, na_action="ignore")
+        for name, values in objects.items()
+        if len({type(value) for value in values if not is_missing(value)}) > 1
+    }
+    frame.assign(**texts).to_parquet(content, engine="pyarrow", index=False)
+    replace_file(path, content.getvalue(), force=force)

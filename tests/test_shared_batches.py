@@ -1,0 +1,161 @@
+"""Batches whose rows share a value: chosen by the policy, stored, replayed, and refused in time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.checks import StudyConflict
+from kernelbandits.domains import Part
+from test_study_command import study as command
+
+ROWS = [
+    {"T": float(T), "Cs": Cs, "solvent": solvent, "oven": f"oven {int(T) // 50}"}
+    for T in (20, 40, 60, 80)
+    for Cs in np.linspace(0, 1, 5)
+    for solvent in ("DMF", "DMSO")
+]
+ROWS.append({"T": 100.0, "Cs": 0.5, "solvent": "DMF", "oven": "oven 2"})
+TABLE = pd.DataFrame(ROWS)
+COLUMNS = ["T", "Cs", "solvent"]
+
+
+def measure(x):
+    return -((x["T"] - 55) ** 2) / 1000 - (x["Cs"] - 0.4) ** 2 + 0.3 * (x["solvent"] == "DMF")
+
+
+@pytest.fixture(params=["auto", "simple-ucb", "random"])
+def study(request, tmp_path):
+    settings = {}
+    if request.param == "simple-ucb":
+        settings = {"kernel": "rbf:0.3", "settings": {"noise_scale": 0.1, "norm_bound": 2.0}}
+    return kb.Study.create(
+        tmp_path / "films.db", TABLE, target="y", columns=COLUMNS, policy=request.param, **settings
+    )
+
+
+def test_a_batch_shares_a_value_and_is_recomputed(study):
+    for _ in range(2):
+        batch = study.ask(8, same="T")
+        assert len({one.row for one in batch}) == 8
+        assert len({one.x["T"] for one in batch}) == 1
+        assert batch[0].why.endswith("All 8 of the batch share its T.")
+        assert batch[1].why.endswith(f"The batch shares T = {batch[0].x['T']:g}.")
+        for one in batch:
+            study.tell(one.trial, measure(one.x))
+    [first, *rest] = study.ask(3, same=["oven", "solvent"])
+    oven = TABLE["oven"][first.row]
+    assert all(
+        (TABLE["oven"][one.row], one.x["solvent"]) == (oven, first.x["solvent"]) for one in rest
+    )
+    reopened = kb.Study.open(study.place)
+    assert all(reopened.replay(trial).same for trial in (2, 9, 10, 18, 19))
+    assert "The batch shares" in reopened.explain(19).sentence
+
+
+def test_the_value_of_a_batch_is_that_of_the_row_that_would_be_asked_for_alone(tmp_path):
+    """Where all values have enough rows, the first row is the policy's choice as without `same`."""
+    first = {}
+    for same in (None, "T"):
+        study = kb.Study.create(tmp_path / f"{same}.db", TABLE[:-1], columns=COLUMNS, seed=4)
+        for row in range(0, 40, 3):
+            study.tell(row=row, value=measure(study.candidates.x(row)))
+        first[same] = study.ask(4, same=same)[0].row
+    assert first["T"] == first[None]
+
+
+def test_a_batch_that_no_value_can_fill_is_refused_and_nothing_is_written(study):
+    before = len(study.history())
+    for given, complaint in (
+        ((11, "T"), r"needs 11 free rows that share T, got at most 10, with T = 20\. No row was"),
+        ((2, "x"), r"ask needs same among \('T', 'Cs', 'solvent', 'oven'\), got 'x'"),
+        ((2, ["T", "T"]), "ask needs each column once in same"),
+    ):
+        with pytest.raises((StudyConflict, ValueError), match=complaint):
+            study.ask(given[0], same=given[1])
+    assert len(study.history()) == before
+    # At T = 100 there is one row only, so a batch of two is never there.
+    for _ in range(4):
+        assert all(one.x["T"] < 100 for one in study.ask(2, same="T"))
+
+
+def test_a_worker_gets_its_rows_again_and_further_ones_with_the_same_value(study):
+    held = study.ask(3, worker="ann", same="T")
+    more = study.ask(5, worker="ann", same="T")
+    assert [one.trial for one in more[:3]] == [one.trial for one in held]
+    assert len({one.x["T"] for one in more}) == 1
+    mixed = {one.x["T"] for one in study.ask(12, worker="bob")}
+    assert len(mixed) > 1
+    with pytest.raises(StudyConflict, match="needs pending rows of this worker that share T, got"):
+        study.ask(13, worker="bob", same="T")
+
+
+def test_a_row_whose_lease_ended_comes_again_only_where_its_value_is_shared(tmp_path):
+    study = kb.Study.create(tmp_path / "a.db", TABLE[:-1], columns=COLUMNS, lease=1e-6)
+    lost = study.ask(4)
+    batch = study.ask(3, same="T", lease=3600.0)
+    shared = {one.x["T"] for one in batch}
+    assert len(shared) == 1
+    again = {one.again for one in batch if one.again}
+    assert again <= {one.trial for one in lost if one.x["T"] in shared}
+
+
+@pytest.mark.parametrize(
+    ("space", "same"),
+    [
+        ({"heat": (20, 90), "acid": ["a", "b", None], "time": (1, 5)}, "heat"),
+        ({"heat": (20, 90), "acid": ["a", "b", None], "time": (1, 5)}, ["acid"]),
+        ({"rate": kb.Real(1e-5, 0.1, log=True), "cups": kb.Integer(1, 50)}, "rate"),
+        (kb.MixedBox({name: kb.Real(0, 1) for name in "ABC"}, constraints=["A + B + C == 1"]), "A"),
+    ],
+)
+def test_points_of_a_space_share_a_value_to_the_last_digit(tmp_path, space, same):
+    study = kb.Study.create(tmp_path / "a.db", space, target="y")
+    names = [same] if isinstance(same, str) else same
+    for _ in range(3):
+        batch = study.ask(4, same=same)
+        assert len({tuple(one.x[name] for name in names) for one in batch}) == 1
+        for one in batch:
+            # The best value is at the upper end of its range.
+            study.tell(one.trial, sum(v for v in one.x.values() if isinstance(v, float)))
+    reopened = kb.Study.open(tmp_path / "a.db")
+    assert all(reopened.replay(trial).same for trial in (2, 9, 12))
+
+
+def test_a_part_of_a_space_keeps_what_its_constraints_demand_of_the_rest():
+    whole = kb.MixedBox(
+        {"A": kb.Real(0, 1), "B": kb.Real(0, 1), "acid": kb.Category(("x", "y", "z"))},
+        constraints=[
+            "A + B <= 1.2",
+            "not (acid == 'x' and A > 0.5)",
+            "not (acid == 'y' and B > 0.5)",
+        ],
+    )
+    high, low = Part(whole, {"A": 0.9}), Part(whole, {"A": 0.1})
+    assert len(low.box.constraints) == 2  # x is not forbidden at A = 0.1
+    rng = np.random.default_rng(0)
+    for part in (high, low):
+        for _ in range(50):
+            rest = {"B": float(rng.random()), "acid": str(rng.choice(["x", "y", "z"]))}
+            assert (rest in part.box) == (part.complete(rest) in whole)
+            assert np.array_equal(
+                part.expand(part.box.unconstrained.encode(rest)[None])[0],
+                whole.unconstrained.encode(part.complete(rest)),
+            )
+    with pytest.raises(ValueError, match=r"Part needs a number in \[0\.0, 1\.0\] for 'A', got 2"):
+        Part(whole, {"A": 2})
+
+
+def test_the_command_takes_columns_to_share(tmp_path):
+    TABLE.to_csv(tmp_path / "films.csv", index=False)
+    place = tmp_path / "films.db"
+    command("create", place, "--candidates", tmp_path / "films.csv", "--target", "y")
+    done = command("ask", place, "--n", 4, "--same", "t", "--same", "solvent", "--format", "json")
+    assert len({(one["x"]["T"], one["x"]["solvent"]) for one in done.document}) == 1
+    refused = command("ask", place, "--n", 20, "--same", "T")
+    assert (refused.code, "needs 20 free rows that share T, got at most" in refused.err) == (
+        1,
+        True,
+    )
