@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+import io
 import re
 
+import openpyxl
 import pandas as pd
 import pytest
 
@@ -209,6 +211,8 @@ def test_settings_and_downloads(page, films):
     assert films.get("/studies/films/download/trials.csv").count("\n") == 7
     assert films.get("/studies/films/download/estimates.csv").count("\n") == 11
     assert "<script" not in films.get("/studies/films/download/page.html")
+    book = openpyxl.load_workbook(download(films, "study.xlsx"))
+    assert "trials" in book.sheetnames
     assert "kernelbandits" in films.get("/studies/films/share")
     link = films.send("/studies/films/share", "/studies/films/link", 200, role="read")
     code = re.search(r"enter\?code=([\w.-]+)", link.text)[1]
@@ -217,6 +221,40 @@ def test_settings_and_downloads(page, films):
     shown = reader.get("/studies/films").text
     assert "read only" in shown
     assert "<form" not in shown
+
+
+def test_a_sheet_and_a_workbook_are_told_back(page, films):
+    films.send("/studies/films", "/studies/films/ask", n="3")
+    book = openpyxl.load_workbook(download(films, "sheet.xlsx"))
+    sheet = book.active
+    names = [cell.value for cell in sheet[1]]
+    sheet.cell(2, names.index("stability") + 1).value = 0.7
+    file = io.BytesIO()
+    book.save(file)
+    told = {"file": ("plate.xlsx", file.getvalue())}
+    said = films.send("/studies/films", "/studies/films/results", files=told)
+    assert "1 result recorded" in films.follow(said)
+    book = openpyxl.Workbook()
+    for line in (["film", "Cs"], ["B1", 0.1], ["B2", 0.4], ["B3", 0.9]):
+        book.active.append(line)
+    book.create_sheet("notes").append(["nothing"])
+    file = io.BytesIO()
+    book.save(file)
+    workbook = {"file": ("films.xlsx", file.getvalue())}
+    several = films.send("/new", "/new/table", 422, files=workbook)
+    assert "notes" in several.text
+    answer = films.send("/new", "/new/table", files=workbook, worksheet="Sheet")
+    address = answer.headers["location"]
+    roles = {"role-0": "names the row", "role-1": "describes the candidate"}
+    number = address.partition("?")[0]
+    films.send(address, number, action="create", name="more", target="stability", **roles)
+    assert len(study_of(page, "more").candidates) == 3
+
+
+def download(browser, what):
+    answer = browser.client.get(f"/studies/films/download/{what}")
+    assert answer.status_code == 200, answer.text
+    return io.BytesIO(answer.content)
 
 
 def test_hostile_names_are_shown_as_text(page):

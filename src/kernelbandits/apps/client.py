@@ -122,11 +122,13 @@ class RemoteStudy:
         *,
         worker: str | None = None,
         lease: float | None = None,
+        same: Sequence[str] | None = None,
         key: str | None = None,
     ) -> list[dict[str, Any]]:
         """The next candidates: trial, row, x, why, and more."""
         found: list[dict[str, Any]]
-        found = self._post("ask", {"n": n, "worker": worker, "lease": lease}, key)
+        shared = None if same is None else list(same)
+        found = self._post("ask", {"n": n, "worker": worker, "lease": lease, "same": shared}, key)
         return found
 
     def tell(

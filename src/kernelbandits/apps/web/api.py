@@ -212,7 +212,7 @@ def ask(
 ) -> Response:
     """A worker that asks again under the same name first gets its pending candidates."""
     study = find_study(request, name)
-    return answer(study.ask(body.n, worker=body.worker, lease=body.lease, key=key))
+    return answer(study.ask(**body.model_dump(), key=key))
 
 
 @writing.post("/studies/{name}/tell", summary="Record a result", openapi_extra=accepts(TellRequest))

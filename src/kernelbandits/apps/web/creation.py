@@ -111,20 +111,25 @@ class Preview:
     results: int = 0
     """How many results the table has already."""
     tell_results: bool = True
+    worksheet: str | None = None
+    """The sheet of a workbook that was read, if it was named."""
 
     @property
     def rest(self) -> int:
         return self.count - len(self.rows)
 
 
-def preview_table(upload: Upload, form: Form | None, fixed: str | None = None) -> Preview:
+def preview_table(
+    upload: Upload, form: Form | None, fixed: str | None = None, worksheet: str | None = None
+) -> Preview:
     """Read a table with the roles that a form gives, or with guesses."""
-    table = read_table(upload.path)
+    worksheet = worksheet if form is None else form.optional("worksheet")
+    table = read_table(upload.path, worksheet)
     assert table is not None
     if form is None:
         target = guess_target(table)
         aims = Aims(name=suggest_name(upload.path.stem, fixed), target=target or "")
-        columns = guess_columns(upload, table, target)
+        columns = guess_columns(upload, table, target, worksheet)
     else:
         aims = Aims.of(form)
         columns = chosen_columns(table, form)
@@ -140,10 +145,11 @@ def preview_table(upload: Upload, form: Form | None, fixed: str | None = None) -
         len(table),
         aims,
         notices=table.notices,
+        worksheet=worksheet,
         tell_results=form is None or form.has("tell-results"),
     )
     try:
-        candidates = read_roles(upload, columns, aims.target)
+        candidates = read_roles(upload, columns, aims.target, worksheet)
     except ValueError as error:
         return replace(found, problem=str(error))
     told = [one for one in columns if one.role == RESULT]
@@ -167,10 +173,12 @@ def guess_target(table: Table) -> str | None:
     return next(iter([*gaps, *named]), None)
 
 
-def guess_columns(upload: Upload, table: Table, target: str | None) -> list[ColumnChoice]:
+def guess_columns(
+    upload: Upload, table: Table, target: str | None, worksheet: str | None
+) -> list[ColumnChoice]:
     """The roles that a study would take by itself."""
     try:
-        found = read_candidates(upload.path, target=target)
+        found = read_candidates(upload.path, target=target, worksheet=worksheet)
     except ValueError:
         described, labels, log = set(table.columns) - {target}, set[str](), set[str]()
     else:
@@ -209,9 +217,12 @@ def describe_column(table: Table, name: str, role: str, scale: str) -> ColumnCho
     return ColumnChoice(name, "empty" if column.is_empty else kind, sample[:60], role, scale)
 
 
-def read_roles(upload: Upload, columns: Sequence[ColumnChoice], target: str) -> Candidates:
+def read_roles(
+    upload: Upload, columns: Sequence[ColumnChoice], target: str, worksheet: str | None
+) -> Candidates:
     """The candidates of a table by the roles of its columns."""
-    return read_candidates(upload.path, target=target or None, **role_settings(columns))
+    roles = role_settings(columns)
+    return read_candidates(upload.path, target=target or None, worksheet=worksheet, **roles)
 
 
 def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
@@ -236,15 +247,19 @@ def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
 
 def create_from_table(library: Library, upload: Upload, preview: Preview) -> tuple[Study, int]:
     """A new study, and how many results of the table were told to it."""
-    columns, aims = preview.columns, preview.aims
+    columns, aims, worksheet = preview.columns, preview.aims, preview.worksheet
     settings = aims.settings()
+    candidates = read_roles(upload, columns, aims.target, worksheet)
     told = [one.name for one in columns if one.role == RESULT]
     if told and preview.tell_results and preview.results:
         # All of them are checked before the study is created.
-        read_results(upload.path, read_roles(upload, columns, aims.target), aims.target)
-    study = library.create(aims.name, upload.path, **role_settings(columns), **settings)
+        read_results(upload.path, candidates, aims.target, worksheet)
+    study = library.create(
+        aims.name, upload.path, worksheet=worksheet, **role_settings(columns), **settings
+    )
     if told and preview.tell_results and preview.results:
-        return study, len(study.tell_all(upload.path))
+        told = study.tell_all(upload.path, worksheet=worksheet)
+        return study, len(told)
     return study, 0
 
 

@@ -6,7 +6,9 @@ written: a form that is sent twice counts once.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
@@ -32,8 +34,9 @@ from kernelbandits.apps.web.visitors import Form, PageVisitor, SentForm, page_wr
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.report.studies.methods import citations, describe_methods
-from kernelbandits.study import AlreadyTold
+from kernelbandits.study import AlreadyTold, sheets
 from kernelbandits.study.values import Told
+from kernelbandits.tables.sources import read_table
 
 router = APIRouter(dependencies=[Depends(page_writer), Depends(read_form)], include_in_schema=False)
 MOST_ASKED = 200
@@ -55,12 +58,14 @@ def upload_table(request: Request, visitor: PageVisitor, form: SentForm) -> Resp
         upload = keep_table(request, form)
     except ValueError as error:
         return show_new(request, visitor, None, 422, table_problem=str(error), form=form)
+    worksheet = form.optional("worksheet")
     try:
-        preview_table(upload, None)
+        preview_table(upload, None, worksheet=worksheet)
     except ValueError as error:
         lab.uploads.remove(upload)
         return show_new(request, visitor, None, 422, table_problem=str(error), form=form)
-    return go_to(lab, f"/new/{upload.number}")
+    query = f"?{urlencode({'worksheet': worksheet})}" if worksheet else ""
+    return go_to(lab, f"/new/{upload.number}{query}")
 
 
 def keep_table(request: Request, form: Form) -> Upload:
@@ -112,7 +117,9 @@ def create_by_table(
 def ask(request: Request, name: str, form: SentForm) -> Response:
     n = read_whole("the number of candidates", form.text("n", "1"), 1, MOST_ASKED)
     study = find_study(request, name)
-    found = study.ask(n, worker=form.optional("worker"), key=key_of(form))
+    found = study.ask(
+        n, worker=form.optional("worker"), same=form.optional("same"), key=key_of(form)
+    )
     notices = found[0].notices if found else ()
     return go_to(find_lab(request), f"/studies/{name}", *notices)
 
@@ -165,10 +172,12 @@ def show_problem(request: Request, visitor: Any, name: str, problem: str, form: 
 
 @router.post("/studies/{name}/results")
 def tell_file(request: Request, name: str, form: SentForm) -> Response:
-    """Record all results of a file, or none of them."""
+    """Record all results of a file, or of a sheet that was filled in, or none of them."""
     lab, upload = find_lab(request), keep_table(request, form)
+    study = find_study(request, name)
     try:
-        told = find_study(request, name).tell_all(
+        tell = study.tell_sheet if is_sheet(upload.path) else study.tell_all
+        told = tell(
             upload.path,
             worker=form.optional("worker"),
             corrected=form.text("differing") == "corrected",
@@ -181,6 +190,12 @@ def tell_file(request: Request, name: str, form: SentForm) -> Response:
     known = f", {len(told) - fresh} were stored already" if fresh < len(told) else ""
     said = f"{format_count(fresh, 'result')} recorded{known}."
     return go_to(lab, f"/studies/{name}", said, *notices)
+
+
+def is_sheet(path: Path) -> bool:
+    """Whether a file is a sheet that a study wrote to be filled in."""
+    table = read_table(path, preferred=(sheets.NAME, "trials", "results"))
+    return table is not None and sheets.STUDY in table.columns
 
 
 @router.post("/studies/{name}/correct")

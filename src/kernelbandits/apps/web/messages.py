@@ -26,6 +26,8 @@ class AskRequest(Message):
     worker: Text | None = None
     lease: Annotated[float, Field(gt=0, le=1e9)] | None = None
     """Seconds for which the candidates stay reserved."""
+    same: list[str] | None = None
+    """Columns in which all candidates have the same value."""
 
 
 class TellRequest(Message):

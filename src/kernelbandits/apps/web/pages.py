@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,7 +32,6 @@ router = APIRouter(dependencies=[Depends(page_visitor)], include_in_schema=False
 
 STATIC = Path(__file__).parent / "static"
 KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
-CSV = "text/csv; charset=utf-8"
 SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 """A figure is an image without script; matplotlib writes its styles into the elements."""
 SAID_SECONDS = 60
@@ -108,6 +107,7 @@ def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, A
         "status": status,
         "target": status.target,
         "noun": "row" if status.space is None else "point",
+        "columns": snapshot.columns,
     }
 
 
@@ -161,9 +161,11 @@ def show_new(
 
 
 @router.get("/new/{number}")
-def new_from_table(request: Request, visitor: PageVisitor, number: str) -> Response:
+def new_from_table(
+    request: Request, visitor: PageVisitor, number: str, worksheet: str | None = None
+) -> Response:
     """What was understood of a table, with guesses that can be changed."""
-    return show_preview(request, visitor, number)
+    return show_preview(request, visitor, number, worksheet=worksheet)
 
 
 def show_preview(
@@ -173,6 +175,7 @@ def show_preview(
     form: Form | None = None,
     status: int = 200,
     problem: str = "",
+    worksheet: str | None = None,
 ) -> Response:
     lab = find_lab(request)
     upload, fixed = lab.uploads.find(number), lab.library.shelf.fixed_name
@@ -182,7 +185,7 @@ def show_preview(
         "table.html",
         status,
         upload=upload,
-        preview=preview_table(upload, form, fixed),
+        preview=preview_table(upload, form, fixed, worksheet),
         problem=problem,
         roles=COLUMN_ROLES,
         scales=SCALES,
@@ -287,7 +290,7 @@ def figures(
     request: Request, visitor: PageVisitor, name: str, across: str = "", up: str = ""
 ) -> Response:
     snapshot = take_snapshot(request, name)
-    columns = list(snapshot.view.columns)
+    columns = snapshot.columns
     shown = snapshot.view.map
     if across in columns and up in columns and across != up:
         chosen: tuple[str, str] | None = (across, up)
@@ -304,7 +307,6 @@ def figures(
         "figures.html",
         **study_values(request, name, snapshot),
         figures=captions,
-        columns=columns,
         chosen=chosen,
         map_caption=caption,
         check=snapshot.check,
@@ -376,16 +378,15 @@ def sheet(request: Request, visitor: PageVisitor, name: str) -> Response:
 
 @router.get("/studies/{name}/download/{what}")
 def download(request: Request, name: str, what: str) -> Response:
-    """A file to keep: trials or estimates as CSV, or a page to send."""
+    """A file to keep: trials, estimates, all in a workbook, a sheet to fill in, a page to send."""
     snapshot = take_snapshot(request, name)
-    makers = {"trials.csv": trials_csv, "estimates.csv": estimates_csv, "page.html": page_html}
-    if what not in makers:
+    if what not in DOWNLOADS:
         raise HTTPException(404, f"there is no download {what[:80]!r}")
     with TemporaryDirectory() as folder:
         path = Path(folder) / what
-        makers[what](snapshot, path)
+        DOWNLOADS[what](snapshot, path)
         content = path.read_bytes()
-    kind = CSV if what.endswith(".csv") else "text/html; charset=utf-8"
+    kind = FILE_KINDS[path.suffix]
     heading = {
         "content-disposition": f'attachment; filename="{name}-{what}"',
         "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -393,8 +394,14 @@ def download(request: Request, name: str, what: str) -> Response:
     return Response(content, 200, heading, kind)
 
 
-def trials_csv(snapshot: Snapshot, path: Path) -> None:
+def export_study(snapshot: Snapshot, path: Path) -> None:
+    """All trials as CSV, or a workbook with trials, candidates and estimates."""
     snapshot.study.export(path)
+
+
+def write_sheet(snapshot: Snapshot, path: Path) -> None:
+    """The pending trials, to fill in and to tell back."""
+    snapshot.study.write_sheet(path)
 
 
 def estimates_csv(snapshot: Snapshot, path: Path) -> None:
@@ -408,6 +415,20 @@ def page_html(snapshot: Snapshot, path: Path) -> None:
         draw_study(snapshot.study, path)
     except StudyConflict as error:
         raise HTTPException(409, str(error)) from None
+
+
+DOWNLOADS: dict[str, Callable[[Snapshot, Path], None]] = {
+    "trials.csv": export_study,
+    "study.xlsx": export_study,
+    "estimates.csv": estimates_csv,
+    "sheet.xlsx": write_sheet,
+    "page.html": page_html,
+}
+FILE_KINDS = {
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
 
 
 @router.get("/static/{file}")

@@ -39,6 +39,15 @@ class Snapshot:
         """The number of the last event."""
         return self.events[-1].seq
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns, or variables, that differ between candidates."""
+        study = self.study
+        if study.space is None:
+            return study.candidates.varying
+        known = zip(study.space.names, study.space.variables, strict=True)
+        return tuple(name for name, one in known if one.levels > 1)
+
     @cached_property
     def asks(self) -> Mapping[int, Event]:
         """Trial -> the event by which it was asked for."""
