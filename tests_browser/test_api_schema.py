@@ -34,7 +34,7 @@ def test_the_api_keeps_its_description(tmp_path):
     for operation in operations:
 
         @settings(
-            max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+            max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck)
         )
         @kb_given(operation)
         def call(case):

@@ -222,6 +222,7 @@ def test_a_reader(server, open_page):
     reader.goto(f"{server.address}/studies/films")
     assert reader.locator("form").count() == 0
     keep(reader, "reader")
+    page.goto(f"{server.address}/studies/films")
     suggest(page)
     reader.wait_for_selector("#trial-5")
 
@@ -344,8 +345,8 @@ def test_without_script(server, open_page):
     create_films(page, server)
     suggest(page)
     tell_first(page)
-    page.click("text=Candidates")
-    page.click("th >> text=Cs")
+    page.get_by_role("link", name="Candidates", exact=True).click()
+    page.get_by_role("link", name="Cs", exact=True).click()
     assert page.locator("tbody tr").count() == FILMS
     page.fill("#search", "A17")
     page.click("text=Filter")
@@ -383,7 +384,11 @@ def test_the_first_page_is_light(server, open_page):
     sizes = []
     page.on("response", lambda answer: sizes.append(len(answer.body())))
     page.goto(f"{server.address}/studies/films", wait_until="load")
-    paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     assert sum(sizes) < 500_000
-    print(f"first page: {sum(sizes)} bytes, painted after {paint:.0f} ms")
-    assert paint < 1000
+    paints = "() => performance.getEntriesByType('paint').map((entry) => entry.startTime)"
+    end = time.monotonic() + 10
+    while not page.evaluate(paints) and time.monotonic() < end:
+        page.wait_for_timeout(50)
+    first = min(page.evaluate(paints))
+    print(f"first page: {sum(sizes)} bytes, painted after {first:.0f} ms")
+    assert first < 1000
