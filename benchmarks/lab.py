@@ -114,18 +114,7 @@ def measure_pages() -> list[str]:
             create_study(place / "films.db", rows, results)
             with serving(place) as (address, token, browser):
                 study = LabClient(address, token).study("films")
-                size = 0
-                page: list[float] = []
-                table: list[float] = []
-                ask: list[float] = []
-                for turn in range(21):
-                    found: list[Any] = []
-                    ask += milliseconds(lambda found=found: found.extend(study.ask()), 1)
-                    study.tell(found[0]["trial"], 1.0 + turn / 100)
-                    page += milliseconds(lambda: browser.open(f"{address}/studies/films").read(), 1)
-                    table += milliseconds(
-                        lambda: browser.open(f"{address}/studies/films/candidates").read(), 1
-                    )
+                page, table, ask = play_rounds(study, browser, f"{address}/studies/films")
                 size = sum(
                     len(browser.open(f"{address}{path}").read())
                     for path in (
@@ -139,6 +128,21 @@ def measure_pages() -> list[str]:
                 cells = [show(page[1:]), f"{size / 1000:.0f}", show(table[1:]), show(ask[1:])]
                 lines.append(f"| {rows} | {results} | {' | '.join(cells)} |")
     return lines
+
+
+def play_rounds(study: Any, browser: Any, address: str) -> tuple[list[float], ...]:
+    """Ask, tell, and load two pages, 21 times; the times of the pages and of the asks."""
+    page: list[float] = []
+    table: list[float] = []
+    ask: list[float] = []
+    for turn in range(21):
+        start = time.perf_counter()
+        [found] = study.ask()
+        ask.append(1000 * (time.perf_counter() - start))
+        study.tell(found["trial"], 1.0 + turn / 100)
+        page += milliseconds(lambda: browser.open(address).read(), 1)
+        table += milliseconds(lambda: browser.open(f"{address}/candidates").read(), 1)
+    return page, table, ask
 
 
 def show(times: list[float]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import re
+import time
 
 import openpyxl
 import pandas as pd
@@ -20,6 +21,12 @@ TABLE = "sample;Cs;solvent;stability\n" + "\n".join(
 )
 HOSTILE = "<img src=x onerror=alert(1)>"
 TEXTS = re.compile(r"<[^>]*>")
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """Pages wait for the model, however busy the machine is."""
+    monkeypatch.setattr("kernelbandits.apps.web.snapshots.PATIENCE", 60.0)
 
 
 @pytest.fixture
@@ -288,10 +295,31 @@ def test_hostile_names_are_shown_as_text(page):
 def test_news_is_the_number_of_the_last_event(page, films):
     study = study_of(page)
     before = films.client.get("/studies/films/news?after=1").json()
-    assert before == {"event": 1, "changed": False}
+    assert before == {"event": 1, "changed": False, "ready": False}
     with kb.Study.open(study.place) as other:
         other.ask()
     assert films.client.get("/studies/films/news?after=1").json()["changed"]
+
+
+def test_the_page_does_not_wait_for_the_model(page, films, monkeypatch):
+    """What to measure is shown at once; the likely best follows when it is computed."""
+    study_of(page).ask()
+    slow = kb.Study.status
+
+    def compute_slowly(study):
+        time.sleep(0.3)
+        return slow(study)
+
+    monkeypatch.setattr("kernelbandits.apps.web.snapshots.PATIENCE", 0.01)
+    monkeypatch.setattr(kb.Study, "status", compute_slowly)
+    shown = films.get("/studies/films")
+    assert "The model is being computed" in shown
+    assert "trial-1" in shown
+    for _ in range(100):
+        if films.client.get("/studies/films/news").json()["ready"]:
+            break
+        time.sleep(0.05)
+    assert "No results yet" in films.get("/studies/films")
 
 
 def test_a_server_that_starts_again_knows_cookies_forms_and_uploads(page, films, tmp_path):

@@ -98,16 +98,17 @@ def read_said(lab: Lab, request: Request) -> list[str]:
 
 
 def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, Any]:
-    """What all pages of a study show."""
-    status = snapshot.status
+    """What all pages of a study show; none of it needs a model."""
     return {
         "name": name,
         "at": f"/studies/{name}",
         "event": snapshot.number,
-        "status": status,
-        "target": status.target,
-        "noun": "row" if status.space is None else "point",
+        "direction": snapshot.study.direction,
+        "counts": snapshot.counts,
+        "target": snapshot.study.target,
+        "noun": "row" if snapshot.study.space is None else "point",
         "columns": snapshot.columns,
+        "ready": True,
     }
 
 
@@ -203,12 +204,14 @@ def measure(request: Request, visitor: PageVisitor, name: str) -> Response:
 def show_measure(
     request: Request, visitor: Visitor, name: str, snapshot: Snapshot, **more: Any
 ) -> Response:
-    stop = snapshot.status.stop.sentence
+    status = snapshot.status_soon()
+    stop = "" if status is None else status.stop.sentence
     return show_page(
         request,
         visitor,
         "study.html",
-        **study_values(request, name, snapshot),
+        **study_values(request, name, snapshot) | {"ready": status is not None},
+        status=status,
         pending=views.pending_trials(snapshot),
         recent=views.recent_results(snapshot),
         stop=stop.replace(TOLERANCE_HINT, "").strip(),
@@ -222,8 +225,9 @@ def show_measure(
 @router.get("/studies/{name}/news")
 def news(request: Request, name: str, after: int = 0) -> Response:
     """The number of the last event: a page that knows an earlier one loads its parts again."""
-    number = take_snapshot(request, name).number
-    return JSONResponse({"event": number, "changed": number > after})
+    snapshot = take_snapshot(request, name)
+    number = snapshot.number
+    return JSONResponse({"event": number, "changed": number > after, "ready": snapshot.is_ready})
 
 
 @router.get("/studies/{name}/candidates")
@@ -238,17 +242,18 @@ def candidates(
     page: int = 1,
 ) -> Response:
     snapshot = take_snapshot(request, name)
-    minimize = snapshot.status.direction == "minimize"
+    minimize = snapshot.study.direction == "minimize"
     descending = order == "down" or (order == "" and sort == "mean" and not minimize)
     shown = show if show in views.SHOWS else "all"
+    status = snapshot.status_soon()
     query = views.Query(sort, descending, search[:200], shown, page)
     return show_page(
         request,
         visitor,
         "candidates.html",
         **study_values(request, name, snapshot),
-        table=views.candidate_table(snapshot, query),
-        variables=None if snapshot.status.space is None else snapshot.status.space["variables"],
+        table=views.candidate_table(snapshot, query, None if status is None else status.best),
+        variables=() if snapshot.study.space is None else snapshot.study.space.names,
     )
 
 
@@ -343,7 +348,14 @@ def history(
 def settings(request: Request, visitor: PageVisitor, name: str) -> Response:
     snapshot = take_snapshot(request, name)
     values = study_values(request, name, snapshot)
-    return show_page(request, visitor, "settings.html", **values, settings=snapshot.study.settings)
+    return show_page(
+        request,
+        visitor,
+        "settings.html",
+        **values,
+        settings=snapshot.study.settings,
+        status=snapshot.status,
+    )
 
 
 @router.get("/studies/{name}/share")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from threading import Lock, RLock
+from threading import Event as Signal
+from threading import Lock, RLock, Thread
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits.checks import StudyConflict
+from kernelbandits.formatting import format_count
 from kernelbandits.report.studies.drawing import available_drawings
 from kernelbandits.report.studies.maps import estimate_map
 from kernelbandits.report.studies.sheets import Drawing, render_svg
@@ -21,10 +23,30 @@ if TYPE_CHECKING:
 
     from kernelbandits.study import Check
 
+PATIENCE = 0.4
+"""Seconds that a page waits for the answers of the model before it is shown without them."""
 SHOWN = ("progress", "check", "dependence", "posterior")
 """The kinds of figures on the page of figures, in their order."""
 drawing_lock = Lock()
 """The settings of matplotlib belong to the whole process, so one thread draws at a time."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How far a study is; it is known without a model."""
+
+    extent: str
+    told: int
+    pending: int
+    failed: int
+    withdrawn: int
+
+
+def describe_extent(study: Study) -> str:
+    """How many candidates there are, or what the space is, in words."""
+    if study.space is None:
+        return format_count(study.candidates.distinct, "candidate")
+    return f"a space of {format_count(len(study.space.names), 'variable')}"
 
 
 class Snapshot:
@@ -33,6 +55,7 @@ class Snapshot:
     def __init__(self, study: Study, events: list[Event]) -> None:
         self.study, self.events, self.lock = study, events, RLock()
         self._drawn: dict[tuple[Any, ...], str] = {}
+        self._ready, self._asked = Signal(), Lock()
 
     @property
     def number(self) -> int:
@@ -56,7 +79,38 @@ class Snapshot:
     @cached_property
     def status(self) -> Status:
         with self.lock:
-            return self.study.status()
+            found = self.study.status()
+        self._ready.set()
+        return found
+
+    def status_soon(self) -> Status | None:
+        """The status, if it is known within a moment; else it is computed while others wait.
+
+        The likely best of ten thousand candidates takes seconds, and what to measure is known at
+        once.
+        """
+        if not self._ready.is_set() and self._asked.acquire(blocking=False):
+            Thread(target=self._compute_status, daemon=True).start()
+        return self.status if self._ready.wait(PATIENCE) else None
+
+    def _compute_status(self) -> None:
+        try:
+            _ = self.status
+        finally:
+            # If it failed, the next page tries again.
+            self._asked.release()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the answers of the model are known."""
+        return self._ready.is_set()
+
+    @cached_property
+    def counts(self) -> Counts:
+        """How many trials are in which state."""
+        states = self.trials["state"].tolist()
+        known = {name: states.count(name) for name in ("told", "pending", "failed", "withdrawn")}
+        return Counts(describe_extent(self.study), **known)
 
     @cached_property
     def estimates(self) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.formatting import format_interval, format_number, format_share, format_time
-from kernelbandits.study import Study
+from kernelbandits.study import Best, Study
 from kernelbandits.study.values import format_cell
 from kernelbandits.tables.export import name_in_export
 
@@ -43,7 +44,6 @@ class PendingTrial:
     row: int | None
     cells: Mapping[str, str]
     why: str
-    asked: str
     worker: str | None
     overdue: bool
 
@@ -51,20 +51,26 @@ class PendingTrial:
 def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
     """The trials that wait for a result, in their order."""
     found = []
-    for one in sorted(snapshot.status.waiting, key=lambda waiting: waiting.trial):
+    for record in pending_records(snapshot):
+        one = trial_row(snapshot.study, record)
         asked = snapshot.asks[one.trial]
         found.append(
             PendingTrial(
                 trial=one.trial,
                 row=one.row,
-                cells=candidate_cells(snapshot.study, one.row, one.x),
+                cells=one.cells,
                 why=str(asked.body.get("why", "")),
-                asked=format_time(asked.at),
-                worker=one.worker,
-                overdue=one.overdue,
+                worker=asked.worker,
+                overdue=asked.at + asked.body["lease"] < time.time(),
             )
         )
     return found
+
+
+def pending_records(snapshot: Snapshot) -> list[dict[Any, Any]]:
+    """The lines of the table of trials that wait for a result."""
+    frame = snapshot.trials
+    return frame[frame["state"] == "pending"].to_dict("records")
 
 
 @dataclass(frozen=True)
@@ -148,7 +154,7 @@ class CandidateTable:
     options: Sequence[str] = field(default=SHOWS)
 
 
-def candidate_table(snapshot: Snapshot, query: Query) -> CandidateTable:
+def candidate_table(snapshot: Snapshot, query: Query, best: Best | None) -> CandidateTable:
     """Sort, filter and cut the estimates of all candidates."""
     study, frame = snapshot.study, snapshot.estimates
     labels = () if study.space is not None else study.candidates.labels
@@ -170,7 +176,6 @@ def candidate_table(snapshot: Snapshot, query: Query) -> CandidateTable:
     pages = max(1, -(-len(kept) // PAGE))
     page = min(max(query.page, 1), pages)
     part = kept.iloc[(page - 1) * PAGE : page * PAGE]
-    best = snapshot.status.best
     rows = [
         candidate_row(record, columns, bool(pending[index]), best)
         for index, record in zip(part.index, part.to_dict("records"), strict=True)
@@ -183,15 +188,14 @@ def candidate_table(snapshot: Snapshot, query: Query) -> CandidateTable:
 
 def shown_pending(snapshot: Snapshot, frame: pd.DataFrame) -> Any:
     """Which lines are candidates with a pending trial."""
-    waiting = snapshot.status.waiting
+    waiting = pending_records(snapshot)
     if snapshot.study.space is None:
-        candidates = snapshot.study.candidates
-        first = candidates.first_rows
-        rows = {int(first[one.row]) for one in waiting if one.row is not None}
+        first = snapshot.study.candidates.first_rows
+        rows = {int(first[int(one["row"])]) for one in waiting}
         return np.isin(first[frame["row"].to_numpy()], list(rows))
-    names = name_in_export(snapshot.study.space.names)
-    points = {tuple(map(str, one.x.values())) for one in waiting}
-    lines = zip(*(frame[shown].map(str) for shown in names.values()), strict=True)
+    names = name_in_export(snapshot.study.space.names).values()
+    points = {tuple(str(one[name]) for name in names) for one in waiting}
+    lines = zip(*(frame[name].map(str) for name in names), strict=True)
     return np.array([line in points for line in lines], dtype=bool)
 
 
@@ -215,7 +219,7 @@ def select_rows(frame: pd.DataFrame, columns: Sequence[str], pending: Any, query
 
 
 def candidate_row(
-    record: Mapping[Any, Any], columns: Sequence[str], pending: bool, best: Any
+    record: Mapping[Any, Any], columns: Sequence[str], pending: bool, best: Best | None
 ) -> CandidateRow:
     row = int(record["row"]) if "row" in record else None
     marks = ["pending"] if pending else []

@@ -18,7 +18,7 @@ function follow(body) {
       if (answer.status === 401) return tell("This page is no longer open here. Use a new link.");
       if (!answer.ok) throw new Error(answer.status);
       const news = await answer.json();
-      if (news.event !== known) {
+      if (news.event !== known || (body.dataset.waiting && news.ready)) {
         await renew();
         known = news.event;
       }
@@ -38,6 +38,8 @@ async function renew() {
   const answer = await fetch(location.href, { credentials: "same-origin", headers: { accept: "text/html" } });
   if (!answer.ok) throw new Error(answer.status);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  // Whether the answers of the model are still being computed.
+  document.body.dataset.waiting = page.body.dataset.waiting || "";
   for (const part of document.querySelectorAll("[data-live]")) {
     const fresh = page.getElementById(part.id);
     if (!fresh) continue;
