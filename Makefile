@@ -4,17 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test test-browser screenshots lint bench regret search clean help
+.PHONY: paper test test-browser screenshots test-versions package lint bench regret search samplers clean help
 
 help:
 	@echo "make paper   reproduce the paper's experiments into results/paper"
 	@echo "make test    run all tests"
 	@echo "make test-browser  the lab page in Debian's chromium (installed if it is missing)"
 	@echo "make screenshots   the same, and keep pictures of every view in docs/lab"
+	@echo "make test-versions  oldest and newest dependencies, every Python found, suites of other packages"
+	@echo "make package  build wheel and source distribution, check them, install the wheel alone"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   measure speed and rivals into benchmarks/results"
 	@echo "make regret  play against other packages for MINUTES (60), going on where it stopped"
 	@echo "make search  search real tables and boxes against other packages for MINUTES (60), likewise"
+	@echo "make samplers  tune against Optuna's own samplers for MINUTES (60), likewise"
 	@echo "make clean   remove .venv and results"
 
 $(BIN)/python:
@@ -42,6 +45,12 @@ test-browser: $(VENV)/browser.installed
 screenshots: export KERNELBANDITS_SCREENSHOTS = docs/lab
 screenshots: test-browser
 
+test-versions:
+	@.ci/test-versions
+
+package: $(VENV)/package.installed
+	@.ci/check-package $(BIN)/python
+
 lint: $(VENV)/test.installed $(VENV)/lint.installed
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -64,5 +73,10 @@ search: $(VENV)/rivals.installed
 	@$(BIN)/python -m benchmarks fetch-tables || echo "tables that could not be fetched are left out"
 	@$(BIN)/python -m benchmarks search --minutes $(or $(MINUTES),60)
 
+# GPSampler needs torch.
+samplers: $(VENV)/rivals.installed
+	@$(PIP) torch==2.13.0
+	@$(BIN)/python -m benchmarks samplers --minutes $(or $(MINUTES),60)
+
 clean:
-	rm -rf $(VENV) results
+	rm -rf $(VENV) $(VENV)-versions results

@@ -1,6 +1,7 @@
 """Benchmarks of kernelbandits: `python -m benchmarks NAME`.
 
-`python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax`, `... imports`.
+`python -m benchmarks speed [--quick] [--skip ROW ...]`, `... rivals`, `... argmax`, `... imports`,
+`... spaces`.
 
 `python -m benchmarks race [--seeds N]` chooses the default of `kb.Auto`.
 
@@ -15,6 +16,9 @@ where it stopped.
 `python -m benchmarks search [--seeds N] [--tables ...] [--noise ...] [--contestants ...]
 [--minutes M] [--workers N]` too; `... fetch-tables` gets its real tables. `--tables held-out` plays
 the tables and functions on which no default was chosen.
+
+`python -m benchmarks samplers [--seeds N] [--tasks ...] [--samplers ...] [--minutes M] [--times]`
+compares the sampler for Optuna with Optuna's own; it continues where it stopped.
 
 `python -m benchmarks calibration [--seeds N] [--tables ...] [--noise ...] [--random]
 [--workers N]` compares what studies of these tables state with what is true.
@@ -33,7 +37,9 @@ from benchmarks import (
     race,
     regret,
     rivals,
+    samplers,
     search,
+    spaces,
     speed,
 )
 
@@ -49,10 +55,12 @@ def main() -> None:
     commands.add_parser("rivals", help=rivals.__doc__)
     commands.add_parser("argmax", help=argmax.__doc__)
     commands.add_parser("imports", help=imports.__doc__)
+    commands.add_parser("spaces", help=spaces.__doc__)
     command = commands.add_parser("race", help=race.__doc__)
     command.add_argument("--seeds", type=int, default=race.SEEDS)
     regret.arguments(commands.add_parser("regret", help=regret.__doc__))
     search.arguments(commands.add_parser("search", help=search.__doc__))
+    samplers.arguments(commands.add_parser("samplers", help=samplers.__doc__))
     calibration.arguments(commands.add_parser("calibration", help=calibration.__doc__))
     commands.add_parser("fetch-tables", help="get the real tables of search and regret")
     lab.arguments(commands.add_parser("lab", help=lab.__doc__))
@@ -66,6 +74,8 @@ def main() -> None:
         regret.run(arguments)
     elif arguments.command == "search":
         search.run(arguments)
+    elif arguments.command == "samplers":
+        samplers.run(arguments)
     elif arguments.command == "calibration":
         calibration.run(arguments)
     elif arguments.command == "fetch-tables":
@@ -78,6 +88,8 @@ def main() -> None:
         argmax.run()
     elif arguments.command == "imports":
         imports.run()
+    elif arguments.command == "spaces":
+        spaces.run()
     else:
         speed.run(quick=arguments.quick, skip=arguments.skip)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -26,6 +27,10 @@ for variable in (
     "VECLIB_MAXIMUM_THREADS",
 ):
     os.environ[variable] = "1"
+
+# A program in the background may be deaf to interrupts, and so would be all that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import functools  # noqa: E402
 import gc  # noqa: E402
@@ -53,7 +58,9 @@ from kernelbandits.policies.linear import LinearRule  # noqa: E402
 # Typer builds all commands anew for each call, which takes longer than most of them.
 typer.main.get_command = functools.cache(typer.main.get_command)
 
-settings.register_profile("kernelbandits", deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "kernelbandits", deadline=None, derandomize=True, database=None, max_examples=50
+)
 settings.load_profile("kernelbandits")
 
 SHARED = {"noise_scale": 0.5, "norm_bound": 2.0, "horizon": 50}

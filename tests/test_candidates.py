@@ -328,7 +328,7 @@ def test_commas_that_may_separate_thousands_are_noticed(table):
         ("a,b\n", "films.csv needs a header and at least one row, got 1"),
         ("a,b\n1,2,3\n", "films.csv needs 2 cells in line 2, as in its header, got 3"),
         ("a,b\n1,2\n1\n", "films.csv needs 2 cells in line 3, as in its header, got 1"),
-        ("x\n1,5\n2,5\n", "films.csv needs 1 cells in line 2, as in its header, got 2"),
+        ("x\n1,5\n2,5\n", "films.csv needs 1 cell in line 2, as in its header, got 2$"),
         ("a,b,a\n1,2,3\n", "films.csv needs distinct column names, got 'a' 2 times"),
         (
             "größe," + unicodedata.normalize("NFD", "größe") + "\n1,2\n",

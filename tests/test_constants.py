@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
+import conftest
 import kernelbandits as kb
 from kernelbandits.exploration import Exploration
 from kernelbandits.exploration.tails import UNKNOWN, area
@@ -147,7 +148,8 @@ def test_the_best_gaussian_scale_for_the_papers_bound_is_about_1_256():
 # ---------------------------------------------------------------- long horizons against other integrals
 
 
-LONG = pytest.mark.parametrize("horizon", [1, 7, 10**4, 10**6, 10**9])
+HORIZONS = (1, 7, 10**4, 10**6, 10**9)
+LONG = pytest.mark.parametrize("horizon", HORIZONS)
 
 
 @LONG
@@ -193,9 +195,9 @@ FAMILIES = {
 }
 
 
-@LONG
-@pytest.mark.parametrize(("law", "quantile"), FAMILIES.values(), ids=FAMILIES)
-def test_the_maximum_of_any_law_is_that_of_its_quantiles(law, quantile, horizon):
+@conftest.pairwise(family=FAMILIES, horizon=HORIZONS)
+def test_the_maximum_of_any_law_is_that_of_its_quantiles(family, horizon):
+    law, quantile = FAMILIES[family]
     found = constants(law, horizon)
     assert found.c2 == pytest.approx(maximum_by_quantiles(quantile, horizon), rel=1e-10)
     assert (found.method, found.error) == ("quadrature", 0.0)

@@ -112,9 +112,9 @@ def test_constraints_may_be_values_and_dictionaries():
         ),
         (
             ["A <= 0.5", "B <= 0.3", "A >= 0.5"],
-            "within the ranges 'A <= 0.5' and 'A >= 0.5' leave its real numbers no room",
+            "within the ranges 'A <= 0.5' and 'A >= 0.5' leaves? its real numbers no room",
         ),
-        (["A + B + C == 3"], "leave its real numbers no room"),
+        (["A + B + C == 3"], "leaves? its real numbers no room"),
         (["not (s == 'a')", "not (s == 'b')"], "no point satisfies"),
         (["not (s == 'a' and A <= 1)", "s == 'a'"], "not \\(s == 'a' and A <= 1\\)' and 'not"),
     ],
@@ -429,7 +429,7 @@ def test_a_search_at_a_corner_of_a_mixture_ends_there():
 def test_a_policy_asks_batches_and_recommends_within_the_constraints(name):
     space = SPACES[name]
     auto = kb.Auto(space, goal="find", seed=3, opening="middle")
-    for number in range(4):
+    for number in range(3):
         choices = auto.batch(3)
         for choice in choices:
             assert RULES[name](**choice.x)

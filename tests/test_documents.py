@@ -18,6 +18,7 @@ PAGES = {
     "lab.md": 1,
     "experiments.md": 1,
     "algorithms.md": 1,
+    "coming_from.md": 7,
 }
 """Pages, and the least number of their sections with snippets."""
 WRITTEN = {"Your own problem, your own policy": {"results/coating/report.html": "often UCB"}}

@@ -30,7 +30,17 @@ from kernelbandits.study import Study
 TABLE = simplex(20)
 HERE = f"tests.{Path(__file__).stem}"
 """Where workers find the broken ones below."""
-IMPORTED = ("benchmarks.durability.tasks", "scipy.optimize", "threadpoolctl", "psycopg")
+IMPORTED = (
+    "benchmarks.durability.tasks",
+    "scipy.optimize",
+    "threadpoolctl",
+    "psycopg",
+    "kernelbandits.study.driver",
+    "kernelbandits.study.explaining",
+    "kernelbandits.study.points",
+    "kernelbandits.study.summary",
+    "kernelbandits.study.checkup",
+)
 """Also what a study imports when first asked: else each worker spends most of its time on that."""
 
 

@@ -37,7 +37,17 @@ TABLE = simplex(20)
 POINTS = np.array(TABLE.cells)
 HERE = f"tests.{Path(__file__).stem}"
 TASKS = "benchmarks.durability.tasks"
-IMPORTED = (TASKS, "scipy.optimize", "threadpoolctl", "psycopg")
+IMPORTED = (
+    TASKS,
+    "scipy.optimize",
+    "threadpoolctl",
+    "psycopg",
+    "kernelbandits.study.driver",
+    "kernelbandits.study.explaining",
+    "kernelbandits.study.points",
+    "kernelbandits.study.summary",
+    "kernelbandits.study.checkup",
+)
 """Also what a study imports when first asked: else each worker spends most of its time on that."""
 
 
@@ -115,7 +125,9 @@ def test_two_hundred_pending_asks_of_thirty_rows_are_spread_over_them(tmp_path):
         assert len(study.ask()) == 1
 
 
-@pytest.mark.parametrize("policy", ["auto", "simple-gaussian"])
+@pytest.mark.parametrize(
+    ("where", "policy"), [("sqlite", "auto"), ("postgresql", "simple-gaussian")], indirect=["where"]
+)
 def test_processes_that_take_turns_ask_what_one_process_asks(nursery, where, tmp_path, policy):
     chosen = (
         {}

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from conftest import pairwise
 from kernelbandits.tables import read_candidates, read_results
 from test_log_columns import run as command
 
@@ -51,8 +52,13 @@ MEANT = {
     "1\u00a0000": "write 1000",
     "1 000": "write 1000",
     "1'000": "write 1000",
-    "1,000": "",
-    "1,234,567": "",
+    "1,000": "write 1000 or 1.000",
+    "1,234,567": "write 1234567",
+    "1.234,56": "write 1234.56",
+    "1,234.56": "write 1234.56",
+    "1.234.567,8 €": "write 1234567.8 and put € in the header",
+    "1,5": "write 1.5",
+    "١٢": "write 12",
     "1x10^5": "write 1e5",
     "5*": "write 5",
     "'5": "write 5",
@@ -66,8 +72,7 @@ MEANT = {
 }
 
 
-@pytest.mark.parametrize("cell", MEANT)
-@pytest.mark.parametrize("share", [1, 2, 3, 4])
+@pairwise(cell=MEANT, share=(1, 2, 3, 4))
 def test_what_may_be_a_number_is_refused_with_its_place_and_its_text(write, cell, share):
     """Whether one cell is written so, or some, or most, or all of them."""
     content = column(*[cell] * share, *["7"] * (4 - share), *[cell] * (share - 1))
@@ -157,7 +162,7 @@ REFUSED = {
     "header of two rows": ("x,,y,\na,b,c,d\n1,2,3,4\n", "a name for every column"),
     "duplicate": ("a,a\n1,2\n", "distinct column names, got 'a' 2 times"),
     "ragged": ("a,b\n1,2,3\n", "needs 2 cells in line 2"),
-    "title": ("My table\n\na,b\n1,2\n", "needs 1 cells in line 3"),
+    "title": ("My table\n\na,b\n1,2\n", "needs 1 cell in line 3"),
     "spreadsheet error": (column("x", "x", "#REF!", "y"), "a missing one ('#REF!')"),
     "mixed decimal marks": ("a;b\n1,5;1.5\n2,5;2.5\n", "decimal comma) in line 2, column 'b'"),
     "thousands and decimals": ("a;b\n1.234,5;1\n2.345,6;2\n", "in line 2, column 'a'"),
@@ -338,6 +343,42 @@ def test_the_command_needs_one_target(write):
         "the table has no column 'y', so its results come later; all 2 columns describe "
         "candidates: a, Y Offset"
     ) in done.err
+
+
+def test_a_target_that_is_spelt_almost_like_a_column_is_asked_about(write):
+    path = write("a,yield (%)\n1,2\n2,3\n")
+    done = command("create", path.with_name("a.db"), "--candidates", path, "--target", "yeild")
+    assert done.code == 0
+    assert "If 'yield (%)' is meant, create the study with that target" in done.err
+    assert "is meant" not in "".join(read_candidates(path, target="strength").notices)
+
+
+def test_cells_of_the_target_that_are_no_results_are_counted_apart(write):
+    found = read_candidates(write("a,y\n1,0.5\n2,?\n3,\n4,n.d.\n5,NA\n"), target="y").notices
+    assert "column 'y' holds 1 result; to use them, tell this file as results" in found
+    assert any("3 cells without a number, such as '?' in line 3" in one for one in found)
+
+
+def test_numbers_that_lose_digits_are_said_and_long_ones_are_not_shown_in_full(write):
+    content = "a,b\n12345678901234567890,1\n12345678901234567891,2\n"
+    notices = read_candidates(write(content)).notices
+    assert any("'12345678901234567890', which are rounded" in one for one in notices)
+    assert read_candidates(write("a,b\n9007199254740992,1\n2,2\n")).notices == ()
+    with pytest.raises(ValueError, match=f"got '{'9' * 60}\\.\\.\\.'"):
+        read_candidates(write(f"a,b\n{'9' * 400},1\n2,2\n"))
+
+
+def test_decimal_commas_are_kept_where_the_file_has_them(write):
+    with pytest.raises(ValueError, match=r"got '1\.234,56'; write 1234,56; "):
+        read_candidates(write("a;b\n1,5;1\n1.234,56;2\n2,5;3\n"))
+
+
+def test_a_title_above_the_header_is_named_and_headers_are_printed_as_they_are(write):
+    with pytest.raises(ValueError, match="if 'My data' stands above the header, remove that line"):
+        read_candidates(write("My data\na,b\n1,2\n"))
+    path = write("a:b:y\n1:2:3\n2:3:4\n")
+    done = command("create", path.with_name("a.db"), "--candidates", path, "--target", "y")
+    assert "got colons: 'a:b:y'; save the table as CSV" in done.err
 
 
 def test_python_says_which_columns_describe_candidates_if_no_target_is_there(tmp_path):

@@ -44,6 +44,9 @@ LAYER = {
     "optimization": 5,
     "report": 5,
     "apps": 6,
+    "gest": 6,
+    "optuna": 6,
+    "sklearn": 6,
     "__main__": 7,
 }
 NEIGHBOURS = {
@@ -73,7 +76,9 @@ HEAVY = {
     "uvicorn": {"apps"},
     "rich": {"apps", "optimization"},
     "psycopg": {"storage"},
-    "sklearn": set(),
+    "optuna": {"optuna"},
+    "sklearn": {"sklearn"},
+    "gest_api": {"gest"},
     "pooch": {"problems"},
 }
 """Heavy packages, and the only packages of ours that may import them."""

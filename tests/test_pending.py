@@ -211,8 +211,8 @@ def test_thompson_sampling_scales_its_draw_by_the_inflation():
 
 
 def test_paths_with_pending_points_have_the_covariance_of_the_posterior_with_them():
-    """4000 draws at three points, within five standard errors taken from the draws."""
-    policy, n = thompson(BOX, features=64), 4000
+    """2000 draws at three points, within five standard errors taken from the draws."""
+    policy, n = thompson(BOX, features=64), 2000
     for x, y in (([0.1, 0.2], 1.0), ([0.8, 0.7], -1.0)):
         policy.tell(kb.Choice(x), y)
     pending = [policy.choice([0.5, 0.5]), policy.choice([0.5, 0.5]), policy.choice([0.1, 0.2])]

@@ -439,11 +439,11 @@ def thompson(kernel=None, **settings):
     "kernel", [kb.RBF(0.6), kb.Matern((0.5, 1.0), 1.5), KERNELS[6], KERNELS[8]], ids=str
 )
 def test_paths_have_the_mean_and_the_covariance_of_the_inflated_posterior(kernel):
-    """2000 draws: each mean and covariance within five standard errors, those of a covariance from the draws."""
+    """1000 draws: each mean and covariance within five standard errors, those of a covariance from the draws."""
     policy, rows, n = (
-        thompson(kernel, features=64, horizon=2000),
+        thompson(kernel, features=64, horizon=1000),
         np.array([[0.0, 1.0], [0.5, 1.2], [-0.9, 2.5], [0.1, 1.0]]),
-        2000,
+        1000,
     )
     for x, y in (([0.0, 1.0], 1.0), ([0.0, 1.0], 0.6), ([0.4, 2.0], -0.5), ([-0.5, 0.2], 0.3)):
         policy.tell(kb.Choice(x), y)

@@ -53,6 +53,7 @@ def test_a_file_that_was_corrected_is_refused_as_a_whole(study, file, form):
     assert values(study) == {1: [0.5], 2: [0.7]}
     told = study.tell_all(file, corrected=True)
     assert [one.accepted for one in told] == [True, False, True]
+    assert [(one.corrected, one.was) for one in told] == [(True, 0.5), (False, None), (False, None)]
     assert values(study) == {1: [0.9], 2: [0.7], 3: [0.1]}
     assert [event.kind for event in study.history() if event.trial == 1] == ["told", "corrected"]
     again = study.tell_all(file)
@@ -60,6 +61,17 @@ def test_a_file_that_was_corrected_is_refused_as_a_whole(study, file, form):
     assert all("recorded by an earlier call" in one.sentence for one in again)
     assert [one.accepted for one in study.tell_all(file, corrected=True)] == [False] * 3
     assert values(study) == {1: [0.9], 2: [0.7], 3: [0.1]}
+
+
+def test_the_command_says_what_was_corrected_with_old_and_new_value(tmp_path, study, file):
+    file.write_text("row,y,failed\n1,0.5,\n2,,yes\n3,0.25,\n")
+    study.tell_all(file)
+    file.write_text("row,y,failed\n1,0.9,\n2,0.7,\n3,0.25,\n4,0.1,\n")
+    said = command("tell", tmp_path / "films.db", "--csv", file, "--corrected").out
+    assert " ".join(said.split()) == (
+        "2 results corrected, 1 result recorded, 1 already stored. Trial 1, row 1: corrected from "
+        "0.5 to 0.9; Trial 2, row 2: corrected from a failure to 0.7."
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)

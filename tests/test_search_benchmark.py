@@ -756,7 +756,8 @@ def test_who_has_not_played_all_tables_is_not_drawn_and_random_is_not_drawn_alon
     assert figure.list_panels(made, groups.HELD_OUT) == []
 
 
-def test_a_suggestion_is_timed_after_so_many_results(made_up):
+def test_a_suggestion_is_timed_after_so_many_results(made_up, monkeypatch):
+    monkeypatch.setattr(times, "ROUNDS", 5)
     for name in (OURS, "sklearn-ei"):
         place = times.Place(Task("snar", 0.05), rows=60, own=name == OURS)
         one = times.time_contestant(CONTESTANTS[name], place, 20, "1")

@@ -1,4 +1,4 @@
-"""Batches whose rows share a value: chosen by the policy, stored, replayed, and refused in time."""
+"""Batches whose rows share a value or are far apart: chosen, stored, replayed, refused in time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 import kernelbandits as kb
 from kernelbandits.checks import StudyConflict
 from kernelbandits.domains import Part
+from kernelbandits.study.batches import Batch, farthest_distance
+from kernelbandits.tables.candidates import read_candidates
 from test_study_command import study as command
 
 ROWS = [
@@ -148,12 +150,52 @@ def test_a_part_of_a_space_keeps_what_its_constraints_demand_of_the_rest():
         Part(whole, {"A": 2})
 
 
+def distances(points):
+    return np.linalg.norm(points[:, None] - points[None], axis=2)[np.triu_indices(len(points), 1)]
+
+
+def test_the_rows_of_a_spread_batch_are_half_as_far_apart_as_rows_can_be(tmp_path):
+    grid = np.array([[a, b] for a in np.linspace(0, 1, 12) for b in np.linspace(0, 1, 12)])
+    study = kb.Study.create(tmp_path / "a.db", grid, seed=1)
+    for row in range(0, 144, 9):
+        study.tell(row=row, value=float(np.exp(-6 * ((grid[row] - [0.3, 0.7]) ** 2).sum())))
+    plain, spread = study.ask(6), study.ask(6, spread=True)
+    # Six rows of the unit square can be 0.6 apart, and the search finds at least half of it.
+    apart = distances(grid[[one.row for one in spread]]).min()
+    assert apart >= 0.3 / 2
+    assert apart > 2 * distances(grid[[one.row for one in plain]]).min()
+    assert spread[0].row not in [one.row for one in plain]
+    assert spread[1].why.endswith("It is far from the other rows of the batch.")
+    assert all(study.replay(one.trial).same for one in spread)
+    both = study.ask(4, same="x1", spread=True)
+    assert len({one.x["x1"] for one in both}) == 1
+    assert distances(np.array([[one.x["x2"]] for one in both])).min() >= 1 / 11 + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_spread_batch_always_finds_a_next_row(seed):
+    rng = np.random.default_rng(seed)
+    points = rng.random((30, 2))[[*range(30), *range(10)]]  # ten candidates stand there twice
+    table = read_candidates(points)
+    batch, chosen, free = Batch(8, spread=True), [], np.arange(40)
+    for _ in range(8):
+        now = batch.after([], chosen, table)
+        arms = now.find_arms(free, free, table, chosen)
+        row = int(rng.choice(arms))
+        chosen.append(row)
+        free = free[table.first_rows[free] != table.first_rows[row]]
+    least = farthest_distance(table.points[[chosen[0], *range(40)]], 8) / 2
+    assert distances(table.points[chosen]).min() >= least - 1e-12
+
+
 def test_the_command_takes_columns_to_share(tmp_path):
     TABLE.to_csv(tmp_path / "films.csv", index=False)
     place = tmp_path / "films.db"
     command("create", place, "--candidates", tmp_path / "films.csv", "--target", "y")
     done = command("ask", place, "--n", 4, "--same", "t", "--same", "solvent", "--format", "json")
     assert len({(one["x"]["T"], one["x"]["solvent"]) for one in done.document}) == 1
+    done = command("ask", place, "--n", 2, "--spread", "--format", "json")
+    assert len(done.document) == 2
     refused = command("ask", place, "--n", 20, "--same", "T")
     assert (refused.code, "needs 20 free rows that share T, got at most" in refused.err) == (
         1,

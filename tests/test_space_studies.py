@@ -368,9 +368,41 @@ def test_a_file_of_results_is_told_once(tmp_path):
     with kb.Study.open(tmp_path / "a.db") as study:
         assert [one.accepted for one in study.tell_all(results)] == [False, False, True]
         results.write_text("heat,rate,cups,acid,yield\n95,0.01,2,citric,0.5\n")
-        with pytest.raises(ValueError, match=r"in \[20.0, 90.0\] for 'heat'"):
+        with pytest.raises(ValueError, match=r"results.csv, line 2: .* \[20.0, 90.0\] for 'heat'"):
             study.tell_all(results)
         assert study.status().told == 3
+
+
+def test_trials_that_are_exported_are_told_to_another_study_as_the_same_points(tmp_path):
+    """Whatever the choices are: None, truth values, numbers, and texts that differ in case only."""
+    space = {
+        "rate": kb.Real(1e-5, 0.1, log=True),
+        "base": kb.Category((None, True, 2.5, "a", "A", "é")),
+        "grade": kb.Ordered((1, 2, 3)),
+    }
+    with kb.Study.create(tmp_path / "a.db", space) as study:
+        for base in (None, True, 2.5, "a", "A", "é"):
+            study.tell(x={"rate": 0.1 / 3, "base": base, "grade": 2}, value=1.0)
+        for _ in range(6):
+            [one] = study.ask()
+            study.tell(one.trial, one.x["grade"])
+        study.export(tmp_path / "out.csv")
+        points = [one.x for one in map(study.explain, range(7, 13))]
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    (tmp_path / "in.csv").write_text("\n".join(line.partition(",")[2] for line in lines) + "\n")
+    with kb.Study.create(tmp_path / "b.db", space) as study:
+        told = study.tell_all(tmp_path / "in.csv")
+        bases = [None, True, 2.5, "a", "A", "é"]
+        assert [one.x["base"] for one in told[:6]] == bases
+        assert [type(one.x["base"]) for one in told[:6]] == [type(base) for base in bases]
+        assert [one.x for one in told[6:]] == points
+
+
+@pytest.mark.parametrize("values", [(1, "1"), (None, "None"), (None, ""), ("a", " a")], ids=repr)
+def test_choices_that_a_file_cannot_tell_apart_are_refused(tmp_path, values):
+    with pytest.raises(ValueError, match="a study needs values of 'base' that differ as text"):
+        kb.Study.create(tmp_path / "a.db", {"rate": (0, 1), "base": kb.Category(values)})
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_model_of_a_space_is_checked(played):
@@ -540,6 +572,7 @@ def test_wrong_spaces_are_refused_in_one_sentence_and_nothing_is_written(tmp_pat
         (("--at", "cups=2", "1"), "a value for each of"),
         (("--at", "cups=2", "--at", "cups=3", "1"), "once for each variable"),
         (("--at", "cups=two", "--at", "acid=a", "1"), "'cups', got 'two'"),
+        (("--at", "cups=0_2", "--at", "acid=a", "1"), "'cups', got '0_2'"),
         (("--at", "pots=2", "1"), "values of ('cups', 'acid')"),
         (("--at", "cups", "1"), "--at NAME=VALUE"),
         (("--row", "1", "1"), "--at in a command"),

@@ -264,6 +264,10 @@ def test_a_space_is_read_from_toml_and_json(tmp_path):
         ('constraints = ["a >= 2"]\n[variables]\na = "real 0:1"', "no point satisfies 'a >= 2'"),
         ('[variables]\na = "real 0:1"\n[more]\n', "no entries but variables and constraints"),
         ("#" * 2**21, "is too large for a space"),
+        ('[variables]\na = "real 0:1_0"', "variable 'a' needs low:high"),
+        ('[variables]\na = "choice x,,y"', "a choice needs a value between any two commas"),
+        ('[variables]\na = "real 0:1"\nconstraints = ["a <= 1"]', "above the line"),
+        ('[variables]\n" a" = "real 0:1"', "names of one line without blanks at their ends"),
     ],
 )
 def test_a_file_that_is_no_space_is_refused_in_one_sentence(tmp_path, text, message):
@@ -314,6 +318,7 @@ def test_choices_are_numbers_only_if_all_are():
     assert parse_choices("1, 2, many") == ["1", "2", "many"]
     assert parse_choices("0.5,1") == [0.5, 1.0]
     assert parse_choices("true,FALSE") == [True, False]
+    assert parse_choices("1_0, 2") == ["1_0", "2"]
 
 
 # ---------------------------------------------------------------- bounds, tables, sizes

@@ -53,7 +53,7 @@ SIMPLEX = pd.DataFrame(
     columns=["Cs", "FA", "MA"],
 )
 CLOUD = pd.DataFrame(np.random.default_rng(0).random((60, 8)), columns=list("abcdefgh"))
-EVIL = "<img src=x onerror=alert(1)> & $x_1$ \"quoted\" 'too' " + "and very long " * 6
+EVIL = "<img src=x onerror=alert(1)> & $x_1$ \"quoted\" 'too'" + " and very long" * 6
 SCRIPT = "--></svg><script>alert(2)</script> (mol · L⁻¹)"
 RULE = {"policy": "simple-bernoulli", "settings": {"noise_scale": 0.5, "norm_bound": 2.0}}
 

@@ -84,9 +84,10 @@ def test_a_study_opened_again_before_every_step_asks_what_an_uninterrupted_one_a
 
 
 def test_every_past_suggestion_is_recomputed_as_it_was(uninterrupted):
-    _, place, seen = uninterrupted
+    """Each third one, from another start for each policy: all of them over the catalogue."""
+    name, place, seen = uninterrupted
     study = kb.Study.open(place, writable=False)
-    for trial, row, *_ in seen[:-1]:
+    for trial, row, *_ in seen[NAMES.index(name) % 3 : -1 : 3]:
         again = study.replay(trial)
         assert (again.recomputed, again.row, again.same) == (row, row, True), again.sentence
         assert 0 <= again.explained.chance <= 1

@@ -592,6 +592,7 @@ def test_these_commands_import_no_policy(tmp_path, words):
         "apps",
         "checks",
         "formatting",
+        "markup",
         "outputs",
         "runtime",
         "storage",

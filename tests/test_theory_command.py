@@ -455,12 +455,11 @@ def test_a_lower_bound_of_fewer_rounds_and_a_horizon_that_nobody_plays_are_answe
     ]
 
 
-@pytest.mark.parametrize("domain", [("--dimension", "1"), ("--problem", "branin")])
 @pytest.mark.parametrize(
-    "law",
+    ("domain", "law"),
     [
-        ("step:bernoulli(0.5),bernoulli(0),5000", "--horizon", "1000"),
-        ("decay:1,400,0", "--horizon", "3"),
+        (("--dimension", "1"), ("step:bernoulli(0.5),bernoulli(0),5000", "--horizon", "1000")),
+        (("--problem", "branin"), ("decay:1,400,0", "--horizon", "3")),
     ],
 )
 def test_a_law_that_is_refused_beyond_the_horizon_is_answered_up_to_it(law, domain, tmp_path):

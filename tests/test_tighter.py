@@ -158,17 +158,15 @@ def test_on_the_linear_kernel_cmm_is_the_least_bound_of_two_by_two_ridge_regress
     policy = after(
         kb.policies.CMMUCB(POINTS, kb.Linear(), noise_scale=noise, norm_bound=norm), pulls, rewards
     )
-    x = POINTS[pulls]
-    inverse = [
-        np.linalg.inv(x.T @ x + a * np.eye(2)) for a in (1.0, *np.geomspace(1e-8, 1e8, 20_000))
-    ]
-    losses = [rewards @ rewards - rewards @ x @ w @ x.T @ rewards for w in inverse]
+    x, alphas = POINTS[pulls], np.array([1.0, *np.geomspace(1e-8, 1e8, 20_000)])
+    inverse = np.linalg.inv(x.T @ x + alphas[:, None, None] * np.eye(2))
+    sums = x.T @ rewards
+    losses = rewards @ rewards - np.einsum("i,kij,j->k", sums, inverse, sums)
     radius = losses[0] + noise**2 * (np.linalg.slogdet(np.eye(2) + x.T @ x)[1] + 2 * math.log(10))
-    bounds = [
-        POINTS @ w @ x.T @ rewards
-        + np.sqrt((radius - loss + a * norm**2) * ((POINTS @ w) * POINTS).sum(1))
-        for a, w, loss in zip(np.geomspace(1e-8, 1e8, 20_000), inverse[1:], losses[1:], strict=True)
-    ]
+    variances = np.einsum("pi,kij,pj->kp", POINTS, inverse[1:], POINTS)
+    spans = radius - losses[1:] + alphas[1:] * norm**2
+    bounds = POINTS @ (inverse[1:] @ sums)[:, :, None]
+    bounds = bounds[:, :, 0] + np.sqrt(spans[:, None] * variances)
     limit = norm * np.linalg.norm(POINTS, axis=1)
     np.testing.assert_allclose(
         policy.index(1), np.minimum(np.min(bounds, 0), limit), atol=1e-7 * norm

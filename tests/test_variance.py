@@ -261,8 +261,8 @@ def test_rewards_that_contradict_the_bounds_are_said_once_and_the_bounds_do_not_
 
 
 def test_the_noise_is_between_its_bounds_with_the_chance_stated():
-    """In all of 300 rounds at once, 60 runs; the spread of the residuals itself would be no bound."""
-    sigma, delta, runs = 0.5, 0.4, 60
+    """In all of 300 rounds at once, 40 runs; the spread of the residuals itself would be no bound."""
+    sigma, delta, runs = 0.5, 0.4, 40
     problem = RKHSFunction(kb.RBF(0.6), 1, candidates=3, norm_bound=0.3, noise=GaussianNoise(sigma))
     outside = np.zeros(3)
     ends = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from benchmarks.durability import records
@@ -29,10 +30,16 @@ class Outcome:
     verdict: Verdict
     times: tuple[float, ...] = ()
     """When each result was stored, in order, in seconds by the clock of the database."""
+    spent: tuple[float, ...] = ()
+    """Seconds of the processor for each trial, in the same order."""
 
     def rate_between(self, first: int, last: int) -> float:
         """Trials a second from the first-th result to the last-th."""
         return (last - first) / (self.times[last - 1] - self.times[first - 1])
+
+    def spent_between(self, first: int, last: int) -> float:
+        """Seconds of the processor for a trial, from the first-th result to the last-th."""
+        return fmean(self.spent[first:last])
 
 
 def run(
@@ -77,6 +84,13 @@ def outcome(place: str, done: list[dict[str, Any]]) -> Outcome:
     log.close()
     seconds = max(one["end"] for one in done) - min(one["start"] for one in done)
     lengths = [one["end"] - one["start"] for one in done]
-    times = tuple(event.at for event in events if event.kind in RESULTS)
+    results = [event for event in events if event.kind in RESULTS]
+    times = tuple(event.at for event in results)
+    took = {
+        trial: spent
+        for one in done
+        for (trial, _), spent in zip(one["done"], one["spent"], strict=True)
+    }
+    spent = tuple(took[event.trial] for event in results)
     slowest = max(lengths) / min(lengths)
-    return Outcome(len(acks), len(acks) / seconds, slowest, verdict, times)
+    return Outcome(len(acks), len(acks) / seconds, slowest, verdict, times, spent)

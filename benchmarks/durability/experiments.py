@@ -188,9 +188,11 @@ class Bench:
             )
         first, last = size.space_span
         goal = Goal(">=", 20) if self.backend == "SQLite" and last >= 250 else None
+        spent, cores = found.spent_between(first, last), os.cpu_count() or 1
         note = (
             f"{found.trials} trials, {found.rate:.3g} /s in all; {found.verdict}; "
-            f"slowest worker took {found.slowest:.2f} x the fastest"
+            f"slowest worker took {found.slowest:.2f} x the fastest; {1e3 * spent:.0f} ms of the "
+            f"processor each, at most {cores / spent:.3g} /s on {cores} cores without other work"
         )
         return [
             Row(

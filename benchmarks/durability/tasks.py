@@ -136,13 +136,16 @@ def crowd(
     """One of many workers that ask and tell; what it has done, and when, is recorded at the end."""
     study, gate = PLAYERS[player].open(place), Gate(barrier, side, sides)
     gate.meet()
-    start, done = time.monotonic(), []
+    start, done, spent = time.monotonic(), [], []
     for _ in range(trials):
+        before = time.process_time()
         (suggestion,) = study.ask(worker=f"worker {side}")
         value = result_of(suggestion)
         study.tell(suggestion.trial, value, worker=f"worker {side}")
         done.append((suggestion.trial, value))
-    records.append(out, side=side, start=start, end=time.monotonic(), done=done)
+        spent.append(time.process_time() - before)
+    end = time.monotonic()
+    records.append(out, side=side, start=start, end=end, done=done, spent=spent)
 
 
 class Gate:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice, Direction
-from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms, as_domain
+from kernelbandits.domains import Arms, Box, Contextual, MixedBox, as_arms, as_domain, read_space
 from kernelbandits.formatting import format_count
 from kernelbandits.measuring import (
     Attempt,
@@ -47,7 +47,7 @@ log = logging.getLogger("kernelbandits.optimize")
 @overload
 def optimize(
     objective: Callable[[dict[str, Any]], SupportsFloat],
-    domain: MixedBox | Mapping[str, Any] | pd.DataFrame,
+    domain: MixedBox | Mapping[str, Any] | pd.DataFrame | str | PathLike[str],
     rounds: int,
     *,
     direction: Direction = "maximize",
@@ -124,7 +124,7 @@ def optimize(
     domain
         Where to search: a `kb.Box`, a `kb.MixedBox`, or a list of candidates (`kb.Arms`, an (n, d)
         array or a DataFrame). A list of pairs [(low, high), ...] is a box, a dictionary of
-        variables a mixed box.
+        variables a mixed box, a path the space of a file.
     rounds
         How many measurements are made; with a study, those of earlier calls included.
     direction
@@ -266,7 +266,9 @@ def choose_policy(
 
 
 def read_domain(domain: Any) -> Any:
-    """A domain, or a DataFrame as it is; lists of pairs and dictionaries become domains."""
+    """A domain, or a DataFrame as it is; bounds and space files become domains."""
+    if isinstance(domain, (str, PathLike)):
+        return read_space(domain)
     place = as_domain("optimize", domain)
     known = isinstance(place, (Arms, Box, MixedBox, Contextual)) or is_dataframe(place)
     return place if known else as_arms(place)

@@ -108,14 +108,19 @@ def mode_of(target: Path) -> int:
 
 
 def write_through(draft: Path, content: bytes, mode: int) -> None:
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+    # Without O_BINARY, which only Windows has, it would write two characters for each line end.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with open(os.open(draft, flags, mode), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
 
 
 def settle(folder: Path) -> None:
-    """The new name, too, is on the disk."""
+    """Write a folder to the disk, so that the new name of a file in it is stored too."""
+    if os.name != "posix":
+        # Windows cannot open a folder; its file systems store names by themselves.
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -133,6 +133,10 @@ def install_command(extra: str) -> str:
     return f'pip install "kernelbandits[{extra}]"'
 
 
+class MissingPackage(ImportError, ValueError):
+    """An optional package is not installed; the message names the extra that brings it."""
+
+
 def require(package: str, *, extra: str, owner: str) -> None:
     """Raise an error that names the extra to install if an optional package is missing.
 
@@ -151,10 +155,11 @@ def require(package: str, *, extra: str, owner: str) -> None:
     >>> require("nosuch", extra="postgres", owner="a plot")
     Traceback (most recent call last):
     ...
-    ValueError: a plot needs nosuch, which is not installed: pip install "kernelbandits[postgres]"
+    kernelbandits.runtime.MissingPackage: a plot needs nosuch, which is not installed: pip install \
+"kernelbandits[postgres]"
     """
     if not is_installed(package):
-        raise ValueError(
+        raise MissingPackage(
             f"{owner} needs {package}, which is not installed: {install_command(extra)}"
         )
 

@@ -20,6 +20,7 @@ from kernelbandits.kernels import (
     AdditiveMatern,
     Constant,
     Kernel,
+    Linear,
     Matern,
     SamePoint,
     Scaled,
@@ -50,7 +51,7 @@ class Calibration:
     """
 
     lengthscales: tuple[float, ...]
-    """One for each dimension, for points in the unit cube."""
+    """One for each dimension, for points in the unit cube; none of features."""
     signal_variance: float
     """The variance of f at a point, in standardised units."""
     noise_variance: float
@@ -78,12 +79,17 @@ class Calibration:
     """How the fit ended."""
     ok: bool = False
     """Whether the fit succeeded. If not, the scales are the last good ones or the prior's mode."""
+    features: bool = False
+    """Whether the points are features: then the kernel is their inner product, without scales."""
 
     def __post_init__(self) -> None:
-        scales = checks.lengthscales("Calibration", self.lengthscales)
-        checks.needs(
-            isinstance(scales, tuple), "Calibration", "a tuple of lengthscales", self.lengthscales
-        )
+        if self.features:
+            none = self.lengthscales == ()
+            checks.needs(none, "Calibration", "no lengthscales of features", self.lengthscales)
+        else:
+            scales = checks.lengthscales("Calibration", self.lengthscales)
+            listed = isinstance(scales, tuple)
+            checks.needs(listed, "Calibration", "a tuple of lengthscales", self.lengthscales)
         checks.positive("Calibration", "signal_variance", self.signal_variance)
         checks.positive("Calibration", "noise_variance", self.noise_variance)
         checks.nonnegative("Calibration", "additive_variance", self.additive_variance)
@@ -101,7 +107,9 @@ class Calibration:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel k, with k(x, x) = 1."""
+        """The kernel k, with k(x, x) = 1; of features their inner product."""
+        if self.features:
+            return Linear()
         return RBF(self.lengthscales) if math.isinf(self.nu) else Matern(self.lengthscales, self.nu)
 
     @property
@@ -115,8 +123,10 @@ class Calibration:
         The mean is unknown, with variance 1. The lengthscales, of the unit cube, are multiplied by
         the sides of the domain.
         """
-        lengths = tuple((np.array(self.lengthscales) * sides).tolist())
-        smooth = RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
+        smooth: Kernel = Linear()
+        if not self.features:
+            lengths = tuple((np.array(self.lengthscales) * sides).tolist())
+            smooth = RBF(lengths) if math.isinf(self.nu) else Matern(lengths, self.nu)
         kernel: Kernel = Scaled(smooth, self.signal_variance) + Constant()
         if self.additive_variance:
             parts = AdditiveMatern(lengths, self.blocks, self.nu)
@@ -242,7 +252,10 @@ class Calibration:
         )
         if not self.standard.is_linear:
             scales += f", results transformed by the power {self.standard.shape:g}"
-        return f"Lengthscales {lengths} (of the unit cube), {scales}; {self._origin()}."
+        shape = f"Lengthscales {lengths} (of the unit cube)"
+        if self.features:
+            shape = "The kernel as given"
+        return f"{shape}, {scales}; {self._origin()}."
 
     def _origin(self) -> str:
         """Say where the numbers come from."""

@@ -61,7 +61,15 @@ class PointPairs:
     column. They depend on the points alone: all fits to rewards at these points share them, and the
     arrays that every evaluation of the likelihood writes to. A new array of this size would cost
     more than what is computed in it.
+
+    Without any block the points are features: their inner products are the kernel, which has no
+    lengthscale.
     """
+
+    products: Array | None = None
+    """Of features: their inner products, the kernel of each pair; None of coordinates."""
+    diagonal: Array | float = 1.0
+    """The kernel of each point with itself."""
 
     def __init__(self, points: Array, blocks: Blocks) -> None:
         self.size = len(points)
@@ -70,6 +78,9 @@ class PointPairs:
         columns, rows = np.divmod(self.places, self.size)
         self.squares: Array = np.zeros((len(blocks), len(rows)))
         """A row for each block, a column for each pair."""
+        if not blocks:
+            gram = points @ points.T
+            self.products, self.diagonal = gram[rows, columns], gram.diagonal().copy()
         for of_block, block in zip(self.squares, blocks, strict=True):
             for coordinate in points.T[list(block)]:
                 apart = coordinate[rows]
@@ -123,11 +134,11 @@ class Evidence:
         C = signal K(l) + additive A(l) + 1 1' + nugget I + noise diag(1 / n_i),
     -1/2 (S / noise + (N - m) ln(2 pi noise) + sum_i ln n_i),   S the scatter within the points.
 
-    K is the Matern or RBF kernel of all coordinates, A the mean of such kernels of one block of
-    coordinates each. The constant mean mu ~ N(0, 1) is integrated out. The sum is the Gaussian
-    density of all N rewards: nothing is lost by using the means of the points, the matrix is m x m
-    and not N x N, and repeated measurements determine the noise directly. Without them, nugget and
-    noise cannot be told apart, and the prior decides.
+    K is the Matern or RBF kernel of all coordinates (of features their inner products), A the mean
+    of such kernels of one block of coordinates each. The constant mean mu ~ N(0, 1) is integrated
+    out. The sum is the Gaussian density of all N rewards: nothing is lost by using the means of the
+    points, the matrix is m x m and not N x N, and repeated measurements determine the noise
+    directly. Without them, nugget and noise cannot be told apart, and the prior decides.
     """
 
     means: Array
@@ -232,11 +243,13 @@ class Evidence:
 
         The rows of `pairs.slopes` are these derivatives, k(r), and sum_b k(r_b).
         """
-        pairs, share = self.pairs, scales.additive / len(self.pairs.squares)
+        pairs, share = self.pairs, scales.additive / max(1, len(self.pairs.squares))
         weights = scales.weights[:, None]
         for chunk in pairs.chunks():
             scaled = weights * pairs.squares[:, chunk]
             k, slope = self.profile(scaled.sum(0))
+            if pairs.products is not None:
+                k = pairs.products[chunk]
             covariances = scales.signal * k
             covariances += 1.0
             by_length = scales.signal * slope
@@ -265,7 +278,8 @@ class Evidence:
         # Every pair stands in the matrix twice, which cancels the factor 1/2.
         products = self.pairs.slopes @ weights.ravel("K")[self.pairs.places]
         lengths = -products[:-2]
-        gradient = [-scales.signal * (products[-2] + 0.5 * trace)]
+        of_signal = float((self.pairs.diagonal * diagonal).sum())
+        gradient = [-scales.signal * (products[-2] + 0.5 * of_signal)]
         if self.has_additive:
             share = scales.additive / len(lengths)
             gradient.append(-share * products[-1] - 0.5 * scales.additive * trace)
@@ -291,11 +305,12 @@ class Evidence:
         if factor is None:
             return None
         solved = dtrtrs(factor.lower, probes, lower=1, trans=1)[0]
-        slopes, share = self.pairs.slopes, scales.additive / len(self.pairs.squares)
+        slopes, share = self.pairs.slopes, scales.additive / max(1, len(self.pairs.squares))
         images = [self._multiply(row, 0.0, solved) for row in slopes[:-2]]
         if self.shared:
             images = [np.sum(images, axis=0)]
-        images.append(self._multiply(scales.signal * slopes[-2], scales.signal, solved))
+        variances = scales.signal * self.pairs.diagonal
+        images.append(self._multiply(scales.signal * slopes[-2], variances, solved))
         if self.has_additive:
             images.append(self._multiply(share * slopes[-1], scales.additive, solved))
         if self.has_nugget:
@@ -306,7 +321,7 @@ class Evidence:
         information[-1, -1] += 0.5 * self.repeats
         return information
 
-    def _multiply(self, off: Array, diagonal: float, right: Array) -> Array:
+    def _multiply(self, off: Array, diagonal: Array | float, right: Array) -> Array:
         """Return the product of the symmetric matrix with these entries and another matrix."""
         flat = self.pairs.matrix.ravel("K")
         flat[self.pairs.places] = off
@@ -321,7 +336,7 @@ class Evidence:
 
         If the first attempt fails, the diagonal is raised by 8 eps m max C, the size of rounding.
         """
-        variance = scales.signal + scales.additive + scales.nugget
+        variance = scales.signal * self.pairs.diagonal + scales.additive + scales.nugget
         diagonal = variance + 1.0 + scales.noise * self.shares
         for jitter in (0.0, 8 * EPS * len(diagonal) * float(diagonal.max())):
             # LAPACK does not read the upper triangle.

@@ -131,6 +131,7 @@ def calibrate_members(
     blocks: Blocks | None = None,
     start: Calibration | None = None,
     evaluations: int = 60,
+    features: bool = False,
 ) -> tuple[Calibration, tuple[Calibration, ...]]:
     """Estimate the most probable scales, and draw plausible ones about them.
 
@@ -140,6 +141,7 @@ def calibrate_members(
     has heavier tails than the normal law. The draws are those of a fixed point set, so the result
     depends on the arguments only. With one member it is the mode itself. A `start` near the mode,
     the fit of similar rewards, is searched first and alone if the search from it converges.
+    With `features` the kernel is the inner product of two points, and only variances are fitted.
 
     Examples
     --------
@@ -151,7 +153,8 @@ def calibrate_members(
     >>> len(members), members[0].lengthscales != members[1].lengthscales
     (4, True)
     """
-    fit = check_arguments(points, counts, sums, squares, prior, shared, nu, blocks, start)
+    model = prior, shared, nu, blocks, start, features
+    fit = check_arguments(points, counts, sums, squares, *model)
     number = checks.whole("calibrate_members", "members", members)
     limit = checks.whole("calibrate_members", "evaluations", evaluations)
     return fit.calibrate_members(number, start, limit)
@@ -167,8 +170,12 @@ def check_arguments(
     nu: float,
     blocks: Blocks | None = None,
     start: Calibration | None = None,
+    features: bool = False,
 ) -> ScaleFit:
-    """Return what is to be fitted, with every argument checked."""
+    """Return what is to be fitted, with every argument checked.
+
+    The points are coordinates, or features whose inner products are the kernel.
+    """
     x = checks.points("calibrate", points)
     largest = float(np.abs(x).max())
     checks.needs(
@@ -187,14 +194,18 @@ def check_arguments(
     check_smoothness("calibrate", nu)
     rough = prior.additive is None or math.isfinite(nu)
     checks.needs(rough, "calibrate", "nu = 1.5 or 2.5 with an additive part", nu)
-    given = check_blocks("calibrate", blocks or (), x.shape[1])
+    if features:
+        given: Blocks = ()
+        checks.needs(prior.additive is None, "calibrate", "no additive part of features", prior)
+    else:
+        given = check_blocks("calibrate", blocks or (), x.shape[1])
     checks.needs(
         start is None or isinstance(start, Calibration),
         "calibrate",
         "a Calibration as start",
         start,
     )
-    same = start is None or start.dimension == x.shape[1]
+    same = start is None or features or start.dimension == x.shape[1]
     checks.needs(same, "calibrate", f"a start of {x.shape[1]} dimensions", start)
     return ScaleFit(x, summary, prior, shared, float(nu), given, PointPairs(x, given))
 
@@ -219,12 +230,12 @@ class ScaleFit:
     @property
     def lengths(self) -> int:
         """The number of lengthscales to fit."""
-        return 1 if self.shared else len(self.blocks)
+        return min(1, len(self.blocks)) if self.shared else len(self.blocks)
 
     @property
     def mode(self) -> Array:
         """The parameters at the mode of the prior."""
-        return self.prior.mode(len(self.blocks), self.lengths)
+        return self.prior.mode(max(1, len(self.blocks)), self.lengths)
 
     def of_rewards(self, counts: Array, sums: Array, squares: Array, prior: Prior) -> ScaleFit:
         """Return the fit of other rewards at the same points."""
@@ -385,7 +396,7 @@ class ScaleFit:
     def calibration(self, parameters: Array, **found: Any) -> Calibration:
         """Return the fit with these parameters."""
         of_blocks = np.broadcast_to(np.exp(parameters[: self.lengths]), (len(self.blocks),))
-        lengths = np.empty(self.dimension)
+        lengths = np.empty(self.dimension if self.blocks else 0)
         for block, length in zip(self.blocks, of_blocks, strict=True):
             lengths[list(block)] = length
         variances = dict(
@@ -402,6 +413,7 @@ class ScaleFit:
             blocks=self.blocks,
             rewards=self.summary.rewards,
             points=len(self.points),
+            features=not self.blocks,
             **found,
         )
 
@@ -426,6 +438,8 @@ class ScaleFit:
 
         They are the last fit, the prior's mode, and the mode with all lengthscales long or short.
         """
+        if not self.lengths:
+            return [self.mode] if start is None else [self.parameters(start), self.mode]
         steps = np.zeros((3, len(self.mode)))
         steps[1:, : self.lengths] = np.reshape(LONG_AND_SHORT, (2, 1))
         given = [] if start is None else [self.parameters(start)]
@@ -437,7 +451,7 @@ class ScaleFit:
         If one lengthscale is shared, it is the geometric mean of those of the fit.
         """
         lengths = np.log([start.lengthscales[block[0]] for block in self.blocks])
-        shared = [lengths.mean()] if self.shared else lengths
+        shared = [lengths.mean()] if self.shared and self.lengths else lengths
         variances = (getattr(start, f"{part}_variance") for part in self.prior.variances)
         return np.array([*shared, *np.log(np.maximum([*variances], LEAST_VARIANCE))])
 

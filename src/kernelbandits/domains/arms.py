@@ -9,6 +9,7 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, DataNotice
+from kernelbandits.domains.gram import factorise_gram
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ class Arms:
     values: tuple[Any, ...] = ()
     """The arms in the user's own values, for example as dicts (`MixedBox.grid`); empty if the
     points are all there is."""
+    features: bool = False
+    """Whether the points are features, whose inner product is the kernel (`from_gram`)."""
 
     def __init__(
         self,
@@ -47,6 +50,7 @@ class Arms:
         origin: str = "",
         blocks: tuple[tuple[int, ...], ...] = (),
         values: Sequence[Any] = (),
+        features: bool = False,
     ) -> None:
         rows = checks.points("Arms", points)
         rows.flags.writeable = False
@@ -56,6 +60,7 @@ class Arms:
         fits = isinstance(values, Sequence) and len(values) in (0, len(rows))
         checks.needs(fits, "Arms", f"no values, or one for each of {len(rows)} arms", values)
         object.__setattr__(self, "values", tuple(values))
+        object.__setattr__(self, "features", bool(features))
         # Adding 0.0 turns -0.0 into 0.0, which has other bytes but is the same point.
         repeats = len(rows) - len({row.tobytes() for row in rows + 0.0})
         if repeats:
@@ -63,10 +68,33 @@ class Arms:
                 f"Arms: {repeats} of {len(rows)} points repeat another", DataNotice, stacklevel=2
             )
 
+    @classmethod
+    def from_gram(cls, matrix: Any, values: Sequence[Any] = ()) -> Arms:
+        """Return candidates that are known by their similarity only: K = P P', with the arms in P.
+
+        K is the (n, n) matrix of a kernel: symmetric, without negative eigenvalues, such as
+        similarities of molecules, or `kb.kernels.graph_matern` of a network. It is divided by the
+        mean of its diagonal. `kb.Auto` then has this kernel; give `kb.Linear()` to other policies.
+        `values` are the names of the candidates.
+
+        >>> import numpy as np
+        >>> import kernelbandits as kb
+        >>> similarity = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, 0.1], [0.1, 0.1, 1.0]])
+        >>> arms = kb.Arms.from_gram(similarity, values=["aspirin", "salol", "caffeine"])
+        >>> bool(np.allclose(arms.points @ arms.points.T, similarity))
+        True
+        >>> arms.values[kb.Auto(arms, seed=1).ask().arm] in ("aspirin", "salol", "caffeine")
+        True
+        """
+        points = factorise_gram("Arms.from_gram", matrix)
+        return cls(points, values=values, features=True)
+
     def __len__(self) -> int:
         return len(self.points)
 
     def __repr__(self) -> str:
+        if self.features:
+            return f"Arms({len(self)} candidates known by their similarity)"
         return f"Arms({len(self)} points in {self.dimension} dimensions)"
 
     @property

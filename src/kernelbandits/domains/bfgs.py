@@ -6,6 +6,7 @@ every round, and most of the time goes into calls of the function, which serves 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, Self
@@ -34,6 +35,9 @@ PRECISION = 1e-12
 # lower half of them is dropped every third step, until few are left.
 ROUND, FEW = 3, 5
 """Every `ROUND` steps the lower half of the active starts stops, unless only `FEW` are left."""
+HOPE = 20.0
+"""A start stops below a height to beat if this many times its predicted rise does not reach it. On
+a quadratic the rise that is left is half of the predicted one."""
 
 
 class Limits(Protocol):
@@ -126,6 +130,7 @@ def ascend(
     *,
     inverse_hessian: Array | None = None,
     least: float | None = None,
+    beat: float = -math.inf,
     steps: int = STEPS,
 ) -> tuple[Array, Array, int]:
     """Move each start up to a local maximum within its limits.
@@ -151,6 +156,8 @@ def ascend(
     least
         A start stops when its predicted rise g' H g is below this; by default when it is
         rounding.
+    beat
+        A height that is known already: a start that will not rise above it stops.
     steps
         The most steps of any start.
 
@@ -171,6 +178,9 @@ def ascend(
         going = (predicted > least) & (active.share > SHORTEST)
         if step % ROUND == 0:
             going &= upper_half(active.values)
+        if step > ROUND:
+            # By now H has learnt the curvature, and the predicted rise can be relied on.
+            going &= active.values + HOPE * predicted > beat
         active.keep(going)
         if not len(active.numbers):
             break

@@ -269,7 +269,8 @@ class FeasibleSet:
             texts = " and ".join(f"'{self.constraints[owner]}'" for owner in conflict)
             if found is None:
                 raise ValueError(f"{needed}; within the ranges no point satisfies {texts}")
-            left = "leave its real numbers no room to move (an equality is written with ==)"
+            verb = "leaves" if len(conflict) == 1 else "leave"
+            left = f"{verb} its real numbers no room to move (an equality is written with ==)"
             raise ValueError(f"{needed}; within the ranges {texts} {left}")
         basis = null_basis(self.system.equalities, self.side)
         if self.is_real.all() and not basis.shape[1]:
@@ -423,7 +424,13 @@ class FeasibleSet:
         return PolytopeLimits(inner, here @ inner.T + rooms[:, kept] / lengths), projector, units
 
     def ascend(
-        self, function: Function, rows: Array, moving: Mask, scale: Array, steps: int = STEPS
+        self,
+        function: Function,
+        rows: Array,
+        moving: Mask,
+        scale: Array,
+        steps: int = STEPS,
+        beat: float = -math.inf,
     ) -> tuple[Array, Array, int]:
         """Ascend to local maxima within the constraints; only the coordinates `moving` move."""
         search = self.to_search(rows)
@@ -445,7 +452,7 @@ class FeasibleSet:
             return rows, heights, len(rows)
         metric = np.matmul(projector * local[:, None, :] ** 2, projector)
         ones = np.ones(self.dimension)
-        ends, heights, count = ascend(scaled, here, limits, ones, metric, steps=steps)
+        ends, heights, count = ascend(scaled, here, limits, ones, metric, beat=beat, steps=steps)
         return self.to_rows(np.clip(ends * units, self.lower, self.upper)), heights, count
 
     def _search_scale(self, scale: Array, search: Array) -> tuple[Array, Array]:

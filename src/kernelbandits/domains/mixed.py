@@ -101,6 +101,11 @@ class MixedBox:
             text = all(isinstance(name, str) and name for name in self.names)
             fits = text and len(set(self.names)) == len(self.names) == len(self.variables)
             checks.needs(fits, "MixedBox", "a name of its own for each variable", self.names)
+            for name in self.names:
+                # A file of results or a command could not name it.
+                plain = name == name.strip() and name.splitlines() == [name] and "\0" not in name
+                needed = "names of one line without blanks at their ends"
+                checks.needs(plain, "MixedBox", needed, name)
         varies = any(variable.levels > 1 for variable in self.variables)
         needed = "at least one variable with more than one value"
         checks.needs(varies, "MixedBox", needed, self.variables)

@@ -33,6 +33,8 @@ def domain_to_dict(domain: Any) -> dict[str, Any]:
         "blocks": [list(block) for block in domain.blocks],
         "values": list(domain.values),
     }
+    if domain.features:
+        arms["features"] = True
     return {"arms": arms}
 
 

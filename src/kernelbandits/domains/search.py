@@ -295,13 +295,22 @@ class Search:
             evaluated + evaluations,
         )
 
-    def ascend(self, rows: Array, moving: npt.NDArray[np.bool_]) -> tuple[Array, Array, int]:
-        """Ascend to local maxima in the coordinates that move, with the others held fixed."""
+    def ascend(
+        self, rows: Array, moving: npt.NDArray[np.bool_], beat: float = -math.inf
+    ) -> tuple[Array, Array, int]:
+        """Ascend to local maxima in the coordinates that move, with the others held fixed.
+
+        A start that will not rise above the height to `beat` stops early.
+        """
         if is_constrained(self.box):
-            return self.box.feasible.ascend(self.function, rows, moving, self.scale, self.steps)
+            return self.box.feasible.ascend(
+                self.function, rows, moving, self.scale, self.steps, beat
+            )
         lower = np.where(moving, self.box.lower, rows)
         upper = np.where(moving, self.box.upper, rows)
-        return projected_bfgs(self.function, rows, lower, upper, self.scale, steps=self.steps)
+        return projected_bfgs(
+            self.function, rows, lower, upper, self.scale, beat=beat, steps=self.steps
+        )
 
     def settle(self, rows: Array, starts: Array | None = None) -> Array:
         """Return the rows on their grids, with all constraints met.
@@ -325,7 +334,7 @@ class Search:
                 evaluations += len(tried)
                 at_once = evaluate_values(self.function, self.values, tried)
                 tried = tried[np.argsort(-at_once, kind="stable")[:TRIED]]
-            tried, found, more = self.ascend(tried, moving)
+            tried, found, more = self.ascend(tried, moving, float(heights[best]))
             evaluations += more
             if not found.max(initial=-np.inf) > heights[best]:
                 break

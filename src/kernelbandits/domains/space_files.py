@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ LARGEST_FILE = 2**20
 TRUTHS = {"true": True, "false": False}
 
 
-def read_space(path: str | Path) -> MixedBox:
+def read_space(path: str | PathLike[str]) -> MixedBox:
     """Read a space from a file in TOML or JSON.
 
     The variables stand under `variables`, by name (in JSON also as a list, as `space.to_dict()`
@@ -95,6 +96,9 @@ def space_from_file(described: Any) -> MixedBox:
         return MixedBox.from_dict(described)
     given = isinstance(variables, Mapping) and len(variables) > 0
     checks.needs(given, owner, "variables by name under [variables]", variables)
+    if isinstance(described["variables"].get("constraints"), list):
+        needed = "constraints above the line [variables], and not below it"
+        raise ValueError(f"{owner} needs {needed}, got them among the variables")
     read = {name: variable_of_entry(name, entry) for name, entry in described["variables"].items()}
     constraints = described.get("constraints", [])
     checks.needs(isinstance(constraints, list), owner, "a list of constraints", constraints)
@@ -135,7 +139,7 @@ def parse_values(name: str, kind: str, text: str) -> Variable:
     owner, words = f"variable {name!r}", text.split()
     needed = "low:high, then 'log' or 'step 0.1', as in 1e-5:0.1 log"
     settings: dict[str, Any] = {"type": kind}
-    read = parse_whole if kind == "integer" else float
+    read = parse_whole if kind == "integer" else parse_number
     try:
         low, _, high = words[0].partition(":")
         settings |= {"low": read(low), "high": read(high or low)}
@@ -153,9 +157,25 @@ def parse_values(name: str, kind: str, text: str) -> Variable:
     return variable_from_dict(name, settings)
 
 
+def parse_number(text: str) -> float:
+    """Return a number; 1_000 and digits of other scripts, which Python reads too, are none here."""
+    return float(check_plain(text))
+
+
+def parse_integer(text: str) -> int:
+    """Return a number that is written without point and exponent."""
+    return int(check_plain(text))
+
+
+def check_plain(text: str) -> str:
+    if "_" in text or not text.isascii():
+        raise ValueError
+    return text
+
+
 def parse_whole(text: str) -> int:
     """Return a whole number, also written as 1e3."""
-    number = float(text)
+    number = parse_number(text)
     if not number.is_integer():
         raise ValueError
     return int(number)
@@ -172,7 +192,12 @@ def parse_choices(text: str) -> list[Any]:
         items.pop()
     if items == [""]:
         return []
-    readers: tuple[Callable[[str], Any], ...] = (int, float, lambda item: TRUTHS[item.lower()])
+    checks.needs(all(items), "a choice", "a value between any two commas", text)
+    readers: tuple[Callable[[str], Any], ...] = (
+        parse_integer,
+        parse_number,
+        lambda item: TRUTHS[item.lower()],
+    )
     for read in readers:
         try:
             return [read(item) for item in items]

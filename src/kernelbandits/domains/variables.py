@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar
@@ -42,6 +42,10 @@ class Variable:
 
     kind: ClassVar[str] = ""
     """How a file and the command line call it."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is computed from the fields is computed again where it is read.
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     @property
     def discrete(self) -> bool:

@@ -14,6 +14,7 @@ array([[0.135],
 
 from kernelbandits.kernels.additive import AdditiveMatern, Constant, SamePoint
 from kernelbandits.kernels.base import Adapted, Kernel, Product, Scaled, Sum, as_kernel
+from kernelbandits.kernels.graph import graph_matern
 from kernelbandits.kernels.linear import Linear, Polynomial, inner_products, squared_norms
 from kernelbandits.kernels.matrices import check_semidefinite, check_symmetric, gram, has_adapted
 from kernelbandits.kernels.stacked import KernelParts, PoolRows, StackedKernels, split_kernel
@@ -52,6 +53,7 @@ __all__ = [
     "check_semidefinite",
     "check_symmetric",
     "gram",
+    "graph_matern",
     "has_adapted",
     "inner_products",
     "split_kernel",

@@ -15,6 +15,7 @@ from kernelbandits import checks, widths
 from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard
 from kernelbandits.checks import Array, DataNotice, Indices
 from kernelbandits.domains import (
+    Arms,
     Box,
     Contextual,
     MixedBox,
@@ -95,6 +96,8 @@ class Auto(IndexPolicy):
     domain
         A `kb.Box`, a `kb.MixedBox`, `kb.Arms` or an (n, d) array of candidates, or a
         `kb.Contextual`. A list of pairs [(low, high), ...] is a box, a dictionary a mixed box.
+        Candidates without coordinates are `kb.Arms.from_gram(matrix)`: then the kernel is the one
+        given, and only its variance, the nugget, the noise and the mean are fitted.
     goal
         "earn", a small regret while measuring, or "find", the best answer in the end. Nothing is
         claimed of the regret of "find".
@@ -209,6 +212,9 @@ class Auto(IndexPolicy):
         self.looks_ahead = goal == "earn" and width is None and exploration is None
         """Whether the rule is mean + horizon * gain, and not an index with a width."""
         self.mode = check_width("practical" if width is None else width)
+        coordinates = not (self.mode == "theory" and isinstance(domain, Arms) and domain.features)
+        needed = 'arms with coordinates for width="theory"'
+        checks.needs(coordinates, "Auto", needed, "arms known by their similarity")
         prior = default_prior(self.mode, nu, domain) if prior is None else prior
         checks.needs(isinstance(prior, Prior), "Auto", "a kb.calibration.Prior", prior)
         refits = Refits(growth=GROWTH, first=1) if refits is None else refits
@@ -706,7 +712,10 @@ class Auto(IndexPolicy):
         rewards = self.rewards
         if not rewards.events:
             return None
-        lengths = np.array([fit.lengthscales for fit in self.calibrator.fits])
+        lengths = None
+        if not self.calibrator.features:
+            lengths = np.array([fit.lengthscales for fit in self.calibrator.fits])
+            lengths *= self.calibrator.fitted_sides
         return FittedModel(
             members=model_members(self.posterior),
             points=rewards.points,
@@ -714,7 +723,7 @@ class Auto(IndexPolicy):
             means=rewards.origin + rewards.sums / rewards.counts,
             standardised=self.calibrator.unit_sums() / rewards.counts,
             units=self.units,
-            lengthscales=lengths * self.calibrator.fitted_sides,
+            lengthscales=lengths,
         )
 
     def nugget_evidence(self) -> float:

@@ -162,6 +162,10 @@ class Calibrator:
         self.domain = domain
         self.finite = isinstance(domain, Arms)
         self.prior = prior if self.finite else replace(prior, nugget=None)
+        self.features = self.finite and domain.features
+        """Whether the points are features: then the kernel is their inner product."""
+        if self.features:
+            self.prior = replace(self.prior, additive=None)
         self.shared = shared
         self.nu = nu
         self.refits = refits
@@ -395,7 +399,8 @@ class Calibrator:
     def _scale_fit(self) -> ScaleFit:
         """The points with rewards, to which scales are fitted."""
         prior, model = self._free_prior(), self._model
-        return check_arguments(self.scaled_points(), *self._noise_evidence(), prior, *model)
+        points, totals = self.scaled_points(), self._noise_evidence()
+        return check_arguments(points, *totals, prior, *model, features=self.features)
 
     def _fit(
         self,
@@ -555,6 +560,7 @@ class Calibrator:
             shared=self.shared,
             nu=self.nu,
             blocks=self.blocks,
+            features=self.features,
         )
         self.fitted_sides = self.sides()
         self.calibration = mode.without_rewards()
@@ -659,13 +665,16 @@ class Calibrator:
     def scaled_points(self) -> Array:
         """The points with rewards, relative to the first of them, in sides of the domain."""
         rows = self.rewards.points
-        return np.asarray((rows - rows[0]) / self.sides())
+        # An inner product changes if its points are moved.
+        return rows if self.features else np.asarray((rows - rows[0]) / self.sides())
 
     def sides(self) -> Array:
         """The sides of the domain, which calibration takes for 1.
 
         Of a context and of arms that come with the round, they are the range seen so far.
         """
+        if self.features:
+            return np.ones(self.domain.dimension)
         inner = self.domain.domain if isinstance(self.domain, Contextual) else self.domain
         known = np.empty(0) if checks.is_whole(inner) else domain_sides(inner)
         seen = np.ones(0)

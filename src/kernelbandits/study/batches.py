@@ -1,8 +1,10 @@
-"""Batches whose rows share a value, such as the temperature of the oven that they are in.
+"""What the rows of a batch have to do with each other: a value that they share, their distance.
 
-The first row of such a batch is the policy's own choice, the maximiser of its acquisition, among
-the values that enough free candidates have. Its value is that of the batch: each further row is the
-policy's choice among the free rows with this value, with the rows before it pending.
+The first row of a batch that shares a value is the policy's own choice, the maximiser of its
+acquisition, among the values that enough free candidates have. Its value is that of the batch: each
+further row is the policy's choice among the free rows with this value, with the rows before it
+pending. The rows of a batch that is spread are chosen in the same way, each among the rows that are
+far enough from those before it.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits import checks
-from kernelbandits.checks import Indices, StudyConflict
+from kernelbandits.checks import Array, Indices, StudyConflict
 from kernelbandits.study.values import describe_candidate
 from kernelbandits.tables.headers import find_column
 
@@ -23,43 +25,55 @@ if TYPE_CHECKING:
     from kernelbandits.study.places import Place
     from kernelbandits.tables.candidates import Candidates
 
-SAME = "same"
-"""In the body of an ask: what its batch shares."""
+BATCH = "batch"
+"""In the body of an ask: what was demanded of its batch."""
 
 
 @dataclass(frozen=True)
-class Shared:
-    """The columns in which the rows of a batch are equal."""
+class Batch:
+    """What is demanded of the rows of a batch."""
 
-    columns: tuple[str, ...]
     rows: int
-    """How many different candidates the batch needs."""
+    """How many different candidates it has."""
+    columns: tuple[str, ...] = ()
+    """The columns in which they are equal."""
     values: Mapping[str, Any] | None = None
-    """The value in each column; None as long as no row is chosen."""
+    """The value in each of these columns; None as long as no row is chosen."""
+    spread: bool = False
+    """Whether they are far apart."""
+    before: int = 0
+    """How many rows of it were chosen before: the last ones of those that are pending."""
 
     @property
     def body(self) -> dict[str, Any]:
         """What the event of an ask has of it."""
         values = None if self.values is None else dict(self.values)
-        return {"columns": list(self.columns), "rows": self.rows, "values": values}
+        known = {"columns": list(self.columns), "values": values, "spread": self.spread}
+        return {"rows": self.rows, "before": self.before, **known}
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Shared | None:
-        """What the batch of a stored ask shares; None if it shares nothing."""
-        given = body.get(SAME)
-        return given and cls(tuple(given["columns"]), given["rows"], given["values"])
+    def of(cls, body: Mapping[str, Any]) -> Batch | None:
+        """What was demanded of the batch of a stored ask; None if nothing was."""
+        given = body.get(BATCH)
+        return given and cls(**{**given, "columns": tuple(given["columns"])})
 
     @property
     def sentence(self) -> str:
-        """What it means for a choice, in words; "" before the value is chosen."""
-        if self.values is None:
-            return f"All {self.rows} of the batch share its {' and '.join(self.columns)}."
-        return f"The batch shares {describe_candidate(self.values)}."
+        """What it means for a choice, in words."""
+        said = []
+        if self.columns and self.values is None:
+            said.append(f"All {self.rows} of the batch share its {' and '.join(self.columns)}.")
+        elif self.values is not None:
+            said.append(f"The batch shares {describe_candidate(self.values)}.")
+        if self.spread and self.before:
+            said.append("It is far from the other rows of the batch.")
+        return " ".join(said)
 
-    def with_values_of(self, rows: Sequence[int], place: Place) -> Shared:
-        """The same, with the values of the rows that the batch has so far."""
-        if not rows:
-            return self
+    def after(self, held: Sequence[int], chosen: Sequence[int], place: Place) -> Batch:
+        """The same for the next row, after rows that a worker holds and those chosen now."""
+        rows = [*held, *chosen]
+        if not self.columns or not rows:
+            return replace(self, before=len(chosen))
         values = [values_of(place, row, self.columns) for row in rows]
         for other in values:
             if other != values[0]:
@@ -68,13 +82,24 @@ class Shared:
                     f"{', '.join(self.columns)}, got {describe_candidate(values[0])} and "
                     f"{describe_candidate(other)}; tell their results or release them first"
                 )
-        return replace(self, values=values[0])
+        return replace(self, values=values[0], before=len(chosen))
 
-    def find_arms(self, arms: Indices, rows: Indices, table: Candidates) -> Indices:
+    def find_arms(
+        self, arms: Indices, rows: Indices, table: Candidates, pending: Sequence[int]
+    ) -> Indices:
         """Of some free arms, which are these rows of a table, those that the batch may have."""
-        if self.values is None:
-            return self._find_frequent(arms, rows, table)
+        fits = self._find_equal(rows, table)
+        if self.spread and self.before:
+            fits &= self._find_far(rows, fits, table.points, pending[-self.before :])
+        return arms[fits]
+
+    def _find_equal(self, rows: Indices, table: Candidates) -> npt.NDArray[np.bool_]:
+        """Which rows have the values of the batch, or values that enough candidates have."""
         fits = np.ones(len(rows), dtype=np.bool_)
+        if not self.columns:
+            return fits
+        if self.values is None:
+            return self._find_frequent(rows, table)
         for name, value in self.values.items():
             fits &= cells_of(table, name, rows) == value
         if not fits.any():
@@ -82,10 +107,10 @@ class Shared:
                 f"ask needs {self.rows} free rows with {describe_candidate(self.values)}, got "
                 "fewer. No row was asked for"
             )
-        return arms[fits]
+        return fits
 
-    def _find_frequent(self, arms: Indices, rows: Indices, table: Candidates) -> Indices:
-        """The arms with values that enough different candidates have."""
+    def _find_frequent(self, rows: Indices, table: Candidates) -> npt.NDArray[np.bool_]:
+        """Which rows have values that enough different candidates have."""
         codes = np.zeros(len(rows), dtype=np.int64)
         for name in self.columns:
             own = np.unique(cells_of(table, name, rows), return_inverse=True)[1]
@@ -102,21 +127,64 @@ class Shared:
                 f"ask needs {self.rows} free rows that share {', '.join(self.columns)}, got at "
                 f"most {counts[most]}, with {describe_candidate(example)}. No row was asked for"
             )
-        return arms[enough]
+        return enough
+
+    def _find_far(
+        self,
+        rows: Indices,
+        fits: npt.NDArray[np.bool_],
+        points: Array,
+        chosen: Sequence[int],
+    ) -> npt.NDArray[np.bool_]:
+        """Which rows are at least half as far from those chosen as n rows can be from each other.
+
+        There is always one: of n rows that far apart, each row chosen is near to one at most.
+        """
+        there = points[[*chosen, *rows[fits].tolist()]]
+        least = farthest_distance(there, self.rows) / 2
+        squares = ((points[rows][:, None] - points[list(chosen)][None]) ** 2).sum(2)
+        far: npt.NDArray[np.bool_] = squares.min(1) >= least**2
+        # Too few rows for a batch of this size, or rounding: the batch is not spread further.
+        return far if (far & fits).any() else np.ones(len(rows), dtype=np.bool_)
 
 
-def check_shared(names: str | Iterable[str] | None, n: int, place: Place) -> Shared | None:
-    """The columns of a table, or the variables of a space, that a batch of n is to share."""
+def farthest_distance(points: Array, n: int) -> float:
+    """How far apart n of the points can be, found by taking the farthest point again and again.
+
+    The first point is taken first. All n are at least so far from each other; no n points are
+    more than twice as far.
+    """
+    if len(points) < n:
+        return 0.0
+    nearest = ((points - points[0]) ** 2).sum(1)
+    least = 0.0
+    for _ in range(n - 1):
+        place = int(nearest.argmax())
+        least = float(nearest[place])
+        nearest = np.minimum(nearest, ((points - points[place]) ** 2).sum(1))
+    return float(np.sqrt(least))
+
+
+def check_batch(
+    names: str | Iterable[str] | None, spread: Any, n: int, place: Place
+) -> Batch | None:
+    """What is demanded of a batch of n: columns or variables that it shares, and that it spreads.
+
+    None if nothing is.
+    """
+    checks.needs(isinstance(spread, bool), "ask", "spread true or false", spread)
     given = [names] if isinstance(names, str) else list(names or ())
-    if not given:
+    if not given and not spread:
         return None
     known = tuple(place.columns)
     columns = tuple(find_column(known, name, "ask", "same") for name in given)
     checks.needs(len(set(columns)) == len(columns), "ask", "each column once in same", given)
     if place.space is not None:
+        needed = "spread only in a study of a table"
+        checks.needs(not spread, "ask", needed, "it in a study over a space")
         some = set(columns) < set(known)
         checks.needs(some, "ask", "a variable that is not in same", given)
-    return Shared(columns, n)
+    return Batch(n, columns, spread=spread)
 
 
 def cells_of(table: Candidates, name: str, rows: Indices) -> npt.NDArray[Any]:

@@ -14,7 +14,7 @@ from kernelbandits import checks
 from kernelbandits.checks import Indices, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
-from kernelbandits.study.batches import SAME, Shared
+from kernelbandits.study.batches import BATCH, Batch
 from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
 from kernelbandits.study.reconciliation import Step
 from kernelbandits.study.settings import Settings
@@ -43,8 +43,8 @@ class Asker:
     """Seconds; those of the study unless given."""
     key: str
     """Of this call, which finds its events by it if the connection was cut in between."""
-    shared: Shared | None = None
-    """What all rows of the call are to have in common."""
+    batch: Batch | None = None
+    """What is demanded of the rows of the call."""
 
     def names(self) -> Iterator[str]:
         return (f"{self.key}/{number}" for number in range(1, self.n + 1))
@@ -123,17 +123,20 @@ def plan_ask(
     ]
     while len(plan.held) + len(plan.asks) < asker.n:
         number = state.last_trial + len(plan.asks) + 1
-        had = [event.row or 0 for event in plan.held] + [one.row for one in plan.asks]
-        shared = asker.shared and asker.shared.with_values_of(had, driver.candidates)
+        batch = asker.batch and asker.batch.after(
+            [event.row or 0 for event in plan.held],
+            [one.row for one in plan.asks],
+            driver.candidates,
+        )
         try:
-            row, body = reoffer_row(driver, state, waiting, abandoned, asker, shared) or choose_row(
-                driver, state, waiting, number, shared
+            row, body = reoffer_row(driver, state, waiting, abandoned, asker, batch) or choose_row(
+                driver, state, waiting, number, batch
             )
         except StudyConflict:
-            if shared is not None and before.asks:
+            if batch is not None and before.asks:
                 # Others took rows with the value that the batch had: it begins with another one.
                 return plan_ask(state, driver, asker, now, replace(before, asks=[]))
-            if shared is not None or (not plan.held and not plan.asks):
+            if batch is not None or (not plan.held and not plan.asks):
                 raise
             found = len(plan.held) + len(plan.asks)
             noun = driver.candidates.noun
@@ -164,13 +167,13 @@ def reoffer_row(
     waiting: list[Trial],
     abandoned: list[Trial],
     asker: Asker,
-    shared: Shared | None = None,
+    batch: Batch | None = None,
 ) -> tuple[int, dict[str, Any]] | None:
     """A row that was abandoned, with what was noted and said of it; the asker's own first."""
     abandoned.sort(key=lambda trial: (trial.worker != asker.worker, trial.number))
     while abandoned:
         trial = abandoned.pop(0)
-        if trial.asked and driver.may_offer(trial, waiting, state, shared):
+        if trial.asked and driver.may_offer(trial, waiting, state, batch):
             before = {name: trial.asked.body[name] for name in ("note", "scale", "greedy")}
             why = (
                 f"Suggested again, because trial {trial.number} got no result in time. "
@@ -190,10 +193,10 @@ def choose_row(
     state: State,
     waiting: list[Trial],
     number: int,
-    shared: Shared | None = None,
+    batch: Batch | None = None,
 ) -> tuple[int, dict[str, Any]]:
     """The policy's choice in a round, and why, in the units of now."""
-    row, choice = driver.choose(number, waiting, state, shared)
+    row, choice = driver.choose(number, waiting, state, batch)
     reasons, note = (
         driver.reasons(state),
         {name: float(value) for name, value in choice.note.items()},
@@ -202,10 +205,10 @@ def choose_row(
         "note": {name: plain(value) for name, value in note.items()},
         "greedy": reasons.greedy,
         "scale": [state.scale.centre, state.scale.spread],
-        "why": reasons.why(row, note) + (f" {shared.sentence}" if shared else ""),
+        "why": reasons.why(row, note) + (f" {batch.sentence}" if batch and batch.sentence else ""),
         "revision": driver.policy.revision,
         "round": number,
-        **({SAME: shared.body} if shared else {}),
+        **({BATCH: batch.body} if batch else {}),
     }
 
 
@@ -428,7 +431,9 @@ class Teller:
         event = self._add(
             kind="corrected", trial=trial.number, row=trial.row, value=value, key=key, body=body
         )
-        return Told(trial.number, trial.row, value, True, key, event.seq)
+        return Told(
+            trial.number, trial.row, value, True, key, event.seq, corrected=True, was=trial.value
+        )
 
     def _add(self, **said: Any) -> Event:
         """The event as it will be stored after those that are there, without time and checksum."""
@@ -540,6 +545,7 @@ class Teller:
             )
         key = one.key if one.given else None
         accepted = one.table is None or event.body.get("table") == one.table
+        corrected = accepted and event.kind == "corrected"
         return Told(
             event.trial or 0,
             event.row or 0,
@@ -548,6 +554,8 @@ class Teller:
             key,
             event.seq,
             *self._pending_trials_of(result, event.trial or 0),
+            corrected=corrected,
+            was=event.body["was"] if corrected else None,
         )
 
 

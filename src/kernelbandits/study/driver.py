@@ -25,7 +25,7 @@ from kernelbandits.policies.explanation import OPTIMISM
 from kernelbandits.storage import Draft
 from kernelbandits.streams import Streams
 from kernelbandits.study import fits
-from kernelbandits.study.batches import Shared, values_of
+from kernelbandits.study.batches import Batch, values_of
 from kernelbandits.study.events import State, Trial
 from kernelbandits.study.rules import build_policy
 from kernelbandits.study.settings import Settings
@@ -176,15 +176,17 @@ class Driver:
         return Choice(self.policy.domain.points[arm], arm, trial.note)
 
     def choose(
-        self, t: int, pending: Sequence[Trial], state: State, shared: Shared | None = None
+        self, t: int, pending: Sequence[Trial], state: State, batch: Batch | None = None
     ) -> tuple[int, Choice]:
         """Row and choice of round t, with these results pending.
 
-        Of a batch that shares a value only rows with this value are chosen.
+        Of a batch that shares a value only rows with this value are chosen, and of one that is
+        spread only rows that are far from those before.
         """
         free = self._free(pending, state)
-        if shared is not None:
-            free = shared.find_arms(free, self.rows[free], self.table)
+        if batch is not None:
+            there = [trial.row for trial in pending]
+            free = batch.find_arms(free, self.rows[free], self.table, there)
         waiting = [self.choice(trial) for trial in pending if self.knows(trial.row)]
         with self._listening():
             choice = self._ask(t, waiting, free)
@@ -256,17 +258,18 @@ class Driver:
         trial: Trial,
         pending: Sequence[Trial],
         state: State,
-        shared: Shared | None = None,
+        batch: Batch | None = None,
     ) -> bool:
         """Whether the row of a trial that was abandoned may be suggested again."""
         arm = self._arm.get(trial.row)
         busy = self._alike([one.row for one in pending])
         if arm is None or busy[arm] or not self._open(state, busy)[arm]:
             return False
-        if shared is None:
+        if batch is None:
             return True
         free = self._free(pending, state)
-        return arm in shared.find_arms(free, self.rows[free], self.table)
+        there = [one.row for one in pending]
+        return arm in batch.find_arms(free, self.rows[free], self.table, there)
 
     def describe_row(self, row: int, pending: Sequence[Trial], state: State) -> tuple[bool, bool]:
         """Whether no trial of the candidate of a row is pending, and whether it has no value."""
@@ -362,16 +365,16 @@ class SpaceDriver(Driver):
         return Choice(self.places.x(trial.row), None, trial.note)
 
     def choose(
-        self, t: int, pending: Sequence[Trial], state: State, shared: Shared | None = None
+        self, t: int, pending: Sequence[Trial], state: State, batch: Batch | None = None
     ) -> tuple[int, Choice]:
         """Point and choice of round t, with these results pending."""
         taken = {trial.row for trial in pending}
         used = taken | (set(state.counts) if self.settings.repeats is False else set())
         part = None
-        if shared is not None and shared.values is not None:
+        if batch is not None and batch.values is not None:
             needed = "a policy that can be held to a part of the space, such as auto, for same"
             checks.needs(self.policy.restricts_arms, "ask", needed, self.settings.policy)
-            part = Part(self.places.space, shared.values)
+            part = Part(self.places.space, batch.values)
         self._check_free(used, part)
         waiting = [self.choice(trial) for trial in pending]
         with self._listening():
@@ -414,12 +417,12 @@ class SpaceDriver(Driver):
         trial: Trial,
         pending: Sequence[Trial],
         state: State,
-        shared: Shared | None = None,
+        batch: Batch | None = None,
     ) -> bool:
         measured = self.settings.repeats is False and trial.row in state.counts
-        if shared is not None and shared.values is not None:
-            here = values_of(self.places, trial.row, shared.columns)
-            measured |= here != shared.values
+        if batch is not None and batch.values is not None:
+            here = values_of(self.places, trial.row, batch.columns)
+            measured |= here != batch.values
         return not measured and trial.row not in {one.row for one in pending}
 
     def coordinates(self, row: int) -> Array:

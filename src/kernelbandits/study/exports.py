@@ -92,7 +92,7 @@ def candidates_sheet(candidates: Candidates) -> Sheet:
 
 def space_sheet(points: Points) -> Sheet:
     """The variables of a space, and its constraints."""
-    from kernelbandits.study.summary import describe_variable
+    from kernelbandits.study.points import describe_variable
 
     rows = [[name, describe_variable(variable)] for name, variable in points.columns.items()]
     rows += [["constraint", text] for text in points.body["constraints"]]

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import fields
+from collections.abc import Collection, Iterable
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kernelbandits.calibration import Calibration, Standard
+from kernelbandits.calibration import Calibration
 from kernelbandits.policies.calibrator import Fit
+from kernelbandits.policies.plain_fits import read_fit, write_fit
 from kernelbandits.storage import Draft
 from kernelbandits.study.events import State, Trial
 
@@ -67,56 +67,6 @@ def draft_fit(number: int, digest: str, revision: int, fit: Fit) -> Draft:
     """The event of a fit to so many values."""
     body = {"results": number, "digest": digest, "revision": revision, "fit": write_fit(fit)}
     return Draft(kind="fitted", body=body)
-
-
-def write_fit(fit: Fit) -> dict[str, Any]:
-    """A fit as JSON has it. Numbers are written so that the same numbers are read."""
-    mode = write_calibration(fit.calibration)
-    members = [write_calibration(member) for member in fit.members]
-    return {
-        "mode": mode,
-        "members": [
-            {name: value for name, value in member.items() if value != mode[name]}
-            for member in members
-        ],
-        "sides": list(fit.sides),
-        "noise_contradicted": fit.noise_contradicted,
-    }
-
-
-def read_fit(body: Mapping[str, Any]) -> Fit:
-    return Fit(
-        read_calibration(body["mode"]),
-        tuple(read_calibration({**body["mode"], **member}) for member in body["members"]),
-        tuple(body["sides"]),
-        body["noise_contradicted"],
-    )
-
-
-def write_calibration(calibration: Calibration) -> dict[str, Any]:
-    return {one.name: write_value(getattr(calibration, one.name)) for one in fields(calibration)}
-
-
-def write_value(value: Any) -> Any:
-    """Lists for tuples and units, text for the numbers that JSON has not."""
-    if isinstance(value, Standard):
-        return [getattr(value, one.name) for one in fields(value)]
-    if isinstance(value, tuple):
-        return [write_value(item) for item in value]
-    infinite = isinstance(value, float) and value - value != 0
-    return repr(value) if infinite else value
-
-
-def read_calibration(body: Mapping[str, Any]) -> Calibration:
-    known: dict[str, Any] = {one.name: body[one.name] for one in fields(Calibration)}
-    known |= {
-        "lengthscales": tuple(known["lengthscales"]),
-        "standard": Standard(*known["standard"]),
-        "blocks": tuple(tuple(block) for block in known["blocks"]),
-        "nu": float(known["nu"]),
-        "evidence": float(known["evidence"]),
-    }
-    return Calibration(**known)
 
 
 def describe_difference(before: Fit, made: Fit) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
@@ -28,6 +28,7 @@ from kernelbandits.domains.bounds import as_domain
 from kernelbandits.domains.variables import Number, Variable
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.values import describe_candidate
+from kernelbandits.tables.cells import parse_number
 
 SUFFIXES = (".toml", ".json")
 """How the name of a file ends that describes a space; a table of candidates is a CSV file."""
@@ -193,15 +194,16 @@ class Points:
         if not isinstance(value, str) or variable.holds(value):
             return value
         if isinstance(variable, Number):
-            try:
-                return float(value)
-            except ValueError:
-                needed = f"{variable.requirement} for {name!r}"
-                raise ValueError(f"tell needs {needed}, got {value!r}") from None
-        if not value.strip() and variable.holds(None):
-            return None
-        texts = {str(one).casefold(): one for one in variable.values}
-        return texts.get(value.strip().casefold(), value)
+            number = parse_number(value.strip())
+            needed = f"{variable.requirement} for {name!r}"
+            checks.needs(not math.isnan(number), "tell", needed, value)
+            return number
+        word = value.strip()
+        for same in (str.__eq__, lambda one, other: one.casefold() == other.casefold()):
+            found = [one for one in variable.values if any(same(word, t) for t in texts_of(one))]
+            if len(found) == 1:
+                return found[0]
+        return value
 
     # ------------------------------------------------------------------ events
 
@@ -226,6 +228,18 @@ def describe_variable(variable: Variable) -> str:
     scale = ", by its logarithm" if known.get("log") else ""
     step = f", step {known['step']:g}" if known.get("step") is not None else ""
     return f"{known['low']:g} to {known['high']:g}{scale}{step}"
+
+
+def texts_of(value: Any) -> tuple[str, ...]:
+    """How a file or a command may write a value of a choice."""
+    return ("", "None") if value is None else (str(value).strip(),)
+
+
+def check_texts(name: str, values: Sequence[Any]) -> None:
+    """Refuse choices such as 1 and "1": a file of results could not tell them apart."""
+    texts = [text for value in values for text in texts_of(value)]
+    needed = f"values of {name!r} that differ as text, because files and commands have them as text"
+    checks.needs(len(set(texts)) == len(texts), "a study", needed, values)
 
 
 def find_space(given: Any) -> MixedBox | None:
@@ -260,7 +274,8 @@ def with_names(space: MixedBox | Box) -> MixedBox:
     if isinstance(space, Box):
         ends = zip(space.lower, space.upper, strict=True)
         return MixedBox({f"x{i}": Real(low, high) for i, (low, high) in enumerate(ends, 1)})
-    if space.names:
-        return space
-    names = tuple(f"x{i}" for i in range(1, space.sides + 1))
-    return MixedBox(space.variables, names, space.constraints)
+    names = space.names or tuple(f"x{i}" for i in range(1, space.sides + 1))
+    for name, variable in zip(names, space.variables, strict=True):
+        if not isinstance(variable, Number):
+            check_texts(name, variable.values)
+    return space if space.names else MixedBox(space.variables, names, space.constraints)

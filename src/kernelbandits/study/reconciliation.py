@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
-from kernelbandits.study.values import AlreadyTold
+from kernelbandits.study.values import AlreadyTold, write_result
 from kernelbandits.tables.results import is_close
 
 if TYPE_CHECKING:
@@ -62,16 +62,12 @@ def describe_difference(line: Keyed, stored: Sequence[Trial], place: Place) -> s
     """row 3, trial 1 (results.csv, line 2): stored 0.5, now 0.9."""
     trials = "trial" if len(stored) == 1 else "trials"
     numbers = ", ".join(str(trial.number) for trial in stored)
-    values = ", ".join(write_value(trial.value) for trial in stored)
+    values = ", ".join(write_result(trial.value) for trial in stored)
     where = f" ({line.result.place})" if line.result.place else ""
     return (
         f"{place.name(stored[0].row)}, {trials} {numbers}{where}: stored {values}, "
-        f"now {write_value(line.result.value)}"
+        f"now {write_result(line.result.value)}"
     )
-
-
-def write_value(value: float | None) -> str:
-    return "a failure" if value is None else repr(value)
 
 
 def reconcile(

@@ -9,7 +9,7 @@ from typing import Any
 from kernelbandits.checks import TheoryWarning
 from kernelbandits.formatting import format_share
 from kernelbandits.study.answers import Answers
-from kernelbandits.study.batches import SAME
+from kernelbandits.study.batches import BATCH
 from kernelbandits.study.settings import AUTO
 from kernelbandits.study.units import FIRST
 from kernelbandits.study.values import Stop
@@ -197,8 +197,8 @@ def broken_regret_premises(answers: Answers) -> list[str]:
         "results came for rows that nobody asked for": any(trial.asked is None for trial in trials),
         "rows were asked for while others were pending": any(trial.is_crowded for trial in trials),
         "rows were suggested a second time": any(trial.again for trial in trials),
-        "rows of a batch had to share a value": any(
-            trial.asked and SAME in trial.asked.body for trial in trials
+        "rows of a batch had to share a value or to be far apart": any(
+            trial.asked and BATCH in trial.asked.body for trial in trials
         ),
     }
     return [reason for reason, holds in reasons.items() if holds]

@@ -15,7 +15,7 @@ from kernelbandits.formatting import format_count
 from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
 from kernelbandits.storage import Draft, Event, Log, StudyExists
 from kernelbandits.study import decisions, plausibility, reconciliation
-from kernelbandits.study.batches import check_shared
+from kernelbandits.study.batches import check_batch
 from kernelbandits.study.events import State
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.session import StudySession
@@ -62,9 +62,10 @@ class Study:
     """A table of candidates, or a space, to measure one after the other: ask, and tell the result.
 
     Everything that happens is stored as an event, in a SQLite file or in PostgreSQL, and the policy
-    is rebuilt from the events. Several processes may ask and tell at the same time. Rows are
-    counted from 0, trials from 1. In a study over a space the point `x` takes the place of the row,
-    which is None.
+    is rebuilt from the events. Several processes may ask and tell at the same time. Threads that
+    share one `Study` take turns; to work at the same time, each opens the study for itself. Rows
+    are counted from 0, trials from 1. In a study over a space the point `x` takes the place of the
+    row, which is None.
 
     Examples
     --------
@@ -336,6 +337,7 @@ class Study:
         worker: str | None = None,
         lease: float | None = None,
         same: str | Sequence[str] | None = None,
+        spread: bool = False,
         sheet: str | Path | None = None,
         force: bool = False,
         key: str | None = None,
@@ -348,7 +350,9 @@ class Study:
 
         With `same`, the name of a column or several, all n rows have the same value there, such as
         the temperature of their oven. The first row is the policy's choice and decides the value;
-        the policy chooses the others among the rows with this value.
+        the policy chooses the others among the rows with this value. With `spread=True` the rows
+        are far apart: each is the policy's choice among the rows that are at least half as far from
+        those before it as n rows can be from each other.
 
         With `sheet`, a file whose name ends in .xlsx, .csv or .html, the rows are also written to a
         sheet to fill in or to print; `tell_sheet` tells it back. A sheet that cannot be written is
@@ -360,8 +364,8 @@ class Study:
         size, name = checks.whole("ask", "n", n), check_name("worker", worker)
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
         seconds = None if lease is None else check_lease(lease)
-        shared, session = check_shared(same, size, self._place), self._session
-        asker = decisions.Asker(size, name, seconds, call_key("ask", key), shared)
+        batch, session = check_batch(same, spread, size, self._place), self._session
+        asker = decisions.Asker(size, name, seconds, call_key("ask", key), batch)
         with session.lock:
             events = session.ask(asker)
             state = session.state

@@ -9,7 +9,7 @@ from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.study.answers import Answers
-from kernelbandits.study.batches import Shared
+from kernelbandits.study.batches import Batch
 from kernelbandits.study.driver import Driver, build_driver
 from kernelbandits.study.events import State, Trial, events_before
 from kernelbandits.study.explaining import Reasons, stored_explanation
@@ -161,14 +161,14 @@ def explain_trial(state: State, candidates: Place, number: int, driver: Driver) 
         driver = build_driver(candidates, before.settings)
         driver.follow(before)
     explained = Reasons(driver, before).explain(trial, len(before.pending))
-    return with_shared(explained, Shared.of(trial.asked.body))
+    return with_batch(explained, Batch.of(trial.asked.body))
 
 
-def with_shared(explained: Explained, shared: Shared | None) -> Explained:
-    """The explanation, with what the batch of the row shares."""
-    if shared is None:
+def with_batch(explained: Explained, batch: Batch | None) -> Explained:
+    """The explanation, with what was demanded of the batch of the row."""
+    if batch is None or not batch.sentence:
         return explained
-    return replace(explained, sentence=f"{explained.sentence} {shared.sentence}")
+    return replace(explained, sentence=f"{explained.sentence} {batch.sentence}")
 
 
 def learnt_from(state: State) -> tuple[Any, ...]:
@@ -190,11 +190,11 @@ def replay_trial(state: State, candidates: Place, number: int) -> Replayed:
     driver = build_driver(candidates, before.settings)
     driver.follow(before)
     waiting = list(before.pending.values())
-    shared = Shared.of(trial.asked.body)
+    batch = Batch.of(trial.asked.body)
     row = trial.row
     if trial.again is None:
-        row = driver.choose(trial.round, waiting, before, shared)[0]
-    explained = with_shared(Reasons(driver, before).explain(trial, len(waiting)), shared)
+        row = driver.choose(trial.round, waiting, before, batch)[0]
+    explained = with_batch(Reasons(driver, before).explain(trial, len(waiting)), batch)
     same = (
         f"the same {candidates.noun}"
         if row == trial.row

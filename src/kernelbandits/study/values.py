@@ -116,6 +116,10 @@ class Told(Readable):
     """Trials of the same candidate that stay pending after the result of a row."""
     x: X | None = None
     """The point, in a study over a space."""
+    corrected: bool = False
+    """Whether the value replaces another one, by a table that was told as corrected."""
+    was: float | None = None
+    """The value that was replaced; None for a failure, or if nothing was corrected."""
     notices: tuple[str, ...] = ()
     """What else is to be said with this call of `tell`, such as that a value is far from all
     others."""
@@ -123,7 +127,10 @@ class Told(Readable):
     @property
     def sentence(self) -> str:
         """What was stored, and what it means for pending trials of the same candidate."""
-        what = "recorded as failed" if self.value is None else f"{self.value!r} recorded"
+        if self.corrected:
+            what = f"corrected from {write_result(self.was)} to {write_result(self.value)}"
+        else:
+            what = "recorded as failed" if self.value is None else f"{self.value!r} recorded"
         what += "" if self.accepted else " by an earlier call, which this one repeats"
         settled = (
             f" Trial {self.settles} was pending for this candidate; this is its result."
@@ -146,6 +153,11 @@ class Told(Readable):
             f" Trials {', '.join(map(str, self.waiting))} of the same candidate are still pending: "
             "tell their own results, or release them."
         )
+
+
+def write_result(value: float | None) -> str:
+    """A result in a sentence: its value with all digits, or that the measurement failed."""
+    return "a failure" if value is None else repr(value)
 
 
 @dataclass(frozen=True)

@@ -146,24 +146,59 @@ def looks_numeric(cell: str) -> bool:
 def read_numberlike(cell: str) -> re.Match[str] | None:
     """The parts of what looks like a number, in any digits, with any dash and any blank."""
     text = unicodedata.normalize("NFKC", cell.translate(DASHES).translate(BLANKS))
+    text = "".join(str(unicodedata.decimal(letter, letter)) for letter in text)
     return NUMBERLIKE.fullmatch(text.translate(DASHES).strip())
 
 
-def suggest_number(cell: str) -> str:
-    """How a cell that looks like a number is to be written; "" if that cannot be known."""
+def suggest_number(cell: str, decimal: str = ".") -> str:
+    """How a cell that looks like a number is to be written; "" if that cannot be known.
+
+    >>> suggest_number("1.234,56"), suggest_number("1,234"), suggest_number("$5")
+    ('write 1234.56', 'write 1234 or 1.234', 'write 5 and put $ in the header')
+    """
+    numbers, unit = rewrite_number(cell, decimal)
+    put = f" and put {unit} in the header" if unit else ""
+    return f"write {' or '.join(numbers)}{put}" if numbers else ""
+
+
+def rewrite_number(cell: str, decimal: str = ".") -> tuple[list[str], str]:
+    """The numbers that a cell may mean, in the form that is read, and the unit beside them.
+
+    No numbers if it is read as it stands, or if that cannot be known.
+    """
     found = read_numberlike(cell)
     if found is None or found["bound"] or found["error"]:
-        return ""
+        return [], ""
     beside = [part.strip() for part in (found["before"], found["after"]) if part and part.strip()]
     signs = (found["sign"] or "") + (found["minus"] or "")
     negative = bool(found["open"]) or "-" in signs or "-" in beside
     digits = re.sub(r"\s*[x×*·]\s*10\s*\^?\s*", "e", found["digits"])
     digits = re.sub(r"(?<=\d)[' ’](?=\d{3})", "", digits)
-    number = ("-" if negative else "") + digits
-    if number == cell or not NUMBER.fullmatch(number):
-        return ""
+    numbers = [("-" if negative else "") + one for one in read_marks(digits, decimal)]
+    if not all(map(NUMBER.fullmatch, numbers)):
+        return [], ""
+    written = [number.replace(".", decimal) for number in numbers]
     units = [part for part in beside if part not in ("-", "*", "†")]
-    return f"write {number}" + (f" and put {units[0]} in the header" if units else "")
+    return ([] if cell in written else written), (units[0] if units else "")
+
+
+def read_marks(digits: str, decimal: str) -> list[str]:
+    """The numbers that points and commas between digits may mean, written with a point.
+
+    >>> read_marks("1.234,56", "."), read_marks("1.234.567", "."), read_marks("1,234", ".")
+    (['1234.56'], ['1234567'], ['1234', '1.234'])
+    """
+    marks = [letter for letter in digits if letter in ".,"]
+    last = marks[-1] if marks else ""
+    if len(marks) > 1:
+        # The last mark is the decimal one, unless it is the same as those before it.
+        whole, _, rest = digits.rpartition(last)
+        whole = whole.replace(".", "").replace(",", "")
+        return [whole + ("" if last in marks[:-1] else ".") + rest]
+    decimals = digits.replace(",", ".")
+    if last and last != decimal and re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", digits):
+        return [digits.replace(last, ""), decimals]
+    return [decimals]
 
 
 def whole(cell: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelbandits import checks
+from kernelbandits.formatting import format_count
 from kernelbandits.runtime import gc_paused
 from kernelbandits.tables.cells import COMMA_NUMBER, NUMBER, plain, remove_guard
 from kernelbandits.tables.encodings import LINE, decode_text, describe_encoding, read_content
@@ -142,9 +143,8 @@ def split_records(file: str, text: str, delimiter: str) -> tuple[list[list[str]]
         records.pop()
         lines.pop()
     if len(records) < 2:
-        raise ValueError(
-            f"{file} needs a header and at least one row, got {len(records)} lines of cells"
-        )
+        count = format_count(len(records), "line")
+        raise ValueError(f"{file} needs a header and at least one row, got {count} of cells")
     return records, lines
 
 
@@ -167,9 +167,12 @@ def name_columns(
     names = [name or (nameless if i == 0 else "") for i, name in enumerate(header)]
     if set(map(len, records)) != {len(names)}:
         wrong = next(i for i, cells in enumerate(records) if len(cells) != len(names))
+        # A title above the header has one cell, and the header below it has more and no numbers.
+        title = len(names) == 1 and not any(map(is_written_number, records[1]))
+        advice = f"; if {header[0]!r} stands above the header, remove that line" if title else ""
         raise ValueError(
-            f"{file} needs {len(names)} cells in line {lines[wrong]}, as in its header, "
-            f"got {len(records[wrong])}"
+            f"{file} needs {format_count(len(names), 'cell')} in line {lines[wrong]}, as in its "
+            f"header, got {len(records[wrong])}{advice}"
         )
     kept = {
         i: name for i, name in enumerate(names) if header[i] or any(map(itemgetter(i), records[1:]))

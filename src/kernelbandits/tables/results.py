@@ -376,8 +376,10 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
         return candidates.row_of(
             {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
         )
-    except StudyConflict as refusal:
-        raise StudyConflict(f"{table.source}, {table.unit} {table.lines[i]}: {refusal}") from None
+    except (StudyConflict, ValueError) as refusal:
+        # A candidate that is not in the table is a conflict, a point outside the space an error.
+        kind = StudyConflict if isinstance(refusal, StudyConflict) else ValueError
+        raise kind(f"{table.source}, {table.unit} {table.lines[i]}: {refusal}") from None
 
 
 def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: int) -> int:

@@ -6,18 +6,20 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.formatting import format_count
-from kernelbandits.tables.cells import ABSENT, COMMA_NUMBER, MISSING, NUMBER, truth
+from kernelbandits.tables.cells import ABSENT, COMMA_NUMBER, NUMBER, truth
 from kernelbandits.tables.headers import (
     distinct,
     find,
     find_column,
     is_nameless,
     loose,
+    loose_bare,
     numbers_rows,
     other_case,
     resembles,
@@ -27,6 +29,8 @@ from kernelbandits.tables.table import LARGEST, NUMBERS, TEXT, Column, Table
 
 SHOWN = 3
 """How many values of a column a notice shows."""
+ALIKE = 0.7
+"""How alike a target and a column must be spelt, by difflib, to ask whether that one is meant."""
 LISTED = 8
 """How many names of columns a notice lists."""
 OWN = frozenset({"trial", "row", "value", "failed", "key"})
@@ -38,6 +42,7 @@ DATE = re.compile(
 )
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 LEADING_ZERO = re.compile(r"0[0-9]+")
+MANY_DIGITS = re.compile(r"[+-]?[1-9][0-9]{15,300}")
 TOTALS = frozenset(
     {"total", "totals", "sum", "grand total", "subtotal", "average", "mean", "summe", "gesamt"}
 )
@@ -113,13 +118,28 @@ def find_target(
         found,
     )
     notices.case(found, str(target))
-    told = sum(cell.casefold() not in MISSING for cell in table.columns[found].texts)
+    notice_results(table, found, notices)
+    return found
+
+
+def notice_results(table: Table, name: str, notices: Notices) -> None:
+    """Say how many results the table holds, and which cells are neither a result nor blank."""
+    column = table.columns[name]
+    unread = np.flatnonzero(np.isnan(column.numbers)).tolist()
+    told = len(column.numbers) - len(unread)
+    strange = [i for i in unread if column.texts[i]]
     if told:
         notices.append(
-            f"column {found!r} holds {format_count(told, 'result')}; to use them, "
+            f"column {name!r} holds {format_count(told, 'result')}; to use them, "
             "tell this file as results"
         )
-    return found
+    if strange:
+        first = strange[0]
+        notices.append(
+            f"column {name!r} has {format_count(len(strange), 'cell')} without a number, such as "
+            f"{column.texts[first]!r} in {table.unit} {table.lines[first]}; as results, leave "
+            "these cells blank"
+        )
 
 
 def notice_no_target(table: Table, target: str, chosen: Sequence[str], notices: Notices) -> None:
@@ -136,8 +156,15 @@ def notice_no_target(table: Table, target: str, chosen: Sequence[str], notices: 
     listed = ", ".join(chosen[:LISTED]) + (", ..." if len(chosen) > LISTED else "")
     notices.append(
         f"the table has no column {str(target)!r}, so its results come later; "
-        f"{whose} columns describe candidates: {listed}"
+        f"{whose} columns describe candidates: {listed}{suggest_target(target, chosen)}"
     )
+
+
+def suggest_target(target: str, names: Sequence[str]) -> str:
+    """A question, if a column is spelt almost like the target."""
+    known = {loose_bare(name): name for name in names}
+    alike = get_close_matches(loose(str(target)), known, n=1, cutoff=ALIKE)
+    return f". If {known[alike[0]]!r} is meant, create the study with that target" if alike else ""
 
 
 def find_named(table: Table, columns: Iterable[str], notices: Notices) -> list[str]:
@@ -255,7 +282,7 @@ def remark_table(table: Table, roles: Roles) -> Iterator[str]:
     yield from table.notices
     for name in roles.chosen:
         column = table.columns[name]
-        yield from remark_text(name, column) if column.kind == TEXT else remark_zeros(name, column)
+        yield from remark_text(name, column) if column.kind == TEXT else remark_codes(name, column)
     yield from remark_header(table)
     yield from remark_decimals(table)
     yield from remark_totals(table)
@@ -301,17 +328,24 @@ def remark_spelling(name: str, values: Sequence[str]) -> Iterator[str]:
             return
 
 
-def remark_zeros(name: str, column: Column) -> Iterator[str]:
-    """Codes such as 007, which are read as numbers."""
-    if isinstance(column.given, tuple):
-        whole = np.flatnonzero(column.numbers == np.trunc(column.numbers)).tolist()
-        cells = (column.given[i] for i in whole)
-        found = next((cell for cell in cells if LEADING_ZERO.fullmatch(cell)), None)
-        if found is not None:
-            yield (
-                f"column {name!r} has numbers with leading zeros, such as {found!r}, and is read "
-                "as numbers; if it holds codes, write a letter before them"
-            )
+def remark_codes(name: str, column: Column) -> Iterator[str]:
+    """Codes such as 007 or 12345678901234567890, which are read as numbers."""
+    if not isinstance(column.given, tuple):
+        return
+    cells = [column.given[i] for i in np.flatnonzero(column.numbers == np.trunc(column.numbers))]
+    zeros = next((cell for cell in cells if LEADING_ZERO.fullmatch(cell)), None)
+    if zeros is not None:
+        yield (
+            f"column {name!r} has numbers with leading zeros, such as {zeros!r}, and is read "
+            "as numbers; if it holds codes, write a letter before them"
+        )
+    long = (cell for cell in cells if MANY_DIGITS.fullmatch(cell))
+    rounded = next((cell for cell in long if int(cell) != int(float(cell))), None)
+    if rounded is not None:
+        yield (
+            f"column {name!r} has numbers of more than 15 digits, such as {rounded!r}, which are "
+            "rounded; if it holds codes, write a letter before them"
+        )
 
 
 def remark_header(table: Table) -> Iterator[str]:

@@ -23,6 +23,8 @@ from kernelbandits.tables.cells import (
 MOST_ROWS = 2**20
 """As many as a spreadsheet holds."""
 LARGEST = sys.float_info.max
+SHOWN = 60
+"""How many characters of a cell a message shows."""
 
 NUMBERS, TEXT = "number", "category"
 """The two kinds of columns: numbers, and text whose values are categories."""
@@ -145,8 +147,9 @@ class Table:
         too_large = largest < LARGEST or (column.decimal == "." and NUMBER.fullmatch(cell))
         limit = f", at most {largest:g}" if too_large else ""
         form = f"ASCII digits, decimal {mark}{limit}"
-        hint = suggest_number(cell) if column.decimal == "." else ""
+        hint = suggest_number(cell, column.decimal)
+        shown = cell if len(cell) <= SHOWN else f"{cell[:SHOWN]}..."
         raise ValueError(
-            f"{self.source} needs a number ({form}) {self.place(i, name)}, got {cell!r}"
+            f"{self.source} needs a number ({form}) {self.place(i, name)}, got {shown!r}"
             + (f"; {hint}" if hint else "")
         )

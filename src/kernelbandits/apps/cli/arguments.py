@@ -10,7 +10,7 @@ import typer
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
-from kernelbandits.tables.cells import NUMBER
+from kernelbandits.tables.cells import NUMBER, rewrite_number
 
 PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
@@ -117,21 +117,18 @@ def read_value(owner: str, text: str) -> float:
     refuse_option(text)
     wanted = f"a number of size at most {LARGEST_REWARD:g} with a decimal point as VALUE"
     if NUMBER.fullmatch(text) is None or abs(float(text)) > LARGEST_REWARD:
-        raise ValueError(f"{owner} needs {wanted}, got {text!r}{suggest_point(text)}")
+        numbers, _ = rewrite_number(text)
+        hint = f" (write {' or '.join(numbers)})" if numbers else ""
+        raise ValueError(f"{owner} needs {wanted}, got {text!r}{hint}")
     return float(text)
-
-
-def suggest_point(text: str) -> str:
-    """Return a hint for a number with a decimal comma: write it with a point."""
-    point = text.replace(",", ".")
-    return f" (write {point})" if text.count(",") == 1 and NUMBER.fullmatch(point) else ""
 
 
 def read_whole_number(name: str, text: str, least: int) -> int:
     """Read the number of a trial or a row."""
     refuse_option(text)
     whole = re.fullmatch(r"[0-9]{1,18}", text) is not None and int(text) >= least
-    checks.needs(whole, name, f"a whole number from {least} on", text)
+    digits = " with at most 18 digits" if re.fullmatch(r"[0-9]{19,}", text) else ""
+    checks.needs(whole, name, f"a whole number from {least} on{digits}", text)
     return int(text)
 
 

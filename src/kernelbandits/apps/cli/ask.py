@@ -39,7 +39,9 @@ the policy), notices and sheet. In a study over a space row and greedy are null,
 
 With --same all rows of a batch have the same value in a column, such as the temperature of the oven
 that they share. The first row is the policy's own choice, among the values that enough rows have;
-the others are its choices among the rows with the same value.
+the others are its choices among the rows with the same value. With --spread the rows are far apart:
+each is the policy's choice among the rows that are at least half as far from those before it as the
+rows of such a batch can be from each other.
 
 With --sheet the rows are also written to a sheet: a workbook (.xlsx) or CSV file to fill in, or a
 page (.html) to print. `tell --sheet` tells it back. A sheet that cannot be written is refused
@@ -54,7 +56,7 @@ Examples:
 
     kernelbandits study ask films.db --n 3 --same solvent
 
-    kernelbandits study ask films.db --n 8 --sheet plate.xlsx
+    kernelbandits study ask films.db --n 8 --spread --sheet plate.xlsx
 
     kernelbandits study ask films.db --format json
 """
@@ -112,6 +114,9 @@ def ask(
             help="Column in which all rows of the batch have the same value. May be repeated.",
         ),
     ] = None,
+    spread: Annotated[
+        bool, typer.Option("--spread", help="Choose rows of the batch that are far apart.")
+    ] = False,
     sheet: Annotated[
         Path | None,
         typer.Option(
@@ -127,7 +132,15 @@ def ask(
     seconds, failure = read_duration("--lease", lease), None
     with open_study(place, quiet) as study:
         try:
-            found = study.ask(n, worker=worker, lease=seconds, same=same, sheet=sheet, force=force)
+            found = study.ask(
+                n,
+                worker=worker,
+                lease=seconds,
+                same=same,
+                spread=spread,
+                sheet=sheet,
+                force=force,
+            )
         except SheetNotWritten as error:
             # The rows are pending: they are shown before the error is.
             found, failure = error.suggestions, error

@@ -15,7 +15,6 @@ from kernelbandits.apps.cli.options import Form, Format
 from kernelbandits.apps.cli.output import open_study, print_answer, print_line, retypable_place
 from kernelbandits.apps.cli.render import cell, command, number, table
 from kernelbandits.formatting import format_count, format_fixed, format_near, to_json_value
-from kernelbandits.policies.partial_dependence import BAND
 
 if TYPE_CHECKING:
     from kernelbandits.study.model_check import Check
@@ -105,6 +104,9 @@ def print_columns(console: Console, found: Check) -> None:
 
 def print_dependence(console: Console, found: Check) -> None:
     """Where the average over the other columns is lowest and highest, for each column."""
+    # Imported here, because commands that need no model import no policies.
+    from kernelbandits.policies.partial_dependence import BAND
+
     shown = table((found.noun, "lowest average", "highest average"), left=(found.noun,))
     for one in found.dependence:
         texts = (cell(one.name), one.describe(one.least), one.describe(one.greatest))

@@ -196,36 +196,18 @@ def create(
     measured = read_target(target)
     variables = {"real": real, "integer": integer, "choice": choice, "ordered": ordered}
     where = read_place(candidates, space, variables, constraint)
-    given = {
-        "columns": read_names("--columns", columns),
-        "cost": cost,
-        "allowed": allowed,
-        "log": log,
-        "linear": linear,
-        "worksheet": worksheet,
-        "delta": delta,
-        "seed": seed,
-        "goal": goal,
-        "noise": noise,
-        "rounds": rounds,
-    }
-    scale = {
-        "centre": centre,
-        "spread": spread,
-        "tolerance": tolerance,
-        "lease": read_duration("--lease", lease),
-    }
+    roles = {"cost": cost, "allowed": allowed, "log": log, "linear": linear}
+    roles["worksheet"] = worksheet
+    roles["columns"] = read_names("--columns", columns)
+    known = {"goal": goal, "noise": noise, "rounds": rounds, "delta": delta, "seed": seed}
+    scale = {"centre": centre, "spread": spread, "tolerance": tolerance}
     own = policy_settings(
         policy, noise_scale=noise_scale, norm_bound=norm_bound, horizon=horizon, ridge=ridge
     )
-    rest = drop_missing(given | scale) | own | kernel_setting(kernel)
-    aim: dict[str, Any] = {
-        "target": measured,
-        "direction": direction,
-        "repeats": repeats,
-        "or_open": or_open,
-    }
-    with Study.create(place, where, **aim, **rest) as study:
+    given: dict[str, Any] = roles | known | scale | {"lease": read_duration("--lease", lease)}
+    given = drop_missing(given) | own | kernel_setting(kernel)
+    given |= {"direction": direction, "repeats": repeats, "or_open": or_open}
+    with Study.create(place, where, target=measured, **given) as study:
         found = describe_study(study)
     print_answer(form, found, lambda console: print_study(console, found, retypable_place(place)))
 
@@ -260,21 +242,12 @@ def change(
     own = policy_settings(
         policy, noise_scale=noise_scale, norm_bound=norm_bound, horizon=horizon, ridge=ridge
     )
-    given = {
-        "delta": delta,
-        "seed": seed,
-        "lease": read_duration("--lease", lease),
-        "repeats": repeats,
-        "goal": goal,
-        "noise": noise,
-        "rounds": rounds,
-    }
-    wanted = (
-        drop_missing(given | {"centre": centre, "spread": spread, "tolerance": tolerance})
-        | own
-        | kernel_setting(kernel)
-        | ({"repeats": None} if default_repeats else {})
-    )
+    known = {"goal": goal, "noise": noise, "rounds": rounds, "delta": delta, "seed": seed}
+    scale = {"centre": centre, "spread": spread, "tolerance": tolerance}
+    given: dict[str, Any] = known | scale | {"lease": read_duration("--lease", lease)}
+    wanted = drop_missing(given | {"repeats": repeats}) | own | kernel_setting(kernel)
+    if default_repeats:
+        wanted["repeats"] = None
     checks.needs(
         repeats is None or not default_repeats,
         "change",

@@ -51,11 +51,12 @@ RANKS = (
 def out() -> Console:
     """Return a console as wide as the terminal or COLUMNS; 120 columns in a pipe."""
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(width=None if known else PIPED_WIDTH)
+    return Console(width=None if known else PIPED_WIDTH, emoji=False)
 
 
 def err() -> Console:
-    return Console(stderr=True)
+    # Text is printed as it is: a header such as a:b:c must not become a picture.
+    return Console(stderr=True, emoji=False)
 
 
 def notice(text: str, quiet: bool) -> None:

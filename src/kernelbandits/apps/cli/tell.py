@@ -35,8 +35,8 @@ says so. A result that comes after the end of the lease counts too. In a study o
 gives the value of a variable, once for each variable: a point that nobody asked for; one that lies
 outside the ranges or breaks a constraint is refused. JSON: trial, row, value (the
 stored one), accepted, key, seq, settles (the pending trial that a row settled) and waiting (trials
-of the same candidate that stay pending) and x (the point of a space, null for a table); with
---file a list of these.
+of the same candidate that stay pending), x (the point of a space, null for a table), corrected
+(whether the value replaced another one) and was (that other value); with --file a list of these.
 
 A file of results (--file, or --csv as in earlier releases) is a CSV file, a workbook (.xlsx) or a
 Parquet file, such as an export of this or of another study. Each line names its trial, its row or
@@ -84,6 +84,8 @@ Examples:
 
     kernelbandits study withdraw films.db 17 --reason "sample was contaminated"
 """
+LISTED = 5
+"""How many corrections an answer lists."""
 FORMS = (
     "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, --at NAME=VALUE ... VALUE, "
     "--file FILE or --sheet FILE"
@@ -222,21 +224,34 @@ def print_stored_result(form: Format, late: AlreadyTold) -> None:
 
 
 def describe_results(told: Sequence[Told]) -> str:
-    """Count the results of a file, and name the pending trials that its rows concern."""
-    fresh = sum(one.accepted for one in told)
-    known = len(told) - fresh
-    counted = f"{format_count(fresh, 'result')} recorded" + (
-        f", {known} already stored." if known else "."
-    )
+    """Count the results of a file, and name the trials that it corrects or that stay pending."""
+    new = [one for one in told if one.accepted]
+    corrections = [one for one in new if one.corrected]
+    recorded, known = len(new) - len(corrections), len(told) - len(new)
+    counted = [f"{format_count(len(corrections), 'result')} corrected"] if corrections else []
+    if recorded or not corrections:
+        counted.append(f"{format_count(recorded, 'result')} recorded")
+    if known:
+        counted.append(f"{known} already stored")
     settled = [one.settles for one in told if one.settles is not None]
     # A later line may have settled a trial that was pending when an earlier line was stored.
     done = {one.trial for one in told}
     waiting = {number for one in told for number in one.waiting} - done
     return (
-        counted
+        ", ".join(counted)
+        + "."
+        + list_corrections(corrections)
         + list_trials("Pending trials that got the result of a row", settled)
         + list_trials("Trials still pending for the candidate of such a row", waiting)
     )
+
+
+def list_corrections(corrections: Sequence[Told]) -> str:
+    """The old and the new value of each trial that was corrected, as far as a line has room."""
+    shown = [one.sentence.removesuffix(".") for one in corrections[:LISTED]]
+    more = len(corrections) - len(shown)
+    shown += [f"and {more} more, which `history` lists"] if more else []
+    return f" {'; '.join(shown)}." if shown else ""
 
 
 def list_trials(what: str, numbers: Iterable[int]) -> str:

@@ -1,0 +1,169 @@
+"""The sampler for a list of candidates: rows of a table, or a similarity and no coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import RLock
+from typing import Any
+
+from optuna.distributions import BaseDistribution, IntDistribution
+from optuna.samplers import BaseSampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from kernelbandits import checks
+from kernelbandits.domains import Arms
+from kernelbandits.kernels import graph_matern
+from kernelbandits.optuna.attributes import read_attribute, write_attribute
+from kernelbandits.optuna.distributions import Space
+from kernelbandits.optuna.sampler import check_seed
+from kernelbandits.optuna.trial_policy import (
+    StudyReader,
+    TrialPolicy,
+    check_study,
+    check_trials,
+)
+from kernelbandits.policies import Auto
+from kernelbandits.tables.candidates import read_candidates
+
+
+class PoolSampler(BaseSampler):
+    """An Optuna sampler that suggests which of n candidates to measure next.
+
+    The objective asks for a whole number from 0 to n - 1, the parameter `name`; `suggest` does it
+    and returns the candidate. A candidate may be suggested again, if measuring it once more is
+    expected to gain more than measuring another one. Other parameters are refused.
+
+    Exactly one of these describes the candidates:
+
+    Parameters
+    ----------
+    kernel
+        An (n, n) Gram matrix, the similarity of all pairs. The posterior is that of this kernel;
+        its variance, noise and mean are fitted.
+    graph
+        An (n, n) matrix of the weights of the edges of a graph. The kernel is
+        `kb.kernels.graph_matern(graph)`.
+    candidates
+        A DataFrame, a CSV file or an (n, d) array with a row for each candidate.
+    name
+        The name of the parameter.
+    seed, noise, n_trials
+        As for `KernelBanditSampler`.
+
+    Examples
+    --------
+    >>> import numpy as np, optuna
+    >>> from kernelbandits.optuna import PoolSampler
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> ring = np.roll(np.eye(40), 1, axis=0) + np.roll(np.eye(40), -1, axis=0)
+    >>> sampler = PoolSampler(graph=ring, seed=1)
+    >>> study = optuna.create_study(direction="maximize", sampler=sampler)
+    >>> study.optimize(lambda trial: np.cos((sampler.suggest(trial) - 12) / 40 * 6.28), n_trials=15)
+    >>> abs(study.best_params["candidate"] - 12) <= 1
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = None,
+        graph: Any = None,
+        candidates: Any = None,
+        name: str = "candidate",
+        seed: int | None = None,
+        noise: float | None = None,
+        n_trials: int | None = None,
+    ) -> None:
+        owner = "PoolSampler"
+        given = [one is not None for one in (kernel, graph, candidates)]
+        checks.needs(sum(given) == 1, owner, "one of kernel, graph and candidates", sum(given))
+        checks.needs(isinstance(name, str) and name != "", owner, "a name of the parameter", name)
+        self.name = name
+        self.seed = check_seed(owner, seed)
+        self.rows: Sequence[Any] = ()
+        """The candidates of a table, each as a dictionary; empty for a kernel or a graph."""
+        if candidates is not None:
+            table = read_candidates(candidates)
+            self.arms = Arms(table.points, blocks=table.blocks)
+            self.rows = [table.x(row) for row in range(len(table))]
+        else:
+            self.arms = Arms.from_gram(graph_matern(graph) if kernel is None else kernel)
+        self.noise = noise
+        self.n_trials = n_trials
+        self._reader = StudyReader(owner)
+        # Built now, so that what the policy would refuse is refused here.
+        self._policy = TrialPolicy(self._make_policy)
+        self._lock = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lock": None, "_policy": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=RLock())
+        self._policy = TrialPolicy(self._make_policy)
+
+    def _make_policy(self) -> Auto:
+        return Auto(self.arms, goal="find", noise=self.noise, rounds=self.n_trials, seed=self.seed)
+
+    @property
+    def distribution(self) -> IntDistribution:
+        """The distribution of the parameter: the numbers of the candidates."""
+        return IntDistribution(0, len(self.arms) - 1)
+
+    def suggest(self, trial: Trial) -> Any:
+        """Return the candidate of a trial: its number, or the row of a table as a dictionary."""
+        number = trial.suggest_int(self.name, 0, len(self.arms) - 1)
+        return self.rows[number] if self.rows else number
+
+    def reseed_rng(self) -> None:
+        """Do nothing: random numbers belong to the trial, so workers never draw the same ones."""
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Space:
+        """Return the parameter, which is known before the first trial."""
+        check_study(self._reader.owner, study)
+        return {self.name: self.distribution}
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: Space
+    ) -> dict[str, Any]:
+        """Return the number of the candidate that the policy suggests for this trial."""
+        check_study(self._reader.owner, study)
+        if self.name not in search_space:
+            return {}
+        with self._lock:
+            trials = study.get_trials(deepcopy=False)
+            check_trials(self._reader.owner, trials)
+            results = self._reader.results(
+                self._reader.finished(trials), study.direction, self._arm, self._policy.places
+            )
+            self._policy.learn(results, trials)
+            self._policy.store_fit(study, trial)
+            running = [
+                self._arm({self.name: read_attribute(one, "asked"), **one.params})
+                for one in trials
+                if one.state == TrialState.RUNNING and one.number != trial.number
+            ]
+            choice = self._policy.ask(trial, [arm for arm in running if arm is not None])
+            write_attribute(study, trial, "asked", choice.arm)
+            return {self.name: choice.arm}
+
+    def _arm(self, parameters: dict[str, Any]) -> int | None:
+        """The number of the candidate of a trial; None if it has none of these."""
+        number = parameters.get(self.name)
+        known = checks.is_whole(number) and 0 <= int(number or 0) < len(self.arms)
+        return int(number or 0) if known else None
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """Refuse other parameters, and other numbers of candidates."""
+        check_study(self._reader.owner, study)
+        raise ValueError(
+            f"PoolSampler needs the parameter {self.name!r} from 0 to {len(self.arms) - 1}, "
+            f"got {param_name!r} with {param_distribution!r}"
+        )

@@ -1,0 +1,171 @@
+"""A search over the hyperparameters of an estimator, with the conventions of scikit-learn."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from copy import deepcopy
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import Interval
+
+from kernelbandits.checks import DataNotice
+from kernelbandits.domains import MixedBox
+from kernelbandits.policies import Auto, Choice
+from kernelbandits.sklearn.spaces import ParameterSpace, read_parameters
+
+
+class KernelBanditSearchCV(BaseSearchCV):
+    """Search hyperparameters by cross-validation: each candidate is chosen from all scores so far.
+
+    It is used as `RandomizedSearchCV` is, and has the same attributes after `fit`: `cv_results_`,
+    `best_params_`, `best_score_`, `best_index_`, `best_estimator_` and so on. The candidates are
+    those of `kb.Auto(goal="find")`.
+
+    Parameters
+    ----------
+    estimator
+        The estimator to tune.
+    param_distributions
+        Name -> variable (`kb.Real(1e-4, 1, log=True)`, `kb.Integer(1, 8)`, ...), a pair of numbers
+        as a tuple (a range), a list of values (numbers in a list have an order), or `uniform`,
+        `loguniform` and `randint` of scipy.stats. Or a `kb.MixedBox`, which may have constraints.
+    n_iter
+        How many candidates are evaluated.
+    batch_size
+        How many of them are chosen and evaluated at a time. With one, folds alone run in parallel.
+    noise
+        The standard deviation of a mean score, if it is known; None: it is fitted.
+    scoring, n_jobs, refit, cv, verbose, pre_dispatch, random_state, error_score, return_train_score
+        As for `RandomizedSearchCV`. With several scores, `refit` names the one that is searched.
+        A candidate without a score counts as failed, and the search goes on.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> import kernelbandits as kb
+    >>> search = kb.sklearn.KernelBanditSearchCV(
+    ...     Ridge(), {"alpha": kb.Real(1e-3, 1e3, log=True)}, n_iter=8, random_state=1
+    ... )
+    >>> search = search.fit(*load_diabetes(return_X_y=True))
+    >>> len(search.cv_results_["params"]), search.best_params_["alpha"] < 1
+    (8, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseSearchCV._parameter_constraints,
+        "param_distributions": [dict, MixedBox],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "noise": [Interval(Real, 0, None, closed="left"), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any,
+        *,
+        n_iter: int = 30,
+        batch_size: int = 1,
+        noise: float | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: Any = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        self.param_distributions = param_distributions
+        self.n_iter = n_iter
+        self.batch_size = batch_size
+        self.noise = noise
+        self.random_state = random_state
+        super().__init__(
+            estimator=estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # The base class passes most tags of the estimator on, but not what targets it takes.
+        tags.target_tags = deepcopy(get_tags(self.estimator).target_tags)
+        return tags
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> KernelBanditSearchCV:
+        """Evaluate `n_iter` candidates by cross-validation, and fit the best to all data."""
+        if y is None and get_tags(self.estimator).target_tags.required:
+            raise ValueError(
+                "KernelBanditSearchCV requires y to be passed, but the target y is None: "
+                f"{type(self.estimator).__name__} learns from targets"
+            )
+        super().fit(X, y, **params)
+        return self
+
+    def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
+        """Ask, evaluate, tell, until `n_iter` candidates are evaluated."""
+        space = read_parameters(self.param_distributions)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        policy = Auto(space.box, goal="find", noise=self.noise, rounds=self.n_iter, seed=seed)
+        done = 0
+        failure: ValueError | None = None
+        while done < self.n_iter:
+            choices = policy.batch(min(self.batch_size, self.n_iter - done))
+            done += len(choices)
+            try:
+                self._evaluate(policy, choices, space, evaluate_candidates)
+            except ValueError as error:
+                # scikit-learn raises this if no fold of any candidate could be fitted.
+                if self.error_score == "raise":
+                    raise
+                failure = error
+                for choice in choices:
+                    policy.fail(choice)
+        if failure is not None and not policy.n_rewards:
+            raise failure
+        if failure is not None:
+            text = "candidates that failed in every fold are not among cv_results_"
+            warnings.warn(f"KernelBanditSearchCV: {text}", DataNotice, stacklevel=3)
+
+    def _evaluate(
+        self,
+        policy: Auto,
+        choices: tuple[Choice, ...],
+        space: ParameterSpace,
+        evaluate_candidates: Callable[..., Any],
+    ) -> None:
+        """Evaluate candidates, and tell the policy their mean scores."""
+        results = evaluate_candidates([space.parameters(choice.x) for choice in choices])
+        scores = results[self._score_name(results)][-len(choices) :]
+        for choice, score in zip(choices, scores.tolist(), strict=True):
+            if math.isfinite(score):
+                policy.tell(choice, score)
+            else:
+                policy.fail(choice)
+
+    def _score_name(self, results: Any) -> str:
+        """The column of results that is searched."""
+        if "mean_test_score" in results:
+            return "mean_test_score"
+        if not isinstance(self.refit, str):
+            raise ValueError(
+                "KernelBanditSearchCV needs the name of the score to search as refit, such as "
+                f"refit='accuracy', with several scores, got {self.refit!r}"
+            )
+        return f"mean_test_{self.refit}"

@@ -1,0 +1,122 @@
+"""The estimators for scikit-learn; all of its own checks run in `make test-versions`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform, norm, randint, uniform
+from sklearn.datasets import load_iris
+from sklearn.linear_model import Ridge
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import (
+    check_dict_unchanged,
+    check_estimators_overwrite_params,
+    check_fit_idempotent,
+    check_regressors_no_decision_function,
+)
+
+import kernelbandits as kb
+from kernelbandits.sklearn import KernelBanditSearchCV, KernelRidgePosterior
+from kernelbandits.sklearn.spaces import read_parameters
+
+SPACE = {"C": kb.Real(1e-2, 1e3, log=True), "kernel": ["rbf", "linear"]}
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        check_dict_unchanged,
+        check_estimators_overwrite_params,
+        check_fit_idempotent,
+        check_regressors_no_decision_function,
+    ],
+)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KernelBanditSearchCV(Ridge(), {"alpha": kb.Real(1e-3, 1e3, log=True)}, n_iter=2, cv=2),
+        KernelRidgePosterior(),
+    ],
+)
+def test_some_checks_of_scikit_learn(estimator, check):
+    check(type(estimator).__name__, estimator)
+
+
+def test_a_search_is_repeated_by_its_random_state():
+    x, y = load_iris(return_X_y=True)
+    searches = [
+        KernelBanditSearchCV(SVC(), SPACE, n_iter=6, cv=3, random_state=state).fit(x, y)
+        for state in (1, 1, 2)
+    ]
+    tried = [search.cv_results_["params"] for search in searches]
+    assert tried[0] == tried[1] != tried[2]
+    assert searches[0].best_score_ == max(searches[0].cv_results_["mean_test_score"])
+    assert searches[0].predict(x[:3]).tolist() == [0, 0, 0]
+
+
+def test_several_scores_and_batches():
+    x, y = load_iris(return_X_y=True)
+    scores = ["accuracy", "f1_macro"]
+    search = KernelBanditSearchCV(
+        SVC(), SPACE, n_iter=5, batch_size=2, cv=2, scoring=scores, refit="f1_macro", random_state=1
+    ).fit(x, y)
+    assert len(search.cv_results_["mean_test_f1_macro"]) == 5
+    with pytest.raises(ValueError, match="needs the name of the score"):
+        KernelBanditSearchCV(SVC(), SPACE, n_iter=2, cv=2, scoring=scores, refit=False).fit(x, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_a_candidate_that_cannot_be_fitted_has_failed():
+    x, y = load_iris(return_X_y=True)
+    space = {"kernel": ["rbf", "wrong"], "C": (0.1, 10.0)}
+    search = KernelBanditSearchCV(SVC(), space, n_iter=8, cv=2, random_state=0)
+    with pytest.warns(kb.DataNotice, match="failed in every fold"):
+        search.fit(x, y)
+    assert search.best_params_["kernel"] == "rbf"
+    with pytest.raises(ValueError, match="fits failed"):
+        KernelBanditSearchCV(SVC(), {"kernel": ["wrong", "worse"]}, n_iter=2, cv=2).fit(x, y)
+
+
+def test_lists_pairs_and_distributions_are_variables():
+    space = read_parameters(
+        {
+            "a": loguniform(1e-3, 10),
+            "b": randint(2, 9),
+            "c": uniform(1, 2),
+            "d": [3, 1, 2],
+            "e": [None, "auto"],
+            "f": (0, 1),
+        }
+    )
+    assert space.box.variables == (
+        kb.Real(1e-3, 10, log=True),
+        kb.Integer(2, 8),
+        kb.Real(1, 3),
+        kb.Ordered((0, 1, 2)),
+        kb.Category((0, 1)),
+        kb.Real(0, 1),
+    )
+    assert space.parameters({"d": 2, "e": 1, "f": 0.5}) == {"d": 3, "e": "auto", "f": 0.5}
+    with pytest.raises(ValueError, match="uniform, loguniform or randint"):
+        read_parameters({"a": norm(0, 1)})
+
+
+def test_the_posterior_is_kernel_ridge_regression_and_grows():
+    rng = np.random.default_rng(0)
+    x, y = rng.random((20, 2)), rng.random(20)
+    kernel, ridge = kb.RBF(0.5), 0.1
+    mean, sd = KernelRidgePosterior(kernel, ridge).fit(x, y).predict(x, return_std=True)
+    gram = kernel(x, x)
+    weights = np.linalg.solve(gram + ridge * np.eye(20), gram)
+    np.testing.assert_allclose(mean, y @ weights, atol=1e-10)
+    np.testing.assert_allclose(sd**2, 1 - (gram * weights).sum(0), atol=1e-10)
+    parts = KernelRidgePosterior(kernel, ridge).fit(x[:9], y[:9]).partial_fit(x[9:], y[9:])
+    np.testing.assert_allclose(parts.predict(x), mean, atol=1e-10)
+
+
+def test_a_fitted_kernel_knows_the_units():
+    x = np.linspace(0, 1, 15)[:, None]
+    y = 300 + 5 * np.sin(6 * x[:, 0])
+    mean, sd = KernelRidgePosterior().fit(x, y).predict([[0.52], [9.0]], return_std=True)
+    assert abs(mean[0] - 300 - 5 * np.sin(6 * 0.52)) < 0.5
+    assert sd[1] > 5 * sd[0]
