@@ -123,7 +123,7 @@ def test_ask_tell_correct_and_undo(page, films):
     shown = films.follow(films.send("/studies/films", "/studies/films/ask", n="2"))
     assert "initial design" in shown
     said = films.follow(films.send("/studies/films", "/studies/films/tell", value="0.83"))
-    assert "0.83 recorded" in said
+    assert "0.83 recorded." in said
     assert "0.83 recorded" not in films.get("/studies/films")
     study = study_of(page)
     films.send("/studies/films/trials/1", "/studies/films/correct", value="0.38", reason="swapped")

@@ -138,8 +138,8 @@ def test_a_day(server, open_page):
             wait_for_images(page)
             page.select_option("#across", "Cs")
             page.select_option("#up", "solvent")
-            page.click("text=Draw")
-            page.wait_for_selector("figure.map img")
+            with page.expect_navigation():
+                page.click("text=Draw")
             wait_for_images(page)
         keep(page, view)
     page.goto(f"{server.address}/studies/films/trials/12")

@@ -143,9 +143,9 @@ class RemoteStudy:
         key: str | None = None,
     ) -> dict[str, Any]:
         """Record a result; a second one for a trial raises LabError with status 409."""
-        body = {"trial": trial, "value": value, "row": row, "failed": failed, "worker": worker}
-        body["x"] = None if x is None else dict(x)
-        found: dict[str, Any] = self._post("tell", body, key)
+        point = None if x is None else dict(x)
+        body = {"trial": trial, "row": row, "x": point, "value": value, "failed": failed}
+        found: dict[str, Any] = self._post("tell", {**body, "worker": worker}, key)
         return found
 
     def tell_all(

@@ -57,12 +57,23 @@ def show_page(
         new_key=lambda: secrets.token_hex(8),
         said=said,
         time=format_time,
+        sentence=write_sentence,
         **values,
     )
     answer = HTMLResponse(page, code)
     if said:
         answer.delete_cookie(said_cookie(lab), httponly=True, samesite="strict", secure=lab.secure)
     return answer
+
+
+def write_sentence(text: str) -> str:
+    """A text of a study as a sentence of a page, which names no commands.
+
+    >>> write_sentence("trial 4: 83 is odd. Correct it: study.correct(4, VALUE), or kernelbandits ...")
+    'Trial 4: 83 is odd. Correct it.'
+    """
+    said = text.partition(": study.correct(")[0].strip().rstrip(".")
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def go_to(lab: Lab, address: str, *sentences: str) -> Response:
