@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import kernelbandits as kb
 from kernelbandits.theory import Constants, InformationGain, first_useful, regret_bound
-from kernelbandits.theory.bounds import LABELS, potential_factor
+from kernelbandits.theory.bounds import LABELS
+from kernelbandits.theory.setting import potential_factor
 
 UCB = kb.PointMass(1.0)
 PAPER = {"noise_scale": 1.0, "norm_bound": 1.0}

@@ -401,12 +401,30 @@ def test_what_is_no_law_is_refused(bad):
         generic(bad)
 
 
-@pytest.mark.parametrize("bad", [lambda: kb.Gaussian(), lambda t, posterior, more: kb.Gaussian()])
-def test_a_schedule_takes_one_or_two_arguments(bad):
-    with pytest.raises(
-        ValueError, match=r"a schedule needs the arguments \(t\) or \(t, posterior\), got"
-    ):
+@pytest.mark.parametrize(
+    "bad", [lambda: kb.Gaussian(), lambda t, posterior, width, more: kb.Gaussian()]
+)
+def test_a_schedule_takes_one_to_three_arguments(bad):
+    needed = (
+        r"a schedule needs the arguments \(t\), \(t, posterior\) or \(t, posterior, width\), got"
+    )
+    with pytest.raises(ValueError, match=needed):
         generic(bad)
+
+
+def test_a_schedule_of_three_arguments_is_given_the_width_of_the_policy():
+    seen = []
+
+    def schedule(t, posterior, width):
+        seen.append(width)
+        return kb.Gaussian()
+
+    policy = generic(schedule)
+    for t in range(1, 4):
+        policy.tell(policy.ask(t, kb.Streams(0)), 0.5)
+    assert seen[0] == pytest.approx(1 + np.sqrt(2 * np.log(2)), rel=1e-12)
+    assert seen == sorted(seen)
+    assert len(seen) == 3
 
 
 def test_a_schedule_that_gives_no_law_is_refused_when_asked():

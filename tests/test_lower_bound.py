@@ -261,8 +261,8 @@ def test_a_rule_that_forgets_to_explore_can_beat_the_bound():
         ({"d": None}, "a whole number d >= 2, got None"),
         ({"horizon": 179}, "a whole number horizon >= 180, got 179"),
         ({"horizon": 1e4}, "a whole number horizon >= 180, got 10000.0"),
-        ({"d": 9}, r"horizon > 1.4634 e\^d = 11858.2, got 2000"),
-        ({"d": 10**6}, r"horizon > 1.4634 e\^d = 1.48\d*e\+304, got 2000"),
+        ({"d": 37}, r"horizon >= 1.5 d\^2 = 2054 \(or > 1.4634 e\^d\), got 2000"),
+        ({"d": 10**6}, r"horizon >= 1.5 d\^2 = 1500000000000"),
         ({"noise_scale": -1.0}, "noise_scale >= 0, got -1.0"),
         ({"noise_scale": math.nan}, "noise_scale >= 0, got nan"),
         ({"norm_bound": 0.0}, "norm_bound > 0, got 0.0"),
@@ -275,12 +275,24 @@ def test_an_instance_outside_the_premises_of_the_proof_is_refused(given_settings
         LowerBound(**given_settings)
 
 
-@pytest.mark.parametrize("d", [2, 3, 5, 8])
-def test_the_shortest_horizon_is_as_the_proof_says(d):
-    shortest = max(180, math.floor(math.exp(d) / (5.1 / 6 - 1 / 6)) + 1)
+@pytest.mark.parametrize("d", [2, 3, 5, 8, 20])
+def test_the_shortest_horizon_is_as_the_proofs_say(d):
+    shortest = max(180, math.ceil(1.5 * d**2))
     assert LowerBound(d, shortest, 0.1, 1.0).horizon == shortest
     with pytest.raises(ValueError, match="horizon"):
         LowerBound(d, shortest - 1, 0.1, 1.0)
+    printed = max(180, math.floor(math.exp(d) / (5.1 / 6 - 1 / 6)) + 1)
+    assert LowerBound(d, printed, 0.1, 1.0).proof == "printed"
+
+
+def test_beyond_the_printed_proof_the_gap_has_ln_2_and_the_rule_still_loses():
+    problem = LowerBound(20, 2000)
+    assert problem.proof == "ours"
+    gap = (math.sqrt(20 * math.log(2) / 2) + 1) / (2 * math.sqrt(1 + 2000 / (6 * 19)))
+    assert problem.gap == pytest.approx(gap, rel=1e-12)
+    pulls = closed_form(problem, np.ones(2000))
+    assert problem.gap * pulls[1:].sum() >= problem.regret_bound(kb.PointMass(1))
+    assert closed_form(problem, np.ones(2000), times=10)[1:].sum() < 0.15 * 2000
 
 
 def test_a_gap_of_exactly_the_norm_bound_is_the_largest():

@@ -181,9 +181,22 @@ def test_bounds_of_the_generic_family_are_those_of_the_library_at_the_policys_de
                                 delta=0.001, **TOLD)
             for seed in range(SEEDS)
         ]  # fmt: skip
+        played = [
+            theory.regret_bound(
+                law,
+                HORIZON,
+                bound.information_gain,
+                form="as_played",
+                delta=0.001,
+                smallest=1.0,
+                **TOLD,
+            )
+            for bound in each
+        ]
         assert row.proved.bound[-1] == pytest.approx(
-            np.mean([min(b.tight, b.repaired) for b in each]), rel=1e-9
+            np.mean([min(b.as_played, b.mean_square) for b in played]), rel=1e-9
         )
+        assert row.proved.bound[-1] < np.mean([min(b.tight, b.repaired) for b in each])
         assert row.proved.printed[-1] == pytest.approx(np.mean([b.printed for b in each]), rel=1e-9)
         assert row.proved.trivial[-1] == 2 * HORIZON
 
@@ -536,7 +549,10 @@ def test_constants_of_the_paper_stand_in_its_report(world):
     found = ucb.constants
     assert (ucb.policy, found.c1, found.c2, found.c3, found.c3_tight) == ("Simple-UCB", 1, 1, 2, 0)
     assert gaussian.constants.c1 == pytest.approx(0.158655, abs=1e-4)
-    assert gaussian.multiples == ((bound.printed / 120, bound.tight / 120),)
+    played = theory.regret_bound(
+        kb.Gaussian(0, 1), 60, gain, form="as_played", noise_scale=1, norm_bound=1, smallest=1.0
+    )
+    assert gaussian.multiples == ((bound.printed / 120, played.mean_square / 120),)
 
 
 def test_every_rule_with_a_valid_band_is_one_of_the_catalogue():

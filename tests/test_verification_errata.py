@@ -21,7 +21,7 @@ def statements():
 def test_every_erratum_is_shown_in_numbers(statements, name):
     assert statements[name]
     assert all(checked.as_expected for checked in statements[name])
-    assert name == "E9" or any(not checked.should_hold for checked in statements[name])
+    assert name in ("E4", "E9") or any(not checked.should_hold for checked in statements[name])
 
 
 @pytest.mark.parametrize("name", ["E1", "E3", "E4", "E5", "E6", "E7"])

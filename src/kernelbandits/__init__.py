@@ -74,11 +74,13 @@ if TYPE_CHECKING:
     )
     from kernelbandits.experiment import Contender, play, run_experiment
     from kernelbandits.exploration import (
+        AdaptiveBernoulli,
         Bernoulli,
         Categorical,
         Certainty,
         Decay,
         Gaussian,
+        InformationDirected,
         Mixture,
         PointMass,
         Step,
@@ -121,11 +123,13 @@ HOMES = {
     ),
     "experiment": ("Contender", "play", "run_experiment"),
     "exploration": (
+        "AdaptiveBernoulli",
         "Bernoulli",
         "Categorical",
         "Certainty",
         "Decay",
         "Gaussian",
+        "InformationDirected",
         "Mixture",
         "PointMass",
         "Step",
@@ -172,6 +176,7 @@ __all__ = [
     "GPUCB",
     "IGPUCB",
     "RBF",
+    "AdaptiveBernoulli",
     "AlreadyTold",
     "Arms",
     "Auto",
@@ -187,6 +192,7 @@ __all__ = [
     "Decay",
     "Gaussian",
     "GenericGP",
+    "InformationDirected",
     "Integer",
     "Linear",
     "Matern",

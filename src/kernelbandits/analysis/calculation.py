@@ -19,23 +19,25 @@ from kernelbandits.experiment.premises import (
     check_problem,
     check_rule,
 )
-from kernelbandits.exploration import Certainty, Exploration, Law, Step
+from kernelbandits.exploration import Exploration, Law, Step
 from kernelbandits.formatting import to_json_value
 from kernelbandits.kernels import Linear, as_kernel
 from kernelbandits.problems import LowerBound, Problem
 from kernelbandits.theory import (
     Constants,
+    HighProbabilityBound,
     InformationGain,
+    LawMoments,
+    PlayedBound,
     RegretBound,
     Sublinear,
     Theorem,
-    constants,
     growth,
     regret_bound,
     sublinear,
     theorems,
 )
-from kernelbandits.theory.caps import largest_value
+from kernelbandits.theory.caps import largest_value, smallest_value
 
 Found = TypeVar("Found")
 LATE, LONGEST = 10**4, 10**6
@@ -45,6 +47,8 @@ FAR, NEAR, FEW = 9, 6, 300
 GIVEN = "as given; nothing certifies it"
 CARRIED = "as printed, carried over from ridge 1; see errata E1-E3"
 POLICY = "generic-gp"
+FAILURE = 0.05
+"""The probability with which the high-probability bound may fail."""
 
 
 class QueryCell(Cell):
@@ -87,8 +91,12 @@ class Calculation:
         return repr(Exploration.of(self.exploration).source)
 
     @cached_property
+    def moments(self) -> LawMoments:
+        return LawMoments.of(self.exploration, self.horizon)
+
+    @property
     def constants(self) -> Constants:
-        return constants(self.exploration, self.horizon)
+        return self.moments.constants
 
     @cached_property
     def information_gain(self) -> InformationGain:
@@ -121,8 +129,42 @@ class Calculation:
     @cached_property
     def bound(self) -> RegretBound:
         return regret_bound(
-            self.constants, self.horizon, self.information_gain, **self.bound_settings
+            self.constants,
+            self.horizon,
+            self.information_gain,
+            form="repaired",
+            **self.bound_settings,
         )
+
+    @cached_property
+    def smallest(self) -> float:
+        """inf k(x, x), or 0 where it is not known"""
+        return smallest_value(as_kernel(self.kernel), self.domain)
+
+    @cached_property
+    def played(self) -> PlayedBound:
+        """For the rule as it is played: with the delta given, else 1/2 or min(1, 1/(2DT))."""
+        return self.played_with(self.moments, self.information_gain)
+
+    @cached_property
+    def high_probability(self) -> HighProbabilityBound:
+        """The bound that fails with probability 0.05, for the rule as it is played."""
+        given = {name: value for name, value in self.bound_settings.items() if name != "delta"}
+        return regret_bound(
+            self.moments,
+            self.horizon,
+            self.information_gain,
+            form="high_probability",
+            delta=FAILURE,
+            played_delta=self.played.delta,
+            smallest=self.smallest,
+            **given,
+        )
+
+    @property
+    def least(self) -> RegretBound | PlayedBound:
+        """The bound of the expected regret that is the smallest of those proved."""
+        return smaller(self.bound, self.played)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -135,7 +177,7 @@ class Calculation:
         """The settings of the policy of the bound, as a run would record them."""
         names = ("noise_scale", "norm_bound", "ridge")
         told = {name: getattr(self, name) for name in names}
-        return {"policy": POLICY, "exploration": self.exploration, "delta": self.bound.delta} | told
+        return {"policy": POLICY, "exploration": self.exploration, "delta": self.least.delta} | told
 
     def query_cell(self, problem: Problem) -> Cell:
         return QueryCell(
@@ -189,8 +231,7 @@ class Calculation:
             )
         ):
             return None
-        anew = isinstance(Exploration.of(self.exploration).source, Certainty)
-        return problem.regret_bound(self.constants.c1 if anew else self.exploration)
+        return problem.regret_bound(self.exploration)
 
     @cached_property
     def theorems(self) -> list[tuple[Theorem, RegretBound]]:
@@ -224,7 +265,7 @@ class Calculation:
         return self._refusals[0] if self._refusals else None
 
     @cached_property
-    def useful(self) -> RegretBound | None:
+    def useful(self) -> RegretBound | PlayedBound | None:
         """The bound near the least T at which it is below 2 D T; None if none was found."""
         return None if self.why_not_searched else self.try_answer(self.search)
 
@@ -236,7 +277,7 @@ class Calculation:
         many = isinstance(self.domain, Arms) and len(self.domain) > FEW
         return f"there are more than {FEW} arms" if many else None
 
-    def search(self) -> RegretBound | None:
+    def search(self) -> RegretBound | PlayedBound | None:
         """On the arms, which are few, or on a cover of the box and then certified on the box."""
         guide = self.domain.cover(FEW) if isinstance(self.domain, Box) else self.domain
         decade = self.first_useful(guide, [10**power for power in range(self.decades + 1)])
@@ -260,32 +301,62 @@ class Calculation:
 
     def first_useful(self, arms: Arms, horizons: Sequence[int]) -> int | None:
         found = (self.bound_with(gain) for gain in growth(self.kernel, arms, horizons, self.ridge))
-        return next((bound.constants.horizon for bound in found if not bound.vacuous), None)
+        return next((bound.horizon for bound in found if not bound.vacuous), None)
 
-    def bound_with(self, gain: InformationGain) -> RegretBound:
-        return regret_bound(self.exploration, gain.horizon, gain, **self.bound_settings)
+    def bound_with(self, gain: InformationGain) -> RegretBound | PlayedBound:
+        """The smallest proved bound at the horizon of this gain."""
+        moments = LawMoments.of(self.exploration, gain.horizon)
+        repaired = regret_bound(moments.constants, gain.horizon, gain, **self.bound_settings)
+        return smaller(repaired, self.played_with(moments, gain))
+
+    def played_with(self, moments: LawMoments, gain: InformationGain) -> PlayedBound:
+        """The smallest bound as played, with the delta given, else with 1/2 or min(1, 1/(2DT))."""
+        largest_gap = 2 * self.norm_bound * math.sqrt(self.largest) * gain.horizon
+        deltas = (0.5, min(1.0, 1 / largest_gap)) if self.delta is None else (self.delta,)
+        found = (
+            regret_bound(
+                moments,
+                gain.horizon,
+                gain,
+                form="as_played",
+                smallest=self.smallest,
+                **self.bound_settings | {"delta": delta},
+            )
+            for delta in deltas
+        )
+        return min(found, key=lambda bound: min(bound.as_played, bound.mean_square))
 
     @cached_property
-    def against_horizon(self) -> list[tuple[InformationGain, RegretBound]]:
+    def against_horizon(self) -> list[tuple[InformationGain, RegretBound, PlayedBound]]:
         """gamma and the bounds at some horizons up to T or 10^6, T among them."""
         checks.needs(
             self.gain is None, "a plot against T", "a domain rather than one gain", self.gain
         )
         horizons = drawn_horizons(self.horizon, LATE if isinstance(self.domain, Box) else LONGEST)
-        known = self.known_constants(horizons)
+        known = self.known_moments(horizons)
         checks.needs(len(known) > 1, "a plot against T", "a law for more than one round", self.law)
-        gains = self.gains([each.horizon for each in known])
+        gains = self.gains([each.constants.horizon for each in known])
         return [
-            (gain, regret_bound(each, gain.horizon, gain, **self.bound_settings))
+            (
+                gain,
+                regret_bound(each.constants, gain.horizon, gain, **self.bound_settings),
+                self.played_with(each, gain),
+            )
             for each, gain in zip(known, gains, strict=True)
         ]
 
-    def known_constants(self, horizons: Sequence[int]) -> list[Constants]:
-        """The constants at these horizons, up to the first at which the law is refused."""
+    def known_moments(self, horizons: Sequence[int]) -> list[LawMoments]:
+        """The moments at these horizons, up to the first at which the law is refused."""
         asked = (
-            self.try_answer(partial(constants, self.exploration, horizon)) for horizon in horizons
+            self.try_answer(partial(LawMoments.of, self.exploration, horizon))
+            for horizon in horizons
         )
         return list(takewhile(lambda found: found is not None, asked))  # type: ignore[arg-type]
+
+
+def smaller(one: RegretBound, other: PlayedBound) -> RegretBound | PlayedBound:
+    """The bound of smaller value; the repaired one if both are vacuous."""
+    return other if other.value < one.value else one
 
 
 def drawn_horizons(asked: int, late: int) -> list[int]:
@@ -321,6 +392,9 @@ def calculation_document(found: Calculation) -> dict[str, Any]:
         "information_gain": asdict(found.information_gain),
         "applies": found.applies,
         "bounds": plain_bound(found.bound),
+        "as_played": plain_proved(found.played),
+        "high_probability": plain_proved(found.high_probability),
+        "least": {"value": found.least.value, "delta": found.least.delta},
         "lower_bound": found.lower_bound,
         "useful": None if found.useful is None else plain_useful(found.useful),
         "theorems": [plain_theorem(*pair) for pair in found.theorems],
@@ -338,8 +412,14 @@ def plain_bound(bound: RegretBound) -> dict[str, Any]:
     return numbers | {"least": bound.value, "vacuous": bound.vacuous, "sentence": bound.sentence}
 
 
-def plain_useful(bound: RegretBound) -> dict[str, Any]:
-    return {"horizon": bound.constants.horizon} | plain_bound(bound)
+def plain_proved(bound: PlayedBound | HighProbabilityBound) -> dict[str, Any]:
+    said = {"least": bound.value, "vacuous": bound.vacuous, "sentence": bound.sentence}
+    return asdict(bound) | said
+
+
+def plain_useful(bound: RegretBound | PlayedBound) -> dict[str, Any]:
+    names = ("horizon", "delta", "trivial", "vacuous", "sentence")
+    return {"least": bound.value} | {name: getattr(bound, name) for name in names}
 
 
 def plain_theorem(theorem: Theorem, bound: RegretBound) -> dict[str, Any]:

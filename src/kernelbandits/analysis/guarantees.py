@@ -38,8 +38,7 @@ from kernelbandits.theory import (
     GAINS,
     Constants,
     InformationGain,
-    RegretBound,
-    constants,
+    LawMoments,
     growth,
     information_gain,
     regret_bound,
@@ -243,7 +242,7 @@ def proved_bounds(
     try:
         rules = [cell.contender.build(instance, cell.kernel) for instance in instances]
         check_kernel(rules[0], as_kernel(cell.kernel))
-        laws = constants_of(rules[0], gains[0])
+        laws = moments_of(rules[0], gains[0])
         found = [list(bounds(rule, row, laws)) for rule, row in zip(rules, gains, strict=True)]
     except ValueError as error:
         return str(error)
@@ -257,22 +256,27 @@ def check_kernel(rule: Policy, kernel: Kernel) -> None:
     checks.needs(linear, "the bound of a linear rule", "the linear kernel", kernel)
 
 
-def constants_of(rule: Any, gains: Gains) -> list[Constants]:
-    """C1, C2, C3 at each horizon; none for a rule without a law."""
-    return [constants(rule.exploration, gain.horizon) for gain in gains] if rule.is_generic else []
+def moments_of(rule: Any, gains: Gains) -> list[LawMoments]:
+    """The constants and moments of the law at each horizon; none for a rule without a law."""
+    if not rule.is_generic:
+        return []
+    return [LawMoments.of(rule.exploration, gain.horizon) for gain in gains]
 
 
 def bounds(
-    rule: Policy, gains: Gains, laws: Sequence[Constants]
+    rule: Policy, gains: Gains, laws: Sequence[LawMoments]
 ) -> Iterator[tuple[float, float, float]]:
     """At each horizon: the least bound proved at the policy's delta, 2 D T, the printed bound."""
     told = {name: rule.settings[name] for name in ("norm_bound", "ridge", "delta")}
     told["largest"] = float(rule.posterior.prior.max())
     if rule.is_generic:
-        noise = rule.settings["noise_scale"]
+        told["noise_scale"] = rule.settings["noise_scale"]
+        least = float(rule.posterior.prior.min())
         for law, gain in zip(laws, gains, strict=True):
-            found = regret_bound(law, gain.horizon, gain, noise_scale=noise, **told)
-            yield min(found.tight, found.repaired), found.trivial, found.printed
+            found = regret_bound(law.constants, gain.horizon, gain, **told)
+            played = regret_bound(law, gain.horizon, gain, form="as_played", smallest=least, **told)
+            proved = min(found.tight, found.repaired, played.as_played, played.mean_square)
+            yield proved, found.trivial, found.printed
         return
     width = valid_width(rule)
     for gain in gains:
@@ -347,7 +351,7 @@ class LawBounds:
     policy: str
     constants: Constants
     multiples: tuple[tuple[float, float], ...]
-    """(printed, repaired and tightened) on each problem"""
+    """(as printed, as proved for the rule as played) on each problem"""
 
 
 def law_bounds(results: Results, labels: Iterable[str]) -> list[LawBounds]:
@@ -365,13 +369,19 @@ def bounds_of_law(cells: Sequence[Cell]) -> LawBounds:
         cell.contender.build(cell.problem.instance(Streams(cell.seeds[0])), cell.kernel)
         for cell in cells
     ]
-    law = constants(rules[0].exploration, cells[0].horizon)
-    found = [law_bound(rule, law, cells[0].horizon) for rule in rules]
-    multiples = tuple((b.printed / b.trivial, b.tight / b.trivial) for b in found)
-    return LawBounds(cells[0].contender.label, law, multiples)
+    law = LawMoments.of(rules[0].exploration, cells[0].horizon)
+    multiples = tuple(law_multiples(rule, law, cells[0].horizon) for rule in rules)
+    return LawBounds(cells[0].contender.label, law.constants, multiples)
 
 
-def law_bound(rule: Any, law: Constants, horizon: int) -> RegretBound:
+def law_multiples(rule: Any, law: LawMoments, horizon: int) -> tuple[float, float]:
+    """The bounds as printed, and for the rule as played at its own delta, by 2 D T."""
     gain = information_gain(rule.posterior.kernel, rule.domain, horizon, rule.posterior.ridge)
-    given = {name: rule.settings[name] for name in ("noise_scale", "norm_bound", "ridge")}
-    return regret_bound(law, horizon, gain, largest=float(rule.posterior.prior.max()), **given)
+    names = ("noise_scale", "norm_bound", "ridge", "delta")
+    told = {name: rule.settings[name] for name in names}
+    prior = rule.posterior.prior
+    told["largest"] = float(prior.max())
+    printed = regret_bound(law.constants, horizon, gain, **told).printed
+    least = float(prior.min())
+    played = regret_bound(law, horizon, gain, form="as_played", smallest=least, **told)
+    return printed / played.trivial, min(played.as_played, played.mean_square) / played.trivial

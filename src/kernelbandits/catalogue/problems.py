@@ -91,6 +91,21 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         problems.LowerBound,
         "Theorem 2 of the paper, where its rule must lose: lower-bound:d=3,horizon=2000",
     ),
+    "bump": ProblemEntry(
+        "bump",
+        problems.Bump,
+        "one better arm on a grid, where every policy must lose: bump:per_side=4,horizon=1000",
+    ),
+    "misspecified": ProblemEntry(
+        "misspecified",
+        problems.Misspecified,
+        "any with values that no kernel fits: misspecified:problem=hartmann6,error=0.1",
+    ),
+    "heteroscedastic": ProblemEntry(
+        "heteroscedastic",
+        problems.Heteroscedastic,
+        "any with more noise at some arms: heteroscedastic:problem=hartmann6,ratio=10,where=high",
+    ),
     "drifting": ProblemEntry(
         "drifting",
         problems.Drifting,

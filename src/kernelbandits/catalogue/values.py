@@ -27,6 +27,8 @@ LAWS: Mapping[str, Callable[..., Any]] = {
     "step": exploration.Step,
     "decay": exploration.Decay,
     "certainty": exploration.Certainty,
+    "adaptive-bernoulli": exploration.AdaptiveBernoulli,
+    "information-directed": exploration.InformationDirected,
 }
 
 NOISES: Mapping[str, Callable[..., problems.Noise]] = {

@@ -134,10 +134,12 @@ def find_loop(policy: Policy, instance: Instance) -> Loop | None:
     """The compiled loop that plays the policy on the instance, or None where Python has to.
 
     A policy declares its loop (`Policy.compiled_loop`). The loop works on an n x n covariance and
-    a table of weights, so large pools, other posteriors, schedules that look at the history,
-    replicates and moving instances are played in Python.
+    a table of weights and of noise, so large pools, other posteriors, schedules that look at the
+    history, replicates, noise that differs among arms and moving instances are played in Python.
     """
     if not policy.posterior.lends or instance.replicates is not None:
+        return None
+    if instance.noise_shares is not None:
         return None
     loop = valid_loop(type(policy), vars(policy))
     if isinstance(instance, MovingInstance) or loop is None:

@@ -123,7 +123,7 @@ def check_rule(problem: LowerBound, settings: dict[str, Any]) -> Iterator[str]:
     if entry is None or not entry.constructor.is_generic:
         return
     noise, norm = settings["noise_scale"], settings["norm_bound"]
-    if noise * math.sqrt(problem.d / 2) + norm < problem.size * (1 - 1e-9):
+    if problem.size_of_rule(noise, norm) < problem.size * (1 - 1e-9):
         needed = f"R = {problem.noise_scale:g} and D = {problem.norm_bound:g}"
         yield f"{needed}, policies are told {noise:g} and {norm:g}"
     if settings["ridge"] != 1:

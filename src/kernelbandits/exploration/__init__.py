@@ -2,7 +2,7 @@
 
 A law turns one uniform number into one weight, `law.draw(u)`, and knows its optimism
 C1 = P(w >= 1). The `exploration` argument of a policy is a law, a schedule t -> law, or a schedule
-(t, posterior) -> law.
+(t, posterior) -> law or (t, posterior, width) -> law.
 
 >>> from kernelbandits import Bernoulli, Decay, PointMass
 >>> Bernoulli(0.25).draw(0.8), Bernoulli(0.25).optimism
@@ -11,6 +11,7 @@ C1 = P(w >= 1). The `exploration` argument of a policy is a law, a schedule t ->
 Bernoulli(p=0.1)
 """
 
+from kernelbandits.exploration.adaptive import AdaptiveBernoulli, InformationDirected
 from kernelbandits.exploration.frozen import Frozen, as_law
 from kernelbandits.exploration.laws import (
     Bernoulli,
@@ -22,9 +23,16 @@ from kernelbandits.exploration.laws import (
 )
 from kernelbandits.exploration.mixture import Mixture
 from kernelbandits.exploration.randomised_ucb import DiscretisedGaussian, RootExponential
-from kernelbandits.exploration.schedules import Certainty, Decay, Exploration, Step
+from kernelbandits.exploration.schedules import (
+    Certainty,
+    Decay,
+    Exploration,
+    Step,
+    chance_range,
+)
 
 __all__ = [
+    "AdaptiveBernoulli",
     "Bernoulli",
     "Categorical",
     "Certainty",
@@ -34,10 +42,12 @@ __all__ = [
     "Exploration",
     "Frozen",
     "Gaussian",
+    "InformationDirected",
     "Law",
     "Mixture",
     "PointMass",
     "RootExponential",
     "Step",
     "as_law",
+    "chance_range",
 ]

@@ -1,7 +1,8 @@
 """Schedules: a law for every round.
 
 The `exploration` argument of a policy is a law, a schedule t -> law, or a schedule
-(t, posterior) -> law. Any function of one of these forms is a schedule.
+(t, posterior) -> law or (t, posterior, width) -> law, where width is the width of the policy in
+round t. Any function of one of these forms is a schedule.
 """
 
 from __future__ import annotations
@@ -137,6 +138,11 @@ class Certainty:
             self.floor <= self.first, "Certainty", "floor <= first", (self.floor, self.first)
         )
 
+    @property
+    def chance_range(self) -> tuple[float, float]:
+        """The smallest and the largest p_t over all histories."""
+        return self.floor, self.first
+
     def __call__(self, t: int, posterior: Any) -> Law:
         known = math.sqrt(float(posterior.prior.max()))
         unknown = min(1.0, float(posterior.sd.max()) / known) if known else 0.0
@@ -145,7 +151,7 @@ class Certainty:
 
 @dataclass(frozen=True)
 class Exploration:
-    """The `exploration` argument of a policy, a law or a schedule: `law(t, posterior)`.
+    """The `exploration` argument of a policy, a law or a schedule: `law(t, posterior, width)`.
 
     >>> from kernelbandits import Bernoulli
     >>> from kernelbandits.exploration import Exploration
@@ -155,27 +161,27 @@ class Exploration:
 
     source: Any
     arguments: int
-    """0 for a law, 1 for t -> law, 2 for (t, posterior) -> law."""
+    """0 for a law, else how many of (t, posterior, width) a schedule takes."""
 
     @classmethod
     def of(cls, source: Any) -> Exploration:
-        """Find out which of the three forms was given."""
+        """Find out which of the forms was given."""
         if isinstance(source, Exploration):
             return source
         if isinstance(source, (Law, type)) or hasattr(source, "ppf") or not callable(source):
             return cls(as_law(source), 0)
         return cls(source, required_arguments(source))
 
-    def law(self, t: int, posterior: Any) -> Law:
+    def law(self, t: int, posterior: Any, width: float = math.nan) -> Law:
         """Return the law of round t."""
         if self.arguments == 0:
             return self.source  # type: ignore[no-any-return]
-        return as_law(self.source(t) if self.arguments == 1 else self.source(t, posterior))
+        return as_law(self.source(*(t, posterior, width)[: self.arguments]))
 
     @property
     def uses_history(self) -> bool:
         """Whether the law depends on the posterior, so that no weight is known in advance."""
-        return self.arguments == 2
+        return self.arguments >= 2
 
     def runs(self, horizon: int) -> list[Run]:
         """Return the laws of rounds 1..horizon, each with the rounds in which it holds.
@@ -211,12 +217,20 @@ class Exploration:
         return np.concatenate(drawn) if drawn else np.empty(0)
 
 
+def chance_range(source: Any) -> tuple[float, float] | None:
+    """Return the smallest and the largest p of a schedule of Ber(p), over all histories.
+
+    A schedule that depends on the history states them as its `chance_range`; the regret bounds need
+    the smallest. The result is None for laws and schedules that state none.
+    """
+    return getattr(source, "chance_range", None)
+
+
 def required_arguments(schedule: Callable[..., Any]) -> int:
-    """Return how many positional arguments without a default a schedule has: 1 or 2."""
+    """Return how many positional arguments without a default a schedule has: 1, 2 or 3."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(schedule).parameters.values()
     count = sum(p.kind in kinds and p.default is p.empty for p in parameters)
-    checks.needs(
-        count in (1, 2), "a schedule", "the arguments (t) or (t, posterior)", f"{count} arguments"
-    )
+    needed = "the arguments (t), (t, posterior) or (t, posterior, width)"
+    checks.needs(count in (1, 2, 3), "a schedule", needed, f"{count} arguments")
     return count

@@ -14,6 +14,8 @@ from kernelbandits.policies.about import CHANGING, About
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.posterior import RefitPosterior
 
+UCB = PointMass(1.0)
+
 
 class WGPUCB(IndexPolicy):
     """Play the highest upper confidence bound, with older rewards weighted down exponentially.
@@ -33,6 +35,9 @@ class WGPUCB(IndexPolicy):
         D: a bound on the norm of every f_t in the space of the kernel.
     forgetting
         eta in (0, 1]; 1 forgets nothing.
+    exploration
+        The law of a weight w_t of the width, or a schedule of laws, as for `GenericGP`. By default
+        w = 1, the rule of the paper; for other laws nothing is proved.
     """
 
     about = About(
@@ -44,7 +49,7 @@ class WGPUCB(IndexPolicy):
         guarantee="sublinear dynamic regret at a forgetting tuned to the drift; a still f is in "
         "the band of a round (1 - delta)",
         ours="forgetting 0.99 by default (the original tunes it to drift and horizon); the width's"
-        " constants, derived here",
+        " constants, derived here; exploration laws other than w = 1",
     )
 
     plays_boxes = False
@@ -62,6 +67,7 @@ class WGPUCB(IndexPolicy):
         delta: float = 0.1,
         ridge: float = 1.0,
         forgetting: float = 0.99,
+        exploration: Any = UCB,
         ties: str = "random",
     ) -> None:
         def form(kernel: Any, arms: Any, ridge: float) -> RefitPosterior:
@@ -75,7 +81,7 @@ class WGPUCB(IndexPolicy):
             widths.self_normalised(noise_scale, norm_bound, ridge, chance),
             rule="D + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + Lbar)",
         )
-        self._set_rule(width, PointMass(1.0), forgetting=forgetting, gain="realised")
+        self._set_rule(width, exploration, forgetting=forgetting, gain="realised")
 
     def width_at(self, t: int) -> float:
         """a + sqrt(b + c Lbar)."""

@@ -20,6 +20,7 @@ from kernelbandits.posterior import LARGEST_COVARIANCE, DriftingPosterior, Poste
 from kernelbandits.widths import Width
 
 SCHEDULES = ("finite", "practical")
+UCB = PointMass(1.0)
 
 
 class TVGPUCB(IndexPolicy):
@@ -38,6 +39,9 @@ class TVGPUCB(IndexPolicy):
     schedule
         "finite": beta_t = 2 ln(|X| pi^2 t^2 / (6 delta)) on |X| arms; "practical":
         beta_t = 0.8 ln(4 t), that of the authors' experiments.
+    exploration
+        The law of a weight w_t of sqrt(beta_t), or a schedule of laws, as for `GenericGP`. By
+        default w = 1, the rule of the paper; for other laws nothing is proved.
     """
 
     about = About(
@@ -49,7 +53,7 @@ class TVGPUCB(IndexPolicy):
         guarantee="for f_t a Markov chain of GPs, regret against the best of each round: linear in "
         "T, its slope falls with rate",
         ours="rate (0.01); finite sets of at most 2000 arms; a round is a reward told; beta_t is "
-        "as remembered",
+        "as remembered; exploration laws other than w = 1",
     )
 
     plays_boxes = False
@@ -66,6 +70,7 @@ class TVGPUCB(IndexPolicy):
         rate: float = 0.01,
         delta: float = 0.1,
         schedule: str = "finite",
+        exploration: Any = UCB,
         ties: str = "random",
     ) -> None:
         ridge = noise_variance("TVGPUCB", noise_scale)
@@ -73,7 +78,7 @@ class TVGPUCB(IndexPolicy):
         self._check_kernel()
         width = bayesian_width("TVGPUCB", schedule, len(self.domain), delta)
         stated = {"noise_scale": noise_scale, "delta": delta, "gain": "none", "schedule": schedule}
-        self._set_rule(width, PointMass(1.0), rate=self.posterior.rate, **stated)
+        self._set_rule(width, exploration, rate=self.posterior.rate, **stated)
 
 
 class RGPUCB(IndexPolicy):
@@ -89,8 +94,8 @@ class RGPUCB(IndexPolicy):
         How fast f changes, as for `TVGPUCB`.
     period
         After how many rewards all is forgotten; by default ceil(min(T, 12 rate^(-1/4))).
-    schedule
-        That of beta_t, as for `TVGPUCB`.
+    schedule, exploration
+        As for `TVGPUCB`.
     """
 
     about = About(
@@ -102,7 +107,7 @@ class RGPUCB(IndexPolicy):
         guarantee="for f_t a Markov chain of GPs, regret against the best of each round: linear in "
         "T, its slope falls with rate",
         ours="rate (0.01); beta_t by the round, not by the block; period 12 rate^(-1/4) and beta_t"
-        " are as remembered",
+        " are as remembered; exploration laws other than w = 1",
     )
 
     plays_boxes = False
@@ -119,6 +124,7 @@ class RGPUCB(IndexPolicy):
         period: int | None = None,
         delta: float = 0.1,
         schedule: str = "finite",
+        exploration: Any = UCB,
         ties: str = "random",
     ) -> None:
         ridge = noise_variance("RGPUCB", noise_scale)
@@ -135,7 +141,7 @@ class RGPUCB(IndexPolicy):
         self._forgotten_log_det = 0.0
         width = bayesian_width("RGPUCB", schedule, len(self.domain), delta)
         stated = {"noise_scale": noise_scale, "delta": delta, "gain": "none", "schedule": schedule}
-        self._set_rule(width, PointMass(1.0), rate=drift, period=self.period, **stated)
+        self._set_rule(width, exploration, rate=drift, period=self.period, **stated)
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         block_ends = self.posterior.events + 1 >= self.period

@@ -103,7 +103,7 @@ class IndexPolicy(Policy):
         if exploration.uses_history:
             here = now.posterior
             seen = here if self.finite else LocalPosterior(here, now.place.survey)
-        law = exploration.law(now.t, seen)
+        law = exploration.law(now.t, seen, self.width_at(now.t))
         if exploration.arguments:
             self._check_optimism(law)
         weight = law.draw(now.draw_weight())

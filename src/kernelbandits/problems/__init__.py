@@ -3,11 +3,12 @@
 In reading order: `noise` (laws of the reward noise), `base` (Instance and Problem), `formulas` and
 `functions` (the classical test functions), `user_function` (any Python function), `rkhs` (functions
 of known norm), `prior` (draws from a Gaussian process), `sheet` and `tables` (any CSV file),
-`perovskite` (one such file), `lower_bound` (the paper's Theorem 2), `drifting` (any of them in
-motion).
+`perovskite` (one such file), `lower_bound` (the paper's Theorem 2), `bump` (where every policy must
+lose), `drifting` (any of them in motion), `perturbed` (any of them outside the model).
 """
 
 from kernelbandits.problems.base import Instance, Problem, scale_to_unit
+from kernelbandits.problems.bump import Bump
 from kernelbandits.problems.drifting import Drifting, Jumps, Markov, Motion, MovingInstance, Turning
 from kernelbandits.problems.functions import (
     SampledFunction,
@@ -33,12 +34,14 @@ from kernelbandits.problems.noise import (
     UniformNoise,
 )
 from kernelbandits.problems.perovskite import DataUnavailable, perovskite, perovskite_file
+from kernelbandits.problems.perturbed import Heteroscedastic, Misspecified
 from kernelbandits.problems.prior import GPFunction
 from kernelbandits.problems.rkhs import KernelSum, RKHSFunction, least_norm
 from kernelbandits.problems.tables import TableProblem, read_table
 from kernelbandits.problems.user_function import FunctionProblem
 
 __all__ = [
+    "Bump",
     "CustomNoise",
     "DataUnavailable",
     "Drifting",
@@ -46,11 +49,13 @@ __all__ = [
     "FunctionProblem",
     "GPFunction",
     "GaussianNoise",
+    "Heteroscedastic",
     "Instance",
     "Jumps",
     "KernelSum",
     "LowerBound",
     "Markov",
+    "Misspecified",
     "Motion",
     "MovingInstance",
     "Noise",

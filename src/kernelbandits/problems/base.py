@@ -40,6 +40,8 @@ class Instance:
     """The law of the noise; with replicates, that of all residuals, whose R covers every arm."""
     replicates: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     """The measured rewards of each arm: a pull returns one of them; their mean is its value."""
+    noise_shares: Array | None = field(default=None, repr=False, kw_only=True)
+    """By how much the noise of each arm is smaller than `noise`, in [0, 1]; None if by nothing."""
 
     def __post_init__(self) -> None:
         checks.needs(isinstance(self.domain, Arms), "Instance", "Arms as domain", self.domain)
@@ -47,6 +49,11 @@ class Instance:
         object.__setattr__(self, "values", freeze_values(self.values, len(self.domain)))
         if self.replicates is not None:
             check_replicates(self.replicates, self.values)
+        if self.noise_shares is not None:
+            shares = freeze_values(self.noise_shares, len(self.domain))
+            within = bool(((shares >= 0) & (shares <= 1)).all())
+            checks.needs(within, "Instance", "noise_shares in [0, 1]", self.noise_shares)
+            object.__setattr__(self, "noise_shares", shares)
 
     @property
     def optimum(self) -> float:
@@ -75,7 +82,8 @@ class Instance:
         known = checks.is_whole(arm) and 0 <= arm < len(self.values)
         checks.needs(known, "pull", f"an arm in 0..{len(self.values) - 1}", arm)
         if self.replicates is None:
-            return float(self.values[arm]) + self.noise.draw(u)
+            share = 1.0 if self.noise_shares is None else float(self.noise_shares[arm])
+            return float(self.values[arm]) + share * self.noise.draw(u)
         checks.needs(0 <= u < 1, "pull", "a uniform u in [0, 1)", u)
         return self.replicates[arm][int(u * len(self.replicates[arm]))]
 

@@ -238,7 +238,13 @@ class Drifting:
         centre, spread = self._units(still)
         path = self.motion.path(still.values, centre, self._fresh(still, spread, streams))
         return MovingInstance(
-            self.name, still.domain, still.values, still.noise, still.replicates, path=path
+            self.name,
+            still.domain,
+            still.values,
+            still.noise,
+            still.replicates,
+            noise_shares=still.noise_shares,
+            path=path,
         )
 
     def _units(self, still: Instance) -> tuple[float, float]:

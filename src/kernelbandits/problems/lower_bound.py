@@ -10,7 +10,7 @@ import numpy as np
 
 from kernelbandits import checks
 from kernelbandits.domains import Arms
-from kernelbandits.exploration import Certainty, Exploration
+from kernelbandits.exploration import Exploration, chance_range
 from kernelbandits.problems.base import Instance
 from kernelbandits.problems.noise import GaussianNoise, Noise
 from kernelbandits.streams import Streams
@@ -26,11 +26,16 @@ SHORTEST = 180
 class LowerBound:
     """Arms e_1..e_d, f = Delta e_1, no noise.
 
-    Delta = (R sqrt(d/2) + D) / (2 sqrt(1 + (T/6) / (d - 1))).
+    Delta = (R sqrt(d/2) + D) / (2 sqrt(1 + (T/6) / (d - 1)))    if T > e^d / (alpha - beta),
+    Delta = (R sqrt(d ln(2)/2) + D) / (2 sqrt(1 + (T/6) / (d - 1)))    else, for T >= 1.5 d^2.
 
     R and D are what the policy is told, with the linear kernel and ridge 1. The printed proof uses
-    d >= 2, T >= 180, T > e^d / (alpha - beta) and Delta <= D; we refuse what it does not cover. It
-    is a bound for this rule, whatever its law, and none for others (E6).
+    d >= 2, T >= 180, T > e^d / (alpha - beta) and Delta <= D. Where d is larger, the second Delta
+    has a proof of ours (docs/theory.md); what neither covers is refused. It is a bound for this
+    rule, whatever its law, and none for others (E6).
+
+    >>> LowerBound(d=3, horizon=2000).proof, LowerBound(d=30, horizon=2000).proof
+    ('printed', 'ours')
     """
 
     d: int = 3
@@ -44,18 +49,35 @@ class LowerBound:
         checks.whole(name, "horizon", self.horizon, least=SHORTEST)
         checks.scale(name, "noise_scale", self.noise_scale)
         checks.positive(name, "norm_bound", checks.scale(name, "norm_bound", self.norm_bound))
-        longest = math.exp(min(self.d, 700)) / (ALPHA - BETA)
-        checks.needs(
-            self.horizon > longest, name, f"horizon > 1.4634 e^d = {longest:.6g}", self.horizon
-        )
+        least = math.ceil(1.5 * self.d**2)
+        needed = f"horizon >= 1.5 d^2 = {least} (or > 1.4634 e^d)"
+        checks.needs(self._is_printed or self.horizon >= least, name, needed, self.horizon)
         checks.needs(
             self.gap <= self.norm_bound, name, f"a gap Delta <= D = {self.norm_bound:g}", self.gap
         )
 
     @property
+    def _is_printed(self) -> bool:
+        """Whether T > e^d / (alpha - beta)."""
+        return self.horizon > math.exp(min(self.d, 700)) / (ALPHA - BETA)
+
+    @property
+    def proof(self) -> str:
+        """Which proof covers d and T: "printed", or "ours" with ln 2 in Delta."""
+        return "printed" if self._is_printed else "ours"
+
+    @property
     def size(self) -> float:
-        """R sqrt(d/2) + D, below the width of a rule with R and D in the rounds that count."""
-        return self.noise_scale * math.sqrt(self.d / 2) + self.norm_bound
+        """R sqrt(d/2) + D, or R sqrt(d ln(2)/2) + D.
+
+        It is below the width of a rule with R and D in the rounds that count.
+        """
+        return self.size_of_rule(self.noise_scale, self.norm_bound)
+
+    def size_of_rule(self, noise_scale: float, norm_bound: float) -> float:
+        """The same for a rule that is given another R and D."""
+        share = 1.0 if self._is_printed else math.log(2)
+        return noise_scale * math.sqrt(share * self.d / 2) + norm_bound
 
     @property
     def gap(self) -> float:
@@ -96,7 +118,8 @@ class LowerBound:
             f"the {self.d} unit vectors as arms, the first better than the others by "
             f"{self.gap:.4g}, no noise; made for the linear kernel, R = {self.noise_scale:g}, "
             f"D = {self.norm_bound:g} and T = {self.horizon}, "
-            "where the paper's rule must lose of the order of sqrt(T) (its Theorem 2)"
+            "where the paper's rule must lose of the order of sqrt(T) (its Theorem 2"
+            f"{'' if self._is_printed else ', with ln 2 in the gap, since T is below 1.46 e^d'})"
         )
 
     @property
@@ -112,8 +135,8 @@ class LowerBound:
 
 
 def least_optimism(exploration: Any, horizon: int) -> float:
-    """min_t C1_t, zero allowed; of `Certainty` its floor, which no history leaves below."""
-    source = Exploration.of(exploration).source
-    if isinstance(source, Certainty):
-        return source.floor
+    """min_t C1_t, zero allowed; over all histories, where the law depends on them."""
+    limits = chance_range(Exploration.of(exploration).source)
+    if limits is not None:
+        return limits[0]
     return min(law.optimism for law in count_laws(exploration, horizon))

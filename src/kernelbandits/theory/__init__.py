@@ -9,24 +9,30 @@ from typing import TYPE_CHECKING, Any
 from kernelbandits import runtime
 
 if TYPE_CHECKING:
+    from kernelbandits.theory.as_played import PlayedBound, effective_level
     from kernelbandits.theory.bands import Band, confidence_band
     from kernelbandits.theory.bounds import RegretBound, first_useful, regret_bound
     from kernelbandits.theory.designer import DesignedLaw, bound_factor, design
     from kernelbandits.theory.gains import GAINS, GreedyGain, analytic_gain, gain_term
+    from kernelbandits.theory.high_probability import HighProbabilityBound
     from kernelbandits.theory.information import InformationGain, growth, information_gain
     from kernelbandits.theory.law_constants import Constants, constants
+    from kernelbandits.theory.law_moments import LawMoments
     from kernelbandits.theory.paper_theorems import Theorem, linear_gain, theorems
     from kernelbandits.theory.rates import gain_exponent, rate_text
     from kernelbandits.theory.sublinearity import Sublinear, sublinear
     from kernelbandits.theory.ucb_bounds import UCBBound, ucb_bound
 
 HOMES = {
+    "as_played": ("PlayedBound", "effective_level"),
     "bands": ("Band", "confidence_band"),
     "bounds": ("RegretBound", "first_useful", "regret_bound"),
     "designer": ("DesignedLaw", "bound_factor", "design"),
     "gains": ("GAINS", "GreedyGain", "analytic_gain", "gain_term"),
+    "high_probability": ("HighProbabilityBound",),
     "information": ("InformationGain", "growth", "information_gain"),
     "law_constants": ("Constants", "constants"),
+    "law_moments": ("LawMoments",),
     "paper_theorems": ("Theorem", "linear_gain", "theorems"),
     "rates": ("gain_exponent", "rate_text"),
     "sublinearity": ("Sublinear", "sublinear"),
@@ -40,7 +46,10 @@ __all__ = [
     "Constants",
     "DesignedLaw",
     "GreedyGain",
+    "HighProbabilityBound",
     "InformationGain",
+    "LawMoments",
+    "PlayedBound",
     "RegretBound",
     "Sublinear",
     "Theorem",
@@ -50,6 +59,7 @@ __all__ = [
     "confidence_band",
     "constants",
     "design",
+    "effective_level",
     "first_useful",
     "gain_exponent",
     "gain_term",

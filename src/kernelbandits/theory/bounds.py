@@ -16,11 +16,15 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, overload
 
 from kernelbandits import checks
+from kernelbandits.theory.as_played import PlayedBound, played_bound
+from kernelbandits.theory.high_probability import HighProbabilityBound, high_probability_bound
 from kernelbandits.theory.information import InformationGain
 from kernelbandits.theory.law_constants import Constants, constants
+from kernelbandits.theory.law_moments import LawMoments
+from kernelbandits.theory.setting import Setting, gain_at, multiply
 
 LABELS: Mapping[str, str] = MappingProxyType(
     {
@@ -32,6 +36,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
 )
 """The names of the bounds in tables and plots."""
 
+FORMS = ("repaired", "as_played", "high_probability")
 LONGEST = 10**12
 """The largest horizon that `first_useful` tries."""
 
@@ -64,6 +69,11 @@ class RegretBound:
     information_gain: float
     largest: float = 1.0
     """sup k(x, x)"""
+
+    @property
+    def horizon(self) -> int:
+        """T"""
+        return self.constants.horizon
 
     @property
     def value(self) -> float:
@@ -103,81 +113,48 @@ class RegretBound:
         return doubt + (f"; C2 and C3 {how} {error:.2g}" if error else "")
 
 
-@dataclass(frozen=True)
-class Setting:
-    """T, gamma, R, D, ridge, sup k and delta, checked; and the terms that all bounds share."""
-
-    horizon: int
-    gain: float
-    noise_scale: float
-    norm_bound: float
-    ridge: float
-    largest: float
-    given_delta: float | None
-
-    def __post_init__(self) -> None:
-        owner = "regret_bound"
-        checks.nonnegative(owner, "information_gain", self.gain)
-        checks.scale(owner, "noise_scale", self.noise_scale)
-        checks.positive(owner, "norm_bound", checks.scale(owner, "norm_bound", self.norm_bound))
-        checks.positive(owner, "ridge", self.ridge)
-        checks.positive(owner, "largest", self.largest)
-        if self.given_delta is not None:
-            checks.needs(
-                checks.chance(owner, "delta", self.given_delta) > 0,
-                owner,
-                "delta > 0",
-                self.given_delta,
-            )
-
-    @property
-    def trivial(self) -> float:
-        """2 D sqrt(sup k) T."""
-        return 2 * self.norm_bound * math.sqrt(self.largest) * self.horizon
-
-    @property
-    def delta(self) -> float:
-        """As given, else min(1, 1 / (2 D sqrt(sup k) T))."""
-        if self.given_delta is not None:
-            return float(self.given_delta)
-        return 1 / self.trivial if self.trivial > 1 else 1.0
-
-    @property
-    def log_inverse(self) -> float:
-        """ln(1 / delta), never below 0."""
-        if self.given_delta is not None:
-            return -math.log(self.given_delta)
-        # The sum of logarithms, because the product 2 D sqrt(sup k) T may overflow.
-        logarithm = (
-            math.log(2 * self.horizon) + math.log(self.norm_bound) + math.log(self.largest) / 2
-        )
-        return max(0.0, logarithm)
-
-    @property
-    def leftover(self) -> float:
-        """2 D sqrt(sup k) T delta, the regret in the event that the confidence band fails."""
-        if self.given_delta is None:
-            return min(1.0, self.trivial)
-        return self.trivial * self.given_delta
-
-    def width(self, logarithm: float) -> float:
-        """D + (R / sqrt(ridge)) sqrt(2 gamma + 2 c)"""
-        spread = multiply(
-            self.noise_scale / math.sqrt(self.ridge), math.sqrt(2 * self.gain + 2 * logarithm)
-        )
-        return self.norm_bound + spread
-
-    @property
-    def reach(self) -> float:
-        """sqrt(T gamma ridge)"""
-        return multiply(math.sqrt(self.horizon), math.sqrt(self.gain), math.sqrt(self.ridge))
-
-    @property
-    def potential(self) -> float:
-        """M / ln(1 + M)"""
-        return potential_factor(self.largest / self.ridge)
-
-
+@overload
+def regret_bound(
+    exploration: Any,
+    horizon: int,
+    information_gain: float | InformationGain,
+    *,
+    noise_scale: float,
+    norm_bound: float,
+    ridge: float = ...,
+    largest: float = ...,
+    delta: float | None = ...,
+    form: Literal["repaired"] = ...,
+) -> RegretBound: ...
+@overload
+def regret_bound(
+    exploration: Any,
+    horizon: int,
+    information_gain: float | InformationGain,
+    *,
+    noise_scale: float,
+    norm_bound: float,
+    ridge: float = ...,
+    largest: float = ...,
+    smallest: float = ...,
+    delta: float | None = ...,
+    form: Literal["as_played"],
+) -> PlayedBound: ...
+@overload
+def regret_bound(
+    exploration: Any,
+    horizon: int,
+    information_gain: float | InformationGain,
+    *,
+    noise_scale: float,
+    norm_bound: float,
+    ridge: float = ...,
+    largest: float = ...,
+    smallest: float = ...,
+    delta: float | None = ...,
+    played_delta: float = ...,
+    form: Literal["high_probability"],
+) -> HighProbabilityBound: ...
 def regret_bound(
     exploration: Any,
     horizon: int,
@@ -187,14 +164,18 @@ def regret_bound(
     norm_bound: float,
     ridge: float = 1.0,
     largest: float = 1.0,
+    smallest: float = 0.0,
     delta: float | None = None,
-) -> RegretBound:
-    """Return the bounds of Theorem 1 for the expected regret of a Generic-GP policy.
+    played_delta: float = 0.5,
+    form: str = "repaired",
+) -> RegretBound | PlayedBound | HighProbabilityBound:
+    """Return the bounds of Theorem 1 for the regret of a Generic-GP policy.
 
     Parameters
     ----------
     exploration
-        An exploration law, a schedule t -> law, or its `Constants`.
+        An exploration law, a schedule t -> law, or its `Constants`. With form "high_probability"
+        also the list of the T laws that a schedule chose from the past.
     horizon
         Number of rounds T.
     information_gain
@@ -205,20 +186,49 @@ def regret_bound(
         D: the RKHS norm of f is at most D.
     largest
         sup k(x, x), 1 for the usual kernels.
+    smallest
+        inf k(x, x), where it is known: 1 for stationary kernels. If it is positive, L grows at
+        least like ln t, which the forms "as_played" and "high_probability" can use.
     delta
-        The delta with which the policy plays. By default min(1, 1 / (2 D T)), for which the
-        repaired bound is smallest up to logarithms.
+        "repaired" and "as_played": the delta with which the policy plays, by default
+        min(1, 1 / (2 D T)) and 1/2. "high_probability": the probability with which the bound may
+        fail, by default 0.05.
+    played_delta
+        With form "high_probability": the delta with which the policy plays.
+    form
+        "repaired": bounds of the expected regret as printed, repaired and tightened, a
+        `RegretBound`. "as_played": a bound of the expected regret for the rule as it is played, a
+        `PlayedBound`. "high_probability": a bound of the regret that holds with probability
+        1 - delta, a `HighProbabilityBound`.
 
     Examples
     --------
     >>> from kernelbandits import PointMass
-    >>> bound = regret_bound(PointMass(1), 10_000, 20.0, noise_scale=0.1, norm_bound=1)
+    >>> told = {"noise_scale": 0.1, "norm_bound": 1}
+    >>> bound = regret_bound(PointMass(1), 10_000, 20.0, **told)
     >>> round(bound.repaired), round(bound.tight), bound.vacuous
     (6346, 2695, False)
+    >>> round(regret_bound(PointMass(1), 10_000, 20.0, form="as_played", **told).value)
+    2205
+    >>> round(regret_bound(PointMass(1), 10_000, 20.0, form="high_probability", **told).value)
+    2166
     """
+    chosen = checks.one_of("regret_bound", "form", form, FORMS)
     rounds = checks.whole("regret_bound", "horizon", horizon)
+    least = checks.nonnegative("regret_bound", "smallest", smallest)
     gain = gain_at(information_gain, rounds, ridge)
-    setting = Setting(rounds, gain, noise_scale, norm_bound, ridge, largest, delta)
+    played = {
+        "repaired": delta,
+        "as_played": 0.5 if delta is None else delta,
+        "high_probability": played_delta,
+    }[chosen]
+    setting = Setting(rounds, gain, noise_scale, norm_bound, ridge, largest, played)
+    checks.needs(least <= largest, "regret_bound", "smallest <= largest", (smallest, largest))
+    if chosen == "as_played":
+        return played_bound(LawMoments.of(exploration, rounds), setting, least)
+    if chosen == "high_probability":
+        failure = checks.inside("regret_bound", "delta", 0.05 if delta is None else delta)
+        return high_probability_bound(LawMoments.of(exploration, rounds), setting, failure, least)
     found = constants_at(exploration, rounds)
     bounds = (
         printed_bound(found, setting),
@@ -226,20 +236,6 @@ def regret_bound(
         tight_bound(found, setting),
     )
     return RegretBound(*bounds, setting.trivial, setting.delta, found, gain, largest)
-
-
-def gain_at(information_gain: float | InformationGain, horizon: int, ridge: float) -> float:
-    """gamma_T; refuses an information gain that was computed for another T or ridge."""
-    if not isinstance(information_gain, InformationGain):
-        return checks.nonnegative("regret_bound", "information_gain", information_gain)
-    known = information_gain.horizon, information_gain.ridge
-    checks.needs(
-        known == (horizon, ridge),
-        "regret_bound",
-        f"a gain at T = {horizon} and ridge {ridge}",
-        known,
-    )
-    return information_gain.upper
 
 
 def constants_at(exploration: Any, horizon: int) -> Constants:
@@ -282,19 +278,6 @@ def tight_bound(found: Constants, setting: Setting) -> float:
     """(1 + C2 + C3') g(1/delta) sqrt(2 M / ln(1 + M)) sqrt(T gamma ridge) + 2 D T delta"""
     factor, width = math.sqrt(2 * setting.potential), setting.width(setting.log_inverse)
     return multiply(1 + found.c2 + found.c3_tight, width, factor, setting.reach) + setting.leftover
-
-
-def potential_factor(ratio: float) -> float:
-    """M / ln(1 + M), and 1 at M = 0.
-
-    If k(x, x) / ridge <= M, then sum_t sd(x_t)^2 / ridge <= M / ln(1 + M) log det(I + K / ridge).
-    """
-    return ratio / math.log1p(ratio) if 0 < ratio < math.inf else max(1.0, ratio)
-
-
-def multiply(*factors: float) -> float:
-    """The product; 0 if a factor is 0, even if another one is infinite."""
-    return 0.0 if 0 in factors else math.prod(factors)
 
 
 def first_useful(bound_at: Callable[[int], RegretBound], limit: int = LONGEST) -> int | None:

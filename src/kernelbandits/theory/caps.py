@@ -116,6 +116,15 @@ def largest_value(kernel: Kernel, domain: Domain) -> float:
     return math.inf if isinstance(domain, Box) else float(kernel.diagonal(domain.points).max())
 
 
+def smallest_value(kernel: Kernel, domain: Domain) -> float:
+    """A lower bound of inf k(x, x) over the domain; 0 on a box where none is known."""
+    if isinstance(domain, Box):
+        if isinstance(kernel, Scaled):
+            return kernel.factor * smallest_value(kernel.kernel, domain)
+        return 1.0 if isinstance(kernel, (Stationary, Normalised)) else 0.0
+    return float(kernel.diagonal(domain.points).min())
+
+
 @largest_value.register(Stationary)
 @largest_value.register(Normalised)
 def largest_one(kernel: Stationary | Normalised, domain: Domain) -> float:

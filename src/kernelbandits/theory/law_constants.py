@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kernelbandits import checks
-from kernelbandits.exploration import Bernoulli, Certainty, Decay, Exploration, Law
+from kernelbandits.exploration import Bernoulli, Decay, Exploration, Law, chance_range
 from kernelbandits.exploration.tails import USABLE
 from kernelbandits.streams import PURPOSES, Streams
 from kernelbandits.theory.maxima import expected_maximum, simulate_maxima
@@ -81,7 +81,7 @@ def constants(
     Parameters
     ----------
     exploration
-        A law, a schedule t -> law, or a `kb.Certainty`.
+        A law, a schedule t -> law, or a schedule with a `chance_range`, such as `kb.Certainty`.
     horizon
         Number of rounds T.
     method
@@ -98,11 +98,14 @@ def constants(
     rounds = checks.whole("constants", "horizon", horizon)
     checks.one_of("constants", "method", method, METHODS)
     chosen = Exploration.of(exploration)
-    if isinstance(chosen.source, Certainty):
+    limits = chance_range(chosen.source)
+    if limits is not None:
+        owner = type(chosen.source).__name__
         checks.needs(
-            method == "auto", "Certainty", "method 'auto', for its laws follow the history", method
+            method == "auto", owner, "method 'auto', for its laws follow the history", method
         )
-        return bound_over_histories(chosen.source, rounds)
+        checks.needs(limits[0] > 0, "a regret bound", NEEDED, chosen.source)
+        return bound_over_histories(*limits, rounds)
     laws = laws_of(chosen, rounds)
     least = optimism(chosen, laws, rounds)
     if any(np.isinf(law.mean_abs).any() for law in laws):
@@ -160,20 +163,18 @@ def simulate_constants(
     return Constants(least, size, c3, excess / least, horizon, float(errors.max()), "simulated")
 
 
-def bound_over_histories(schedule: Certainty, horizon: int) -> Constants:
-    """The largest constants over all histories, for Ber(p_t) with p_t in [floor, first].
+def bound_over_histories(least: float, most: float, horizon: int) -> Constants:
+    """The largest constants over all histories, for Ber(p_t) with p_t in [least, most].
 
-    C2 is at most that of Ber(first), because P(w_1 = ... = w_T = 0) >= (1 - first)^T. C3 and C3'
-    are at most those of Ber(floor). Let m be the maximum so far. In a round of probability p it
-    becomes 1/p (for C3': 1/p - 1) with probability p, so on average 1 + (1 - p) m (for C3':
-    (1 - p)(1 + m)). Both are largest at p = floor for every m, and linear in m; by induction
-    p = floor is the worst case in every round. E|w_t| / C1_t is 1.
+    C2 is at most that of Ber(most), because P(w_1 = ... = w_T = 0) >= (1 - most)^T. C3 and C3' are
+    at most those of Ber(least). Let m <= 1/least be the maximum so far. A round of probability p
+    raises it to 1/p (for C3': 1/p - 1) with probability p, if that is more. So on average it
+    becomes max(m, 1 + (1 - p) m) (for C3': max(m, (1 - p)(1 + m))). Both are largest at p = least,
+    where they are linear in m; by induction p = least is the worst case in every round.
+    E|w_t| / C1_t is 1.
     """
-    checks.needs(schedule.floor > 0, "a regret bound", NEEDED, schedule)
-    seldom = constants(Bernoulli(schedule.floor), horizon)
-    return replace(
-        seldom, c2=constants(Bernoulli(schedule.first), horizon).c2, method="over all histories"
-    )
+    seldom = constants(Bernoulli(least), horizon)
+    return replace(seldom, c2=constants(Bernoulli(most), horizon).c2, method="over all histories")
 
 
 def laws_of(chosen: Exploration, horizon: int) -> Laws:

@@ -13,7 +13,6 @@ from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.exploration import (
-    Certainty,
     Decay,
     Discrete,
     Exploration,
@@ -22,6 +21,7 @@ from kernelbandits.exploration import (
     Mixture,
     RootExponential,
     Step,
+    chance_range,
 )
 from kernelbandits.kernels import Kernel, Matern, as_kernel
 from kernelbandits.theory.law_constants import constants, least_optimism
@@ -125,7 +125,8 @@ def sublinear(kernel: Any, dimension: int, exploration: Any) -> Sublinear:
 def law_exponent(exploration: Any) -> tuple[float, str]:
     """q in C2 + C3 = O~(T^q), and how it is known."""
     source = Exploration.of(exploration).source
-    if isinstance(source, (Decay, Certainty)) and source.floor > 0:
+    limits = chance_range(source)
+    if (limits and limits[0] > 0) or (isinstance(source, Decay) and source.floor > 0):
         return 0.0, "C1 has a positive lower limit"
     if isinstance(source, Decay):
         least_optimism([source(1)])

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from kernelbandits import checks
-from kernelbandits.theory.bounds import gain_at, potential_factor
 from kernelbandits.theory.information import InformationGain
+from kernelbandits.theory.setting import gain_at, potential_factor
 
 
 @dataclass(frozen=True)

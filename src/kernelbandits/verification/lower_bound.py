@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from kernelbandits.catalogue import policy, policy_entry, shared_settings
 from kernelbandits.experiment.engines import play
 from kernelbandits.kernels import Linear
 from kernelbandits.policies import GenericGP
-from kernelbandits.problems import LowerBound
+from kernelbandits.problems import Bump, LowerBound
 from kernelbandits.streams import Streams
 from kernelbandits.verification.laws import SCHEDULES
 from kernelbandits.verification.statements import CheckedStatement, Effort, mean_and_error
@@ -34,6 +35,9 @@ def check_lower_bound(effort: Effort) -> Iterator[CheckedStatement]:
         yield check_random_weight(name, effort)
     yield check_every_run(effort)
     yield check_growth()
+    yield from check_many_arms(effort)
+    yield check_ratio_of_counts()
+    yield from check_bumps(effort)
 
 
 def gap(d: int, horizon: int) -> float:
@@ -126,6 +130,108 @@ def check_every_run(effort: Effort, engine: str = "auto") -> CheckedStatement:
         holds=min(surplus) >= 0,
         detail=f"d = 3, T = 2000; the smallest surplus is {min(surplus)} pulls",
     )
+
+
+def check_many_arms(effort: Effort) -> Iterator[CheckedStatement]:
+    """Up to fifty arms, T far below e^d: in every run at least #{t > floor(alpha T): w_t >= 1}.
+
+    With ten times the gap the rule finds the best arm early, and the statement fails.
+    """
+    sizes, names = ((10, 300), (20, 600), (30, 1350), (50, 3750)), ("w = 1", *RANDOM_LAWS)
+    for factor in (1.0, 10.0):
+        surplus = [
+            pulls_in_steps(name, d, horizon, seed, factor)
+            - count_late_exploration(SCHEDULES[name].weights(horizon, seed))
+            for d, horizon in sizes
+            for name in names
+            for seed in effort.seeds(effort.runs(2, least=1))
+        ]
+        kept = sum(more >= 0 for more in surplus)
+        times = "" if factor == 1 else f"{factor:g} times "
+        yield CheckedStatement(
+            f"d = 10 to 50, T >= 1.5 d^2, {times}Delta with ln 2: in every run suboptimal pulls >= "
+            "the rounds t > floor(alpha T) with w_t >= 1",
+            f"{len(surplus)} of {len(surplus)} runs",
+            f"{kept} of {len(surplus)} runs",
+            holds=kept == len(surplus),
+            should_hold=factor == 1,
+            detail=f"five laws; the smallest surplus is {min(surplus)} pulls",
+        )
+
+
+def pulls_in_steps(name: str, d: int, horizon: int, seed: int, factor: float) -> int:
+    """Suboptimal pulls of the rule in its closed form, R = D = 1, at `factor` times the gap."""
+    delta, counts = factor * LowerBound(d=d, horizon=horizon).gap, np.zeros(d)
+    for weight in SCHEDULES[name].weights(horizon, seed):
+        width = math.sqrt(2 * math.log(2) + np.log1p(counts).sum()) + 1
+        index = weight * width / np.sqrt(1 + counts)
+        index[0] += delta * counts[0] / (1 + counts[0])
+        counts[index.argmax()] += 1
+    return int(counts[1:].sum())
+
+
+def check_ratio_of_counts() -> CheckedStatement:
+    """The step that needs T >= 180, with whole numbers of pulls.
+
+    In a round t > floor(alpha T) before which the arms 2..d have q < beta T pulls in total,
+    (1 + q) / (1 + n_1) <= 1/4. It is enough to look at the first such t and the largest such q.
+    """
+    horizons = np.arange(180, 100_000)
+    pulls = -(-horizons // 6) - 1
+    others = 51 * horizons // 60 + 1 - pulls
+    largest = float(((1 + pulls) / others).max())
+    return CheckedStatement(
+        "(1 + q)/(1 + n_1) <= 1/4 for q < T/6 and t > floor(0.85 T), T = 180 to 100 000",
+        "<= 0.25",
+        f"{largest:.4f}",
+        holds=largest <= 0.25,
+    )
+
+
+BUMP = Bump(per_side=3, horizon=300, noise_scale=0.2)
+BUMP_POLICIES = ("simple-ucb", "simple-gaussian", "greedy", "gp-ts", "ucb1", "random")
+
+
+def check_bumps(effort: Effort) -> Iterator[CheckedStatement]:
+    """Every policy loses at least (1 - 1/M)^2 R sqrt(M T) / 2 on average over the bumps.
+
+    A rule that is told the best arm does not, so the bound does not hold by accident.
+    """
+    seeds = effort.seeds(effort.runs(90, least=45))
+    regrets = {name: [play_bump(name, seed) for seed in seeds] for name in BUMP_POLICIES}
+    found = {name: mean_and_error(each) for name, each in regrets.items()}
+    yield CheckedStatement(
+        f"Bumps on {BUMP.arms} arms, T = {BUMP.horizon}: expected regret >= "
+        f"(1 - 1/M)^2 R sqrt(M T)/2, for {len(BUMP_POLICIES)} policies",
+        f">= {BUMP.least_regret:.2f}",
+        ", ".join(f"{name} {mean:.2f}" for name, (mean, _) in found.items()),
+        holds=all(mean + 3 * error >= BUMP.least_regret for mean, error in found.values()),
+        detail=f"{len(seeds)} runs each, mean + 3 standard errors; the norm of a bump is "
+        f"{BUMP.norm:.3f}",
+    )
+    told = float(np.mean([min(BUMP.instance(Streams(seed)).gaps) * BUMP.horizon for seed in seeds]))
+    yield CheckedStatement(
+        "Bumps: a rule that is told the best arm satisfies the lower bound",
+        f">= {BUMP.least_regret:.2f}",
+        f"{told:.2f}",
+        holds=told >= BUMP.least_regret,
+        should_hold=False,
+    )
+
+
+def play_bump(name: str, seed: int) -> float:
+    """The regret of a policy, given the true R and D."""
+    streams = Streams(seed)
+    instance = BUMP.instance(streams)
+    entry = policy_entry(name)
+    given = {
+        "noise_scale": BUMP.noise_scale,
+        "norm_bound": BUMP.norm_bound,
+        "horizon": BUMP.horizon,
+        "delta": 0.1,
+    }
+    chosen = policy(name, instance.domain, BUMP.kernel, **shared_settings(entry, given))
+    return float(instance.gaps[play(chosen, instance, BUMP.horizon, streams).arms].sum())
 
 
 def check_growth() -> CheckedStatement:

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from kernelbandits import checks
 from kernelbandits.experiment.workers import Mapper
+from kernelbandits.verification.as_played import check_as_played, check_high_probability
 from kernelbandits.verification.constants import check_constants
 from kernelbandits.verification.coverage import check_coverage
 from kernelbandits.verification.errata import ERRATA
@@ -30,11 +31,21 @@ TOPICS: Mapping[str, Topic] = {
     "martingale": check_martingale,
     "coverage": check_coverage,
     "regret": check_regret,
+    "as-played": check_as_played,
+    "high-probability": check_high_probability,
     "lower-bound": check_lower_bound,
     **ERRATA,
 }
 """All topics in the order in which they are shown. A new topic is one file and one line here."""
-SLOWEST = ("coverage", "regret", "optimism", "E10", "lower-bound")
+SLOWEST = (
+    "coverage",
+    "regret",
+    "as-played",
+    "optimism",
+    "E10",
+    "high-probability",
+    "lower-bound",
+)
 USUAL_EFFORT = Effort()
 
 
@@ -48,7 +59,7 @@ def check_topics(
     Parameters
     ----------
     topics
-        One name or several names of `TOPICS`; "errata" stands for E1 to E10. Default: all.
+        One name or several names of `TOPICS`; "errata" stands for E1 to E10 and E12. Default: all.
     effort
         The seed, and how much to simulate.
     mapper

@@ -32,7 +32,8 @@ statement predicts, lets the policies of this package play, and compares. Some s
 to be wrong, for example misprints of the paper; for them the expected verdict is "fails". The exit
 code is 0 if every verdict is as expected, and 1 if not.
 
-Topics: constants, potential, optimism, martingale, coverage, regret, lower-bound, and E1 to E10 for
+Topics: constants, potential, optimism, martingale, coverage, regret, as-played, high-probability,
+lower-bound, and E1 to E10 and E12 for
 the errors of the paper (`errata` stands for all ten).
 
 Symbols: f is the unknown function, x* its maximiser, R the noise scale, D the bound of the norm of

@@ -52,6 +52,7 @@ CONSTANTS = {
     "c3": ("C3", "E max_t |w_t|/C1_t + max_t E|w_t|/C1_t"),
     "c3_tight": ("C3'", "E max_t (w_t - E w_t)^+/C1_t, which may stand for C3 (E1)"),
 }
+PLAYED = {"as_played": "as played", "mean_square": "as played, by second moments"}
 FILES = Path("results/theory")
 
 
@@ -83,7 +84,9 @@ def theory(
     ] = 1.0,
     delta: Annotated[
         float | None,
-        typer.Option(help="Probability that the confidence bounds fail. Default: min(1, 1/(2DT))."),
+        typer.Option(
+            help="delta of the policy. Default: 1/2 or min(1, 1/(2DT)), by the smaller bound."
+        ),
     ] = None,
     gain: Annotated[
         float | None,
@@ -132,8 +135,8 @@ def theory(
 
 def compute_answers(found: Calculation, plot: bool) -> None:
     """Compute everything that takes time or may fail, before anything is printed."""
-    names = ("bound", "theorems", "premises", "lower_bound", "useful", "sublinear")
-    for name in (*names, *(["against_horizon"] if plot else [])):
+    names = ("least", "high_probability", "theorems", "premises", "lower_bound", "useful")
+    for name in (*names, "sublinear", *(["against_horizon"] if plot else [])):
         getattr(found, name)
 
 
@@ -160,7 +163,7 @@ def policy_option(found: Calculation) -> str:
     told = {name: getattr(found, name) for name in ("noise_scale", "norm_bound", "ridge")}
     others = "".join(f",{name}={value:.7g}" for name, value in told.items() if value != 1)
     law = f"{name}({given})" if given else name
-    return f'--policy "generic-gp:exploration={law},delta={found.bound.delta:.7g}{others}"'
+    return f'--policy "generic-gp:exploration={law},delta={found.least.delta:.7g}{others}"'
 
 
 def place_of(
@@ -211,7 +214,7 @@ def show(found: Calculation, files: Path | None) -> None:
     given = f"R = {found.noise_scale:g}, D = {found.norm_bound:g}, ridge {found.ridge:g}"
     out = screen.out()
     for line in (
-        f"{found.law} for T = {found.horizon:,} rounds; {given}, delta {found.bound.delta:.4g}",
+        f"{found.law} for T = {found.horizon:,} rounds; {given}, delta {found.least.delta:.4g}",
         f"{found.kernel} on {found.place}",
         "",
     ):
@@ -249,20 +252,37 @@ def format_enclosure(lower: float, upper: float) -> str:
 
 def bounds_table(found: Calculation) -> Table:
     bound = found.bound
+
+    def share(value: float) -> tuple[str, str]:
+        return of_trivial(value, bound.trivial)
+
     shown = number_table(
         ("bound of the expected regret", "value", f"% of {bound.trivial_name}"), left=(0,)
     )
     for name, label in found.labels.items():
-        shown.add_row(escape(label), *of_trivial(getattr(bound, name), bound.trivial))
+        if name != "trivial":
+            value = getattr(bound, name)
+            shown.add_row(escape(f"{label}{played_at(name, bound.delta)}"), *share(value))
+    for name, label in PLAYED.items():
+        value = getattr(found.played, name)
+        shown.add_row(f"{label}, delta = {found.played.delta:.4g}", *share(value))
+    shown.add_row(escape(found.labels["trivial"]), *share(bound.trivial))
     known = "known: the least that is proved" + (
         " if gamma_T <= the gain given" if found.gain is not None else ""
     )
-    shown.add_row(known, *of_trivial(bound.value, bound.trivial), style="bold")
+    shown.add_row(known, *share(found.least.value), style="bold")
+    likely = found.high_probability
+    shown.add_row(f"with probability {1 - likely.delta:g}", *share(likely.value))
     if isinstance(found.problem, LowerBound):
         lower = found.lower_bound
         cells = ("does not hold", "") if lower is None else of_trivial(lower, bound.trivial)
         shown.add_row("lower bound (Theorem 2)", *cells)
     return shown
+
+
+def played_at(name: str, delta: float) -> str:
+    """The delta at which a bound holds; the printed one is for the paper's 1/2."""
+    return "" if name == "printed" else f", delta = {delta:.4g}"
 
 
 def theorems_table(found: Calculation) -> Table:
@@ -295,8 +315,8 @@ def number_table(headings: Sequence[str], left: Container[int]) -> Table:
 def sentences(found: Calculation) -> Iterator[str]:
     """Say what the numbers mean, beginning with premises that do not hold."""
     yield from (f"Does not apply here: {sentence}." for sentence in found.broken)
-    yield found.bound.sentence
-    if found.bound.vacuous:
+    yield found.least.sentence
+    if found.least.vacuous:
         yield from describe_useful_horizon(found)
     if found.sublinear is not None:
         yield found.sublinear.sentence
@@ -310,7 +330,7 @@ def sentences(found: Calculation) -> Iterator[str]:
 def describe_useful_horizon(found: Calculation) -> Iterator[str]:
     """At which other T a vacuous bound is informative; it is searched on a grid."""
     if found.useful is not None:
-        near = f"Near T = {found.useful.constants.horizon:,} the bound is informative."
+        near = f"Near T = {found.useful.horizon:,} the bound is informative."
         yield f"{near} {found.useful.sentence}"
     elif found.why_not_searched:
         yield f"A T with an informative bound was not searched: {found.why_not_searched}."

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kernelbandits.analysis.calculation import Calculation
     from kernelbandits.analysis.guarantees import Guarantee
-    from kernelbandits.theory import InformationGain, RegretBound
+    from kernelbandits.theory import InformationGain, PlayedBound, RegretBound
 
 FAR = 20.0
 """Bounds that exceed the least regret by this factor are drawn on a logarithmic axis."""
@@ -52,6 +52,7 @@ BOUNDS: Mapping[str, dict[str, Any]] = {
     "trivial": {"color": "#222222", "lw": 1.2, "ls": (0, (1, 2))},
 }
 """How each bound is drawn."""
+AS_PLAYED: dict[str, Any] = {"color": PALETTE[2], "lw": 2.0}
 
 
 def guarantee_figure(
@@ -203,9 +204,9 @@ def calculation_figure(found: Calculation, path: Path) -> str:
     """Against T: the bounds and 2 D T, the enclosure of gamma, C2 and C3."""
     margins = Margins(left=0.75, below=0.55, above=0.45, head=0.35)
     with drawing(1, 3, (13.5, 4.5), margins) as (figure, grid):
-        gains, bounds = zip(*found.against_horizon, strict=True)
+        gains, bounds, played = zip(*found.against_horizon, strict=True)
         horizons = np.array([gain.horizon for gain in gains])
-        draw_bounds(grid[0, 0], horizons, bounds, found.labels)
+        draw_bounds(grid[0, 0], horizons, bounds, played, found.labels)
         mark_horizon(grid[0, 0], horizons, found.horizon)
         draw_gain(grid[0, 1], horizons, gains)
         draw_constants(grid[0, 2], horizons, bounds)
@@ -219,7 +220,11 @@ def calculation_figure(found: Calculation, path: Path) -> str:
 
 
 def draw_bounds(
-    axis: Axes, horizons: Array, bounds: Sequence[RegretBound], labels: Mapping[str, str]
+    axis: Axes,
+    horizons: Array,
+    bounds: Sequence[RegretBound],
+    played: Sequence[PlayedBound],
+    labels: Mapping[str, str],
 ) -> None:
     """The bounds with 2 D T; shaded where none of those proved is below it."""
     values = {name: np.array([getattr(bound, name) for bound in bounds]) for name in BOUNDS}
@@ -230,7 +235,12 @@ def draw_bounds(
             label=labels[name].replace(" from ridge", "\nfrom ridge"),
             **look,
         )
-    shade_vacuous(axis, horizons, np.log([min(b.tight, b.repaired) / b.trivial for b in bounds]))
+    least = np.array([min(bound.as_played, bound.mean_square) for bound in played])
+    axis.plot(horizons, least, label="as played", **AS_PLAYED)
+    proved = [
+        min(b.tight, b.repaired, own) / b.trivial for b, own in zip(bounds, least, strict=True)
+    ]
+    shade_vacuous(axis, horizons, np.log(proved))
     axis.set_yscale("log")
     axis.set_title("bounds of the expected regret")
     axis.legend(fontsize=8.5, frameon=False, loc="lower right")

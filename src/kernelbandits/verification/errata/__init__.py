@@ -16,9 +16,10 @@ ERRATA: Mapping[str, Topic] = {
     "E5": constants.check_mixture_theorem,
     "E6": theorem2.check_lower_bound_proof,
     "E7": lemmas.check_lost_factor,
-    "E8": lemmas.check_matern_smoothness,
+    "E8": lemmas.check_matern_and_definitions,
     "E9": lemmas.check_same_index,
     "E10": constants.check_conditional_optimism,
+    "E12": lemmas.check_dropped_logarithm,
 }
 
 __all__ = ["ERRATA"]

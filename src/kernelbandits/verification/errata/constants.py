@@ -25,23 +25,27 @@ RUNS = 2
 
 
 def check_order_of_c3(effort: Effort) -> Iterator[CheckedStatement]:
-    """E4: C3 of sub-Gaussian laws grows like sqrt(ln T), but the appendix prints ln T."""
+    """E4: C3 of sub-Gaussian laws grows like sqrt(ln T); the O(ln T) of the appendix is loose."""
     horizons = (10**4, 10**8)
     without_constant = constants(Gaussian(), 1).c3 / 2
     small, large = (constants(Gaussian(), horizon).c3 - without_constant for horizon in horizons)
     slope = math.log(large / small) / math.log(math.log(horizons[1]) / math.log(horizons[0]))
-    for where, power, should_hold in (
-        ("as printed in the appendix", 1.0, False),
-        ("as in the main text", 0.5, True),
-    ):
-        yield CheckedStatement(
-            f"{where}: C3 of N(0, 1) grows like (ln T)^{power:g}",
-            f"power {power:g} of ln T",
-            f"{slope:.2f} between T = 10^4 and 10^8",
-            holds=abs(slope - power) < 0.25,
-            should_hold=should_hold,
-            detail="the exact C3 without its constant part; closer to this power than to the other",
-        )
+    observed = f"power {slope:.2f} between T = 10^4 and 10^8"
+    detail = "the exact C3 without its constant part"
+    yield CheckedStatement(
+        "as printed in the appendix: C3 of N(0, 1) is O(ln T), which is right and loose",
+        "a power of ln T of at most 1",
+        observed,
+        holds=slope <= 1,
+        detail=detail,
+    )
+    yield CheckedStatement(
+        "as in the main text: C3 of N(0, 1) grows like (ln T)^0.5",
+        "power 0.5 of ln T",
+        observed,
+        holds=abs(slope - 0.5) < 0.25,
+        detail=detail,
+    )
 
 
 def check_mixture_theorem(effort: Effort) -> Iterator[CheckedStatement]:

@@ -1,4 +1,4 @@
-"""Errata of single lines: a lost factor, the smoothness needed, and one false difference."""
+"""Errata of single lines: a lost factor, what sub-linearity needs, a difference that is none."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kernelbandits.kernels import Linear
+from kernelbandits.exploration import Decay
+from kernelbandits.kernels import RBF, Linear
 from kernelbandits.policies import SimpleUCB
 from kernelbandits.streams import Streams
+from kernelbandits.theory import constants, information_gain
 from kernelbandits.verification.statements import CheckedStatement, Effort
 
 
@@ -44,6 +46,45 @@ def check_matern_smoothness(effort: Effort) -> Iterator[CheckedStatement]:
             holds=power < 1,
             should_hold=nu > d / 2,
             detail="gamma_T = O~(T^(d/(2 nu + d)))",
+        )
+
+
+def check_definitions(effort: Effort) -> Iterator[CheckedStatement]:
+    """E8: C2 and C3 are definitions, so laws "satisfy" them whatever they are: Ber(1/t) does."""
+    found = [constants(Decay(first=1.0, power=1.0, floor=0.0), T).c3 for T in (10**3, 10**5)]
+    power = math.log(found[1] / found[0]) / math.log(100)
+    yield CheckedStatement(
+        "as said of the conditions: laws with C1 > 0 and finite C2, C3 give a sub-linear bound; "
+        "Ber(1/t), one arm",
+        "a power of T below 1",
+        f"C3 ~ T^{power:.3g}, so that the bound grows like T^{0.5 + power:.3g}",
+        holds=0.5 + power < 1,
+        should_hold=False,
+        detail="between T = 10^3 and 10^5",
+    )
+
+
+def check_matern_and_definitions(effort: Effort) -> Iterator[CheckedStatement]:
+    """E8: what a sub-linear bound needs of the kernel, and of the law."""
+    yield from check_definitions(effort)
+    yield from check_matern_smoothness(effort)
+
+
+def check_dropped_logarithm(effort: Effort) -> Iterator[CheckedStatement]:
+    """E12: R sqrt(ln(TD)) is of the order of R sqrt(gamma_T) if sup k is not too small.
+
+    One arm played T times shows gamma_T >= (1/2) ln(1 + T sup k).
+    """
+    horizon = 1000
+    for largest, should_hold in ((1.0, True), (1e-4, False)):
+        kernel = largest * RBF(0.2)
+        gain = information_gain(kernel, np.array([[0.3]]), horizon).lower
+        yield CheckedStatement(
+            f"as dropped: ln(TD) <= 2 gamma_T; one arm, sup k = {largest:g}, D = 1, T = {horizon}",
+            f"gamma_T >= {math.log(horizon) / 2:.3f}",
+            f"{gain:.3f}",
+            holds=math.log(horizon) <= 2 * gain,
+            should_hold=should_hold,
         )
 
 

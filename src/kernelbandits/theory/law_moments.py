@@ -1,0 +1,204 @@
+"""Second moments of an exploration schedule: what the mean-square bounds need of it.
+
+Write e = (w - E w)^+ and, for a threshold b >= 1, q_t = P(w_t >= b). A round of a Generic-GP policy
+loses at most c + w^+ + e / q_t bonuses in expectation given the past (docs/theory.md). The mean
+over the rounds of the expected square of this number is
+
+    c^2 + 2 c (E w^+ + E e / q) + E (w^+)^2 + 2 E w^+ e / q + E e^2 / q^2,
+
+and takes the place of the expected maximum in the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+from kernelbandits.exploration import Bernoulli, Exploration, Law, chance_range
+from kernelbandits.exploration.tails import area
+from kernelbandits.theory.law_constants import Constants, constants, laws_of
+from kernelbandits.theory.rounds import Laws, Single, Table, tabulate_laws
+
+
+@dataclass(frozen=True, eq=False)
+class LawMoments:
+    """The constants of a schedule over T rounds, and the moments of each of its laws."""
+
+    constants: Constants
+    laws: Laws
+    realised: bool = False
+    """Whether these are laws that a schedule chose from the past, as they were chosen."""
+    certified: float = math.inf
+    """How many bonuses a round costs at most by the schedule's own proof (`bonuses_per_round`)."""
+    _known: dict[float, tuple[float, float, float]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    @classmethod
+    def of(cls, exploration: Any, horizon: int) -> LawMoments:
+        """The moments of a law or schedule, or of the laws that were chosen, one for each round.
+
+        For a schedule that depends on the history, and whose least favourable law is known, they
+        are those of that law.
+
+        Examples
+        --------
+        >>> moments = LawMoments.of(Bernoulli(0.25), 1000)
+        >>> moments.mean_square(1.0, 1.0)  # 3 + 1/p
+        7.0
+        """
+        if isinstance(exploration, LawMoments):
+            known = exploration.constants.horizon
+            checks.needs(known == horizon, "regret_bound", f"moments at T = {horizon}", known)
+            return exploration
+        if is_sequence_of_laws(exploration):
+            return cls.of_chosen_laws(exploration, horizon)
+        chosen = Exploration.of(exploration)
+        found, limits = constants(chosen, horizon), chance_range(chosen.source)
+        if limits is None:
+            return cls(found, laws_of(chosen, horizon))
+        own = getattr(chosen.source, "bonuses_per_round", math.inf)
+        return cls(found, tabulate_laws({Bernoulli(limits[0]): horizon}), certified=own)
+
+    @classmethod
+    def of_chosen_laws(cls, laws: Iterable[Law], horizon: int) -> LawMoments:
+        """The moments of the laws that a schedule chose in the rounds 1..T."""
+        counts = Counter(laws)
+        checks.needs(
+            counts.total() == horizon, "regret_bound", f"{horizon} chosen laws", counts.total()
+        )
+        found = tabulate_laws(counts)
+        least = min(float(law.optimism.min()) for law in found)
+        needed = "P(w >= 1) > 0 in every round"
+        checks.needs(least > 0, "a regret bound", needed, least)
+        # The maxima of laws that depend on the past are not those of independent weights.
+        return cls(Constants(least, math.inf, math.inf, math.inf, horizon), found, realised=True)
+
+    @cached_property
+    def counts(self) -> Array:
+        """How many rounds each law has."""
+        return np.concatenate([rounds_of(law) for law in self.laws])
+
+    @cached_property
+    def optimism(self) -> Array:
+        """C1 of each law."""
+        return np.concatenate([law.optimism for law in self.laws])
+
+    @cached_property
+    def moments(self) -> Array:
+        """E w^+, E (w^+)^2, E e, E e^2 and E w^+ e, a row for each law."""
+        return np.vstack([moments_of(law) for law in self.laws])
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether every weight is known before it is drawn, as that of UCB is."""
+        return bool((self.moments[:, 2] == 0).all())
+
+    def chances_above(self, threshold: float) -> Array:
+        """P(w >= b) of each law; b <= 1 counts as 1."""
+        if threshold <= 1:
+            return self.optimism
+        return np.concatenate([chance_above(law, threshold) for law in self.laws])
+
+    def mean_square(self, share: float, threshold: float) -> float:
+        """The mean over the rounds of E (c + w^+ + e / q)^2; infinite where P(w >= b) = 0."""
+        first, second, _ = self._averages(max(1.0, threshold))
+        own = self.certified**2 if threshold <= 1 else math.inf
+        return min(share**2 + 2 * share * first + second, own)
+
+    def expected_maximum(self, share: float, threshold: float) -> float:
+        """An upper bound of E max_t (c + |w_t| + e_t / q_t): c + C2 + C3' max_t C1_t / q_t."""
+        ratio, tight = self._averages(max(1.0, threshold))[2], self.constants.c3_tight
+        # A point mass below b has C3' = 0, but no round of it is optimistic.
+        excess = tight * ratio if tight or ratio == math.inf else 0.0
+        return share + self.constants.c2 + (math.inf if math.isnan(excess) else excess)
+
+    def _averages(self, threshold: float) -> tuple[float, float, float]:
+        """The means of E (w^+ + e / q) and of E (w^+ + e / q)^2, and max C1 / q.
+
+        They are kept, because a search over bounds asks for the same threshold again and again.
+        """
+        if threshold not in self._known:
+            chances = self.chances_above(threshold)
+            self._known[threshold] = (
+                self._averages_at(chances) if (chances > 0).all() else (math.inf,) * 3
+            )
+        return self._known[threshold]
+
+    def _averages_at(self, chances: Array) -> tuple[float, float, float]:
+        size, square, excess, excess_square, product = self.moments.T
+        share = self.counts / self.counts.sum()
+        with np.errstate(all="ignore"):
+            first = share @ (size + excess / chances)
+            second = share @ (square + 2 * product / chances + excess_square / chances**2)
+            ratio = (self.optimism / chances).max()
+        numbers = (float(first), float(second), float(ratio))
+        return numbers if all(map(math.isfinite, numbers)) else (numbers[0], math.inf, numbers[2])
+
+
+def is_sequence_of_laws(exploration: Any) -> bool:
+    """Whether laws of single rounds are given, such as those that a schedule chose."""
+    return isinstance(exploration, (list, tuple)) and all(
+        isinstance(law, Law) for law in exploration
+    )
+
+
+def rounds_of(law: Table | Single) -> Array:
+    return np.asarray(law.counts if isinstance(law, Table) else [law.count], dtype=float)
+
+
+def chance_above(law: Table | Single, threshold: float) -> Array:
+    """P(w >= b)"""
+    if isinstance(law, Table):
+        reached = law.values >= threshold
+        return np.asarray(
+            np.minimum(np.einsum("ij,ij->i", law.chances, reached.astype(float)), 1.0)
+        )
+    return np.array([float(law.law.tail(math.nextafter(threshold, -math.inf)))])
+
+
+def moments_of(law: Table | Single) -> Array:
+    """E w^+, E (w^+)^2, E e, E e^2 and E w^+ e, e = (w - E w)^+."""
+    if isinstance(law, Single):
+        return np.array([moments_by_tails(law)])
+    mean = law.expectation[:, None]
+    above, excess = np.maximum(law.values, 0.0), np.maximum(law.values - mean, 0.0)
+    # A table may leave the value 0 out; it has the rest of the probability.
+    rest = np.maximum(1 - law.chances.sum(1), 0.0)
+    at_zero = np.maximum(-mean[:, 0], 0.0)
+    columns = (above, above**2, excess, excess**2, above * excess)
+    found = np.column_stack([np.einsum("ij,ij->i", law.chances, column) for column in columns])
+    found[:, 2] += rest * at_zero
+    found[:, 3] += rest * at_zero**2
+    return found
+
+
+def moments_by_tails(single: Single) -> list[float]:
+    """The same for a law that is not discrete, from E Z = int P(Z > u) du; inf where it diverges.
+
+    If E w >= 0, w^+ e = e^2 + E w e; else it is (w^+)^2 - E w w^+.
+    """
+    mean = float(single.law.expectation)
+    size, square = partial_moments(single, 0.0)
+    excess, excess_square = partial_moments(single, mean)
+    product = excess_square + mean * excess if mean >= 0 else square - mean * size
+    return [size, square, excess, excess_square, product]
+
+
+def partial_moments(single: Single, start: float) -> tuple[float, float]:
+    """E (w - a)^+ and E ((w - a)^+)^2."""
+    tail, least = single.law.tail, single.least_tail
+    atoms = [value - start for value in single.law.atoms if value > start]
+    first = area(lambda u: tail(start + u), atoms, least)
+    second = area(lambda s: tail(start + np.sqrt(s)), [a * a for a in atoms], least)
+    return tuple(  # type: ignore[return-value]
+        found.value + found.error if found.usable else math.inf for found in (first, second)
+    )

@@ -1,0 +1,279 @@
+"""Bounds for the rule as played, by second moments and with high probability; chances from data."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import kernelbandits as kb
+from kernelbandits.catalogue import read_law
+from kernelbandits.exploration.adaptive import Choice, TwoChoices, signal_scale
+from kernelbandits.theory import LawMoments, effective_level, regret_bound
+from kernelbandits.theory.high_probability import expected_sum, realised_sum
+from kernelbandits.verification import Effort, as_played
+
+UCB = kb.PointMass(1.0)
+PAPER_STEP = kb.Step(kb.Bernoulli(0.5), kb.Bernoulli(0.25), 500)
+SMALL_NOISE = {"noise_scale": 0.01, "norm_bound": 1.0}
+
+
+def played(law, horizon=1000, gain=20.0, **told):
+    return regret_bound(law, horizon, gain, form="as_played", **told)
+
+
+# ---------------------------------------------------------------- the bound as played
+
+
+def test_where_the_noise_is_small_the_paper_s_own_width_has_the_bound_of_the_repaired_proof():
+    """(1 + C2 + C3') g sqrt(2 T gamma / ln 2) + 1 with the paper's g: 512 and 1279 (and less)."""
+    width = 0.01 * math.sqrt(2 * 20 + 2 * math.log(2)) + 1
+    reach = math.sqrt(2 * 1000 * 20 / math.log(2))
+    for law, factor, stated in ((UCB, 2, 512), (PAPER_STEP, 5, 1279)):
+        whole = factor * width * reach + 1
+        assert whole == pytest.approx(stated, abs=0.5)
+        assert 0.95 * whole < played(law, **SMALL_NOISE).as_played < whole
+    assert played(PAPER_STEP, **SMALL_NOISE).mean_square < 620
+
+
+def test_the_bound_as_played_is_its_formula():
+    """With the d that it states: band, width and leftover written out afresh."""
+    told = {"noise_scale": 0.2, "norm_bound": 1.5, "ridge": 0.5, "largest": 2.0, "delta": 0.3}
+    horizon, gain = 5000, 8.0
+    for law in (UCB, kb.Bernoulli(0.3), kb.Gaussian(0.2, 1.1)):
+        bound = played(law, horizon, gain, **told)
+        spread, limit, c = 0.2 / math.sqrt(0.5), 4.0, kb.theory.constants(law, horizon)
+        width = spread * math.sqrt(2 * math.log(1 / 0.3) + 2 * gain) + 1.5
+        band = math.hypot(1.5, spread * math.sqrt(2 * math.log(1 / bound.level) + 2 * gain))
+        reach = math.sqrt(2 * limit / math.log1p(limit) * horizon * gain * 0.5)
+        leftover = 2 * 1.5 * math.sqrt(2.0) * horizon * bound.level
+        whole = (band + (c.c2 + c.c3_tight) * width) * reach + leftover
+        assert bound.threshold == 1.0
+        if bound.as_played < bound.mean_square:
+            assert bound.as_played == pytest.approx(whole, rel=1e-9)
+        assert bound.as_played <= whole * (1 + 1e-9)
+        assert bound.level >= effective_level(
+            0.0, noise_scale=0.2, norm_bound=1.5, ridge=0.5, delta=0.3
+        ) * (1 - 1e-9)
+
+
+@given(
+    st.floats(0.001, 5),
+    st.floats(0.05, 5),
+    st.floats(0.1, 4),
+    st.floats(0.01, 0.9),
+    st.floats(0, 50),
+)
+def test_the_played_width_is_the_band_of_its_effective_level(noise, norm, ridge, delta, log_det):
+    told = {"noise_scale": noise, "norm_bound": norm, "ridge": ridge, "delta": delta}
+    level = effective_level(log_det, **told)
+    assert effective_level(log_det + 1, **told) <= level <= delta
+    if level > 1e-290:
+        spread = noise / math.sqrt(ridge)
+        band = math.hypot(norm, spread * math.sqrt(2 * math.log(1 / level) + log_det))
+        width = norm + spread * math.sqrt(2 * math.log(1 / delta) + log_det)
+        assert band == pytest.approx(width, rel=1e-9)
+
+
+def test_at_the_same_delta_the_bound_as_played_is_never_above_the_tight_one():
+    for noise in (0.0, 0.01, 0.3, 3.0):
+        for law in (UCB, kb.Bernoulli(0.2), kb.Gaussian(), kb.Certainty()):
+            for delta in (0.5, 0.001):
+                told = {"noise_scale": noise, "norm_bound": 1.0, "delta": delta}
+                tight = regret_bound(law, 10**5, 12.0, **told).tight
+                assert played(law, 10**5, 12.0, **told).value <= tight * (1 + 1e-12)
+
+
+def test_a_law_below_the_threshold_has_no_bound_there_even_if_it_is_certain():
+    """w = 1 does not reach b > 1, though its C3' is 0."""
+    for law in (UCB, kb.Bernoulli(0.5), kb.Categorical((0.5, 0.5), (0.5, 1.2))):
+        moments = LawMoments.of(law, 1000)
+        assert moments.expected_maximum(1.0, 1.3) == moments.mean_square(1.0, 1.3) == math.inf
+        assert moments.expected_maximum(1.0, 1.0) < math.inf
+    bound = played(UCB, 10**6, 10.0, noise_scale=1.0, norm_bound=1.0)
+    assert (bound.threshold, bound.first_rounds) == (1.0, 0)
+
+
+def test_with_much_noise_first_rounds_or_a_threshold_pay_and_are_named():
+    told = {"noise_scale": 1.0, "norm_bound": 1.0}
+    plain, growing = (played(UCB, 10**6, 10.0, smallest=least, **told) for least in (0.0, 1.0))
+    assert growing.value < plain.value / 2
+    assert growing.first_rounds > 0
+    assert "after the first" in growing.sentence
+    heavy = played(kb.Gaussian(), 10**6, 10.0, noise_scale=3.0, norm_bound=1.0, smallest=1.0)
+    assert heavy.threshold > 1
+    assert f"w >= {heavy.threshold:.4g}" in heavy.sentence
+    # The price stated is valid: the band at L = ln(1 + n) is at most b widths.
+    least = math.log1p(heavy.first_rounds)
+    band = math.hypot(1.0, 3 * math.sqrt(2 * math.log(1 / heavy.level) + least))
+    assert band <= heavy.threshold * (3 * math.sqrt(2 * math.log(2) + least) + 1) * (1 + 1e-9)
+
+
+# ---------------------------------------------------------------- second moments
+
+
+@pytest.mark.parametrize(
+    "law",
+    [kb.Bernoulli(0.3), kb.Gaussian(), kb.Gaussian(-0.5, 2.0), kb.Gaussian(0.7, 0.6), stats.t(4),
+     kb.Categorical((0.3, 0.3, 0.4), (-1.0, 0.5, 2.0)), kb.Mixture((0.4, 0.6), (UCB, kb.Gaussian()))],
+)  # fmt: skip
+@pytest.mark.parametrize("threshold", [1.0, 1.4])
+def test_the_mean_square_is_that_of_drawn_weights(law, threshold):
+    known = kb.exploration.as_law(law)
+    moments = LawMoments.of(law, 50)
+    if known.cdf(1.39) == 1:
+        assert moments.mean_square(0.8, 1.4) == math.inf
+        return
+    u = (np.arange(2_000_000) + 0.5) / 2_000_000
+    weights = np.asarray(known.draw(u))
+    excess = np.maximum(weights - known.expectation, 0) / np.mean(weights >= threshold)
+    drawn = np.mean((0.8 + np.maximum(weights, 0) + excess) ** 2)
+    tolerance = 0.02 if isinstance(law, type(stats.t(4))) else 1e-3
+    assert moments.mean_square(0.8, threshold) == pytest.approx(drawn, rel=tolerance)
+
+
+def test_a_bernoulli_law_costs_one_over_p_under_the_root_and_a_schedule_the_mean_of_it():
+    assert LawMoments.of(kb.Bernoulli(0.1), 100).mean_square(1.0, 1.0) == pytest.approx(13.0)
+    decay = kb.Decay(1.0, 0.5, 0.0)
+    mean = np.mean([3 + math.sqrt(t) for t in range(1, 101)])
+    assert LawMoments.of(decay, 100).mean_square(1.0, 1.0) == pytest.approx(mean)
+    chosen = [decay(t) for t in range(1, 101)]
+    assert LawMoments.of(chosen, 100).mean_square(1.0, 1.0) == pytest.approx(mean)
+    assert LawMoments.of(stats.t(2), 100).mean_square(1.0, 1.0) == math.inf
+
+
+# ---------------------------------------------------------------- high probability
+
+
+def test_high_probability_bounds_fall_with_the_failure_allowed_and_need_no_chance_for_ucb():
+    told = {"form": "high_probability", "noise_scale": 0.05, "norm_bound": 1.0}
+    for law in (UCB, kb.Bernoulli(0.5), kb.Gaussian(), kb.Certainty(), kb.AdaptiveBernoulli(1.0)):
+        bounds = [regret_bound(law, 10**5, 10.0, delta=d, **told) for d in (0.001, 0.05, 0.5)]
+        values = [bound.value for bound in bounds]
+        assert values == sorted(values, reverse=True)
+        assert values[0] < 2 * 10**5
+        assert all(bound.mean <= bound.value for bound in bounds)
+        assert "with probability at least 0.95" in bounds[1].sentence
+    certain = regret_bound(UCB, 10**5, 10.0, delta=0.05, **told)
+    assert certain.azuma == certain.freedman == certain.mean
+
+
+def test_laws_chosen_from_the_past_pay_for_not_being_known_before():
+    told = {"form": "high_probability", "noise_scale": 0.05, "norm_bound": 1.0}
+    law = kb.Bernoulli(0.5)
+    before = regret_bound(law, 5000, 10.0, **told)
+    after = regret_bound([law] * 5000, 5000, 10.0, **told)
+    assert before.value < after.value < 1.3 * before.value
+    with pytest.raises(ValueError, match="needs 5000 chosen laws, got 10"):
+        regret_bound([law] * 10, 5000, 10.0, **told)
+    with pytest.raises(ValueError, match=r"needs P\(w >= 1\) > 0 in every round"):
+        regret_bound([kb.Bernoulli(0.0)] * 5000, 5000, 10.0, **told)
+
+
+@given(st.floats(0.1, 1e4), st.floats(0.01, 20))
+def test_the_two_deviations_are_their_smallest_exponential_bounds(total, log):
+    """Against a fine search; and they bracket the sum."""
+    slopes = np.geomspace(1e-6, 20, 4000)
+    up = np.min(np.expm1(slopes) / slopes * total + 2 * log / slopes)
+    down = np.min((slopes * total + 2 * log) / -np.expm1(-slopes))
+    assert realised_sum(total, 2.0, log) == pytest.approx(up, rel=2e-3)
+    assert expected_sum(total, 2.0, log) == pytest.approx(down, rel=2e-3)
+    assert min(up, down) >= total
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        ({"form": "tight"}, "form in"),
+        ({"form": "as_played", "smallest": 2.0}, "smallest <= largest"),
+        ({"form": "as_played", "smallest": -1.0}, "smallest >= 0"),
+        ({"form": "high_probability", "delta": 0.0}, "delta"),
+        ({"form": "high_probability", "played_delta": 2.0}, "delta"),
+    ],
+)
+def test_a_wrong_form_or_setting_is_refused(arguments, needed):
+    with pytest.raises(ValueError, match=f"regret_bound needs .*{needed}"):
+        regret_bound(UCB, 100, 5.0, **SMALL_NOISE, **arguments)
+
+
+# ---------------------------------------------------------------- chances from the data
+
+POSITIVE = st.floats(0.01, 5)
+
+
+@settings(max_examples=200)
+@given(POSITIVE, POSITIVE, POSITIVE, st.floats(0, 1), st.floats(0, 1), st.floats(0, 3))
+def test_chances_are_the_best_and_the_least_by_search(width, sd, gap, share, below, slack):
+    """The optimistic arm has the larger sd and the larger index, the greedy one the larger mean."""
+    optimistic = Choice(0.0, sd, 0.5 * math.log1p(sd**2))
+    greedy_sd = share * sd
+    mean = below * width * (sd - greedy_sd)
+    greedy = Choice(mean, greedy_sd, 0.5 * math.log1p(greedy_sd**2))
+    pair = TwoChoices.of(optimistic, greedy, width * sd, width)
+    p = np.linspace(0, 1, 2001)
+    loss = p * pair.loss + (1 - p) * pair.greedy_loss
+    information = p * pair.information + (1 - p) * pair.greedy_information
+    ratio = loss**2 / np.maximum(information, 1e-300)
+    limit = (1 + slack) ** 2 * 8 * width**2 * sd**2 / math.log1p(sd**2)
+    best, least = pair.best_chance(), pair.least_chance(limit)
+    at = lambda q: (q * pair.loss + (1 - q) * pair.greedy_loss) ** 2  # noqa: E731
+    inside = lambda q: q * pair.information + (1 - q) * pair.greedy_information  # noqa: E731
+    if pair.information > pair.greedy_information and inside(best) > 0:
+        assert at(best) / inside(best) <= ratio.min() * (1 + 1e-6) + 1e-12
+    assert at(least) <= limit * inside(least) * (1 + 1e-6) + 1e-9
+    assert (ratio[p >= least] <= limit * (1 + 1e-6)).all()
+    if least > 1e-3:
+        earlier = 0.99 * least
+        assert at(earlier) > limit * inside(earlier) * (1 - 1e-6)
+
+
+def test_the_scale_of_f_is_that_of_the_mean_rewards_in_units_of_the_prior():
+    posterior = kb.posterior.ArmPosterior(4.0 * kb.RBF(0.3), np.eye(5), ridge=0.2)
+    for arm, reward in [(0, 1.0), (1, 2.0), (1, 4.0)]:
+        posterior.update(arm, reward)
+    assert signal_scale(posterior) == math.inf
+    posterior.update(2, 8.0)
+    assert signal_scale(posterior) == pytest.approx(np.std([1, 3, 8], ddof=1) / 2)
+
+
+def test_adaptive_laws_play_on_arms_and_boxes_and_are_read_from_text():
+    for law in (kb.AdaptiveBernoulli(), kb.InformationDirected(floor=0.05)):
+        for domain in (kb.Arms(np.eye(3)), kb.Box((0.0, 0.0), (1.0, 1.0))):
+            policy = kb.GenericGP(domain, kb.RBF(0.3), law, noise_scale=0.1, norm_bound=1.0)
+            for t in range(1, 6):
+                choice = policy.ask(t, kb.Streams(0))
+                assert choice == policy.ask(t, kb.Streams(0))
+                policy.tell(choice, 0.3 * t)
+    assert read_law("adaptive-bernoulli(0.5)") == kb.AdaptiveBernoulli(0.5)
+    assert read_law("information-directed:0.1") == kb.InformationDirected(0.1)
+
+
+def test_the_bound_of_an_adaptive_law_is_a_multiple_of_that_of_ucb():
+    told = {"noise_scale": 0.05, "norm_bound": 1.0}
+    width = 0.05 * math.sqrt(2 * math.log(2) + 40) + 1
+    reach = math.sqrt(2 / math.log(2) * 10**5 * 20)
+    for law, factor in ((kb.InformationDirected(), 2), (kb.AdaptiveBernoulli(0.5), 3)):
+        bound = played(law, 10**5, 20.0, **told)
+        assert bound.mean_square == pytest.approx(factor * width * reach, rel=1e-3)
+
+
+# ---------------------------------------------------------------- the checks can fail
+
+
+def verdicts(statements) -> list[bool]:
+    return [checked.as_expected for checked in statements]
+
+
+def test_the_statements_hold_and_notice_a_broken_bound(monkeypatch):
+    quick = Effort(scale=0.05)
+    assert all(verdicts(as_played.check_effective_level(quick)))
+    assert all(verdicts(as_played.check_steps(quick)))
+    assert all(verdicts(as_played.check_deviations(quick)))
+    monkeypatch.setattr(as_played, "effective_level", lambda *args, **told: np.full(1, 0.01))
+    assert not as_played.check_identity(quick).as_expected
+    monkeypatch.setattr(as_played, "realised_sum", lambda mean, most, log: mean + log)
+    assert not all(verdicts(as_played.check_deviations(quick)))
