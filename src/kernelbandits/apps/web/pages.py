@@ -69,7 +69,7 @@ def show_page(
 def write_sentence(text: str) -> str:
     """A text of a study as a sentence of a page, which names no commands.
 
-    >>> write_sentence("trial 4: 83 is odd. Correct it: study.correct(4, VALUE), or kernelbandits ...")
+    >>> write_sentence("trial 4: 83 is odd. Correct it: study.correct(4, VALUE), or ...")
     'Trial 4: 83 is odd. Correct it.'
     """
     said = text.partition(": study.correct(")[0].strip().rstrip(".")
