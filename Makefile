@@ -4,11 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: paper test test-versions package lint bench regret search samplers clean help
+.PHONY: paper test test-browser screenshots test-versions package lint bench regret search samplers clean help
 
 help:
 	@echo "make paper   reproduce the paper's experiments into results/paper"
 	@echo "make test    run all tests"
+	@echo "make test-browser  the lab page in Debian's chromium (installed if it is missing)"
+	@echo "make screenshots   the same, and keep pictures of every view in docs/lab"
 	@echo "make test-versions  oldest and newest dependencies, every Python found, suites of other packages"
 	@echo "make package  build wheel and source distribution, check them, install the wheel alone"
 	@echo "make lint    ruff and mypy"
@@ -34,6 +36,14 @@ paper: $(VENV)/experiments.installed
 
 test: $(VENV)/test.installed
 	@$(BIN)/python -m pytest -n 2 -q
+
+# A missing browser is installed, or a failure: no test of the page is ever skipped.
+test-browser: $(VENV)/browser.installed
+	@test -x /usr/bin/chromium || { apt-get update -qq && apt-get install -y -qq chromium; }
+	@$(BIN)/python -m pytest -q tests_browser
+
+screenshots: export KERNELBANDITS_SCREENSHOTS = docs/lab
+screenshots: test-browser
 
 test-versions:
 	@.ci/test-versions

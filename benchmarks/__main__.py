@@ -8,6 +8,8 @@
 `python -m benchmarks durability [--quick] [--skip ...] [--backends ...]` kills workers, lets them
 race and damages files.
 
+`python -m benchmarks lab [--seconds S] [--dry]` measures the lab page and its API.
+
 `python -m benchmarks regret [--seeds N] [--pools ...] [--contestants ...] [--minutes M]` continues
 where it stopped.
 
@@ -31,6 +33,7 @@ from benchmarks import (
     calibration,
     durability,
     imports,
+    lab,
     race,
     regret,
     rivals,
@@ -60,10 +63,13 @@ def main() -> None:
     samplers.arguments(commands.add_parser("samplers", help=samplers.__doc__))
     calibration.arguments(commands.add_parser("calibration", help=calibration.__doc__))
     commands.add_parser("fetch-tables", help="get the real tables of search and regret")
+    lab.arguments(commands.add_parser("lab", help=lab.__doc__))
     durability.arguments(commands.add_parser("durability", help=durability.__doc__))
     arguments = parser.parse_args()
     if arguments.command == "durability":
         durability.run(arguments)
+    elif arguments.command == "lab":
+        lab.run(arguments)
     elif arguments.command == "regret":
         regret.run(arguments)
     elif arguments.command == "search":

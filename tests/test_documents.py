@@ -15,6 +15,7 @@ PAGES = {
     "boxes.md": 10,
     "spaces.md": 4,
     "studies.md": 7,
+    "lab.md": 1,
     "experiments.md": 1,
     "algorithms.md": 1,
     "coming_from.md": 7,

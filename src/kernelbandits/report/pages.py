@@ -37,6 +37,13 @@ def render(template: str, **values: Any) -> str:
     return environment().get_template(template).render(**values)
 
 
+def template_text(name: str) -> str:
+    """The text of a file beside the templates, such as the style that all pages share."""
+    env = environment()
+    assert env.loader is not None
+    return env.loader.get_source(env, name)[0]
+
+
 @cache
 def environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape

@@ -115,6 +115,9 @@ class StudySession:
             plan: AskPlan | None = None
             for attempt in range(1, MOST_ATTEMPTS):
                 now, start = self.refresh(), time.monotonic()
+                if written := asker.find_written(self.state):
+                    # A call that is repeated with its key.
+                    return [*asker.find_held(self.state, now), *written][: asker.n]
                 # Others may have written since the plan met its conflict.
                 plan = plan and decisions.keep_plan(self.state, plan, asker, self.kinds, now)
                 known = len(plan.asks) if plan else 0

@@ -355,11 +355,13 @@ class Study:
         spread: bool = False,
         sheet: str | Path | None = None,
         force: bool = False,
+        key: str | None = None,
     ) -> list[Suggestion]:
         """Return the n rows, or points of a space, to measure next.
 
         Each row is pending until its result is told or its lease ends (`lease` in seconds). A
-        worker that asks again under the same name first gets its pending rows.
+        worker that asks again under the same name first gets its pending rows. A call repeated
+        with the same `key` returns the same trials.
 
         With `same`, the name of a column or several, all n rows have the same value there, such as
         the temperature of their oven. The first row is the policy's choice and decides the value;
@@ -378,7 +380,7 @@ class Study:
         checks.needs(size <= MOST_ASKED, "ask", f"at most {MOST_ASKED} rows at once", n)
         seconds = None if lease is None else check_lease(lease)
         batch, session = check_batch(same, spread, size, self._place), self._session
-        asker = decisions.Asker(size, name, seconds, uuid.uuid4().hex, batch)
+        asker = decisions.Asker(size, name, seconds, call_key("ask", key), batch)
         with session.lock:
             events = session.ask(asker)
             state = session.state
@@ -526,7 +528,7 @@ class Study:
             said: Any = {"trial": found.number, "row": found.row, "worker": worker}
             return Draft(kind="missing", key=made, body=details, **said)
 
-        event = self._write_one(draft, key)
+        event = self._write_one(draft, key or uuid.uuid4().hex)
         stored = self._session.state.keys[event.key or ""]
         told = Told(event.trial or 0, stored.row or 0, None, True, key, event.seq, missing=True)
         return self._with_candidate(told)
@@ -633,6 +635,7 @@ class Study:
                 notices += plausibility.remark_results(known, told, settings, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
+        told = [replace(one, notices=tuple(notices)) for one in told] if notices else told
         return [self._with_candidate(one) for one in told]
 
     @property
@@ -695,7 +698,13 @@ class Study:
         row = self._find_row(owner, None, label, None)
         return decisions.find_trial_of_row(owner, self._session.state, row, label)
 
-    def add(self, candidates: Any, *, columns: Mapping[str, Any] | None = None) -> Event:
+    def add(
+        self,
+        candidates: Any,
+        *,
+        columns: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> Event:
         """Add rows to the table, at its end, so that the numbers of all rows stay.
 
         Parameters
@@ -705,7 +714,10 @@ class Study:
         columns
             New columns that describe candidates, with the value that the old rows have:
             {"additive": "none"}.
+        key
+            A call repeated with the same key counts once.
         """
+        call = call_key("add", key)
         self._session.refresh()
         known = self.candidates
         found = [read_additions(candidates, known, columns)]
@@ -717,7 +729,7 @@ class Study:
                 found[:] = [read_additions(candidates, place, columns)]
             return Draft(kind="added", key=key, body={**found[0].body, "first": len(place)})
 
-        event = self._write_one(draft)
+        event = self._write_one(draft, call)
         for notice in found[0].notices:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
@@ -729,12 +741,13 @@ class Study:
         label: str | Sequence[str] | None = None,
         line: int | Sequence[int] | None = None,
         reason: str = "",
+        key: str | None = None,
     ) -> Event:
         """Let rows no longer be suggested or recommended; their results still count.
 
         Rows are given by their numbers, their labels, or their lines in the file of candidates.
         """
-        return self._permit("forbid", row, label, line, False, reason)
+        return self._permit("forbid", row, label, line, False, reason, key)
 
     def allow(
         self,
@@ -743,14 +756,22 @@ class Study:
         label: str | Sequence[str] | None = None,
         line: int | Sequence[int] | None = None,
         reason: str = "",
+        key: str | None = None,
     ) -> Event:
         """Let rows be suggested again that were forbidden, or not allowed by their column."""
-        return self._permit("allow", row, label, line, True, reason)
+        return self._permit("allow", row, label, line, True, reason, key)
 
     def _permit(
-        self, owner: str, row: Any, label: Any, line: Any, permitted: bool, reason: str
+        self,
+        owner: str,
+        row: Any,
+        label: Any,
+        line: Any,
+        permitted: bool,
+        reason: str,
+        key: str | None,
     ) -> Event:
-        why = check_reason(reason)
+        why, call = check_reason(reason), call_key(owner, key)
         self._session.refresh()
         given = {"row": as_list(row), "label": as_list(label), "line": as_list(line)}
         found: list[int] = []
@@ -762,7 +783,7 @@ class Study:
         rows = list(dict.fromkeys(found))
         checks.needs(bool(rows), owner, "a row, a label or a line", "none")
         event = self._write_one(
-            lambda state, key: decisions.permit(self.candidates, rows, permitted, why, key)
+            lambda state, key: decisions.permit(self.candidates, rows, permitted, why, key), call
         )
         waiting = [one.number for one in self._session.state.pending.values() if one.row in rows]
         if waiting and not permitted:
@@ -790,40 +811,56 @@ class Study:
         failed: bool = False,
         sem: float | Mapping[str, float] | None = None,
         reason: str = "",
+        key: str | None = None,
     ) -> Event:
         """Replace the result of a trial; the old one stays in the history.
 
         A label names the trial of a row that has one result. The standard error stays, unless
-        `sem` gives another.
+        `sem` gives another. Here and in the calls that follow, a call repeated with the same `key`
+        counts once.
         """
+        call = call_key("correct", key)
         checks.needs(sem is None or not failed, "correct", "no sem for a failure", sem)
         if self._targets and not failed:
             body = several.check_values(self._targets, value, sem, None, "", None)
             wanted, said = self._find_trial("correct", trial, label), check_reason(reason)
             return self._write_one(
-                lambda state, key: several.correct_values(state, wanted, body, said, key)
+                lambda state, key: several.correct_values(state, wanted, body, said, key), call
             )
         details = decisions.check_details(sem, "", None)
         known = self._find_trial("correct", trial, label)
         given = decisions.check_result(known, value, None, failed, self._place)
         number, why = given.trial or 0, check_reason(reason)
         return self._write_one(
-            lambda state, key: decisions.correct(state, number, given.value, why, key, details)
+            lambda state, key: decisions.correct(state, number, given.value, why, key, details),
+            call,
         )
 
     def withdraw(
-        self, trial: int | None = None, *, label: str | None = None, reason: str = ""
+        self,
+        trial: int | None = None,
+        *,
+        label: str | None = None,
+        reason: str = "",
+        key: str | None = None,
     ) -> Event:
         """Let the result of a trial no longer count; it stays in the history."""
         number, why = self._find_trial("withdraw", trial, label), check_reason(reason)
-        return self._write_one(lambda state, key: decisions.withdraw(state, number, why, key))
+        return self._write_one(
+            lambda state, key: decisions.withdraw(state, number, why, key),
+            call_key("withdraw", key),
+        )
 
-    def release(self, trial: int) -> Event:
+    def release(self, trial: int, *, key: str | None = None) -> Event:
         """Give up a pending trial: its row can be suggested again."""
-        return self.release_all([checks.whole("release", "trial", trial)])[0]
+        return self.release_all([checks.whole("release", "trial", trial)], key=key)[0]
 
     def release_all(
-        self, trials: Iterable[int | range] | None = None, *, worker: str | None = None
+        self,
+        trials: Iterable[int | range] | None = None,
+        *,
+        worker: str | None = None,
+        key: str | None = None,
     ) -> list[Event]:
         """Give up several pending trials in one transaction, all of them or none.
 
@@ -831,7 +868,7 @@ class Study:
         pending when this is called, or all that a worker asked for; one that gets its result
         meanwhile is left out.
         """
-        session, key = self._session, uuid.uuid4().hex
+        session, call = self._session, call_key("release", key)
         checks.needs(
             trials is None or worker is None, "release", "trials or a worker", (trials, worker)
         )
@@ -842,35 +879,44 @@ class Study:
             found = [one.number for one in pending if worker in (None, one.worker)]
 
             def decide(state: State, now: float) -> tuple[list[Draft], None]:
-                if f"{key}/0" in state.keys:
+                if f"{call}/0" in state.keys:
                     return [], None
                 left = [range(trial, trial + 1) for trial in found if trial in state.pending]
-                return decisions.release(state, left if spans is None else spans, key), None
+                return decisions.release(state, left if spans is None else spans, call), None
 
             session.write(decide)
-            return self._events_of(key)
+            return self._events_of(call)
 
-    def undo(self) -> Event:
+    def undo(self, *, key: str | None = None) -> Event:
         """Undo the last ask, result, correction, withdrawal or change of settings or table."""
-        return self.undo_all(1)[0]
+        return self.undo_all(1, key=key)[0]
 
-    def undo_all(self, n: int) -> list[Event]:
+    def undo_all(self, n: int, *, key: str | None = None) -> list[Event]:
         """Undo the last n steps, or none of them.
 
         These are the last ones when this is called. What others write meanwhile stays; if it needs
         one of the steps, nothing is undone.
         """
-        size, session, key = checks.whole("undo", "n", n), self._session, uuid.uuid4().hex
+        size, session, call = checks.whole("undo", "n", n), self._session, call_key("undo", key)
         with session.lock:
             session.refresh()
+            if f"{call}/0" in session.state.keys:
+                return self._events_of(call)
             chosen = decisions.choose_undone(session.state, size)
 
             def decide(state: State, now: float) -> tuple[list[Draft], None]:
-                done = f"{key}/0" in state.keys
-                return [] if done else decisions.undo(state, chosen, key), None
+                done = f"{call}/0" in state.keys
+                return [] if done else decisions.undo(state, chosen, call), None
 
             session.write(decide)
-            return self._events_of(key)
+            return self._events_of(call)
+
+    def last_step(self) -> Event | None:
+        """What `undo` would take back now; None if there is nothing left to undo."""
+        with self._session.lock:
+            self._session.refresh()
+            found = next(self._session.state.undoable(), None)
+            return None if found is None else self._shown([found])[0]
 
     def _events_of(self, key: str) -> list[Event]:
         """The events that a call wrote, in their order."""
@@ -881,7 +927,7 @@ class Study:
         ]
         return self._shown(own[::-1])
 
-    def change(self, **settings: Unpack[StudySettings]) -> Event:
+    def change(self, *, key: str | None = None, **settings: Unpack[StudySettings]) -> Event:
         """Change settings: all that `create` takes, except table, target and direction."""
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.rules import with_changes
@@ -893,7 +939,8 @@ class Study:
         driver = build_driver(self._place, changed)
         driver.choose(1, (), State())
         event = self._write_one(
-            lambda state, key: decisions.change(with_changes(state.settings, settings).body, key)
+            lambda state, key: decisions.change(with_changes(state.settings, settings).body, key),
+            call_key("change", key),
         )
         known = len(self._session.state.results)
         notices = budget_notices(changed, driver.policy, known) if "rounds" in settings else []
@@ -903,9 +950,8 @@ class Study:
             warnings.warn(notice, DataNotice, stacklevel=2)
         return event
 
-    def _write_one(self, draft: Callable[[State, str], Draft], given: str | None = None) -> Event:
+    def _write_one(self, draft: Callable[[State, str], Draft], key: str) -> Event:
         """Write one event, once, even if the connection is cut: it is found again by its key."""
-        key = given or uuid.uuid4().hex
 
         def decide(state: State, now: float) -> tuple[list[Draft], None]:
             return [] if key in state.keys else [draft(state, key)], None
@@ -1020,11 +1066,13 @@ class Study:
             number = checks.whole("replay", "trial", trial)
             return replay_trial(self._session.state, self._session.places, number)
 
-    def history(self) -> list[Event]:
-        """All events, in their order."""
+    def history(self, after: int = 0) -> list[Event]:
+        """All events in their order, or those after the event of this number."""
         with self._session.lock:
             self._session.refresh()
-            return self._shown(self._session.state.events)
+            events = self._session.state.events
+            # Events are numbered from 1 without gaps.
+            return self._shown(events[after:])
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row for each trial."""
@@ -1090,6 +1138,15 @@ class Study:
         with self._session.lock:
             answers = self._session.answers()
             return [*self._session.log.health(), *check_memory(answers.driver, answers.state)]
+
+
+def call_key(kind: str, key: str | None) -> str:
+    """The key of the events of one call: that of the user, or one that nobody else has.
+
+    The kind stands in front of it, so that calls of different kinds never share a key.
+    """
+    given = check_name("key", key)
+    return uuid.uuid4().hex if given is None else f"{kind}:{given}"
 
 
 def describe_trial(place: Place, row: int) -> str:

@@ -135,6 +135,9 @@ class Told(Readable):
     """Whether the value replaces another one, by a table that was told as corrected."""
     was: float | None = None
     """The value that was replaced; None for a failure, or if nothing was corrected."""
+    notices: tuple[str, ...] = ()
+    """What else is to be said with this call of `tell`, such as that a value is far from all
+    others."""
 
     @property
     def sentence(self) -> str:

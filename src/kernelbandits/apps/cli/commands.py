@@ -1,4 +1,4 @@
-"""The command line: paper, run, list, theory, design, check-theory, study."""
+"""The command line: paper, run, list, theory, design, check-theory, study, lab."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kernelbandits import __version__
-from kernelbandits.apps.cli import check_theory, design, listing, progress, screen, study, theory
+from kernelbandits.apps.cli import (
+    check_theory,
+    design,
+    lab,
+    listing,
+    progress,
+    screen,
+    study,
+    theory,
+)
 from kernelbandits.apps.cli.options import (
     FigureFormats,
     FigureSize,
@@ -389,6 +398,7 @@ app.command("theory", help=theory.HELP)(theory.theory)
 app.command("design", help=design.HELP)(design.design)
 app.command("check-theory", help=check_theory.HELP)(check_theory.check_theory)
 app.add_typer(study.app, name="study")
+app.command("lab", help=lab.LAB)(lab.lab)
 
 
 def is_all(policies: str) -> bool:

@@ -30,11 +30,18 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def find_app(argv: list[str] | None) -> App:
-    """All commands, or those of studies alone if they are asked for.
+    """All commands, or those of studies or of the lab page alone if they are asked for.
 
     The other commands import all policies, which takes longer than most commands of a study.
     """
     words = sys.argv[1:] if argv is None else argv
+    if words[:1] == ["lab"]:
+        from kernelbandits.apps.cli.lab import LAB, lab
+
+        page = App(help="")
+        page.callback()(lambda: None)
+        page.command("lab", help=LAB)(lab)
+        return page
     if words[:1] != ["study"]:
         from kernelbandits.apps.cli.commands import app
 

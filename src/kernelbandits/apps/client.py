@@ -1,0 +1,214 @@
+"""A client of the REST interface of `kernelbandits lab`, for instruments and scripts.
+
+It needs nothing but Python's own library, so this file can be copied to the computer of an
+instrument. Every request that writes has a key, and is sent again with the same key if no answer
+comes: whatever happens in between, it counts once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+ATTEMPTS = 5
+PAUSE = 1.0
+"""Seconds before the second attempt; they double with each further one."""
+TOKEN = "KERNELBANDITS_TOKEN"
+
+
+class LabError(Exception):
+    """The server refused a request; `status` is its HTTP status, `document` what it said.
+
+    The document of a second result for a trial (409) has `trial` and the stored `value`, that of a
+    wrong cell (422) `row` and `column`.
+    """
+
+    def __init__(self, status: int, document: Mapping[str, Any]) -> None:
+        super().__init__(str(document.get("error", document)))
+        self.status, self.document = status, document
+
+
+class LabClient:
+    """The studies of a server.
+
+    Parameters
+    ----------
+    address
+        Where the server is, such as "http://127.0.0.1:8765".
+    token
+        The token that `kernelbandits lab --show-tokens` prints; by default that in the environment
+        variable KERNELBANDITS_TOKEN.
+
+    A robot's day::
+
+        study = LabClient("http://127.0.0.1:8765", token).study("films")
+        while True:
+            [suggestion] = study.ask(worker="robot-2")
+            study.tell(suggestion["trial"], measure(suggestion["x"]))
+    """
+
+    def __init__(self, address: str, token: str | None = None, *, timeout: float = 60.0) -> None:
+        self._address, self._timeout = address.rstrip("/"), timeout
+        found = os.environ.get(TOKEN, "") if token is None else token
+        if not found:
+            raise ValueError(f"LabClient needs a token, got none; set {TOKEN}, or pass token=")
+        self._token = found
+
+    def studies(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.request("GET", "/api/studies")
+        return found
+
+    def study(self, name: str) -> RemoteStudy:
+        return RemoteStudy(self, name)
+
+    def create(self, name: str, *, target: str, **settings: Any) -> RemoteStudy:
+        """A new study from `csv` (text), `rows` (a list of dictionaries) or `space`."""
+        self.request("POST", "/api/studies", {"name": name, "target": target, **settings})
+        return self.study(name)
+
+    def request(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
+        """Send a request, again if no answer comes, and return the JSON of the answer."""
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        data = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            data = json.dumps(body, allow_nan=False).encode()
+        # A request without a key that writes must not be sent twice.
+        attempts = ATTEMPTS if method == "GET" or key is not None else 1
+        for attempt in range(1, attempts + 1):
+            request = Request(f"{self._address}{path}", data, headers, method=method)
+            try:
+                with urlopen(request, timeout=self._timeout) as answer:
+                    return json.load(answer)
+            except HTTPError as error:
+                if error.code != 503 or attempt == attempts:
+                    raise LabError(error.code, read_error(error)) from None
+            except (URLError, TimeoutError, ConnectionError):
+                if attempt == attempts:
+                    raise
+            time.sleep(PAUSE * 2 ** (attempt - 1))
+        raise AssertionError("the last attempt returns or raises")
+
+
+def read_error(error: HTTPError) -> Mapping[str, Any]:
+    try:
+        found = json.load(error)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"error": f"status {error.code}"}
+
+
+class RemoteStudy:
+    """A study on a server: the same calls as `Study`, with dictionaries as answers."""
+
+    def __init__(self, client: LabClient, name: str) -> None:
+        self.client, self.name = client, name
+
+    def status(self) -> dict[str, Any]:
+        return self._get("")
+
+    def ask(
+        self,
+        n: int = 1,
+        *,
+        worker: str | None = None,
+        lease: float | None = None,
+        same: Sequence[str] | None = None,
+        key: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """The next candidates: trial, row, x, why, and more."""
+        found: list[dict[str, Any]]
+        shared = None if same is None else list(same)
+        found = self._post("ask", {"n": n, "worker": worker, "lease": lease, "same": shared}, key)
+        return found
+
+    def tell(
+        self,
+        trial: int | None = None,
+        value: float | None = None,
+        *,
+        row: int | None = None,
+        x: Mapping[str, Any] | None = None,
+        failed: bool = False,
+        worker: str | None = None,
+        key: str | None = None,
+    ) -> dict[str, Any]:
+        """Record a result; a second one for a trial raises LabError with status 409."""
+        point = None if x is None else dict(x)
+        body = {"trial": trial, "row": row, "x": point, "value": value, "failed": failed}
+        found: dict[str, Any] = self._post("tell", {**body, "worker": worker}, key)
+        return found
+
+    def tell_all(
+        self, results: Sequence[Mapping[str, Any]], *, key: str | None = None, **options: Any
+    ) -> list[dict[str, Any]]:
+        """Record many results, all of them or none."""
+        body = {"results": [dict(one) for one in results], **options}
+        found: list[dict[str, Any]] = self._post("tell-all", body, key)
+        return found
+
+    def correct(
+        self,
+        trial: int,
+        value: float | None = None,
+        *,
+        failed: bool = False,
+        reason: str = "",
+        key: str | None = None,
+    ) -> dict[str, Any]:
+        body = {"trial": trial, "value": value, "failed": failed, "reason": reason}
+        found: dict[str, Any] = self._post("correct", body, key)
+        return found
+
+    def withdraw(self, trial: int, *, reason: str = "", key: str | None = None) -> dict[str, Any]:
+        found: dict[str, Any]
+        found = self._post("withdraw", {"trial": trial, "reason": reason}, key)
+        return found
+
+    def release(self, *trials: int, key: str | None = None) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._post("release", {"trials": list(trials)}, key)
+        return found
+
+    def undo(self, n: int = 1, *, key: str | None = None) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._post("undo", {"n": n}, key)
+        return found
+
+    def change(self, *, key: str | None = None, **settings: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._post("change", settings, key)
+        return found
+
+    def estimates(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._get("/estimates")["estimates"]
+        return found
+
+    def trials(self) -> list[dict[str, Any]]:
+        found: Any = self._get("/trials")
+        return list(found)
+
+    def events(self, after: int = 0) -> list[dict[str, Any]]:
+        found: Any = self._get(f"/events?after={after}")
+        return list(found)
+
+    def explain(self, trial: int) -> dict[str, Any]:
+        return self._get(f"/trials/{trial}/why")
+
+    def _get(self, path: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.client.request("GET", f"{self._path}{path}")
+        return found
+
+    def _post(self, what: str, body: Mapping[str, Any], key: str | None) -> Any:
+        again = uuid.uuid4().hex if key is None else key
+        return self.client.request("POST", f"{self._path}/{what}", body, again)
+
+    @property
+    def _path(self) -> str:
+        return f"/api/studies/{quote(self.name, safe='')}"

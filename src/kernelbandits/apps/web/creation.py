@@ -1,0 +1,311 @@
+"""New studies: what was understood of a table, the roles of its columns, and ranges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from kernelbandits import checks
+from kernelbandits.apps.web.inputs import drop_missing, read_optional_number, read_whole
+from kernelbandits.apps.web.library import Library
+from kernelbandits.apps.web.uploads import Upload
+from kernelbandits.apps.web.visitors import Form
+from kernelbandits.domains import MixedBox
+from kernelbandits.domains.space_files import parse_values
+from kernelbandits.study import Study
+from kernelbandits.tables.candidates import Candidates, read_candidates
+from kernelbandits.tables.cells import MISSING
+from kernelbandits.tables.results import read_results
+from kernelbandits.tables.sources import read_table
+from kernelbandits.tables.table import NUMBERS, Table
+
+DESCRIBES, NAMES, RESULT, COST, ALLOWED, UNUSED = (
+    "describes the candidate",
+    "names the row",
+    "result",
+    "cost",
+    "allowed (yes or no)",
+    "not used",
+)
+ROLES = (DESCRIBES, NAMES, RESULT, COST, ALLOWED, UNUSED)
+SCALES = ("automatic", "linear", "logarithmic")
+TARGETS = frozenset({"target", "result", "response", "yield", "score", "value", "y"})
+"""Names of a column that is probably the result."""
+SHOWN_ROWS = 8
+KINDS = {
+    "real": "number",
+    "integer": "whole number",
+    "choice": "choice",
+    "ordered": "choice with an order",
+}
+
+
+# ---------------------------------------------------------------------- settings of both forms
+
+
+@dataclass(frozen=True)
+class Aims:
+    """What both forms ask for beside the candidates, as the texts that were typed."""
+
+    name: str = ""
+    target: str = ""
+    direction: str = "maximize"
+    goal: str = "find"
+    noise: str = ""
+    rounds: str = ""
+    tolerance: str = ""
+
+    @classmethod
+    def of(cls, form: Form) -> Aims:
+        usual = asdict(cls())
+        return cls(**{name: form.text(name, text) for name, text in usual.items()})
+
+    def settings(self) -> dict[str, Any]:
+        """The arguments of `Study.create`."""
+        checks.needs(bool(self.target), "a new study", "the name of what is measured", self.target)
+        rounds = read_whole("planned measurements", self.rounds) if self.rounds else None
+        return {
+            "target": self.target,
+            "direction": self.direction,
+            **drop_missing(
+                goal=self.goal,
+                noise=read_optional_number("noise", self.noise),
+                rounds=rounds,
+                tolerance=read_optional_number("tolerance", self.tolerance),
+            ),
+        }
+
+
+def suggest_name(text: str, fixed: str | None) -> str:
+    """A name for a study from that of a file."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-_")[:40]
+    return fixed or plain or "study"
+
+
+# ---------------------------------------------------------------------- from a table
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """A column of a table: what it has, and what it is taken for."""
+
+    name: str
+    kind: str
+    sample: str
+    role: str
+    scale: str
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What was understood of a table."""
+
+    columns: Sequence[ColumnChoice]
+    rows: Sequence[Sequence[str]]
+    count: int
+    aims: Aims
+    notices: Sequence[str] = ()
+    problem: str = ""
+    results: int = 0
+    """How many results the table has already."""
+    tell_results: bool = True
+    worksheet: str | None = None
+    """The sheet of a workbook that was read, if it was named."""
+
+    @property
+    def rest(self) -> int:
+        return self.count - len(self.rows)
+
+
+def preview_table(
+    upload: Upload, form: Form | None, fixed: str | None = None, worksheet: str | None = None
+) -> Preview:
+    """Read a table with the roles that a form gives, or with guesses."""
+    worksheet = worksheet if form is None else form.optional("worksheet")
+    table = read_table(upload.path, worksheet)
+    assert table is not None
+    if form is None:
+        target = guess_target(table)
+        aims = Aims(name=suggest_name(upload.path.stem, fixed), target=target or "")
+        columns = guess_columns(upload, table, target, worksheet)
+    else:
+        aims = Aims.of(form)
+        columns = chosen_columns(table, form)
+        result = next((one.name for one in columns if one.role == RESULT), None)
+        aims = replace(aims, target=result or aims.target)
+    rows = [
+        [column.texts[i] for column in table.columns.values()]
+        for i in range(min(SHOWN_ROWS, len(table)))
+    ]
+    found = Preview(
+        columns,
+        rows,
+        len(table),
+        aims,
+        notices=table.notices,
+        worksheet=worksheet,
+        tell_results=form is None or form.has("tell-results"),
+    )
+    try:
+        candidates = read_roles(upload, columns, aims.target, worksheet)
+    except ValueError as error:
+        return replace(found, problem=str(error))
+    told = [one for one in columns if one.role == RESULT]
+    count = sum(map(len, [filled_cells(table, one.name) for one in told]))
+    return replace(found, notices=candidates.notices, results=count)
+
+
+def filled_cells(table: Table, name: str) -> list[str]:
+    return [text for text in table.columns[name].texts if text.casefold() not in MISSING]
+
+
+def guess_target(table: Table) -> str | None:
+    """The column that is probably the result: one with gaps, or with the name of a result."""
+    columns = table.columns.items()
+    gaps = [
+        name
+        for name, column in columns
+        if column.has_only_numbers and len(filled_cells(table, name)) < len(table)
+    ]
+    named = [name for name, _ in columns if name.casefold() in TARGETS]
+    return next(iter([*gaps, *named]), None)
+
+
+def guess_columns(
+    upload: Upload, table: Table, target: str | None, worksheet: str | None
+) -> list[ColumnChoice]:
+    """The roles that a study would take by itself."""
+    try:
+        found = read_candidates(upload.path, target=target, worksheet=worksheet)
+    except ValueError:
+        described, labels, log = set(table.columns) - {target}, set[str](), set[str]()
+    else:
+        described, labels, log = set(found.chosen), set(found.labels), set(found.log)
+
+    def role(name: str) -> str:
+        if name == target:
+            return RESULT
+        return DESCRIBES if name in described else NAMES if name in labels else UNUSED
+
+    return [
+        describe_column(table, name, role(name), SCALES[2] if name in log else SCALES[0])
+        for name in table.columns
+    ]
+
+
+def chosen_columns(table: Table, form: Form) -> list[ColumnChoice]:
+    """The roles and scales that the form gives to the columns, by their position."""
+    roles, scales = form.starting_with("role-"), form.starting_with("scale-")
+    return [
+        describe_column(
+            table,
+            name,
+            roles.get(str(i), UNUSED) if roles.get(str(i)) in ROLES else UNUSED,
+            scales.get(str(i), SCALES[0]) if scales.get(str(i)) in SCALES else SCALES[0],
+        )
+        for i, name in enumerate(table.columns)
+    ]
+
+
+def describe_column(table: Table, name: str, role: str, scale: str) -> ColumnChoice:
+    column = table.columns[name]
+    values = list(dict.fromkeys(filled_cells(table, name)))
+    sample = ", ".join(values[:3]) + (", …" if len(values) > 3 else "")
+    kind = "numbers" if column.kind == NUMBERS else f"text, {len(values)} different"
+    return ColumnChoice(name, "empty" if column.is_empty else kind, sample[:60], role, scale)
+
+
+def read_roles(
+    upload: Upload, columns: Sequence[ColumnChoice], target: str, worksheet: str | None
+) -> Candidates:
+    """The candidates of a table by the roles of its columns."""
+    roles = role_settings(columns)
+    return read_candidates(upload.path, target=target or None, worksheet=worksheet, **roles)
+
+
+def role_settings(columns: Sequence[ColumnChoice]) -> dict[str, Any]:
+    """The arguments of `Study.create` that say what the columns are for."""
+
+    def only(role: str) -> str | None:
+        found = [one.name for one in columns if one.role == role]
+        checks.needs(len(found) < 2, "a new study", f"at most one column as {role!r}", found)
+        return found[0] if found else None
+
+    described = [one for one in columns if one.role == DESCRIBES]
+    checks.needs(bool(described), "a new study", f"a column that {DESCRIBES}", "none")
+    only(RESULT)
+    return {
+        "columns": [one.name for one in described],
+        "cost": only(COST),
+        "allowed": only(ALLOWED),
+        "log": [one.name for one in described if one.scale == SCALES[2]] or None,
+        "linear": [one.name for one in described if one.scale == SCALES[1]] or None,
+    }
+
+
+def create_from_table(library: Library, upload: Upload, preview: Preview) -> tuple[Study, int]:
+    """A new study, and how many results of the table were told to it."""
+    columns, aims, worksheet = preview.columns, preview.aims, preview.worksheet
+    settings = aims.settings()
+    candidates = read_roles(upload, columns, aims.target, worksheet)
+    told = [one.name for one in columns if one.role == RESULT]
+    if told and preview.tell_results and preview.results:
+        # All of them are checked before the study is created.
+        read_results(upload.path, candidates, aims.target, worksheet)
+    study = library.create(
+        aims.name, upload.path, worksheet=worksheet, **role_settings(columns), **settings
+    )
+    if told and preview.tell_results and preview.results:
+        return study, len(study.tell_all(upload.path, worksheet=worksheet))
+    return study, 0
+
+
+# ---------------------------------------------------------------------- from ranges
+
+
+@dataclass(frozen=True)
+class VariableLine:
+    """A line of the form of ranges, as it was typed."""
+
+    name: str = ""
+    kind: str = "real"
+    values: str = ""
+
+
+EMPTY = tuple(VariableLine(kind=kind) for kind in ("real", "real", "choice", "integer"))
+"""Lines for variables on an empty form."""
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The form of ranges."""
+
+    lines: Sequence[VariableLine]
+    constraints: str
+    aims: Aims
+    kinds: dict[str, str]
+
+    @classmethod
+    def of(cls, form: Form | None, fixed: str | None = None) -> Ranges:
+        if form is None:
+            return cls(EMPTY, "", Aims(name=fixed or ""), KINDS)
+        parts = [form.texts(f"variable-{part}") for part in ("name", "kind", "values")]
+        lines = [VariableLine(*line) for line in zip(*parts, strict=False)]
+        more = EMPTY if form.text("action") == "more" else ()
+        return cls([*lines, *more], form.text("constraints"), Aims.of(form), KINDS)
+
+    def space(self) -> MixedBox:
+        """The space that the lines describe; empty ones do not count."""
+        filled = [one for one in self.lines if one.name or one.values]
+        checks.needs(bool(filled), "a new study", "at least one variable", "none")
+        names = [one.name for one in filled]
+        for one in filled:
+            checks.needs(bool(one.name), "a variable", "a name", one.values)
+            checks.one_of(f"variable {one.name!r}", "type", one.kind, KINDS)
+            again = names.count(one.name) == 1
+            checks.needs(again, "a new study", "a name of its own for each variable", one.name)
+        variables = {one.name: parse_values(one.name, one.kind, one.values) for one in filled}
+        rules = [line.strip() for line in self.constraints.splitlines() if line.strip()]
+        return MixedBox(variables, constraints=rules)

@@ -1,0 +1,75 @@
+"""Errors as answers: a status and one sentence, for pages and for the API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import HTTPException
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException as RoutingError
+
+from kernelbandits.apps.web.guards import Refusal
+from kernelbandits.checks import StorageError, StorageFull, StorageReadOnly, StudyConflict
+from kernelbandits.formatting import mask_password
+from kernelbandits.storage import NoStudy, StorageBusy
+from kernelbandits.study import AlreadyTold
+
+LINE = re.compile(r"\b(?:line|row|item) (\d+)")
+COLUMN = re.compile(r"\bcolumn (?:'((?:[^'\\]|\\.)*)'|\"([^\"]*)\")")
+MISTAKE = "a mistake in kernelbandits itself; the terminal of the server shows more"
+
+
+def describe_error(error: Exception) -> tuple[int, dict[str, Any]]:
+    """The status of an error, and what is said of it.
+
+    `error` is a sentence. A second result for a trial has `trial` and the stored `value`; a wrong
+    cell of a table has `row` and `column`, as far as they are known.
+    """
+    if isinstance(error, (Refusal, HTTPException, RoutingError)):
+        status = error.status if isinstance(error, Refusal) else error.status_code
+        return status, {"error": error.sentence if isinstance(error, Refusal) else error.detail}
+    if isinstance(error, RequestValidationError):
+        return 422, describe_fields(error.errors())
+    said = {"error": mask_password(str(error))}
+    if isinstance(error, AlreadyTold):
+        return 409, said | {"trial": error.trial, "value": error.value, "accepted": False}
+    for kind, status in STATUSES.items():
+        if isinstance(error, kind):
+            return status, said | (find_cell(said["error"]) if status == 422 else {})
+    return 500, {"error": MISTAKE}
+
+
+STATUSES: dict[type[Exception], int] = {
+    StudyConflict: 409,
+    NoStudy: 404,
+    StorageFull: 507,
+    StorageReadOnly: 403,
+    StorageBusy: 503,
+    StorageError: 500,
+    ValueError: 422,
+    MemoryError: 507,
+}
+"""The first class that fits decides."""
+
+
+def find_cell(sentence: str) -> dict[str, Any]:
+    """Line and column that a sentence about a table names."""
+    line, column = LINE.search(sentence), COLUMN.search(sentence)
+    found: dict[str, Any] = {"row": int(line[1])} if line else {}
+    return found | ({"column": column[1] or column[2]} if column else {})
+
+
+def describe_fields(errors: Sequence[Any]) -> dict[str, Any]:
+    """One sentence for what is wrong with the fields of a request; row and column of the first."""
+    texts = []
+    for one in errors[:5]:
+        where = [str(part) for part in one["loc"] if part not in ("body", "query", "path")]
+        texts.append(f"{'.'.join(where) or 'the request'}: {one['msg']}")
+    path = [part for part in errors[0]["loc"] if part != "body"]
+    rows = [part for part in path if isinstance(part, int)]
+    names = [part for part in path if isinstance(part, str)]
+    found: dict[str, Any] = {"error": "; ".join(texts)}
+    found |= {"row": rows[0]} if rows else {}
+    return found | ({"column": names[-1]} if names else {})

@@ -1,0 +1,302 @@
+"""The forms of the pages: ask, tell, correct, undo, create. Each answers with a page to go to.
+
+Every form has a key that was made when its page was shown, and the study stores it with what is
+written: a form that is sent twice counts once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+
+from kernelbandits import checks
+from kernelbandits.apps.web.access import ROLES
+from kernelbandits.apps.web.creation import Ranges, create_from_table, preview_table
+from kernelbandits.apps.web.inputs import read_number, read_optional_number, read_whole
+from kernelbandits.apps.web.lab import base_address, find_lab, find_study
+from kernelbandits.apps.web.pages import (
+    go_to,
+    show_measure,
+    show_new,
+    show_page,
+    show_preview,
+    show_trial,
+    study_values,
+    take_snapshot,
+)
+from kernelbandits.apps.web.uploads import Upload
+from kernelbandits.apps.web.views import describe_event
+from kernelbandits.apps.web.visitors import Form, PageVisitor, SentForm, page_writer, read_form
+from kernelbandits.checks import StudyConflict
+from kernelbandits.formatting import format_count
+from kernelbandits.report.studies.methods import citations, describe_methods
+from kernelbandits.study import AlreadyTold, sheets
+from kernelbandits.study.values import Told
+from kernelbandits.tables.sources import read_table
+
+router = APIRouter(dependencies=[Depends(page_writer), Depends(read_form)], include_in_schema=False)
+MOST_ASKED = 200
+"""Candidates in one batch of the page."""
+
+
+def key_of(form: Form) -> str | None:
+    return form.optional("key")
+
+
+# ---------------------------------------------------------------------- new studies
+
+
+@router.post("/new/table")
+def upload_table(request: Request, visitor: PageVisitor, form: SentForm) -> Response:
+    """Keep a table that was dropped or pasted, and show what was understood."""
+    lab = find_lab(request)
+    try:
+        upload = keep_table(request, form)
+    except ValueError as error:
+        return show_new(request, visitor, None, 422, table_problem=str(error), form=form)
+    worksheet = form.optional("worksheet")
+    try:
+        preview_table(upload, None, worksheet=worksheet)
+    except ValueError as error:
+        lab.uploads.remove(upload)
+        return show_new(request, visitor, None, 422, table_problem=str(error), form=form)
+    query = f"?{urlencode({'worksheet': worksheet})}" if worksheet else ""
+    return go_to(lab, f"/new/{upload.number}{query}")
+
+
+def keep_table(request: Request, form: Form) -> Upload:
+    """The file, or the text that was pasted, among the uploads."""
+    file = form.file("file")
+    if file is None:
+        return find_lab(request).uploads.add(form.raw("pasted").encode(), "pasted.csv")
+    return find_lab(request).uploads.add(file.file.read(), file.filename or "")
+
+
+@router.post("/new/ranges")
+def create_by_ranges(request: Request, visitor: PageVisitor, form: SentForm) -> Response:
+    lab = find_lab(request)
+    ranges = Ranges.of(form)
+    if form.text("action") == "more":
+        return show_new(request, visitor, ranges)
+    try:
+        settings = ranges.aims.settings()
+        lab.library.create(ranges.aims.name, ranges.space(), **settings)
+    except (ValueError, StudyConflict) as error:
+        return show_new(request, visitor, ranges, 422, str(error))
+    return go_to(lab, f"/studies/{ranges.aims.name}", "The study was created.")
+
+
+@router.post("/new/{number}")
+def create_by_table(
+    request: Request, visitor: PageVisitor, form: SentForm, number: str
+) -> Response:
+    """Create the study, or show the table again with other roles."""
+    lab = find_lab(request)
+    upload = lab.uploads.find(number)
+    preview = preview_table(upload, form, lab.library.shelf.fixed_name)
+    if form.text("action") != "create":
+        return show_preview(request, visitor, number, form)
+    try:
+        _, told = create_from_table(lab.library, upload, preview)
+    except (ValueError, StudyConflict) as error:
+        return show_preview(request, visitor, number, form, 422, str(error))
+    lab.uploads.remove(upload)
+    verb = "was" if told == 1 else "were"
+    results = f" {format_count(told, 'result')} of the table {verb} told to it." if told else ""
+    return go_to(lab, f"/studies/{preview.aims.name}", f"The study was created.{results}")
+
+
+# ---------------------------------------------------------------------- ask and tell
+
+
+@router.post("/studies/{name}/ask")
+def ask(request: Request, name: str, form: SentForm) -> Response:
+    n = read_whole("the number of candidates", form.text("n", "1"), 1, MOST_ASKED)
+    study = find_study(request, name)
+    found = study.ask(
+        n, worker=form.optional("worker"), same=form.optional("same"), key=key_of(form)
+    )
+    notices = found[0].notices if found else ()
+    return go_to(find_lab(request), f"/studies/{name}", *notices)
+
+
+@router.post("/studies/{name}/tell")
+def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
+    """Record the result of a trial, of a row, or of a point of a space."""
+    study = find_study(request, name)
+    which: dict[str, Any] = {}
+    if form.text("trial"):
+        which["trial"] = read_whole("the trial", form.text("trial"))
+    elif form.text("row"):
+        which["row"] = read_whole("the row", form.text("row"), 0)
+    else:
+        which["x"] = study.read_point(form.starting_with("x-"))
+    failed = form.has("failed")
+    typed = form.text("value")
+    try:
+        value = None if failed else read_number(f"the result ({study.target})", typed)
+        told = study.tell(
+            **which, value=value, failed=failed, key=key_of(form), worker=form.optional("worker")
+        )
+    except AlreadyTold as late:
+        given = {"typed": typed, "failed": failed, "stored": late.value}
+        return show_trial(request, visitor, name, late.trial, 409, conflict=given)
+    except ValueError as error:
+        return show_problem(request, visitor, name, str(error), form)
+    return go_to(find_lab(request), f"/studies/{name}", describe_told(told), *told.notices)
+
+
+def describe_told(told: Told) -> str:
+    """What was stored, in the words of a page."""
+    return told.sentence
+
+
+def show_problem(request: Request, visitor: Any, name: str, problem: str, form: Form) -> Response:
+    """The page of the study again, with what is wrong and what was typed."""
+    answer = show_measure(
+        request,
+        visitor,
+        name,
+        take_snapshot(request, name),
+        problem=problem,
+        problem_trial=form.text("trial"),
+        typed=form.text("value"),
+    )
+    answer.status_code = 422
+    return answer
+
+
+@router.post("/studies/{name}/results")
+def tell_file(request: Request, name: str, form: SentForm) -> Response:
+    """Record all results of a file, or of a sheet that was filled in, or none of them."""
+    lab, upload = find_lab(request), keep_table(request, form)
+    study = find_study(request, name)
+    try:
+        tell = study.tell_sheet if is_sheet(upload.path) else study.tell_all
+        told = tell(
+            upload.path,
+            worker=form.optional("worker"),
+            corrected=form.text("differing") == "corrected",
+            replicates=form.text("differing") == "replicates",
+        )
+    finally:
+        lab.uploads.remove(upload)
+    fresh = sum(one.accepted for one in told)
+    notices = told[0].notices if told else ()
+    known = f", {len(told) - fresh} were stored already" if fresh < len(told) else ""
+    said = f"{format_count(fresh, 'result')} recorded{known}."
+    return go_to(lab, f"/studies/{name}", said, *notices)
+
+
+def is_sheet(path: Path) -> bool:
+    """Whether a file is a sheet that a study wrote to be filled in."""
+    table = read_table(path, preferred=(sheets.NAME, "trials", "results"))
+    return table is not None and sheets.STUDY in table.columns
+
+
+@router.post("/studies/{name}/correct")
+def correct(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
+    trial = read_whole("the trial", form.text("trial"))
+    failed = form.has("failed")
+    try:
+        value = None if failed else read_number("the corrected result", form.text("value"))
+        find_study(request, name).correct(
+            trial, value, failed=failed, reason=form.text("reason"), key=key_of(form)
+        )
+    except (ValueError, StudyConflict) as error:
+        return show_trial(request, visitor, name, trial, 422, problem=str(error))
+    shown = "now counts as failed" if failed else f"now has the result {value!r}"
+    return go_to(find_lab(request), f"/studies/{name}", f"Trial {trial} {shown}.")
+
+
+@router.post("/studies/{name}/withdraw")
+def withdraw(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
+    trial = read_whole("the trial", form.text("trial"))
+    try:
+        find_study(request, name).withdraw(trial, reason=form.text("reason"), key=key_of(form))
+    except (ValueError, StudyConflict) as error:
+        return show_trial(request, visitor, name, trial, 422, problem=str(error))
+    said = f"The result of trial {trial} no longer counts; the history keeps it."
+    return go_to(find_lab(request), f"/studies/{name}", said)
+
+
+@router.post("/studies/{name}/release")
+def release(request: Request, name: str, form: SentForm) -> Response:
+    trial = read_whole("the trial", form.text("trial"))
+    find_study(request, name).release(trial, key=key_of(form))
+    said = f"Trial {trial} is released: its candidate can be suggested again."
+    return go_to(find_lab(request), f"/studies/{name}", said)
+
+
+@router.post("/studies/{name}/undo")
+def undo(request: Request, name: str, form: SentForm) -> Response:
+    """Take back the step that the page showed; not one that somebody else made since."""
+    study, wanted = find_study(request, name), read_whole("the step", form.text("event"))
+    shown = {event.seq: event for event in study.history(after=wanted - 1)}.get(wanted)
+    last = study.last_step()
+    repeated = any((event.key or "") == f"undo:{key_of(form)}/0" for event in study.history())
+    if not repeated and (last is None or shown is None or last.seq != wanted):
+        now = "nothing can be undone" if last is None else f"now it is: {describe_event(last)}"
+        raise StudyConflict(f"undo needs the last step, got event {wanted}; {now}")
+    study.undo(key=key_of(form))
+    said = f"Undone: {describe_event(shown)}." if shown is not None else "Undone."
+    return go_to(find_lab(request), f"/studies/{name}", said)
+
+
+# ---------------------------------------------------------------------- settings, sharing
+
+
+@router.post("/studies/{name}/settings")
+def change_settings(request: Request, name: str, form: SentForm) -> Response:
+    """Change the settings that differ from those of the study."""
+    study = find_study(request, name)
+    known = study.settings
+    wanted: dict[str, Any] = {
+        "tolerance": read_optional_number("the tolerance", form.text("tolerance")),
+    }
+    if known["goal"] is not None and form.has("goal"):
+        goal = checks.one_of("settings", "goal", form.text("goal"), ("find", "earn"))
+        rounds = form.text("rounds")
+        wanted |= {
+            "goal": goal,
+            "noise": read_optional_number("the noise", form.text("noise")),
+            "rounds": read_whole("planned measurements", rounds) if rounds else None,
+        }
+    changed = {one: value for one, value in wanted.items() if value != known[one]}
+    if not changed:
+        return go_to(find_lab(request), f"/studies/{name}/settings", "Nothing was changed.")
+    study.change(key=key_of(form), **changed)
+    said = f"Changed: {', '.join(changed)}. Undo takes it back."
+    return go_to(find_lab(request), f"/studies/{name}", said)
+
+
+@router.post("/studies/{name}/link")
+def make_link(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> Response:
+    """A one-time link for a colleague; it is shown once."""
+    lab, snapshot = find_lab(request), take_snapshot(request, name)
+    role = checks.one_of("a link", "role", form.text("role"), ROLES)
+    base = base_address(request)
+    return show_page(
+        request,
+        visitor,
+        "share.html",
+        **study_values(request, name, snapshot),
+        methods=describe_methods(snapshot.study, snapshot.status),
+        citations=citations(),
+        tokens={one: lab.access.token(one) for one in ROLES},
+        base=base,
+        link=f"{base}/enter?code={lab.access.make_link(role)}",
+    )
+
+
+@router.post("/leave")
+def leave(request: Request, form: SentForm) -> Response:
+    """Let this browser forget its cookie."""
+    lab = find_lab(request)
+    answer = Response("You have left the lab page. Close this window.", 200, {}, "text/plain")
+    answer.delete_cookie(lab.cookie, httponly=True, samesite="strict", secure=lab.secure)
+    return answer

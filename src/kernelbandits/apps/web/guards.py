@@ -1,0 +1,154 @@
+"""What holds for every request whatever its route: Host, Origin, size and time, headers.
+
+It is one ASGI layer around the application and looks at no path, so that no route can be outside.
+Who may do what is decided by dependencies of the routers (`visitors`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+LARGEST_BODY = 32 * 2**20
+"""Bytes of a request: the largest table that can be uploaded."""
+BODY_SECONDS = 60.0
+"""How long the body of a request may take to arrive."""
+LONGEST_PATH = 4096
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""No inline script and no inline style, and nothing from elsewhere."""
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    # With no-referrer a browser would send the Origin of our own forms as null.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+
+
+@dataclass(frozen=True)
+class Refusal(Exception):
+    """A request that ends before it reaches a route."""
+
+    status: int
+    sentence: str
+
+
+class Guard:
+    """An ASGI application behind the checks that every request has to pass.
+
+    Parameters
+    ----------
+    app
+        The application.
+    hosts
+        The values of the Host header that are accepted, such as "127.0.0.1:8000".
+    scheme
+        "http" or "https": how browsers reach the server.
+    """
+
+    def __init__(self, app: Any, hosts: Iterable[str], scheme: str = "http") -> None:
+        self.app = app
+        self.hosts = frozenset(host.lower() for host in hosts)
+        self.origins = frozenset(f"{scheme}://{host}" for host in self.hosts)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            # There are no WebSockets here.
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        started = False
+
+        async def send_guarded(message: Any) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message = {**message, "headers": add_headers(message.get("headers", []))}
+            await send(message)
+
+        try:
+            self.check(scope)
+            limited = LimitedBody(scope, receive)
+            await self.app(scope, limited.receive, send_guarded)
+        except Refusal as refused:
+            if not started:
+                await send_refusal(send_guarded, refused)
+
+    def check(self, scope: Any) -> None:
+        """Refuse another Host, and a request that another site makes a browser send."""
+        headers = read_headers(scope)
+        host = headers.get("host", "").lower()
+        if host not in self.hosts or len(scope["path"]) > LONGEST_PATH:
+            raise Refusal(400, f"this server does not answer under the name {host[:80]!r}")
+        if scope["method"] in SAFE:
+            return
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "same-origin")
+        if (origin is not None and origin.lower() not in self.origins) or site != "same-origin":
+            raise Refusal(403, "this request comes from another site")
+
+
+class LimitedBody:
+    """The body of a request, as long as it is neither too large nor too slow."""
+
+    def __init__(self, scope: Any, receive: Any) -> None:
+        self._receive, self._size, self._end = receive, 0, False
+        self._deadline = time.monotonic() + BODY_SECONDS
+        length = read_headers(scope).get("content-length", "0")
+        if not length.isdigit() or int(length[:20]) > LARGEST_BODY:
+            raise too_large()
+
+    async def receive(self) -> Any:
+        if self._end:
+            return await self._receive()
+        left = self._deadline - time.monotonic()
+        try:
+            message = await asyncio.wait_for(self._receive(), max(left, 0.0))
+        except TimeoutError:
+            raise Refusal(408, "the request took too long to arrive") from None
+        self._size += len(message.get("body", b""))
+        if self._size > LARGEST_BODY:
+            raise too_large()
+        self._end = not message.get("more_body", False)
+        return message
+
+
+def too_large() -> Refusal:
+    return Refusal(413, f"a request needs at most {LARGEST_BODY >> 20} MB, got more")
+
+
+def read_headers(scope: Any) -> dict[str, str]:
+    """The headers by name; one that comes twice counts as both together, which fits nothing."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        found[key] = f"{found[key]}, {text}" if key in found else text
+    return found
+
+
+def add_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer with ours; those that the route has set stay."""
+    there = {name.lower() for name, _ in given}
+    ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+    return [*given, *(one for one in ours if one[0] not in there)]
+
+
+async def send_refusal(send: Any, refused: Refusal) -> None:
+    body = json.dumps({"error": refused.sentence}).encode()
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    headers.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

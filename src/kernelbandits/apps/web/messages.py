@@ -1,0 +1,124 @@
+"""The bodies of requests of the API, checked by their types. What is missing is null."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e150, le=1e150)]
+Trial = Annotated[int, Field(ge=1, le=2**53)]
+Row = Annotated[int, Field(ge=0, le=2**31)]
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+Cell = str | int | float | bool | None
+
+
+class Message(BaseModel):
+    """A request: unknown fields are refused, and a text is no number."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class AskRequest(Message):
+    """How many candidates to suggest, for whom and for how long."""
+
+    n: Annotated[int, Field(ge=1, le=1000)] = 1
+    worker: Text | None = None
+    lease: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    """Seconds for which the candidates stay reserved."""
+    same: list[str] | None = None
+    """Columns in which all candidates have the same value."""
+
+
+class TellRequest(Message):
+    """A result: of a trial, of a row, or of a point x; a value, or that it failed."""
+
+    trial: Trial | None = None
+    row: Row | None = None
+    x: dict[str, Cell] | None = None
+    value: Number | None = None
+    failed: bool = False
+    worker: Text | None = None
+
+
+class ResultLine(Message):
+    """A result in a list of results."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    trial: Trial | None = None
+    row: Row | None = None
+    value: Number | None = None
+    failed: bool | None = None
+    key: Text | None = None
+
+
+class TellAllRequest(Message):
+    """Many results, of which all are stored or none."""
+
+    results: Annotated[list[ResultLine], Field(min_length=1, max_length=100_000)]
+    corrected: bool = False
+    replicates: bool = False
+    worker: Text | None = None
+
+
+class CorrectRequest(Message):
+    """The right result of a trial."""
+
+    trial: Trial
+    value: Number | None = None
+    failed: bool = False
+    reason: Annotated[str, Field(max_length=200)] = ""
+
+
+class WithdrawRequest(Message):
+    """The trial whose result no longer counts."""
+
+    trial: Trial
+    reason: Annotated[str, Field(max_length=200)] = ""
+
+
+class ReleaseRequest(Message):
+    """The pending trials to give up."""
+
+    trials: Annotated[list[Trial], Field(min_length=1, max_length=10_000)]
+
+
+class UndoRequest(Message):
+    """How many of the last steps to take back."""
+
+    n: Annotated[int, Field(ge=1, le=1000)] = 1
+
+
+class ChangeRequest(Message):
+    """The settings to change; null takes back what was given."""
+
+    tolerance: Number | None = None
+    goal: Literal["find", "earn"] | None = None
+    noise: Number | None = None
+    rounds: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    lease: Annotated[float, Field(gt=0, le=1e9)] | None = None
+
+
+class CreateRequest(Message):
+    """A new study: a table as CSV text or as a list of rows, or a space."""
+
+    name: Text
+    target: Text
+    direction: Literal["maximize", "minimize"] = "maximize"
+    csv: Annotated[str, Field(min_length=1)] | None = None
+    """A table as the text of a CSV file, with a header."""
+    rows: Annotated[list[dict[str, Cell]], Field(min_length=1)] | None = None
+    """A table as a list of objects with the same names."""
+    space: dict[str, Any] | None = None
+    """Variables and constraints, as `space.to_dict()` writes them or as a space file has them."""
+    columns: list[str] | None = None
+    cost: str | None = None
+    allowed: str | None = None
+    log: list[str] | None = None
+    linear: list[str] | None = None
+    goal: Literal["find", "earn"] | None = None
+    noise: Number | None = None
+    rounds: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    tolerance: Number | None = None
+    seed: Annotated[int, Field(ge=0, le=2**62)] | None = None

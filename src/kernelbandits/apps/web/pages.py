@@ -1,0 +1,499 @@
+"""The pages that are read: studies, candidates, figures, history. Forms are sent to `forms`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from kernelbandits.apps.web import views
+from kernelbandits.apps.web.access import READ, WRITE, Visitor
+from kernelbandits.apps.web.creation import ROLES as COLUMN_ROLES
+from kernelbandits.apps.web.creation import SCALES, Ranges, preview_table
+from kernelbandits.apps.web.lab import Lab, base_address, find_lab, find_study
+from kernelbandits.apps.web.snapshots import Snapshot
+from kernelbandits.apps.web.visitors import Form, PageVisitor, page_visitor
+from kernelbandits.checks import StudyConflict
+from kernelbandits.formatting import format_time
+from kernelbandits.report.pages import render, template_text
+from kernelbandits.report.studies.drawing import draw_study
+from kernelbandits.report.studies.methods import citations, describe_methods
+from kernelbandits.study.stopping import TOLERANCE_HINT
+from kernelbandits.tables.export import write_csv
+
+router = APIRouter(dependencies=[Depends(page_visitor)], include_in_schema=False)
+
+STATIC = Path(__file__).parent / "static"
+KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+"""A figure is an image without script; matplotlib writes its styles into the elements."""
+SAID_SECONDS = 60
+LONGEST_SAID = 1500
+"""Letters that fit into a cookie."""
+
+
+# ---------------------------------------------------------------------- the frame of a page
+
+
+def show_page(
+    request: Request, visitor: Visitor, template: str, code: int = 200, **values: Any
+) -> Response:
+    """A page with what all pages have: who reads, the form field, and what was said last."""
+    lab = find_lab(request)
+    said = read_said(lab, request)
+    page = render(
+        f"lab/{template}",
+        shelf=lab.library.shelf.title,
+        single=lab.library.shelf.fixed_name is not None,
+        may_write=visitor.may_write,
+        csrf=lab.access.form_token(visitor),
+        new_key=lambda: secrets.token_hex(8),
+        said=said,
+        time=format_time,
+        sentence=write_sentence,
+        **values,
+    )
+    answer = HTMLResponse(page, code)
+    if said:
+        answer.delete_cookie(said_cookie(lab), httponly=True, samesite="strict", secure=lab.secure)
+    return answer
+
+
+def write_sentence(text: str) -> str:
+    """A text of a study as a sentence of a page, which names no commands.
+
+    >>> write_sentence("trial 4: 83 is odd. Correct it: study.correct(4, VALUE), or ...")
+    'Trial 4: 83 is odd. Correct it.'
+    """
+    said = text.partition(": study.correct(")[0].strip().rstrip(".")
+    return f"{said[:1].upper()}{said[1:]}."
+
+
+def go_to(lab: Lab, address: str, *sentences: str) -> Response:
+    """Send the browser to a page, which says these sentences once."""
+    answer = RedirectResponse(address, 303)
+    if sentences:
+        text = json.dumps([one[: LONGEST_SAID // len(sentences)] for one in sentences])
+        value = base64.urlsafe_b64encode(text.encode()).decode()
+        signed = f"{value}.{lab.access.sign_text(value)}"
+        answer.set_cookie(
+            said_cookie(lab),
+            signed,
+            max_age=SAID_SECONDS,
+            secure=lab.secure,
+            httponly=True,
+            samesite="strict",
+        )
+    return answer
+
+
+def said_cookie(lab: Lab) -> str:
+    return f"{lab.cookie}-said"
+
+
+def read_said(lab: Lab, request: Request) -> list[str]:
+    value, _, signature = request.cookies.get(said_cookie(lab), "").partition(".")
+    if not value or not lab.access.is_signed(value, signature):
+        return []
+    try:
+        return [str(one) for one in json.loads(base64.urlsafe_b64decode(value))]
+    except ValueError:
+        return []
+
+
+def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, Any]:
+    """What all pages of a study show; none of it needs a model."""
+    return {
+        "name": name,
+        "at": f"/studies/{name}",
+        "event": snapshot.number,
+        "direction": snapshot.study.direction,
+        "counts": snapshot.counts,
+        "target": snapshot.study.target,
+        "noun": "row" if snapshot.study.space is None else "point",
+        "columns": snapshot.columns,
+        "ready": True,
+    }
+
+
+def take_snapshot(request: Request, name: str) -> Snapshot:
+    return find_lab(request).snapshots.of(find_study(request, name))
+
+
+# ---------------------------------------------------------------------- studies
+
+
+@router.get("/")
+def home(request: Request, visitor: PageVisitor) -> Response:
+    """The list of studies, or the only one."""
+    lab = find_lab(request)
+    entries = lab.library.entries()
+    fixed = lab.library.shelf.fixed_name
+    if fixed is not None and any(one.name == fixed for one in entries):
+        return RedirectResponse(f"/studies/{fixed}", 303)
+    return show_page(request, visitor, "home.html", entries=entries)
+
+
+@router.get("/new")
+def new_study(request: Request, visitor: PageVisitor) -> Response:
+    """Drop or paste a table, or type ranges."""
+    return show_new(request, visitor, None)
+
+
+def show_new(
+    request: Request,
+    visitor: Visitor,
+    ranges: Ranges | None,
+    status: int = 200,
+    problem: str = "",
+    table_problem: str = "",
+    form: Form | None = None,
+) -> Response:
+    """The page for new studies; a problem is shown beside its form, which keeps what was typed."""
+    fixed = find_lab(request).library.shelf.fixed_name
+    shown = Ranges.of(None, fixed) if ranges is None else ranges
+    return show_page(
+        request,
+        visitor,
+        "new.html",
+        status,
+        ranges=shown,
+        fixed=fixed,
+        problem=problem,
+        table_problem=table_problem,
+        pasted="" if form is None else form.raw("pasted"),
+    )
+
+
+@router.get("/new/{number}")
+def new_from_table(
+    request: Request, visitor: PageVisitor, number: str, worksheet: str | None = None
+) -> Response:
+    """What was understood of a table, with guesses that can be changed."""
+    return show_preview(request, visitor, number, worksheet=worksheet)
+
+
+def show_preview(
+    request: Request,
+    visitor: Visitor,
+    number: str,
+    form: Form | None = None,
+    status: int = 200,
+    problem: str = "",
+    worksheet: str | None = None,
+) -> Response:
+    lab = find_lab(request)
+    upload, fixed = lab.uploads.find(number), lab.library.shelf.fixed_name
+    return show_page(
+        request,
+        visitor,
+        "table.html",
+        status,
+        upload=upload,
+        preview=preview_table(upload, form, fixed, worksheet),
+        problem=problem,
+        roles=COLUMN_ROLES,
+        scales=SCALES,
+        fixed=fixed,
+    )
+
+
+@router.get("/studies/{name}")
+def measure(request: Request, visitor: PageVisitor, name: str) -> Response:
+    """What to measure next, the likely best, and whether to stop."""
+    snapshot = take_snapshot(request, name)
+    return show_measure(request, visitor, name, snapshot)
+
+
+def show_measure(
+    request: Request, visitor: Visitor, name: str, snapshot: Snapshot, **more: Any
+) -> Response:
+    status = snapshot.status_soon()
+    stop = "" if status is None else status.stop.sentence
+    return show_page(
+        request,
+        visitor,
+        "study.html",
+        **study_values(request, name, snapshot) | {"ready": status is not None},
+        status=status,
+        pending=views.pending_trials(snapshot),
+        recent=views.recent_results(snapshot),
+        stop=stop.replace(TOLERANCE_HINT, "").strip(),
+        ask_tolerance=stop.endswith(TOLERANCE_HINT),
+        last_step=snapshot.study.last_step(),
+        describe=views.describe_event,
+        **more,
+    )
+
+
+@router.get("/studies/{name}/news")
+def news(request: Request, name: str, after: int = 0) -> Response:
+    """The number of the last event: a page that knows an earlier one loads its parts again."""
+    snapshot = take_snapshot(request, name)
+    number = snapshot.number
+    return JSONResponse({"event": number, "changed": number > after, "ready": snapshot.is_ready})
+
+
+@router.get("/studies/{name}/candidates")
+def candidates(
+    request: Request,
+    visitor: PageVisitor,
+    name: str,
+    sort: str = "mean",
+    order: str = "",
+    search: str = "",
+    show: str = "all",
+    page: int = 1,
+) -> Response:
+    snapshot = take_snapshot(request, name)
+    minimize = snapshot.study.direction == "minimize"
+    descending = order == "down" or (order == "" and sort == "mean" and not minimize)
+    shown = show if show in views.SHOWS else "all"
+    status = snapshot.status_soon()
+    query = views.Query(sort, descending, search[:200], shown, page)
+    return show_page(
+        request,
+        visitor,
+        "candidates.html",
+        **study_values(request, name, snapshot),
+        table=views.candidate_table(snapshot, query, None if status is None else status.best),
+        variables=() if snapshot.study.space is None else snapshot.study.space.names,
+    )
+
+
+@router.get("/studies/{name}/trials/{trial}")
+def trial_page(request: Request, visitor: PageVisitor, name: str, trial: int) -> Response:
+    return show_trial(request, visitor, name, trial)
+
+
+def show_trial(
+    request: Request, visitor: Visitor, name: str, trial: int, status: int = 200, **more: Any
+) -> Response:
+    """A trial: its candidate, its result, why it was suggested, and what happened to it."""
+    snapshot = take_snapshot(request, name)
+    found = views.find_trial(snapshot, trial)
+    if found is None:
+        raise HTTPException(404, f"there is no trial {trial} in this study")
+    sentence: str = ""
+    rows: list[tuple[str, str]] = []
+    if trial in snapshot.asks:
+        sentence, rows = views.explanation_rows(snapshot.study, trial)
+    events = [one for one in views.event_lines(snapshot) if one.trial == trial]
+    values = {"conflict": None, **more}
+    return show_page(
+        request,
+        visitor,
+        "trial.html",
+        status,
+        **study_values(request, name, snapshot),
+        trial=found,
+        why=sentence,
+        numbers=rows,
+        events=events,
+        **values,
+    )
+
+
+@router.get("/studies/{name}/figures")
+def figures(
+    request: Request, visitor: PageVisitor, name: str, across: str = "", up: str = ""
+) -> Response:
+    snapshot = take_snapshot(request, name)
+    columns = snapshot.columns
+    shown = snapshot.view.map
+    if across in columns and up in columns and across != up:
+        chosen: tuple[str, str] | None = (across, up)
+    else:
+        chosen = None if shown is None else (shown.across, shown.up)
+    caption = "" if chosen is None else snapshot.map(*chosen)[1]
+    captions = {
+        kind: [(one.title, one.caption) for one in drawings]
+        for kind, drawings in snapshot.drawings.items()
+    }
+    return show_page(
+        request,
+        visitor,
+        "figures.html",
+        **study_values(request, name, snapshot),
+        figures=captions,
+        chosen=chosen,
+        map_caption=caption,
+        check=snapshot.check,
+    )
+
+
+@router.get("/studies/{name}/figure.svg")
+def figure(
+    request: Request, name: str, kind: str = "", place: int = 0, across: str = "", up: str = ""
+) -> Response:
+    """One figure as SVG: of a kind and its place there, or the map of two columns."""
+    snapshot = take_snapshot(request, name)
+    svg = snapshot.map(across, up)[0] if kind == "map" else snapshot.figure(kind, place)
+    return Response(svg, 200, {"content-security-policy": SVG_POLICY}, "image/svg+xml")
+
+
+@router.get("/studies/{name}/history")
+def history(
+    request: Request, visitor: PageVisitor, name: str, before: int | None = None
+) -> Response:
+    snapshot = take_snapshot(request, name)
+    return show_page(
+        request,
+        visitor,
+        "history.html",
+        **study_values(request, name, snapshot),
+        events=views.event_lines(snapshot, before),
+        last_step=snapshot.study.last_step(),
+        describe=views.describe_event,
+    )
+
+
+@router.get("/studies/{name}/settings")
+def settings(request: Request, visitor: PageVisitor, name: str) -> Response:
+    snapshot = take_snapshot(request, name)
+    values = study_values(request, name, snapshot)
+    return show_page(
+        request,
+        visitor,
+        "settings.html",
+        **values,
+        settings=snapshot.study.settings,
+        status=snapshot.status,
+    )
+
+
+@router.get("/studies/{name}/share")
+def share(request: Request, visitor: PageVisitor, name: str) -> Response:
+    lab, snapshot = find_lab(request), take_snapshot(request, name)
+    tokens = {READ: lab.access.token(READ), WRITE: lab.access.token(WRITE)}
+    return show_page(
+        request,
+        visitor,
+        "share.html",
+        **study_values(request, name, snapshot),
+        methods=describe_methods(snapshot.study, snapshot.status),
+        citations=citations(),
+        # Whoever may only read sees the token that may only read.
+        tokens=tokens if visitor.may_write else {READ: tokens[READ]},
+        base=base_address(request),
+        link="",
+    )
+
+
+@router.get("/studies/{name}/sheet")
+def sheet(request: Request, visitor: PageVisitor, name: str) -> Response:
+    """The pending trials, to print and fill in."""
+    snapshot = take_snapshot(request, name)
+    values = study_values(request, name, snapshot)
+    pending = views.pending_trials(snapshot)
+    return show_page(request, visitor, "sheet.html", **values, pending=pending)
+
+
+# ---------------------------------------------------------------------- files
+
+
+@router.get("/studies/{name}/download/{what}")
+def download(request: Request, name: str, what: str) -> Response:
+    """A file to keep: trials, estimates, all in a workbook, a sheet to fill in, a page to send."""
+    snapshot = take_snapshot(request, name)
+    if what not in DOWNLOADS:
+        raise HTTPException(404, f"there is no download {what[:80]!r}")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / what
+        DOWNLOADS[what](snapshot, path)
+        content = path.read_bytes()
+    kind = FILE_KINDS[path.suffix]
+    heading = {
+        "content-disposition": f'attachment; filename="{name}-{what}"',
+        "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    }
+    return Response(content, 200, heading, kind)
+
+
+def export_study(snapshot: Snapshot, path: Path) -> None:
+    """All trials as CSV, or a workbook with trials, candidates and estimates."""
+    snapshot.study.export(path)
+
+
+def write_sheet(snapshot: Snapshot, path: Path) -> None:
+    """The pending trials, to fill in and to tell back."""
+    snapshot.study.write_sheet(path)
+
+
+def estimates_csv(snapshot: Snapshot, path: Path) -> None:
+    frame = snapshot.estimates
+    write_csv(path, list(frame.columns), frame.itertuples(index=False))
+
+
+def page_html(snapshot: Snapshot, path: Path) -> None:
+    """The page of `study plot`: everything in one file, without script."""
+    try:
+        draw_study(snapshot.study, path)
+    except StudyConflict as error:
+        raise HTTPException(409, str(error)) from None
+
+
+DOWNLOADS: dict[str, Callable[[Snapshot, Path], None]] = {
+    "trials.csv": export_study,
+    "study.xlsx": export_study,
+    "estimates.csv": estimates_csv,
+    "sheet.xlsx": write_sheet,
+    "page.html": page_html,
+}
+FILE_KINDS = {
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+
+
+@router.get("/static/{file}")
+def static(file: str) -> Response:
+    """The style and the script of the pages, each known by its name."""
+    found = static_files().get(file)
+    if found is None:
+        raise HTTPException(404, "there is no such file")
+    return Response(found, 200, {"cache-control": "private, max-age=60"}, KINDS[Path(file).suffix])
+
+
+def static_files() -> dict[str, str]:
+    own = {path.name: path.read_text("utf-8") for path in STATIC.iterdir() if path.suffix in KINDS}
+    return {**own, "style.css": template_text("style.css")}
+
+
+@router.get("/help/api")
+def api_help(request: Request, visitor: PageVisitor) -> Response:
+    """The operations of the API, from its OpenAPI description."""
+    document = request.app.openapi()
+    operations = [
+        {
+            "method": method.upper(),
+            "path": path,
+            "summary": one["summary"],
+            "description": one.get("description", ""),
+            "fields": body_fields(one),
+        }
+        for path, methods in document["paths"].items()
+        for method, one in methods.items()
+    ]
+    base = base_address(request)
+    return show_page(request, visitor, "api.html", operations=operations, base=base)
+
+
+def body_fields(operation: Mapping[str, Any]) -> list[str]:
+    """The names of the fields that the body of a request may have."""
+    content = operation.get("requestBody", {}).get("content", {})
+    return list(content.get("application/json", {}).get("schema", {}).get("properties", ()))
+
+
+@router.get("/help/openapi.json")
+def api_description(request: Request) -> Response:
+    """The same description that the API has, for a browser."""
+    return JSONResponse(request.app.openapi())

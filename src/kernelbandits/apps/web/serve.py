@@ -1,0 +1,191 @@
+"""Start a server: where it may listen, the link that opens it, and the end of it."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import json
+import os
+import socket
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelbandits import checks
+from kernelbandits.apps.web.access import WRITE, Access
+from kernelbandits.apps.web.library import find_shelf
+from kernelbandits.checks import DataNotice
+from kernelbandits.runtime import require
+
+STATE = "KERNELBANDITS_LAB_STATE"
+"""The environment variable that names the folder of secrets; by default one of the user's own."""
+CONFIGURATION = "KERNELBANDITS_LAB_CONFIGURATION"
+"""How a server with several workers passes on what it was started with."""
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+PORT = 8765
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How a server was started."""
+
+    place: str
+    host: str = "127.0.0.1"
+    port: int = PORT
+    names: tuple[str, ...] = ()
+    """Further names under which browsers reach the server."""
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    behind_proxy: bool = False
+    token: str | None = None
+    workers: int = 1
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only programs on this machine can reach the server."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def secure(self) -> bool:
+        """Whether browsers reach the server by https."""
+        return self.tls_cert is not None or self.behind_proxy
+
+    @property
+    def hosts(self) -> list[str]:
+        """The values of the Host header that are accepted."""
+        own = [] if self.host in ("0.0.0.0", "::") else [bracket(self.host)]
+        names = [*LOOPBACK_NAMES, *own, *self.names]
+        plain = list(self.names) if self.behind_proxy else []
+        return [*(name if has_port(name) else f"{name}:{self.port}" for name in names), *plain]
+
+    @property
+    def address(self) -> str:
+        """How a browser on this machine, or behind the proxy, reaches the server."""
+        scheme = "https" if self.secure else "http"
+        if self.names:
+            name = self.names[0]
+            at_port = has_port(name) or self.behind_proxy
+            return f"{scheme}://{name if at_port else f'{name}:{self.port}'}"
+        local = "127.0.0.1" if self.host in ("0.0.0.0", "::") else bracket(self.host)
+        return f"{scheme}://{local}:{self.port}"
+
+    def check(self) -> None:
+        """Refuse to listen where strangers could read along or come in."""
+        both = (self.tls_cert is None) == (self.tls_key is None)
+        checks.needs(both, "lab", "--tls-cert and --tls-key together", "one of them")
+        checks.whole("lab", "port", self.port, 0)
+        checks.needs(self.port < 65536, "lab", "a port below 65536", self.port)
+        if self.is_local:
+            return
+        checks.needs(
+            self.secure,
+            "lab",
+            "TLS to listen on a network (--tls-cert and --tls-key), or a proxy that has it "
+            "(--behind-proxy)",
+            f"--host {self.host} alone",
+        )
+        checks.needs(
+            bool(self.names) or self.host not in ("0.0.0.0", "::"),
+            "lab",
+            "the name that browsers use (--name lab.example.org) to listen on all addresses",
+            "none",
+        )
+
+
+def bracket(host: str) -> str:
+    """An IPv6 address as a Host header has it."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def has_port(name: str) -> bool:
+    return name.rpartition(":")[2].isdigit() and not name.endswith("]")
+
+
+def state_folder(place: str) -> Path:
+    """Where the secret of a place is kept: one folder for each place, of this user."""
+    root = os.environ.get(STATE)
+    if root is None:
+        from platformdirs import user_state_dir
+
+        root = str(Path(user_state_dir("kernelbandits")) / "lab")
+    # The place of a database may hold a password, so its digest names the folder.
+    where = place if "://" in place or place.startswith("env:") else str(Path(place).resolve())
+    return Path(root) / hashlib.sha256(where.encode()).hexdigest()[:24]
+
+
+def open_access(configuration: Configuration) -> Access:
+    return Access(state_folder(configuration.place), configuration.token)
+
+
+def make_app(configuration: Configuration) -> Any:
+    from kernelbandits.apps.web.app import build_app
+
+    # Pages and answers show the notices themselves.
+    warnings.simplefilter("ignore", DataNotice)
+    return build_app(
+        find_shelf(configuration.place),
+        open_access(configuration),
+        configuration.hosts,
+        port=configuration.port,
+        secure=configuration.secure,
+    )
+
+
+def make_worker_app() -> Any:
+    """The application of one worker of several, from what the first process left for it."""
+    given = json.loads(os.environ[CONFIGURATION])
+    return make_app(Configuration(**{**given, "names": tuple(given["names"])}))
+
+
+def check_port(configuration: Configuration) -> Configuration:
+    """The same with a port that is free: 0 stands for any."""
+    family = socket.AF_INET6 if ":" in configuration.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind((configuration.host, configuration.port))
+        except OSError as error:
+            raise ValueError(
+                f"lab needs a free port, got {configuration.host}:{configuration.port} "
+                f"({error.strerror}); try --port 0 for any"
+            ) from None
+        port = trial.getsockname()[1]
+    return Configuration(**{**asdict(configuration), "port": port})
+
+
+def make_link(configuration: Configuration, role: str = WRITE) -> str:
+    """A link that opens the server in one browser, once."""
+    code = open_access(configuration).make_link(role)
+    return f"{configuration.address}/enter?code={code}"
+
+
+def run_server(configuration: Configuration) -> None:
+    """Serve until the process is ended."""
+    for package in ("fastapi", "uvicorn", "jinja2", "multipart", "matplotlib"):
+        require(package, extra="lab", owner="the lab page")
+    import uvicorn
+
+    options: dict[str, Any] = {
+        "host": configuration.host,
+        "port": configuration.port,
+        "ssl_certfile": configuration.tls_cert,
+        "ssl_keyfile": configuration.tls_key,
+        # The address of a link has its code: no line for each request.
+        "access_log": False,
+        "log_level": "warning",
+        "server_header": False,
+        "proxy_headers": False,
+        "timeout_keep_alive": 10,
+        "timeout_graceful_shutdown": 5,
+        "ws": "none",
+    }
+    if configuration.workers == 1:
+        uvicorn.run(make_app(configuration), **options)
+        return
+    os.environ[CONFIGURATION] = json.dumps(asdict(configuration))
+    factory = "kernelbandits.apps.web.serve:make_worker_app"
+    uvicorn.run(factory, factory=True, workers=configuration.workers, **options)

@@ -1,0 +1,125 @@
+// The only script of the lab pages. Every page works without it; it adds three things:
+// news of other people, files that are dropped, and a button that prints.
+"use strict";
+
+const NEWS_EVERY = 1000; // milliseconds
+const LONGEST_PAUSE = 15000;
+
+// ---------------------------------------------------------------- news
+
+// Ask for the number of the last event. If there is a newer one, load the page again and put its
+// parts in the place of the old ones. What somebody is typing stays.
+function follow(body) {
+  let known = Number(body.dataset.event);
+  let pause = NEWS_EVERY;
+  const ask = async () => {
+    try {
+      const answer = await fetch(`${body.dataset.news}?after=${known}`, { credentials: "same-origin" });
+      if (answer.status === 401) return tell("This page is no longer open here. Use a new link.");
+      if (!answer.ok) throw new Error(answer.status);
+      const news = await answer.json();
+      if (news.event !== known || (body.dataset.waiting && news.ready)) {
+        await renew();
+        known = news.event;
+      }
+      tell("");
+      pause = NEWS_EVERY;
+    } catch (error) {
+      // The server may be starting again: ask less often until it answers.
+      tell("The server does not answer. What you type stays here.");
+      pause = Math.min(2 * pause, LONGEST_PAUSE);
+    }
+    setTimeout(ask, document.hidden ? Math.max(pause, 5000) : pause);
+  };
+  setTimeout(ask, pause);
+}
+
+async function renew() {
+  const answer = await fetch(location.href, { credentials: "same-origin", headers: { accept: "text/html" } });
+  if (!answer.ok) throw new Error(answer.status);
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  // Whether the answers of the model are still being computed.
+  document.body.dataset.waiting = page.body.dataset.waiting || "";
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const fresh = page.getElementById(part.id);
+    if (!fresh) continue;
+    if (part.dataset.live === "items") renewItems(part, fresh);
+    else if (!isInUse(part)) part.replaceChildren(...fresh.childNodes);
+  }
+}
+
+// A list whose items are known by their ids: those that are gone are removed, new ones are added,
+// the others stay as they are.
+function renewItems(list, fresh) {
+  const wanted = [...fresh.children];
+  const names = new Set(wanted.map((item) => item.id));
+  for (const item of [...list.children]) {
+    if (names.has(item.id)) continue;
+    if (isInUse(item)) say(item, "This trial is no longer pending: somebody told its result, or gave it up.");
+    else item.remove();
+  }
+  wanted.forEach((item, place) => {
+    if (!document.getElementById(item.id)) list.insertBefore(item, list.children[place] || null);
+  });
+}
+
+// Whether somebody is typing here.
+function isInUse(part) {
+  const fields = [...part.querySelectorAll("input:not([type=hidden]), textarea, select")];
+  const typed = fields.some((field) => "defaultValue" in field && field.value !== field.defaultValue);
+  const open = part.contains(document.activeElement) && document.activeElement.matches("input, textarea, select");
+  return typed || open;
+}
+
+function say(item, sentence) {
+  if (item.querySelector(".problem")) return;
+  const note = document.createElement("p");
+  note.className = "problem";
+  note.setAttribute("role", "alert");
+  note.textContent = sentence;
+  item.prepend(note);
+}
+
+// One line at the top of the page, for what concerns the connection.
+function tell(sentence) {
+  let line = document.getElementById("connection");
+  if (!line && sentence) {
+    line = document.createElement("p");
+    line.id = "connection";
+    line.className = "note";
+    line.setAttribute("role", "status");
+    document.getElementById("main").prepend(line);
+  }
+  if (!line) return;
+  if (sentence) line.textContent = sentence;
+  else line.remove();
+}
+
+// ---------------------------------------------------------------- files that are dropped
+
+function acceptFiles(area) {
+  const field = area.querySelector("input[type=file]");
+  const mark = (over) => (event) => {
+    event.preventDefault();
+    area.classList.toggle("over", over);
+  };
+  area.addEventListener("dragover", mark(true));
+  area.addEventListener("dragleave", mark(false));
+  area.addEventListener("drop", (event) => {
+    mark(false)(event);
+    if (event.dataTransfer.files.length) field.files = event.dataTransfer.files;
+  });
+}
+
+// ---------------------------------------------------------------- start
+
+if (document.body.dataset.news) follow(document.body);
+document.querySelectorAll("[data-drop]").forEach(acceptFiles);
+document.querySelectorAll("[data-print]").forEach((button) => button.addEventListener("click", () => print()));
+// A second click while the first one is under way would only show the same page twice.
+document.addEventListener("submit", (event) => {
+  if (event.target.method !== "post") return;
+  if (event.target.dataset.sent) event.preventDefault();
+  event.target.dataset.sent = "yes";
+});
+addEventListener("pageshow", () => document.querySelectorAll("form").forEach((form) => delete form.dataset.sent));

@@ -1,0 +1,79 @@
+"""Tables that were uploaded or pasted, kept until a study is created from them.
+
+Each is a file in a folder with a random name. Of the name that the file had only letters, digits
+and a few marks are kept.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelbandits import checks
+from kernelbandits.storage import NoStudy
+
+KEPT = 86400.0
+"""Seconds after which an upload is removed."""
+NUMBER = re.compile(r"[0-9a-f]{32}")
+ENDINGS = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".npy")
+LONGEST_NAME = 80
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A table that somebody brought."""
+
+    number: str
+    path: Path
+
+
+class Uploads:
+    """All uploads of a server, in one folder of the user."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def add(self, content: bytes, shown: str) -> Upload:
+        checks.needs(bool(content.strip()), "a new study", "a table with a header", "an empty one")
+        self._sweep()
+        number = secrets.token_hex(16)
+        own = self.folder / number
+        own.mkdir(mode=0o700)
+        (own / safe_name(shown)).write_bytes(content)
+        return self.find(number)
+
+    def find(self, number: str) -> Upload:
+        """The upload of this number; NoStudy if there is none."""
+        there = [path.name for path in self.folder.iterdir()] if NUMBER.fullmatch(number) else []
+        if number not in there:
+            raise NoStudy("this table is not here any more; upload it again")
+        [path] = (self.folder / number).iterdir()
+        return Upload(number, path)
+
+    def remove(self, upload: Upload) -> None:
+        shutil.rmtree(self.folder / upload.number, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        """Remove what nobody has made a study of."""
+        for own in self.folder.iterdir():
+            if time.time() - own.stat().st_mtime > KEPT:
+                shutil.rmtree(own, ignore_errors=True)
+
+
+def safe_name(shown: str) -> str:
+    """A name for the file of an upload: the last part of its own, without any other letters.
+
+    >>> safe_name("../../etc/my films.csv"), safe_name("C:\\\\data\\\\.x.xlsx"), safe_name("")
+    ('my films.csv', 'x.xlsx', 'table.csv')
+    """
+    last = shown.replace("\\", "/").rpartition("/")[2]
+    stem, dot, suffix = re.sub(r"[^A-Za-z0-9_. -]", "_", last).strip(". ").rpartition(".")
+    ending = f".{suffix.lower()}" if dot else ""
+    if ending not in ENDINGS:
+        stem, ending = f"{stem}{dot}{suffix}", ".csv"
+    return f"{stem[-LONGEST_NAME:].strip('. ') or 'table'}{ending}"

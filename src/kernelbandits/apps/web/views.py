@@ -1,0 +1,322 @@
+"""The values that the pages of a study show, from what the study answers."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelbandits.apps.web.snapshots import Snapshot
+from kernelbandits.formatting import format_interval, format_number, format_share, format_time
+from kernelbandits.study import Best, Study
+from kernelbandits.study.values import format_cell
+from kernelbandits.tables.export import name_in_export
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kernelbandits.storage import Event
+
+PAGE = 100
+"""Candidates on one page of the table."""
+RECENT = 8
+"""Results on the first page of a study."""
+SHOWS = ("all", "measured", "unmeasured", "pending")
+EVENTS = 200
+"""Events on one page of the history."""
+
+
+def candidate_cells(study: Study, row: int | None, x: Mapping[str, Any]) -> dict[str, str]:
+    """Name and value of each column of a candidate, its labels first."""
+    label = {} if row is None else study.candidates.label(row)
+    return {**label, **{name: format_cell(value) for name, value in x.items()}}
+
+
+@dataclass(frozen=True)
+class PendingTrial:
+    """A candidate to measure, as its card shows it."""
+
+    trial: int
+    row: int | None
+    cells: Mapping[str, str]
+    why: str
+    worker: str | None
+    overdue: bool
+
+
+def pending_trials(snapshot: Snapshot) -> list[PendingTrial]:
+    """The trials that wait for a result, in their order."""
+    found = []
+    for record in pending_records(snapshot):
+        one = trial_row(snapshot.study, record)
+        asked = snapshot.asks[one.trial]
+        found.append(
+            PendingTrial(
+                trial=one.trial,
+                row=one.row,
+                cells=one.cells,
+                why=str(asked.body.get("why", "")),
+                worker=asked.worker,
+                overdue=asked.at + asked.body["lease"] < time.time(),
+            )
+        )
+    return found
+
+
+def pending_records(snapshot: Snapshot) -> list[dict[Any, Any]]:
+    """The lines of the table of trials that wait for a result."""
+    frame = snapshot.trials
+    return frame[frame["state"] == "pending"].to_dict("records")
+
+
+@dataclass(frozen=True)
+class TrialRow:
+    """A trial in a list of results."""
+
+    trial: int
+    row: int | None
+    cells: Mapping[str, str]
+    state: str
+    value: str
+
+
+def recent_results(snapshot: Snapshot, most: int = RECENT) -> list[TrialRow]:
+    """The last results, the newest first."""
+    frame = snapshot.trials
+    told = frame[frame["state"].isin(["told", "failed", "withdrawn"])]
+    newest = told.sort_values("told_at", kind="stable").tail(most).iloc[::-1]
+    return [trial_row(snapshot.study, one) for one in newest.to_dict("records")]
+
+
+def trial_row(study: Study, record: Mapping[Any, Any]) -> TrialRow:
+    """A trial from a line of the table of trials."""
+    row = None if study.space is not None else int(record["row"])
+    if study.space is None:
+        x: Mapping[str, Any] = study.candidates.x(int(record["row"]))
+    else:
+        names = name_in_export(study.space.names)
+        x = {name: record[names[name]] for name in study.space.names}
+    value = "" if math.isnan(record["value"]) else format_number(record["value"], 8)
+    state = str(record["state"])
+    return TrialRow(int(record["trial"]), row, candidate_cells(study, row, x), state, value)
+
+
+def find_trial(snapshot: Snapshot, number: int) -> TrialRow | None:
+    frame = snapshot.trials
+    found = frame[frame["trial"] == number].to_dict("records")
+    return trial_row(snapshot.study, found[0]) if found else None
+
+
+# ---------------------------------------------------------------------- candidates
+
+
+@dataclass(frozen=True)
+class Query:
+    """Which candidates are shown, and in which order."""
+
+    sort: str = "mean"
+    descending: bool = True
+    search: str = ""
+    show: str = "all"
+    page: int = 1
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """A candidate in the table of all candidates."""
+
+    row: int | None
+    cells: Sequence[str]
+    results: int
+    average: str
+    estimate: str
+    sd: str
+    marks: Sequence[str]
+
+
+@dataclass(frozen=True)
+class CandidateTable:
+    """One page of the table of candidates."""
+
+    columns: Sequence[str]
+    sortable: Mapping[str, str]
+    """Heading -> the name by which it is sorted."""
+    rows: Sequence[CandidateRow]
+    total: int
+    found: int
+    pages: int
+    query: Query
+    caution: str = ""
+    options: Sequence[str] = field(default=SHOWS)
+
+
+def candidate_table(snapshot: Snapshot, query: Query, best: Best | None) -> CandidateTable:
+    """Sort, filter and cut the estimates of all candidates."""
+    study, frame = snapshot.study, snapshot.estimates
+    labels = () if study.space is not None else study.candidates.labels
+    names = study.candidates.chosen if study.space is None else study.space.names
+    exported = name_in_export([*labels, *names])
+    shown = frame.copy(deep=False)
+    for name in reversed(labels):
+        shown.insert(0, exported[name], [study.candidates.label(row)[name] for row in frame["row"]])
+    columns = [exported[name] for name in (*labels, *names)]
+    numbers = ["results", "average", "mean", "sd"]
+    sortable = {**({"row": "row"} if "row" in shown else {}), **dict.fromkeys(columns, "")}
+    sortable = {name: name for name in (*sortable, *numbers)}
+    pending = shown_pending(snapshot, shown)
+    kept = shown[select_rows(shown, columns, pending, query)]
+    if query.sort in sortable:
+        kept = kept.sort_values(
+            query.sort, ascending=not query.descending, kind="stable", na_position="last"
+        )
+    pages = max(1, -(-len(kept) // PAGE))
+    page = min(max(query.page, 1), pages)
+    part = kept.iloc[(page - 1) * PAGE : page * PAGE]
+    rows = [
+        candidate_row(record, columns, bool(pending[index]), best)
+        for index, record in zip(part.index, part.to_dict("records"), strict=True)
+    ]
+    query = Query(query.sort, query.descending, query.search, query.show, page)
+    return CandidateTable(
+        columns, sortable, rows, len(shown), len(kept), pages, query, frame.attrs["caution"]
+    )
+
+
+def shown_pending(snapshot: Snapshot, frame: pd.DataFrame) -> Any:
+    """Which lines are candidates with a pending trial."""
+    waiting = pending_records(snapshot)
+    if snapshot.study.space is None:
+        first = snapshot.study.candidates.first_rows
+        rows = {int(first[int(one["row"])]) for one in waiting}
+        return np.isin(first[frame["row"].to_numpy()], list(rows))
+    names = name_in_export(snapshot.study.space.names).values()
+    points = {tuple(str(one[name]) for name in names) for one in waiting}
+    lines = zip(*(frame[name].map(str) for name in names), strict=True)
+    return np.array([line in points for line in lines], dtype=bool)
+
+
+def select_rows(frame: pd.DataFrame, columns: Sequence[str], pending: Any, query: Query) -> Any:
+    """Which lines the visitor wants to see."""
+    kept = np.ones(len(frame), dtype=bool)
+    if query.show == "measured":
+        kept &= frame["results"].to_numpy() > 0
+    elif query.show == "unmeasured":
+        kept &= frame["results"].to_numpy() == 0
+    elif query.show == "pending":
+        kept &= pending
+    if query.search:
+        wanted = query.search.casefold()
+        there = np.zeros(len(frame), dtype=bool)
+        for name in columns:
+            texts = frame[name].map(lambda value: wanted in format_cell(value).casefold())
+            there |= texts.to_numpy(dtype=bool)
+        kept &= there
+    return kept
+
+
+def candidate_row(
+    record: Mapping[Any, Any], columns: Sequence[str], pending: bool, best: Best | None
+) -> CandidateRow:
+    row = int(record["row"]) if "row" in record else None
+    marks = ["pending"] if pending else []
+    if not record.get("allowed", True):
+        marks.append("not allowed")
+    if best is not None:
+        point = [record[name] for name in columns]
+        if row == best.row if row is not None else point == list(best.x.values()):
+            marks.append("likely best")
+    return CandidateRow(
+        row=row,
+        cells=[format_cell(record[name]) for name in columns],
+        results=int(record["results"]),
+        average=format_number(record["average"]) if record["results"] else "",
+        estimate=format_interval(record["mean"], record["low"], record["high"]),
+        sd=format_number(record["sd"]),
+        marks=marks,
+    )
+
+
+# ---------------------------------------------------------------------- history
+
+
+@dataclass(frozen=True)
+class EventLine:
+    """An event in words."""
+
+    number: int
+    when: str
+    what: str
+    trial: int | None
+    worker: str
+    undone: bool
+
+
+def event_lines(snapshot: Snapshot, before: int | None = None) -> list[EventLine]:
+    """Events in words, the newest first; at most a page of them, before this number."""
+    undone = {event.body["of"] for event in snapshot.events if event.kind == "undone"}
+    last = snapshot.number if before is None else max(0, before - 1)
+    chosen = snapshot.events[max(0, last - EVENTS) : last]
+    return [
+        EventLine(
+            number=event.seq,
+            when=format_time(event.at),
+            what=describe_event(event),
+            trial=event.trial,
+            worker=event.worker or "",
+            undone=event.seq in undone,
+        )
+        for event in reversed(chosen)
+    ]
+
+
+def describe_event(event: Event) -> str:
+    """What happened, in a few words."""
+    body, trial = event.body, event.trial
+    reason = f" ({body['reason']})" if body.get("reason") else ""
+    value = "failed" if event.value is None else format_number(event.value, 8)
+    if event.kind == "settings" and (body.get("auto") or "revised_from" in body):
+        return "units of the model adapted"
+    sentences = {
+        "created": "study created",
+        "asked": f"trial {trial} suggested",
+        "told": f"trial {trial}: result {value}",
+        "failed": f"trial {trial}: failed",
+        "corrected": f"trial {trial}: corrected to {value}{reason}",
+        "withdrawn": f"trial {trial}: result withdrawn{reason}",
+        "released": f"trial {trial} released",
+        "undone": f"event {body.get('of')} undone",
+        "settings": "settings changed",
+        "fitted": f"model fitted to {body.get('results', 'the')} results",
+    }
+    return sentences.get(event.kind, event.kind)
+
+
+# ---------------------------------------------------------------------- answers
+
+
+def explanation_rows(study: Study, trial: int) -> tuple[str, list[tuple[str, str]]]:
+    """Why a trial was suggested: a sentence, and the numbers behind it."""
+    found = study.explain(trial)
+    numbers = {
+        "estimate": found.mean,
+        "standard deviation": found.sd,
+        "expected improvement": found.improvement,
+        "exploration weight": found.weight,
+        "confidence width": found.width,
+        "weight × width × sd": found.bonus,
+        "gain": found.gain,
+        "horizon": found.horizon,
+        "index": found.index,
+        "best estimate then": found.greedy_mean,
+    }
+    rows = [(name, format_number(value)) for name, value in numbers.items() if value is not None]
+    shares = {"probability of being the best": found.chance}
+    rows += [(name, format_share(value)) for name, value in shares.items() if value is not None]
+    rows.append(("results known then", str(found.results)))
+    rows.append(("pending then", str(found.pending)))
+    sentence = f"{found.sentence} {found.caution}".strip()
+    return sentence, rows

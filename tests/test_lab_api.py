@@ -1,0 +1,266 @@
+"""The REST interface: the same rules as `Study`, for programs; and its client."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+import time
+from urllib.error import URLError
+
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.apps import client as lab_client
+from kernelbandits.apps.client import LabClient, LabError
+from kernelbandits.checks import StorageFull
+from kernelbandits.storage import StorageBusy
+from lab_pages import READ, Page
+
+ROWS = [{"Cs": i / 10, "solvent": "DMF" if i % 2 else "DMSO"} for i in range(10)]
+
+
+@pytest.fixture
+def page(tmp_path):
+    (tmp_path / "studies").mkdir()
+    page = Page(tmp_path / "studies", tmp_path / "state")
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def films(page):
+    """A program, with a study of ten films."""
+    program = page.program()
+    body = {"name": "films", "target": "stability", "rows": ROWS}
+    assert program.post("/api/studies", json=body).status_code == 201
+    return program
+
+
+def post(program, what, status=200, key=None, **body):
+    headers = {} if key is None else {"Idempotency-Key": key}
+    answer = program.post(f"/api/studies/films/{what}", json=body, headers=headers)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def test_the_whole_life_of_a_trial(page, films):
+    [suggestion] = post(films, "ask", n=1, worker="robot")
+    assert [one["trial"] for one in post(films, "ask", worker="robot")] == [suggestion["trial"]]
+    assert post(films, "tell", trial=1, value=0.5)["accepted"]
+    assert post(films, "correct", trial=1, value=0.6, reason="slip")["value"] == 0.6
+    assert post(films, "withdraw", trial=1)["kind"] == "withdrawn"
+    assert [one["body"]["kind"] for one in post(films, "undo", n=2)] == ["withdrawn", "corrected"]
+    post(films, "tell", row=4, failed=True)
+    post(films, "ask", n=2)
+    assert len(post(films, "release", trials=[3, 4])) == 2
+    assert post(films, "change", tolerance=0.1)["kind"] == "settings"
+    status = films.get("/api/studies/films").json()
+    assert (status["told"], status["failed"], status["place"]) == (1, 1, "films")
+    assert films.get("/api/studies/films/trials/1/why").json()["row"] == suggestion["row"]
+    assert len(films.get("/api/studies/films/estimates").json()["estimates"]) == 10
+    events = films.get("/api/studies/films/events").json()
+    assert films.get(f"/api/studies/films/events?after={len(events) - 1}").json() == events[-1:]
+
+
+@pytest.mark.parametrize(
+    ("what", "body"),
+    [
+        ("ask", {"n": 2}),
+        ("tell", {"row": 3, "value": 0.5}),
+        ("tell-all", {"results": [{"row": 3, "value": 0.5}, {"row": 4, "value": 0.7}]}),
+        ("undo", {"n": 1}),
+        ("change", {"tolerance": 0.1}),
+    ],
+)
+def test_a_key_makes_a_request_count_once(page, films, what, body):
+    post(films, "ask")
+    first = post(films, what, key="run-1", **body)
+    events = films.get("/api/studies/films/events").json()
+    again = post(films, what, key="run-1", **body)
+    assert json.dumps(again).replace('"accepted": false', '"accepted": true') == json.dumps(first)
+    assert films.get("/api/studies/films/events").json() == events
+
+
+def test_a_second_result_is_a_conflict_with_the_stored_value(page, films):
+    post(films, "ask")
+    post(films, "tell", trial=1, value=0.5)
+    said = post(films, "tell", 409, trial=1, value=0.7)
+    assert (said["trial"], said["value"], said["accepted"]) == (1, 0.5, False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"trial": 1},
+        {"trial": 1, "value": "0.5"},
+        {"trial": 1, "value": True},
+        {"trial": 1, "value": 1e200},
+        {"trial": 1, "value": 0.5, "failed": True},
+        {"trial": 1.5, "value": 0.5},
+        {"trial": 1, "row": 2, "value": 0.5},
+        {"trial": 1, "value": 0.5, "unknown": 1},
+        {"trial": 0, "value": 0.5},
+        {"row": 10, "value": 0.5},
+        {"x": {"Cs": 0.1}, "value": 0.5},
+    ],
+)
+def test_wrong_results_are_refused_and_nothing_is_stored(page, films, body):
+    post(films, "ask")
+    before = films.get("/api/studies/films/events").json()
+    answer = films.post("/api/studies/films/tell", json=body)
+    assert answer.status_code in (409, 422)
+    assert answer.json()["error"]
+    assert films.get("/api/studies/films/events").json() == before
+
+
+def test_a_wrong_cell_is_named_by_row_and_column(page, films):
+    results = [{"row": 1, "value": 0.5}, {"row": 2, "value": "much"}]
+    said = post(films, "tell-all", 422, results=results)
+    assert (said["row"], said["column"]) == (1, "value")
+    body = {"name": "other", "target": "y", "csv": "a,b\n1,2\n3,x\n4,5\n6,7\n"}
+    said = films.post("/api/studies", json=body).json()
+    assert (said["row"], said["column"]) == (3, "b")
+    body = {"name": "other", "target": "y", "rows": [{"a": 1.0}, {"b": 1.0}]}
+    assert films.post("/api/studies", json=body).json()["row"] == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(StorageFull("full"), 507), (StorageBusy("busy"), 503)]
+)
+def test_storage_problems_have_a_status_of_their_own(page, films, monkeypatch, error, status):
+    def refuse(*_, **__):
+        raise error
+
+    monkeypatch.setattr(kb.Study, "tell", refuse)
+    assert post(films, "tell", status, trial=1, value=0.5) == {"error": str(error)}
+
+
+def test_passwords_and_folders_are_in_no_answer(page, films, monkeypatch):
+    def refuse(*_, **__):
+        raise StorageBusy("postgresql://ann:secret@lab/db does not answer")
+
+    monkeypatch.setattr(kb.Study, "ask", refuse)
+    assert "secret" not in json.dumps(post(films, "ask", 503))
+
+
+def test_studies_over_a_space(page):
+    program = page.program()
+    space = {"variables": {"heat": "real 20:90", "acid": "choice citric, acetic"}}
+    body = {"name": "films", "target": "yield", "space": space}
+    assert program.post("/api/studies", json=body).status_code == 201
+    [suggestion] = post(program, "ask")
+    assert set(suggestion["x"]) == {"heat", "acid"}
+    post(program, "tell", x={"heat": 30, "acid": "citric"}, value=0.5)
+    assert post(program, "tell", 422, x={"heat": 300, "acid": "citric"}, value=0.5)["error"]
+    assert program.get("/api/studies/films/candidates").json()["space"]["variables"]
+
+
+def test_the_description_names_every_operation(page):
+    document = page.program(READ).get("/api/openapi.json").json()
+    for path, methods in document["paths"].items():
+        for method, one in methods.items():
+            assert one["summary"]
+            assert one["security"], path
+            assert ("requestBody" in one) == (method == "post")
+
+
+# ---------------------------------------------------------------------- the client
+
+
+class FakeAnswer(io.BytesIO):
+    def __enter__(self):
+        return self
+
+
+@pytest.fixture
+def remote(page, films, monkeypatch):
+    """A client whose requests reach the application; some of them lose their answer."""
+    lost = []
+
+    def open_url(request, timeout):
+        path = request.full_url.removeprefix("http://127.0.0.1:8765")
+        headers = dict(request.header_items())
+        answer = page.client().request(
+            request.get_method(), path, content=request.data, headers=headers
+        )
+        if lost:
+            raise lost.pop()
+        if answer.status_code >= 400:
+            body = io.BytesIO(answer.content)
+            raise lab_client.HTTPError(path, answer.status_code, "", None, body)
+        return FakeAnswer(answer.content)
+
+    monkeypatch.setattr(lab_client, "urlopen", open_url)
+    monkeypatch.setattr(lab_client, "PAUSE", 0.0)
+    client = LabClient("http://127.0.0.1:8765/", page.access.token("write"))
+    client.lost = lost
+    return client
+
+
+def test_the_client_does_what_a_study_does(remote):
+    study = remote.study("films")
+    [suggestion] = study.ask(worker="robot")
+    study.tell(suggestion["trial"], 0.5)
+    study.tell_all([{"row": row, "value": row / 10} for row in range(5)], replicates=True)
+    study.correct(suggestion["trial"], 0.6)
+    study.undo()
+    study.withdraw(suggestion["trial"])
+    study.change(tolerance=0.1)
+    [pending] = study.ask()
+    study.release(pending["trial"])
+    assert study.status()["told"] == 5
+    assert len(study.trials()) == 7
+    assert study.explain(1)["trial"] == 1
+    assert len(study.estimates()) == 10
+    assert study.events(after=1)[0]["seq"] == 2
+    assert [one["name"] for one in remote.studies()] == ["films"]
+    other = remote.create("brew", target="yield", space={"variables": {"heat": "real 20:90"}})
+    assert other.status()["told"] == 0
+
+
+def test_a_lost_answer_counts_once(remote):
+    study = remote.study("films")
+    remote.lost.extend([URLError("cut"), ConnectionResetError()])
+    [suggestion] = study.ask()
+    remote.lost.append(TimeoutError())
+    study.tell(suggestion["trial"], 0.5)
+    assert len(study.trials()) == 1
+    with pytest.raises(LabError, match="already has the result") as refused:
+        study.tell(suggestion["trial"], 0.7)
+    assert (refused.value.status, refused.value.document["value"]) == (409, 0.5)
+    remote.lost.extend([URLError("cut")] * 5)
+    with pytest.raises(URLError):
+        study.status()
+
+
+def test_many_programs_at_once_lose_nothing(page, films):
+    """Threads of one server and another process of the same study."""
+    study = page.lab.library.study("films")
+    wrong = []
+
+    def work(number):
+        program = page.program()
+        for turn in range(4):
+            body = {"row": (number + turn) % 10, "value": number + turn / 10}
+            key = {"Idempotency-Key": f"{number}-{turn}"}
+            for _ in range(2):
+                answer = program.post("/api/studies/films/tell", json=body, headers=key)
+                if answer.status_code != 200:
+                    wrong.append(answer.text)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    with kb.Study.open(study.place) as other:
+        for turn in range(4):
+            other.tell(row=turn, value=100.0 + turn)
+            time.sleep(0.01)
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    values = sorted(study.to_dataframe()["value"])
+    assert values == sorted(
+        [n + t / 10 for n in range(6) for t in range(4)] + [100.0, 101.0, 102.0, 103.0]
+    )

@@ -1,0 +1,82 @@
+"""The command `lab`: where it refuses to listen, links and tokens, a whole server."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return os.environ | {"KERNELBANDITS_LAB_STATE": str(tmp_path / "state")}
+
+
+def command(*words):
+    return [sys.executable, "-m", "kernelbandits", "lab", *words]
+
+
+def run(environment, *words):
+    return subprocess.run(command(*words), capture_output=True, text=True, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--host", "0.0.0.0"), "lab needs TLS to listen on a network"),
+        (("--tls-cert", "nothing.pem"), "--tls-cert needs a file that exists"),
+        (("--link",), "--link needs a server that was started before"),
+        (("no/such/folder/films.db",), "lab needs a folder that exists"),
+    ],
+)
+def test_what_is_refused(environment, tmp_path, words, said):
+    done = run(environment, *([str(tmp_path)] if words[0].startswith("--") else []), *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_weak_token_is_refused(environment, tmp_path):
+    done = run(environment | {"KERNELBANDITS_TOKEN": "short"}, str(tmp_path))
+    assert done.returncode == 2
+    assert "short" not in done.stderr
+
+
+def test_tokens_last_until_they_are_renewed(environment, tmp_path):
+    first, second = (run(environment, str(tmp_path), "--show-tokens").stdout for _ in range(2))
+    assert first == second
+    assert set(re.findall(r"(\w+): ", first)) == {"read", "write"}
+    assert run(environment, str(tmp_path), "--renew", "--show-tokens").stdout != first
+
+
+def test_a_server_starts_lets_in_by_its_link_and_ends(environment, tmp_path):
+    """Its link is printed, is not in any log, and SIGTERM ends it with exit code 143 or 0."""
+    process = subprocess.Popen(
+        command(str(tmp_path), "--port", "0", "--no-browser"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    link = next(filter(None, (re.search(r"http\S+", line) for line in process.stdout)))[0]
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    for _ in range(300):
+        try:
+            shown = opener.open(link).read().decode()
+            break
+        except urllib.error.URLError:
+            time.sleep(0.1)
+    assert "Studies" in shown
+    again = run(environment, str(tmp_path), "--link", "--read-only").stdout.strip()
+    assert again.startswith(link.partition("?")[0])
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode in (0, 143, -signal.SIGTERM)
+    assert "code=" not in errors

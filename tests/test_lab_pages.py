@@ -1,0 +1,360 @@
+"""The lab page without script: what a scientist does in a day, by forms."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import time
+
+import openpyxl
+import pandas as pd
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.apps.web.uploads import Uploads
+from lab_pages import READ, Page, find_form
+
+TABLE = "sample;Cs;solvent;stability\n" + "\n".join(
+    f"A{i};{i / 10:g};{'DMF' if i % 2 else 'DMSO'};{'0.5' if i == 3 else ''}".replace(".", ",")
+    for i in range(10)
+)
+HOSTILE = "<img src=x onerror=alert(1)>"
+TEXTS = re.compile(r"<[^>]*>")
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """Pages wait for the model, however busy the machine is."""
+    monkeypatch.setattr("kernelbandits.apps.web.snapshots.PATIENCE", 60.0)
+
+
+@pytest.fixture
+def page(tmp_path):
+    (tmp_path / "studies").mkdir()
+    page = Page(tmp_path / "studies", tmp_path / "state")
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def films(page):
+    """A browser, and a study of ten films that has no results."""
+    frame = pd.DataFrame({"Cs": [i / 10 for i in range(10)], "film": [f"A{i}" for i in range(10)]})
+    page.lab.library.create("films", frame, target="stability", columns=["Cs"])
+    return page.browser()
+
+
+def text_of(page: str) -> str:
+    return html.unescape(TEXTS.sub(" ", page))
+
+
+def study_of(page, name="films"):
+    return page.lab.library.study(name)
+
+
+def test_a_table_becomes_a_study_with_its_results(page):
+    browser = page.browser()
+    answer = browser.send("/new", "/new/table", pasted=TABLE)
+    preview = browser.follow(answer)
+    for word in ("names the row", "describes the candidate", "Tell the study the 1 result"):
+        assert word in preview
+    address = answer.headers["location"]
+    roles = {"role-0": "names the row", "role-1": "describes the candidate", "role-3": "result"}
+    fields = {"action": "create", "name": "films", "tell-results": "on", **roles}
+    fields["role-2"] = "not used"
+    created = browser.send(address, address, **fields)
+    shown = text_of(browser.follow(created))
+    assert "1 result of the table was told to it" in shown
+    study = study_of(page)
+    assert study.candidates.chosen == ("Cs",)
+    assert study.candidates.labels == ("sample",)
+    assert study.to_dataframe()["value"].tolist() == [0.5]
+    browser.get(address, 404)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("a,b\n1,2\n3\n", "line 3"),
+        ("", "empty"),
+        ("a,b\n1,2\n3,x\n4,5\n", "line 3, column 'b'"),
+        ("PK\x03\x04 workbook", "workbook"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_place(page, table, said):
+    browser = page.browser()
+    fields = find_form(browser.get("/new"), "/new/table")
+    file = {"file": ("films.csv", table.encode())}
+    answer = browser.client.post("/new/table", data=fields, files=file if table else None)
+    if answer.status_code == 303:
+        answer = browser.client.get(answer.headers["location"])
+    assert said in html.unescape(answer.text)
+    assert page.lab.library.entries() == []
+
+
+def test_ranges_become_a_study(page):
+    browser = page.browser()
+    lines = {
+        "variable-name": ["heat", "acid", ""],
+        "variable-kind": ["real", "choice", "real"],
+        "variable-values": ["20:90", "citric, acetic", ""],
+        "constraints": "not (acid == 'acetic' and heat > 60)",
+        "name": "brew",
+        "target": "yield",
+        "direction": "minimize",
+    }
+    wrong = browser.send("/new", "/new/ranges", 422, **lines | {"variable-values": ["20", "", ""]})
+    assert "acid" in wrong.text
+    browser.send("/new", "/new/ranges", **lines)
+    study = study_of(page, "brew")
+    assert study.space.names == ("heat", "acid")
+    assert study.direction == "minimize"
+    browser.send("/studies/brew", "/studies/brew/ask")
+    browser.send("/studies/brew", "/studies/brew/tell", value="3.5")
+    point = {"x-heat": "30", "x-acid": "citric", "value": "2"}
+    browser.send("/studies/brew/candidates", "/studies/brew/tell", **point)
+    assert study.to_dataframe()["value"].tolist() == [3.5, 2.0]
+    for path in ("", "/candidates", "/figures", "/history", "/settings", "/share", "/sheet"):
+        browser.get(f"/studies/brew{path}")
+
+
+def test_ask_tell_correct_and_undo(page, films):
+    shown = films.follow(films.send("/studies/films", "/studies/films/ask", n="2"))
+    assert "initial design" in shown
+    said = films.follow(films.send("/studies/films", "/studies/films/tell", value="0.83"))
+    assert "0.83 recorded." in said
+    assert "0.83 recorded" not in films.get("/studies/films")
+    study = study_of(page)
+    films.send("/studies/films/trials/1", "/studies/films/correct", value="0.38", reason="swapped")
+    assert study.to_dataframe()["value"][0] == 0.38
+    films.send("/studies/films", "/studies/films/undo")
+    assert study.to_dataframe()["value"][0] == 0.83
+    films.send("/studies/films", "/studies/films/tell", failed="yes", value="")
+    assert study.to_dataframe()["state"].tolist() == ["told", "failed"]
+    history = text_of(films.get("/studies/films/history"))
+    assert "trial 1: corrected to 0.38 (swapped)" in history
+    assert "(undone)" in history
+
+
+def test_a_form_that_is_sent_twice_counts_once(page, films):
+    films.send("/studies/films", "/studies/films/ask")
+    fields = find_form(films.get("/studies/films"), "/studies/films/tell") | {"value": "0.5"}
+    answers = [films.client.post("/studies/films/tell", data=fields) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [303, 303]
+    asks = find_form(films.get("/studies/films"), "/studies/films/ask")
+    for _ in range(2):
+        films.client.post("/studies/films/ask", data=asks)
+    step = find_form(films.get("/studies/films"), "/studies/films/undo")
+    assert [films.client.post("/studies/films/undo", data=step).status_code for _ in "12"] == [
+        303
+    ] * 2
+    kinds = [event.kind for event in study_of(page).history()]
+    assert (kinds.count("told"), kinds.count("asked"), kinds.count("undone")) == (1, 2, 1)
+
+
+def test_two_people_tell_the_same_trial(page, films):
+    films.send("/studies/films", "/studies/films/ask")
+    other = page.browser()
+    mine = find_form(films.get("/studies/films"), "/studies/films/tell")
+    theirs = find_form(other.get("/studies/films"), "/studies/films/tell")
+    other.client.post("/studies/films/tell", data=theirs | {"value": "0.4"})
+    late = films.client.post("/studies/films/tell", data=mine | {"value": "0.7"})
+    assert late.status_code == 409
+    assert "has the result 0.4" in " ".join(text_of(late.text).split())
+    fields = find_form(late.text, "/studies/films/correct")
+    assert films.client.post("/studies/films/correct", data=fields).status_code == 303
+    assert study_of(page).to_dataframe()["value"].tolist() == [0.7]
+
+
+def test_undo_takes_back_only_what_the_page_showed(page, films):
+    films.send("/studies/films", "/studies/films/ask")
+    step = find_form(films.get("/studies/films"), "/studies/films/undo")
+    study_of(page).tell(1, 0.4)
+    assert films.client.post("/studies/films/undo", data=step).status_code == 409
+    assert study_of(page).to_dataframe()["value"].tolist() == [0.4]
+
+
+@pytest.mark.parametrize("typed", ["0,83", "", "nan", "1e999", "0x10", "1_000", "12 %"])
+def test_what_is_no_number_is_refused_and_stays_typed(page, films, typed):
+    films.send("/studies/films", "/studies/films/ask")
+    answer = films.send("/studies/films", "/studies/films/tell", 422, value=typed)
+    assert "needs a number" in answer.text
+    assert f'value="{typed}" aria-invalid="true"' in answer.text
+    assert study_of(page).to_dataframe()["state"].tolist() == ["pending"]
+
+
+def test_a_file_of_results(page, films):
+    lines = "film,stability\nA3,0.4\nA5,0.6\n"
+    films.send("/studies/films", "/studies/films/results", pasted=lines)
+    changed = "film,stability\nA3,0.9\n"
+    refused = films.send("/studies/films", "/studies/films/results", 409, pasted=changed)
+    assert "stored 0.4, now 0.9" in refused.text
+    films.send("/studies/films", "/studies/films/results", pasted=changed, differing="corrected")
+    assert study_of(page).to_dataframe()["value"].tolist() == [0.9, 0.6]
+
+
+def test_candidates_are_sorted_filtered_and_marked(page, films):
+    study = study_of(page)
+    for row in range(5):
+        study.tell(row=row, value=row / 10)
+    study.ask()
+    shown = films.get("/studies/films/candidates?sort=Cs&order=up&show=measured")
+    rows = re.findall(r"<tr[^>]*>\s*<td>(\d+)</td>", shown)
+    assert rows == ["0", "1", "2", "3", "4"]
+    assert "likely best" in shown
+    assert "pending" in films.get("/studies/films/candidates?show=pending")
+    assert ">A7<" in films.get("/studies/films/candidates?search=a7")
+    for odd in ("sort=DROP TABLE", "sort=mean;--", "page=999999", "page=-3", "show=x"):
+        films.get(f"/studies/films/candidates?{odd}")
+
+
+def test_settings_and_downloads(page, films):
+    study = study_of(page)
+    for row in range(6):
+        study.tell(row=row, value=row / 10)
+    films.send("/studies/films/settings", "/studies/films/settings", tolerance="0.05", goal="find")
+    assert study.settings["tolerance"] == 0.05
+    assert films.get("/studies/films/download/trials.csv").count("\n") == 7
+    assert films.get("/studies/films/download/estimates.csv").count("\n") == 11
+    assert "<script" not in films.get("/studies/films/download/page.html")
+    book = openpyxl.load_workbook(download(films, "study.xlsx"))
+    assert "trials" in book.sheetnames
+    assert "kernelbandits" in films.get("/studies/films/share")
+    link = films.send("/studies/films/share", "/studies/films/link", 200, role="read")
+    code = re.search(r"enter\?code=([\w.-]+)", link.text)[1]
+    reader = page.client(headers={"accept": "text/html"})
+    assert reader.get("/enter", params={"code": code}).status_code == 303
+    shown = reader.get("/studies/films").text
+    assert "read only" in shown
+    assert "<form" not in shown
+
+
+def test_a_sheet_and_a_workbook_are_told_back(page, films):
+    films.send("/studies/films", "/studies/films/ask", n="3")
+    book = openpyxl.load_workbook(download(films, "sheet.xlsx"))
+    sheet = book.active
+    names = [cell.value for cell in sheet[1]]
+    sheet.cell(2, names.index("stability") + 1).value = 0.7
+    file = io.BytesIO()
+    book.save(file)
+    told = {"file": ("plate.xlsx", file.getvalue())}
+    said = films.send("/studies/films", "/studies/films/results", files=told)
+    assert "1 result recorded" in films.follow(said)
+    book = openpyxl.Workbook()
+    for line in (["film", "Cs"], ["B1", 0.1], ["B2", 0.4], ["B3", 0.9]):
+        book.active.append(line)
+    book.create_sheet("notes").append(["nothing"])
+    file = io.BytesIO()
+    book.save(file)
+    workbook = {"file": ("films.xlsx", file.getvalue())}
+    several = films.send("/new", "/new/table", 422, files=workbook)
+    assert "notes" in several.text
+    answer = films.send("/new", "/new/table", files=workbook, worksheet="Sheet")
+    address = answer.headers["location"]
+    roles = {"role-0": "names the row", "role-1": "describes the candidate"}
+    number = address.partition("?")[0]
+    films.send(address, number, action="create", name="more", target="stability", **roles)
+    assert len(study_of(page, "more").candidates) == 3
+
+
+def download(browser, what):
+    answer = browser.client.get(f"/studies/films/download/{what}")
+    assert answer.status_code == 200, answer.text
+    return io.BytesIO(answer.content)
+
+
+def test_hostile_names_are_shown_as_text(page):
+    frame = pd.DataFrame(
+        {HOSTILE: [0.0, 0.5, 1.0], "name": ["=1+1", HOSTILE, "javascript:alert(1)"]}
+    )
+    page.lab.library.create("films", frame, target=f"{HOSTILE}y", columns=[HOSTILE])
+    study = study_of(page)
+    for row in range(3):
+        study.tell(row=row, value=float(row), worker=HOSTILE)
+    study.ask(worker="</script>")
+    study.correct(1, 5.0, reason=HOSTILE)
+    browser = page.browser()
+    for path in (
+        "",
+        "/candidates",
+        "/history",
+        "/figures",
+        "/share",
+        "/trials/1",
+        "/sheet",
+        "/settings",
+    ):
+        shown = browser.get(f"/studies/films{path}")
+        assert "<img src=x" not in shown
+        assert "&lt;img" in shown
+        assert not re.search(r"<script(?! src=\"/static/lab.js\" defer>)", shown)
+    assert "'=1+1" in browser.get("/studies/films/download/trials.csv")
+
+
+def test_news_is_the_number_of_the_last_event(page, films):
+    study = study_of(page)
+    before = films.client.get("/studies/films/news?after=1").json()
+    assert before == {"event": 1, "changed": False, "ready": False}
+    with kb.Study.open(study.place) as other:
+        other.ask()
+    assert films.client.get("/studies/films/news?after=1").json()["changed"]
+
+
+def test_the_page_does_not_wait_for_the_model(page, films, monkeypatch):
+    """What to measure is shown at once; the likely best follows when it is computed."""
+    study_of(page).ask()
+    slow = kb.Study.status
+
+    def compute_slowly(study):
+        time.sleep(0.3)
+        return slow(study)
+
+    monkeypatch.setattr("kernelbandits.apps.web.snapshots.PATIENCE", 0.01)
+    monkeypatch.setattr(kb.Study, "status", compute_slowly)
+    shown = films.get("/studies/films")
+    assert "The model is being computed" in shown
+    assert "trial-1" in shown
+    for _ in range(100):
+        if films.client.get("/studies/films/news").json()["ready"]:
+            break
+        time.sleep(0.05)
+    assert "No results yet" in films.get("/studies/films")
+
+
+def test_a_server_that_starts_again_knows_cookies_forms_and_uploads(page, films, tmp_path):
+    films.send("/studies/films", "/studies/films/ask")
+    fields = find_form(films.get("/studies/films"), "/studies/films/tell") | {"value": "0.5"}
+    films.client.post("/studies/films/tell", data=fields)
+    again = Page(tmp_path / "studies", tmp_path / "state")
+    client = again.client(cookies=dict(films.client.cookies))
+    assert client.post("/studies/films/tell", data=fields).status_code == 303
+    assert len(study_of(again).to_dataframe()) == 1
+    again.close()
+
+
+def test_a_single_file_is_created_and_then_opened_at_once(tmp_path):
+    page = Page(tmp_path / "films.db", tmp_path / "state")
+    browser = page.browser()
+    answer = browser.send("/new", "/new/table", files={"file": ("x.csv", TABLE.encode())})
+    address = answer.headers["location"]
+    fields = {f"role-{i}": role for i, role in enumerate(["not used", "describes the candidate"])}
+    browser.send(address, address, action="create", name="films", target="y", **fields)
+    assert browser.client.get("/").headers["location"] == "/studies/films"
+    browser.send("/new", "/new/table", files={"file": ("x.csv", TABLE.encode())})
+    page.close()
+
+
+def test_a_reader_sees_the_page_of_a_study_without_forms(page, films):
+    reader = page.browser(READ)
+    assert "read only" in reader.get("/studies/films")
+    assert reader.client.get("/new").status_code == 200
+
+
+def test_uploads_that_nobody_used_are_removed(tmp_path, monkeypatch):
+    uploads = Uploads(tmp_path / "uploads")
+    old = uploads.add(b"a\n1\n", "../../x.csv")
+    assert old.path.parent.parent == tmp_path / "uploads"
+    monkeypatch.setattr("kernelbandits.apps.web.uploads.KEPT", -1.0)
+    uploads.add(b"a\n1\n", "y.csv")
+    assert not old.path.exists()

@@ -1,0 +1,52 @@
+"""The API keeps what its OpenAPI description says, whatever is sent."""
+
+from __future__ import annotations
+
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import CHECKS
+
+import kernelbandits as kb
+from kernelbandits.apps.web.access import WRITE, Access
+from kernelbandits.apps.web.app import build_app
+from kernelbandits.apps.web.library import find_shelf
+
+HOST = "127.0.0.1:8765"
+
+
+def make_schema(folder):
+    (folder / "studies").mkdir()
+    with kb.Study.create(folder / "studies" / "films.db", [[0.0], [0.5], [1.0]]) as study:
+        study.ask(2)
+        study.tell(1, 0.5)
+    access = Access(folder / "state")
+    app = build_app(find_shelf(str(folder / "studies")), access, [HOST])
+    headers = {"authorization": f"Bearer {access.token(WRITE)}", "host": HOST}
+    return schemathesis.openapi.from_asgi("/api/openapi.json", app, headers=headers), headers
+
+
+def test_the_api_keeps_its_description(tmp_path):
+    schema, headers = make_schema(tmp_path)
+    checked = [CHECKS.get_one("not_a_server_error"), CHECKS.get_one("status_code_conformance")]
+    operations = [one.ok() for one in schema.get_all_operations()]
+    assert len(operations) > 15
+
+    for operation in operations:
+
+        @settings(
+            max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+        )
+        @kb_given(operation)
+        def call(case):
+            if "name" in case.path_parameters:
+                case.path_parameters["name"] = "films"
+            case.call_and_validate(headers=headers, checks=checked)
+
+        call()
+
+
+def kb_given(operation):
+    """Cases of one operation as Hypothesis draws them."""
+    from hypothesis import given
+
+    return given(case=operation.as_strategy())

@@ -1,0 +1,394 @@
+"""A scientist's day on the lab page, in a real browser."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+import kernelbandits as kb
+
+SHOTS = os.environ.get("KERNELBANDITS_SCREENSHOTS")
+"""The folder in which screenshots are kept; none are made without it."""
+HOSTILE = "<img src=x onerror=\"document.title='stolen'\">"
+FILMS = 94
+
+
+def stability(row: int) -> float:
+    """The true value of a film, by its row."""
+    cs, fa = (row * 37 % 100) / 100, (row * 61 % 100) / 100
+    return round(math.sin(3 * cs) + fa * (1.2 if row % 2 else 0.8), 3)
+
+
+def films_table(measured: int = 4) -> str:
+    lines = ["sample\tCs\tFA\tsolvent\tstability"]
+    for row in range(FILMS):
+        cs, fa = (row * 37 % 100) / 100, (row * 61 % 100) / 100
+        value = stability(row) if row < measured else ""
+        lines.append(f"A{row}\t{cs}\t{fa}\t{'DMF' if row % 2 else 'DMSO'}\t{value}")
+    return "\n".join(lines)
+
+
+def create_films(page, server) -> None:
+    page.goto(f"{server.address}/new")
+    page.fill("#pasted", films_table())
+    page.click("text=Look at the table")
+    page.fill("[name=name]", "films")
+    page.click("text=Create the study")
+    page.wait_for_selector("text=4 results of the table were told to it")
+
+
+def suggest(page, n: int = 1) -> None:
+    page.fill("#n", str(n))
+    page.click("button.main")
+    page.wait_for_load_state()
+
+
+def tell_first(page) -> str:
+    """Tell the result of the first pending trial; return what was typed."""
+    card = page.locator("#pending li").first
+    row = int(re.search(r"row (\d+)", card.locator(".number").inner_text())[1])
+    typed = str(stability(row))
+    card.locator("input[name=value]").fill(typed)
+    card.get_by_role("button", name="Tell").click()
+    page.wait_for_selector(f"text={typed} recorded")
+    return typed
+
+
+def stored(server, name: str = "films"):
+    with kb.Study.open(server.place / f"{name}.db", writable=False) as study:
+        return study.to_dataframe()
+
+
+def keep(page, name: str, **options) -> None:
+    """Keep a screenshot of a view, if they are wanted."""
+    if SHOTS:
+        folder = Path(SHOTS)
+        folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=folder / f"{name}.png", full_page=True, **options)
+
+
+def wait_for_images(page) -> None:
+    """Until all images of the page are drawn, also those further down."""
+    page.evaluate("() => { for (const image of document.images) image.loading = 'eager'; }")
+    drawn = "() => [...document.images].every((image) => image.complete && image.naturalWidth)"
+    end = time.monotonic() + 60
+    while not page.evaluate(drawn):
+        assert time.monotonic() < end, "the figures are not drawn"
+        page.wait_for_timeout(100)
+
+
+def assert_accessible(page) -> None:
+    """No serious finding of axe."""
+    found = Axe().run(page).response["violations"]
+    serious = [
+        (one["id"], [node["html"][:120] for node in one["nodes"][:3]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert serious == [], page.url
+
+
+def test_a_day(server, open_page):
+    """Create from a table, ask, tell, correct, undo, look at figures, download."""
+    page = open_page()
+    keep(page, "home-empty")
+    page.goto(f"{server.address}/new")
+    page.fill("#pasted", films_table())
+    keep(page, "new")
+    page.click("text=Look at the table")
+    page.wait_for_selector("text=This is what was understood")
+    keep(page, "table")
+    page.fill("[name=name]", "films")
+    page.click("text=Create the study")
+    page.wait_for_selector("text=4 results of the table were told to it")
+    for _ in range(7):
+        suggest(page)
+        tell_first(page)
+    # A slip of the decimal point is stored with a question, corrected, and the correction undone.
+    suggest(page)
+    page.fill("#pending input[name=value]", "140")
+    page.click("#pending >> text=Tell")
+    page.wait_for_selector("text=is far from")
+    keep(page, "slip")
+    page.click("#recent a >> nth=0")
+    page.fill("#value", "1.4")
+    page.fill("#reason", "decimal point")
+    page.click("text=Correct")
+    page.wait_for_selector("text=now has the result 1.4")
+    page.click("text=Undo: trial 12: corrected")
+    page.wait_for_selector("text=Undone: trial 12: corrected to 1.4")
+    assert stored(server)["value"].iloc[-1] == 140
+    page.click("text=Undo: trial 12: result 140")
+    page.wait_for_selector("text=Undone: trial 12: result 140")
+    assert stored(server)["state"].iloc[-1] == "pending"
+    tell_first(page)
+    suggest(page, 3)
+    assert page.locator("#pending li").count() == 3
+    keep(page, "measure")
+    for view in ("candidates", "figures", "history", "settings", "share", "sheet"):
+        page.goto(f"{server.address}/studies/films/{view}")
+        if view == "figures":
+            wait_for_images(page)
+            page.select_option("#across", "Cs")
+            page.select_option("#up", "solvent")
+            with page.expect_navigation():
+                page.click("text=Draw")
+            wait_for_images(page)
+        keep(page, view)
+    page.goto(f"{server.address}/studies/films/trials/12")
+    keep(page, "trial")
+    page.goto(f"{server.address}/help/api")
+    keep(page, "api")
+    page.goto(f"{server.address}/studies/films/share")
+    with page.expect_download() as download:
+        page.click("text=Trials")
+    assert Path(download.value.path()).read_text().count("\n") == len(stored(server)) + 1
+    with page.expect_download() as download:
+        page.click("text=A page to send")
+    assert "stability" in Path(download.value.path()).read_text()
+
+
+def test_ranges(server, open_page):
+    page = open_page(errors=("422",))
+    page.goto(f"{server.address}/new")
+    fill_variable(page, 0, "heat", "real", "20:90")
+    fill_variable(page, 1, "acid", "choice", "citric, acetic")
+    page.fill("#constraints", "not (acid == 'acetic' and heat > 60")
+    form = page.locator("form[action='/new/ranges']")
+    form.locator("[name=name]").fill("brew")
+    form.locator("[name=target]").fill("yield")
+    form.get_by_text("Create the study").click()
+    page.wait_for_selector("section .problem")
+    keep(page, "ranges-problem")
+    page.fill("#constraints", "not (acid == 'acetic' and heat > 60)")
+    page.get_by_text("Create the study").last.click()
+    page.wait_for_selector("text=The study was created")
+    for value in ("0.3", "0.5", "0.4"):
+        suggest(page)
+        page.fill("#pending input[name=value]", value)
+        page.click("#pending >> text=Tell")
+        page.wait_for_selector(f"text={value} recorded")
+    assert stored(server, "brew")["value"].tolist() == [0.3, 0.5, 0.4]
+    keep(page, "space")
+    page.goto(server.address)
+    keep(page, "home")
+
+
+def fill_variable(page, line: int, name: str, kind: str, values: str) -> None:
+    page.locator("[name=variable-name]").nth(line).fill(name)
+    page.locator("[name=variable-kind]").nth(line).select_option(kind)
+    page.locator("[name=variable-values]").nth(line).fill(values)
+
+
+def test_two_people(server, open_page):
+    """Each sees what the other does within two seconds; for one trial there is one result."""
+    ann, bob = open_page(errors=("409",)), open_page(errors=("409",))
+    create_films(ann, server)
+    bob.goto(f"{server.address}/studies/films")
+    start = time.monotonic()
+    suggest(ann)
+    bob.wait_for_selector("#trial-5")
+    assert time.monotonic() - start < 2.0 + 2.0, "two seconds, and two for a busy machine"
+    bob.fill("#value-5", "0.77")
+    tell_first(ann)
+    # What Bob has typed stays, and he is told that somebody was faster.
+    bob.wait_for_selector("#trial-5 .problem")
+    assert bob.input_value("#value-5") == "0.77"
+    keep(bob, "faster")
+    bob.click("#trial-5 >> text=Tell")
+    bob.wait_for_selector("text=Somebody was faster")
+    keep(bob, "conflict")
+    assert (stored(server)["trial"] == 5).sum() == 1
+    bob.click("text=Mine is right")
+    bob.wait_for_selector("text=now has the result 0.77")
+    ann.wait_for_selector("#recent >> text=0.77")
+    assert stored(server)["value"].iloc[-1] == 0.77
+
+
+def test_a_reader(server, open_page):
+    page = open_page()
+    create_films(page, server)
+    page.goto(f"{server.address}/studies/films/share")
+    page.click("text=Link to read")
+    assert "/enter?code=read." in page.inner_text("code >> nth=0")
+    reader = open_page("--read-only")
+    reader.goto(f"{server.address}/studies/films")
+    assert reader.locator("form").count() == 0
+    keep(reader, "reader")
+    page.goto(f"{server.address}/studies/films")
+    suggest(page)
+    reader.wait_for_selector("#trial-5")
+
+
+def test_hostile_table(server, open_page):
+    page = open_page()
+    page.goto(f"{server.address}/new")
+    table = f"{HOSTILE}\tname\ty\n" + "\n".join(
+        f"{i}\t{HOSTILE}{i}\t{i if i < 5 else ''}" for i in range(9)
+    )
+    page.fill("#pasted", table)
+    page.click("text=Look at the table")
+    page.wait_for_selector("text=This is what was understood")
+    page.fill("[name=name]", "hostile")
+    page.click("text=Create the study")
+    page.wait_for_selector("text=5 results of the table")
+    suggest(page, 2)
+    for view in (
+        "",
+        "/candidates",
+        "/figures",
+        "/history",
+        "/settings",
+        "/share",
+        "/sheet",
+        "/trials/6",
+    ):
+        page.goto(f"{server.address}/studies/hostile{view}")
+        page.wait_for_timeout(100)
+        assert "stolen" not in page.title()
+        assert page.locator("main img[src=x]").count() == 0
+    page.goto(f"{server.address}/studies/hostile")
+    assert "<img" in page.inner_text("#pending")
+    keep(page, "hostile")
+
+
+def test_reload_and_back(server, open_page):
+    page = open_page()
+    create_films(page, server)
+    suggest(page)
+    page.reload()
+    tell_first(page)
+    page.reload()
+    page.go_back()
+    page.go_forward()
+    assert len(stored(server)) == 5
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_the_server_is_killed_in_the_middle_of_a_tell(server, open_page, stopped):
+    """Killed before it has read the request, or at any moment after; it counts once."""
+    page = open_page()
+    create_films(page, server)
+    suggest(page)
+    form = page.locator("#pending form").first
+    fields = {
+        one: form.locator(f"[name={one}]").first.input_value() for one in ("csrf", "key", "trial")
+    }
+    page.fill("#pending input[name=value]", "0.5")
+    if stopped:
+        server.process.send_signal(signal.SIGSTOP)
+    page.locator("#pending >> text=Tell").click(no_wait_after=True)
+    page.wait_for_timeout(5)
+    server.kill()
+    server.start()
+    # The browser sends the same form again, as its reload would.
+    address = f"{server.address}/studies/films/tell"
+    for _ in range(2):
+        answer = page.request.post(
+            address, form=fields | {"value": "0.5"}, headers={"origin": server.address}
+        )
+        assert answer.ok, answer.text()
+    page.goto(f"{server.address}/studies/films")
+    page.wait_for_selector("#recent >> text=0.5")
+    assert stored(server)["value"].tolist()[-1] == 0.5
+    assert len(stored(server)) == 5
+
+
+def test_what_is_typed_survives_a_restart(server, open_page):
+    page = open_page()
+    create_films(page, server)
+    suggest(page)
+    page.fill("#value-5", "0.66")
+    server.kill()
+    page.wait_for_selector("text=The server does not answer")
+    keep(page, "restart")
+    server.start()
+    page.click("#trial-5 >> text=Tell")
+    page.wait_for_selector("text=0.66 recorded")
+
+
+def test_keyboard_only(server, open_page):
+    page = open_page()
+    create_films(page, server)
+    page.goto(f"{server.address}/studies/films")
+
+    def tab_to(selector: str) -> None:
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate("(s) => document.activeElement.matches(s)", selector):
+                return
+        raise AssertionError(f"{selector} cannot be reached by the keyboard")
+
+    tab_to(".skip")
+    page.keyboard.press("Enter")
+    tab_to("button.main")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#trial-5")
+    tab_to("#value-5")
+    page.keyboard.type("0.71")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=0.71 recorded")
+    tab_to("#recent a")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Why this one?")
+
+
+def test_without_script(server, open_page):
+    page = open_page(java_script_enabled=False)
+    create_films(page, server)
+    suggest(page)
+    tell_first(page)
+    page.get_by_role("link", name="Candidates", exact=True).click()
+    page.get_by_role("link", name="Cs", exact=True).click()
+    assert page.locator("tbody tr").count() == FILMS
+    page.fill("#search", "A17")
+    page.click("text=Filter")
+    assert page.locator("tbody tr").count() == 1
+
+
+VIEWS = ("", "/candidates", "/figures", "/history", "/settings", "/share", "/sheet", "/trials/5")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1100, 375])
+def test_every_view_is_accessible_and_fits(server, open_page, scheme, width):
+    page = open_page(color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True)
+    page.goto(f"{server.address}/new")
+    assert_accessible(page)
+    create_films(page, server)
+    suggest(page, 2)
+    tell_first(page)
+    addresses = ["/", "/new", "/help/api", *(f"/studies/films{view}" for view in VIEWS)]
+    for address in addresses:
+        page.goto(f"{server.address}{address}")
+        assert_accessible(page)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, f"{address} is {wide} wide"
+        if (scheme, width) in (("dark", 1100), ("light", 375)):
+            name = address.strip("/").replace("studies/films", "measure").rpartition("/")[2]
+            keep(page, f"{'narrow' if width == 375 else 'dark'}-{name or 'home'}")
+
+
+def test_the_first_page_is_light(server, open_page):
+    """Under 500 kB for 94 candidates, and painted within a second."""
+    page = open_page()
+    create_films(page, server)
+    suggest(page)
+    sizes = []
+    page.on("response", lambda answer: sizes.append(len(answer.body())))
+    page.goto(f"{server.address}/studies/films", wait_until="load")
+    assert sum(sizes) < 500_000
+    paints = "() => performance.getEntriesByType('paint').map((entry) => entry.startTime)"
+    end = time.monotonic() + 10
+    while not page.evaluate(paints) and time.monotonic() < end:
+        page.wait_for_timeout(50)
+    first = min(page.evaluate(paints))
+    print(f"first page: {sum(sizes)} bytes, painted after {first:.0f} ms")
+    assert first < 1000
