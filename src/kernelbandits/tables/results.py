@@ -7,7 +7,7 @@ import json
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.tables.cells import canonical, truth
-from kernelbandits.tables.export import TIMES, TRIALS, is_export, name_in_export
+from kernelbandits.tables.export import (
+    DETAILS,
+    TIMES,
+    TRIALS,
+    is_export,
+    name_details,
+    name_in_export,
+)
 from kernelbandits.tables.headers import bare, find, find_strictly, loose
 from kernelbandits.tables.sources import mapping_table, read_table
 from kernelbandits.tables.table import LARGEST, Table
@@ -72,8 +79,6 @@ EXPORTED_WITHIN = 0.002
 """Seconds by which the time of an exported trial may be rounded."""
 ROUNDED = 1e-8
 """By which share of themselves numbers may be rounded when a spreadsheet saves them."""
-DETAILS = ("sem", "note", "by")
-"""Columns of a file of results that say more of a result."""
 MADE = "csv:"
 """How keys begin that are made of a line of a file."""
 
@@ -229,13 +234,17 @@ def described_by(table: Table, wanted: Iterable[str], taken: set[str | None]) ->
     return {name: column for name, column in found.items() if column is not None}
 
 
-def notice_others(table: Table, layout: Layout, candidates: Described) -> None:
+def notice_others(
+    table: Table, layout: Layout, candidates: Described, besides: Collection[str] = ()
+) -> None:
+    """Name the columns that have no meaning here; `besides` are further ones that have."""
     others = [
         name
         for name in table.columns
         if name not in layout.used_columns
         and name not in candidates.columns
-        and loose(name) not in DETAILS
+        and name not in detail_columns(table, layout).values()
+        and name not in besides
     ]
     if others:
         warnings.warn(f"{table.source}: columns {others} are ignored", DataNotice, stacklevel=3)
@@ -343,8 +352,7 @@ def is_close(x: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
     """Standard error, note and name of a result, from columns that have no other meaning."""
-    free = [name for name in table.columns if name not in layout.used_columns]
-    columns = {loose(name): name for name in free if loose(name) in DETAILS}
+    columns = detail_columns(table, layout)
     found: dict[str, Any] = {name: cell(table, column, i) for name, column in columns.items()}
     found = {name: text for name, text in found.items() if text}
     if "sem" in found:
@@ -355,6 +363,17 @@ def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
             raise ValueError(f"{table.source} needs a standard error > 0 {where}, got {error:g}")
         found["sem"] = error
     return found
+
+
+def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
+    """Detail -> its column; beside one of the candidates called note it is note (result)."""
+    free = {loose(name): name for name in table.columns if name not in layout.used_columns}
+    words = {name: (loose(other), name) for name, other in name_details(DETAILS).items()}
+    return {
+        name: free[found]
+        for name, known in words.items()
+        if (found := next((word for word in known if word in free), None)) is not None
+    }
 
 
 def says_row(table: Table, layout: Layout, i: int) -> bool:
