@@ -227,3 +227,11 @@ def test_the_command_refuses_and_offers_both_ways(study, file, tmp_path, option,
     assert command("tell", place, "--csv", file, option).code == 0
     assert values(study) == {1: expected, 2: [0.1]}
     assert command("tell", place, "1", "0.3", option).code == 2
+
+
+@pytest.mark.parametrize("repeats", [{}, {"corrected": True}, {"replicates": True}])
+def test_a_line_whose_trial_and_row_disagree_changes_nothing(study, repeats):
+    study.tell(row=1, value=0.5)
+    with pytest.raises(kb.StudyConflict, match="needs row 1 for trial 1, got row 3"):
+        study.tell_all([{"trial": 1, "row": 3, "y": 0.9}], **repeats)
+    assert values(study) == {1: [0.5]}
