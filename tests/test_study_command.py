@@ -556,7 +556,9 @@ def test_or_open_takes_the_study_that_is_there(place, films):
         "safe",
     )
     assert study(*given).code == 1
-    assert study(*given, "--or-open").code == 0
+    assert study(*given, "--or-open").out.startswith("Created")
+    assert study("ask", place).code == 0
+    assert study(*given, "--or-open").out.startswith("Opened")
     assert study(*given, "--or-open", "--seed", "3").code == 1
 
 

@@ -191,7 +191,9 @@ def stored_trial(state: State, line: Keyed) -> Trial | None:
 def check_candidate(result: Result, known: Trial, place: Place) -> None:
     """A result that names both a trial and a candidate needs the candidate of that trial."""
     kinds = place.first_rows
-    if None not in (result.trial, result.row) and kinds[result.row] != kinds[known.row]:
+    if result.trial is None or result.row is None:
+        return
+    if kinds[result.row] != kinds[known.row]:
         where = f" ({result.place})" if result.place else ""
         raise StudyConflict(
             f"tell needs {place.name(known.row)} for trial {known.number}, "
