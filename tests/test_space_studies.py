@@ -221,11 +221,10 @@ def test_results_outside_the_space_are_refused_and_nothing_is_stored(tmp_path, x
         assert len(study.history()) == 1
 
 
-def test_a_table_has_no_points(tmp_path):
+def test_a_point_of_a_table_is_its_row(tmp_path):
     with kb.Study.create(tmp_path / "a.db", [[0.0], [1.0]]) as study:
         assert study.space is None
-        with pytest.raises(ValueError, match="only in a study over a space"):
-            study.tell(x={"x1": 0.0}, value=1.0)
+        assert study.tell(x={"x1": 1.0}, value=1.0).row == 1
 
 
 def test_the_result_of_a_point_settles_a_pending_trial_that_nobody_has(tmp_path):
@@ -570,13 +569,13 @@ def test_wrong_spaces_are_refused_in_one_sentence_and_nothing_is_written(tmp_pat
     [
         (("--at", "cups=9", "--at", "acid=a", "1"), "cups"),
         (("--at", "cups=2", "1"), "a value for each of"),
-        (("--at", "cups=2", "--at", "cups=3", "1"), "once for each variable"),
+        (("--at", "cups=2", "--at", "cups=3", "1"), "once for each name"),
         (("--at", "cups=two", "--at", "acid=a", "1"), "'cups', got 'two'"),
         (("--at", "cups=0_2", "--at", "acid=a", "1"), "'cups', got '0_2'"),
         (("--at", "pots=2", "1"), "values of ('cups', 'acid')"),
         (("--at", "cups", "1"), "--at NAME=VALUE"),
         (("--row", "1", "1"), "--at in a command"),
-        (("--row", "1", "--at", "cups=2", "1"), "--row and --at"),
+        (("--row", "1", "--at", "cups=2", "1"), "--row 1 --at cups=2"),
     ],
 )
 def test_wrong_points_are_refused_in_one_sentence(tmp_path, words, message):

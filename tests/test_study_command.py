@@ -30,6 +30,7 @@ from kernelbandits.apps.cli import (
     inspect,
     maintain,
     render,
+    table,
     tell,
     undo,
 )
@@ -52,7 +53,7 @@ FILMS = """Cs;FA;MA;T (°C);solvent;hours;safe;stability
 COLUMNS = "Cs,FA,MA,T (°C),solvent"
 COMMANDS = [
     "create", "ask", "sheet", "tell", "status", "estimates", "check", "explain", "plot", "history", "export", "correct", "withdraw",
-    "release", "undo", "change", "replay", "list", "doctor", "backup", "salvage",
+    "release", "undo", "add", "forbid", "allow", "change", "replay", "list", "doctor", "backup", "salvage",
 ]  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shelf")
     (folder / "films.csv").write_text(FILMS)
     (folder / "many.csv").write_text(
-        FILMS + "\n".join(f"0,1;0,2;0,{row};90;DMF;1;yes;" for row in range(10, 50))
+        with_labels(FILMS + "\n".join(f"0,1;0,2;0,{row};90;DMF;1;yes;" for row in range(10, 50)))
     )
     given = ("--columns", COLUMNS, "--target", "stability", "--allowed", "safe")
     said(
@@ -126,10 +127,18 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder / "many.db",
         "--candidates",
         folder / "many.csv",
+        "--label",
+        "sample",
         *given,
     )
     said("ask", folder / "many.db", "--n", "19")
     return folder
+
+
+def with_labels(table: str) -> str:
+    """The table with a last column sample: A0, A1, ..."""
+    first, *rows = table.splitlines()
+    return "\n".join([f"{first};sample", *(f"{row};A{i}" for i, row in enumerate(rows))])
 
 
 @pytest.fixture
@@ -169,7 +178,7 @@ def test_the_overview_shows_all_commands_and_the_exit_codes():
 
 
 def examples() -> list[str]:
-    modules = (create, ask, tell, undo, inspect, maintain)
+    modules = (create, ask, tell, table, undo, inspect, maintain)
     texts = [
         text
         for module in modules
@@ -197,8 +206,20 @@ def test_every_example_of_the_help_works(example, shelf, tmp_path, monkeypatch):
     if words[0] == "tell" and "brew.db" in words:
         space = ("--real", "temperature=20:90", "--choice", "solvent=DMF,water")
         said("create", "brew.db", *space, "--target", "yield")
-    if words[0] in ("correct", "withdraw"):
-        said("tell", "films.db", "17", "0.5")
+    if "solar.db" in words:
+        several = ("--target", "stability:minimize", "--target", "efficiency", "--label", "sample")
+        said("create", "solar.db", "--candidates", "films.csv", *several)
+        if words[0] == "correct":
+            said("tell", "solar.db", "--row", "1", "--value", "stability=0.5")
+    elif words[0] in ("correct", "withdraw"):
+        said("tell", "films.db", *(["--label", "A7"] if "--label" in words else ["17"]), "0.5")
+    if words[0] == "add":
+        extra = ",additive\n0.1,0.1,0.1,90,DMF,1,yes,,C1,KI\n"
+        Path("more.csv").write_text(FILMS.partition("\n")[0].replace(";", ",") + ",sample" + extra)
+    if words[0] == "forbid" and "A4" in words:
+        said("allow", "films.db", "--label", "A4")
+    if words[0] == "explain" and "--label" in words:
+        said("ask", "films.db", "--n", "28")
     if words[0] == "tell":
         Path("results.csv").write_text("row,stability\n1,0.5\n")
     sheets = [Sheet("Films", ["Cs", "stability"], [[0.1, None]]), Sheet("Notes", ["a"], [[1]])]
@@ -227,7 +248,8 @@ def test_a_whole_session_on_either_back_end(where, films):
     assert [one["trial"] for one in document("ask", where, "--n", 2, "--worker", "anna")] == [1, 2]
     assert document("tell", where, 1, "-0.5") | {"seq": 0} == {
         "trial": 1, "row": first["row"], "value": -0.5, "accepted": True, "key": None, "seq": 0,
-        "settles": None, "waiting": [], "x": None, "corrected": False, "was": None,
+        "settles": None, "waiting": [], "x": first["x"], "label": {}, "sem": None, "replicates": [], "missing": False,
+        "values": None, "needs": [], "corrected": False, "was": None,
     }  # fmt: skip
     assert document("tell", where, 2, "--failed")["value"] is None
     assert document("tell", where, "--row", 7, "0.83", "--key", "k")["trial"] == 3
@@ -871,7 +893,7 @@ def test_plot_marks_a_trial_and_says_that_it_replaced_a_file(told):
     ("name", "text"),
     [("plot", "dependence (on each column), posterior (estimates) or weights"),
      ("create", "(index - best estimate) / cost"),
-     ("undo", "corrections, withdrawals and changes of settings can be undone, and an ask while its trial is pending"),
+     ("undo", "corrections, withdrawals and changes of settings or of the table can be undone, and an ask while its trial is pending"),
      ("ask", "A file, postgresql://user@host/db?study=name, or env:NAME.")],
 )  # fmt: skip
 def test_the_help_says_what_there_is(name, text):
@@ -980,8 +1002,9 @@ def pending_twin(place: Path) -> tuple[int, int]:
 def test_telling_a_row_says_which_pending_trial_of_its_candidate_it_settled(twins):
     trial, other = pending_twin(twins)
     text = said("tell", twins, "--row", other, "0.5", "--key", "k")
+    twin = "Cs 0.1, FA 0.9"
     assert text == (
-        f"Trial {trial}, row {2 - other}: 0.5 recorded. "
+        f"Trial {trial}, row {2 - other} ({twin}): 0.5 recorded. "
         f"Trial {trial} was pending for this candidate; this is its result.\n"
     )
     # The same call again says the same.

@@ -118,12 +118,13 @@ def test_a_trial_is_a_whole_number(folder, trial):
     ("words", "got"),
     [((), "nothing"), (("1",), "1"), (("1", "2", "--failed"), "1 2 --failed"), (("--row", "1"), "--row 1"),
      (("1", "2", "--row", "3"), "1 2 --row 3"), (("--failed",), "--failed"),
-     (("1", "2", "--csv", "films.csv"), "'--csv and more'")],
+     (("1", "2", "--csv", "films.csv"), "'--file and more'")],
 )  # fmt: skip
 def test_tell_wants_one_of_its_forms(folder, words, got):
     forms = (
-        "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, "
-        "--at NAME=VALUE ... VALUE or --csv FILE"
+        "TRIAL VALUE, TRIAL --failed, TRIAL --missing, --row ROW VALUE, --row ROW --failed, "
+        "--label NAME VALUE, --line LINE VALUE, --at NAME=VALUE ... VALUE, --file FILE or --sheet FILE; with "
+        "several targets --value NAME=VALUE in place of VALUE"
     )
     assert (
         one_sentence(study("tell", "films.db", *words), 2)
@@ -203,7 +204,7 @@ def test_what_cannot_be_is_said_in_one_sentence_and_changes_nothing(folder, word
         (("--centre", "0", "--spread", "0"), "Study needs spread > 0, got 0.0"),
         (("--delta", "0"), "Study needs delta in (0, 1), got 0.0"),
         (("--seed", "-1"), "Study needs a whole number seed >= 0, got -1"),
-        (("--target", "b"), "create needs one --target, got 2: 'stability', 'b'"),
+        (("--target", "stability"), "Study needs each target once, got 'stability'"),
         (("--cost", "kind"), "column 'kind', got 'a'"),
         (("--allowed", "none"), f"needs a column for allowed among {TABLE}, got 'none'"),
         (("--tolerance", "-1"), "Study needs tolerance >= 0, got -1.0"),
@@ -263,8 +264,8 @@ def test_what_the_parser_refuses_is_one_sentence_with_what_is_needed_and_what_ca
      (("release", "films.db", "1-"), 2, "the end of 1- needs a whole number from 1 on, got ''"),
      (("release", "films.db", "a-5"), 2, "TRIAL needs a whole number from 1 on, got 'a'"),
      (("undo", "films.db", "--n", "0"), 2, "--n needs a whole number from 1 on, got '0'"),
-     (("correct", "films.db", "1"), 2, "correct needs TRIAL VALUE or TRIAL --failed, got 'neither'"),
-     (("correct", "films.db", "1", "2", "--failed"), 2, "correct needs TRIAL VALUE or TRIAL --failed, got 'both'"),
+     (("correct", "films.db", "1"), 2, "with several targets, got '1'"),
+     (("correct", "films.db", "1", "2", "--failed"), 2, "with several targets, got '1 2'"),
      (("tell", "films.db", "1", "-812,5"), 2, "got '-812,5' (write -812.5)"),
      (("status", "films.csv"), 74, "films.csv is not a study and not an SQLite file at all"),
      (("list", "films.csv"), 74, "films.csv is not a study and not an SQLite file at all"),

@@ -239,7 +239,8 @@ def reward(value: Any) -> float:
             "a number as reward",
             value,
         )
-        value = as_float(value)
+        # A reward with a standard error (`policies.Measurement`) is a float that has more to say.
+        value = value if hasattr(value, "sem") else as_float(value)
     if not -LARGEST_REWARD <= value <= LARGEST_REWARD:
         hint = (
             "a measurement that failed has none (failed=True in a study, fail(choice) with kb.Auto)"

@@ -8,11 +8,12 @@ from kernelbandits.calibration.calibration import Calibration
 from kernelbandits.calibration.fit import calibrate, calibrate_members
 from kernelbandits.calibration.prior import Prior
 from kernelbandits.calibration.refits import Refits
-from kernelbandits.calibration.rewards import Rewards
+from kernelbandits.calibration.rewards import Measurement, Rewards
 from kernelbandits.calibration.standard import Standard
 
 __all__ = [
     "Calibration",
+    "Measurement",
     "Prior",
     "Refits",
     "Rewards",

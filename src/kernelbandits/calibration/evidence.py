@@ -157,6 +157,8 @@ class Evidence:
     """Whether all blocks share one lengthscale."""
     has_additive: bool
     has_nugget: bool
+    known: Array | None = None
+    """Variances of mean rewards that are known, beside noise / n_i; None if there are none."""
 
     @classmethod
     def of(
@@ -175,9 +177,13 @@ class Evidence:
             every = tuple((j,) for j in range(points.shape[1]))
             pairs = PointPairs(points, every if blocks is None else blocks)
         means, scatter = standardise_summary(summary)
+        shares, known = 1.0 / summary.counts, None
+        if summary.variances is not None:
+            shares = np.where(summary.variances > 0, 0.0, shares)
+            known = summary.variances / summary.standard.spread**2
         return cls(
             means=means,
-            shares=1.0 / summary.counts,
+            shares=shares,
             scatter=scatter,
             repeats=summary.rewards - len(points),
             constant=0.5
@@ -187,6 +193,7 @@ class Evidence:
             shared=shared,
             has_additive=has_additive,
             has_nugget=has_nugget,
+            known=known,
         )
 
     def of_rewards(self, summary: Summary) -> Evidence:
@@ -338,6 +345,8 @@ class Evidence:
         """
         variance = scales.signal * self.pairs.diagonal + scales.additive + scales.nugget
         diagonal = variance + 1.0 + scales.noise * self.shares
+        if self.known is not None:
+            diagonal = diagonal + self.known
         for jitter in (0.0, 8 * EPS * len(diagonal) * float(diagonal.max())):
             # LAPACK does not read the upper triangle.
             flat = self.pairs.matrix.ravel("K")

@@ -237,9 +237,16 @@ class ScaleFit:
         """The parameters at the mode of the prior."""
         return self.prior.mode(max(1, len(self.blocks)), self.lengths)
 
-    def of_rewards(self, counts: Array, sums: Array, squares: Array, prior: Prior) -> ScaleFit:
-        """Return the fit of other rewards at the same points."""
-        summary = Summary.of("calibrate", counts, sums, squares)
+    def of_rewards(
+        self,
+        counts: Array,
+        sums: Array,
+        squares: Array,
+        prior: Prior,
+        variances: Array | None = None,
+    ) -> ScaleFit:
+        """Return the fit of other rewards at the same points, for `variances` see `Summary`."""
+        summary = Summary.of("calibrate", counts, sums, squares, variances)
         return replace(self, summary=summary, prior=prior)
 
     def calibrate(self, start: Calibration | None, limit: int) -> Calibration:
@@ -339,7 +346,8 @@ class ScaleFit:
         # Only the sum of the scatters is known: the subset has its share of the repeats.
         repeats = max(1, summary.rewards - len(self.points))
         share = (float(counts.sum()) - len(counts)) / repeats
-        part = Summary(counts, summary.means[chosen], share * summary.scatter)
+        known = None if summary.variances is None else summary.variances[chosen]
+        part = Summary(counts, summary.means[chosen], share * summary.scatter, known)
         pairs = PointPairs(points, self.blocks)
         return replace(self, points=points, summary=part, pairs=pairs)
 

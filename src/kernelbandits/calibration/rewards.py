@@ -1,12 +1,14 @@
-"""The rewards so far, collected by distinct point."""
+"""The rewards so far, collected by distinct point, some of them with standard errors."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kernelbandits import checks
 from kernelbandits.checks import Array
 
 REACHES = (0.15, 0.02)
@@ -15,6 +17,33 @@ radius is for a point that is asked for again and again: rewards that are near i
 do not show that it works."""
 SPARED = 2
 """Failures at a place that are taken for bad luck: it gets a third chance."""
+
+
+class Measurement(float):
+    """A reward with its standard error, in the units of the rewards.
+
+    It is a float, so every policy takes it. `Auto` gives it the noise variance sem^2 in place of
+    the fitted one: a precise result counts more, an uncertain one less. Other policies are rules
+    for noise of one size, and take it for a plain reward.
+
+    >>> reward = Measurement(0.83, sem=0.02)
+    >>> reward, reward.sem
+    (0.83, 0.02)
+    >>> Measurement(0.83, sem=0)
+    Traceback (most recent call last):
+    ...
+    ValueError: a measurement needs sem > 0, got 0
+    """
+
+    sem: float
+
+    def __new__(cls, value: Any, sem: Any) -> Measurement:
+        made = super().__new__(cls, checks.reward(float(value)))
+        made.sem = checks.positive("a measurement", "sem", sem)
+        return made
+
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        return float(self), self.sem
 
 
 class RewardsBefore(NamedTuple):
@@ -46,6 +75,10 @@ class Rewards:
         self._squares: list[float] = []
         self._slots: list[int] = []
         self._differences: list[float] = []
+        self._errors: list[float] = []
+        """The standard error of each reward; nan where it has none."""
+        self.has_errors = False
+        """Whether any reward has a standard error."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -75,8 +108,11 @@ class Rewards:
     def count(self, slot: int, reward: float) -> None:
         """Add one reward at the point in this position."""
         if not self.events:
-            self.origin = reward
+            self.origin = float(reward)
         difference = reward - self.origin
+        error = getattr(reward, "sem", math.nan)
+        self.has_errors = self.has_errors or error == error
+        self._errors.append(error)
         self._counts[slot] += 1
         self._sums[slot] += difference
         self._squares[slot] += difference**2
@@ -107,6 +143,8 @@ class Rewards:
             self.origin,
         ) = before
         del self._slots[self.events :], self._differences[self.events :]
+        del self._errors[self.events :]
+        self.has_errors = any(error == error for error in self._errors)
         if points < len(self):
             del self._slot[self._rows[-1].tobytes()]
             for column in (self._rows, self._counts, self._sums, self._squares):
@@ -169,6 +207,25 @@ class Rewards:
         """Sums of the squared differences from the origin."""
         return np.array(self._squares)
 
+    def precisions(self, transform: Callable[[Array], Array], least: float) -> Precisions:
+        """Return what the transformed differences from the origin say of each point.
+
+        A standard error is transformed with its value: half the distance between the transformed
+        ends of value +- error. No variance is less than `least`.
+        """
+        differences, errors = np.array(self._differences), np.array(self._errors)
+        slots = np.array(self._slots, dtype=np.intp)
+        plain = np.isnan(errors)
+        values, width = transform(differences), np.where(plain, 0.0, errors)
+        variances = ((transform(differences + width) - transform(differences - width)) / 2) ** 2
+        weights = np.where(plain, 0.0, 1 / np.maximum(variances, least))
+        found = np.zeros((4, len(self)))
+        for total, parts in zip(
+            found, (plain, plain * values, weights, weights * values), strict=True
+        ):
+            np.add.at(total, slots, parts)
+        return Precisions(*found)
+
     def transformed_totals(self, transform: Callable[[Array], Array]) -> tuple[Array, Array]:
         """Return sums and sums of squares of transformed differences from the origin."""
         values, slots = transform(np.array(self._differences)), np.array(self._slots, dtype=np.intp)
@@ -176,6 +233,26 @@ class Rewards:
         np.add.at(sums, slots, values)
         np.add.at(squares, slots, values**2)
         return sums, squares
+
+
+class Precisions(NamedTuple):
+    """The rewards at each point, those with a standard error apart from the plain ones."""
+
+    counts: Array
+    """How many plain rewards each point has."""
+    sums: Array
+    """The sums of their values."""
+    precisions: Array
+    """sum of 1 / s^2 over the rewards with standard error s."""
+    weighted: Array
+    """sum of value / s^2 over them."""
+
+    def totals(self, ridge: float) -> tuple[Array, Array]:
+        """Return counts and sums of as many plain rewards, of variance ridge, as say the same.
+
+        A reward of variance s^2 says as much as ridge / s^2 plain ones.
+        """
+        return self.counts + ridge * self.precisions, self.sums + ridge * self.weighted
 
 
 def squared_distances(rows: Array, points: Array, lengths: Array) -> Array:

@@ -106,16 +106,20 @@ class Summary:
     """The mean reward of each point."""
     scatter: float
     """sum_i (q_i - s_i^2 / n_i), the squared deviations of rewards from the mean of their point."""
+    variances: Array | None = None
+    """The variance of the mean reward where it is known, 0 where the fitted noise counts."""
 
     @classmethod
-    def of(cls, owner: str, counts: Any, sums: Any, squares: Any) -> Summary:
+    def of(
+        cls, owner: str, counts: Any, sums: Any, squares: Any, variances: Array | None = None
+    ) -> Summary:
         """Summarise counts, sums and sums of squares, one of each for a point."""
         n = check_counts(owner, counts)
         s, q = (
             check_vector(owner, name, values, len(n))
             for name, values in (("sums", sums), ("squares", squares))
         )
-        return cls(n, s / n, float(scatters(owner, n, s, q).sum()))
+        return cls(n, s / n, float(scatters(owner, n, s, q).sum()), variances)
 
     @property
     def rewards(self) -> int:

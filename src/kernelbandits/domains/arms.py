@@ -38,6 +38,9 @@ class Arms:
     blocks: tuple[tuple[int, ...], ...] = ()
     """The coordinates of each column: several for an unordered category that is encoded by one
     coordinate for each value (1/sqrt(2) at the value). By default every coordinate is a column."""
+    sides: tuple[float, ...] = ()
+    """The extent of each coordinate, of which lengthscales are shares, where it is not that of the
+    points: arms may be added outside the range by which a column was scaled."""
     values: tuple[Any, ...] = ()
     """The arms in the user's own values, for example as dicts (`MixedBox.grid`); empty if the
     points are all there is."""
@@ -51,12 +54,16 @@ class Arms:
         blocks: tuple[tuple[int, ...], ...] = (),
         values: Sequence[Any] = (),
         features: bool = False,
+        sides: tuple[float, ...] = (),
     ) -> None:
         rows = checks.points("Arms", points)
         rows.flags.writeable = False
         object.__setattr__(self, "points", rows)
         object.__setattr__(self, "origin", origin)
         object.__setattr__(self, "blocks", check_blocks("Arms", blocks, rows.shape[1]))
+        known = all(side > 0 for side in sides) and len(sides) in (0, rows.shape[1])
+        checks.needs(known, "Arms", f"no sides, or {rows.shape[1]} above 0", sides)
+        object.__setattr__(self, "sides", tuple(sides))
         fits = isinstance(values, Sequence) and len(values) in (0, len(rows))
         checks.needs(fits, "Arms", f"no values, or one for each of {len(rows)} arms", values)
         object.__setattr__(self, "values", tuple(values))

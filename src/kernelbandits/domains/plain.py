@@ -35,6 +35,8 @@ def domain_to_dict(domain: Any) -> dict[str, Any]:
     }
     if domain.features:
         arms["features"] = True
+    if domain.sides:
+        arms["sides"] = list(domain.sides)
     return {"arms": arms}
 
 

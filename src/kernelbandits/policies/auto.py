@@ -13,6 +13,7 @@ import numpy as np
 
 from kernelbandits import checks, widths
 from kernelbandits.calibration import Calibration, Prior, Refits, Rewards, Standard
+from kernelbandits.calibration.rewards import Measurement
 from kernelbandits.checks import Array, DataNotice, Indices
 from kernelbandits.domains import (
     Arms,
@@ -631,7 +632,8 @@ class Auto(IndexPolicy):
             "domain": domain_to_dict(self.domain),
             "settings": {name: value for name, value in settings.items() if value is not None},
             "events": [
-                [place if self.finite else place.tolist(), reward] for place, reward in self.history
+                [place if self.finite else place.tolist(), reward, *error_of(reward)]
+                for place, reward in self.history
             ],
         }
 
@@ -663,9 +665,11 @@ class Auto(IndexPolicy):
         pairs: list[tuple[Any, float | None]] = []
         checks.needs(isinstance(events, list), "Auto.from_dict", "a list of events", events)
         for event in events:
-            paired = isinstance(event, (list, tuple)) and len(event) == 2
-            checks.needs(paired, "Auto.from_dict", "events [place, reward]", event)
-            place, reward = event
+            paired = isinstance(event, (list, tuple)) and len(event) in (2, 3)
+            checks.needs(paired, "Auto.from_dict", "events [place, reward] or with a sem", event)
+            place, reward, *error = event
+            if error and reward is not None:
+                reward = Measurement(reward, error[0])
             if self.finite:
                 place = int(self.choice(place).arm or 0)
             else:
@@ -716,12 +720,20 @@ class Auto(IndexPolicy):
         if not self.calibrator.features:
             lengths = np.array([fit.lengthscales for fit in self.calibrator.fits])
             lengths *= self.calibrator.fitted_sides
+        counts, means = rewards.counts, rewards.origin + rewards.sums / rewards.counts
+        standardised = self.calibrator.unit_sums() / counts
+        if rewards.has_errors:
+            # Of members with different noise, the mean of their noises weighs the rewards.
+            ridge = float(np.mean([fit.noise_variance for fit in self.calibrator.fits]))
+            counts, sums = self.calibrator.weighted_totals(ridge, self.units)
+            standardised = sums / counts
+            means = np.asarray(self.units.original(standardised))
         return FittedModel(
             members=model_members(self.posterior),
             points=rewards.points,
-            counts=rewards.counts,
-            means=rewards.origin + rewards.sums / rewards.counts,
-            standardised=self.calibrator.unit_sums() / rewards.counts,
+            counts=counts,
+            means=means,
+            standardised=standardised,
             units=self.units,
             lengthscales=lengths,
         )
@@ -803,6 +815,11 @@ class Auto(IndexPolicy):
     def _noise_scale(self) -> float:
         """R as fitted, in the units of the posterior."""
         return math.sqrt(self.calibration.noise_variance)
+
+
+def error_of(reward: float | None) -> list[float]:
+    """The standard error of a reward in a list, which is empty if it has none."""
+    return [reward.sem] if isinstance(reward, Measurement) else []
 
 
 def check_width(width: Any) -> Width | str:

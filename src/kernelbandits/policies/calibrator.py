@@ -25,7 +25,7 @@ from kernelbandits.calibration.evidence import Blocks
 from kernelbandits.calibration.fit import ScaleFit, check_arguments
 from kernelbandits.calibration.power import log_slope
 from kernelbandits.calibration.prior import LARGEST_LOG, LEAST_NOISE
-from kernelbandits.calibration.rewards import RewardsBefore
+from kernelbandits.calibration.rewards import Precisions, RewardsBefore
 from kernelbandits.calibration.shape import FEWEST_POINTS, Totals, most_probable_shape
 from kernelbandits.calibration.standard import Summary, scatters
 from kernelbandits.checks import Array, Indices, NumericsWarning
@@ -46,6 +46,8 @@ LARGEST_COORDINATE = 1e100
 
 LEAST_RIDGE_SHARE = 1e-8
 """The least ridge of a member, as a share of the prior variance of f."""
+LEAST_KNOWN = 1e-200
+"""The least variance of a reward with a standard error: its inverse does not overflow."""
 GIVEN_NOISE_SD = 0.3
 """How well a given noise is taken to be known, as the sd of its log variance: to some 15 %."""
 SURPRISING = 4.0
@@ -241,7 +243,8 @@ class Calibrator:
         if due or self.changes_noise(place, reward):
             self.refit()
             return True
-        if self.failed and self._count_penalties() != self.penalties:
+        changed = self.failed and self._count_penalties() != self.penalties
+        if changed or self.rewards.has_errors:
             self.relearn()
         else:
             self.posterior.update(place, self.units.standardise(reward))
@@ -271,6 +274,9 @@ class Calibrator:
 
     def update_posterior(self, rewards: Sequence[Reward]) -> None:
         """Learn counted rewards one by one in the units of the last fit."""
+        if self.rewards.has_errors:
+            self.relearn()
+            return
         try:
             for place, reward in rewards:
                 self.posterior.update(place, self.units.standardise(reward))
@@ -348,7 +354,9 @@ class Calibrator:
         usable = 0 < len(self.rewards) <= MOST_FITTED_AGAIN and self.calibration.ok
         if not mixed or known or not usable or self.repeats_are_equal():
             return AnswerModel(self.observed_posterior(), self.units)
-        totals = self.rewards.counts, self.rewards.sums, self.rewards.squares
+        totals = [self.rewards.counts, self.rewards.sums, self.rewards.squares]
+        if self.rewards.has_errors:
+            totals += self._precisions_of_differences()
         source = self.calibration, *(total.tobytes() for total in totals)
         if self._answers is None or self._answers[0] != source:
             self._answers = source, self._fit_answers()
@@ -400,7 +408,10 @@ class Calibrator:
         """The points with rewards, to which scales are fitted."""
         prior, model = self._free_prior(), self._model
         points, totals = self.scaled_points(), self._noise_evidence()
-        return check_arguments(points, *totals, prior, *model, features=self.features)
+        fit = check_arguments(points, *totals, prior, *model, features=self.features)
+        if not self.rewards.has_errors:
+            return fit
+        return fit.of_rewards(*totals, prior, self._mean_variances(1.0))
 
     def _fit(
         self,
@@ -413,7 +424,8 @@ class Calibrator:
         """The most probable scales under a prior, and the members drawn about them."""
         totals = self._noise_evidence() if shape == 1.0 else self._shaped_evidence(shape)
         number = self.members if members is None else members
-        mode, fits = scale_fit.of_rewards(*totals, prior).calibrate_members(
+        known = self._mean_variances(shape) if self.rewards.has_errors else None
+        mode, fits = scale_fit.of_rewards(*totals, prior, known).calibrate_members(
             number, start, self._evaluations
         )
         if shape == 1.0:
@@ -518,9 +530,13 @@ class Calibrator:
         rewards = self.rewards
         counts, sums, squares = rewards.counts, rewards.sums, rewards.squares
         limit = self._limit_points()
-        if not limit.any():
+        if not limit.any() and not rewards.has_errors:
             return counts, sums, squares
         means = sums / counts
+        if rewards.has_errors:
+            known = self._error_points()
+            means = np.where(known, self._weighted_means(), means)
+            limit = limit | known
         one = np.where(limit, 1.0, counts)
         return one, np.where(limit, means, sums), np.where(limit, means**2, squares)
 
@@ -530,11 +546,50 @@ class Calibrator:
         standard = replace(Standard.of(counts, sums, squares), shape=shape)
         shaped_sums, shaped_squares = self.rewards.transformed_totals(standard.standardise)
         limit = self._limit_points()
+        if self.rewards.has_errors:
+            limit = limit | self._error_points()
         if limit.any():
             means = standard.standardise(sums / counts)
             shaped_sums = np.where(limit, means, shaped_sums)
             shaped_squares = np.where(limit, means**2, shaped_squares)
         return counts, shaped_sums, shaped_squares
+
+    def _error_points(self) -> npt.NDArray[np.bool_]:
+        """Which points have rewards with standard errors only.
+
+        Their mean has a known variance. At a point that has plain rewards too, all of them count
+        as plain ones in a fit: that widens the variance of the precise ones, and the posterior
+        weighs them exactly.
+        """
+        known = self._precisions_of_differences()
+        return np.asarray((known.counts == 0) & (known.precisions > 0))
+
+    def _weighted_means(self) -> Array:
+        """The means of the rewards with standard errors, as differences from the origin."""
+        known = self._precisions_of_differences()
+        return np.divide(
+            known.weighted,
+            known.precisions,
+            out=np.zeros(len(self.rewards)),
+            where=known.precisions > 0,
+        )
+
+    def _precisions_of_differences(self) -> Precisions:
+        return self.rewards.precisions(lambda y: y, LEAST_KNOWN)
+
+    def _mean_variances(self, shape: float) -> Array:
+        """The variance of the mean reward of points with errors only, 0 elsewhere.
+
+        They are in the units of `_noise_evidence`, or of `_shaped_evidence` for another shape.
+        """
+        known, points = self._precisions_of_differences(), self._error_points()
+        variances: Array = np.where(points, 1 / np.where(points, known.precisions, 1.0), 0.0)
+        if shape == 1.0:
+            return variances
+        counts, sums, squares = self._noise_evidence()
+        linear = Standard.of(counts, sums, squares)
+        slopes = log_slope(linear.standardise(sums / counts), shape)
+        return np.asarray(variances / linear.spread**2 * np.exp(2 * slopes))
 
     def _limit_points(self) -> npt.NDArray[np.bool_]:
         """Which points have equal repeats at the least or the greatest reward seen."""
@@ -579,10 +634,37 @@ class Calibrator:
 
     def _posterior_under(self, fits: Sequence[Calibration], units: Standard) -> Any:
         """The posterior of all rewards, in some units, averaged over some fits."""
+        if self.rewards.has_errors:
+            return self._weighted_posterior(fits, units)
         posterior = self._empty_posterior(fits)
         if self.rewards.events:
             posterior.learn(*self._totals(units))
         return posterior
+
+    def _weighted_posterior(self, fits: Sequence[Calibration], units: Standard) -> Any:
+        """The posterior of rewards some of which have standard errors, each with its precision.
+
+        A member with ridge r takes a reward of standard error s for r / s^2 plain rewards, so
+        every member has counts of its own.
+        """
+        members = []
+        for fit in fits:
+            kernel, ridge = self._member(fit)
+            posterior = empty_posterior(kernel, self.domain, ridge)
+            # As for the ridge: with less variance, variances lose most of their digits.
+            least = LEAST_RIDGE_SHARE * fit.total_variance
+            totals = self.weighted_totals(ridge, units, least)
+            posterior.learn(*self._by_place(*totals), events=self.rewards.events)
+            members.append(posterior)
+        return members[0] if len(members) == 1 else MixturePosterior(members)
+
+    def weighted_totals(
+        self, ridge: float, units: Standard, least: float = 0.0
+    ) -> tuple[Array, Array]:
+        """Counts and sums, in some units, of as many plain rewards as say the same at a ridge."""
+        standard = units.shift(-self.rewards.origin)
+        known = self.rewards.precisions(standard.standardise, max(least, LEAST_KNOWN))
+        return known.totals(ridge)
 
     def _empty_posterior(self, fits: Sequence[Calibration]) -> Any:
         kernels, ridges = zip(*(self._member(fit) for fit in fits), strict=True)
@@ -607,7 +689,11 @@ class Calibrator:
 
     def _totals(self, units: Standard) -> tuple[Array, ...]:
         """Count and sum of the rewards of each arm, or of each point played, with the points."""
-        rows, counts, sums = self.rewards.points, self.rewards.counts, self.unit_sums(units)
+        return self._by_place(self.rewards.counts, self.unit_sums(units))
+
+    def _by_place(self, counts: Array, sums: Array) -> tuple[Array, ...]:
+        """Totals of the points played as a posterior learns them: of every arm, or with points."""
+        rows = self.rewards.points
         if not self.finite:
             return rows, counts, sums
         every = np.zeros((2, len(self.domain)))
@@ -714,7 +800,7 @@ def domain_sides(domain: Any) -> Array:
     Two values of an unordered category are one side apart.
     """
     if isinstance(domain, Arms):
-        sides: Array = np.asarray(np.ptp(domain.points, axis=0))
+        sides: Array = np.array(domain.sides or np.ptp(domain.points, axis=0))
     else:
         sides = np.subtract(domain.upper, domain.lower)
     for block in domain_blocks(domain):

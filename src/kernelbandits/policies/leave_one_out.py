@@ -194,7 +194,7 @@ def predict_left_out(
     ends = units.original(predicted - reach), units.original(predicted + reach)
     return LeaveOneOut(
         points=points,
-        counts=counts.astype(np.int64),
+        counts=np.maximum(np.rint(counts), 1).astype(np.int64),
         measured=np.asarray(means, dtype=np.float64),
         predicted=np.asarray(units.original(predicted)),
         sd=np.asarray(units.original_sd(predicted, np.sqrt(variance))),

@@ -178,9 +178,15 @@ class Posterior:
         }
         return copy.deepcopy(self, parts)
 
-    def learn(self, counts: Any, sums: Any) -> None:
-        """Replace everything learnt by these counts and sums of rewards, one of each for an arm."""
-        self.tally = Tally.of(*check_totals(counts, sums, len(self.points), least=0))
+    def learn(self, counts: Any, sums: Any, events: int | None = None) -> None:
+        """Replace everything learnt by these counts and sums of rewards, one of each for an arm.
+
+        With the number of `events`, counts are weights: a reward of variance v counts as ridge / v
+        and its value as much in the sum.
+        """
+        weights = events is not None
+        totals = check_totals(counts, sums, len(self.points), least=0, weights=weights)
+        self.tally = Tally.of(*totals, events)
         played = self.support
         ceiling = self.prior.copy()
         ceiling[played] = np.minimum(ceiling[played], self.ridge / self.counts[played])

@@ -160,10 +160,15 @@ class PointPosterior:
         if self.events - self._audited_at >= self.audit_interval or not math.isfinite(self.log_det):
             self.audit()
 
-    def learn(self, points: Any, counts: Any, sums: Any) -> None:
-        """Replace everything learnt by distinct points with their counts and sums of rewards."""
+    def learn(self, points: Any, counts: Any, sums: Any, events: int | None = None) -> None:
+        """Replace everything learnt by distinct points with their counts and sums of rewards.
+
+        With the number of `events`, counts are weights: a reward of variance v counts as ridge / v
+        and its value as much in the sum.
+        """
         rows = self._check_points("learn", points)
-        number, total = check_totals(counts, sums, len(rows), least=1)
+        weights = events is not None
+        number, total = check_totals(counts, sums, len(rows), least=1, weights=weights)
         slot = {row.tobytes(): place for place, row in enumerate(rows)}
         checks.needs(
             len(slot) == len(rows),
@@ -178,7 +183,8 @@ class PointPosterior:
         )
         exact = Factorisation.of(matrix, number, total, self.ridge)
         self.points, self._variances, self._slot = rows, variances, slot
-        self.tally, self._audited_at = Tally.of(number, total), int(number.sum())
+        self.tally = Tally.of(number, total, events)
+        self._audited_at = self.tally.events
         self._restart(exact)
         self._report_conditioning()
 
@@ -212,7 +218,7 @@ class PointPosterior:
         A_ii falls by a = ridge / (n (n + 1)). p = sqrt(a) L^-1 e_i has |p|^2 = a [A^-1]_ii, at most
         1 / (n + 1) <= 1/2, so nothing cancels.
         """
-        count = int(self.counts[slot])
+        count = self.counts[slot].item()
         unit = np.zeros(len(self.points))
         unit[slot] = 1.0
         white = self._factor.solve(unit)

@@ -38,20 +38,28 @@ class Tally:
     def __init__(self, n: int) -> None:
         self.counts = np.zeros(n, dtype=np.int64)
         self.events = 0
-        self.most = 0
+        self.most: float = 0
         self.largest = 0.0
         self._sums = [0.0] * n
         self._lost = [0.0] * n
 
     @classmethod
-    def of(cls, counts: Any, sums: Any) -> Tally:
-        """Return a tally with given counts and sums."""
+    def of(cls, counts: Any, sums: Any, events: int | None = None) -> Tally:
+        """Return a tally with given counts and sums.
+
+        With the number of `events`, counts are weights: rewards of different precision count as
+        more or less than one.
+        """
         tally = cls(len(counts))
+        if events is not None:
+            tally.counts = np.zeros(len(counts))  # type: ignore[assignment]
         tally.counts[:] = counts
         tally.take_back(np.asarray(sums, dtype=np.float64), np.zeros(len(counts)))
         tally.largest = float(
-            np.abs(np.asarray(sums) / np.maximum(tally.counts, 1)).max(initial=0.0)
+            np.abs(np.asarray(sums) / np.where(tally.counts > 0, tally.counts, 1)).max(initial=0.0)
         )
+        if events is not None:
+            tally.events, tally.most = events, float(tally.counts.max(initial=0.0))
         return tally
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -76,7 +84,7 @@ class Tally:
         )
         self.events += 1
         self.largest = max(self.largest, abs(reward))
-        count = self.counts.item(arm) + 1
+        count: int = self.counts.item(arm) + 1
         self.counts[arm] = count
         self.most = max(self.most, count)
         return count
@@ -107,12 +115,19 @@ class Tally:
         return self.counts.nonzero()[0]
 
 
-def check_totals(counts: Any, sums: Any, n: int, least: int) -> tuple[Indices, Array]:
+def check_totals(
+    counts: Any, sums: Any, n: int, least: int, weights: bool = False
+) -> tuple[Any, Array]:
     """Return counts and sums of rewards of n arms or points, checked.
 
-    The sums may be no larger than rewards told one by one could make them.
+    The sums may be no larger than rewards told one by one could make them. Counts that are weights
+    may be any numbers: rewards of different precision count as more or less than one.
     """
     number, total = check_column("counts", counts, n), check_column("sums", sums, n)
+    if weights:
+        sound = bool(np.isfinite(number).all() and (number >= 0).all() and number.any())
+        checks.needs(sound, "learn", "weights >= 0, one of them positive", counts)
+        return number, total
     whole = bool(
         ((number >= least) & (number == np.rint(number)) & (number <= LARGEST_COUNT)).all()
     )

@@ -24,6 +24,10 @@ KINDS = (
     "settings",
     "undone",
     "noted",
+    "added",
+    "forbidden",
+    "allowed",
+    "missing",
 )
 """`noted` changes nothing: it is a remark, or replaces an event that was lost."""
 

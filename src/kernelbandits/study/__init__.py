@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from kernelbandits.study.reconciliation import ResultsDiffer
 from kernelbandits.study.sheets import SheetNotWritten
 from kernelbandits.study.study import Study
+from kernelbandits.study.targets import Target
 from kernelbandits.study.values import (
     AlreadyTold,
     Best,
@@ -31,6 +32,7 @@ __all__ = [
     "Stop",
     "Study",
     "Suggestion",
+    "Target",
     "Told",
 ]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kernelbandits.checks import Array, Indices
 from kernelbandits.study.events import State, Trial
+from kernelbandits.study.targets import Target, find_front
 from kernelbandits.study.units import Scale
 from kernelbandits.tables.candidates import Candidates
 from kernelbandits.tables.export import NOTED, TIMES, name_in_export
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from kernelbandits.study.answers import Answers
     from kernelbandits.study.places import Place
     from kernelbandits.study.points import Points
+    from kernelbandits.study.values import FrontPoint
 
 
 def trials_frame(state: State, candidates: Place) -> pd.DataFrame:
@@ -32,14 +34,73 @@ def trials_frame(state: State, candidates: Place) -> pd.DataFrame:
     ]
     row = [] if candidates.space is not None else ["row"]
     header = ["trial", *row, *names.values(), "state", "value", *TIMES, "worker", *NOTED]
+    told = [trial for _, trial in sorted(state.trials.items())]
     frame = pd.DataFrame(rows, columns=header).astype(dict.fromkeys(("value", *NOTED), float))
     if not isinstance(candidates, Candidates):
         there = [trial.row for _, trial in sorted(state.trials.items())]
         for name in candidates.categories:
             frame[names[name]] = point_column(candidates, name, there)
+    add_targets(frame, state, told)
+    for name, cells in list_details(told).items():
+        if any(cell is not None for cell in cells):
+            frame[name] = pd.Series(cells, dtype=float if name == "sem" else object)
     for name in TIMES:
         frame[name] = pd.to_datetime(frame[name], unit="s", utc=True).dt.round("ms")
     return frame
+
+
+def add_targets(frame: pd.DataFrame, state: State, trials: Sequence[Trial]) -> None:
+    """Add a column for each of several targets, and which trials are on the front."""
+    targets = state.settings.several
+    if not targets:
+        return
+    names = name_targets(frame.columns, [one.name for one in targets])
+    for one in targets:
+        frame[names[one.name]] = [trial.values.get(one.name, np.nan) for trial in trials]
+        errors = [trial.sems.get(one.name, np.nan) for trial in trials]
+        if not np.isnan(errors).all():
+            frame[f"{names[one.name]} sem"] = errors
+    complete = [i for i, trial in enumerate(trials) if trial.value is not None]
+    qualities = [
+        [float(one.quality(trials[i].values[one.name])) for one in targets] for i in complete
+    ]
+    front = {complete[i] for i in find_front(np.array(qualities))} if complete else set()
+    frame["front"] = [i in front for i in range(len(trials))]
+
+
+def name_targets(taken: Iterable[str], targets: Iterable[str]) -> dict[str, str]:
+    """Target -> the name of its column beside others."""
+    return {name: f"{name} (target)" if name in set(taken) else name for name in targets}
+
+
+def front_frame(
+    points: Sequence[FrontPoint], place: Place, targets: Sequence[Target]
+) -> pd.DataFrame:
+    """One row for each candidate on the front."""
+    import pandas as pd
+
+    names = name_in_export([*place.labels, *place.chosen])
+    columns = name_targets(names.values(), [one.name for one in targets])
+    rows = [
+        {
+            **({} if one.row is None else {"row": one.row}),
+            **{names[name]: value for name, value in {**one.label, **one.x}.items()},
+            **{columns[name]: value for name, value in one.values.items()},
+            "desirability": one.desirability,
+        }
+        for one in points
+    ]
+    return pd.DataFrame(rows)
+
+
+def list_details(trials: Sequence[Trial]) -> dict[str, list[Any]]:
+    """Standard errors, notes, and who measured; an export has those columns that are not empty."""
+    bodies = [trial.told.body if trial.told else {} for trial in trials]
+    return {
+        "sem": [trial.sem for trial in trials],
+        "note": [body.get("note") for body in bodies],
+        "by": [body.get("by") for body in bodies],
+    }
 
 
 def point_column(points: Points, name: str, rows: Sequence[int]) -> pd.Series[Any]:
@@ -102,8 +163,21 @@ def estimates_frame(answers: Answers) -> pd.DataFrame:
             **dict(estimates),
         }
     )
+    add_target_estimates(frame, answers, rows.tolist())
     frame.attrs["caution"] = answers.caution if answers.has_results else NO_RESULTS
     return frame
+
+
+def add_target_estimates(frame: pd.DataFrame, answers: Answers, rows: Sequence[int]) -> None:
+    """Add the estimates of each of several targets, by a model of its own."""
+    if not answers.state.settings.several:
+        return
+    from kernelbandits.study.target_models import TargetModels
+
+    for target, own in TargetModels.of(answers.state, answers.candidates):
+        found = row_estimates(own)[:, rows]
+        for part, values in zip(("mean", "sd", "low", "high"), found, strict=True):
+            frame[f"{target.name} {part}"] = values
 
 
 def point_estimates_frame(answers: Answers, points: Points) -> pd.DataFrame:
@@ -132,6 +206,7 @@ def point_estimates_frame(answers: Answers, points: Points) -> pd.DataFrame:
             **dict(zip(("mean", "sd", "low", "high"), found, strict=True)),
         }
     )
+    add_target_estimates(frame, answers, rows)
     frame.attrs["caution"] = answers.caution if answers.has_results else NO_RESULTS
     return frame
 

@@ -6,26 +6,30 @@ here. A command that is repeated because its connection was cut finds its events
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
-from kernelbandits.checks import Indices, StudyConflict
+from kernelbandits.checks import LARGEST_REWARD, Indices, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.storage import Draft, Event
 from kernelbandits.study.batches import BATCH, Batch
 from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
+from kernelbandits.study.names import check_name
 from kernelbandits.study.reconciliation import Step
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
-from kernelbandits.study.values import AlreadyTold, Suggestion, Told, plain
-from kernelbandits.tables.results import MADE, Result
+from kernelbandits.study.values import AlreadyTold, Suggestion, Told, describe_candidate, plain
+from kernelbandits.tables.candidates import Candidates
+from kernelbandits.tables.growing import check_permission, describe_point, grow_candidates
+from kernelbandits.tables.results import DETAILS, MADE, Result
 
 if TYPE_CHECKING:
     from kernelbandits.study.driver import Driver
     from kernelbandits.study.places import Place
 
+LONGEST_NOTE = 2000
 OWN_UNITS = ("mean", "index", "sample")
 LENGTHS = ("sd", "noise_scale", "improvement", "gain")
 """Numbers of a note that are values, and differences, in the units of the target."""
@@ -59,7 +63,7 @@ class Asker:
         if self.worker is None:
             return []
         trials = [trial for trial in state.pending.values() if trial.worker == self.worker]
-        asks = [trial.asked for trial in trials if trial.asked and trial.until >= now]
+        asks = [trial.asked for trial in trials if trial.asked and not trial.is_overdue(now)]
         return [event for event in asks if not (event.key or "").startswith(f"{self.key}/")]
 
     def find_written(self, state: State) -> list[Event]:
@@ -88,6 +92,8 @@ class AskPlan:
     """Trials whose lease has ended."""
     settings: Settings
     """Those of the study when the rows were chosen."""
+    table: tuple[int, ...] = ()
+    """The changes of the table of candidates that were known then."""
     asks: list[PlannedAsk] = field(default_factory=list)
     fits: list[Draft] = field(default_factory=list)
     """Fits that were made for it."""
@@ -103,8 +109,8 @@ def plan_ask(
     `before` is what `keep_plan` left, on this state, of a plan of the same call.
     """
     if before is None:
-        overdue = [trial for trial in state.pending.values() if trial.until < now]
-        before = AskPlan(asker.find_held(state, now), overdue, state.settings)
+        overdue = [trial for trial in state.pending.values() if trial.is_overdue(now)]
+        before = AskPlan(asker.find_held(state, now), overdue, state.settings, state.table)
     gone = {trial.number for trial in before.overdue}
     plan = replace(
         before,
@@ -218,9 +224,10 @@ def keep_plan(
     """What still holds of a plan on a newer state: the asks before the first conflict.
 
     Each row must still be free, as it was when it was chosen. None if nothing is left of the plan,
-    because the settings, the pending rows of the worker, or the ended leases are others now.
+    because the settings, the table, the pending rows of the worker, or the ended leases are others
+    now.
     """
-    if state.settings != plan.settings:
+    if (state.settings, state.table) != (plan.settings, plan.table):
         return None
     if asker.find_held(state, now)[: asker.n] != plan.held[: asker.n]:
         return None
@@ -352,7 +359,6 @@ def check_result(
 ) -> Result:
     """One result: a trial, a row or a point, and a value or that it failed."""
     other = "row=" if place.space is None else "x="
-    checks.needs(place.space is not None or x is None, "tell", "x= only in a study over a space", x)
     checks.needs(
         place.space is None or row is None,
         "tell",
@@ -372,33 +378,74 @@ def check_result(
     else:
         checks.needs(value is not None, "tell", "a value, or failed=True", value)
     number = None if trial is None else checks.whole("tell", "trial", trial)
+    needed = "one number as value; several are replicates of a new result"
+    single = value is None or checks.is_number(value) or not isinstance(value, Sequence)
+    checks.needs(single, "tell", needed, value)
     reward = None if failed else checks.reward(value) + 0.0
     where = None if row is None else check_row(row, len(place))
     if x is not None and place.space is not None:
         where = place.add(x, "tell")
+    elif isinstance(place, Candidates) and x is not None:
+        place.parse_point(x)
     return Result(trial=number, row=where, value=reward, failed=failed, key=None, line=0)
 
 
-def check_row(row: Any, rows: int) -> int:
-    place = checks.whole("tell", "row", row, least=0)
-    checks.needs(place < rows, "tell", f"a row below {rows}", row)
+def check_details(sem: Any, note: Any, by: Any, values: int = 1) -> dict[str, Any]:
+    """What else an event says of a result: its standard error, a note, and who measured it."""
+    details: dict[str, Any] = {}
+    if sem is not None:
+        checks.needs(values == 1, "tell", "sem with one value, not with replicates", sem)
+        details["sem"] = checks.positive("tell", "sem", sem)
+        checks.needs(details["sem"] <= LARGEST_REWARD, "tell", "a smaller sem", sem)
+    if note:
+        right = isinstance(note, str) and len(note) <= LONGEST_NOTE and note.isprintable()
+        checks.needs(right, "tell", f"a note of one line, at most {LONGEST_NOTE} letters", note)
+        details["note"] = note
+    name = check_name("name of who measured it", by)
+    return details | ({} if name is None else {"by": name})
+
+
+def mark_missing(state: State, kinds: Indices, trial: int | None, row: int | None) -> Trial:
+    """The pending trial that ends without a value: by its number, or the oldest of a row."""
+    for one in state.pending.values():
+        if one.number == trial or (row is not None and kinds[one.row] == kinds[row]):
+            return one
+    got = f"trial {trial}" if row is None else f"row {row}"
+    raise StudyConflict(f"missing needs a trial that is pending, got {got}")
+
+
+def check_row(row: Any, rows: int, owner: str = "tell") -> int:
+    place = checks.whole(owner, "row", row, least=0)
+    checks.needs(place < rows, owner, f"a row below {rows}", row)
     return place
 
 
 def with_key(result: Result, prefix: str | None, number: int, fresh: str) -> Keyed:
     """Give a line of a table its key: that of the call with its number, its own, or a new one."""
+    sem, note, by = (result.details.get(name) for name in DETAILS)
+    # Values of several targets were checked when they were read.
+    values = {name: part for name, part in result.details.items() if name not in DETAILS}
+    details = check_details(sem, note, by) | values
     if prefix is not None:
-        return Keyed(result, f"{prefix}/{number}", True, fresh, named=True)
+        return Keyed(result, f"{prefix}/{number}", True, fresh, named=True, remark=details)
     if result.key is not None:
-        return Keyed(result, result.key, True, fresh, named=not result.key.startswith(MADE))
-    return Keyed(result, f"{fresh}/{number}", False, fresh)
+        named = not result.key.startswith(MADE)
+        return Keyed(result, result.key, True, fresh, named=named, remark=details)
+    return Keyed(result, f"{fresh}/{number}", False, fresh, remark=details)
 
 
 def tell(
-    state: State, place: Place, steps: Sequence[Step], worker: str | None
+    state: State,
+    place: Place,
+    steps: Sequence[Step],
+    worker: str | None,
+    before: Sequence[Draft] = (),
 ) -> tuple[list[Draft], list[Told]]:
-    """All results as events, or an error for the first that cannot be stored."""
-    teller = Teller(state, place, worker)
+    """All results as events, or an error for the first that cannot be stored.
+
+    before: events that are written first, such as a point off the table.
+    """
+    teller = Teller(state, place, worker, before)
     told = [teller.take(step) for step in steps]
     return teller.drafts, told
 
@@ -406,11 +453,13 @@ def tell(
 class Teller:
     """Checks several results of one transaction; each one sees those before it."""
 
-    def __init__(self, state: State, place: Place, worker: str | None) -> None:
+    def __init__(
+        self, state: State, place: Place, worker: str | None, before: Sequence[Draft] = ()
+    ) -> None:
         self.state, self.place, self.worker = state, place, worker
         self.kinds = place.first_rows
         """Equal for rows of the same candidate."""
-        self.drafts: list[Draft] = []
+        self.drafts: list[Draft] = [*before]
         self.next = state.last_trial
         self.keys: dict[str, Event] = {}
         self.trials: dict[int, Event] = {}
@@ -454,9 +503,9 @@ class Teller:
         event = self._add(kind=kind, trial=trial, row=row, value=value, key=one.key, body=body)
         self.keys[one.key] = self.trials[trial] = event
         key = one.key if one.given else None
-        return Told(
-            trial, row, value, True, key, event.seq, *self._pending_trials_of(one.result, trial)
-        )
+        concerned = self._pending_trials_of(one.result, trial)
+        error = None if value is None else body.get("sem")
+        return Told(trial, row, value, True, key, event.seq, *concerned, sem=error)
 
     def _place(self, result: Result) -> tuple[int, int]:
         """Trial and row; a row that nobody asked for makes a trial of its own."""
@@ -595,13 +644,67 @@ CHANGING = (*RESULTS, "corrected", "withdrawn", "undone", "settings")
 """Events that may change centre and spread."""
 
 
+# ---------------------------------------------------------------------- the table
+
+
+def add_point(
+    place: Candidates, x: Mapping[str, Any], key: str
+) -> tuple[Candidates, int, list[Draft], list[str]]:
+    """The table with a candidate: its row, the event of a point off the table, and notices.
+
+    There is no event if a row of the table is this candidate.
+    """
+    row = place.find_row(x)
+    if row is not None:
+        return place, row, [], []
+    point = describe_point(place, x)
+    draft = Draft(kind="added", key=f"{key}/point", body=point.body)
+    row = len(place)
+    draft = replace(draft, body={**draft.body, "first": row})
+    told = (
+        f"no row of the table has {describe_candidate(place.parse_point(x))}: its result is "
+        f"learnt as a point off the table (row {row}), which is never suggested"
+    )
+    return grow_candidates(place, point.body), row, [draft], [told, *point.notices]
+
+
+def permit(place: Candidates, rows: Sequence[int], permitted: bool, reason: str, key: str) -> Draft:
+    """Forbid rows, or allow them again."""
+    check_permission(place, rows, permitted)
+    body = {"rows": list(rows), "reason": reason}
+    return Draft(kind="allowed" if permitted else "forbidden", key=key, body=body)
+
+
+def check_unused(state: State, added: Event, undone: Collection[int]) -> None:
+    """Refuse to undo an addition whose rows are used, or that is not the last one."""
+    gone = {event.body["of"] for event in state.events if event.kind == "undone"} | {*undone}
+    for event in state.events[added.seq :]:
+        if event.seq in gone or event.kind in ("fitted", "settings", "undone"):
+            continue
+        used = event.row is not None and event.row >= added.body["first"]
+        listed = any(row >= added.body["first"] for row in event.body.get("rows", ()))
+        if used or listed or event.kind == "added":
+            raise StudyConflict(
+                f"undo needs rows that nobody used since they were added, got event {added.seq} "
+                f"(added), whose rows event {event.seq} ({event.kind}) needs. Nothing was undone; "
+                "forbid the rows if they are not to be measured"
+            )
+
+
 # ---------------------------------------------------------------------- correct, release, undo
 
 
-def correct(state: State, trial: int, value: float | None, reason: str, key: str) -> Draft:
+def correct(
+    state: State,
+    trial: int,
+    value: float | None,
+    reason: str,
+    key: str,
+    details: Mapping[str, Any] | None = None,
+) -> Draft:
     """Replace the result of a trial by another value, or by a failure (None)."""
     known = trial_with_result("correct", state, trial)
-    body = {"was": known.value, "reason": reason}
+    body = {"was": known.value, "reason": reason, **(details or {})}
     return Draft(kind="corrected", trial=trial, row=known.row, value=value, key=key, body=body)
 
 
@@ -618,6 +721,27 @@ def trial_with_result(owner: str, state: State, trial: int) -> Trial:
         there = "which does not exist" if known is None else f"which is {known.state}"
         raise StudyConflict(f"{owner} needs a trial with a result, got trial {trial}, {there}")
     return known
+
+
+def find_trial_of_row(owner: str, state: State, row: int, label: str) -> int:
+    """The trial that is meant by the label of its row: the only one that was asked for, if it is to
+    be explained, or the only one with a result."""
+    asked, needed = owner == "explain", "a result"
+    if asked:
+        needed = "an ask"
+    found = [
+        trial.number
+        for trial in state.trials.values()
+        if trial.row == row and (trial.asked is not None if asked else trial.state in RESULTS)
+    ]
+    if len(found) != 1:
+        there = "which has none" if not found else f"which has trials {', '.join(map(str, found))}"
+        more = "" if not found else "; give the number of the trial"
+        raise StudyConflict(
+            f"{owner} needs the label of a row with {needed}, got {label!r} (row {row}), "
+            f"{there}{more}"
+        )
+    return found[0]
 
 
 def release(state: State, spans: Iterable[range], key: str) -> list[Draft]:
@@ -666,6 +790,8 @@ def undo(state: State, chosen: Sequence[Event], key: str) -> list[Draft]:
         if trial is not None and seq not in numbers:
             latest[trial] = max(seq, latest.get(trial, 0))
     for event in chosen:
+        if event.kind == "added":
+            check_unused(state, event, numbers)
         # A later event of the same trial that stays, such as a correction, needs the earlier ones.
         if event.seq not in standing or latest.get(event.trial, 0) > event.seq:
             raise StudyConflict(

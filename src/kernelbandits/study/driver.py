@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelbandits import checks
+from kernelbandits.calibration import Measurement
 from kernelbandits.checks import (
     Array,
     DataNotice,
@@ -31,6 +32,7 @@ from kernelbandits.study.rules import build_policy
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
 from kernelbandits.tables.candidates import Candidates
+from kernelbandits.tables.growing import sides_of
 
 if TYPE_CHECKING:
     from kernelbandits.study.explaining import Reasons
@@ -98,7 +100,9 @@ class Driver:
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
 
     def _arms(self, points: Array) -> Arms:
-        return Arms(points, blocks=self.table.blocks)
+        # The scales of a table that has grown stay, whatever the range of its new rows.
+        sides = sides_of(self.table) if self.table.changed else ()
+        return Arms(points, blocks=self.table.blocks, sides=sides)
 
     def follow(self, state: State) -> None:
         """Learn the new results, or all results again if anything else changed."""
@@ -151,7 +155,10 @@ class Driver:
         """Some results as the policy learns them; None for a failure, if it learns from these."""
         for trial in trials:
             if trial.value is not None and self.knows(trial.row):
-                yield self.choice(trial), scale.inward(trial.value)
+                reward = scale.inward(trial.value)
+                if trial.sem is not None and isinstance(self.policy, Auto):
+                    reward = Measurement(reward, scale.inward_sem(trial.sem))
+                yield self.choice(trial), reward
             elif trial.value is None and self.policy.learns_failures:
                 yield self.choice(trial), None
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kernelbandits.storage import Damaged, Event
 from kernelbandits.study.settings import Settings
+from kernelbandits.study.targets import Range, combine, combine_errors, find_ranges
 from kernelbandits.study.units import FIRST, Scale, are_equal, first_results, fit_scale
 
 RESULTS = ("told", "failed")
-UNDOABLE = (*RESULTS, "corrected", "withdrawn", "asked", "settings")
+CHANGES = ("added", "forbidden", "allowed")
+"""Kinds of events that change the table of candidates."""
+UNDOABLE = (*RESULTS, "missing", "corrected", "withdrawn", "asked", "settings", *CHANGES)
 REVISED = "revised_from"
 """In the body of a settings event that changes nothing but the revision: the one until then."""
 IN_ORDER = "in_order"
@@ -28,11 +32,18 @@ class Trial:
     number: int
     row: int
     state: str
-    """pending, told, failed, withdrawn or released"""
+    """pending, told, failed, missing, withdrawn or released"""
     asked: Event | None = None
     """None where a result came that nobody had asked for."""
     told: Event | None = None
     value: float | None = None
+    sem: float | None = None
+    """The standard error of the value, where it is known."""
+    values: dict[str, float] = field(default_factory=dict)
+    """Of several targets those that were measured; `value` is their desirability."""
+    sems: dict[str, float] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+    """Targets whose values will not come."""
     offers: int = 1
     """How many askers in a row were offered the same row."""
     released: bool = False
@@ -57,6 +68,10 @@ class Trial:
     def until(self) -> float:
         """When its lease runs out."""
         return self.asked.at + self.asked.body["lease"] if self.asked else 0.0
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether its lease has run out; not where some of its values have come."""
+        return self.until < now and not self.values
 
     @property
     def is_crowded(self) -> bool:
@@ -103,6 +118,10 @@ class State:
     """Events that can be undone, the last first to go."""
     fits: list[Event] = field(default_factory=list)
     """Fits of the scales, whether or not the results that they were made to still stand."""
+    ranges: dict[str, Range] = field(default_factory=dict)
+    """Of several targets: the range of each, given or measured so far."""
+    changes: list[Event] = field(default_factory=list)
+    """Events that changed the table of candidates."""
     settings: Settings = field(default_factory=Settings)
     last_trial: int = 0
     version: int = 0
@@ -127,6 +146,11 @@ class State:
     @property
     def last(self) -> Event | None:
         return self.events[-1] if self.events else None
+
+    @property
+    def table(self) -> tuple[int, ...]:
+        """The numbers of the events that changed the table: equal for equal tables."""
+        return tuple(event.seq for event in self.changes)
 
     @property
     def scale(self) -> Scale:
@@ -179,6 +203,26 @@ class State:
         else:
             for event in fresh:
                 self._apply(event)
+            self._combine()
+
+    def _combine(self) -> None:
+        """Compute the desirability of all trials with the values of all targets.
+
+        It depends on all results where a target has no range of its own, and is never stored.
+        """
+        targets = self.settings.several
+        if not targets:
+            return
+        self.ranges = find_ranges(targets, (trial.values for trial in self.trials.values()))
+        for trial in self.results:
+            if trial.value is None:
+                continue
+            value = combine(targets, trial.values, self.ranges)
+            error = combine_errors(targets, trial.values, trial.sems, self.ranges)
+            # A policy that has learnt another number has to learn all results again.
+            known = not math.isnan(trial.value)
+            self.version += known and (value, error) != (trial.value, trial.sem)
+            trial.value, trial.sem = value, error
 
     def _refold(self) -> None:
         """What undid an ask has its trial, so that no number comes twice."""
@@ -187,6 +231,7 @@ class State:
         for event in self.events:
             if event.seq not in undone:
                 folded._apply(event)
+        folded._combine()
         folded.events = self.events
         vars(self).update(vars(folded))
 
@@ -231,6 +276,9 @@ class State:
             self.abandoned.pop(trial.again, None)
 
     def _apply_told(self, event: Event) -> None:
+        if "values" in event.body:
+            self._apply_values(event)
+            return
         number, row = place(event)
         trial = self.trials.setdefault(number, Trial(number, row, "pending"))
         self.pending.pop(trial.number, None)
@@ -238,9 +286,38 @@ class State:
         if trial.state in RESULTS and not self.salvaged:
             raise ValueError(f"trial {number} has a result already")
         self._settle(trial, event)
-        self._count(trial, event.kind, event.value)
+        self._count(trial, event.kind, event.value, event.body.get("sem"))
 
     _apply_failed = _apply_told
+
+    def _apply_values(self, event: Event) -> None:
+        """Some values of several targets: the trial has a result when all of them are there."""
+        number, row = place(event)
+        trial = self.trials.setdefault(number, Trial(number, row, "pending"))
+        trial.values |= event.body["values"]
+        trial.sems |= event.body.get("sems", {})
+        trial.missing = (trial.missing | {*event.body.get("missing", ())}) - {*trial.values}
+        names = {one.name for one in self.settings.several}
+        if names <= {*trial.values}:
+            self.pending.pop(number, None)
+            self.abandoned.pop(number, None)
+            self._settle(trial, event)
+            # Its desirability is computed when all events are applied.
+            self._count(trial, "told", math.nan)
+        elif names <= {*trial.values, *trial.missing}:
+            self.pending.pop(number, None)
+            trial.told, trial.state = trial.told or event, "missing"
+        elif trial.state not in RESULTS:
+            trial.told, trial.state = trial.told or event, "pending"
+            self.pending[number] = trial
+
+    def _apply_missing(self, event: Event) -> None:
+        """There is no value, and the measurement did not fail: its row may be asked for again."""
+        trial = self._find_trial(*place(event))
+        self.pending.pop(trial.number, None)
+        self.abandoned.pop(trial.number, None)
+        if trial.state not in RESULTS:
+            trial.state = "missing"
 
     def _settle(self, trial: Trial, event: Event) -> None:
         """The place of its result among the others is that of the first."""
@@ -264,21 +341,30 @@ class State:
 
     def _apply_corrected(self, event: Event) -> None:
         trial = self._find_trial(*place(event))
+        if "values" in event.body:
+            self._apply_values(event)
+            self.version += 1
+            return
+        trial.values, trial.sems, trial.missing = {}, {}, set()
         self._settle(trial, event)
-        self._count(trial, "failed" if event.value is None else "told", event.value)
+        error = event.body.get("sem", trial.sem)
+        self._count(trial, "failed" if event.value is None else "told", event.value, error)
         self.version += 1
 
     def _apply_withdrawn(self, event: Event) -> None:
         trial = self._find_trial(*place(event))
+        trial.values, trial.sems, trial.missing = {}, {}, set()
         self._count(trial, "withdrawn", None)
         self.taken_back = True
         self.results = [one for one in self.results if one is not trial]
         self.version += 1
 
-    def _count(self, trial: Trial, state: str, value: float | None) -> None:
+    def _count(
+        self, trial: Trial, state: str, value: float | None, sem: float | None = None
+    ) -> None:
         add(self.counts, trial.row, (value is not None) - (trial.value is not None))
         add(self.failures, trial.row, (state == "failed") - (trial.state == "failed"))
-        trial.state, trial.value = state, value
+        trial.state, trial.value, trial.sem = state, value, None if value is None else sem
 
     def _apply_released(self, event: Event) -> None:
         trial = self._find_trial(*place(event))
@@ -292,6 +378,12 @@ class State:
     def _apply_undone(self, event: Event) -> None:
         """What it undid is left out of the fold."""
         self.taken_back |= event.body.get("kind") == "told"
+
+    def _apply_added(self, event: Event) -> None:
+        self.changes.append(event)
+        self.version += 1
+
+    _apply_forbidden = _apply_allowed = _apply_added
 
     def _apply_fitted(self, event: Event) -> None:
         """A fit changes no result; whether it counts is decided where it is used."""
@@ -309,8 +401,9 @@ class State:
 
 
 def is_automatic(event: Event) -> bool:
-    """Whether the study wrote these settings itself: nobody can undo them."""
-    return bool(event.body.get("auto")) or REVISED in event.body
+    """Whether the study wrote this by itself, settings or a point: nobody can undo it."""
+    body = event.body
+    return bool(body.get("auto") or body.get("off_table")) or REVISED in body
 
 
 def events_before(events: Sequence[Event], asked: Event) -> list[Event]:

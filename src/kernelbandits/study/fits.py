@@ -33,13 +33,15 @@ def digest_results(
 ) -> dict[int, str]:
     """For each of some numbers of values: a digest of all that a fit to so many depends on."""
     body, scale = state.settings.body, state.scale
-    whole = len(place) if place.space is None else place.fingerprint
+    whole = place.extent if place.space is None else place.fingerprint
     model = [revision, whole, *(body[name] for name in MODEL)]
     units = [scale.centre, scale.spread, scale.sign]
     digest = blake2b(json.dumps([model, units]).encode(), digest_size=DIGEST_BYTES)
     found: dict[int, str] = {}
     for number, trial in enumerate(with_values(state.results), 1):
         digest.update(place.identify(trial.row) + struct.pack("<d", trial.value))
+        if trial.sem is not None:
+            digest.update(b"sem" + struct.pack("<d", trial.sem))
         if number in numbers:
             found[number] = digest.copy().hexdigest()
             if len(found) == len(numbers):

@@ -1,16 +1,70 @@
-"""Where a study measures: a table of candidates, or the points of a space."""
+"""Where a study measures: a table of candidates, which may change, or the points of a space."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kernelbandits.storage import Event, Log
 from kernelbandits.tables.candidates import Candidates, stored_candidates
+from kernelbandits.tables.growing import grow_candidates, permit_rows
 
 if TYPE_CHECKING:
     from kernelbandits.study.points import Points
 
     Place = Candidates | Points
+
+
+class PlaceHistory:
+    """The place of a study at any time: as it was created, with the changes until then."""
+
+    def __init__(self, created: Place) -> None:
+        self.created = created
+        self._last: tuple[tuple[int, ...], Place] = (), created
+
+    def at(self, changes: Sequence[Event]) -> Place:
+        """The place after some events that change the table; the same object for the same ones."""
+        numbers = tuple(event.seq for event in changes)
+        known, place = self._last
+        if numbers == known:
+            return place
+        later = numbers[: len(known)] == known
+        found = change_place(place, changes[len(known) :]) if later else None
+        if found is None:
+            found = change_place(self.created, changes)
+        if len(numbers) >= len(known):
+            # An earlier time, at which an ask is recomputed, does not take the place of now.
+            self._last = numbers, found
+        return found
+
+
+def drop_lost_rows(created: Place, events: Sequence[Event]) -> list[Event]:
+    """The events of a salvaged study without those of rows whose addition is lost.
+
+    Their candidates are unknown, so their results say nothing. They are taken for remarks.
+    """
+    known = [range(len(created))]
+    kept: list[Event] = []
+    for event in events:
+        if event.kind == "added":
+            first, size = event.body["first"], len(next(iter(event.body["columns"].values())))
+            known.append(range(first, first + size))
+        rows = [*event.body.get("rows", ()), *(() if event.row is None else (event.row,))]
+        there = all(any(row in span for span in known) for row in rows)
+        kept.append(event if there else replace(event, kind="noted", trial=None, row=None))
+    return kept
+
+
+def change_place(place: Place, changes: Sequence[Event]) -> Place:
+    """The place after some events; a space has none."""
+    for event in changes:
+        assert isinstance(place, Candidates)
+        if event.kind == "added":
+            place = grow_candidates(place, event.body)
+        else:
+            place = permit_rows(place, event.body["rows"], event.kind == "allowed")
+    return place
 
 
 def stored_place(log: Log, created: Event) -> Place:

@@ -38,6 +38,7 @@ from kernelbandits.study.settings import (
     REVISIONS,
     Settings,
 )
+from kernelbandits.study.targets import CENTRE, COMBINED, SPREAD, check_names, read_targets
 
 EARNING = ("width", "exploration")
 """Settings of auto that only the goal "earn" has."""
@@ -222,7 +223,14 @@ def with_changes(before: Settings, changes: Mapping[str, Any]) -> Settings:
     if given.get("goal") and given["goal"] not in AUTO_DEFAULTS.get(before.defaults, GOALS):
         # The revision of the defaults did not have this goal yet.
         given |= dict.fromkeys(REVISIONS, revision_of(policy))
-    live = {one.name: from_stored(getattr(before, one.name)) for one in fields(before)}
+    live = {
+        one.name: getattr(before, one.name)
+        if one.name == "targets"
+        else from_stored(getattr(before, one.name))
+        for one in fields(before)
+    }
+    if "targets" in given:
+        given["targets"] = change_targets(before, given["targets"])
     return store_settings({**live, **given})
 
 
@@ -236,9 +244,22 @@ def make_settings(**settings: Any) -> Settings:
     given = read_settings(stated, policy)
     given = {"goal": default_goal(policy, given.get("settings") or {})} | given
     given |= dict.fromkeys(REVISIONS, revision_of(policy))
+    if given.get("targets") is not None:
+        bodies = [one.body for one in read_targets(given["targets"])]
+        units = {"centre": CENTRE, "spread": SPREAD}
+        given = {**units, **given, "targets": bodies, "target": COMBINED, "direction": "maximize"}
     if isinstance(given.get("direction"), str):
         given["direction"] = checks.DIRECTIONS.get(given["direction"], given["direction"])
     return store_settings(given)
+
+
+def change_targets(before: Settings, given: Any) -> list[dict[str, Any]]:
+    """The targets with other ranges, weights or limits; those that are not named stay."""
+    known = {one.name: one for one in before.several}
+    checks.needs(bool(known), "change", "a study of several targets", "one of a single target")
+    fresh = {one.name: one for one in read_targets(given)}
+    check_names("change", before.several, fresh)
+    return [{**known, **fresh}[name].body for name in known]
 
 
 def default_goal(policy: str, settings: Mapping[str, Any]) -> str | None:
@@ -313,6 +334,8 @@ def store_settings(given: Mapping[str, Any]) -> Settings:
 
 def to_stored(name: str, value: Any) -> Any:
     """As JSON has it, if the same value comes back."""
+    if name == "targets":
+        return value
     plain = to_plain(value)
     try:
         from_stored(plain)

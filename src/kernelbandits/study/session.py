@@ -13,7 +13,7 @@ from kernelbandits.storage import Draft, Event, Log, StorageBusy
 from kernelbandits.study import decisions
 from kernelbandits.study.decisions import Asker, AskPlan
 from kernelbandits.study.events import State
-from kernelbandits.study.places import stored_place
+from kernelbandits.study.places import PlaceHistory, drop_lost_rows, stored_place
 
 if TYPE_CHECKING:
     from kernelbandits.study.answers import Answers
@@ -39,8 +39,13 @@ class StudySession:
         self._driver: Driver | None = None
         with gc_paused:
             events = log.events()
-            self.candidates: Place = stored_place(log, events[0])
+            self.places = PlaceHistory(stored_place(log, events[0]))
             self.read(events)
+
+    @property
+    def candidates(self) -> Place:
+        """The table as it is now, or the points of a space."""
+        return self.places.at(self.state.changes)
 
     @property
     def lock(self) -> Any:
@@ -66,15 +71,19 @@ class StudySession:
 
     def _with_rows(self, events: Sequence[Event]) -> Sequence[Event]:
         """Events with the numbers that points of a space have in memory; of tables, as stored."""
-        if self.candidates.space is None:
+        place = self.places.created
+        if place.space is not None:
+            return [place.from_stored(event) for event in events]
+        salvaged = self.state.salvaged or any(event.kind == "noted" for event in events)
+        if not salvaged:
             return events
-        return [self.candidates.from_stored(event) for event in events]
+        known = [event for event in self.state.events if event.kind == "added"]
+        return drop_lost_rows(place, [*known, *events])[len(known) :]
 
     def _stored(self, drafts: list[Draft]) -> list[Draft]:
         """Drafts as they are written: with points in place of their numbers."""
-        if self.candidates.space is None:
-            return drafts
-        return [self.candidates.to_stored(draft) for draft in drafts]
+        place = self.places.created
+        return drafts if place.space is None else [place.to_stored(draft) for draft in drafts]
 
     def refresh(self) -> float:
         """See what others have done since; return the time of the database."""
@@ -157,7 +166,7 @@ class StudySession:
     @property
     def driver(self) -> Driver:
         """The policy, with the results that it has learnt so far."""
-        if self._driver is None:
+        if self._driver is None or self._driver.candidates is not self.candidates:
             from kernelbandits.study.driver import build_driver
 
             self._driver = build_driver(self.candidates, self.state.settings)

@@ -6,12 +6,14 @@ what a user gives, and builds the policy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from kernelbandits import checks
 from kernelbandits.checks import LARGEST_REWARD
+from kernelbandits.study.targets import Target, read_targets
 
 if TYPE_CHECKING:
     from kernelbandits.kernels import Kernel
@@ -70,6 +72,7 @@ class StudySettings(TypedDict, total=False):
     goal: Literal["find", "earn"] | None
     noise: float | None
     rounds: int | None
+    targets: Any
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,8 @@ class Settings:
     """The sd of one result in the target's units, where it is known; only auto takes it."""
     rounds: int | None = None
     """How many results there will be, where that is known; only auto takes it."""
+    targets: Sequence[Mapping[str, Any]] | None = None
+    """Several targets, whose desirability the policy sees; None for one target."""
     revision: int = 1
     """The revision of the policy that chooses from now on. An ask records its own."""
     defaults: int = 1
@@ -134,6 +139,8 @@ class Settings:
             checks.whole("Study", "rounds", self.rounds)
         for name in REVISIONS:
             checks.whole("Study", name, getattr(self, name))
+        if self.targets is not None:
+            read_targets(self.several)
         mapping = isinstance(self.settings, Mapping)
         checks.needs(mapping, "Study", "settings as a mapping of names", self.settings)
 
@@ -166,6 +173,11 @@ class Settings:
             )
         return "whenever the policy chooses a row again"
 
+    @cached_property
+    def several(self) -> tuple[Target, ...]:
+        """The targets of a study that has several; () for one."""
+        return tuple(Target(**body) for body in self.targets or ())
+
     @property
     def sign(self) -> float:
         """Policies maximise."""
@@ -173,8 +185,11 @@ class Settings:
 
     @property
     def body(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        """As JSON has it; a study of one target has no entry for several."""
+        body = {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.targets is None:
+            del body["targets"]
+        return body
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Settings:

@@ -14,12 +14,13 @@ from kernelbandits.checks import DataNotice, Direction, StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.markup import html_card, html_pairs, html_paragraphs, html_table
 from kernelbandits.storage import Draft, Event, Log, StudyExists
-from kernelbandits.study import decisions, plausibility, reconciliation
+from kernelbandits.study import decisions, plausibility, reconciliation, several
 from kernelbandits.study.batches import check_batch
 from kernelbandits.study.events import State
 from kernelbandits.study.names import check_name, check_reason
 from kernelbandits.study.session import StudySession
 from kernelbandits.study.settings import (
+    AUTO,
     FIRST_RELEASE,
     REVISIONS,
     Settings,
@@ -27,6 +28,7 @@ from kernelbandits.study.settings import (
     check_lease,
 )
 from kernelbandits.study.sheets import SheetNotWritten, check_sheet, read_sheet, write_sheet
+from kernelbandits.study.targets import Target, read_targets
 from kernelbandits.study.values import (
     Best,
     Explained,
@@ -37,9 +39,11 @@ from kernelbandits.study.values import (
     describe_row,
 )
 from kernelbandits.tables.candidates import Candidates, read_candidates
-from kernelbandits.tables.results import read_results
+from kernelbandits.tables.growing import read_additions
+from kernelbandits.tables.results import Result, read_results
 from kernelbandits.tables.roles import Notices
 from kernelbandits.tables.scaling import differing_scales, name_scales
+from kernelbandits.tables.target_results import read_target_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,6 +112,7 @@ class Study:
         log: str | Sequence[str] | None = None,
         linear: str | Sequence[str] | None = None,
         worksheet: str | None = None,
+        label: str | None = None,
         or_open: bool = False,
         **settings: Unpack[StudySettings],
     ) -> Study:
@@ -122,7 +127,7 @@ class Study:
             array. Each row is a candidate. Or a space: a `kb.MixedBox`, a `kb.Box`, a dictionary of
             variables such as {"heat": (20, 90)}, a list of tuples [(0, 1), (0, 1)], or a space
             file, whose name ends in .toml or .json. Of a space, the following arguments up to
-            `worksheet` are the target and the direction only.
+            `label` are the target and the direction only.
         target
             Name of the measured quantity.
         direction
@@ -138,6 +143,9 @@ class Study:
             spread so; a notice then says it.
         worksheet
             The sheet of a workbook that has the table, if several sheets are filled.
+        label
+            The column that names the rows: text, each name once. Then `label="A7"` names a row in
+            `tell`, `correct`, `withdraw` and `explain`.
         policy, kernel, settings
             "auto" or a name of the catalogue, its kernel (`kb.RBF(0.2)` or "rbf:0.2"), and a
             mapping of its own settings.
@@ -165,12 +173,21 @@ class Study:
             How much you are willing to lose, in units of the target, for `status` to say stop.
         delta
             Allowed probability that a confidence statement is wrong.
+        targets
+            Several measured quantities in place of `target`: {"stability": "minimize",
+            "efficiency": "maximize,range=0..20,limit=5"}, or `kb.study.Target`s. Their
+            desirability is what the policy maximises.
         """
         from kernelbandits.study.driver import build_driver
         from kernelbandits.study.points import Points, find_space
         from kernelbandits.study.rules import make_settings
 
         place: Place
+        targets = settings.get("targets")
+        names: Any = target
+        if targets is not None:
+            checks.needs(target == "value", "Study", "target or targets, not both", target)
+            names = [one.name for one in read_targets(targets)]
         options: dict[str, Any] = {
             "columns": columns,
             "cost": cost,
@@ -178,13 +195,15 @@ class Study:
             "log": log,
             "linear": linear,
             "worksheet": worksheet,
+            "label": label,
         }
         space = find_space(candidates)
         if space is None:
-            place = read_candidates(candidates, target=target, **options)
+            place = read_candidates(candidates, target=names, **options)
         else:
             refuse_options(options)
-            refuse_target(target, space.names)
+            for one in [names] if isinstance(names, str) else names:
+                refuse_target(one, space.names)
             place = Points(space)
         chosen = make_settings(target=target, direction=direction, **settings)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
@@ -232,7 +251,8 @@ class Study:
             wanted["repeats"] = FIRST_RELEASE["repeats"]
         if "goal" not in there["settings"] and not goal_given:
             wanted["goal"] = found["goal"]
-        other = [name for name in wanted if name not in REVISIONS and wanted[name] != found[name]]
+        names = [name for name in {**wanted, **found} if name not in REVISIONS]
+        other = [name for name in names if wanted.get(name) != found.get(name)]
         kind = "space" if "space" in body else "candidates"
         other += [kind] if body["fingerprint"] != there["fingerprint"] else []
         other += ["columns"] if tasks_of(body) != tasks_of(there) else []
@@ -301,13 +321,8 @@ class Study:
         return self._place.space
 
     def read_point(self, texts: Mapping[str, str]) -> dict[str, Any]:
-        """A point of the space whose values are given as texts, as a command or a file has them."""
-        place = self._place
-        if isinstance(place, Candidates):
-            raise StudyConflict(
-                "a point needs a study over a space, got one of a table; tell the row instead"
-            )
-        return place.parse_point(texts)
+        """A candidate whose values are given as texts, as a command or a file has them."""
+        return self._place.parse_point(texts)
 
     @property
     def _place(self) -> Place:
@@ -421,25 +436,102 @@ class Study:
     def tell(
         self,
         trial: int | None = None,
-        value: float | None = None,
+        value: float | Sequence[float] | Mapping[str, float] | None = None,
         *,
         row: int | None = None,
+        label: str | None = None,
+        line: int | None = None,
         x: Mapping[str, Any] | None = None,
         failed: bool = False,
+        missing: bool | str | Sequence[str] = False,
+        sem: float | Mapping[str, float] | None = None,
+        note: str = "",
+        by: str | None = None,
         key: str | None = None,
         worker: str | None = None,
     ) -> Told:
         """Store the result of a trial, or of a `row` or point `x` that nobody asked for.
 
-        With `failed=True` the measurement gave no value. A trial has one result: a second one
-        raises AlreadyTold, which holds the stored one. A call repeated with the same `key` counts
-        once.
+        A row is given by its number, counted from 0, by its `label`, or by the `line` in which it
+        stood in the file of candidates. A candidate `x` that is no row of the table is learnt as a
+        point: its result counts for the estimates, and it is never suggested.
+
+        With `failed=True` the measurement gave no value, which auto takes for a bad sign. With
+        `missing=True` there is no value for another reason, such as a lost sample: the trial ends,
+        and nothing is learnt. A trial has one result: a second one raises AlreadyTold, which holds
+        the stored one. A call repeated with the same `key` counts once.
+
+        Several values are replicates: the first is the result of the trial, and each further one
+        gets a trial of its own for the same candidate. `sem` is the standard error of the value,
+        by which auto weighs it. `note` and `by` (who measured it) stand in the history.
+
+        With several targets, value and sem are by their names, {"stability": 0.83}; a tell may
+        bring some of them, and `missing` may name those that will not come.
         """
-        result = decisions.check_result(trial, value, row, failed, self._place, x)
+        where = self._find_row("tell", row, label, line)
         name, again = check_name("worker", worker), check_name("key", key)
-        return self._tell(
-            [decisions.Keyed(result, again or uuid.uuid4().hex, again is not None)], name
-        )[0]
+        if self._targets and not failed:
+            body = several.check_values(self._targets, value, sem, missing, note, by)
+            empty = decisions.check_result(trial, None, where, True, self._place, x)
+            result = replace(empty, failed=False)
+            keyed = decisions.Keyed(
+                result, again or uuid.uuid4().hex, again is not None, remark=body
+            )
+            return self._tell([keyed], name, x=None if self.space is not None else x)[0]
+        checks.needs(not isinstance(value, Mapping), "tell", "a number as value", value)
+        checks.needs(not isinstance(sem, Mapping), "tell", "a number as sem", sem)
+        checks.needs(isinstance(missing, bool), "tell", "missing true or false", missing)
+        values: list[Any] = as_list(value) if is_list(value) else [value]
+        checks.needs(len(values) > 0, "tell", "at least one value", value)
+        details = decisions.check_details(sem, note, by, len(values))
+        if missing:
+            bare = values == [None] and not failed and sem is None and x is None
+            needed = "no value, sem or failed for a missing one, and a trial or row"
+            checks.needs(bare, "tell", needed, value)
+            return self._tell_missing(trial, where, details, again, name)
+        checks.needs(sem is None or not failed, "tell", "no sem for a failure", sem)
+        first = decisions.check_result(trial, values[0], where, failed, self._place, x)
+        results = [first, *self._replicates(first, values[1:])]
+        made, given = again or uuid.uuid4().hex, again is not None
+        told = self._tell(
+            [
+                decisions.Keyed(one, f"{made}/{i}" if i else made, given, remark=details)
+                for i, one in enumerate(results)
+            ],
+            name,
+            x=None if self.space is not None else x,
+        )
+        return replace(told[0], replicates=tuple(one.trial for one in told[1:]))
+
+    def _replicates(self, first: Result, values: Sequence[Any]) -> list[Result]:
+        """Further values of the same candidate, each as a result of its row."""
+        row = first.row
+        if first.trial is not None and values:
+            self._session.refresh()
+            known = self._session.state.trials.get(first.trial)
+            row = None if known is None else known.row
+        # A trial that does not exist is refused with the first value.
+        rewards = [checks.reward(value) + 0.0 for value in values]
+        return [replace(first, trial=None, row=row, value=reward) for reward in rewards]
+
+    def _tell_missing(
+        self, trial: Any, row: Any, details: Mapping[str, Any], key: str | None, worker: str | None
+    ) -> Told:
+        """End a pending trial without a value and without a failure."""
+        single = (trial is None) != (row is None)
+        checks.needs(single, "tell", "a trial or a row, one of them", (trial, row))
+        number = None if trial is None else checks.whole("tell", "trial", trial)
+        place = None if row is None else decisions.check_row(row, len(self._place))
+
+        def draft(state: State, made: str) -> Draft:
+            found = decisions.mark_missing(state, self._place.first_rows, number, place)
+            said: Any = {"trial": found.number, "row": found.row, "worker": worker}
+            return Draft(kind="missing", key=made, body=details, **said)
+
+        event = self._write_one(draft, key or uuid.uuid4().hex)
+        stored = self._session.state.keys[event.key or ""]
+        told = Told(event.trial or 0, stored.row or 0, None, True, key, event.seq, missing=True)
+        return self._with_candidate(told)
 
     def tell_all(
         self,
@@ -466,7 +558,12 @@ class Study:
         """
         name, prefix = check_name("worker", worker), check_name("key", key)
         repeats = reconciliation.check_repeats(corrected, replicates)
-        results = read_results(source, self._place, self.target, worksheet)
+        self._session.refresh()
+        if self._targets:
+            names = [one.name for one in self._targets]
+            results = read_target_results(source, self._place, names, worksheet)
+        else:
+            results = read_results(source, self._place, self.target, worksheet)
         fresh = uuid.uuid4().hex
         return self._tell(
             [decisions.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
@@ -502,27 +599,202 @@ class Study:
         return self._tell(lines, name, repeats)
 
     def _tell(
-        self, results: Sequence[decisions.Keyed], worker: str | None, repeats: str | None = None
+        self,
+        results: Sequence[decisions.Keyed],
+        worker: str | None,
+        repeats: str | None = None,
+        x: Mapping[str, Any] | None = None,
     ) -> list[Told]:
+        """Store results; `x` is the candidate of a single one, by its values."""
         session = self._session
         steps: list[reconciliation.Step] = []
+        remarks: list[str] = []
 
         def decide(state: State, now: float) -> tuple[list[Draft], Any]:
-            steps[:] = reconciliation.reconcile(state, self._place, results, repeats)
-            drafts, told = decisions.tell(state, self._place, steps, worker)
+            place, lines, before = self._place, results, list[Draft]()
+            if x is not None and isinstance(place, Candidates):
+                place, row, before, remarks[:] = decisions.add_point(place, x, results[0].key)
+                lines = [replace(one, result=replace(one.result, row=row)) for one in results]
+            if self._targets:
+                drafts, told = several.tell_values(state, place, lines, worker, before, repeats)
+                return drafts, (several.latest_targets(state), told)
+            steps[:] = reconciliation.reconcile(state, place, lines, repeats)
+            drafts, told = decisions.tell(state, place, steps, worker, before)
             return drafts, (plausibility.latest_values(state), told)
 
         told: list[Told]
         with session.lock:
             _, (known, told) = session.write(decide)
-            notices = reconciliation.remark_stored(steps)
-            notices += plausibility.remark_results(known, told, session.state.settings, self._place)
+            notices = [*remarks, *reconciliation.remark_stored(steps)]
+            notices += self._remark_errors(told)
+            if self._targets:
+                told = [self._with_values(one) for one in told]
+                notices += several.remark_values(known, told, self._place)
+            else:
+                settings = session.state.settings
+                notices += plausibility.remark_results(known, told, settings, self._place)
         for notice in notices:
             warnings.warn(notice, DataNotice, stacklevel=3)
         told = [replace(one, notices=tuple(notices)) for one in told] if notices else told
-        if self.space is None:
-            return told
-        return [replace(one, row=None, x=self._place.x(one.row or 0)) for one in told]
+        return [self._with_candidate(one) for one in told]
+
+    @property
+    def _targets(self) -> tuple[Target, ...]:
+        """The targets of a study that has several; () for one."""
+        return self._session.state.settings.several
+
+    def _with_values(self, told: Told) -> Told:
+        """A tell with all values that its trial has now, and their desirability."""
+        trial = self._session.state.trials[told.trial]
+        left = [one.name for one in self._targets if one.name not in trial.values]
+        needs = tuple(name for name in left if name not in trial.missing)
+        return replace(
+            told,
+            value=trial.value,
+            sem=trial.sem,
+            values=dict(trial.values),
+            needs=() if trial.state == "failed" else needs,
+            missing=trial.state == "missing",
+        )
+
+    def _remark_errors(self, told: Sequence[Told]) -> list[str]:
+        """Say once that a named policy does not weigh results by their standard errors."""
+        state = self._session.state
+        first = [one for one in state.results if one.sem is not None][: len(told)]
+        fresh = {one.trial for one in told if one.sem is not None}
+        if state.settings.policy == AUTO or not first or first[0].number not in fresh:
+            return []
+        return [
+            f"the policy {state.settings.policy} is a rule for noise of one size: it takes a "
+            "result with a standard error as a plain one. Only auto weighs results by their errors"
+        ]
+
+    def _with_candidate(self, told: Told) -> Told:
+        """A stored result with the candidate that it belongs to."""
+        place, row = self._place, told.row or 0
+        return replace(told, row=place.number(row), x=place.x(row), label=place.label(row))
+
+    def _find_row(self, owner: str, row: Any, label: Any, line: Any) -> Any:
+        """The row that is given by its number, its label or its line; None if none is."""
+        given = [one for one in (row, label, line) if one is not None]
+        checks.needs(len(given) <= 1, owner, "one of row, label and line", given)
+        if label is None and line is None:
+            if checks.is_whole(row) and row >= len(self._place):
+                # Somebody else may have added it.
+                self._session.refresh()
+            return row
+        self._session.refresh()
+        if label is not None:
+            checks.needs(isinstance(label, str), owner, "a label as text", label)
+            return self.candidates.find_label(label)
+        return self.candidates.row_in_line(checks.whole(owner, "line", line))
+
+    def _find_trial(self, owner: str, trial: Any, label: Any) -> int:
+        """The trial that is given by its number, or by the label of its row."""
+        single = (trial is None) != (label is None)
+        checks.needs(single, owner, "a trial or a label, one of them", (trial, label))
+        if label is None:
+            return checks.whole(owner, "trial", trial)
+        row = self._find_row(owner, None, label, None)
+        return decisions.find_trial_of_row(owner, self._session.state, row, label)
+
+    def add(
+        self,
+        candidates: Any,
+        *,
+        columns: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> Event:
+        """Add rows to the table, at its end, so that the numbers of all rows stay.
+
+        Parameters
+        ----------
+        candidates
+            A file, a DataFrame or an array with the columns of the table.
+        columns
+            New columns that describe candidates, with the value that the old rows have:
+            {"additive": "none"}.
+        key
+            A call repeated with the same key counts once.
+        """
+        call = call_key("add", key)
+        self._session.refresh()
+        known = self.candidates
+        found = [read_additions(candidates, known, columns)]
+
+        def draft(state: State, key: str) -> Draft:
+            place = self.candidates
+            if place is not known:
+                # Somebody changed the table meanwhile: the new rows are checked again.
+                found[:] = [read_additions(candidates, place, columns)]
+            return Draft(kind="added", key=key, body={**found[0].body, "first": len(place)})
+
+        event = self._write_one(draft, call)
+        for notice in found[0].notices:
+            warnings.warn(notice, DataNotice, stacklevel=2)
+        return event
+
+    def forbid(
+        self,
+        row: int | Sequence[int] | None = None,
+        *,
+        label: str | Sequence[str] | None = None,
+        line: int | Sequence[int] | None = None,
+        reason: str = "",
+        key: str | None = None,
+    ) -> Event:
+        """Let rows no longer be suggested or recommended; their results still count.
+
+        Rows are given by their numbers, their labels, or their lines in the file of candidates.
+        """
+        return self._permit("forbid", row, label, line, False, reason, key)
+
+    def allow(
+        self,
+        row: int | Sequence[int] | None = None,
+        *,
+        label: str | Sequence[str] | None = None,
+        line: int | Sequence[int] | None = None,
+        reason: str = "",
+        key: str | None = None,
+    ) -> Event:
+        """Let rows be suggested again that were forbidden, or not allowed by their column."""
+        return self._permit("allow", row, label, line, True, reason, key)
+
+    def _permit(
+        self,
+        owner: str,
+        row: Any,
+        label: Any,
+        line: Any,
+        permitted: bool,
+        reason: str,
+        key: str | None,
+    ) -> Event:
+        why, call = check_reason(reason), call_key(owner, key)
+        self._session.refresh()
+        given = {"row": as_list(row), "label": as_list(label), "line": as_list(line)}
+        found: list[int] = []
+        for name, items in given.items():
+            for item in items:
+                where = {"row": None, "label": None, "line": None, name: item}
+                one = self._find_row(owner, **where)
+                found.append(decisions.check_row(one, len(self.candidates), owner))
+        rows = list(dict.fromkeys(found))
+        checks.needs(bool(rows), owner, "a row, a label or a line", "none")
+        event = self._write_one(
+            lambda state, key: decisions.permit(self.candidates, rows, permitted, why, key), call
+        )
+        waiting = [one.number for one in self._session.state.pending.values() if one.row in rows]
+        if waiting and not permitted:
+            trials = ", ".join(map(str, waiting))
+            warnings.warn(
+                f"pending trials of these rows: {trials}; their results still count, or release "
+                "them",
+                DataNotice,
+                stacklevel=3,
+            )
+        return event
 
     def _shown(self, events: Iterable[Event]) -> list[Event]:
         """Events as they are stored: a point of a space has no row, and stands in the body."""
@@ -532,27 +804,48 @@ class Study:
 
     def correct(
         self,
-        trial: int,
-        value: float | None = None,
+        trial: int | None = None,
+        value: float | Mapping[str, float] | None = None,
         *,
+        label: str | None = None,
         failed: bool = False,
+        sem: float | Mapping[str, float] | None = None,
         reason: str = "",
         key: str | None = None,
     ) -> Event:
         """Replace the result of a trial; the old one stays in the history.
 
-        Here and in the calls that follow, a call repeated with the same `key` counts once.
+        A label names the trial of a row that has one result. The standard error stays, unless
+        `sem` gives another. Here and in the calls that follow, a call repeated with the same `key`
+        counts once.
         """
-        given = decisions.check_result(trial, value, None, failed, self._place)
+        call = call_key("correct", key)
+        checks.needs(sem is None or not failed, "correct", "no sem for a failure", sem)
+        if self._targets and not failed:
+            body = several.check_values(self._targets, value, sem, None, "", None)
+            wanted, said = self._find_trial("correct", trial, label), check_reason(reason)
+            return self._write_one(
+                lambda state, key: several.correct_values(state, wanted, body, said, key), call
+            )
+        details = decisions.check_details(sem, "", None)
+        known = self._find_trial("correct", trial, label)
+        given = decisions.check_result(known, value, None, failed, self._place)
         number, why = given.trial or 0, check_reason(reason)
         return self._write_one(
-            lambda state, key: decisions.correct(state, number, given.value, why, key),
-            call_key("correct", key),
+            lambda state, key: decisions.correct(state, number, given.value, why, key, details),
+            call,
         )
 
-    def withdraw(self, trial: int, *, reason: str = "", key: str | None = None) -> Event:
+    def withdraw(
+        self,
+        trial: int | None = None,
+        *,
+        label: str | None = None,
+        reason: str = "",
+        key: str | None = None,
+    ) -> Event:
         """Let the result of a trial no longer count; it stays in the history."""
-        number, why = checks.whole("withdraw", "trial", trial), check_reason(reason)
+        number, why = self._find_trial("withdraw", trial, label), check_reason(reason)
         return self._write_one(
             lambda state, key: decisions.withdraw(state, number, why, key),
             call_key("withdraw", key),
@@ -595,7 +888,7 @@ class Study:
             return self._events_of(call)
 
     def undo(self, *, key: str | None = None) -> Event:
-        """Undo the last ask, result, correction, withdrawal or change of settings."""
+        """Undo the last ask, result, correction, withdrawal or change of settings or table."""
         return self.undo_all(1, key=key)[0]
 
     def undo_all(self, n: int, *, key: str | None = None) -> list[Event]:
@@ -751,14 +1044,17 @@ class Study:
         with self._session.lock:
             return compute_map(self._session.answers(), across, up)
 
-    def explain(self, trial: int) -> Explained:
-        """Explain why the row of a trial was suggested, by the results of that time."""
+    def explain(self, trial: int | None = None, *, label: str | None = None) -> Explained:
+        """Explain why the row of a trial was suggested, by the results of that time.
+
+        A label names the trial of a row that was suggested once.
+        """
         from kernelbandits.study.summary import explain_trial
 
         with self._session.lock:
             self._session.refresh()
-            number = checks.whole("explain", "trial", trial)
-            known = self._session.state, self._place, number, self._session.driver
+            number = self._find_trial("explain", trial, label)
+            known = self._session.state, self._session.places, number, self._session.driver
             return explain_trial(*known)
 
     def replay(self, trial: int) -> Replayed:
@@ -768,7 +1064,7 @@ class Study:
         with self._session.lock:
             self._session.refresh()
             number = checks.whole("replay", "trial", trial)
-            return replay_trial(self._session.state, self._place, number)
+            return replay_trial(self._session.state, self._session.places, number)
 
     def history(self, after: int = 0) -> list[Event]:
         """All events in their order, or those after the event of this number."""
@@ -785,6 +1081,21 @@ class Study:
         with self._session.lock:
             self._session.refresh()
             return trials_frame(self._session.state, self._place)
+
+    def front(self) -> pd.DataFrame:
+        """The Pareto front of what was measured, the most desirable candidate first.
+
+        With several targets only: candidates that no other measured one exceeds in all targets.
+        """
+        from kernelbandits.study.dataframes import front_frame
+        from kernelbandits.study.target_models import find_front_points
+
+        if not self._targets:
+            raise StudyConflict("front needs a study of several targets, got one of a single one")
+        with self._session.lock:
+            self._session.refresh()
+            points = find_front_points(self._session.state, self._place)
+            return front_frame(points, self._place, self._targets)
 
     def estimates(self) -> pd.DataFrame:
         """One row for each different candidate, with mean, sd and 95 % interval.
@@ -852,6 +1163,18 @@ def check_span(trials: Any) -> range:
     return range(number, number + 1)
 
 
+def is_list(given: Any) -> bool:
+    """Whether these are several values: a list, a tuple or an array."""
+    return isinstance(given, (list, tuple)) or getattr(given, "ndim", 0) == 1
+
+
+def as_list(given: Any) -> list[Any]:
+    """One row or label, several, or none, as a list."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+
+
 def refuse_options(options: Mapping[str, Any]) -> None:
     """A space has no columns: refuse what belongs to a table."""
     for name, given in options.items():
@@ -865,8 +1188,9 @@ def refuse_target(target: str, names: Sequence[str]) -> None:
 
 def tasks_of(created: Mapping[str, Any]) -> dict[str, Any]:
     """What the columns of a study are for; their scales and the notices are left out."""
-    tasks = created.get("candidates", {}).items()
-    return {name: value for name, value in tasks if name not in ("log", "ranges", "notices")}
+    tasks, others = created.get("candidates", {}).items(), ("log", "ranges", "notices", "lines")
+    # A study of 0.1 has no entry for what was not given.
+    return {name: value for name, value in tasks if name not in others and value is not None}
 
 
 def budget_notices(settings: Settings, policy: Policy, known: int = 0) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kernelbandits.catalogue import policy_entry
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
@@ -16,19 +18,22 @@ from kernelbandits.study.explaining import Reasons, stored_explanation
 from kernelbandits.study.rules import revision_of
 from kernelbandits.study.settings import AUTO, EARN, FIND
 from kernelbandits.study.stopping import broken_premises, broken_regret_premises, stop
+from kernelbandits.study.target_models import describe_targets, find_front_points
 from kernelbandits.study.values import Explained, Replayed, Status, Waiting
 from kernelbandits.tables.scaling import describe_scales
 
 if TYPE_CHECKING:
-    from kernelbandits.study.places import Place
+    from kernelbandits.study.places import Place, PlaceHistory
 
+STATES = ("told", "pending", "failed", "missing", "withdrawn")
+"""States of trials that are counted."""
 AUTO_CLAIMS = {"none": "No guarantee", "conditional": "Conditional guarantee"}
 
 
 def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]) -> Status:
     state, candidates = answers.state, answers.candidates
     states = [trial.state for trial in state.trials.values()]
-    counts = {name: states.count(name) for name in ("told", "pending", "failed", "withdrawn")}
+    counts = {name: states.count(name) for name in STATES}
     kinds = answers.driver.kinds
     waiting = tuple(describe_pending(trial, candidates, now) for trial in state.pending.values())
     return Status(
@@ -56,14 +61,17 @@ def status_of(answers: Answers, place: str, now: float, notices: tuple[str, ...]
         log=candidates.log,
         scales=describe_place(candidates),
         space=None if candidates.space is None else candidates.body,
+        targets=describe_targets(answers) if state.settings.several else (),
+        front=find_front_points(state, candidates) if state.settings.several else (),
     )
 
 
 def count_candidates(place: Place) -> dict[str, Any]:
     """How many rows and candidates there are; a space has points, if it is finite."""
     if place.space is None:
-        allowed = int(place.allowed_rows.sum())
-        return {"rows": len(place), "allowed": allowed, "different": place.distinct}
+        allowed, rows = int(place.allowed_rows.sum()), place.table_rows
+        different = len(np.unique(place.first_rows[rows]))
+        return {"rows": len(rows), "allowed": allowed, "different": different}
     count = int(place.space.count) if place.is_finite else None
     return {"rows": None, "allowed": None, "different": count}
 
@@ -104,7 +112,8 @@ def purpose_sentence(answers: Answers) -> str:
 def describe_pending(trial: Trial, candidates: Place, now: float) -> Waiting:
     since = max(0.0, now - trial.asked.at) if trial.asked else 0.0
     row, x = candidates.number(trial.row), candidates.x(trial.row)
-    return Waiting(trial.number, row, x, trial.worker, since, trial.until < now)
+    late, values = trial.is_overdue(now), dict(trial.values)
+    return Waiting(trial.number, row, x, trial.worker, since, late, values)
 
 
 def units_sentence(answers: Answers) -> str:
@@ -145,8 +154,8 @@ def claim_sentence(answers: Answers) -> str:
     )
 
 
-def explain_trial(state: State, candidates: Place, number: int, driver: Driver) -> Explained:
-    """Explain a choice by the events before it.
+def explain_trial(state: State, places: PlaceHistory, number: int, driver: Driver) -> Explained:
+    """Explain a choice by the events before it, with the table of that time.
 
     A driver that has learnt all results of the state explains the last choice too, if no result
     came since. Any other choice needs a policy that learns the results of its time again.
@@ -154,6 +163,7 @@ def explain_trial(state: State, candidates: Place, number: int, driver: Driver) 
     trial = asked_trial(state, number, "explain")
     assert trial.asked is not None
     before = State.of(events_before(state.events, trial.asked))
+    candidates = places.at(before.changes)
     if trial.revision != revision_of(before.settings.policy):
         return as_stored(trial, before, candidates).explained
     current = driver.version == state.version and driver.learnt == len(state.results)
@@ -173,11 +183,11 @@ def with_batch(explained: Explained, batch: Batch | None) -> Explained:
 
 def learnt_from(state: State) -> tuple[Any, ...]:
     """All that the policy of a study depends on."""
-    results = [(trial.number, trial.row, trial.value) for trial in state.results]
-    return state.settings, state.scale, results
+    results = [(trial.number, trial.row, trial.value, trial.sem) for trial in state.results]
+    return state.settings, state.scale, state.table, results
 
 
-def replay_trial(state: State, candidates: Place, number: int) -> Replayed:
+def replay_trial(state: State, places: PlaceHistory, number: int) -> Replayed:
     """Choose again from the events before the ask, and compare.
 
     A choice of another revision of the policy is shown as stored.
@@ -185,6 +195,7 @@ def replay_trial(state: State, candidates: Place, number: int) -> Replayed:
     trial = asked_trial(state, number, "replay")
     assert trial.asked is not None
     before = State.of(events_before(state.events, trial.asked))
+    candidates = places.at(before.changes)
     if trial.revision != revision_of(before.settings.policy):
         return as_stored(trial, before, candidates)
     driver = build_driver(candidates, before.settings)

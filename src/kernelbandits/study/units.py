@@ -34,6 +34,10 @@ class Scale:
             return 0.0
         return min(max(z, -LARGEST_REWARD), LARGEST_REWARD)
 
+    def inward_sem(self, sem: float) -> float:
+        """The standard error of a result in the policy's units."""
+        return min(max(sem / self.spread, LEAST_REWARD), LARGEST_REWARD)
+
     def outward(self, z: Any) -> Any:
         """An estimate in the target's units."""
         return self.centre + self.sign * self.spread * z

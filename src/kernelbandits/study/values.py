@@ -18,6 +18,8 @@ from kernelbandits.markup import html_card, html_pairs, html_paragraphs
 
 X = Mapping[str, Any]
 """A candidate by the names of its columns, or a point by the names of its variables."""
+MOST_NAMED = 8
+"""How many columns of a row a sentence names."""
 Row = int | None
 """A row of the table of candidates; None in a study over a space, whose points have no rows."""
 
@@ -114,8 +116,21 @@ class Told(Readable):
     """The pending trial of the same candidate that the result of a row was taken for."""
     waiting: tuple[int, ...] = ()
     """Trials of the same candidate that stay pending after the result of a row."""
-    x: X | None = None
-    """The point, in a study over a space."""
+    x: X | None = field(default=None, hash=False)
+    """The candidate whose result it is."""
+    label: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What the table calls it."""
+    sem: float | None = None
+    """The standard error of the value, where it was given."""
+    replicates: tuple[int, ...] = ()
+    """The trials of further values of the same candidate that the same call told."""
+    values: Mapping[str, float] | None = field(default=None, hash=False)
+    """Of several targets all values that the trial has now; `value` is their desirability, and
+    None until all are there."""
+    needs: tuple[str, ...] = ()
+    """Targets whose values have not come."""
+    missing: bool = False
+    """Whether the trial ended without a value though the measurement did not fail."""
     corrected: bool = False
     """Whether the value replaces another one, by a table that was told as corrected."""
     was: float | None = None
@@ -127,18 +142,32 @@ class Told(Readable):
     @property
     def sentence(self) -> str:
         """What was stored, and what it means for pending trials of the same candidate."""
+        error = "" if self.sem is None else f" ± {self.sem!r}"
+        what = "recorded as failed" if self.value is None else f"{self.value!r}{error} recorded"
+        what = "recorded as missing, not as failed" if self.missing else what
+        if self.values:
+            what = f"{describe_values(self.values)} recorded"
+            still = f"; {', '.join(self.needs)} still to come" if self.needs else ""
+            known = "" if self.value is None else f"; desirability {self.value:.3g}"
+            what += "; the rest is missing" if self.missing else still or known
+        if self.replicates:
+            what += f", its replicates as trials {', '.join(map(str, self.replicates))}"
         if self.corrected:
             what = f"corrected from {write_result(self.was)} to {write_result(self.value)}"
-        else:
-            what = "recorded as failed" if self.value is None else f"{self.value!r} recorded"
         what += "" if self.accepted else " by an earlier call, which this one repeats"
         settled = (
             f" Trial {self.settles} was pending for this candidate; this is its result."
             if self.settles is not None
             else ""
         )
-        where = "" if self.row is None else f", row {self.row}"
-        return f"Trial {self.trial}{where}: {what}.{settled}{self._still_pending}"
+        return f"Trial {self.trial}{self._candidate}: {what}.{settled}{self._still_pending}"
+
+    @property
+    def _candidate(self) -> str:
+        """, row 3 (film A7, Cs 0.25)"""
+        if self.x is None:
+            return "" if self.row is None else f", row {self.row}"
+        return f", {describe_row(self.row, self.label, self.x)}"
 
     @property
     def _still_pending(self) -> str:
@@ -264,6 +293,57 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class TargetStatus:
+    """One of several targets at one time."""
+
+    name: str
+    wanted: str
+    """What is wanted of it, in words."""
+    results: int
+    low: float
+    """The range of its desirability."""
+    high: float
+    range_given: bool
+    """Whether the range was given; else it is that of the values measured so far."""
+    best_trial: int | None
+    best_value: float | None
+    """The best single value."""
+    mean: float | None
+    """What its own model says of the candidate recommended, with the 95 % interval."""
+    mean_low: float | None
+    mean_high: float | None
+
+    @property
+    def sentence(self) -> str:
+        span = "given" if self.range_given else "measured so far"
+        parts = [f"{self.wanted}; {format_count(self.results, 'value')}"]
+        if self.best_value is not None:
+            parts.append(f"best {self.best_value:g} (trial {self.best_trial})")
+        parts.append(f"range {self.low:g} to {self.high:g} ({span})")
+        if self.mean is not None and self.mean_low is not None and self.mean_high is not None:
+            known = format_interval(self.mean, self.mean_low, self.mean_high)
+            parts.append(f"of the likely best {known}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """A measured candidate that no other one exceeds in all targets."""
+
+    row: Row
+    x: X
+    label: Mapping[str, str]
+    values: Mapping[str, float]
+    """The mean of its values of each target."""
+    desirability: float
+
+    @property
+    def sentence(self) -> str:
+        where = describe_row(self.row, self.label, self.x)
+        return f"{where}: {describe_values(self.values)}; desirability {self.desirability:.3g}"
+
+
+@dataclass(frozen=True)
 class Waiting:
     """A trial whose result has not come."""
 
@@ -275,6 +355,8 @@ class Waiting:
     """Seconds it has been waiting."""
     overdue: bool
     """Whether its lease has run out: the next asker may be offered its row."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """Of several targets: the values that have come."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -287,6 +369,8 @@ class Status(Readable):
     told: int
     pending: int
     failed: int
+    missing: int
+    """Trials that ended without a value and without a failure."""
     withdrawn: int
     rows: Row
     """Rows of the table; None in a study over a space."""
@@ -321,6 +405,10 @@ class Status(Readable):
     """How columns of numbers are scaled for the model, in words."""
     space: Mapping[str, Any] | None = None
     """The variables and constraints, in a study over a space."""
+    targets: tuple[TargetStatus, ...] = ()
+    """Each of several targets; () for one."""
+    front: tuple[FrontPoint, ...] = ()
+    """The Pareto front of what was measured, with several targets."""
 
     @property
     def sentence(self) -> str:
@@ -425,6 +513,11 @@ class Replayed:
     """The point, in a study over a space."""
 
 
+def describe_values(values: Mapping[str, Any]) -> str:
+    """stability 0.83, efficiency 12.1"""
+    return ", ".join(f"{name} {value!r}" for name, value in values.items())
+
+
 def table_row(row: Row) -> int:
     """The row in a study of a table, which always has one."""
     assert row is not None
@@ -435,8 +528,11 @@ def describe_row(row: Row, label: Mapping[str, str], x: X) -> str:
     """row 3 (film A7, Cs 0.25), or the point alone."""
     if row is None:
         return describe_candidate(x)
-    known = {**label, **x}.items()
-    return f"row {row} ({', '.join(f'{name} {format_cell(value)}' for name, value in known)})"
+    known = [
+        f"{name} {format_cell(value)}" for name, value in {**label, **x}.items() if value != ""
+    ]
+    more = [f"{len(known) - MOST_NAMED} more"] if len(known) > MOST_NAMED else []
+    return f"row {row} ({', '.join([*known[:MOST_NAMED], *more])})"
 
 
 def describe_candidate(x: X) -> str:

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, StudyConflict
+from kernelbandits.formatting import did_you_mean
 from kernelbandits.tables import scaling
 from kernelbandits.tables.cells import NUMBER, canonical_texts, text_of, truth, whole
 from kernelbandits.tables.headers import find_column
@@ -72,6 +73,16 @@ class Candidates:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Column of numbers -> which number becomes 0 and which 1; its least and greatest, if it is not
     named here."""
+    named_by: str | None = None
+    """The column among the labels that the user gave as the label."""
+    off_table: frozenset[int] = frozenset()
+    """Rows that hold results of points that are no candidates: they are never suggested."""
+    overrides: Mapping[int, bool] = field(default_factory=dict)
+    """Row -> whether it may be measured, where that was changed since the study was created."""
+    changed: bool = False
+    """Whether rows or columns were added since the study was created."""
+    lines: tuple[int, ...] = ()
+    """The line of the file in which each row stood when the study was created; () if unknown."""
 
     def __post_init__(self) -> None:
         for name in (*self.chosen, *self.labels, self.cost, self.allowed):
@@ -120,6 +131,8 @@ class Candidates:
             "ranges": {
                 name: list(self.range(name)) for name in self.chosen if name not in self.categories
             },
+            "named_by": self.named_by,
+            "lines": write_lines(self.lines),
         }
 
     @property
@@ -229,10 +242,20 @@ class Candidates:
 
     @cached_property
     def allowed_rows(self) -> npt.NDArray[np.bool_]:
-        if self.allowed is None:
-            return np.ones(len(self), dtype=bool)
-        known = {text: bool(truth(text)) for text in self.levels(self.allowed)}
-        return np.array([known[text] for text in self.texts(self.allowed)])
+        found = np.ones(len(self), dtype=bool)
+        if self.allowed is not None:
+            known = {text: bool(truth(text)) for text in self.levels(self.allowed)}
+            found = np.array([known[text] for text in self.texts(self.allowed)])
+        found[list(self.off_table)] = False
+        found[list(self.overrides)] = list(self.overrides.values())
+        return found
+
+    @cached_property
+    def table_rows(self) -> Indices:
+        """The rows that are candidates: all but points off the table."""
+        inside = np.ones(len(self), dtype=bool)
+        inside[list(self.off_table)] = False
+        return np.flatnonzero(inside)
 
     def texts(self, name: str) -> Sequence[str]:
         """The cells of a column as text; numbers in their canonical form."""
@@ -264,6 +287,13 @@ class Candidates:
         """How a sentence names a row."""
         return f"row {row}"
 
+    @cached_property
+    def extent(self) -> int | str:
+        """What a digest of results has of the whole table, whose coordinates the model sees."""
+        if not self.changed:
+            return len(self)
+        return hashlib.sha256(self.points.tobytes()).hexdigest()
+
     def identify(self, row: int) -> bytes:
         """What a digest of results has of a row."""
         return struct.pack("<q", row)
@@ -281,6 +311,43 @@ class Candidates:
         )
         return row
 
+    def find_label(self, text: str) -> int:
+        """The row that a label names: by the column given as the label, else by any that can."""
+        columns = self.labels if self.named_by is None else (self.named_by,)
+        checks.needs(bool(columns), "label", "a table with a column that names its rows", text)
+        named = (self.row_with_label(name, text) for name in columns)
+        rows = {row for row in named if row is not None}
+        if len(rows) > 1:
+            raise StudyConflict(
+                f"label needs the name of one row, got {text!r}, which names "
+                f"{' and '.join(f'row {row}' for row in sorted(rows))}"
+            )
+        if not rows:
+            known = self.texts(columns[0])
+            raise StudyConflict(
+                f"label needs a name in the column {' or '.join(map(repr, columns))}, "
+                f"got {text!r}.{did_you_mean(text, known)}".rstrip(".")
+            )
+        return rows.pop()
+
+    def row_in_line(self, line: int) -> int:
+        """The row that stood in a line of the file from which the study was created."""
+        if not self.lines:
+            raise StudyConflict(
+                f"line needs a study that knows the lines of its file, got line {line} of a table "
+                "that came without; tell the row instead, counted from 0"
+            )
+        if line not in self._rows_by_line:
+            raise StudyConflict(
+                f"line needs a line with a candidate, from {self.lines[0]} to {self.lines[-1]} "
+                f"of the file from which the study was created, got {line}"
+            )
+        return self._rows_by_line[line]
+
+    @cached_property
+    def _rows_by_line(self) -> dict[int, int]:
+        return {line: row for row, line in enumerate(self.lines)}
+
     def row_with_label(self, name: str, text: str) -> int | None:
         """The row with this label, if there is one."""
         exact, near = self._label_rows[name]
@@ -292,16 +359,24 @@ class Candidates:
 
     def row_of(self, x: Mapping[str, float | str]) -> int:
         """The first row with these values of the chosen columns."""
+        row = self.find_row(x)
+        if row is None:
+            raise StudyConflict(f"no candidate has {dict(x)}")
+        return row
+
+    def find_row(self, x: Mapping[str, Any]) -> int | None:
+        """The same, or None if no row has them."""
+        return self._rows.get(tuple(self.parse_point(x).values()))
+
+    def parse_point(self, x: Mapping[str, Any]) -> dict[str, float | str]:
+        """The values of all chosen columns as the table has them, from numbers or texts."""
         given = {
             find_column(self.chosen, name, "a candidate", "a column"): value
             for name, value in x.items()
         }
         missing = [name for name in self.chosen if name not in given]
         checks.needs(not missing, "a candidate", f"values of {self.chosen}", tuple(x))
-        row = self._rows.get(tuple(self.parse(name, given[name]) for name in self.chosen))
-        if row is None:
-            raise StudyConflict(f"no candidate has {given}")
-        return row
+        return {name: self.parse(name, given[name]) for name in self.chosen}
 
     def parse(self, name: str, value: Any) -> float | str:
         """A value of a chosen column as the table has it: a number, or text."""
@@ -365,9 +440,10 @@ def index_labels(cells: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
     Spreadsheets turn the label 033 into 33, so a label is also found by its number.
     """
     numbers = [whole(cell) for cell in cells]
-    counts = Counter(numbers)
-    near = {number: row for row, number in enumerate(numbers) if counts[number] == 1}
-    return {cell: row for row, cell in enumerate(cells)}, near
+    counts, exact = Counter(numbers), Counter(cells)
+    near = {number: row for row, number in enumerate(numbers) if counts[number] == 1 and number}
+    # Rows that were added later may repeat a number or have no name.
+    return {cell: row for row, cell in enumerate(cells) if exact[cell] == 1 and cell}, near
 
 
 def one_hot(cells: Cells, levels: Mapping[str, int]) -> Array:
@@ -381,18 +457,20 @@ def read_candidates(
     source: Source | pd.DataFrame,
     *,
     columns: Sequence[str] | None = None,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     cost: str | None = None,
     allowed: str | None = None,
     log: str | Sequence[str] | None = None,
     linear: str | Sequence[str] | None = None,
     worksheet: str | None = None,
+    label: str | None = None,
 ) -> Candidates:
     """Read candidates from a file, a DataFrame or an (n, d) array.
 
     A file is a CSV file, a workbook (.xlsx), a Parquet file or a numpy file (.npy).
 
     columns: those that describe a candidate; None takes all that may.
+    label: the column that names the rows, each by a name of its own.
     log, linear: columns of numbers that are scaled by their logarithms, or by their values. A
     column that is in neither is scaled by its logarithms if it is plainly one of ratios.
     worksheet: the sheet of a workbook; None if only one has cells, or one is called "candidates".
@@ -401,7 +479,7 @@ def read_candidates(
     if table is None:
         table = array_table(source, columns)
     checks.needs(len(table) > 0, table.source, "at least one row", 0)
-    roles = find_roles(table, columns, target, cost, allowed, notices)
+    roles = find_roles(table, columns, target, cost, allowed, notices, label)
     check_roles(table, roles)
     scales = scaling.name_scales(table.columns, table.source, log, linear, notices)
     scaling.check_scales(table, roles, scales)
@@ -411,6 +489,8 @@ def read_candidates(
         roles.cost,
         roles.allowed,
         labels=roles.labels,
+        named_by=roles.named_by,
+        lines=tuple(table.lines) if table.unit == "line" else (),
     )
     different = {
         name: np.unique(found.numbers(name))
@@ -481,4 +561,20 @@ def stored_candidates(columns: Mapping[str, Sequence[Any]], body: Mapping[str, A
         tuple(body.get("labels", ())),
         tuple(body.get("log", ())),
         {name: (low, high) for name, (low, high) in body.get("ranges", {}).items()},
+        body.get("named_by"),
+        lines=read_line_numbers(body.get("lines"), len(next(iter(columns.values())))),
     )
+
+
+def write_lines(lines: Sequence[int]) -> list[int]:
+    """The lines of a file as they are stored: only the first, if they follow each other."""
+    if lines and list(lines) == list(range(lines[0], lines[0] + len(lines))):
+        return [lines[0]]
+    return list(lines)
+
+
+def read_line_numbers(stored: Sequence[int] | None, size: int) -> tuple[int, ...]:
+    """The lines of a table of some size; studies of 0.1 have not stored them."""
+    if stored and len(stored) == 1:
+        return tuple(range(stored[0], stored[0] + size))
+    return tuple(stored or ())

@@ -72,6 +72,8 @@ EXPORTED_WITHIN = 0.002
 """Seconds by which the time of an exported trial may be rounded."""
 ROUNDED = 1e-8
 """By which share of themselves numbers may be rounded when a spreadsheet saves them."""
+DETAILS = ("sem", "note", "by")
+"""Columns of a file of results that say more of a result."""
 MADE = "csv:"
 """How keys begin that are made of a line of a file."""
 
@@ -95,6 +97,8 @@ class Result:
     """The same in words: results.csv, line 7."""
     exported: Exported | None = None
     """Of a line of an export: how its trial is known again."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What else is known of it: its standard error (sem), a note, and who measured it (by)."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,10 @@ def read_results(
     measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
     notice_skipped(table, len(table) - len(measured))
     results = [read_result(table, layout, candidates, i) for i in measured]
+    results = [
+        replace(one, details=read_details(table, layout, i))
+        for one, i in zip(results, measured, strict=True)
+    ]
     check_keys(table, results)
     return add_keys(table.source, results, candidates) if table.from_file else results
 
@@ -225,7 +233,9 @@ def notice_others(table: Table, layout: Layout, candidates: Described) -> None:
     others = [
         name
         for name in table.columns
-        if name not in layout.used_columns and name not in candidates.columns
+        if name not in layout.used_columns
+        and name not in candidates.columns
+        and loose(name) not in DETAILS
     ]
     if others:
         warnings.warn(f"{table.source}: columns {others} are ignored", DataNotice, stacklevel=3)
@@ -329,6 +339,22 @@ def is_close(x: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         else x[name] == value
         for name, value in other.items()
     )
+
+
+def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
+    """Standard error, note and name of a result, from columns that have no other meaning."""
+    free = [name for name in table.columns if name not in layout.used_columns]
+    columns = {loose(name): name for name in free if loose(name) in DETAILS}
+    found: dict[str, Any] = {name: cell(table, column, i) for name, column in columns.items()}
+    found = {name: text for name, text in found.items() if text}
+    if "sem" in found:
+        column = columns["sem"]
+        error = table.number(i, column)
+        if error <= 0:
+            where = table.place(i, column)
+            raise ValueError(f"{table.source} needs a standard error > 0 {where}, got {error:g}")
+        found["sem"] = error
+    return found
 
 
 def says_row(table: Table, layout: Layout, i: int) -> bool:

@@ -43,6 +43,7 @@ DATE = re.compile(
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 LEADING_ZERO = re.compile(r"0[0-9]+")
 MANY_DIGITS = re.compile(r"[+-]?[1-9][0-9]{15,300}")
+WHOLE = re.compile(r"[0-9]+(?:\.0*)?")
 TOTALS = frozenset(
     {"total", "totals", "sum", "grand total", "subtotal", "average", "mean", "summe", "gesamt"}
 )
@@ -68,31 +69,42 @@ class Roles:
     allowed: str | None
     labels: tuple[str, ...]
     """Those that name every row differently, by which results can be told."""
+    named_by: str | None = None
+    """The one among them that the user gave as the label."""
 
 
 def find_roles(
     table: Table,
     columns: Iterable[str] | None,
-    target: str | None,
+    target: str | Sequence[str] | None,
     cost: str | None,
     allowed: str | None,
     notices: Notices,
+    label: str | None = None,
 ) -> Roles:
-    price, permit = (
+    price, permit, naming = (
         find_role(table, wanted, what, notices)
-        for wanted, what in ((cost, "cost"), (allowed, "allowed"))
+        for wanted, what in ((cost, "cost"), (allowed, "allowed"), (label, "the label"))
     )
     named = [] if columns is None else find_named(table, columns, notices)
-    result = find_target(table, target, [*named, price, permit], notices)
-    chosen = named or find_default(table, {price, permit, result}, notices)
-    if not named and result is None and target is not None and table.source != ARRAY:
-        notice_no_target(table, target, chosen, notices)
-    free = [name for name in table.columns if name not in {*chosen, price, permit, result}]
-    labels = tuple(name for name in free if identifies(table, name))
+    targets = [] if target is None else [target] if isinstance(target, str) else [*target]
+    taken = [*named, price, permit, naming]
+    results = [find_target(table, one, taken, notices) for one in targets]
+    if naming is not None:
+        other = naming not in {*named, price, permit}
+        checks.needs(other, table.source, "a label that is a column of its own", naming)
+        check_label(table, naming)
+    chosen = named or find_default(table, {price, permit, naming, *results}, notices)
+    for one, found in zip(targets, results, strict=True):
+        if not named and found is None and table.source != ARRAY:
+            notice_no_target(table, one, chosen, notices)
+    free = [name for name in table.columns if name not in {*chosen, price, permit, *results}]
+    labels = tuple(name for name in free if name == naming or identifies(table, name))
     if named:
         for name in labels:
-            notices.append(f"column {name!r} names the rows: results can be told by it")
-    return Roles(tuple(chosen), price, permit, labels)
+            if name != naming:
+                notices.append(f"column {name!r} names the rows: results can be told by it")
+    return Roles(tuple(chosen), price, permit, labels, naming)
 
 
 def find_role(table: Table, wanted: str | None, what: str, notices: Notices) -> str | None:
@@ -239,6 +251,29 @@ def check_roles(table: Table, roles: Roles) -> None:
             raise ValueError(
                 f"{error}; correct it, remove the row, or name only the columns to use"
             ) from None
+
+
+def check_label(table: Table, name: str, taken: Iterable[str] = ()) -> None:
+    """Refuse labels that are missing, that come twice, or that could be the number of a trial.
+
+    taken: the labels of rows that are there already.
+    """
+    seen = dict.fromkeys(taken, "")
+    for i, cell in enumerate(table.columns[name].texts):
+        where = table.place(i, name)
+        if cell in ABSENT:
+            raise ValueError(f"{table.source} needs a label {where}, got a missing one ({cell!r})")
+        if WHOLE.fullmatch(cell):
+            raise ValueError(
+                f"{table.source} needs labels that are no whole numbers, which could be numbers of "
+                f"trials, got {cell!r} {where}; write a letter before it, such as 'S{cell}'"
+            )
+        if cell in seen:
+            raise ValueError(
+                f"{table.source} needs a label of its own for each row, got {cell!r} again "
+                f"{where}{seen[cell]}"
+            )
+        seen[cell] = f", after {table.unit} {table.lines[i]}"
 
 
 def check_describing(table: Table, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,15 @@ PLACE = "A file, postgresql://user@host/db?study=name, or env:NAME."
 Place = Annotated[str, typer.Argument(metavar="PLACE", help=PLACE)]
 Trial = Annotated[
     str, typer.Argument(metavar="TRIAL", help="Number of the trial, as `ask` printed it.")
+]
+OptionalTrial = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="TRIAL", help="Number of the trial, as `ask` printed it; none with --label."
+    ),
+]
+Label = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Name of the row, in place of a trial.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes on standard error.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
@@ -121,6 +131,17 @@ def read_value(owner: str, text: str) -> float:
         hint = f" (write {' or '.join(numbers)})" if numbers else ""
         raise ValueError(f"{owner} needs {wanted}, got {text!r}{hint}")
     return float(text)
+
+
+def read_assignments(owner: str, option: str, texts: Iterable[str]) -> dict[str, str]:
+    """Read NAME=VALUE, each name once."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        checks.needs(bool(equals and name), owner, f"{option} NAME=VALUE", text)
+        checks.needs(name not in found, owner, f"{option} once for each name", name)
+        found[name] = value
+    return found
 
 
 def read_whole_number(name: str, text: str, least: int) -> int:

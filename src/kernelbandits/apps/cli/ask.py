@@ -11,10 +11,11 @@ from rich.console import Console
 from kernelbandits.apps.cli import render
 from kernelbandits.apps.cli.arguments import (
     Force,
+    Label,
     Lease,
+    OptionalTrial,
     Place,
     Quiet,
-    Trial,
     read_duration,
     read_whole_number,
 )
@@ -70,6 +71,8 @@ width. A row chosen by another revision of auto is explained by what was stored 
 Examples:
 
     kernelbandits study explain films.db 17
+
+    kernelbandits study explain films.db --label A7
 
     kernelbandits study explain films.db 17 --format json
 """
@@ -145,11 +148,12 @@ def ask(
             # The rows are pending: they are shown before the error is.
             found, failure = error.suggestions, error
         candidates = study.candidates if study.space is None else None
+        targets = [one["name"] for one in study.settings.get("targets", ())]
     print_answer(
         form,
         found,
         lambda console: render.print_suggestions(
-            console, found, candidates, retypable_place(place)
+            console, found, candidates, retypable_place(place), targets
         ),
     )
     if failure is not None:
@@ -175,10 +179,16 @@ def sheet(
     print_sentence(form, document, f"{format_count(len(found), 'trial')} written to {path}")
 
 
-def explain(place: Place, trial: Trial, form: Form = Format.text, quiet: Quiet = False) -> None:
-    number = read_whole_number("TRIAL", trial, 1)
+def explain(
+    place: Place,
+    trial: OptionalTrial = None,
+    label: Label = None,
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    number = None if trial is None else read_whole_number("TRIAL", trial, 1)
     with open_study(place, quiet, writable=False) as study:
-        found = study.explain(number)
+        found = study.explain(number, label=label)
     print_answer(form, found, lambda console: render.print_explanation(console, found))
 
 

@@ -55,6 +55,11 @@ from a TOML or JSON file (--space) or from options. Any point of it may then be 
 is low:high, followed by `log` for a logarithmic scale or by `step 0.1` for a grid. Constraints are
 linear (in)equalities over the numbers, or forbidden combinations.
 
+Several targets are combined to one number, their desirability, which the policy maximises. Each
+has a direction (maximize, minimize, or aim=VALUE), and may have a range in which its desirability
+goes from 0 to 1 (range=LOW..HIGH; without one, that of the values measured so far), a weight, and a
+hard limit beyond which a candidate is worth nothing.
+
 Examples:
 
     kernelbandits study create tune.db --space space.toml --target accuracy
@@ -71,6 +76,11 @@ Examples:
 
     kernelbandits study create films.db --candidates films.csv --target stability \
 --direction min --cost hours
+
+    kernelbandits study create films.db --candidates films.csv --target stability --label sample
+
+    kernelbandits study create films.db --candidates films.csv --target stability:minimize \
+--target efficiency:maximize,range=0..20,limit=5
 
     kernelbandits study create films.db --candidates films.csv --target stability \
 --log hours --linear T
@@ -151,9 +161,11 @@ def create(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME",
+            metavar="NAME[:HOW]",
             help="Name of the measured quantity (required). If it is a column of the table, that "
-            "column does not describe candidates; if not, the results come later.",
+            "column does not describe candidates; if not, the results come later. Repeat the "
+            "option for several targets: stability:minimize, "
+            "efficiency:maximize,range=0..20,weight=2,limit=5, pH:aim=7.",
         ),
     ] = None,
     direction: Annotated[
@@ -162,6 +174,10 @@ def create(
     cost: Annotated[str | None, typer.Option(help=COST)] = None,
     allowed: Annotated[
         str | None, typer.Option(help="Column of yes and no: which rows may be measured.")
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column that names the rows, for --label NAME later."),
     ] = None,
     log: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=LOG)] = None,
     linear: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help=LINEAR)] = None,
@@ -193,11 +209,11 @@ def create(
     from kernelbandits.study import Study
 
     screen.listen(quiet)
-    measured = read_target(target)
+    measured = read_target(target, direction)
     variables = {"real": real, "integer": integer, "choice": choice, "ordered": ordered}
     where = read_place(candidates, space, variables, constraint)
     roles = {"cost": cost, "allowed": allowed, "log": log, "linear": linear}
-    roles["worksheet"] = worksheet
+    roles |= {"worksheet": worksheet, "label": label}
     roles["columns"] = read_names("--columns", columns)
     known = {"goal": goal, "noise": noise, "rounds": rounds, "delta": delta, "seed": seed}
     scale = {"centre": centre, "spread": spread, "tolerance": tolerance}
@@ -206,8 +222,8 @@ def create(
     )
     given: dict[str, Any] = roles | known | scale | {"lease": read_duration("--lease", lease)}
     given = drop_missing(given) | own | kernel_setting(kernel)
-    given |= {"direction": direction, "repeats": repeats, "or_open": or_open}
-    with Study.create(place, where, target=measured, **given) as study:
+    given |= measured | {"repeats": repeats, "or_open": or_open}
+    with Study.create(place, where, **given) as study:
         found = describe_study(study)
     print_answer(form, found, lambda console: print_study(console, found, retypable_place(place)))
 
@@ -236,6 +252,13 @@ def change(
     centre: arguments.Centre = None,
     spread: arguments.Spread = None,
     tolerance: arguments.Tolerance = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME:HOW",
+            help="Another range, weight or limit of one of several targets, as in create.",
+        ),
+    ] = None,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -248,6 +271,8 @@ def change(
     wanted = drop_missing(given | {"repeats": repeats}) | own | kernel_setting(kernel)
     if default_repeats:
         wanted["repeats"] = None
+    if target:
+        wanted["targets"] = target
     checks.needs(
         repeats is None or not default_repeats,
         "change",
@@ -299,19 +324,25 @@ def read_place(
     return MixedBox(dict(read), constraints=tuple(constraints or ()))
 
 
-def read_target(given: list[str] | None) -> str:
-    """Read the one name of the measured quantity."""
+def read_target(given: list[str] | None, direction: str) -> dict[str, Any]:
+    """Read what is measured: one name and its direction, or several targets."""
     if not given:
         raise ValueError(
             "create needs --target NAME, the column of results, got none; if the table has no "
             "results yet, any other name will do"
         )
-    if len(given) > 1:
-        raise ValueError(
-            f"create needs one --target, got {len(given)}: {', '.join(map(repr, given))}; a study "
-            "has one measured quantity"
-        )
-    return given[0]
+    from kernelbandits.study.targets import Target, read_targets
+
+    targets = read_targets(given)
+    [first, *others] = targets
+    plain = first == Target(first.name, first.direction) and first.aim is None
+    if others or not plain:
+        unsaid = direction == "maximize"
+        needed = "the direction of several targets with each of them, as in stability:minimize"
+        checks.needs(unsaid, "create", needed, f"--direction {direction}")
+        return {"targets": targets}
+    said = first.direction if first.name != given[0].strip() else direction
+    return {"target": first.name, "direction": said}
 
 
 def kernel_setting(kernel: str | None) -> dict[str, Any]:
@@ -327,18 +358,29 @@ def describe_study(study: Study) -> dict[str, Any]:
     if study.space is not None:
         space = study.space.to_dict()
         aim = {"place": study.place, "target": study.target, "direction": study.direction}
-        return aim | {"space": space} | settings
+        return aim | {"space": space} | settings | several_targets(study)
     table = study.candidates
-    return {
-        "place": study.place,
-        "rows": len(table),
-        "columns": list(table.chosen),
-        "log": list(table.log),
-        "target": study.target,
-        "direction": study.direction,
-        "notices": list(table.notices),
-        "fingerprint": table.fingerprint,
-    } | settings
+    return (
+        {
+            "place": study.place,
+            "rows": len(table),
+            "columns": list(table.chosen),
+            "label": table.named_by,
+            "log": list(table.log),
+            "target": study.target,
+            "direction": study.direction,
+            "notices": list(table.notices),
+            "fingerprint": table.fingerprint,
+        }
+        | settings
+        | several_targets(study)
+    )
+
+
+def several_targets(study: Study) -> dict[str, Any]:
+    """The targets of a study that has several."""
+    targets = study.settings.get("targets")
+    return {} if targets is None else {"targets": list(targets)}
 
 
 def print_study(console: Console, found: Mapping[str, Any], place: str) -> None:
@@ -352,6 +394,8 @@ def print_study(console: Console, found: Mapping[str, Any], place: str) -> None:
         if found["log"]:
             print_line(console, f"The model uses log10 of {', '.join(map(cell, found['log']))}.")
     aim = f"{found['direction']} {cell(found['target'])}"
+    if "targets" in found:
+        aim += f" of {', '.join(cell(one['name']) for one in found['targets'])}"
     goal = f" Goal: {GOALS[found['goal']].replace('row', noun)}." if found["goal"] else ""
     print_line(console, f"Aim: {aim}. Policy: {found['policy']}.{goal}")
     lease = format_duration(found["lease"])

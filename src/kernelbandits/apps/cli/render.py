@@ -87,7 +87,11 @@ def shown_columns(x: Mapping[str, Any]) -> dict[str, str]:
 
 
 def print_suggestions(
-    console: Console, found: Sequence[Suggestion], candidates: Candidates | None, place: str
+    console: Console,
+    found: Sequence[Suggestion],
+    candidates: Candidates | None,
+    place: str,
+    targets: Sequence[str] = (),
 ) -> None:
     """Print the rows or points to measure, the reasons, and the command to type next.
 
@@ -113,8 +117,8 @@ def print_suggestions(
             return
     print_line(
         console,
-        f"When you have the result:  {command('tell', place, found[0].trial)} VALUE"
-        "   (or --failed)",
+        f"When you have the result:  {command('tell', place, found[0].trial)} "
+        f"{name_values(targets)}   (or --failed)",
     )
 
 
@@ -153,6 +157,7 @@ def print_status(
         "likely best": found.best.sentence if found.best else "no results yet",
         "may I stop?": stop_sentence(found, place),
     }
+    about |= {cell(one.name): one.sentence for one in found.targets}
     if details:
         about |= {
             "policy": found.policy,
@@ -161,8 +166,22 @@ def print_status(
             "scale": found.units,
             "guarantee": found.claim,
         }
-    lines = list_pending(found.waiting, label) | {"next": next_commands(found, place)}
+    lines = list_front(found) | list_pending(found.waiting, label)
+    lines |= {"next": next_commands(found, place)}
     console.print(facts({name: cell(text) for name, text in about.items()} | lines))
+
+
+def list_front(found: Status) -> dict[str, str]:
+    """The measured candidates on the Pareto front, the most desirable first."""
+    lines = []
+    for one in found.front[:MOST_WAITING]:
+        values = ", ".join(f"{cell(name)} {number(value)}" for name, value in one.values.items())
+        x = point({**one.label, **one.x})
+        where = x if one.row is None else f"row {one.row} ({x})"
+        lines.append(f"{where}: {values}; desirability {number(one.desirability)}")
+    more = len(found.front) - MOST_WAITING
+    text = "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])
+    return {"front": text} if lines else {}
 
 
 def stop_sentence(found: Status, place: str) -> str:
@@ -192,6 +211,7 @@ def count_results(found: Status) -> str:
         done = f"{results} at {format_count(found.measured, 'point')}"
     others = {
         "pending": found.pending,
+        "missing": found.missing,
         "withdrawn": found.withdrawn,
         "not allowed": (found.rows or 0) - (found.allowed or 0),
     }
@@ -216,12 +236,20 @@ def describe_pending(one: Waiting, label: Mapping[str, str]) -> str:
     late = f"; its lease has ended, so its {noun} can be suggested again" if one.overdue else ""
     x = point({**label, **one.x})
     where = f"trial {one.trial}, " + (x if one.row is None else f"row {one.row} ({x})")
-    return f"{where}: asked for{who} {format_age(one.since)}{late}"
+    came = ", ".join(f"{cell(name)} {number(value)}" for name, value in one.values.items())
+    has = f"; has {came}" if came else ""
+    return f"{where}: asked for{who} {format_age(one.since)}{late}{has}"
+
+
+def name_values(targets: Sequence[str]) -> str:
+    """What to type for a result: VALUE, or --value NAME=VALUE for each of several targets."""
+    return " ".join(f"--value {shlex.quote(name)}=VALUE" for name in targets) or "VALUE"
 
 
 def next_commands(found: Status, place: str) -> str:
     """Return the commands to type next."""
-    told = [f"{command('tell', place, one.trial)} VALUE" for one in found.waiting[:1]]
+    value = name_values([one.name for one in found.targets])
+    told = [f"{command('tell', place, one.trial)} {value}" for one in found.waiting[:1]]
     return "\n".join([*told, command("ask", place)])
 
 
@@ -266,8 +294,23 @@ def describe_event(event: Event) -> str:
     """Describe an event in a few words."""
     said = MORE.get(event.kind, event_reason)(event.body)
     x = point(event.body["x"]) if "x" in event.body else ""
+    said = "; ".join(text for text in (said, *describe_details(event.body)) if text)
     key = f"key {event.key}" if event.key and not GIVEN.fullmatch(event.key) else ""
     return cell("; ".join(text for text in (x, said, key) if text))
+
+
+def describe_details(body: Mapping[str, Any]) -> list[str]:
+    """The standard error, the note and who measured, of a result."""
+    error = [f"± {number(body['sem'])}"] if "sem" in body else []
+    sems = body.get("sems", {})
+    for name, value in body.get("values", {}).items():
+        width = f" ± {number(sems[name])}" if name in sems else ""
+        error.append(f"{name} {number(value)}{width}")
+    error += [f"{name} missing" for name in body.get("missing", ())]
+    by = [f"by {body['by']}"] if "by" in body else []
+    # The note of an ask is what the policy noted, in numbers.
+    note = body.get("note")
+    return [*error, *([note] if isinstance(note, str) else []), *by]
 
 
 def describe_created(body: Mapping[str, Any]) -> str:
@@ -302,6 +345,19 @@ def describe_fitted(body: Mapping[str, Any]) -> str:
     return f"scales fitted to {format_count(body.get('results', 0), 'result')}"
 
 
+def describe_added(body: Mapping[str, Any]) -> str:
+    size = format_count(len(next(iter(body["columns"].values()))), "row")
+    if body.get("off_table"):
+        return "a point off the table"
+    fresh = f", new columns {', '.join(body['new'])}" if body["new"] else ""
+    return f"{size} from row {body['first']} on{fresh}"
+
+
+def describe_permission(body: Mapping[str, Any]) -> str:
+    rows = f"rows {', '.join(map(str, body['rows']))}"
+    return "; ".join(text for text in (rows, event_reason(body)) if text)
+
+
 def event_reason(body: Mapping[str, Any]) -> str:
     return str(body.get("reason") or "")
 
@@ -312,6 +368,9 @@ MORE = {
     "undone": describe_undone,
     "released": describe_released,
     "fitted": describe_fitted,
+    "added": describe_added,
+    "forbidden": describe_permission,
+    "allowed": describe_permission,
 }
 """Kind of event -> what its body says."""
 
@@ -350,7 +409,8 @@ def print_estimates(console: Console, frame: pd.DataFrame, total: int) -> None:
     row = ["row"] if "row" in names and "allowed" in names else []
     last = names.index("allowed" if row else "results")
     columns = names[len(row) : last][:MOST_COLUMNS]
-    headings = [*row, *columns, "results", "average", "estimate", "sd", "95 % interval"]
+    targets = [name.removesuffix(" mean") for name in names[last:] if name.endswith(" mean")]
+    headings = [*row, *columns, "results", "average", "estimate", "sd", "95 % interval", *targets]
     shown = table([cell(name) for name in headings])
     for one in frame.to_dict("records"):
         mean, low, high = (format_near(one[name], one["sd"]) for name in ("mean", "low", "high"))
@@ -358,7 +418,12 @@ def print_estimates(console: Console, frame: pd.DataFrame, total: int) -> None:
         between = f"[{low}, {high}]"
         first = (*(str(one[name]) for name in row), *(cell(one[name]) for name in columns))
         first += (str(one["results"]),)
-        shown.add_row(*map(escape, (*first, *numbers, between)))
+        own = [
+            f"{format_near(one[f'{name} mean'], one[f'{name} sd'])} ± "
+            f"{format_near(one[f'{name} sd'], one[f'{name} sd'])}"
+            for name in targets
+        ]
+        shown.add_row(*map(escape, (*first, *numbers, between, *own)))
     console.print(shown)
     print_line(
         console,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelbandits.apps.cli import ask, check_model, create, inspect, maintain, tell, undo
+from kernelbandits.apps.cli import ask, check_model, create, inspect, maintain, table, tell, undo
 from kernelbandits.apps.cli.arguments import NEGATIVE
 from kernelbandits.apps.cli.parsing import App
 
@@ -44,6 +44,9 @@ app.command("correct", help=tell.CORRECT, context_settings=NEGATIVE)(tell.correc
 app.command("withdraw", help=tell.WITHDRAW)(tell.withdraw)
 app.command("release", help=undo.RELEASE)(undo.release)
 app.command("undo", help=undo.UNDO)(undo.undo)
+app.command("add", help=table.ADD)(table.add)
+app.command("forbid", help=table.FORBID)(table.forbid)
+app.command("allow", help=table.ALLOW)(table.allow)
 app.command("change", help=create.CHANGE)(create.change)
 app.command("replay", help=ask.REPLAY)(ask.replay)
 app.command("list", help=inspect.LIST)(inspect.list_)

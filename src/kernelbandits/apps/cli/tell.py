@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,11 +10,13 @@ import typer
 
 from kernelbandits import checks
 from kernelbandits.apps.cli.arguments import (
+    Label,
+    OptionalTrial,
     Place,
     Quiet,
     Reason,
-    Trial,
     Worksheet,
+    read_assignments,
     read_value,
     read_whole_number,
 )
@@ -29,14 +31,32 @@ TELL = """Tell a result.
 
 A trial has one result. If it has one already, the new one is refused and the stored one is shown
 (exit code 1); `correct` replaces a wrong result. With --key a command can be repeated safely: the
-result is stored once. Use --row for a row that nobody asked for, or that was measured again; if a
+result is stored once. A result that comes after the end of the lease counts too.
+
+Use --label, --row or --line for a row that nobody asked for, or that was measured again: the name
+of the row, its number counted from 0, or the line of the file of candidates in which it stood. If a
 trial of the same candidate is pending without a worker, the result is taken for it, and the answer
-says so. A result that comes after the end of the lease counts too. In a study over a space, --at
-gives the value of a variable, once for each variable: a point that nobody asked for; one that lies
-outside the ranges or breaks a constraint is refused. JSON: trial, row, value (the
-stored one), accepted, key, seq, settles (the pending trial that a row settled) and waiting (trials
-of the same candidate that stay pending), x (the point of a space, null for a table), corrected
-(whether the value replaced another one) and was (that other value); with --file a list of these.
+says so. The answer names the candidate that was recorded.
+
+--at gives a candidate by its values, once for each column or variable. If no row of the table has
+them, the result is learnt as a point off the table, which is never suggested, and a note says so.
+In a study over a space, a point outside the ranges, or one that breaks a constraint, is refused.
+
+--sem is the standard error of the value, by which the policy auto weighs it. --value, repeated,
+tells replicates: the first is the result of the trial, each further one gets a trial of its own.
+With several targets each value is named: --value stability=0.83 --value efficiency=12.1, and so
+are standard errors. A tell may bring some of them; the trial counts for the policy when all are
+there. --value efficiency=missing says that a value will not come.
+
+--failed says that the measurement gave no value, a bad sign for the candidate. --missing ends the
+trial without a value and without a failure, for example because a sample was lost. --note and --by
+stand in the history.
+
+JSON: trial, row, value (the stored one), accepted, key, seq, settles (the pending trial that a row
+settled), waiting (trials of the same candidate that stay pending), x (the candidate), label (what
+the table calls it), sem, replicates (trials of the further values), values and needs (of several
+targets those that have come, and those to come), missing, corrected (whether the value replaced
+another one) and was (that other value); with --file a list of these.
 
 A file of results (--file, or --csv as in earlier releases) is a CSV file, a workbook (.xlsx) or a
 Parquet file, such as an export of this or of another study. Each line names its trial, its row or
@@ -44,7 +64,7 @@ the values of all columns, and has the result in a column named like the target.
 are stored or none. Lines that were told before are skipped, so you can add lines to the file and
 tell it again. If a line has another value than the one that is stored, nothing is stored and both
 values are listed: then --corrected replaces the stored values, and --replicates takes the new ones
-as further measurements.
+as further measurements. Columns sem, note and by are optional.
 
 A sheet that `ask --sheet` or `sheet` wrote is told back by --sheet: the lines that are filled in,
 all of them or none. It may be told again when more is filled in. A sheet of another study, or one
@@ -58,7 +78,19 @@ Examples:
 
     kernelbandits study tell films.db 19 --failed
 
+    kernelbandits study tell films.db 19 --missing --note "sample lost"
+
+    kernelbandits study tell films.db 17 0.83 --sem 0.02 --note "second batch" --by AB
+
+    kernelbandits study tell films.db 17 --value 0.81 --value 0.84 --value 0.86
+
+    kernelbandits study tell solar.db --label A7 --value stability=0.83 --sem stability=0.02
+
+    kernelbandits study tell films.db --label A7 0.83
+
     kernelbandits study tell films.db --row 42 0.79
+
+    kernelbandits study tell films.db --line 44 0.79
 
     kernelbandits study tell brew.db --at temperature=30 --at solvent=DMF 0.83
 
@@ -77,18 +109,27 @@ Examples:
     kernelbandits study correct films.db 17 0.38 --reason "digits swapped"
 
     kernelbandits study correct films.db 17 --failed
+
+    kernelbandits study correct films.db --label A7 0.38
+
+    kernelbandits study correct solar.db 1 --value stability=0.38
 """
 WITHDRAW = """Withdraw the result of a trial: it no longer counts, but stays in the history.
 
 Examples:
 
     kernelbandits study withdraw films.db 17 --reason "sample was contaminated"
+
+    kernelbandits study withdraw films.db --label A7
 """
 LISTED = 5
 """How many corrections an answer lists."""
+MISSING = "missing"
+"""What stands in place of the value of a target that will not come."""
 FORMS = (
-    "TRIAL VALUE, TRIAL --failed, --row ROW VALUE, --row ROW --failed, --at NAME=VALUE ... VALUE, "
-    "--file FILE or --sheet FILE"
+    "TRIAL VALUE, TRIAL --failed, TRIAL --missing, --row ROW VALUE, --row ROW --failed, "
+    "--label NAME VALUE, --line LINE VALUE, --at NAME=VALUE ... VALUE, --file FILE or --sheet "
+    "FILE; with several targets --value NAME=VALUE in place of VALUE"
 )
 
 
@@ -107,15 +148,44 @@ def tell(
     failed: Annotated[
         bool, typer.Option("--failed", help="The measurement failed: there is no value.")
     ] = False,
+    missing: Annotated[
+        bool,
+        typer.Option("--missing", help="There is no value, but the measurement did not fail."),
+    ] = False,
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--value",
+            metavar="VALUE",
+            help="One of several replicates; with several targets NAME=VALUE.",
+        ),
+    ] = None,
+    sem: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Standard error of the value, in its units; with several targets NAME=NUMBER.",
+        ),
+    ] = None,
+    note: Annotated[str, typer.Option(help="A remark about the measurement.")] = "",
+    by: Annotated[str | None, typer.Option(metavar="NAME", help="Who measured it.")] = None,
     row: Annotated[
         str | None,
         typer.Option(metavar="ROW", help="Row of the table, counted from 0, instead of a trial."),
+    ] = None,
+    label: Label = None,
+    line: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LINE",
+            help="Line of the file of candidates, as a spreadsheet counts, instead of a trial.",
+        ),
     ] = None,
     at: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Value of a variable, in a study over a space; once for each variable.",
+            help="Value of a column or variable of the candidate; once for each of them.",
         ),
     ] = None,
     file: Annotated[
@@ -133,7 +203,7 @@ def tell(
         str | None,
         typer.Option(help="Name of this result: told twice with the same key, it counts once."),
     ] = None,
-    worker: Annotated[str | None, typer.Option(help="Who measured it.")] = None,
+    worker: Annotated[str | None, typer.Option(help="The worker who asked for it.")] = None,
     corrected: Annotated[
         bool,
         typer.Option(
@@ -152,7 +222,9 @@ def tell(
     from kernelbandits.study import AlreadyTold
 
     given = [text for text in (trial, value) if text is not None]
-    alone = not given and row is None and not failed and not at
+    named = {"--row": row, "--label": label, "--line": line}
+    result = {"failed": failed, "missing": missing, "values": values, "sem": sem}
+    alone = not given and not any([*named.values(), *result.values(), at, note, by])
     checks.needs(file is None or alone, "tell", f"one of {FORMS}", "--file and more")
     alone = alone and file is None and key is None and worksheet is None
     checks.needs(sheet is None or alone, "tell", f"one of {FORMS}", "--sheet and more")
@@ -163,10 +235,12 @@ def tell(
         "--file or --sheet with --corrected or --replicates",
         "none",
     )
-    single = {} if file or sheet else read_result(given, row, failed, at)
+    single = {} if file or sheet else read_result(given, named, result, at)
+    if not (file or sheet):
+        single |= {"note": note, "by": by}
     with open_study(place, quiet) as study:
         if at:
-            single["x"] = study.read_point(read_assignments(at))
+            single["x"] = study.read_point(read_assignments("tell", "--at", at))
         try:
             repeats = {"corrected": corrected, "replicates": replicates}
             told: Told | list[Told]
@@ -182,44 +256,64 @@ def tell(
     print_sentence(form, told, describe_results(told) if isinstance(told, list) else told.sentence)
 
 
-def read_assignments(texts: Sequence[str]) -> dict[str, str]:
-    """Read NAME=VALUE, each name once."""
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        checks.needs(bool(equals and name), "tell", "--at NAME=VALUE", text)
-        checks.needs(name not in found, "tell", "--at once for each variable", name)
-        found[name] = value
-    return found
-
-
 def read_result(
-    given: Sequence[str], row: str | None, failed: bool, at: Sequence[str] | None
+    given: Sequence[str],
+    named: Mapping[str, str | None],
+    result: Mapping[str, Any],
+    at: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Read which trial or row is told, and its value; a point is read when the space is known."""
-    checks.needs(row is None or not at, "tell", f"one of {FORMS}", "--row and --at")
-    wanted = (row is None and not at) + (not failed)
-    if len(given) != wanted:
-        beside = " ".join(
-            [
-                *given,
-                *(["--row", row] if row is not None else []),
-                *(["--at", *at] if at else []),
-                *(["--failed"] if failed else []),
-            ]
-        )
+    """Read which trial or row is told, and its value; a point is read when the space is known.
+
+    named: --row, --label and --line, of which one may be given.
+    result: what options say of the value: failed, missing, values, sem.
+    """
+    rows = [word for name, text in named.items() if text is not None for word in (name, text)]
+    flags = [name for name in ("failed", "missing", "values") if result[name]]
+    wanted = (not rows and not at) + (not flags)
+    if len(given) != wanted or len(rows) + 2 * bool(at) > 2 or len(flags) > 1:
+        options = [f"--{name.removesuffix('s')}" for name in flags]
+        beside = " ".join([*given, *rows, *(["--at", *at] if at else []), *options])
         raise ValueError(f"tell needs one of {FORMS}, got {beside or 'nothing'}")
     which: dict[str, Any] = {}
-    if row is not None:
-        which = {"row": read_whole_number("--row", row, 0)}
+    if rows:
+        name, text = rows
+        least = {"--row": 0, "--line": 1}
+        row = text if name == "--label" else read_whole_number(name, text, least[name])
+        which = {name.removeprefix("--"): row}
     elif not at:
         which = {"trial": read_whole_number("TRIAL", given[0], 1)}
-    return which | ({"failed": True} if failed else {"value": read_value("tell", given[-1])})
+    if result["sem"]:
+        which["sem"] = read_sem("tell", result["sem"])
+    if not flags:
+        return which | {"value": read_value("tell", given[-1])}
+    if result["values"]:
+        return which | read_values("tell", result["values"])
+    return which | {flags[0]: True}
+
+
+def read_values(owner: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Read replicates, or values by the names of targets, of which some may be missing."""
+    if not any("=" in text for text in texts):
+        return {"value": [read_value(owner, text) for text in texts]}
+    given = read_assignments(owner, "--value", texts)
+    values = {name: read_value(owner, text) for name, text in given.items() if text != MISSING}
+    missing = [name for name, text in given.items() if text == MISSING]
+    return {"value": values} | ({"missing": missing} if missing else {})
+
+
+def read_sem(owner: str, texts: Sequence[str]) -> float | dict[str, float]:
+    """Read a standard error, or several by the names of targets."""
+    if not any("=" in text for text in texts):
+        checks.needs(len(texts) == 1, owner, "one --sem, or --sem NAME=NUMBER", texts)
+        return read_value(owner, texts[0])
+    given = read_assignments(owner, "--sem", texts)
+    return {name: read_value(owner, text) for name, text in given.items()}
 
 
 def print_stored_result(form: Format, late: AlreadyTold) -> None:
     """Print the stored value for scripts; the sentence follows on standard error."""
-    found = {"trial": late.trial, "value": late.value, "accepted": False}
+    found: dict[str, Any] = {"trial": late.trial, "value": late.value, "accepted": False}
+    found |= {"values": late.values} if hasattr(late, "values") else {}
     print_answer(form, found, lambda console: None)
 
 
@@ -262,40 +356,75 @@ def list_trials(what: str, numbers: Iterable[int]) -> str:
 
 def correct(
     place: Place,
-    trial: Trial,
+    trial: OptionalTrial = None,
     value: Annotated[
         str | None, typer.Argument(metavar="VALUE", help="The right result, with a decimal point.")
     ] = None,
+    label: Label = None,
     failed: Annotated[
         bool, typer.Option("--failed", help="The measurement failed: there is no value.")
     ] = False,
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--value", metavar="NAME=VALUE", help="The right value of one of several targets."
+        ),
+    ] = None,
+    sem: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NUMBER", help="Standard error of the value. Default: as it was."),
+    ] = None,
     reason: Reason = "",
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    number = read_whole_number("TRIAL", trial, 1)
-    given = "both" if failed else "neither"
-    checks.needs((value is None) == failed, "correct", "TRIAL VALUE or TRIAL --failed", given)
-    right = None if value is None else read_value("correct", value)
+    given = [text for text in (trial, value) if text is not None]
+    wanted = (label is None) + (not failed and not values)
+    forms = (
+        "TRIAL VALUE, TRIAL --failed, --label NAME VALUE, --label NAME --failed, or "
+        "--value NAME=VALUE with several targets"
+    )
+    checks.needs(len(given) == wanted, "correct", forms, " ".join(given) or "nothing")
+    number = None if label is not None else read_whole_number("TRIAL", given[0], 1)
+    right: Any = None if failed or values else read_value("correct", given[-1])
+    if values:
+        right = read_values("correct", values)["value"]
+        named = isinstance(right, dict)
+        checks.needs(named, "correct", "--value NAME=VALUE", " ".join(values))
+    error = read_sem("correct", sem) if sem else None
     with open_study(place, quiet) as study:
-        event = study.correct(number, right, failed=failed, reason=reason)
-    shown = "now counts as failed" if right is None else f"now has the result {right!r}"
+        event = study.correct(number, right, label=label, failed=failed, sem=error, reason=reason)
+    result = right
+    if isinstance(right, dict):
+        result = ", ".join(f"{name} {value!r}" for name, value in right.items())
+    shown = "now counts as failed" if right is None else f"now has the result {result}"
     print_sentence(
         form,
         event,
-        f"Trial {number} {shown} (event {event.seq}). `undo` reverses the correction.",
+        f"Trial {event.trial}{in_brackets(label)} {shown} (event {event.seq}). "
+        "`undo` reverses the correction.",
     )
 
 
+def in_brackets(label: str | None) -> str:
+    """The label behind the number of a trial."""
+    return "" if label is None else f" ({label})"
+
+
 def withdraw(
-    place: Place, trial: Trial, reason: Reason = "", form: Form = Format.text, quiet: Quiet = False
+    place: Place,
+    trial: OptionalTrial = None,
+    label: Label = None,
+    reason: Reason = "",
+    form: Form = Format.text,
+    quiet: Quiet = False,
 ) -> None:
-    number = read_whole_number("TRIAL", trial, 1)
+    number = None if trial is None else read_whole_number("TRIAL", trial, 1)
     with open_study(place, quiet) as study:
-        event = study.withdraw(number, reason=reason)
+        event = study.withdraw(number, label=label, reason=reason)
     print_sentence(
         form,
         event,
-        f"The result of trial {number} no longer counts (event {event.seq}). "
-        "`undo` reverses the withdrawal.",
+        f"The result of trial {event.trial}{in_brackets(label)} no longer counts "
+        f"(event {event.seq}). `undo` reverses the withdrawal.",
     )

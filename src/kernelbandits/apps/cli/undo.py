@@ -33,8 +33,9 @@ Examples:
 """
 UNDO = """Undo the last step, or the last ones; the history keeps the steps and their undoing.
 
-Results, failures, corrections, withdrawals and changes of settings can be undone, and an ask while
-its trial is pending. With --n either all steps are undone or none. What others do meanwhile is not
+Results, failures, corrections, withdrawals and changes of settings or of the table can be undone,
+and an ask while its trial is pending. Rows that were added can be taken away while nobody has used
+them. With --n either all steps are undone or none. What others do meanwhile is not
 undone. JSON: an event, or a list of events with --n.
 
 Examples:
@@ -112,6 +113,10 @@ def describe_undos(study: Study, events: Sequence[Event]) -> list[str]:
     return [describe_undo(there, event.body) for event in events]
 
 
+def named_rows(body: Mapping[str, Any]) -> str:
+    return f"rows {', '.join(map(str, body.get('rows', ())))}"
+
+
 def describe_undo(there: Mapping[int, Event], body: Any) -> str:
     """Say what was undone, and what holds now."""
     event = there[body["of"]]
@@ -120,13 +125,20 @@ def describe_undo(there: Mapping[int, Event], body: Any) -> str:
         "It counts as failed again." if before is None else f"Its result is {before!r} again."
     )
     value = "failed" if event.value is None else repr(event.value)
+    if event.body.get("values"):
+        value = ", ".join(f"{name} {one!r}" for name, one in event.body["values"].items())
+        restored = "Its values before apply again."
     again = "Its point" if event.row is None else f"Its row {event.row}"
     sentences = {
         "told": f"the result {value} of trial {event.trial}. The trial has no result now.",
+        "missing": f"that the value of trial {event.trial} is missing. It is pending again.",
         "failed": f"the failure of trial {event.trial}. The trial has no result now.",
         "corrected": f"the correction of trial {event.trial} to {value}. {restored}",
         "withdrawn": f"the withdrawal of trial {event.trial}. {restored}",
         "asked": f"the ask of trial {event.trial}. {again} can be suggested again.",
         "settings": "the change of settings. The settings before it apply again.",
+        "added": "the rows that were added. They are not in the table any more.",
+        "forbidden": f"that {named_rows(event.body)} were forbidden. They can be suggested again.",
+        "allowed": f"that {named_rows(event.body)} were allowed. They are not suggested any more.",
     }
     return f"Undone: {sentences[event.kind]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kernelbandits import checks
@@ -59,8 +59,8 @@ class Aims:
 
     @classmethod
     def of(cls, form: Form) -> Aims:
-        known = cls.__dataclass_fields__.items()
-        return cls(**{name: form.text(name, one.default) for name, one in known})
+        usual = asdict(cls())
+        return cls(**{name: form.text(name, text) for name, text in usual.items()})
 
     def settings(self) -> dict[str, Any]:
         """The arguments of `Study.create`."""
@@ -258,8 +258,7 @@ def create_from_table(library: Library, upload: Upload, preview: Preview) -> tup
         aims.name, upload.path, worksheet=worksheet, **role_settings(columns), **settings
     )
     if told and preview.tell_results and preview.results:
-        told = study.tell_all(upload.path, worksheet=worksheet)
-        return study, len(told)
+        return study, len(study.tell_all(upload.path, worksheet=worksheet))
     return study, 0
 
 

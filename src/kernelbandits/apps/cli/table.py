@@ -1,0 +1,146 @@
+"""`study add`, `study forbid` and `study allow`: the table of candidates changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kernelbandits.apps.cli.arguments import (
+    Place,
+    Quiet,
+    Reason,
+    read_assignments,
+    read_whole_number,
+)
+from kernelbandits.apps.cli.options import Form, Format
+from kernelbandits.apps.cli.output import open_study, print_sentence
+from kernelbandits.formatting import format_count
+
+if TYPE_CHECKING:
+    from kernelbandits.study import Study
+
+ADD = """Add rows to the table of candidates; the numbers of all rows stay.
+
+The file has the columns of the table. Those that describe a candidate, the cost and the label must
+be there. A new column that describes candidates is named with the value that the old rows have:
+--column additive=none. The scales of the columns stay as they were when the study was created; a
+note names rows that are far outside. Either all rows are added or none. `undo` takes the rows away
+again as long as nobody used them. JSON: seq, kind, and rows, the first and the last new row.
+
+Examples:
+
+    kernelbandits study add films.db --candidates more.csv
+
+    kernelbandits study add films.db --candidates more.csv --column additive=none
+"""
+FORBID = """Forbid rows: they are no longer suggested or recommended.
+
+Their results still count for the estimates, and results may still be told. Pending trials of these
+rows stay pending. `allow` reverses it. Either all rows are forbidden or none.
+
+Examples:
+
+    kernelbandits study forbid films.db --label A4 --reason "no precursor"
+
+    kernelbandits study forbid films.db --row 3 --row 5
+
+    kernelbandits study forbid films.db --line 7
+"""
+ALLOW = """Allow rows again that were forbidden, or that a column of the table does not allow.
+
+Examples:
+
+    kernelbandits study allow films.db --label A4
+"""
+Labels = Annotated[
+    list[str] | None,
+    typer.Option("--label", metavar="NAME", help="Name of a row. May be repeated."),
+]
+Rows = Annotated[
+    list[str] | None,
+    typer.Option("--row", metavar="ROW", help="Row of the table, counted from 0. May be repeated."),
+]
+Lines = Annotated[
+    list[str] | None,
+    typer.Option("--line", metavar="LINE", help="Line of the file of candidates. May be repeated."),
+]
+
+
+def add(
+    place: Place,
+    candidates: Annotated[Path, typer.Option(help="File with a header and the new rows.")],
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="New column that describes candidates, with the value of the old rows.",
+        ),
+    ] = None,
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    fresh = read_assignments("add", "--column", column or ())
+    with open_study(place, quiet) as study:
+        event = study.add(candidates, columns=fresh)
+        first, last = event.body["first"], len(study.candidates) - 1
+    print_sentence(
+        form,
+        {"seq": event.seq, "kind": event.kind, "rows": [first, last]},
+        f"{format_count(last - first + 1, 'row')} added: {first} to {last} (event {event.seq}). "
+        "`undo` takes them away again while nobody has used them.",
+    )
+
+
+def forbid(
+    place: Place,
+    label: Labels = None,
+    row: Rows = None,
+    line: Lines = None,
+    reason: Reason = "",
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    given = read_rows(label, row, line)
+    with open_study(place, quiet) as study:
+        event = study.forbid(**given, reason=reason)
+        sentence = f"{describe_rows(study, event.body['rows'])} will not be suggested any more."
+    print_sentence(form, event, f"{sentence} `allow` reverses it (event {event.seq}).")
+
+
+def allow(
+    place: Place,
+    label: Labels = None,
+    row: Rows = None,
+    line: Lines = None,
+    reason: Reason = "",
+    form: Form = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    given = read_rows(label, row, line)
+    with open_study(place, quiet) as study:
+        event = study.allow(**given, reason=reason)
+        sentence = f"{describe_rows(study, event.body['rows'])} can be suggested again."
+    print_sentence(form, event, f"{sentence} (event {event.seq})")
+
+
+def read_rows(
+    labels: list[str] | None, rows: list[str] | None, lines: list[str] | None
+) -> dict[str, Any]:
+    """Read the rows that are given by numbers, labels or lines."""
+    return {
+        "row": [read_whole_number("--row", text, 0) for text in rows or ()],
+        "label": labels or [],
+        "line": [read_whole_number("--line", text, 1) for text in lines or ()],
+    }
+
+
+def describe_rows(study: Study, rows: list[int]) -> str:
+    """Row 3 (sample A4), row 5"""
+    named = []
+    for row in rows:
+        label = " ".join(f"{name} {text}" for name, text in study.candidates.label(row).items())
+        named.append(f"row {row} ({label})" if label else f"row {row}")
+    text = ", ".join(named)
+    return text[0].upper() + text[1:]

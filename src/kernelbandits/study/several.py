@@ -1,0 +1,264 @@
+"""Decisions of a study with several targets: a tell brings some of the values of a trial.
+
+Each value is stored under the name of its target. The trial is pending until all values are there,
+and its lease does not end once there is one. A line of a table that was told before is known by its
+values, so a table may be filled in and told again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kernelbandits import checks
+from kernelbandits.checks import LARGEST_REWARD, StudyConflict
+from kernelbandits.storage import Draft
+from kernelbandits.study.decisions import Keyed, Teller, check_details, where
+from kernelbandits.study.events import RESULTS, State, Trial
+from kernelbandits.study.plausibility import LATEST, intended_value, is_unusual
+from kernelbandits.study.reconciliation import CORRECTED, REPLICATES
+from kernelbandits.study.targets import Target, check_names
+from kernelbandits.study.values import AlreadyTold, Told, describe_values
+
+if TYPE_CHECKING:
+    from kernelbandits.study.places import Place
+
+
+def check_values(
+    targets: Sequence[Target], values: Any, sem: Any, missing: Any, note: Any, by: Any
+) -> dict[str, Any]:
+    """What an event says of the values of several targets, checked."""
+    names = [one.name for one in targets]
+    given = {} if values is None else values
+    checks.needs(
+        isinstance(given, Mapping),
+        "tell",
+        f"a value for each target by its name ({', '.join(names)})",
+        values,
+    )
+    sems = {} if sem is None else sem
+    checks.needs(isinstance(sems, Mapping), "tell", "sem by the names of targets", sem)
+    absent = names if missing is True else [missing] if isinstance(missing, str) else missing
+    absent = [name for name in absent or () if missing is not True or name not in given]
+    check_names("tell", targets, [*given, *sems, *absent])
+    for name in absent:
+        checks.needs(name not in given, "tell", "a target measured or missing, not both", name)
+    for name in sems:
+        checks.needs(name in given, "tell", "sem only for a target that has a value", name)
+    checks.needs(bool(given or absent), "tell", "a value of at least one target", values)
+    body: dict[str, Any] = {"values": {n: checks.reward(y) + 0.0 for n, y in given.items()}}
+    errors = {name: checks.positive("tell", f"sem of {name}", one) for name, one in sems.items()}
+    for name, one in errors.items():
+        checks.needs(one <= LARGEST_REWARD, "tell", f"a smaller sem of {name}", one)
+    body |= {"sems": errors} if errors else {}
+    body |= {"missing": absent} if absent else {}
+    return body | check_details(None, note, by)
+
+
+def tell_values(
+    state: State,
+    place: Place,
+    lines: Sequence[Keyed],
+    worker: str | None,
+    before: Sequence[Draft] = (),
+    repeats: str | None = None,
+) -> tuple[list[Draft], list[Told]]:
+    """All values as events, or an error for the first that cannot be stored."""
+    teller = TargetTeller(state, place, worker, before, repeats)
+    told = [teller.tell(line) for line in lines]
+    return teller.drafts, told
+
+
+class TargetTeller(Teller):
+    """Checks values of several targets; each tell sees those before it."""
+
+    def __init__(
+        self,
+        state: State,
+        place: Place,
+        worker: str | None,
+        before: Sequence[Draft] = (),
+        repeats: str | None = None,
+    ) -> None:
+        super().__init__(state, place, worker, before)
+        self.repeats = repeats
+        self.values: dict[int, dict[str, float]] = {
+            number: dict(trial.values) for number, trial in state.trials.items()
+        }
+
+    def tell(self, one: Keyed) -> Told:
+        """Store values, a failure, or nothing if a table says again what is stored."""
+        if "values" not in one.remark:
+            return super().tell(one)
+        before = self.keys.get(one.key) or self.state.keys.get(one.key)
+        if before is not None:
+            return self._again_values(one, before.trial or 0, before.row or 0, before.seq)
+        stored = self._stored_trial(one)
+        trial, row = stored or self._place_values(one)
+        known = self.values.setdefault(trial, {})
+        fresh = {name: y for name, y in one.remark["values"].items() if known.get(name) != y}
+        others = {name: known[name] for name in fresh if name in known}
+        if one.table and not fresh and not one.remark.get("missing"):
+            return Told(trial, row, None, False, None, self._seq_of(trial))
+        kind = self._check_free(one, trial, others, fresh)
+        body = {**one.remark, "values": fresh if one.table else one.remark["values"]}
+        body |= {"table": one.table} if one.table else {}
+        body |= {"was": others, "reason": f"corrected in {one.result.place}"} if others else {}
+        event = self._add(kind=kind, trial=trial, row=row, key=one.key, body=body)
+        self.keys[one.key] = self.trials[trial] = event
+        known |= fresh
+        concerned = self._pending_trials_of(one.result, trial)
+        return Told(trial, row, None, True, one.key if one.given else None, event.seq, *concerned)
+
+    def _check_free(
+        self, one: Keyed, trial: int, others: Mapping[str, float], fresh: Mapping[str, float]
+    ) -> str:
+        """The kind of event that these values are; refused where the trial has others."""
+        state = self.state.trials.get(trial)
+        if state is not None and state.state == "failed":
+            raise AlreadyTold(trial, None, where(one.result))
+        told = {**one.remark["values"]}
+        if not one.table and len(fresh) < len(told):
+            # A single tell of what is stored already is a second result, as with one target.
+            others = {name: y for name, y in self.values[trial].items() if name in told}
+        if not others:
+            return "told"
+        if self.repeats == CORRECTED and one.table:
+            return "corrected"
+        raise TargetsDiffer(trial, others, where(one.result), bool(one.table))
+
+    def _stored_trial(self, one: Keyed) -> tuple[int, int] | None:
+        """The trial that has the values of a line already, some or all of them.
+
+        Only lines of a table that name a candidate and no trial are looked for.
+        """
+        result, told = one.result, one.remark["values"]
+        if not one.table or result.trial is not None or result.row is None:
+            return None
+        alike = [
+            trial
+            for trial in self.state.trials.values()
+            if self.kinds[trial.row] == self.kinds[result.row] and self.values[trial.number]
+        ]
+        for trial in alike:
+            known = self.values[trial.number]
+            shared = [name for name in told if name in known]
+            if shared and all(known[name] == told[name] for name in shared):
+                return trial.number, trial.row
+        complete = [trial for trial in alike if trial.state in RESULTS]
+        waiting = self._open_for(result.row, told) is not None
+        if not complete or waiting or self.repeats == REPLICATES:
+            return None
+        if self.repeats == CORRECTED and len(complete) == 1:
+            return complete[0].number, complete[0].row
+        other = {name: y for name, y in complete[0].values.items() if name in told}
+        raise TargetsDiffer(complete[0].number, other, where(result), True)
+
+    def _place_values(self, one: Keyed) -> tuple[int, int]:
+        """Trial and row; a row that nobody asked for makes a trial of its own."""
+        result = one.result
+        if result.trial is None and result.row is not None:
+            opened = self._open_for(result.row, one.remark["values"])
+            return opened or self._new_trial(result.row)
+        return self._place(result)
+
+    def _open_for(self, row: int, told: Mapping[str, float]) -> tuple[int, int] | None:
+        """The oldest pending trial of a candidate, without a worker, that lacks these targets."""
+        for trial in self.state.pending.values():
+            same = trial.worker is None and self.kinds[trial.row] == self.kinds[row]
+            if same and not {*told} & {*self.values[trial.number]}:
+                return trial.number, trial.row
+        return None
+
+    def _again_values(self, one: Keyed, trial: int, row: int, seq: int) -> Told:
+        """The same call again counts once; the same key for something else is refused."""
+        event = self.keys.get(one.key) or self.state.keys[one.key]
+        same = event.body.get("values") == one.remark["values"]
+        if not same or one.result.trial not in (None, trial):
+            raise StudyConflict(
+                f"tell needs a new key for a new result, got {one.key!r}, the key of "
+                f"{describe_values(event.body.get('values', {}))} for trial {trial}"
+            )
+        accepted = one.table is None or event.body.get("table") == one.table
+        return Told(trial, row, None, accepted, one.key if one.given else None, seq)
+
+    def _seq_of(self, trial: int) -> int:
+        told = self.state.trials[trial].told if trial in self.state.trials else None
+        return told.seq if told else 0
+
+
+class TargetsDiffer(AlreadyTold):
+    """A trial has other values of some targets; the stored ones are kept."""
+
+    def __init__(self, trial: int, stored: Mapping[str, float], where: str, of_table: bool) -> None:
+        self.trial, self.value = trial, None
+        self.values = dict(stored)
+        ways = (
+            "tell the table with --corrected (corrected=True) if it is right, or with --replicates "
+            "(replicates=True) if these are further measurements"
+            if of_table
+            else "correct the trial if that is wrong; if the candidate was measured again, tell "
+            "the candidate instead of the trial"
+        )
+        Exception.__init__(
+            self,
+            f"tell needs targets without a value, got trial {trial}{where}, which already has "
+            f"{describe_values(stored)}; {ways}",
+        )
+
+
+def correct_values(
+    state: State, trial: int, body: Mapping[str, Any], reason: str, key: str
+) -> Draft:
+    """Replace values of some targets of a trial that has them."""
+    known = find_measured(state, trial)
+    values: Mapping[str, float] = body["values"]
+    names = {one.name for one in state.settings.several}
+    unknown = [name for name in values if name not in known.values]
+    if unknown and not (known.state == "failed" and names == {*values}):
+        raise StudyConflict(
+            f"correct needs targets that have a value, got {unknown[0]!r} of trial {trial}, which "
+            "has none; tell it"
+        )
+    was = {name: known.values.get(name) for name in values}
+    said = {**body, "was": was, "reason": reason}
+    return Draft(kind="corrected", trial=trial, row=known.row, key=key, body=said)
+
+
+def find_measured(state: State, trial: int) -> Trial:
+    known = state.trials.get(trial)
+    if known is None or not (known.values or known.state in RESULTS):
+        there = "which does not exist" if known is None else "which has none"
+        raise StudyConflict(f"correct needs a trial with a value, got trial {trial}, {there}")
+    return known
+
+
+def latest_targets(state: State) -> list[tuple[int, dict[str, float]]]:
+    """The last trials with values of targets, as they are now."""
+    measured = [trial for trial in state.trials.values() if trial.values]
+    return [(trial.number, dict(trial.values)) for trial in measured[-LATEST:]]
+
+
+def remark_values(
+    before: Sequence[tuple[int, Mapping[str, float]]], told: Sequence[Told], place: Place
+) -> list[str]:
+    """Name values just told that are far from the other values of their target."""
+    notices = []
+    for one in told:
+        for name, value in (one.values or {}).items() if one.accepted else ():
+            if (one.trial, value) in [(number, known.get(name)) for number, known in before]:
+                continue
+            others = [known for number, known in before if number != one.trial]
+            known = [values[name] for values in others if name in values]
+            if not is_unusual(value, known):
+                continue
+            meant = intended_value(value, known)
+            question = "." if meant is None else f"; did you mean {meant:g}?"
+            right = "VALUE" if meant is None else f"{meant:g}"
+            notices.append(
+                f"trial {one.trial} ({place.name(one.row or 0)}): {name} {value:g} is far from the "
+                f"other results ({min(known):g} to {max(known):g}){question} It counts as it is. "
+                f"If it was mistyped: kernelbandits study correct PLACE {one.trial} "
+                f"--value {name}={right}"
+            )
+    return notices

@@ -1,0 +1,150 @@
+"""Each of several targets by itself: a model of its own, and the front of what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelbandits.study.answers import Answers, answers_of
+from kernelbandits.study.driver import build_driver
+from kernelbandits.study.events import State, Trial, add
+from kernelbandits.study.rules import revision_of
+from kernelbandits.study.settings import AUTO, FIND
+from kernelbandits.study.targets import AIM, Range, Target, find_front
+from kernelbandits.study.units import fit_scale
+from kernelbandits.study.values import FrontPoint, TargetStatus
+
+if TYPE_CHECKING:
+    from kernelbandits.study.places import Place
+
+
+def state_of_target(state: State, target: Target) -> State:
+    """The results of one target, as a study of this target alone would have them.
+
+    Every trial with a value of the target counts, whether or not the others are there.
+    """
+    revision = revision_of(AUTO)
+    settings = replace(
+        state.settings,
+        target=target.name,
+        direction="maximize" if target.direction == AIM else target.direction,
+        targets=None,
+        centre=None,
+        spread=None,
+        policy=AUTO,
+        kernel=None,
+        settings={},
+        goal=FIND,
+        noise=None,
+        rounds=None,
+        tolerance=None,
+        revision=revision,
+        defaults=revision,
+    )
+    made = State(events=state.events, changes=state.changes, settings=settings)
+    for trial in state.trials.values():
+        if target.name in trial.values:
+            value, sem = trial.values[target.name], trial.sems.get(target.name)
+            made.results.append(Trial(trial.number, trial.row, "told", value=value, sem=sem))
+            add(made.counts, trial.row, 1)
+    made.trials = {trial.number: trial for trial in made.results}
+    made.scaled = fit_scale(made.first_values)
+    return made
+
+
+@dataclass(frozen=True)
+class TargetModels:
+    """The models of all targets of a study, fitted to the results of a state."""
+
+    targets: tuple[Target, ...]
+    answers: tuple[Answers, ...]
+    """Answers about each target."""
+
+    @classmethod
+    def of(cls, state: State, place: Place) -> TargetModels:
+        return cls(
+            state.settings.several,
+            tuple(answer_target(state, place, one) for one in state.settings.several),
+        )
+
+    def __iter__(self) -> Iterator[tuple[Target, Answers]]:
+        return iter(zip(self.targets, self.answers, strict=True))
+
+
+def answer_target(state: State, place: Place, target: Target) -> Answers:
+    """Answers about one target, by a model of its own."""
+    alone = state_of_target(state, target)
+    driver = build_driver(place, alone.settings)
+    driver.follow(alone)
+    return answers_of(driver, alone)
+
+
+def describe_targets(answers: Answers) -> tuple[TargetStatus, ...]:
+    """Each target: its results, its range, and what its model says of the row recommended."""
+    state, best = answers.state, answers.recommended_arm
+    found = []
+    for target, own in TargetModels.of(state, answers.candidates):
+        known = [trial for trial in state.trials.values() if target.name in trial.values]
+        estimate: tuple[float | None, ...] = (None, None, None)
+        if best is not None and known:
+            arm = own.driver.arm(answers.row(best))
+            estimate = (own.mean(arm), *own.interval(arm))
+        found.append(describe_target(target, state.ranges[target.name], known, estimate))
+    return tuple(found)
+
+
+def describe_target(
+    target: Target, span: Range, known: list[Trial], estimate: tuple[Any, ...]
+) -> TargetStatus:
+    best = max(
+        known, key=lambda trial: float(target.quality(trial.values[target.name])), default=None
+    )
+    return TargetStatus(
+        name=target.name,
+        wanted=target.sentence,
+        results=len(known),
+        low=span[0],
+        high=span[1],
+        range_given=target.range is not None,
+        best_trial=None if best is None else best.number,
+        best_value=None if best is None else best.values[target.name],
+        mean=estimate[0],
+        mean_low=estimate[1],
+        mean_high=estimate[2],
+    )
+
+
+def find_front_points(state: State, place: Place) -> tuple[FrontPoint, ...]:
+    """The Pareto front of what was measured: candidates that no other one exceeds in all targets.
+
+    A candidate that was measured several times has the means of its values. The most desirable
+    one comes first.
+    """
+    targets, kinds = state.settings.several, place.first_rows
+    groups: dict[int, list[Trial]] = {}
+    for trial in state.results:
+        if trial.value is not None:
+            groups.setdefault(int(kinds[trial.row]), []).append(trial)
+    rows = [group[0].row for group in groups.values()]
+    means = [
+        {one.name: float(np.mean([trial.values[one.name] for trial in group])) for one in targets}
+        for group in groups.values()
+    ]
+    if not rows:
+        return ()
+    qualities = np.array([[one.quality(mean[one.name]) for one in targets] for mean in means])
+    desirable = [float(np.mean([trial.value or 0.0 for trial in g])) for g in groups.values()]
+    front = sorted(find_front(qualities), key=lambda i: -desirable[i])
+    return tuple(
+        FrontPoint(
+            row=place.number(rows[i]),
+            x=place.x(rows[i]),
+            label=place.label(rows[i]),
+            values=means[i],
+            desirability=desirable[i],
+        )
+        for i in front
+    )

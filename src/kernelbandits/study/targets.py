@@ -1,0 +1,282 @@
+"""Several targets of one study: how desirable their values are, and one number for the policy.
+
+    D = (prod_i max(d_i, 0.01)^w_i)^(1 / sum w_i),   0 if a hard limit is broken,
+
+with the desirability d_i in [0, 1] and the weight w_i of each target (Derringer and Suich, 1980).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array
+from kernelbandits.formatting import did_you_mean
+
+MAXIMIZE, MINIMIZE, AIM = "maximize", "minimize", "aim"
+LEAST = 0.01
+"""The least desirability in the product. With 0, one hopeless target would hide all differences in
+the others from the model."""
+COMBINED = "desirability"
+"""What a study of several targets calls the number that its policy sees."""
+CENTRE, SPREAD = 0.5, 0.25
+"""The units in which a policy sees the desirability, which lies between 0 and 1."""
+
+Range = tuple[float, float]
+NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+RANGE = re.compile(f"({NUMBER})\\.\\.({NUMBER})")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One of several measured quantities, and how desirable its values are.
+
+    The desirability d of a value y rises from 0 at `low` to 1 at `high` ("maximize"), falls from 1
+    at `low` to 0 at `high` ("minimize"), or is 1 at the value `aim` and falls to 0 at both ends.
+    Outside the range it stays 0 or 1.
+
+    Parameters
+    ----------
+    name
+        What is measured.
+    direction
+        "maximize", "minimize", or "aim" for a value to be met.
+    low, high
+        The range. None: the least and the greatest value measured so far.
+    aim
+        The value to be met.
+    weight
+        How much the target counts beside the others.
+    limit
+        A hard limit: the least value that may be used ("maximize"), the greatest ("minimize"), or
+        the largest distance from the aim. Beyond it the candidate has desirability 0.
+
+    Examples
+    --------
+    >>> efficiency = Target("efficiency", low=0.0, high=20.0, limit=5.0)
+    >>> efficiency.desirability(15.0), efficiency.breaks_limit(4.0)
+    (0.75, True)
+    >>> Target("pH", "aim", low=5.0, high=9.0, aim=7.0).desirability(8.0)
+    0.5
+    """
+
+    name: str
+    direction: str = MAXIMIZE
+    low: float | None = None
+    high: float | None = None
+    aim: float | None = None
+    weight: float = 1.0
+    limit: float | None = None
+
+    def __post_init__(self) -> None:
+        named = isinstance(self.name, str) and self.name.strip() != ""
+        checks.needs(named, "a target", "a name", self.name)
+        owner = f"target {self.name!r}"
+        checks.one_of(owner, "direction", self.direction, (MAXIMIZE, MINIMIZE, AIM))
+        for part in ("low", "high", "aim", "limit"):
+            if getattr(self, part) is not None:
+                object.__setattr__(self, part, checks.number(owner, part, getattr(self, part)))
+        object.__setattr__(self, "weight", checks.positive(owner, "weight", self.weight))
+        together = (self.low is None) == (self.high is None)
+        checks.needs(together, owner, "both ends of its range", (self.low, self.high))
+        if self.low is not None and self.high is not None:
+            checks.needs(self.low < self.high, owner, "a range low < high", (self.low, self.high))
+        met = (self.aim is not None) == (self.direction == AIM)
+        checks.needs(met, owner, "an aim if and only if its direction is aim", self.aim)
+        if self.aim is not None:
+            low, high = self.low, self.high
+            inside = low is None or high is None or low < self.aim < high
+            checks.needs(inside, owner, "an aim inside its range", self.aim)
+            far = self.limit is None or self.limit > 0
+            checks.needs(far, owner, "a limit > 0, the largest distance from the aim", self.limit)
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """As the log keeps it: what differs from the default."""
+        default = {one.name: one.default for one in fields(self)}
+        return {name: part for name, part in asdict(self).items() if part != default[name]}
+
+    @property
+    def range(self) -> Range | None:
+        """The range that was given."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def quality(self, y: Any) -> Any:
+        """A number that grows with the desirability, whatever the range and the limit."""
+        if self.aim is not None:
+            return -np.abs(np.asarray(y, dtype=np.float64) - self.aim)
+        return y if self.direction == MAXIMIZE else -np.asarray(y, dtype=np.float64)
+
+    def measured_range(self, values: Sequence[float]) -> Range:
+        """The range of a target that was given none: that of the values measured so far."""
+        if not values:
+            return 0.0, 1.0
+        low, high = min(values), max(values)
+        if self.aim is not None:
+            far = max(abs(low - self.aim), abs(high - self.aim)) or 1.0
+            return self.aim - far, self.aim + far
+        return (low, high) if low < high else (low - 0.5, low + 0.5)
+
+    def desirability(self, y: float, known: Range | None = None) -> float:
+        """d of a value, in the range that was given or is known from the results."""
+        low, high = self.range or known or (0.0, 1.0)
+        if self.aim is not None:
+            side = low if y < self.aim else high
+            share = 1 - (y - self.aim) / (side - self.aim)
+        else:
+            share = (y - low) / (high - low)
+            share = share if self.direction == MAXIMIZE else 1 - share
+        return min(max(share, 0.0), 1.0)
+
+    def breaks_limit(self, y: float) -> bool:
+        """Whether a value is beyond the hard limit."""
+        if self.limit is None:
+            return False
+        if self.aim is not None:
+            return abs(y - self.aim) > self.limit
+        return y < self.limit if self.direction == MAXIMIZE else y > self.limit
+
+    @property
+    def sentence(self) -> str:
+        """What is wanted of it, in words."""
+        wanted = self.direction if self.aim is None else f"aim at {self.aim:g}"
+        parts = [wanted]
+        parts += [f"range {self.low:g} to {self.high:g}"] if self.low is not None else []
+        parts += [f"weight {self.weight:g}"] if self.weight != 1 else []
+        parts += [f"limit {self.limit:g}"] if self.limit is not None else []
+        return ", ".join(parts)
+
+
+def parse_target(text: str) -> Target:
+    """Read a target as a command has it: NAME, NAME:minimize, NAME:aim=7,range=5..9,weight=2.
+
+    >>> parse_target("efficiency:maximize,range=0..20,limit=5").limit
+    5.0
+    """
+    name, colon, rest = text.rpartition(":")
+    words = [word.strip() for word in rest.split(",")]
+    first = words[0].partition("=")[0].strip()
+    if not colon or not (first in checks.DIRECTIONS or first in PARTS):
+        return Target(text.strip())
+    given: dict[str, Any] = {}
+    for word in words:
+        given |= parse_part(text, word)
+    return Target(name.strip(), **given)
+
+
+PARTS = ("aim", "range", "weight", "limit")
+
+
+def parse_part(text: str, word: str) -> dict[str, Any]:
+    """One part of the text of a target: a direction, or aim, range, weight or limit."""
+    if word in checks.DIRECTIONS:
+        return {"direction": checks.DIRECTIONS[word]}
+    part, _, value = (piece.strip() for piece in word.partition("="))
+    span = RANGE.fullmatch(value)
+    if part == "range" and span:
+        return {"low": float(span[1]), "high": float(span[2])}
+    if part in ("aim", "weight", "limit") and re.fullmatch(NUMBER, value):
+        return {part: float(value)} | ({"direction": AIM} if part == "aim" else {})
+    raise ValueError(
+        f"a target needs maximize, minimize, aim=NUMBER, range=LOW..HIGH, weight=NUMBER or "
+        f"limit=NUMBER, got {word!r} in {text!r}"
+    )
+
+
+def read_targets(given: Any) -> tuple[Target, ...]:
+    """Targets from a mapping of names to texts or `Target`s, or from a list of these."""
+    if isinstance(given, Mapping):
+        items = [
+            one if isinstance(one, Target) else parse_target(f"{name}:{one}")
+            for name, one in given.items()
+        ]
+        right = [one.name for one in items] == list(given)
+        checks.needs(right, "Study", "targets by their names", given)
+    else:
+        listed = isinstance(given, Iterable) and not isinstance(given, str)
+        checks.needs(listed, "Study", "targets as a mapping or a list", given)
+        items = [one if isinstance(one, Target) else parse_target(str(one)) for one in given]
+    names = [one.name for one in items]
+    checks.needs(bool(names), "Study", "at least one target", given)
+    for name in names:
+        checks.needs(names.count(name) == 1, "Study", "each target once", name)
+    checks.needs(COMBINED not in names, "Study", f"targets not called {COMBINED}", names)
+    return tuple(items)
+
+
+def check_names(owner: str, targets: Sequence[Target], names: Iterable[str]) -> None:
+    """Refuse names that are no targets."""
+    known = [one.name for one in targets]
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"{owner} needs targets among {', '.join(known)}, got {name!r}."
+                f"{did_you_mean(name, known)}".rstrip(".")
+            )
+
+
+def find_ranges(
+    targets: Sequence[Target], results: Iterable[Mapping[str, float]]
+) -> dict[str, Range]:
+    """Target -> its range: the one given, or that of all values measured so far."""
+    every = list(results)
+    return {
+        one.name: one.range
+        or one.measured_range([values[one.name] for values in every if one.name in values])
+        for one in targets
+    }
+
+
+def combine(
+    targets: Sequence[Target], values: Mapping[str, float], ranges: Mapping[str, Range]
+) -> float:
+    """D of the values of all targets."""
+    total = 0.0
+    for one in targets:
+        if one.breaks_limit(values[one.name]):
+            return 0.0
+        share = one.desirability(values[one.name], ranges[one.name])
+        total += one.weight * math.log(max(share, LEAST))
+    return math.exp(total / sum(one.weight for one in targets))
+
+
+def combine_errors(
+    targets: Sequence[Target],
+    values: Mapping[str, float],
+    sems: Mapping[str, float],
+    ranges: Mapping[str, Range],
+) -> float | None:
+    """The standard error of D; None unless every target has one, and where D does not vary.
+
+    Each value is moved by its error up and down, and the squares of the changes of D add up.
+    """
+    if any(one.name not in sems for one in targets):
+        return None
+    square = 0.0
+    for one in targets:
+        ends = [
+            combine(targets, {**values, one.name: values[one.name] + step}, ranges)
+            for step in (-sems[one.name], sems[one.name])
+        ]
+        square += ((ends[1] - ends[0]) / 2) ** 2
+    return math.sqrt(square) if square > 0 else None
+
+
+def find_front(qualities: Array) -> list[int]:
+    """The rows of an (n, targets) array that no other row exceeds: at least as good, and better.
+
+    >>> find_front(np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 1.0], [2.0, 1.0]]))
+    [0, 1, 3]
+    """
+    kept = []
+    for i, row in enumerate(qualities):
+        better = (qualities >= row).all(1) & (qualities > row).any(1)
+        if not better.any():
+            kept.append(i)
+    return kept

@@ -1,0 +1,286 @@
+"""A table of candidates that changes: rows and columns added, rows forbidden and allowed again.
+
+A change is described by a dictionary that a log keeps, and a table is changed by it:
+
+    changed = grow_candidates(candidates, read_additions("more.csv", candidates).body)
+
+Rows are added at the end, so the number of a row stays. The scales of columns stay too: a value
+outside the range of its column gets a coordinate below 0 or above 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kernelbandits import checks
+from kernelbandits.checks import Array, StudyConflict
+from kernelbandits.tables.candidates import Candidates, Cells
+from kernelbandits.tables.cells import ABSENT, NUMBER, text_of, truth
+from kernelbandits.tables.headers import find, find_column
+from kernelbandits.tables.roles import check_cost, check_label
+from kernelbandits.tables.sources import array_table, read_table
+from kernelbandits.tables.table import LARGEST, MOST_ROWS, NUMBERS, TEXT, Table
+
+FAR = 0.5
+"""A row is far outside if it is farther from the range of a column than this share of the range."""
+LISTED = 3
+"""How many rows far outside a notice lists."""
+YES = "yes"
+
+
+@dataclass(frozen=True)
+class Additions:
+    """Rows to be added to a table."""
+
+    body: dict[str, Any]
+    """As a log keeps them: cells by column, new columns, ranges of columns that had none."""
+    notices: tuple[str, ...] = ()
+
+
+def read_additions(
+    source: Any, candidates: Candidates, columns: Mapping[str, Any] | None = None
+) -> Additions:
+    """Read rows to add from a file, a DataFrame or an array with the columns of the table.
+
+    columns: new columns that describe candidates, with the value that the old rows have there.
+    """
+    added = dict(columns or {})
+    for name in added:
+        needed = "new columns that the table does not have"
+        checks.needs(name not in candidates.columns, "add", needed, name)
+    table = read_table(source)
+    if table is None:
+        table = array_table(source, [*candidates.chosen, *added])
+    checks.needs(len(table) > 0, table.source, "at least one row", 0)
+    total = len(candidates) + len(table)
+    checks.needs(total <= MOST_ROWS, table.source, f"at most {MOST_ROWS} rows in all", total)
+    where = {name: find_cells(table, candidates, name) for name in candidates.columns}
+    cells = {name: read_cells(table, candidates, name, column) for name, column in where.items()}
+    fresh: dict[str, list[Any]] = {}
+    for name, old in added.items():
+        fresh[name], cells[name] = read_new_column(table, name, old)
+    body: dict[str, Any] = {"columns": cells, "new": fresh}
+    body["ranges"] = fix_ranges(candidates, body)
+    used = {*where.values(), *(find(table.columns, name) for name in added)}
+    others = [name for name in table.columns if name not in used]
+    left = [f"columns {others} are not in the table of the study and are left out"]
+    notices = [*table.notices, *(left if others else [])]
+    return Additions(body, (*notices, *remark_additions(candidates, body)))
+
+
+def find_cells(table: Table, candidates: Candidates, name: str) -> str | None:
+    """The column of a file that belongs to a column of the table; None if it may be missing."""
+    found = find(table.columns, name)
+    needed = (*candidates.chosen, candidates.cost, candidates.named_by)
+    if found is None and name in needed:
+        raise ValueError(
+            f"{table.source} needs a column {name!r}, as the table of the study has it, "
+            f"got {tuple(table.columns)}"
+        )
+    return found
+
+
+def read_cells(table: Table, candidates: Candidates, name: str, column: str | None) -> list[Any]:
+    """The cells of the new rows in one column, checked as those of the table were."""
+    if column is None:
+        return [YES if name == candidates.allowed else ""] * len(table)
+    if name == candidates.cost:
+        check_cost(table, column)
+        return list(table.numbers(column, LARGEST).tolist())
+    if name == candidates.named_by:
+        check_label(table, column, candidates.texts(name))
+    if name == candidates.allowed:
+        check_words(table, column)
+    if name not in candidates.chosen:
+        return list(table.columns[column].texts)
+    if name in candidates.categories:
+        return check_texts(table, column)
+    values = table.numbers(column, LARGEST)
+    if name in candidates.log and values.min() <= 0:
+        i = int((values <= 0).argmax())
+        raise ValueError(
+            f"{table.source} needs values > 0 in a column that is scaled by its logarithms, got "
+            f"{values[i]:g} {table.place(i, column)}"
+        )
+    return list(values.tolist())
+
+
+def check_words(table: Table, column: str) -> None:
+    for i, word in enumerate(table.columns[column].texts):
+        if truth(word) is None:
+            where = table.place(i, column)
+            raise ValueError(f"{table.source} needs yes or no {where}, got {word!r}")
+
+
+def check_texts(table: Table, column: str) -> list[str]:
+    texts = table.columns[column].texts
+    for i, cell in enumerate(texts):
+        if cell in ABSENT:
+            raise ValueError(
+                f"{table.source} needs a value {table.place(i, column)}, got a missing one "
+                f"({cell!r})"
+            )
+    return list(texts)
+
+
+def read_new_column(table: Table, name: str, old: Any) -> tuple[list[Any], list[Any]]:
+    """Kind and value of the old rows, and the cells of the new rows, of a column that is new."""
+    column = find_column(table.columns, name, table.source, f"the new column {name!r}")
+    text = text_of(old)
+    checks.needs(text not in ABSENT, "add", f"a value of {name!r} for the old rows", old)
+    if NUMBER.fullmatch(text) and table.columns[column].kind == NUMBERS:
+        return [NUMBERS, float(text)], table.numbers(column, LARGEST).tolist()
+    return [TEXT, text], check_texts(table, column)
+
+
+def fix_ranges(candidates: Candidates, body: Mapping[str, Any]) -> dict[str, list[float]]:
+    """The ranges of columns of numbers that had none: new ones, and those that were constant."""
+    found: dict[str, list[float]] = {}
+    for name in candidates.chosen:
+        if name in candidates.categories or name in candidates.varying:
+            continue
+        every = [candidates.range(name)[0], *body["columns"][name]]
+        found[name] = [min(every), max(every)]
+    for name, (kind, old) in body["new"].items():
+        if kind == NUMBERS:
+            every = [old, *body["columns"][name]]
+            found[name] = [min(every), max(every)]
+    return found
+
+
+def remark_additions(candidates: Candidates, body: Mapping[str, Any]) -> Iterator[str]:
+    """What is worth knowing about rows that are added."""
+    after, before = grow_candidates(candidates, body), len(candidates)
+    for name in candidates.chosen:
+        if name in candidates.categories:
+            fresh = [one for one in after.levels(name) if one not in candidates.levels(name)]
+            if fresh:
+                yield f"column {name!r} has new values: {', '.join(fresh[:LISTED])}"
+        elif name in after.varying:
+            yield from remark_outside(after, name, before)
+    for name in body["new"]:
+        if name not in after.varying:
+            yield f"the new column {name!r} has the same value in every row and has no effect"
+    repeated = int((after.first_rows[before:] != np.arange(before, len(after))).sum())
+    if repeated:
+        size = len(after) - before
+        yield f"{repeated} of {size} rows describe the same candidate as an earlier one"
+
+
+def remark_outside(candidates: Candidates, name: str, before: int) -> Iterator[str]:
+    """Name rows that are far outside the range by which a column is scaled."""
+    places: Array = candidates.coordinates(name)[before:]
+    outside = before + np.flatnonzero((places < -FAR) | (places > 1 + FAR))
+    if not len(outside):
+        return
+    low, high = candidates.range(name)
+    values = candidates.numbers(name)
+    listed = ", ".join(f"row {row} ({values[row]:g})" for row in outside[:LISTED].tolist())
+    more = f" and {len(outside) - LISTED} more" if len(outside) > LISTED else ""
+    yield (
+        f"{listed}{more}: far outside {low:g} to {high:g}, by which the model scales the column "
+        f"{name!r}; the scale stays as it was fixed, so estimates there are extrapolated"
+    )
+
+
+def describe_point(candidates: Candidates, x: Mapping[str, Any]) -> Additions:
+    """One candidate that is not in the table, by its values: a point that is never suggested."""
+    given = candidates.parse_point(x)
+    for name in candidates.log:
+        positive = float(given[name]) > 0
+        checks.needs(positive, "tell", f"a value > 0 for {name!r}, a column of logarithms", given)
+    known: dict[str, Any] = {**given}
+    if candidates.cost is not None and candidates.costs is not None:
+        # Nobody pays for a point that is never suggested, but a cost there must be.
+        known[candidates.cost] = float(candidates.costs.max())
+    cells = {name: [known.get(name, "")] for name in candidates.columns}
+    body: dict[str, Any] = {"columns": cells, "new": {}, "off_table": True}
+    if candidates.allowed is not None:
+        cells[candidates.allowed] = ["no"]
+    body["ranges"] = fix_ranges(candidates, body)
+    return Additions(body, tuple(remark_additions(candidates, body)))
+
+
+def grow_candidates(candidates: Candidates, body: Mapping[str, Any]) -> Candidates:
+    """The table with rows and columns added, as a log has kept them."""
+    candidates = pad_lost_rows(candidates, body)
+    before, cells, fresh = len(candidates), body["columns"], body["new"]
+    size = len(next(iter(cells.values())))
+    columns: dict[str, Cells] = {
+        name: extend_cells(known, cells[name]) for name, known in candidates.columns.items()
+    }
+    for name, (kind, old) in fresh.items():
+        first: Cells = np.full(before, old) if kind == NUMBERS else (old,) * before
+        columns[name] = extend_cells(first, cells[name])
+    fixed = {
+        name: candidates.range(name)
+        for name in candidates.chosen
+        if name not in candidates.categories
+    }
+    ranges = {name: (low, high) for name, (low, high) in body["ranges"].items()}
+    rows = range(before, before + size) if body.get("off_table") else ()
+    return replace(
+        candidates,
+        columns=columns,
+        chosen=(*candidates.chosen, *fresh),
+        ranges={**fixed, **ranges},
+        off_table=candidates.off_table | {*rows},
+        changed=True,
+    )
+
+
+def pad_lost_rows(candidates: Candidates, body: Mapping[str, Any]) -> Candidates:
+    """The table with rows in place of those whose addition is lost, so that later ones keep theirs.
+
+    Only a study that was salvaged has any. They are never suggested, and nothing is known of them.
+    """
+    lost = int(body.get("first", len(candidates))) - len(candidates)
+    if lost <= 0:
+        return candidates
+    cells = {name: [known[0]] * lost for name, known in candidates.columns.items()}
+    named = {name: [""] * lost for name in candidates.labels}
+    filler = {"columns": {**cells, **named}, "new": {}, "ranges": {}, "off_table": True}
+    return grow_candidates(candidates, filler)
+
+
+def extend_cells(known: Cells, more: Sequence[Any]) -> Cells:
+    if isinstance(known, np.ndarray):
+        return np.concatenate([known, np.array(more, dtype=np.float64)])
+    return (*known, *more)
+
+
+def permit_rows(candidates: Candidates, rows: Iterable[int], permitted: bool) -> Candidates:
+    """The table with some rows forbidden, or allowed again."""
+    return replace(candidates, overrides={**candidates.overrides, **dict.fromkeys(rows, permitted)})
+
+
+def check_permission(candidates: Candidates, rows: Sequence[int], permitted: bool) -> None:
+    """Refuse to forbid all rows, and to allow or forbid what is so already or is off the table."""
+    owner = "allow" if permitted else "forbid"
+    for row in rows:
+        if row in candidates.off_table:
+            raise StudyConflict(
+                f"{owner} needs rows of the table, got row {row}, a point off the table, which is "
+                "never suggested; to have it suggested, add it to the table"
+            )
+        if bool(candidates.allowed_rows[row]) is permitted:
+            state = "allowed" if permitted else "forbidden"
+            raise StudyConflict(
+                f"{owner} needs rows that are not {state} yet, got {candidates.name(row)}"
+            )
+    if not permit_rows(candidates, rows, permitted).allowed_rows.any():
+        raise StudyConflict(f"{owner} needs at least one row that stays allowed, got all of them")
+
+
+def sides_of(candidates: Candidates) -> tuple[float, ...]:
+    """The extent of each coordinate by the scales that were fixed, whatever rows came since."""
+    sides: list[float] = []
+    for name, block in zip(candidates.varying, candidates.blocks, strict=False):
+        category = name in candidates.categories
+        sides += [math.sqrt(0.5) if category else 1.0] * len(block)
+    return tuple(sides) or (1.0,)

@@ -1,0 +1,279 @@
+"""Several targets: desirability, partial results, models of each target, the Pareto front."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kernelbandits as kb
+from kernelbandits.checks import DataNotice, StudyConflict
+from kernelbandits.study import AlreadyTold, Target
+from kernelbandits.study.targets import combine, combine_errors, find_front, parse_target
+from test_study_command import document, said, study
+
+TABLE = pd.DataFrame(
+    {"sample": [f"A{i}" for i in range(12)], "Cs": np.linspace(0.0, 1.0, 12), "T": [20, 60, 90] * 4}
+)
+TARGETS = {"stability": "minimize", "efficiency": "maximize,weight=2"}
+
+
+def measure(x) -> dict[str, float]:
+    return {"stability": (x["Cs"] - 0.2) ** 2 + x["T"] / 900, "efficiency": 10 * x["Cs"]}
+
+
+@pytest.fixture
+def lab(where):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNotice)
+        made = kb.Study.create(where, TABLE, targets=TARGETS, label="sample", seed=1)
+        yield made
+    made.close()
+
+
+def play(lab: kb.Study, rounds: int) -> None:
+    """Each target is told by itself, the second one by the label."""
+    for _ in range(rounds):
+        [one] = lab.ask()
+        values = measure(one.x)
+        lab.tell(one.trial, {"stability": values["stability"]})
+        lab.tell(label=one.label["sample"], value={"efficiency": values["efficiency"]})
+
+
+def test_desirability_functions():
+    rising = Target("y", low=2.0, high=4.0, limit=1.0)
+    assert [rising.desirability(y) for y in (1.5, 2.0, 3.0, 4.0, 9.0)] == [0, 0, 0.5, 1, 1]
+    assert [rising.breaks_limit(y) for y in (0.9, 1.0)] == [True, False]
+    falling = Target("y", "minimize", low=2.0, high=4.0, limit=5.0)
+    assert [falling.desirability(y) for y in (1.0, 2.5, 4.0)] == [1, 0.75, 0]
+    assert [falling.breaks_limit(y) for y in (5.0, 5.1)] == [False, True]
+    met = Target("y", "aim", low=5.0, high=9.0, aim=6.0, limit=2.0)
+    assert [met.desirability(y) for y in (5.0, 5.5, 6.0, 7.5, 9.0)] == [0, 0.5, 1, 0.5, 0]
+    assert [met.breaks_limit(y) for y in (3.9, 8.0)] == [True, False]
+    both = (Target("a", low=0.0, high=1.0, weight=3.0), Target("b", low=0.0, high=1.0))
+    ranges = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+    assert combine(both, {"a": 0.5, "b": 0.2}, ranges) == pytest.approx((0.5**3 * 0.2) ** 0.25)
+    assert combine(both, {"a": 0.0, "b": 1.0}, ranges) == pytest.approx(0.01**0.75)
+    # By propagation: dD/da = 3 D / (4 a), dD/db = D / (4 b).
+    error = combine_errors(both, {"a": 0.5, "b": 0.2}, {"a": 1e-4, "b": 2e-4}, ranges)
+    level = (0.5**3 * 0.2) ** 0.25
+    assert error == pytest.approx(math.hypot(0.75e-4 / 0.5, 0.5e-4 / 0.2) * level, rel=1e-4)
+    assert combine_errors(both, {"a": 0.5, "b": 0.2}, {"a": 1e-4}, ranges) is None
+
+
+def test_targets_are_read_from_text():
+    assert parse_target("stability") == Target("stability")
+    assert parse_target("stability:min") == Target("stability", "minimize")
+    text = "T (°C):maximize,range=-5..1e2,weight=2,limit=3"
+    assert parse_target(text) == Target("T (°C)", low=-5.0, high=100.0, weight=2.0, limit=3.0)
+    assert parse_target("pH:aim=7") == Target("pH", "aim", aim=7.0)
+    assert parse_target("ratio a:b") == Target("ratio a:b")
+    for wrong in ("y:minimize,range=3..1", "y:minimize,colour=red", "y:max,weight=0", "y:range=1"):
+        with pytest.raises(ValueError, match="needs"):
+            parse_target(wrong)
+
+
+def test_the_front_has_what_no_other_exceeds():
+    rng = np.random.default_rng(0)
+    points = rng.integers(0, 6, (60, 3)).astype(float)
+    front = set(find_front(points))
+    for i, row in enumerate(points):
+        beaten = any((other >= row).all() and (other > row).any() for other in points)
+        assert (i in front) is not beaten
+
+
+def test_a_trial_counts_when_all_targets_are_there(lab, where):
+    [one] = lab.ask()
+    told = lab.tell(one.trial, {"stability": 0.4}, sem={"stability": 0.02}, note="first half")
+    assert (told.value, told.values, told.needs) == (None, {"stability": 0.4}, ("efficiency",))
+    assert lab.status().told == 0
+    assert [(w.trial, w.values) for w in lab.status().waiting] == [(1, {"stability": 0.4})]
+    again = kb.Study.open(where)
+    told = again.tell(label=one.label["sample"], value={"efficiency": 6.0})
+    assert (told.trial, told.needs, told.waiting) == (1, (), ())
+    assert told.values == {"stability": 0.4, "efficiency": 6.0}
+    assert again.status().told == 1
+    # A target that has its value is refused; the same key counts once.
+    with pytest.raises(AlreadyTold, match=r"which already has stability 0\.4"):
+        again.tell(1, {"stability": 0.5})
+    first = again.tell(row=11, value={"stability": 1.0}, key="k")
+    assert again.tell(row=11, value={"stability": 1.0}, key="k").trial == first.trial
+    again.close()
+
+
+def test_a_half_told_trial_keeps_its_lease(tmp_path):
+    lab = kb.Study.create(tmp_path / "a.db", [[0.0], [0.5], [1.0]], targets=TARGETS, lease=0.05)
+    [one] = lab.ask()
+    lab.tell(one.trial, {"stability": 0.4})
+    time.sleep(0.1)
+    [other] = lab.ask()
+    assert (other.row != one.row, other.again) == (True, None)
+    assert not lab.status().waiting[0].overdue
+
+
+def test_a_study_of_several_targets_is_replayed_exactly(lab, where):
+    play(lab, 7)
+    lab.correct(2, {"stability": 0.9}, reason="mistyped")
+    lab.change(targets={"stability": "minimize,limit=0.95"})
+    play(lab, 2)
+    lab.tell(row=0, value={"stability": 0.2}, missing="efficiency")
+    again = kb.Study.open(where)
+    asked = [event.trial for event in again.history() if event.kind == "asked"]
+    assert all(again.replay(trial).same for trial in asked)
+    assert all(finding.ok for finding in again.doctor())
+    pd.testing.assert_frame_equal(again.to_dataframe(), lab.to_dataframe())
+    pd.testing.assert_frame_equal(again.front(), lab.front())
+    assert again.status().missing == 1
+    again.close()
+
+
+def test_the_policy_sees_the_desirability_of_the_ranges_measured_so_far(lab):
+    for row in range(5):
+        lab.tell(row=row, value=measure(lab.candidates.x(row)))
+    frame = lab.to_dataframe()
+    low, high = frame["stability"].min(), frame["stability"].max()
+    first = 1 - (frame["stability"] - low) / (high - low)
+    second = frame["efficiency"] / frame["efficiency"].max()
+    wanted = (np.maximum(first, 0.01) * np.maximum(second, 0.01) ** 2) ** (1 / 3)
+    np.testing.assert_allclose(frame["value"], wanted)
+    before = frame["value"].tolist()
+    lab.tell(row=11, value={"stability": 9.0, "efficiency": 30.0})
+    assert lab.to_dataframe()["value"].tolist()[1:5] != before[1:5]
+    lab.undo()
+    assert lab.to_dataframe()["value"].tolist() == before
+
+
+def test_each_target_has_the_model_of_a_study_of_its_own(lab, tmp_path):
+    alone = kb.Study.create(tmp_path / "alone.db", TABLE, target="stability", direction="min")
+    for row in (0, 2, 5, 7, 10):
+        values = measure(lab.candidates.x(row))
+        lab.tell(row=row, value=values)
+        alone.tell(row=row, value=values["stability"])
+    # One more value of this target alone counts for its model, too.
+    lab.tell(row=4, value={"stability": 0.4})
+    alone.tell(row=4, value=0.4)
+    found, own = lab.estimates(), alone.estimates()
+    for part in ("mean", "sd", "low", "high"):
+        np.testing.assert_array_equal(found[f"stability {part}"], own[part])
+    status = lab.status()
+    assert [one.results for one in status.targets] == [6, 5]
+    row = next(i for i, one in enumerate(found["row"]) if one == status.best.row)
+    assert status.targets[0].mean == pytest.approx(own["mean"][row])
+    qualities = {row: measure(lab.candidates.x(row)) for row in (0, 2, 5, 7, 10)}
+    beaten = {
+        row
+        for row, mine in qualities.items()
+        for other in qualities.values()
+        if other["stability"] <= mine["stability"]
+        and other["efficiency"] >= mine["efficiency"]
+        and other != mine
+    }
+    assert {one.row for one in status.front} == qualities.keys() - beaten
+
+
+def test_a_file_may_be_filled_in_and_told_again(lab, tmp_path):
+    file = tmp_path / "plate.csv"
+    file.write_text("sample,stability,efficiency,stability sem\nA1,0.3,,0.1\nA2,,,\nA3,0.2,4,\n")
+    told = lab.tell_all(file)
+    assert [one.needs for one in told] == [("efficiency",), ()]
+    assert not any(one.accepted for one in lab.tell_all(file))
+    file.write_text("sample,stability,efficiency\nA1,0.3,5\nA2,0.4,6\nA3,0.2,4\n")
+    assert [one.accepted for one in lab.tell_all(file)] == [True, True, False]
+    assert lab.status().told == 3
+    file.write_text("sample,stability,efficiency\nA1,0.9,5\n")
+    count = len(lab.history())
+    with pytest.raises(AlreadyTold, match="--corrected"):
+        lab.tell_all(file)
+    assert len(lab.history()) == count
+    lab.tell_all(file, corrected=True)
+    assert lab.to_dataframe()["stability"][0] == 0.9
+    lab.tell_all([{"sample": "A1", "stability": 0.8, "efficiency": 4}], replicates=True)
+    assert lab.status().told == 4
+    assert lab.to_dataframe()["stability sem"][0] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        (lambda lab: lab.tell(row=1, value={"stabilty": 1}), "Did you mean 'stability'"),
+        (lambda lab: lab.tell(row=1, value=0.5), "a value for each target by its name"),
+        (lambda lab: lab.tell(row=1, value={}), "at least one target"),
+        (lambda lab: lab.tell(row=1, value={"stability": math.nan}), "finite"),
+        (lambda lab: lab.tell(row=1, value={"stability": 1}, sem={"stability": 0}), "> 0"),
+        (lambda lab: lab.tell(row=1, value={"stability": 1}, sem={"efficiency": 1}), "has a value"),
+        (lambda lab: lab.tell(row=1, value={"stability": 1}, missing="stability"), "not both"),
+        (lambda lab: lab.correct(1, {"stability": 1}), "a trial with a value"),
+        (lambda lab: lab.change(targets={"colour": "minimize"}), "targets among"),
+        (lambda lab: lab.tell_all([{"sample": "A1", "colour": 1}]), "columns of targets"),
+    ],
+)
+def test_wrong_values_change_nothing(lab, call, wanted):
+    with pytest.raises((ValueError, StudyConflict), match=wanted):
+        call(lab)
+    assert len(lab.history()) == 1
+
+
+def test_a_value_far_from_the_others_of_its_target_is_named(lab):
+    for row, value in enumerate((0.8, 0.81, 0.83, 0.84)):
+        lab.tell(row=row, value={"stability": value, "efficiency": 10.0 + row})
+    with pytest.warns(DataNotice, match=r"stability 83 is far .* did you mean 0\.83"):
+        lab.tell(row=5, value={"stability": 83.0})
+
+
+def test_a_space_and_a_single_target_with_an_aim(tmp_path):
+    space = {"heat": (20, 90), "acid": ["citric", "acetic"]}
+    targets = [Target("pH", "aim", low=3.0, high=9.0, aim=6.0)]
+    brew = kb.Study.create(tmp_path / "brew.db", space, targets=targets, seed=1)
+    for _ in range(4):
+        [one] = brew.ask()
+        brew.tell(one.trial, {"pH": 3 + one.x["heat"] / 15})
+    assert "pH mean" in brew.estimates()
+    assert brew.status().front[0].values.keys() == {"pH"}
+    with pytest.raises(StudyConflict, match="several targets"):
+        kb.Study.create(tmp_path / "one.db", [[0.0], [1.0]]).front()
+    with pytest.raises(ValueError, match="target or targets"):
+        kb.Study.create(tmp_path / "two.db", [[0.0], [1.0]], target="y", targets=targets)
+    assert not (tmp_path / "two.db").exists()
+
+
+def test_several_targets_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    TABLE.to_csv("films.csv", index=False)
+    words = ("--target", "stability:minimize", "--target", "efficiency:maximize,range=0..20")
+    made = document("create", "f.db", "--candidates", "films.csv", "--label", "sample", *words)
+    assert [one["name"] for one in made["targets"]] == ["stability", "efficiency"]
+    assert "--value stability=VALUE --value efficiency=VALUE" in said("ask", "f.db")
+    both = ("--value", "stability=0.83", "--value", "efficiency=12.1", "--sem", "stability=0.02")
+    text = said("tell", "f.db", "--label", "A7", *both, "--note", "second batch", "--by", "AB")
+    assert "stability 0.83, efficiency 12.1 recorded; desirability" in text
+    half = said("tell", "f.db", "--label", "A2", "--value", "stability=0.7")
+    assert "efficiency still to come" in half
+    done = document("tell", "f.db", "--label", "A2", "--value", "efficiency=missing")
+    assert (done["missing"], done["values"]) == (True, {"stability": 0.7})
+    assert "stability 0.5" in said("correct", "f.db", "--label", "A7", "--value", "stability=0.5")
+    shown = said("status", "f.db")
+    for word in ("minimize; 2 values", "range 0 to 20 (given)", "front", "desirability"):
+        assert word in shown
+    assert "stability" in said("estimates", "f.db")
+    assert "stability 0.83 ± 0.02" in said("history", "f.db")
+    records = document("export", "f.db", "-")
+    assert [one["stability"] for one in records if one["front"]] == [0.5]
+    assert "Changed: targets" in said("change", "f.db", "--target", "stability:minimize,weight=3")
+    before = document("history", "f.db")
+    for wrong in (
+        ("tell", "f.db", "--label", "A3", "--value", "foo=1"),
+        ("tell", "f.db", "--label", "A3", "0.5"),
+        ("tell", "f.db", "--label", "A7", "--value", "stability=1", "--sem", "stability=-1"),
+        ("create", "g.db", "--candidates", "films.csv", "--target", "a:min", "--target", "a"),
+        ("change", "f.db", "--target", "foo:minimize"),
+    ):
+        refused = study(*wrong)
+        assert (refused.code in (1, 2), refused.err.count("\n")) == (True, 1), refused
+    assert document("history", "f.db") == before
+    one = document("create", "h.db", "--candidates", "films.csv", "--target", "y:minimize")
+    assert (one["target"], one["direction"]) == ("y", "minimize")
