@@ -355,7 +355,7 @@ def test_a_target_that_is_spelt_almost_like_a_column_is_asked_about(write):
 
 def test_cells_of_the_target_that_are_no_results_are_counted_apart(write):
     found = read_candidates(write("a,y\n1,0.5\n2,?\n3,\n4,n.d.\n5,NA\n"), target="y").notices
-    assert "column 'y' holds 1 result; to use them, tell this file as results" in found
+    assert "column 'y' holds 1 result; to use it, tell this file as results" in found
     assert any("3 cells without a number, such as '?' in line 3" in one for one in found)
 
 

@@ -210,10 +210,12 @@ def test_the_client_does_what_a_study_does(remote):
     study.change(tolerance=0.1)
     [pending] = study.ask()
     study.release(pending["trial"])
+    study.permit([9], allowed=False, reason="no precursor")
+    study.add([{"Cs": 0.55, "solvent": "DMF"}])
     assert study.status()["told"] == 5
     assert len(study.trials()) == 7
     assert study.explain(1)["trial"] == 1
-    assert len(study.estimates()) == 10
+    assert len(study.estimates()) == 11
     assert study.events(after=1)[0]["seq"] == 2
     assert [one["name"] for one in remote.studies()] == ["films"]
     other = remote.create("brew", target="yield", space={"variables": {"heat": "real 20:90"}})

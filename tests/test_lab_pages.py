@@ -194,6 +194,38 @@ def test_a_file_of_results(page, films):
     assert study_of(page).to_dataframe()["value"].tolist() == [0.9, 0.6]
 
 
+def test_notes_forbidden_rows_and_new_ones(page, films):
+    study = study_of(page)
+    films.send("/studies/films", "/studies/films/ask")
+    remarks = {"value": "0.5", "note": "second batch", "by": "AB", "sem": "0.02"}
+    films.send("/studies/films", "/studies/films/tell", **remarks)
+    [told] = [event for event in study.history() if event.kind == "told"]
+    assert (told.body["note"], told.body["by"], told.body["sem"]) == ("second batch", "AB", 0.02)
+    rows = {"rows": "4, 5", "permit": "no", "reason": "no precursor"}
+    films.send("/studies/films/candidates", "/studies/films/permit", **rows)
+    assert study.candidates.allowed_rows.sum() == 8
+    assert "not allowed" in films.get("/studies/films/candidates")
+    films.send("/studies/films/candidates", "/studies/films/add", pasted="Cs,film\n0.55,B1\n")
+    assert len(study.candidates) == 11
+    films.send("/studies/films", "/studies/films/ask")
+    films.send("/studies/films", "/studies/films/tell", missing="yes")
+    assert "no value" in films.get("/studies/films/history")
+
+
+def test_several_targets(page):
+    frame = pd.DataFrame({"Cs": [i / 10 for i in range(10)]})
+    goals = {"stability": "maximize", "cost": "minimize"}
+    page.lab.library.create("films", frame, targets=goals)
+    browser, study = page.browser(), study_of(page)
+    for i in range(6):
+        browser.send("/studies/films", "/studies/films/ask")
+        values = {"value-0": str(i / 10), "value-1": str(1 - i / 20)}
+        browser.send("/studies/films", "/studies/films/tell", **values)
+    assert study.to_dataframe()["stability"].tolist()[-1] == 0.5
+    for path in ("", "/candidates", "/figures", "/history", "/settings", "/share", "/trials/1"):
+        browser.get(f"/studies/films{path}")
+
+
 def test_candidates_are_sorted_filtered_and_marked(page, films):
     study = study_of(page)
     for row in range(5):

@@ -44,6 +44,8 @@ MATRIX = {
     ("POST", "/studies/{name}/withdraw"): FORM,
     ("POST", "/studies/{name}/release"): FORM,
     ("POST", "/studies/{name}/undo"): FORM,
+    ("POST", "/studies/{name}/permit"): FORM,
+    ("POST", "/studies/{name}/add"): FORM,
     ("POST", "/studies/{name}/settings"): FORM,
     ("POST", "/studies/{name}/link"): FORM,
     ("POST", "/leave"): FORM,
@@ -65,6 +67,8 @@ MATRIX = {
     ("POST", "/api/studies/{name}/release"): API_WRITE,
     ("POST", "/api/studies/{name}/undo"): API_WRITE,
     ("POST", "/api/studies/{name}/change"): API_WRITE,
+    ("POST", "/api/studies/{name}/permit"): API_WRITE,
+    ("POST", "/api/studies/{name}/add"): API_WRITE,
 }
 """Every route, and who may use it. A route that is not here fails the tests."""
 VALUES = {"name": "films", "number": "0" * 32, "trial": "1", "what": "trials.csv", "file": "lab.js"}

@@ -52,7 +52,7 @@ LAYER = {
 NEIGHBOURS = {
     "outputs": {"checks"},
     "streams": {"checks"},
-    "canvas": {"checks", "runtime"},
+    "canvas": {"checks", "outputs", "runtime"},
     "markup": {"formatting"},
     "measuring": {"checks", "processes"},
     "posterior": {"kernels", "domains"},

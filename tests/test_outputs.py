@@ -69,6 +69,16 @@ def test_no_output_replaces_a_study_forced_or_not(films, what):
             assert path.read_bytes() == before
 
 
+def test_a_figure_of_an_experiment_does_not_replace_a_study(films, tmp_path):
+    figure = tmp_path / "regret.png"
+    figure.symlink_to(films)
+    played = kb.run_experiment("branin", ["random"], horizon=2, seeds=1)
+    before = films.read_bytes()
+    with pytest.raises(kb.StudyConflict, match="no output replaces a study"):
+        played.plot(figure)
+    assert films.read_bytes() == before
+
+
 @pytest.mark.parametrize("what", ["export", "plot", "check", "backup", "salvage"])
 def test_no_command_replaces_a_study_forced_or_not(films, what):
     before = films.read_bytes()

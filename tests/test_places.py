@@ -19,6 +19,8 @@ SERVERS = [
     "postgresql//ann:geheim@lab/studies",
     "psql:ann:geheim@lab/studies",
     "ann:geheim@lab/studies",
+    "a:geheim@lab/studies",
+    "sqlite://ann:geheim@lab/studies",
     "ann:geheim@lab:5432/studies",
     "mysql://ann:geheim@lab/studies",
     "postgresq://ann:ge:h@eim@lab/studies?password=geheim",

@@ -69,8 +69,8 @@ def test_the_command_says_what_was_corrected_with_old_and_new_value(tmp_path, st
     file.write_text("row,y,failed\n1,0.9,\n2,0.7,\n3,0.25,\n4,0.1,\n")
     said = command("tell", tmp_path / "films.db", "--csv", file, "--corrected").out
     assert " ".join(said.split()) == (
-        "2 results corrected, 1 result recorded, 1 already stored. Trial 1, row 1: corrected from "
-        "0.5 to 0.9; Trial 2, row 2: corrected from a failure to 0.7."
+        "2 results corrected, 1 result recorded, 1 already stored. Trial 1, row 1 (a 0.25, b 2): "
+        "corrected from 0.5 to 0.9; Trial 2, row 2 (a 0.5, b 1): corrected from a failure to 0.7."
     )
 
 
@@ -227,3 +227,11 @@ def test_the_command_refuses_and_offers_both_ways(study, file, tmp_path, option,
     assert command("tell", place, "--csv", file, option).code == 0
     assert values(study) == {1: expected, 2: [0.1]}
     assert command("tell", place, "1", "0.3", option).code == 2
+
+
+@pytest.mark.parametrize("repeats", [{}, {"corrected": True}, {"replicates": True}])
+def test_a_line_whose_trial_and_row_disagree_changes_nothing(study, repeats):
+    study.tell(row=1, value=0.5)
+    with pytest.raises(kb.StudyConflict, match="needs row 1 for trial 1, got row 3"):
+        study.tell_all([{"trial": 1, "row": 3, "y": 0.9}], **repeats)
+    assert values(study) == {1: [0.5]}

@@ -355,7 +355,7 @@ def test_the_table_of_candidates_tells_what_it_holds(tmp_path):
     path = tmp_path / "films.csv"
     path.write_text("film;Cs;stability\nu;0,25;1,5\nv;0,5;\nw;0,25;2\n")
     candidates = read_candidates(path, target="stability")
-    with pytest.warns(DataNotice, match="1 rows have no value yet"):
+    with pytest.warns(DataNotice, match="1 row has no value yet"):
         found = read_results(path, candidates, "stability")
     assert said(found) == [(None, 0, 1.5, False, 2), (None, 2, 2.0, False, 4)]
 
@@ -426,14 +426,14 @@ def test_a_column_without_a_name_in_results_numbers_the_results(tmp_path):
 
 def test_every_result_knows_where_it_stands(read, films):
     content = 'sep=;\n\ntrial;value;film\n1;;\n"2";1;"\n"\n\n\n3;2;\n'
-    with pytest.warns(DataNotice, match="1 rows have no value yet"):
+    with pytest.warns(DataNotice, match="1 row has no value yet"):
         found = read(content)
     assert [(one.trial, one.line, one.place) for one in found] == [
         (2, 5, "results.csv, line 5"),
         (3, 9, "results.csv, line 9"),
     ]
     frame = pd.DataFrame({"trial": [1, 2], "value": [None, 5.0]}, index=[8, 9])
-    with pytest.warns(DataNotice, match="1 rows have no value yet"):
+    with pytest.warns(DataNotice, match="1 row has no value yet"):
         assert [(one.line, one.place) for one in read_results(frame, films, "y")] == [
             (1, "the DataFrame, row 1")
         ]

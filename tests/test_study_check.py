@@ -412,3 +412,25 @@ def test_the_command_works_before_there_is_anything_to_check(make, results):
 def test_help_has_examples():
     shown = CliRunner().invoke(app, ["study", "check", "--help"])
     assert "kernelbandits study check films.db --plot check.png" in shown.output
+
+
+def test_a_slip_among_repeated_measurements_is_named(tmp_path):
+    """Its row was measured again: the slip is then taken for noise, and no prediction shows it."""
+    points = np.random.default_rng(0).random((10, 2))
+    with kb.Study.create(tmp_path / "a.db", points) as study:
+        for row, (x, _) in enumerate(points):
+            study.tell(row=row, value=30 + 5 * float(x))
+        with pytest.warns(kb.DataNotice, match="trial 11"):
+            study.tell(row=3, value=310.0)
+        check = study.check()
+        assert any("Trial 11 (row 3, 310) is far from" in text for text in check.sentences)
+        assert "look at it first" in check.sentences[0]
+        study.correct(11, 31.0)
+        assert not any("far from all other results" in text for text in study.check().sentences)
+
+
+def test_noise_of_two_rows_measured_again_does_not_ask_to_measure_again(tmp_path):
+    with kb.Study.create(tmp_path / "a.db", [[0.0], [1.0]]) as study:
+        for trial in range(6):
+            study.tell(row=trial % 2, value=trial % 2 + 0.1 * trial)
+        assert study.check().sentences[-1] == "Noise: not known yet."

@@ -272,7 +272,7 @@ def test_a_noisy_row_is_measured_again_where_that_gains_most_and_why_says_so(tmp
     assert study.settings["repeats"] is None
     [one] = study.ask()
     assert one.row in (4, 5)
-    assert one.why.startswith(f"Row {one.row} was measured 1 time before; estimate ")
+    assert one.why.startswith(f"Row {one.row} was measured once before; estimate ")
     assert "measuring it again is expected to improve the row recommended in the end by" in one.why
     assert "more than measuring any other row" in one.why
     assert study.status().repeats.startswith("when one more measurement of a row is expected")

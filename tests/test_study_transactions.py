@@ -46,7 +46,7 @@ def kinds(study: kb.Study) -> list[str]:
 
 
 @pytest.mark.parametrize("how", ["copied over", "renamed over"])
-@pytest.mark.parametrize("call", ["tell", "ask", "undo", "history"])
+@pytest.mark.parametrize("call", ["tell", "ask", "undo", "history", "backup"])
 def test_who_has_a_study_open_notices_that_a_backup_was_put_back(tmp_path, how, call):
     place, copy = tmp_path / "a.db", tmp_path / "copy.db"
     study = kb.Study.create(place, POINTS)
@@ -63,6 +63,7 @@ def test_who_has_a_study_open_notices_that_a_backup_was_put_back(tmp_path, how, 
         "ask": study.ask,
         "undo": study.undo,
         "history": study.history,
+        "backup": lambda: study.backup(place.with_name("another.db")),
     }
     with pytest.raises(Damaged, match="was a backup put back"):
         calls[call]()

@@ -44,6 +44,22 @@ def test_the_items_of_a_killed_worker_are_done_by_another(tmp_path):
     assert len(caught) == MOST_DEATHS - 1
 
 
+def test_the_process_from_which_workers_are_forked_may_be_killed(monkeypatch):
+    start, killed = multiprocessing.context.ForkServerProcess.start, []
+
+    def start_once_killed(process):
+        if len(killed) < MOST_DEATHS - 1:
+            killed.append(process)
+            # What the standard library raises if its fork server dies before it has answered.
+            raise EOFError
+        start(process)
+
+    monkeypatch.setattr(multiprocessing.context.ForkServerProcess, "start", start_once_killed)
+    with process_mapper(2) as mapper:
+        assert list(mapper(abs, [-1, -2])) == [1, 2]
+    assert len(killed) == MOST_DEATHS - 1
+
+
 def test_cells_whose_workers_are_always_killed_are_named_after_all_others_are_done(tmp_path):
     plan = plan_experiment("branin", ["simple-ucb", "greedy", "random"], horizon=5, seeds=2)
     warnings.simplefilter("ignore")

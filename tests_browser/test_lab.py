@@ -139,7 +139,7 @@ def test_a_day(server, open_page):
             page.select_option("#across", "Cs")
             page.select_option("#up", "solvent")
             with page.expect_navigation():
-                page.click("text=Draw")
+                page.get_by_role("button", name="Draw").click()
             wait_for_images(page)
         keep(page, view)
     page.goto(f"{server.address}/studies/films/trials/12")

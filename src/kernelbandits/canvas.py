@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
+from kernelbandits.outputs import replace_file
 from kernelbandits.runtime import is_installed
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def save(figure: Figure, path: Path, formats: Sequence[str] = ("png", "svg")) ->
         checks.one_of("a figure", "format", name, FORMATS)
         file = io.BytesIO()
         figure.savefig(file, format=name, dpi=140, metadata=METADATA.get(name))
-        path.with_suffix(f".{name}").write_bytes(file.getvalue())
+        replace_file(path.with_suffix(f".{name}"), file.getvalue(), "a figure", force=True)
         if name == "svg":
             svg = file.getvalue().decode()
     return svg

@@ -134,18 +134,18 @@ class RemoteStudy:
     def tell(
         self,
         trial: int | None = None,
-        value: float | None = None,
+        value: float | Sequence[float] | Mapping[str, float] | None = None,
         *,
-        row: int | None = None,
-        x: Mapping[str, Any] | None = None,
-        failed: bool = False,
-        worker: str | None = None,
         key: str | None = None,
+        **more: Any,
     ) -> dict[str, Any]:
-        """Record a result; a second one for a trial raises LabError with status 409."""
-        point = None if x is None else dict(x)
-        body = {"trial": trial, "row": row, "x": point, "value": value, "failed": failed}
-        found: dict[str, Any] = self._post("tell", {**body, "worker": worker}, key)
+        """Record a result; a second one for a trial raises LabError with status 409.
+
+        `more` are the arguments of `Study.tell`: row, label or x in place of the trial, failed,
+        missing, sem, note, by, worker.
+        """
+        body = {"trial": trial, "value": value, **more}
+        found: dict[str, Any] = self._post("tell", body, key)
         return found
 
     def tell_all(
@@ -184,6 +184,19 @@ class RemoteStudy:
 
     def change(self, *, key: str | None = None, **settings: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._post("change", settings, key)
+        return found
+
+    def permit(
+        self, rows: Sequence[int], *, allowed: bool, reason: str = "", key: str | None = None
+    ) -> dict[str, Any]:
+        """Forbid rows, or allow them again."""
+        body = {"rows": list(rows), "allowed": allowed, "reason": reason}
+        found: dict[str, Any] = self._post("permit", body, key)
+        return found
+
+    def add(self, rows: Sequence[Mapping[str, Any]], *, key: str | None = None) -> dict[str, Any]:
+        """Add rows to the table."""
+        found: dict[str, Any] = self._post("add", {"rows": [dict(row) for row in rows]}, key)
         return found
 
     def estimates(self) -> list[dict[str, Any]]:

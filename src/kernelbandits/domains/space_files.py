@@ -138,6 +138,8 @@ def parse_values(name: str, kind: str, text: str) -> Variable:
         return variable_from_dict(name, {"type": kind, "values": parse_choices(text)})
     owner, words = f"variable {name!r}", text.split()
     needed = "low:high, then 'log' or 'step 0.1', as in 1e-5:0.1 log"
+    if kind == "integer":
+        needed = "whole numbers low:high, then 'log' or 'step 2', as in 0:96 step 8"
     settings: dict[str, Any] = {"type": kind}
     read = parse_whole if kind == "integer" else parse_number
     try:

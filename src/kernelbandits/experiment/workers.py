@@ -100,14 +100,22 @@ class WorkerPool:
 
     def start(self) -> Worker:
         """Start a process; there are never more than threads."""
-        here, there = self.context.Pipe()
-        process = self.context.Process(target=serve, args=(there, work_on), daemon=True)  # type: ignore[attr-defined]
-        with one_thread(), ignore_interrupts():
-            process.start()
-        there.close()
-        worker = Worker(process, here)
-        self.started.append(worker)
-        return worker
+        for _ in range(MOST_DEATHS):
+            here, there = self.context.Pipe()
+            process = self.context.Process(target=serve, args=(there, work_on), daemon=True)  # type: ignore[attr-defined]
+            try:
+                with one_thread(), ignore_interrupts():
+                    process.start()
+            except (EOFError, ConnectionError):
+                # The process from which workers are forked was killed; the next start renews it.
+                here.close()
+                continue
+            finally:
+                there.close()
+            worker = Worker(process, here)
+            self.started.append(worker)
+            return worker
+        raise WorkersLost("no worker process can be started: each was killed at its start")
 
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         """Start the work on all items at once; the results come in the order of the items."""

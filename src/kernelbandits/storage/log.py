@@ -32,6 +32,10 @@ def backend_for(place: Place, mode: str) -> Backend:
     return PostgresBackend(place, mode)
 
 
+PUT_BACK = "(was a backup put back? Then open the study again)"
+"""What a process that knows later events is told."""
+
+
 class Reading(NamedTuple):
     """Events, and the time of the database when they were read."""
 
@@ -195,7 +199,7 @@ class Log:
         seen, check = (0, self.fingerprint[:DIGITS]) if after is None else (after.seq, after.check)
         if seen > head.seq:
             raise self._backend.damage_error(
-                f"it ends with event {head.seq} but had {seen} before; was a backup put back?"
+                f"it ends with event {head.seq} but had {seen} before {PUT_BACK}"
             )
         rows: list[Row] = []
         if seen < head.seq:
@@ -205,7 +209,7 @@ class Log:
         except BrokenChain as broken:
             if after is not None and int(str(broken)) <= seen + 1:
                 raise self._backend.damage_error(
-                    f"event {seen} is not the one that was read before; was a backup put back?"
+                    f"event {seen} is not the one that was read before {PUT_BACK}"
                 ) from None
             raise self._backend.damage_error(
                 f"event {broken} is not the one that was written"

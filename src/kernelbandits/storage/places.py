@@ -21,8 +21,8 @@ CONNECTION = re.compile(
     r"|server|data source|database|username|user id|uid|pwd)\s*="
 )
 """A connection string of libpq, such as "host=lab dbname=studies", or of ODBC, with semicolons."""
-LOGIN = re.compile(r"[^\s:@]{2,}:[^@]+@[^@/\s]+(/|:\d|$)")
-"""user:password@host, whatever stands before it."""
+LOGIN = re.compile(r"(?!\w:[/\\])[^\s:@]+:[^@]+@[^@/\s]+(/|:\d|$)")
+"""user:password@host, whatever stands before it, but not a path with the letter of a drive."""
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
@@ -97,15 +97,14 @@ def find(where: str | os.PathLike[str]) -> Place:
     scheme, mark, rest = text.partition("://")
     if mark and scheme in SERVERS:
         return server_place(f"postgresql://{rest}")
-    if mark and scheme == "sqlite":
-        return file_place(rest.removeprefix("/"))
+    path = rest.removeprefix("/") if mark else text
     checks.needs(
-        not (mark or names_server(text)),
+        (not mark or scheme == "sqlite") and not names_server(path),
         "a study",
         "a file or a postgresql://user@host/database address",
         mask_password(text, is_address=True),
     )
-    return file_place(text)
+    return file_place(path)
 
 
 def names_server(text: str) -> bool:

@@ -17,7 +17,7 @@ from kernelbandits.storage import Draft, Event
 from kernelbandits.study.batches import BATCH, Batch
 from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
 from kernelbandits.study.names import check_name
-from kernelbandits.study.reconciliation import Step
+from kernelbandits.study.reconciliation import Step, check_candidate
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import AlreadyTold, Suggestion, Told, describe_candidate, plain
@@ -522,11 +522,7 @@ class Teller:
                 f"To store a result of a {self.place.noun} that nobody asked for, tell the "
                 f"{self.place.noun} instead of a trial."
             )
-        if result.row is not None and self.kinds[result.row] != self.kinds[known.row]:
-            raise StudyConflict(
-                f"tell needs {self.place.name(known.row)} for trial {known.number}, "
-                f"got {self.place.name(result.row)}{where(result)}"
-            )
+        check_candidate(result, known, self.place)
         if known.state == "withdrawn":
             raise StudyConflict(
                 f"tell needs a trial that was not withdrawn, got trial {known.number}. "

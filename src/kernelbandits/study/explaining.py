@@ -115,7 +115,7 @@ class Reasons:
             return ""
         others = [one for one in alike if one != row]
         which = f" as row {', '.join(map(str, others))}" if row not in alike else ""
-        times = format_count(results, "time")
+        times = "once" if results == 1 else f"{results} times"
         if self.noun == "point":
             return f"This point was measured {times} before"
         return f"Row {row} was measured {times} before{which}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from kernelbandits.policies.leave_one_out import FEWEST_POINTS
 from kernelbandits.study.answers import Answers
 from kernelbandits.study.dependence import MOST_LEVELS, compute_dependence, count_levels
 from kernelbandits.study.events import Trial
+from kernelbandits.study.plausibility import is_unusual, latest_values, rest
 from kernelbandits.study.values import Readable, Row
 
 if TYPE_CHECKING:
@@ -159,12 +161,14 @@ def check_model(answers: Answers) -> Check:
     replicated = 0 if model is None else int((model.counts > 1).sum())
     columns = () if model is None or skill is None else rank_columns(answers, model)
     outliers = () if model is None else list_outliers(answers, model, far)
+    strays = list_strays(answers, {one.trial for one in outliers})
     verdict = judge(skill)
     sentences = [
-        describe_skill(answers, model, held_out, skill, bool(outliers)),
+        describe_skill(answers, model, held_out, skill, bool(outliers or strays)),
         describe_coverage(held_out, coverage),
         *(one.sentence for one in outliers[:MOST_NAMED]),
         count_more(len(outliers)),
+        *strays[:MOST_NAMED],
         describe_columns(verdict, columns, column_noun(answers)),
         describe_noise(answers, noise, replicated),
     ]
@@ -257,6 +261,28 @@ def list_outliers(
         shown = answers.candidates.number(row)
         found.append(Outlier(number, shown, value, predicted, residual, sentence))
     return tuple(found)
+
+
+def list_strays(answers: Answers, named: Collection[int]) -> list[str]:
+    """Name results far from all others, those of the same candidate included.
+
+    Among repeated measurements a wrong result raises the fitted noise, and the mean of its
+    candidate is then no longer far from what the others predict.
+    """
+    every, kinds = latest_values(answers.state), answers.candidates.first_rows
+    counts = Counter(int(kinds[one.row]) for one in every)
+    found = []
+    for i, one in enumerate(every):
+        others = rest(every, i)
+        repeated = counts[int(kinds[one.row])] > 1 and one.trial not in named
+        if repeated and is_unusual(one.value, others):
+            found.append(
+                f"Trial {one.trial} ({answers.candidates.name(one.row)}, {one.value:.6g}) is far "
+                f"from all other results ({min(others):.6g} to {max(others):.6g}), those of the "
+                f"same {answers.candidates.noun} included: check it, and correct it if it is "
+                "wrong (study correct)."
+            )
+    return found
 
 
 def count_more(outliers: int) -> str:
@@ -397,7 +423,8 @@ def describe_noise(answers: Answers, noise: float | None, replicated: int) -> st
     if given is not None and isinstance(policy, Auto) and not policy.calibrator.noise_contradicted:
         return f"Noise: you gave an sd of {given:g} for one result, and no result contradicts it."
     if noise is None:
-        return f"Noise: not known yet; measure one {answers.candidates.noun} twice to know it."
+        advice = f"; measure one {answers.candidates.noun} twice to know it"
+        return f"Noise: not known yet{'' if replicated else advice}."
     word = "fitted" if policy.takes_kernel is False else "assumed"
     size = f"Noise: {word} sd {format_number(noise, 2, thousands=False)} of one result"
     if not replicated:

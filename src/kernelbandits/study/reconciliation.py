@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kernelbandits.study.decisions import Keyed
     from kernelbandits.study.events import State, Trial
     from kernelbandits.study.places import Place
+    from kernelbandits.tables.results import Result
 
 CORRECTED, REPLICATES = "corrected", "replicates"
 LISTED = 5
@@ -123,6 +124,7 @@ class Comparison:
 
     def compare_trial(self, line: Keyed, known: Trial) -> Step:
         """What becomes of a line whose trial is known, by its number or by its key."""
+        check_candidate(line.result, known, self.place)
         self.matched.add(known.number)
         before, value = self.state.keys.get(line.key), line.result.value
         if known.state in ("told", "failed"):
@@ -203,6 +205,19 @@ def stored_trial(state: State, line: Keyed) -> Trial | None:
     event = state.keys.get(line.key)
     number = line.result.trial if event is None else event.trial
     return None if number is None else state.trials.get(number)
+
+
+def check_candidate(result: Result, known: Trial, place: Place) -> None:
+    """A result that names both a trial and a candidate needs the candidate of that trial."""
+    kinds = place.first_rows
+    if result.trial is None or result.row is None:
+        return
+    if kinds[result.row] != kinds[known.row]:
+        where = f" ({result.place})" if result.place else ""
+        raise StudyConflict(
+            f"tell needs {place.name(known.row)} for trial {known.number}, "
+            f"got {place.name(result.row)}{where}"
+        )
 
 
 def check_pairs(lines: Sequence[Keyed], stored: Sequence[Trial], place: Place) -> None:

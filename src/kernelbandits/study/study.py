@@ -1129,7 +1129,10 @@ class Study:
 
         An existing file is only replaced with `force`, and a study never.
         """
-        self._session.log.backup(Path(path), force=force)
+        with self._session.lock:
+            # A state older than the one in memory, which somebody put there, is not copied.
+            self._session.refresh()
+            self._session.log.backup(Path(path), force=force)
 
     def doctor(self) -> list[Finding]:
         """Check the file, the events, the state and the posterior; return the findings."""

@@ -252,8 +252,9 @@ def notice_others(
 
 def notice_skipped(table: Table, skipped: int) -> None:
     if skipped:
+        rows = "1 row has" if skipped == 1 else f"{skipped} rows have"
         warnings.warn(
-            f"{table.source}: {skipped} rows have no value yet and are left out",
+            f"{table.source}: {rows} no value yet and {'is' if skipped == 1 else 'are'} left out",
             DataNotice,
             stacklevel=3,
         )
@@ -417,10 +418,9 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
         raise ValueError(
             f"{table.source} needs {who} or a row in {table.unit} {table.lines[i]}, got neither"
         )
+    parts = {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
     try:
-        return candidates.row_of(
-            {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
-        )
+        return candidates.row_of(parts)
     except (StudyConflict, ValueError) as refusal:
         # A candidate that is not in the table is a conflict, a point outside the space an error.
         kind = StudyConflict if isinstance(refusal, StudyConflict) else ValueError

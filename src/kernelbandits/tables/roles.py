@@ -142,8 +142,8 @@ def notice_results(table: Table, name: str, notices: Notices) -> None:
     strange = [i for i in unread if column.texts[i]]
     if told:
         notices.append(
-            f"column {name!r} holds {format_count(told, 'result')}; to use them, "
-            "tell this file as results"
+            f"column {name!r} holds {format_count(told, 'result')}; to use "
+            f"{'it' if told == 1 else 'them'}, tell this file as results"
         )
     if strange:
         first = strange[0]
@@ -164,11 +164,14 @@ def notice_no_target(table: Table, target: str, chosen: Sequence[str], notices: 
                 f"{how}"
             )
     count = len(table.columns)
-    whose = f"all {count}" if len(chosen) == count else f"{len(chosen)} of its {count}"
+    whose = f"{len(chosen)} of its {format_count(count, 'column')}"
+    if len(chosen) == count:
+        whose = "its column" if count == 1 else f"all {count} columns"
+    verb = "describes" if len(chosen) == 1 else "describe"
     listed = ", ".join(chosen[:LISTED]) + (", ..." if len(chosen) > LISTED else "")
     notices.append(
         f"the table has no column {str(target)!r}, so its results come later; "
-        f"{whose} columns describe candidates: {listed}{suggest_target(target, chosen)}"
+        f"{whose} {verb} candidates: {listed}{suggest_target(target, chosen)}"
     )
 
 

@@ -225,7 +225,9 @@ def create(
     given |= measured | {"repeats": repeats, "or_open": or_open}
     with Study.create(place, where, **given) as study:
         found = describe_study(study)
-    print_answer(form, found, lambda console: print_study(console, found, retypable_place(place)))
+        begun = or_open and len(study.history()) > 1
+    typed = retypable_place(place)
+    print_answer(form, found, lambda console: print_study(console, found, typed, begun))
 
 
 def change(
@@ -383,14 +385,16 @@ def several_targets(study: Study) -> dict[str, Any]:
     return {} if targets is None else {"targets": list(targets)}
 
 
-def print_study(console: Console, found: Mapping[str, Any], place: str) -> None:
+def print_study(console: Console, found: Mapping[str, Any], place: str, begun: bool) -> None:
+    """Print what was created, or opened if it had begun before, and what comes next."""
+    done = "Opened" if begun else "Created"
     noun = "point" if "space" in found else "row"
     if "space" in found:
-        print_space(console, found)
+        print_space(console, found, done)
     else:
         columns = ", ".join(map(cell, found["columns"]))
         size = format_count(found["rows"], "candidate")
-        print_line(console, f"Created {title(found['place'])}: {size}, described by {columns}.")
+        print_line(console, f"{done} {title(found['place'])}: {size}, described by {columns}.")
         if found["log"]:
             print_line(console, f"The model uses log10 of {', '.join(map(cell, found['log']))}.")
     aim = f"{found['direction']} {cell(found['target'])}"
@@ -400,10 +404,11 @@ def print_study(console: Console, found: Mapping[str, Any], place: str) -> None:
     print_line(console, f"Aim: {aim}. Policy: {found['policy']}.{goal}")
     lease = format_duration(found["lease"])
     print_line(console, f"A {noun} that was asked for is reserved for {lease}.")
-    print_line(console, f"To get the first {noun} to measure:  {command('ask', place)}")
+    which = "next" if begun else "first"
+    print_line(console, f"To get the {which} {noun} to measure:  {command('ask', place)}")
 
 
-def print_space(console: Console, found: Mapping[str, Any]) -> None:
+def print_space(console: Console, found: Mapping[str, Any], done: str) -> None:
     """The variables and constraints, one line for each."""
     from kernelbandits.domains import MixedBox
     from kernelbandits.study.points import describe_variable
@@ -411,7 +416,7 @@ def print_space(console: Console, found: Mapping[str, Any]) -> None:
     space = MixedBox.from_dict(found["space"])
     size = format_count(space.sides, "variable")
     count = f", {format_count(int(space.count), 'point')}" if math.isfinite(space.count) else ""
-    print_line(console, f"Created {title(found['place'])}: a space of {size}{count}.")
+    print_line(console, f"{done} {title(found['place'])}: a space of {size}{count}.")
     for name, variable in zip(space.names, space.variables, strict=True):
         print_line(console, f"  {cell(name)}: {cell(describe_variable(variable))}")
     for one in found["space"]["constraints"]:

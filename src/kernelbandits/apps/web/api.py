@@ -14,10 +14,12 @@ from fastapi.responses import JSONResponse
 from kernelbandits import checks
 from kernelbandits.apps.web.lab import find_lab, find_study
 from kernelbandits.apps.web.messages import (
+    AddRequest,
     AskRequest,
     ChangeRequest,
     CorrectRequest,
     CreateRequest,
+    PermitRequest,
     ReleaseRequest,
     TellAllRequest,
     TellRequest,
@@ -107,7 +109,7 @@ def list_studies(request: Request) -> Response:
 
 @reading.get("/studies/{name}", summary="Status: results, the likely best, may I stop?")
 def status(request: Request, name: Name) -> Response:
-    snapshot = find_lab(request).snapshots.of(find_study(request, name))
+    snapshot = find_lab(request).snapshot(name)
     return answer({**to_json_value(snapshot.status), "place": name, "event": snapshot.number})
 
 
@@ -122,13 +124,13 @@ def candidates(request: Request, name: Name) -> Response:
 
 @reading.get("/studies/{name}/estimates", summary="The estimate of each candidate")
 def estimates(request: Request, name: Name) -> Response:
-    frame = find_lab(request).snapshots.of(find_study(request, name)).estimates
+    frame = find_lab(request).snapshot(name).estimates
     return answer({"estimates": records(frame), "caution": frame.attrs["caution"]})
 
 
 @reading.get("/studies/{name}/trials", summary="All trials")
 def trials(request: Request, name: Name) -> Response:
-    return answer(records(find_lab(request).snapshots.of(find_study(request, name)).trials))
+    return answer(records(find_lab(request).snapshot(name).trials))
 
 
 @reading.get("/studies/{name}/trials/{trial}/why", summary="Why a candidate was suggested")
@@ -147,7 +149,7 @@ def events(
 
 @reading.get("/studies/{name}/check", summary="Can the model be trusted?")
 def check(request: Request, name: Name) -> Response:
-    return answer(find_lab(request).snapshots.of(find_study(request, name)).check)
+    return answer(find_lab(request).snapshot(name).check)
 
 
 # ---------------------------------------------------------------------- writing
@@ -307,6 +309,36 @@ def undo(
     key: Key = None,
 ) -> Response:
     return answer(find_study(request, name).undo_all(body.n, key=key))
+
+
+@writing.post(
+    "/studies/{name}/permit",
+    summary="Forbid rows, or allow them again",
+    openapi_extra=accepts(PermitRequest),
+)
+def permit(
+    request: Request,
+    name: Name,
+    body: Annotated[PermitRequest, body_of(PermitRequest)],
+    key: Key = None,
+) -> Response:
+    study = find_study(request, name)
+    call = study.allow if body.allowed else study.forbid
+    return answer(call(body.rows, label=body.labels, reason=body.reason, key=key))
+
+
+@writing.post(
+    "/studies/{name}/add",
+    summary="Add rows to the table",
+    openapi_extra=accepts(AddRequest),
+)
+def add(
+    request: Request,
+    name: Name,
+    body: Annotated[AddRequest, body_of(AddRequest)],
+    key: Key = None,
+) -> Response:
+    return answer(find_study(request, name).add(frame_of(body.rows), key=key))
 
 
 @writing.post(

@@ -27,6 +27,7 @@ from kernelbandits.apps.web.pages import (
     show_trial,
     study_values,
     take_snapshot,
+    target_names,
 )
 from kernelbandits.apps.web.uploads import Upload
 from kernelbandits.apps.web.views import describe_event
@@ -34,7 +35,7 @@ from kernelbandits.apps.web.visitors import Form, PageVisitor, SentForm, page_wr
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.report.studies.methods import citations, describe_methods
-from kernelbandits.study import AlreadyTold, sheets
+from kernelbandits.study import AlreadyTold, Study, sheets
 from kernelbandits.study.values import Told
 from kernelbandits.tables.sources import read_table
 
@@ -135,12 +136,20 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
         which["row"] = read_whole("the row", form.text("row"), 0)
     else:
         which["x"] = study.read_point(form.starting_with("x-"))
-    failed = form.has("failed")
+    failed, missing = form.has("failed"), form.has("missing")
     typed = form.text("value")
     try:
-        value = None if failed else read_number(f"the result ({study.target})", typed)
+        value = None if failed or missing else read_values(study, form)
         told = study.tell(
-            **which, value=value, failed=failed, key=key_of(form), worker=form.optional("worker")
+            **which,
+            value=value,
+            failed=failed,
+            missing=missing,
+            sem=None if value is None else read_error(value, form),
+            note=form.text("note"),
+            by=form.optional("by"),
+            key=key_of(form),
+            worker=form.optional("worker"),
         )
     except AlreadyTold as late:
         given = {"typed": typed, "failed": failed, "stored": late.value}
@@ -148,6 +157,27 @@ def tell(request: Request, visitor: PageVisitor, name: str, form: SentForm) -> R
     except ValueError as error:
         return show_problem(request, visitor, name, str(error), form)
     return go_to(find_lab(request), f"/studies/{name}", describe_told(told), *told.notices)
+
+
+def read_values(study: Study, form: Form) -> float | dict[str, float]:
+    """The result of one target, or of those of several whose fields are filled."""
+    names = target_names(study)
+    if len(names) == 1:
+        return read_number(f"the result ({names[0]})", form.text("value"))
+    typed = {name: form.text(f"value-{i}") for i, name in enumerate(names)}
+    found = {
+        name: read_number(f"the result ({name})", text) for name, text in typed.items() if text
+    }
+    checks.needs(bool(found), "tell", f"a value of {' or '.join(names)}", "none")
+    return found
+
+
+def read_error(value: float | dict[str, float], form: Form) -> float | None:
+    """The standard error of a result; with several targets it is told by a file."""
+    sem = read_optional_number("the standard error", form.text("sem"))
+    needed = "the standard error of one target; a file of results has one for each"
+    checks.needs(sem is None or not isinstance(value, dict), "tell", needed, sem)
+    return sem
 
 
 def describe_told(told: Told) -> str:
@@ -203,10 +233,9 @@ def correct(request: Request, visitor: PageVisitor, name: str, form: SentForm) -
     trial = read_whole("the trial", form.text("trial"))
     failed = form.has("failed")
     try:
-        value = None if failed else read_number("the corrected result", form.text("value"))
-        find_study(request, name).correct(
-            trial, value, failed=failed, reason=form.text("reason"), key=key_of(form)
-        )
+        study = find_study(request, name)
+        value = None if failed else read_values(study, form)
+        study.correct(trial, value, failed=failed, reason=form.text("reason"), key=key_of(form))
     except (ValueError, StudyConflict) as error:
         return show_trial(request, visitor, name, trial, 422, problem=str(error))
     shown = "now counts as failed" if failed else f"now has the result {value!r}"
@@ -245,6 +274,35 @@ def undo(request: Request, name: str, form: SentForm) -> Response:
     study.undo(key=key_of(form))
     said = f"Undone: {describe_event(shown)}." if shown is not None else "Undone."
     return go_to(find_lab(request), f"/studies/{name}", said)
+
+
+# ---------------------------------------------------------------------- candidates
+
+
+@router.post("/studies/{name}/permit")
+def permit(request: Request, name: str, form: SentForm) -> Response:
+    """Forbid rows, or allow them again."""
+    study = find_study(request, name)
+    parts = form.text("rows").replace(",", " ").split()
+    rows = [read_whole("rows", part, 0) for part in parts]
+    call = study.allow if form.text("permit") == "yes" else study.forbid
+    call(rows, reason=form.text("reason"), key=key_of(form))
+    verb = "allowed" if form.text("permit") == "yes" else "forbidden"
+    said = f"{format_count(len(rows), 'row')} {verb}. Undo takes it back."
+    return go_to(find_lab(request), f"/studies/{name}/candidates", said)
+
+
+@router.post("/studies/{name}/add")
+def add(request: Request, name: str, form: SentForm) -> Response:
+    """Add the rows of a file, or of what was pasted, to the table."""
+    lab, study, upload = find_lab(request), find_study(request, name), keep_table(request, form)
+    before = len(study.candidates)
+    try:
+        study.add(upload.path, key=key_of(form))
+    finally:
+        lab.uploads.remove(upload)
+    said = f"{format_count(len(study.candidates) - before, 'candidate')} added."
+    return go_to(lab, f"/studies/{name}/candidates", said)
 
 
 # ---------------------------------------------------------------------- settings, sharing

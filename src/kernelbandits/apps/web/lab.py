@@ -8,7 +8,7 @@ from fastapi import Request
 
 from kernelbandits.apps.web.access import Access
 from kernelbandits.apps.web.library import Library
-from kernelbandits.apps.web.snapshots import Snapshots
+from kernelbandits.apps.web.snapshots import Snapshot, Snapshots
 from kernelbandits.apps.web.uploads import Uploads
 from kernelbandits.study import Study
 
@@ -25,6 +25,10 @@ class Lab:
     """The name of the cookie; servers on other ports of the same machine have other names."""
     secure: bool
     """Whether browsers reach the server by https."""
+
+    def snapshot(self, name: str) -> Snapshot:
+        """What is known of a study now."""
+        return self.snapshots.of(self.library.study(name), self.library)
 
 
 def find_lab(request: Request) -> Lab:

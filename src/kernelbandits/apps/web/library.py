@@ -152,6 +152,7 @@ class Library:
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
         self._open: dict[str, Study] = {}
+        self._readers: dict[Study, Study] = {}
         self._lock = Lock()
 
     def entries(self) -> list[Entry]:
@@ -170,6 +171,17 @@ class Library:
                 self._open[name] = Study.open(place)
             return self._open[name]
 
+    def reader(self, study: Study) -> Study:
+        """The same study opened once more, for answers that take long.
+
+        While one of them is computed, others can ask and tell.
+        """
+        with self._lock:
+            if study not in self._readers:
+                [name] = [name for name, one in self._open.items() if one is study]
+                self._readers[study] = Study.open(self.shelf.names()[name], writable=False)
+            return self._readers[study]
+
     def create(self, name: str, candidates: Any, **settings: Any) -> Study:
         """A new study under a name that nobody has taken."""
         place = self.shelf.new_place(name)
@@ -182,9 +194,10 @@ class Library:
 
     def close(self) -> None:
         with self._lock:
-            for study in self._open.values():
+            for study in (*self._open.values(), *self._readers.values()):
                 study.close()
             self._open.clear()
+            self._readers.clear()
 
 
 def describe_place(name: str, place: str | Path) -> Entry:

@@ -31,13 +31,21 @@ class AskRequest(Message):
 
 
 class TellRequest(Message):
-    """A result: of a trial, of a row, or of a point x; a value, or that it failed."""
+    """A result: of a trial, a row, a label or a point x; a value, or that there is none.
+
+    The value is a number, a list of replicates, or a number for each of several targets.
+    """
 
     trial: Trial | None = None
     row: Row | None = None
+    label: Text | None = None
     x: dict[str, Cell] | None = None
-    value: Number | None = None
+    value: Number | list[Number] | dict[str, Number] | None = None
     failed: bool = False
+    missing: bool = False
+    sem: Number | dict[str, Number] | None = None
+    note: Annotated[str, Field(max_length=200)] = ""
+    by: Text | None = None
     worker: Text | None = None
 
 
@@ -66,7 +74,7 @@ class CorrectRequest(Message):
     """The right result of a trial."""
 
     trial: Trial
-    value: Number | None = None
+    value: Number | dict[str, Number] | None = None
     failed: bool = False
     reason: Annotated[str, Field(max_length=200)] = ""
 
@@ -98,6 +106,21 @@ class ChangeRequest(Message):
     noise: Number | None = None
     rounds: Annotated[int, Field(ge=1, le=10**9)] | None = None
     lease: Annotated[float, Field(gt=0, le=1e9)] | None = None
+
+
+class PermitRequest(Message):
+    """Rows to forbid or to allow, by their numbers or labels."""
+
+    rows: list[Row] | None = None
+    labels: list[Text] | None = None
+    allowed: bool
+    reason: Annotated[str, Field(max_length=200)] = ""
+
+
+class AddRequest(Message):
+    """Rows to add to the table, as a list of objects."""
+
+    rows: Annotated[list[dict[str, Cell]], Field(min_length=1)]
 
 
 class CreateRequest(Message):

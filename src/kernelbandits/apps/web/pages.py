@@ -17,7 +17,7 @@ from kernelbandits.apps.web import views
 from kernelbandits.apps.web.access import READ, WRITE, Visitor
 from kernelbandits.apps.web.creation import ROLES as COLUMN_ROLES
 from kernelbandits.apps.web.creation import SCALES, Ranges, preview_table
-from kernelbandits.apps.web.lab import Lab, base_address, find_lab, find_study
+from kernelbandits.apps.web.lab import Lab, base_address, find_lab
 from kernelbandits.apps.web.snapshots import Snapshot
 from kernelbandits.apps.web.visitors import Form, PageVisitor, page_visitor
 from kernelbandits.checks import StudyConflict
@@ -25,6 +25,7 @@ from kernelbandits.formatting import format_time
 from kernelbandits.report.pages import render, template_text
 from kernelbandits.report.studies.drawing import draw_study
 from kernelbandits.report.studies.methods import citations, describe_methods
+from kernelbandits.study import Study
 from kernelbandits.study.stopping import TOLERANCE_HINT
 from kernelbandits.tables.export import write_csv
 
@@ -119,12 +120,18 @@ def study_values(request: Request, name: str, snapshot: Snapshot) -> dict[str, A
         "target": snapshot.study.target,
         "noun": "row" if snapshot.study.space is None else "point",
         "columns": snapshot.columns,
+        "targets": target_names(snapshot.study),
         "ready": True,
     }
 
 
+def target_names(study: Study) -> list[str]:
+    """The targets of a study: mostly one."""
+    return [one["name"] for one in study.settings.get("targets") or ()] or [study.target]
+
+
 def take_snapshot(request: Request, name: str) -> Snapshot:
-    return find_lab(request).snapshots.of(find_study(request, name))
+    return find_lab(request).snapshot(name)
 
 
 # ---------------------------------------------------------------------- studies

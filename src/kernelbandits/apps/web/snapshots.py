@@ -9,6 +9,7 @@ from threading import Event as Signal
 from threading import Lock, RLock, Thread
 from typing import TYPE_CHECKING, Any
 
+from kernelbandits.apps.web.library import Library
 from kernelbandits.checks import StudyConflict
 from kernelbandits.formatting import format_count
 from kernelbandits.report.studies.drawing import available_drawings
@@ -50,10 +51,13 @@ def describe_extent(study: Study) -> str:
 
 
 class Snapshot:
-    """A study as it was after one of its events; each answer is computed when it is first used."""
+    """A study as it was after one of its events; each answer is computed when it is first used.
 
-    def __init__(self, study: Study, events: list[Event]) -> None:
-        self.study, self.events, self.lock = study, events, RLock()
+    `study` is quick: its events and trials. `reader` is the same study for what takes long.
+    """
+
+    def __init__(self, study: Study, reader: Study, events: list[Event]) -> None:
+        self.study, self.reader, self.events, self.lock = study, reader, events, RLock()
         self._drawn: dict[tuple[Any, ...], str] = {}
         self._ready, self._asked = Signal(), Lock()
 
@@ -79,7 +83,7 @@ class Snapshot:
     @cached_property
     def status(self) -> Status:
         with self.lock:
-            found = self.study.status()
+            found = self.reader.status()
         self._ready.set()
         return found
 
@@ -115,7 +119,7 @@ class Snapshot:
     @cached_property
     def estimates(self) -> pd.DataFrame:
         with self.lock:
-            return self.study.estimates()
+            return self.reader.estimates()
 
     @cached_property
     def trials(self) -> pd.DataFrame:
@@ -125,14 +129,14 @@ class Snapshot:
     @cached_property
     def check(self) -> Check:
         with self.lock:
-            return self.study.check()
+            return self.reader.check()
 
     # ------------------------------------------------------------------ figures
 
     @cached_property
     def view(self) -> View:
         with self.lock:
-            return read_view(self.study)
+            return read_view(self.reader)
 
     @cached_property
     def drawings(self) -> dict[str, list[Drawing]]:
@@ -151,7 +155,7 @@ class Snapshot:
 
     def map(self, across: str, up: str) -> tuple[str, str]:
         """The map of two columns as SVG, and its caption."""
-        found = estimate_map(self.view, self.study.estimate_map(across, up))
+        found = estimate_map(self.view, self.reader.estimate_map(across, up))
         return self._draw(("map", across, up), found), found.caption
 
     def _draw(self, key: tuple[Any, ...], drawing: Drawing) -> str:
@@ -168,7 +172,7 @@ class Snapshots:
         self._found: dict[int, Snapshot] = {}
         self._lock = Lock()
 
-    def of(self, study: Study) -> Snapshot:
+    def of(self, study: Study, library: Library) -> Snapshot:
         """The study as it is now."""
         with self._lock:
             known = self._found.get(id(study))
@@ -179,7 +183,7 @@ class Snapshots:
             events = [*known.events, *fresh]
         else:
             events = study.history()
-        found = Snapshot(study, events)
+        found = Snapshot(study, library.reader(study), events)
         with self._lock:
             self._found[id(study)] = found
         return found

@@ -290,6 +290,10 @@ def describe_event(event: Event) -> str:
         "released": f"trial {trial} released",
         "undone": f"event {body.get('of')} undone",
         "settings": "settings changed",
+        "missing": f"trial {trial}: no value",
+        "added": "candidates added",
+        "permitted": "candidates allowed or forbidden",
+        "measured": f"trial {trial}: some results",
         "fitted": f"model fitted to {body.get('results', 'the')} results",
     }
     return sentences.get(event.kind, event.kind)
