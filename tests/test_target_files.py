@@ -136,13 +136,13 @@ def test_an_export_of_several_targets_comes_back(lab, tmp_path, end):
     lab.withdraw(6, reason="wrong film")
     path = tmp_path / f"out.{end}"
     lab.export(path)
-    with pytest.warns(DataNotice, match="1 rows have no value yet"):
+    with pytest.warns(DataNotice, match="1 row has no value yet"):
         assert not any(one.accepted for one in lab.tell_all(path))
 
     again = create(tmp_path / "again.db")
-    with pytest.warns(DataNotice, match="1 rows have no value yet"):
+    with pytest.warns(DataNotice, match="1 row has no value yet"):
         assert all(one.accepted for one in again.tell_all(path))
-    with pytest.warns(DataNotice, match="1 rows have no value yet"):
+    with pytest.warns(DataNotice, match="1 row has no value yet"):
         assert not any(one.accepted for one in again.tell_all(path))
     kept = [
         "row",
@@ -171,3 +171,33 @@ def test_the_commands_tell_sheets_and_exports_of_several_targets(lab, tmp_path):
     create(tmp_path / "again.db")
     done = command("tell", tmp_path / "again.db", "--file", out, "--format", "json")
     assert [one["needs"] for one in done.document] == [["mean"], []]
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_lines_off_the_table_are_learnt_as_points_on_demand(tmp_path, several):
+    given = {} if several else {"targets": None, "target": "stability"}
+    lab, path = create(tmp_path / "a.db", **given), tmp_path / "r.csv"
+    path.write_text("Cs,note,stability,mean\n0.3,thin,1,2\n0,thin,3,4\n0.3,thin,5,6\n0.4,new,7,8\n")
+    count = len(lab.history())
+    with pytest.raises(StudyConflict, match=r"line 2: no candidate has .*--off-table"):
+        lab.tell_all(path)
+    assert len(lab.history()) == count
+    with pytest.warns(DataNotice, match="learnt as a point off the table"):
+        told = lab.tell_all(path, off_table=True)
+    assert [one.row for one in told] == [9, 0, 9, 10]
+    assert (len(lab.candidates), lab.status().told, lab.status().allowed) == (11, 4, 9)
+    count = len(lab.history())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNotice)
+        assert not any(one.accepted for one in lab.tell_all(path, off_table=True))
+    assert len(lab.history()) == count
+    lab.export(tmp_path / "out.csv")
+    again = create(tmp_path / "again.db", **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNotice)
+        assert [one.row for one in again.tell_all(tmp_path / "out.csv", off_table=True)] == [
+            9,
+            0,
+            9,
+            10,
+        ]

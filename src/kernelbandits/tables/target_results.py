@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kernelbandits import checks
@@ -24,15 +25,13 @@ from kernelbandits.tables.results import (
     Source,
     add_keys,
     cell,
+    find_candidate,
     has_failed,
     layout_of,
     notice_others,
     notice_skipped,
     read_details,
     read_exported,
-    row_of,
-    row_of_export,
-    says_row,
     value_of,
     whole_number,
 )
@@ -41,11 +40,15 @@ from kernelbandits.tables.table import Table
 
 
 def read_target_results(
-    source: Source, candidates: Described, targets: Sequence[str], worksheet: str | None = None
+    source: Source,
+    candidates: Described,
+    targets: Sequence[str],
+    worksheet: str | None = None,
+    off_table: bool = False,
 ) -> list[Result]:
     """The results of a table, all of them checked; lines without any value are left out.
 
-    The worksheet of a workbook is found as by `read_results`.
+    The worksheet of a workbook, and candidates off the table, are taken as by `read_results`.
 
     Each result has its values by target in `details`, under "values", and the standard errors of
     columns such as "stability sem" under "sems".
@@ -63,7 +66,7 @@ def read_target_results(
         f"columns of targets among {tuple(targets)}",
         tuple(table.columns),
     )
-    layout = layout_of(table, candidates, next(iter(there)))
+    layout = replace(layout_of(table, candidates, next(iter(there))), off_table=off_table)
     notice_others(table, layout, candidates, own_columns(table, there))
     results = [read_line(table, layout, candidates, there, i) for i in range(len(table))]
     measured = [one for one in results if one is not None]
@@ -122,19 +125,16 @@ def read_line(
         details |= {"values": values} | read_errors(table, values, columns, i)
     if state == "missing":
         details["missing"] = [name for name in columns if name not in values]
-    exported, row = None, None
-    if layout.state is not None:
-        exported, row = read_exported(table, i), row_of_export(table, layout, candidates, i)
-    elif trial is None or says_row(table, layout, i):
-        row = row_of(table, layout, candidates, i)
+    row, x = find_candidate(table, layout, candidates, i, trial)
     return Result(
         trial=trial,
         row=row,
+        x=x,
         failed=failed,
         key=cell(table, layout.key, i) or None,
         line=table.lines[i],
         place=where,
-        exported=exported,
+        exported=None if layout.state is None else read_exported(table, i),
         details=details,
     )
 
