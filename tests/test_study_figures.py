@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from kernelbandits.checks import StudyConflict
 from kernelbandits.report.studies import KINDS, draw_study
 from kernelbandits.report.studies.columns import category_groups
 from kernelbandits.report.studies.curves import best_average, gaps
@@ -25,6 +26,8 @@ from kernelbandits.report.studies.drawing import select_drawings
 from kernelbandits.report.studies.page import study_page
 from kernelbandits.report.studies.posterior import label_of
 from kernelbandits.report.studies.sheets import Drawing, blank_figure, render_svg, shorten
+from kernelbandits.report.studies.targets import best_so_far
+from kernelbandits.report.studies.ternary import triangles_between
 from kernelbandits.report.studies.truth import read_truth
 from kernelbandits.report.studies.view import read_view, study_name
 
@@ -156,7 +159,7 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path):
 def test_an_unknown_kind_is_refused_and_the_known_ones_are_named(made, tmp_path):
     with pytest.raises(
         ValueError,
-        match=r"^plot needs what in \('next', 'progress', 'regret', 'check', 'dependence', 'post",
+        match=r"^plot needs what in \('next', 'progress', 'targets', 'regret', 'check', 'depe",
     ):
         draw_study(made(LINE, [(0, 1.0)]), tmp_path / "films.png", what="everything")
     assert KINDS[-2:] == ("weights", "all")
@@ -773,3 +776,59 @@ def test_the_likely_best_does_not_hide_its_own_interval(made):
             for line in (line for axis in figure.axes for line in axis.lines):
                 if "likely best" in str(line.get_label()) and line.get_marker() != "None":
                     assert line.get_marker() == "_" or line.get_markerfacecolor() == "none"
+
+
+# ---------------------------------------------------------------------- several targets, mixtures
+
+
+def test_several_targets_are_drawn_with_their_front(tmp_path):
+    table = pd.DataFrame({"film": [f"A{i} {EVIL}" for i in range(6)], "Cs": np.arange(6.0)})
+    wanted = {"stability": "minimize", f"gain {EVIL}": "maximize", "pH": "aim=7"}
+    study = kb.Study.create(tmp_path / "a.db", table, targets=wanted, label="film")
+    assert_readable(select_drawings(read_view(study), "all"))
+    names = list(wanted)
+    for row, values in enumerate([(1, 1, 7), (2, 3, 6), (3, 2, 5), (1, None, 9)]):
+        told = {name: y for name, y in zip(names, values, strict=True) if y is not None}
+        study.tell(row=row, value=told)
+    view = read_view(study)
+    drawings = select_drawings(view, "targets")
+    assert [one.title for one in drawings] == ["Each target over time", "Trade-off of the targets"]
+    assert_readable(drawings)
+    with blank_figure(drawings[1].height) as figure:
+        drawings[1].place(figure)
+        [first, *_] = figure.axes
+        [front] = [line for line in first.lines if line.get_label() == "Pareto front"]
+        assert sorted(zip(*front.get_data(), strict=True)) == [(1, 1), (2, 3)]
+    assert best_so_far(np.array([9.0, 6.0, 6.5, 4.0]), view.targets[2]).tolist() == [9, 6, 6.5, 6.5]
+    page = Page(draw_study(study, tmp_path / "a.html"))
+    assert "minimize; 4 values; best 1" in page.text
+    assert "img" not in page.tags
+
+
+def test_a_figure_of_targets_is_refused_for_one_target(made, tmp_path):
+    with pytest.raises(StudyConflict, match="needs several of them, got one"):
+        draw_study(made(LINE, [(0, 1.0)]), tmp_path / "a.png", what="targets")
+
+
+def test_three_shares_of_a_mixture_are_a_ternary_map(made, tmp_path):
+    """The estimates drawn are those of the study, also for a table in percent beside another column."""
+    percent = (100 * SIMPLEX).assign(T=[20.0, 60.0, 90.0] * 5)
+    study = made(percent, [(row, row / 7) for row in range(0, 15, 2)])
+    found = study.estimate_map("Cs", "MA")
+    assert (found.total, found.shared, list(found.fixed)) == (100, ("FA",), ["T"])
+    across, up = np.meshgrid(found.across_values, found.up_values)
+    assert np.array_equal(np.isfinite(found.mean), across + up <= 100 + 1e-9)
+    rows = percent.index[percent["T"] == found.fixed["T"]]
+    estimates = study.estimates().set_index("row")["mean"]
+    for row in rows:
+        cell = np.isclose(across, percent["Cs"][row]) & np.isclose(up, percent["MA"][row])
+        assert found.mean[cell] == pytest.approx(estimates[row], rel=1e-6)
+    view = read_view(measured(tmp_path / "mix.db", MIXTURE, 9))
+    assert view.map.total == 1
+    [drawing, _] = select_drawings(view, "posterior")
+    assert "over the shares of A, B and C, which sum to 1" in drawing.caption
+
+
+def test_a_grid_has_triangles_where_all_three_corners_have_values():
+    inside = np.array([[True, True, True], [True, True, False], [True, False, False]])
+    assert triangles_between(inside).tolist() == [[0, 1, 3], [1, 2, 4], [3, 4, 5], [1, 4, 3]]

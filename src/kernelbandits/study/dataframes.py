@@ -12,7 +12,14 @@ from kernelbandits.study.events import State, Trial
 from kernelbandits.study.targets import Target, find_front
 from kernelbandits.study.units import Scale
 from kernelbandits.tables.candidates import Candidates
-from kernelbandits.tables.export import NOTED, TIMES, name_in_export
+from kernelbandits.tables.export import (
+    FRONT,
+    NOTED,
+    TIMES,
+    name_details,
+    name_in_export,
+    name_targets,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,21 +47,24 @@ def trials_frame(state: State, candidates: Place) -> pd.DataFrame:
         there = [trial.row for _, trial in sorted(state.trials.items())]
         for name in candidates.categories:
             frame[names[name]] = point_column(candidates, name, there)
-    add_targets(frame, state, told)
+    add_targets(frame, state, told, names.values())
+    shown = name_details(names.values())
     for name, cells in list_details(told).items():
         if any(cell is not None for cell in cells):
-            frame[name] = pd.Series(cells, dtype=float if name == "sem" else object)
+            frame[shown[name]] = pd.Series(cells, dtype=float if name == "sem" else object)
     for name in TIMES:
         frame[name] = pd.to_datetime(frame[name], unit="s", utc=True).dt.round("ms")
     return frame
 
 
-def add_targets(frame: pd.DataFrame, state: State, trials: Sequence[Trial]) -> None:
+def add_targets(
+    frame: pd.DataFrame, state: State, trials: Sequence[Trial], described: Iterable[str]
+) -> None:
     """Add a column for each of several targets, and which trials are on the front."""
     targets = state.settings.several
     if not targets:
         return
-    names = name_targets(frame.columns, [one.name for one in targets])
+    names = name_targets(described, [one.name for one in targets])
     for one in targets:
         frame[names[one.name]] = [trial.values.get(one.name, np.nan) for trial in trials]
         errors = [trial.sems.get(one.name, np.nan) for trial in trials]
@@ -65,12 +75,7 @@ def add_targets(frame: pd.DataFrame, state: State, trials: Sequence[Trial]) -> N
         [float(one.quality(trials[i].values[one.name])) for one in targets] for i in complete
     ]
     front = {complete[i] for i in find_front(np.array(qualities))} if complete else set()
-    frame["front"] = [i in front for i in range(len(trials))]
-
-
-def name_targets(taken: Iterable[str], targets: Iterable[str]) -> dict[str, str]:
-    """Target -> the name of its column beside others."""
-    return {name: f"{name} (target)" if name in set(taken) else name for name in targets}
+    frame[FRONT] = [i in front for i in range(len(trials))]
 
 
 def front_frame(

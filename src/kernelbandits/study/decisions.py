@@ -22,8 +22,9 @@ from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import AlreadyTold, Suggestion, Told, describe_candidate, plain
 from kernelbandits.tables.candidates import Candidates
+from kernelbandits.tables.export import DETAILS
 from kernelbandits.tables.growing import check_permission, describe_point, grow_candidates
-from kernelbandits.tables.results import DETAILS, MADE, Result
+from kernelbandits.tables.results import MADE, Result
 
 if TYPE_CHECKING:
     from kernelbandits.study.driver import Driver
@@ -476,7 +477,7 @@ class Teller:
         # The key of an earlier value of the same line is taken.
         key = one.key if one.key not in self.state.keys else f"{one.key}/{one.table}"
         reason, value = f"corrected in {one.result.place}", one.result.value
-        body = {"was": trial.value, "reason": reason, "table": one.table}
+        body = {**one.remark, "was": trial.value, "reason": reason, "table": one.table}
         event = self._add(
             kind="corrected", trial=trial.number, row=trial.row, value=value, key=key, body=body
         )
@@ -498,14 +499,16 @@ class Teller:
         stored = self._stored_result(trial)
         if stored is not None:
             return self._repeat_or_refuse(one, stored)
-        kind, value = ("failed", None) if one.result.failed else ("told", one.result.value)
+        missing = bool(one.remark.get("missing"))
+        kind = "missing" if missing else "failed" if one.result.failed else "told"
+        value = one.result.value
         body = {**one.remark, **({"table": one.table} if one.table else {})}
         event = self._add(kind=kind, trial=trial, row=row, value=value, key=one.key, body=body)
         self.keys[one.key] = self.trials[trial] = event
         key = one.key if one.given else None
         concerned = self._pending_trials_of(one.result, trial)
         error = None if value is None else body.get("sem")
-        return Told(trial, row, value, True, key, event.seq, *concerned, sem=error)
+        return Told(trial, row, value, True, key, event.seq, *concerned, sem=error, missing=missing)
 
     def _place(self, result: Result) -> tuple[int, int]:
         """Trial and row; a row that nobody asked for makes a trial of its own."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,12 @@ from kernelbandits.tables.candidates import Candidates
 
 MAP_VALUES = 33
 """How many values of a number a map has on each side."""
+TOTALS = (1.0, 100.0)
+"""The sums that the components of a mixture may have."""
+SUM_ERROR = 1e-6
+"""By which share of itself such a sum may be rounded in a table."""
+MOST_SHARES = 12
+"""Among so many columns of numbers a mixture is looked for."""
 MOST_LEVELS = 24
 """A choice with more values than this is neither on a map nor among the curves of a check."""
 
@@ -44,6 +52,8 @@ class EstimateMap:
     """The values of all other columns."""
     shared: tuple[str, ...] = ()
     """The other columns that do not keep these values, because a sum is given."""
+    total: float | None = None
+    """Of three numbers that make up a mixture, two of them `across` and `up`: their sum."""
 
 
 def require_model(answers: Answers, owner: str) -> FittedModel:
@@ -127,12 +137,17 @@ def compute_map(answers: Answers, across: str, up: str) -> EstimateMap:
     arm = answers.recommended_arm
     best = answers.row(answers.greedy if arm is None else arm)
     row, x = answers.driver.coordinates(best), place.x(best)
-    sides = [axis_values(place, name) for name in (across, up)]
-    rows, shared = spread_over(place, row, (across, up), sides)
-    if place.space is not None:
-        inside = holds_constraints(place.space, rows)
+    mixture = find_mixture(place if isinstance(place, Candidates) else place.space)
+    mixed = mixture is not None and {across, up} <= {*mixture.names}
+    if isinstance(place, Candidates) and mixture is not None and mixed:
+        sides = [share_values(place, name) for name in (across, up)]
+        rows, inside, shared = fill_mixture(place, row, (across, up), sides, mixture)
     else:
+        sides = [axis_values(place, name) for name in (across, up)]
+        rows, shared = spread_over(place, row, (across, up), sides)
         inside = np.ones(len(rows), dtype=bool)
+        if place.space is not None:
+            inside = holds_constraints(place.space, rows)
     mean, sd = np.full((2, len(rows)), np.nan)
     if inside.any():
         estimate, spread = model.estimate(rows[inside])
@@ -147,7 +162,83 @@ def compute_map(answers: Answers, across: str, up: str) -> EstimateMap:
         sd=sd.reshape(shape),
         fixed={name: x[name] for name in place.varying if name not in (across, up, *shared)},
         shared=shared,
+        total=mixture.total if mixture is not None and mixed else None,
     )
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Three columns or variables, none of them negative, that sum to 1 or to 100 %."""
+
+    names: tuple[str, ...]
+    total: float
+
+
+def find_mixture(place: Candidates | MixedBox) -> Mixture | None:
+    """Find three numbers with a given sum, in all rows of a table or by a constraint of a space."""
+    if isinstance(place, MixedBox):
+        return find_sum(place)
+    names = [n for n in place.varying if n not in place.categories and n not in place.log]
+    shares = {name: place.numbers(name) for name in names[:MOST_SHARES]}
+    shares = {name: numbers for name, numbers in shares.items() if numbers.min() >= 0}
+    for three in combinations(shares, 3):
+        sums = shares[three[0]] + shares[three[1]] + shares[three[2]]
+        for total in TOTALS:
+            if np.allclose(sums, total, rtol=SUM_ERROR, atol=0):
+                return Mixture(three, total)
+    return None
+
+
+def find_sum(space: MixedBox) -> Mixture | None:
+    """Find a constraint of a space that gives the sum of three numbers."""
+    if not space.constraints:
+        return None
+    feasible = space.feasible
+    names = {column: space.names[number] for number, column in feasible.column.items()}
+    for weights, right in zip(feasible.system.equalities, feasible.system.equal_to, strict=True):
+        named = np.flatnonzero(weights).tolist()
+        if len(named) != 3 or not np.allclose(weights[named], weights[named[0]]):
+            continue
+        three = tuple(names[column] for column in named)
+        variables = [space.variables[space.names.index(name)] for name in three]
+        plain = all(
+            isinstance(one, Number) and one.low >= 0 and not getattr(one, "log", False)
+            for one in variables
+        )
+        for total in TOTALS:
+            if plain and math.isclose(right / weights[named[0]], total):
+                return Mixture(three, total)
+    return None
+
+
+def share_values(table: Candidates, name: str) -> list[tuple[Any, Array]]:
+    """Return evenly spaced values of a component with their coordinates."""
+    numbers, (low, high) = table.numbers(name), table.range(name)
+    values = np.linspace(numbers.min(), numbers.max(), MAP_VALUES)
+    return [(float(value), np.array([(value - low) / (high - low)])) for value in values]
+
+
+def fill_mixture(
+    table: Candidates,
+    row: Array,
+    names: tuple[str, str],
+    sides: Sequence[list[tuple[Any, Array]]],
+    mixture: Mixture,
+) -> tuple[Array, Any, tuple[str, ...]]:
+    """Return the row with all values of two components, where the third makes up for them.
+
+    Also which of the rows have a third component within the range of the table, and its name.
+    """
+    rows, _ = spread_over(table, row, names, sides)
+    [third] = [name for name in mixture.names if name not in names]
+    across, up = ([value for value, _ in side] for side in sides)
+    left = mixture.total - np.add.outer(up, across).ravel()
+    numbers, (low, high) = table.numbers(third), table.range(third)
+    slack = SUM_ERROR * mixture.total
+    inside = (left >= numbers.min() - slack) & (left <= numbers.max() + slack)
+    block = dict(zip(table.varying, table.blocks, strict=True))[third]
+    rows[:, list(block)] = ((left - low) / (high - low))[:, None]
+    return rows, inside, (third,)
 
 
 def axis_values(place: Any, name: str) -> list[tuple[Any, Array]]:

@@ -56,9 +56,11 @@ def export_study(study: Study, path: str | Path, force: bool) -> None:
 def list_sheets(study: Study, trials: pd.DataFrame) -> list[Sheet]:
     """The sheets of a workbook: trials, candidates or space, estimates, and what they are."""
     place, estimates = study._place, study.estimates()
+    targets = {f"target {one.name}": one.wanted for one in study.status().targets}
     about = {
         "target": study.target,
         "direction": study.direction,
+        **targets,
         "trials": len(trials),
         "times": "UTC",
         "interval (low, high)": "95 % interval of the estimate, not of a new measurement",

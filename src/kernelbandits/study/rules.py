@@ -38,7 +38,8 @@ from kernelbandits.study.settings import (
     REVISIONS,
     Settings,
 )
-from kernelbandits.study.targets import CENTRE, COMBINED, SPREAD, check_names, read_targets
+from kernelbandits.study.targets import CENTRE, SPREAD, check_names, read_targets
+from kernelbandits.tables.export import COMBINED
 
 EARNING = ("width", "exploration")
 """Settings of auto that only the goal "earn" has."""

@@ -8,6 +8,7 @@ values, so a table may be filled in and told again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kernelbandits import checks
@@ -16,7 +17,7 @@ from kernelbandits.storage import Draft
 from kernelbandits.study.decisions import Keyed, Teller, check_details, where
 from kernelbandits.study.events import RESULTS, State, Trial
 from kernelbandits.study.plausibility import LATEST, intended_value, is_unusual
-from kernelbandits.study.reconciliation import CORRECTED, REPLICATES
+from kernelbandits.study.reconciliation import CORRECTED, REPLICATES, with_own_trial
 from kernelbandits.study.targets import Target, check_names
 from kernelbandits.study.values import AlreadyTold, Told, describe_values
 
@@ -65,7 +66,7 @@ def tell_values(
 ) -> tuple[list[Draft], list[Told]]:
     """All values as events, or an error for the first that cannot be stored."""
     teller = TargetTeller(state, place, worker, before, repeats)
-    told = [teller.tell(line) for line in lines]
+    told = [teller.tell(with_own_trial(state, place, line)) for line in lines]
     return teller.drafts, told
 
 
@@ -98,9 +99,14 @@ class TargetTeller(Teller):
         known = self.values.setdefault(trial, {})
         fresh = {name: y for name, y in one.remark["values"].items() if known.get(name) != y}
         others = {name: known[name] for name in fresh if name in known}
-        if one.table and not fresh and not one.remark.get("missing"):
+        errors = self._new_errors(one, trial) if one.table else {}
+        if one.table and not (fresh or errors or self._new_missing(one, trial)):
             return Told(trial, row, None, False, None, self._seq_of(trial))
         kind = self._check_free(one, trial, others, fresh)
+        if errors and not fresh:
+            # Only a correction makes the policy learn a stored result again.
+            kind = "corrected"
+            one = replace(one, remark={**one.remark, "was": {}, "reason": "its standard error"})
         body = {**one.remark, "values": fresh if one.table else one.remark["values"]}
         body |= {"table": one.table} if one.table else {}
         body |= {"was": others, "reason": f"corrected in {one.result.place}"} if others else {}
@@ -109,6 +115,26 @@ class TargetTeller(Teller):
         known |= fresh
         concerned = self._pending_trials_of(one.result, trial)
         return Told(trial, row, None, True, one.key if one.given else None, event.seq, *concerned)
+
+    def _new_errors(self, one: Keyed, trial: int) -> dict[str, float]:
+        """The standard errors that a line adds to stored values; others are refused."""
+        known = self.state.trials.get(trial)
+        stored = {} if known is None else known.sems
+        told: Mapping[str, float] = one.remark.get("sems", {})
+        changed = [name for name, sem in told.items() if stored.get(name, sem) != sem]
+        if changed and self.repeats != CORRECTED:
+            name = changed[0]
+            raise StudyConflict(
+                f"tell needs the standard error {stored[name]:g} of {name}, which trial {trial} "
+                f"has, got {told[name]:g}{where(one.result)}; tell the table with --corrected "
+                "(corrected=True) if it is right"
+            )
+        return {name: sem for name, sem in told.items() if stored.get(name) != sem}
+
+    def _new_missing(self, one: Keyed, trial: int) -> set[str]:
+        """The targets that a line calls missing, and that were not before."""
+        known = self.state.trials.get(trial)
+        return {*one.remark.get("missing", ())} - (known.missing if known else set())
 
     def _check_free(
         self, one: Keyed, trial: int, others: Mapping[str, float], fresh: Mapping[str, float]

@@ -1,17 +1,18 @@
 """Sheets to fill in: the trials of a batch on a page, and their results told back from it.
 
 A sheet has one line for each trial. The first columns identify it: the study, the trial, the row,
-and what the table says of the candidate. The last two, the target and "failed", are filled in. A
-line is told only if all that identifies it is as it was written, up to the rounding of numbers by
-a spreadsheet program.
+and what the table says of the candidate. The others are filled in: each target, "failed", and
+where the study has such details, standard errors ("sem"), a note and who measured it ("by"). A line
+is told only if all that identifies it is as it was written, up to the rounding of numbers by a
+spreadsheet program.
 """
 
 from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -22,7 +23,7 @@ from kernelbandits.outputs import check_output, replace_file
 from kernelbandits.runtime import require
 from kernelbandits.study.values import Suggestion, format_cell
 from kernelbandits.tables.cells import plain, text_of, truth
-from kernelbandits.tables.export import write_csv
+from kernelbandits.tables.export import DETAILS, write_csv
 from kernelbandits.tables.results import ROUNDED, Result, value_of, whole_number
 from kernelbandits.tables.sources import read_table
 from kernelbandits.tables.table import Table
@@ -32,10 +33,14 @@ if TYPE_CHECKING:
     from kernelbandits.storage import Event
     from kernelbandits.study.events import State, Trial
     from kernelbandits.study.places import Place
+    from kernelbandits.study.settings import Settings
 
 OWNER = "a sheet"
 FORMATS = (".xlsx", ".csv", ".html")
 STUDY, TRIAL, ROW, FAILED = "study", "trial", "row", "failed"
+SEM, NOTE, BY = DETAILS
+MISSING = "missing"
+"""What is written in place of a value that will not come."""
 NAME = "sheet"
 """The name of the sheet in a workbook."""
 LEAST_DIGITS = 4
@@ -68,8 +73,8 @@ $rows
 </html>
 """)
 LEAD = (
-    "Sheet of study {study}. Write the result of each trial under {target!r}, or yes under "
-    "'failed'. Leave a trial that was not measured blank."
+    "Sheet of study {study}. Write the result of each trial under {targets}, or yes under "
+    "'failed'. Leave what was not measured yet blank, and write 'missing' where no value will come."
 )
 
 
@@ -99,32 +104,58 @@ class Layout:
     """Whether candidates are rows of a table."""
     described: Mapping[str, str]
     """Label, column or variable -> what the sheet calls it."""
-    target: str
-    """What the sheet calls the column of results."""
+    targets: Mapping[str, str]
+    """Target -> what the sheet calls the column of its results."""
+    errors: Mapping[str, str]
+    """Target -> what the sheet calls the column of its standard errors."""
+    note: str
+    by: str
 
     @classmethod
-    def of(cls, place: Place, target: str) -> Layout:
+    def of(cls, place: Place, settings: Settings) -> Layout:
+        names = [one.name for one in settings.several] or [settings.target]
         own = {STUDY, TRIAL, FAILED, *([ROW] if place.space is None else [])}
-        result = f"{target} (result)" if target in own else target
-        names = {
-            name: f"{name} (candidate)" if name in own | {result} else name
+        targets = {name: f"{name} (result)" if name in own else name for name in names}
+        described = {
+            name: f"{name} (candidate)" if name in own | {*targets.values()} else name
             for name in (*place.labels, *place.chosen)
         }
-        return cls(place.space is None, names, result)
+        taken = {*own, *targets.values(), *described.values()}
+        plain_names = {name: f"{name} {SEM}" if settings.several else SEM for name in names}
+        errors = {name: rename_taken(column, taken) for name, column in plain_names.items()}
+        note, by = (rename_taken(name, taken) for name in (NOTE, BY))
+        return cls(place.space is None, described, targets, errors, note, by)
 
     @property
     def identifying(self) -> list[str]:
         return [STUDY, TRIAL, *([ROW] if self.row else []), *self.described.values()]
 
     @property
-    def to_fill(self) -> list[str]:
-        return [self.target, FAILED]
+    def needed(self) -> list[str]:
+        """The columns to fill in that every sheet has."""
+        return [*self.targets.values(), FAILED]
+
+    def to_fill(self, trials: Iterable[Trial]) -> list[str]:
+        """The columns to fill in: those that every sheet has, and details that trials have."""
+        used = list(trials)
+        columns = []
+        for name, column in self.targets.items():
+            known = any(name in trial.sems or trial.sem is not None for trial in used)
+            columns += [column, *([self.errors[name]] if known else [])]
+        told = [trial.told.body for trial in used if trial.told]
+        details = {NOTE: self.note, BY: self.by}
+        given = [column for name, column in details.items() if any(name in body for body in told)]
+        return [*columns, FAILED, *given]
 
     def identify(self, row: int, place: Place) -> dict[str, Any]:
         """Column -> what stands there of a candidate: its number, its labels, its description."""
         number = {ROW: row} if self.row else {}
         known = {**place.label(row), **place.x(row)}
         return number | {self.described[name]: value for name, value in known.items()}
+
+
+def rename_taken(name: str, taken: Collection[str]) -> str:
+    return f"{name} (result)" if name in taken else name
 
 
 # ---------------------------------------------------------------------- writing
@@ -142,23 +173,36 @@ def check_sheet(path: str | Path, force: bool) -> None:
 def write_sheet(
     path: str | Path, trials: Sequence[Trial], state: State, place: Place, force: bool
 ) -> None:
-    """Write a line for each trial, completely or not at all; blank where it is to be filled in."""
-    layout = Layout.of(place, state.settings.target)
+    """Write a line for each trial, completely or not at all.
+
+    What is to be filled in is blank, except for the values of some of several targets that a trial
+    has already.
+    """
+    layout = Layout.of(place, state.settings)
     study = study_name(state.events[0])
-    header = [*layout.identifying, *layout.to_fill]
+    to_fill = layout.to_fill(state.trials.values())
+    header = [*layout.identifying, *to_fill]
     rows = [
-        [study, trial.number, *layout.identify(trial.row, place).values(), None, None]
+        [study, trial.number, *layout.identify(trial.row, place).values()]
+        + [known_values(trial, layout).get(column) for column in to_fill]
         for trial in trials
     ]
     suffix = Path(path).suffix.lower()
     if suffix == ".csv":
         write_csv(path, header, rows, force=force)
     elif suffix == ".xlsx":
-        sheet = Sheet(NAME, header, rows, frozenset(layout.to_fill))
-        write_workbook(path, [sheet], force=force)
+        write_workbook(path, [Sheet(NAME, header, rows, frozenset(to_fill))], force=force)
     else:
-        page = draw_page(header, rows, frozenset(layout.to_fill), study, state.settings.target)
+        page = draw_page(header, rows, frozenset(to_fill), study, [*layout.targets])
         replace_file(path, page.encode(), owner=OWNER, force=force)
+
+
+def known_values(trial: Trial, layout: Layout) -> dict[str, Any]:
+    """Column -> what was told already of several targets."""
+    values = {layout.targets[name]: y for name, y in trial.values.items()}
+    errors = {layout.errors[name]: sem for name, sem in trial.sems.items()}
+    absent = dict.fromkeys((layout.targets[name] for name in trial.missing), MISSING)
+    return values | errors | absent
 
 
 def draw_page(
@@ -166,7 +210,7 @@ def draw_page(
     rows: Sequence[Sequence[Any]],
     to_fill: frozenset[str],
     study: str,
-    target: str,
+    targets: Sequence[str],
 ) -> str:
     """A page to print, without what only a program needs: the name of the study is on top."""
     shown = range(1, len(header))
@@ -174,14 +218,14 @@ def draw_page(
 
     def draw_cell(i: int, value: Any) -> str:
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        kind = ' class="number"' if is_number else kinds[i]
+        kind = kinds[i] or (' class="number"' if is_number else "")
         text = "" if value is None else html.escape(format_cell(value))
         return f"<td{kind}>{text}</td>"
 
     lines = ["".join(draw_cell(i, cells[i]) for i in shown) for cells in rows]
     return PAGE.substitute(
-        title=html.escape(f"{target}: {len(rows)} to measure"),
-        lead=html.escape(LEAD.format(study=study, target=target)),
+        title=html.escape(f"{', '.join(targets)}: {len(rows)} to measure"),
+        lead=html.escape(LEAD.format(study=study, targets=" and ".join(map(repr, targets)))),
         header="".join(f"<th{kinds[i]}>{html.escape(header[i])}</th>" for i in shown),
         rows="\n".join(f"<tr>{line}</tr>" for line in lines),
     )
@@ -203,7 +247,7 @@ def read_sheet(path: str | Path, state: State, place: Place) -> tuple[list[Resul
         )
     table = read_table(path, preferred=(NAME,))
     assert table is not None
-    reader = SheetReader(table, Layout.of(place, state.settings.target), state, place)
+    reader = SheetReader(table, Layout.of(place, state.settings), state, place)
     lines = range(len(table))
     results = [reader.read(i) for i in lines]
     found = [one for one in results if one is not None]
@@ -237,23 +281,90 @@ class SheetReader:
             raise ValueError(
                 f"{self.table.source} needs yes or no {self._at(i, FAILED)}, got {got!r}"
             )
-        written = self._cell(i, self.layout.target)
+        written = {name: c for name, c in self.layout.targets.items() if self._cell(i, c)}
         if not written and not failed:
+            self._read_errors(i, {})
             return None
-        if written and failed:
-            at = self._at(i, self.layout.target)
-            raise ValueError(
-                f"{self.table.source} needs no value {at}, where the measurement failed, got one"
-            )
-        value = None if failed else value_of(self.table, self.layout.target, i)
         line = self.table.lines[i]
         place = f"{self.table.source}, {self.table.unit} {line}"
-        return Result(trial=trial.number, value=value, failed=failed, line=line, place=place)
+        found = Result(trial=trial.number, failed=failed, line=line, place=place)
+        details = self._read_details(i)
+        if failed:
+            self._refuse_values(i, trial, written)
+            return replace(found, details=details)
+        absent = [name for name, c in written.items() if self._cell(i, c).casefold() == MISSING]
+        values = {
+            name: self._read_value(i, column, trial.values.get(name))
+            for name, column in written.items()
+            if name not in absent
+        }
+        sems = self._read_errors(i, values)
+        if self.state.settings.several:
+            more = {"sems": sems, MISSING: absent}
+            told = {"values": values, **{name: part for name, part in more.items() if part}}
+            return replace(found, details=details | told)
+        [name] = written
+        if absent:
+            return self._read_missing(i, trial, replace(found, details={**details, MISSING: True}))
+        details |= {SEM: sems[name]} if sems else {}
+        return replace(found, value=values[name], details=details)
+
+    def _read_value(self, i: int, column: str, stored: float | None) -> float:
+        """The value in a cell; the stored one if the cell has that up to rounding."""
+        value = value_of(self.table, column, i)
+        same = stored is not None and math.isclose(value, stored, rel_tol=ROUNDED)
+        return stored if same and stored is not None else value
+
+    def _read_errors(self, i: int, values: Mapping[str, float]) -> dict[str, float]:
+        """Target -> the standard error of its value, where one was written."""
+        sems: dict[str, float] = {}
+        for name, column in self.layout.errors.items():
+            if not self._cell(i, column):
+                continue
+            sem, at = self.table.number(i, column), self._at(i, column)
+            if sem <= 0:
+                raise ValueError(
+                    f"{self.table.source} needs a standard error > 0 {at}, got {sem:g}"
+                )
+            if name not in values:
+                raise ValueError(
+                    f"{self.table.source} needs a standard error {at} only beside a value, "
+                    f"got {sem:g}"
+                )
+            sems[name] = sem
+        return sems
+
+    def _read_details(self, i: int) -> dict[str, Any]:
+        columns = {NOTE: self.layout.note, BY: self.layout.by}
+        found = {name: self._cell(i, column) for name, column in columns.items()}
+        return {name: text for name, text in found.items() if text}
+
+    def _read_missing(self, i: int, trial: Trial, found: Result) -> Result | None:
+        """A trial of one target ends without a value; None if it did already."""
+        if trial.state == MISSING:
+            return None
+        if trial.state != "pending":
+            at = self._at(i, next(iter(self.layout.targets.values())))
+            self._refuse(
+                f"a value {at}, because trial {trial.number} is {trial.state}", repr(MISSING)
+            )
+        return found
+
+    def _refuse_values(self, i: int, trial: Trial, written: Mapping[str, str]) -> None:
+        """A measurement that failed has no values but those that were told before."""
+        for name, column in written.items():
+            stored = trial.values.get(name)
+            if stored is None or self._read_value(i, column, stored) != stored:
+                at = self._at(i, column)
+                raise ValueError(
+                    f"{self.table.source} needs no value {at}, where the measurement failed, "
+                    "got one"
+                )
 
     def _check_study(self, i: int) -> None:
         missing = [
             name
-            for name in (*self.layout.identifying, *self.layout.to_fill)
+            for name in (*self.layout.identifying, *self.layout.needed)
             if name not in self.table.columns
         ]
         there = self._cell(i, STUDY)
@@ -286,7 +397,8 @@ class SheetReader:
                 )
 
     def _cell(self, i: int, column: str) -> str:
-        return self.table.columns[column].texts[i]
+        """The text of a cell; blank where the sheet has no such column."""
+        return self.table.columns[column].texts[i] if column in self.table.columns else ""
 
     def _at(self, i: int, column: str) -> str:
         return self.table.place(i, column)

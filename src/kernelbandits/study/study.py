@@ -542,6 +542,7 @@ class Study:
         corrected: bool = False,
         replicates: bool = False,
         worksheet: str | None = None,
+        off_table: bool = False,
     ) -> list[Told]:
         """Store all results of a file, a DataFrame or a list of mappings, or none of them.
 
@@ -555,15 +556,20 @@ class Study:
         If a line has another value than the stored result of its trial or candidate, nothing is
         stored and `ResultsDiffer` lists both values. With `corrected` the new values then replace
         the stored ones; with `replicates` they are results of further measurements.
+
+        With `off_table` a line may describe a candidate that is no row of the table: its result is
+        learnt as a point, as by `tell(x=...)`. Otherwise such a line is refused, because it is
+        more often mistyped.
         """
+        checks.needs(isinstance(off_table, bool), "tell", "off_table true or false", off_table)
         name, prefix = check_name("worker", worker), check_name("key", key)
         repeats = reconciliation.check_repeats(corrected, replicates)
         self._session.refresh()
         if self._targets:
             names = [one.name for one in self._targets]
-            results = read_target_results(source, self._place, names, worksheet)
+            results = read_target_results(source, self._place, names, worksheet, off_table)
         else:
-            results = read_results(source, self._place, self.target, worksheet)
+            results = read_results(source, self._place, self.target, worksheet, off_table)
         fresh = uuid.uuid4().hex
         return self._tell(
             [decisions.with_key(one, prefix, number, fresh) for number, one in enumerate(results)],
@@ -611,10 +617,16 @@ class Study:
         remarks: list[str] = []
 
         def decide(state: State, now: float) -> tuple[list[Draft], Any]:
-            place, lines, before = self._place, results, list[Draft]()
-            if x is not None and isinstance(place, Candidates):
-                place, row, before, remarks[:] = decisions.add_point(place, x, results[0].key)
-                lines = [replace(one, result=replace(one.result, row=row)) for one in results]
+            place, lines, before = self._place, list[decisions.Keyed](), list[Draft]()
+            remarks.clear()
+            for one in results:
+                given = one.result.x if x is None else x
+                if given is not None and isinstance(place, Candidates):
+                    place, row, drafts, said = decisions.add_point(place, given, one.key)
+                    before += drafts
+                    remarks.extend(said)
+                    one = replace(one, result=replace(one.result, row=row, x=None))
+                lines.append(one)
             if self._targets:
                 drafts, told = several.tell_values(state, place, lines, worker, before, repeats)
                 return drafts, (several.latest_targets(state), told)

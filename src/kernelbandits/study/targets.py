@@ -18,13 +18,12 @@ import numpy as np
 from kernelbandits import checks
 from kernelbandits.checks import Array
 from kernelbandits.formatting import did_you_mean
+from kernelbandits.tables.export import COMBINED
 
 MAXIMIZE, MINIMIZE, AIM = "maximize", "minimize", "aim"
 LEAST = 0.01
 """The least desirability in the product. With 0, one hopeless target would hide all differences in
 the others from the model."""
-COMBINED = "desirability"
-"""What a study of several targets calls the number that its policy sees."""
 CENTRE, SPREAD = 0.5, 0.25
 """The units in which a policy sees the desirability, which lies between 0 and 1."""
 

@@ -20,6 +20,8 @@ TIMES = ("asked_at", "told_at")
 NOTED = ("weight", "width", "mean", "sd")
 TRIALS = ("trial", "row", "state", "value", *TIMES, "worker", *NOTED)
 """Columns of our own in an export of trials."""
+COMBINED = "desirability"
+"""What a study of several targets calls the number that its policy sees."""
 OWN = frozenset({*TRIALS, "allowed", "results", "average", "low", "high"})
 """The same, and those in a table of estimates."""
 
@@ -38,6 +40,32 @@ def name_in_export(columns: Iterable[str]) -> dict[str, str]:
             label = f"{label} (candidate)"
         shown[name] = label
     return shown
+
+
+DETAILS = ("sem", "note", "by")
+"""Columns that say more of a result: its standard error, a note, and who measured it."""
+FRONT = "front"
+"""Column that marks the trials on the Pareto front of several targets."""
+
+
+def name_details(columns: Iterable[str]) -> dict[str, str]:
+    """What an export calls the columns of details beside those of the candidates.
+
+    >>> name_details(["Cs", "note"])
+    {'sem': 'sem', 'note': 'note (result)', 'by': 'by'}
+    """
+    taken = set(columns)
+    return {name: f"{name} (result)" if name in taken else name for name in DETAILS}
+
+
+def name_targets(columns: Iterable[str], targets: Iterable[str]) -> dict[str, str]:
+    """Each of several targets -> what an export calls it beside those of the candidates.
+
+    >>> name_targets(["Cs"], ["stability", "mean"])
+    {'stability': 'stability', 'mean': 'mean (target)'}
+    """
+    taken = {*columns, *OWN, *DETAILS, FRONT, COMBINED}
+    return {name: f"{name} (target)" if name in taken else name for name in targets}
 
 
 def is_export(names: Iterable[str]) -> bool:

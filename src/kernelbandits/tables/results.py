@@ -7,7 +7,7 @@ import json
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice, StudyConflict
 from kernelbandits.tables.cells import canonical, truth
-from kernelbandits.tables.export import TIMES, TRIALS, is_export, name_in_export
+from kernelbandits.tables.export import (
+    DETAILS,
+    TIMES,
+    TRIALS,
+    is_export,
+    name_details,
+    name_in_export,
+)
 from kernelbandits.tables.headers import bare, find, find_strictly, loose
 from kernelbandits.tables.sources import mapping_table, read_table
 from kernelbandits.tables.table import LARGEST, Table
@@ -72,8 +79,6 @@ EXPORTED_WITHIN = 0.002
 """Seconds by which the time of an exported trial may be rounded."""
 ROUNDED = 1e-8
 """By which share of themselves numbers may be rounded when a spreadsheet saves them."""
-DETAILS = ("sem", "note", "by")
-"""Columns of a file of results that say more of a result."""
 MADE = "csv:"
 """How keys begin that are made of a line of a file."""
 
@@ -87,6 +92,8 @@ class Result:
 
     trial: int | None = None
     row: int | None = None
+    x: Mapping[str, Any] | None = None
+    """In place of a row: the values of a candidate that is not in the table."""
     value: float | None = None
     failed: bool = False
     key: str | None = None
@@ -131,6 +138,8 @@ class Layout:
     """The same for the columns that identify a row."""
     state: str | None = None
     """Of an export: told, failed, pending or withdrawn."""
+    off_table: bool = False
+    """Whether a line may describe a candidate that is not in the table."""
 
     @property
     def used_columns(self) -> set[str | None]:
@@ -145,11 +154,13 @@ def read_results(
     candidates: Described,
     target: str,
     worksheet: str | None = None,
+    off_table: bool = False,
 ) -> list[Result]:
     """The results of a table, all of them checked; rows that were not measured yet are left out.
 
     Of a workbook the named worksheet is read; without a name the only one that has cells, or the
-    one that is called "trials" or "results".
+    one that is called "trials" or "results". With `off_table` a line may describe a candidate that
+    is none of these; its result has `x` and no row.
     """
     table = read_table(source, worksheet, SHEETS)
     table = mapping_table(source) if table is None else table  # type: ignore[arg-type]
@@ -157,7 +168,7 @@ def read_results(
         return []
     for notice in table.notices:
         warnings.warn(f"{table.source}: {notice}", DataNotice, stacklevel=3)
-    layout = layout_of(table, candidates, target)
+    layout = replace(layout_of(table, candidates, target), off_table=off_table)
     notice_others(table, layout, candidates)
     measured = [i for i in range(len(table)) if is_measured(table, layout, i)]
     notice_skipped(table, len(table) - len(measured))
@@ -229,13 +240,17 @@ def described_by(table: Table, wanted: Iterable[str], taken: set[str | None]) ->
     return {name: column for name, column in found.items() if column is not None}
 
 
-def notice_others(table: Table, layout: Layout, candidates: Described) -> None:
+def notice_others(
+    table: Table, layout: Layout, candidates: Described, besides: Collection[str] = ()
+) -> None:
+    """Name the columns that have no meaning here; `besides` are further ones that have."""
     others = [
         name
         for name in table.columns
         if name not in layout.used_columns
         and name not in candidates.columns
-        and loose(name) not in DETAILS
+        and name not in detail_columns(table, layout).values()
+        and name not in besides
     ]
     if others:
         warnings.warn(f"{table.source}: columns {others} are ignored", DataNotice, stacklevel=3)
@@ -276,13 +291,8 @@ def has_failed(table: Table, layout: Layout, i: int) -> bool:
 def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> Result:
     failed = has_failed(table, layout, i)
     trial = whole_number(table, layout.trial, i, 1)
-    exported = None
-    if layout.state is not None:
-        exported, row = read_exported(table, i), row_of_export(table, layout, candidates, i)
-    elif trial is None or says_row(table, layout, i):
-        row = row_of(table, layout, candidates, i)
-    else:
-        row = None
+    exported = None if layout.state is None else read_exported(table, i)
+    row, x = find_candidate(table, layout, candidates, i, trial)
     value = None if failed else value_of(table, str(layout.value), i)
     if failed and cell(table, layout.value, i):
         place = table.place(i, str(layout.value))
@@ -294,6 +304,7 @@ def read_result(table: Table, layout: Layout, candidates: Described, i: int) -> 
     return Result(
         trial=trial,
         row=row,
+        x=x,
         value=value,
         failed=failed,
         key=key,
@@ -344,8 +355,7 @@ def is_close(x: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
     """Standard error, note and name of a result, from columns that have no other meaning."""
-    free = [name for name in table.columns if name not in layout.used_columns]
-    columns = {loose(name): name for name in free if loose(name) in DETAILS}
+    columns = detail_columns(table, layout)
     found: dict[str, Any] = {name: cell(table, column, i) for name, column in columns.items()}
     found = {name: text for name, text in found.items() if text}
     if "sem" in found:
@@ -356,6 +366,17 @@ def read_details(table: Table, layout: Layout, i: int) -> dict[str, Any]:
             raise ValueError(f"{table.source} needs a standard error > 0 {where}, got {error:g}")
         found["sem"] = error
     return found
+
+
+def detail_columns(table: Table, layout: Layout) -> dict[str, str]:
+    """Detail -> its column; beside one of the candidates called note it is note (result)."""
+    free = {loose(name): name for name in table.columns if name not in layout.used_columns}
+    words = {name: (loose(other), name) for name, other in name_details(DETAILS).items()}
+    return {
+        name: free[found]
+        for name, known in words.items()
+        if (found := next((word for word in known if word in free), None)) is not None
+    }
 
 
 def says_row(table: Table, layout: Layout, i: int) -> bool:
@@ -386,6 +407,29 @@ def whole_number(table: Table, name: str | None, i: int, least: int) -> int | No
     return int(number)
 
 
+def find_candidate(
+    table: Table, layout: Layout, candidates: Described, i: int, trial: int | None
+) -> tuple[int | None, dict[str, Any] | None]:
+    """The row of a line, or the values of a candidate off the table, or neither beside a trial.
+
+    A line that names a trial, a row or a label means a candidate of the table; in an export these
+    may be those of another study.
+    """
+    if layout.state is not None:
+        find_row, named = row_of_export, False
+    elif trial is not None and not says_row(table, layout, i):
+        return None, None
+    else:
+        names = [cell(table, column, i) for column in (layout.row, *layout.labels.values())]
+        find_row, named = row_of, trial is not None or any(names)
+    try:
+        return find_row(table, layout, candidates, i), None
+    except StudyConflict:
+        if named or not (layout.off_table and layout.complete):
+            raise
+    return None, {name: part(table, layout, candidates, name, i) for name in candidates.chosen}
+
+
 def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
     """The row by its number, else by its labels, else by what describes it."""
     row = whole_number(table, layout.row, i, 0)
@@ -405,7 +449,13 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
     except (StudyConflict, ValueError) as refusal:
         # A candidate that is not in the table is a conflict, a point outside the space an error.
         kind = StudyConflict if isinstance(refusal, StudyConflict) else ValueError
-        raise kind(f"{table.source}, {table.unit} {table.lines[i]}: {refusal}") from None
+        way = ""
+        if kind is StudyConflict:
+            way = (
+                ". If that is right, tell the table with --off-table (off_table=True): the result "
+            )
+            way += "is learnt as a point that is never suggested"
+        raise kind(f"{table.source}, {table.unit} {table.lines[i]}: {refusal}{way}") from None
 
 
 def check_row(table: Table, layout: Layout, candidates: Described, i: int, row: int) -> int:
@@ -480,7 +530,8 @@ def add_keys(file: str, results: list[Result], candidates: Described) -> list[Re
     seen: Counter[str] = Counter()
     keys = []
     for one in results:
-        row = None if one.row is None else candidates.key(one.row)
+        row: Any = None if one.row is None else candidates.key(one.row)
+        row = row if one.x is None else dict(one.x)
         value = None if one.value is None else canonical(one.value)
         said = json.dumps([file, one.trial, row, value])
         keys.append(

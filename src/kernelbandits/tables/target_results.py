@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kernelbandits import checks
 from kernelbandits.checks import DataNotice
+from kernelbandits.tables.export import (
+    COMBINED,
+    FRONT,
+    is_export,
+    name_in_export,
+    name_targets,
+)
 from kernelbandits.tables.headers import find, find_strictly
 from kernelbandits.tables.results import (
     SHEETS,
@@ -15,13 +23,15 @@ from kernelbandits.tables.results import (
     Layout,
     Result,
     Source,
+    add_keys,
     cell,
+    find_candidate,
     has_failed,
     layout_of,
+    notice_others,
     notice_skipped,
     read_details,
-    row_of,
-    says_row,
+    read_exported,
     value_of,
     whole_number,
 )
@@ -30,11 +40,15 @@ from kernelbandits.tables.table import Table
 
 
 def read_target_results(
-    source: Source, candidates: Described, targets: Sequence[str], worksheet: str | None = None
+    source: Source,
+    candidates: Described,
+    targets: Sequence[str],
+    worksheet: str | None = None,
+    off_table: bool = False,
 ) -> list[Result]:
     """The results of a table, all of them checked; lines without any value are left out.
 
-    The worksheet of a workbook is found as by `read_results`.
+    The worksheet of a workbook, and candidates off the table, are taken as by `read_results`.
 
     Each result has its values by target in `details`, under "values", and the standard errors of
     columns such as "stability sem" under "sems".
@@ -45,20 +59,47 @@ def read_target_results(
         return []
     for notice in table.notices:
         warnings.warn(f"{table.source}: {notice}", DataNotice, stacklevel=3)
-    columns = {name: find_strictly(table.columns, name) for name in targets}
-    columns = {name: found or find(table.columns, name) for name, found in columns.items()}
-    there = {name: column for name, column in columns.items() if column is not None}
+    there = find_targets(table, candidates, targets)
     checks.needs(
         bool(there),
         table.source,
         f"columns of targets among {tuple(targets)}",
         tuple(table.columns),
     )
-    layout = layout_of(table, candidates, next(iter(there)))
+    layout = replace(layout_of(table, candidates, next(iter(there))), off_table=off_table)
+    notice_others(table, layout, candidates, own_columns(table, there))
     results = [read_line(table, layout, candidates, there, i) for i in range(len(table))]
     measured = [one for one in results if one is not None]
     notice_skipped(table, len(results) - len(measured))
-    return measured
+    return add_failure_keys(table.source, measured, candidates) if table.from_file else measured
+
+
+def find_targets(table: Table, candidates: Described, targets: Sequence[str]) -> dict[str, str]:
+    """Target -> its column, for those that are there."""
+    if is_export(table.columns):
+        shown = name_in_export([*candidates.labels, *candidates.chosen]).values()
+        exported = name_targets(shown, targets)
+        return {name: column for name, column in exported.items() if column in table.columns}
+    strictly = {name: find_strictly(table.columns, name) for name in targets}
+    found = {name: column or find(table.columns, name) for name, column in strictly.items()}
+    return {name: column for name, column in found.items() if column is not None}
+
+
+def own_columns(table: Table, columns: Mapping[str, str]) -> set[str]:
+    """The columns of targets and their standard errors, and what an export has besides."""
+    errors = {error_column(table, column) for column in columns.values()} - {None}
+    return {*columns.values(), *map(str, errors), FRONT, COMBINED}
+
+
+def error_column(table: Table, column: str) -> str | None:
+    """The column of the standard errors of a target, called like it with the word sem behind."""
+    return find(table.columns, f"{column} sem")
+
+
+def add_failure_keys(file: str, results: list[Result], candidates: Described) -> list[Result]:
+    """Give failures keys, as lines of one target have: values are known again, failures not."""
+    failed = iter(add_keys(file, [one for one in results if one.failed], candidates))
+    return [next(failed) if one.failed else one for one in results]
 
 
 def read_line(
@@ -66,38 +107,45 @@ def read_line(
 ) -> Result | None:
     """The values of one line; None if it has none."""
     failed = has_failed(table, layout, i)
+    state = cell(table, layout.state, i)
     values = {
         name: value_of(table, column, i)
         for name, column in columns.items()
         if cell(table, column, i) != ""
     }
-    if not values and not failed:
+    if state == "withdrawn" or not (values or failed):
         return None
     where = f"{table.source}, {table.unit} {table.lines[i]}"
-    if values and failed:
+    if values and failed and layout.state is None:
         raise ValueError(f"{where} needs no value, because the measurement failed, got {values}")
     trial = whole_number(table, layout.trial, i, 1)
-    named = trial is None or says_row(table, layout, i)
     details: dict[str, Any] = read_details(table, layout, i)
     details.pop("sem", None)
     if not failed:
-        details |= {"values": values} | read_errors(table, values, i)
+        details |= {"values": values} | read_errors(table, values, columns, i)
+    if state == "missing":
+        details["missing"] = [name for name in columns if name not in values]
+    row, x = find_candidate(table, layout, candidates, i, trial)
     return Result(
         trial=trial,
-        row=row_of(table, layout, candidates, i) if named else None,
+        row=row,
+        x=x,
         failed=failed,
         key=cell(table, layout.key, i) or None,
         line=table.lines[i],
         place=where,
+        exported=None if layout.state is None else read_exported(table, i),
         details=details,
     )
 
 
-def read_errors(table: Table, values: Mapping[str, float], i: int) -> dict[str, Any]:
-    """The standard errors in columns called like a target with the word sem behind it."""
+def read_errors(
+    table: Table, values: Mapping[str, float], columns: Mapping[str, str], i: int
+) -> dict[str, Any]:
+    """The standard errors of the values of one line."""
     sems: dict[str, float] = {}
     for name in values:
-        column = find(table.columns, f"{name} sem")
+        column = error_column(table, columns[name])
         if column is not None and cell(table, column, i):
             sems[name] = table.number(i, column)
             if sems[name] <= 0:

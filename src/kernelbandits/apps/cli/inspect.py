@@ -98,9 +98,9 @@ Examples:
 """
 TOP = 20
 WHAT = (
-    "all, next (what to measure), progress (results in order), regret (with --truth), check "
-    "(predicted against measured), dependence (on each column), posterior (estimates) or weights "
-    "(exploration)."
+    "all, next (what to measure), progress (results in order), targets (each of several, and their "
+    "trade-off), regret (with --truth), check (predicted against measured), dependence (on each "
+    "column), posterior (estimates) or weights (exploration)."
 )
 
 

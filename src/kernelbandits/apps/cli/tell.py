@@ -64,7 +64,8 @@ the values of all columns, and has the result in a column named like the target.
 are stored or none. Lines that were told before are skipped, so you can add lines to the file and
 tell it again. If a line has another value than the one that is stored, nothing is stored and both
 values are listed: then --corrected replaces the stored values, and --replicates takes the new ones
-as further measurements. Columns sem, note and by are optional.
+as further measurements. Columns sem, note and by are optional. A line that describes a candidate
+which is not in the table is refused, unless --off-table says that it is learnt as a point.
 
 A sheet that `ask --sheet` or `sheet` wrote is told back by --sheet: the lines that are filled in,
 all of them or none. It may be told again when more is filled in. A sheet of another study, or one
@@ -216,6 +217,12 @@ def tell(
             "--replicates", help="With --file or --sheet: other values are further measurements."
         ),
     ] = False,
+    off_table: Annotated[
+        bool,
+        typer.Option(
+            "--off-table", help="With --file: learn candidates that the table has not as points."
+        ),
+    ] = False,
     form: Form = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -235,6 +242,7 @@ def tell(
         "--file or --sheet with --corrected or --replicates",
         "none",
     )
+    checks.needs(bool(file) or not off_table, "tell", "--file FILE with --off-table", "none")
     single = {} if file or sheet else read_result(given, named, result, at)
     if not (file or sheet):
         single |= {"note": note, "by": by}
@@ -247,7 +255,15 @@ def tell(
             if sheet is not None:
                 told = study.tell_sheet(sheet, worker=worker, **repeats)
             elif file is not None:
-                told = study.tell_all(file, key=key, worker=worker, worksheet=worksheet, **repeats)
+                told = study.tell_all(
+                    file,
+                    key=key,
+                    worker=worker,
+                    worksheet=worksheet,
+                    off_table=off_table,
+                    corrected=corrected,
+                    replicates=replicates,
+                )
             else:
                 told = study.tell(**single, key=key, worker=worker)
         except AlreadyTold as late:

@@ -18,6 +18,7 @@ from kernelbandits.report.studies.next_steps import next_steps
 from kernelbandits.report.studies.page import question, study_page
 from kernelbandits.report.studies.posterior import posterior
 from kernelbandits.report.studies.sheets import Drawing, sheet
+from kernelbandits.report.studies.targets import targets
 from kernelbandits.report.studies.view import View, read_view
 from kernelbandits.runtime import require
 
@@ -28,6 +29,7 @@ SUFFIXES = (".png", ".svg", ".pdf", ".html")
 FIGURES: dict[str, Callable[[View], Iterable[Drawing]]] = {
     "next": lambda view: [next_steps(view)],
     "progress": lambda view: [progress(view)],
+    "targets": targets,
     "regret": lambda view: [regret(view)],
     "check": lambda view: [check_drawing(view.check)],
     "dependence": lambda view: [dependence(view)],
@@ -58,8 +60,8 @@ def draw_study(
         The file to write. Its suffix selects the form: .png, .svg, .pdf, or .html for a page that
         has tables beside the figures.
     what
-        "next", "progress", "regret", "check", "dependence", "posterior" or "weights", or "all" for
-        every figure that the study has data for.
+        "next", "progress", "targets", "regret", "check", "dependence", "posterior" or "weights",
+        or "all" for every figure that the study has data for.
     truth
         The true values, which the regret is computed from: a mapping from row to value, one
         number for each row, a DataFrame, a column of the study's table, or a CSV file. Of a study

@@ -154,6 +154,7 @@ def status_table(view: View) -> dict[str, Any]:
         ("likely best", describe_best(view)),
         ("may I stop?", view.status.stop.sentence),
     ]
+    rows += [(one.name, one.sentence) for one in view.status.targets]
     if view.status.waiting:
         rows.append(("pending", describe_pending(view)))
     return table(("goal", describe_goal(view)), rows, text=(0, 1))
@@ -270,6 +271,7 @@ def trials_table(view: View) -> dict[str, Any]:
         *columns,
         "state",
         view.target,
+        *(one.name for one in view.targets),
         "estimate when asked",
         "sd",
         "weight",
@@ -293,6 +295,7 @@ def trial_cells(view: View, i: int) -> list[str]:
         *row_cells(view, row),
         str(trials.state[i]),
         format_exact(trials.value[i]),
+        *(format_exact(one.values[i]) for one in view.targets),
         format_brief(trials.mean[i]),
         format_brief(trials.sd[i]),
         format_brief(trials.weight[i]),

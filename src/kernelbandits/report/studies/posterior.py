@@ -27,6 +27,7 @@ from kernelbandits.report.studies.sheets import (
     shorten,
     write_plain_ticks,
 )
+from kernelbandits.report.studies.ternary import ternary_map
 from kernelbandits.report.studies.view import MetPoints, View
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def posterior(view: View) -> Iterator[Drawing]:
         if single and len(category_groups(view)) <= MOST_LINES:
             yield line(view, numbers[0])
         elif view.map is not None:
-            yield estimate_map(view, view.map)
+            draw = estimate_map if view.map.total is None else ternary_map
+            yield draw(view, view.map)
     yield ranking(view)
 
 

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from kernelbandits.checks import Array, Indices, StudyConflict
 from kernelbandits.domains.variables import Number
 from kernelbandits.report.studies.truth import read_truth
-from kernelbandits.study.dependence import MOST_LEVELS
+from kernelbandits.study.dependence import MOST_LEVELS, find_mixture
+from kernelbandits.study.targets import Target
 from kernelbandits.tables.cells import NUMBER
-from kernelbandits.tables.export import name_in_export
+from kernelbandits.tables.export import name_in_export, name_targets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,6 +176,21 @@ class Estimates:
 
 
 @dataclass(frozen=True)
+class TargetSeries:
+    """One of several targets."""
+
+    target: Target
+    values: Array
+    """Its value in each trial; nan where there is none."""
+    estimate: tuple[float, float, float] | None
+    """What its own model says of the likely best: the mean and the ends of the 95 % interval."""
+
+    @property
+    def name(self) -> str:
+        return self.target.name
+
+
+@dataclass(frozen=True)
 class View:
     """A study at the time of its newest event."""
 
@@ -197,6 +213,8 @@ class View:
     """The estimates over the two most relevant columns; None without results or two columns."""
     reasons: Mapping[int, str]
     """Why each pending trial was suggested."""
+    targets: tuple[TargetSeries, ...] = ()
+    """Several targets; () for one."""
 
     @property
     def noun(self) -> str:
@@ -262,7 +280,7 @@ def read_view(study: Study, truth: Any = None, trial: int | None = None) -> View
     place: Candidates | MetPoints
     place = study.candidates if study.space is None else MetPoints(study.space, frame)
     trials = read_trials(frame, place, events)
-    check = study.check()
+    check, status = study.check(), study.status()
     return View(
         name=study_name(study.place),
         target=study.target,
@@ -270,7 +288,7 @@ def read_view(study: Study, truth: Any = None, trial: int | None = None) -> View
         candidates=place,
         trials=trials,
         estimates=read_estimates(study.estimates(), place, trials),
-        status=study.status(),
+        status=status,
         settings=study.settings,
         truth=None if truth is None else read_truth(study, truth, trials.row[trials.has_result]),
         explanation=None if trial is None else study.explain(trial),
@@ -278,7 +296,24 @@ def read_view(study: Study, truth: Any = None, trial: int | None = None) -> View
         check=check,
         map=read_map(study, place, check),
         reasons=read_reasons(trials, events),
+        targets=read_target_series(study, status, frame, place),
     )
+
+
+def read_target_series(
+    study: Study, status: Status, frame: pd.DataFrame, place: Candidates | MetPoints
+) -> tuple[TargetSeries, ...]:
+    """Return the values and estimates of several targets."""
+    shown = name_in_export([*place.labels, *place.chosen]).values()
+    columns = name_targets(shown, [one.name for one in status.targets])
+    wanted = [Target(**body) for body in study.settings.get("targets", ())]
+    found = []
+    for target, one in zip(wanted, status.targets, strict=True):
+        known = one.mean, one.mean_low, one.mean_high
+        mean, low, high = (np.nan if end is None else end for end in known)
+        estimate = None if None in known else (mean, low, high)
+        found.append(TargetSeries(target, to_floats(frame[columns[target.name]]), estimate))
+    return tuple(found)
 
 
 def read_map(study: Study, place: Candidates | MetPoints, check: Check) -> EstimateMap | None:
@@ -291,6 +326,9 @@ def read_map(study: Study, place: Candidates | MetPoints, check: Check) -> Estim
     ]
     # Numbers are drawn along the longer side, and a choice beside them.
     chosen = sorted(few[:2], key=lambda name: place.kinds[name] != "number")
+    mixture = find_mixture(place.space if isinstance(place, MetPoints) else place)
+    if mixture is not None and few and few[0] in mixture.names:
+        chosen = [*mixture.names[:2]]
     if len(chosen) < 2:
         return None
     try:
