@@ -155,7 +155,7 @@ class Snapshot:
 
     def map(self, across: str, up: str) -> tuple[str, str]:
         """The map of two columns as SVG, and its caption."""
-        found = estimate_map(self.view, self.reader.estimate_map(across, up))
+        found = estimate_map(self.view, self.reader.estimate_map(across, up), chosen=True)
         return self._draw(("map", across, up), found), found.caption
 
     def _draw(self, key: tuple[Any, ...], drawing: Drawing) -> str:
