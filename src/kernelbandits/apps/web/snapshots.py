@@ -123,8 +123,8 @@ class Snapshot:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        with self.lock:
-            return self.study.to_dataframe()
+        # Without the lock, which is held while the model is computed.
+        return self.study.to_dataframe()
 
     @cached_property
     def check(self) -> Check:
