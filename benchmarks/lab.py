@@ -102,7 +102,7 @@ def measure_pages() -> list[str]:
     """First page, table of candidates and ask, for tables of several sizes."""
     lines = [
         "Milliseconds from the request to the whole answer, over the loopback; the first page after",
-        "a new result, so that all answers are computed again. Medians of 20, largest in brackets.",
+        "a new result, so that all answers are computed again. Medians of 10, largest in brackets.",
         "",
         "| candidates | results | first page | its kB | candidates | ask |",
         "|--:|--:|--:|--:|--:|--:|",
@@ -131,11 +131,11 @@ def measure_pages() -> list[str]:
 
 
 def play_rounds(study: Any, browser: Any, address: str) -> tuple[list[float], ...]:
-    """Ask, tell, and load two pages, 21 times; the times of the pages and of the asks."""
+    """Ask, tell, and load two pages, 11 times; the times of the pages and of the asks."""
     page: list[float] = []
     table: list[float] = []
     ask: list[float] = []
-    for turn in range(21):
+    for turn in range(11):
         start = time.perf_counter()
         [found] = study.ask()
         ask.append(1000 * (time.perf_counter() - start))

@@ -131,6 +131,7 @@ def test_a_day(server, open_page):
     tell_first(page)
     suggest(page, 3)
     assert page.locator("#pending li").count() == 3
+    page.wait_for_selector("#best >> text=interval")
     keep(page, "measure")
     for view in ("candidates", "figures", "history", "settings", "share", "sheet"):
         page.goto(f"{server.address}/studies/films/{view}")

@@ -123,8 +123,8 @@ class Snapshot:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        with self.lock:
-            return self.study.to_dataframe()
+        # Without the lock, which is held while the model is computed.
+        return self.study.to_dataframe()
 
     @cached_property
     def check(self) -> Check:
@@ -155,7 +155,7 @@ class Snapshot:
 
     def map(self, across: str, up: str) -> tuple[str, str]:
         """The map of two columns as SVG, and its caption."""
-        found = estimate_map(self.view, self.reader.estimate_map(across, up))
+        found = estimate_map(self.view, self.reader.estimate_map(across, up), chosen=True)
         return self._draw(("map", across, up), found), found.caption
 
     def _draw(self, key: tuple[Any, ...], drawing: Drawing) -> str:

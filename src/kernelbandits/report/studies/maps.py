@@ -37,10 +37,13 @@ SPACE = 0.03
 MAPS = Margins(left=0.95, below=0.6, above=0.3, right=0.85, head=0.35)
 
 
-def estimate_map(view: View, found: EstimateMap) -> Drawing:
-    """Return the map of the estimate, and beside it that of its standard deviation."""
+def estimate_map(view: View, found: EstimateMap, *, chosen: bool = False) -> Drawing:
+    """Return the map of the estimate, and beside it that of its standard deviation.
+
+    `chosen` says that somebody chose the two columns, and not their relevance.
+    """
     which = f"the two {view.column_noun}s that matter most"
-    if not view.check.columns:
+    if chosen or not view.check.columns:
         which = f"two {view.column_noun}s"
     fixed = f", at {describe_candidate(found.fixed)}" if found.fixed else ""
     others = "" if not found.fixed else " (the values of the likely best)"
