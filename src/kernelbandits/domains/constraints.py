@@ -73,7 +73,7 @@ class Comparison:
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.coefficients)
 
-    def negated(self) -> Comparison:
+    def negate(self) -> Comparison:
         """Return the comparison that holds where this one does not."""
         return Comparison(self.coefficients, OPPOSITE[self.relation], self.bound)
 
@@ -116,7 +116,7 @@ class OneOf:
     def names(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def negated(self) -> OneOf:
+    def negate(self) -> OneOf:
         """Return the condition that holds where this one does not."""
         return OneOf(self.name, self.values, not self.excluded)
 
@@ -279,7 +279,7 @@ class ConstraintParser:
             for part in node.values:
                 yield from self.constraints(part)
         elif isinstance(node, ast.BoolOp):
-            conditions = [self.single_condition(part).negated() for part in node.values]
+            conditions = [self.single_condition(part).negate() for part in node.values]
             yield Forbidden(tuple(conditions))
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = node.operand
@@ -293,7 +293,7 @@ class ConstraintParser:
     def as_constraint(self, condition: Condition, node: ast.expr) -> Constraint:
         """Return a condition that must hold as a constraint."""
         if isinstance(condition, OneOf):
-            return Forbidden((condition.negated(),))
+            return Forbidden((condition.negate(),))
         if condition.relation not in LinearConstraint.allowed_relations():
             self.refuse(self.quote(node), "<=, >= or == between numbers")
         return LinearConstraint(condition.coefficients, condition.relation, condition.bound)

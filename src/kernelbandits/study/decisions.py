@@ -17,7 +17,7 @@ from kernelbandits.storage import Draft, Event
 from kernelbandits.study.batches import BATCH, Batch
 from kernelbandits.study.events import OFFERS, RESULTS, REVISED, State, Trial
 from kernelbandits.study.names import check_name
-from kernelbandits.study.reconciliation import Step, check_candidate
+from kernelbandits.study.reconciliation import TellStep, check_candidate
 from kernelbandits.study.settings import Settings
 from kernelbandits.study.units import Scale
 from kernelbandits.study.values import AlreadyTold, Suggestion, Told, describe_candidate, plain
@@ -438,7 +438,7 @@ def with_key(result: Result, prefix: str | None, number: int, fresh: str) -> Key
 def tell(
     state: State,
     place: Place,
-    steps: Sequence[Step],
+    steps: Sequence[TellStep],
     worker: str | None,
     before: Sequence[Draft] = (),
 ) -> tuple[list[Draft], list[Told]]:
@@ -465,7 +465,7 @@ class Teller:
         self.keys: dict[str, Event] = {}
         self.trials: dict[int, Event] = {}
 
-    def take(self, step: Step) -> Told:
+    def take(self, step: TellStep) -> Told:
         """Tell a line, correct a stored result by it, or leave it out."""
         if step.stored is None:
             return self.tell(step.line)

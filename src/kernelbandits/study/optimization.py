@@ -24,7 +24,7 @@ from kernelbandits.storage import Draft, StudyExists
 from kernelbandits.study import decisions
 from kernelbandits.study.events import IN_ORDER, RESULTS, State, Trial
 from kernelbandits.study.points import Points, find_space
-from kernelbandits.study.reconciliation import Step
+from kernelbandits.study.reconciliation import TellStep
 from kernelbandits.study.settings import AUTO
 from kernelbandits.study.study import Study
 from kernelbandits.study.summary import describe_place
@@ -263,7 +263,7 @@ class StudyRun:
 
     def _write(self, keyed: decisions.Keyed) -> None:
         def decide(state: State, now: float) -> tuple[list[Draft], None]:
-            return decisions.tell(state, self.study._place, [Step(keyed)], WORKER)[0], None
+            return decisions.tell(state, self.study._place, [TellStep(keyed)], WORKER)[0], None
 
         try:
             self.study._session.write(decide)

@@ -30,7 +30,7 @@ LISTED = 5
 
 
 @dataclass(frozen=True)
-class Step:
+class TellStep:
     """What becomes of one line of a table."""
 
     line: Keyed
@@ -73,7 +73,7 @@ def describe_difference(line: Keyed, stored: Sequence[Trial], place: Place) -> s
 
 def reconcile(
     state: State, place: Place, lines: Sequence[Keyed], repeats: str | None = None
-) -> list[Step]:
+) -> list[TellStep]:
     """What becomes of each line, or an error that lists all differences.
 
     Parameters
@@ -89,15 +89,15 @@ def reconcile(
     """
     kinds = place.first_rows
     lines = [with_own_trial(state, place, line) for line in lines]
-    found = Comparison(state, place, repeats)
+    found = ResultComparison(state, place, repeats)
     rows: dict[int, list[int]] = defaultdict(list)
-    steps: dict[int, Step] = {}
+    steps: dict[int, TellStep] = {}
     for i, line in enumerate(lines):
         known = None if line.table is None else stored_trial(state, line)
         if known is not None:
             steps[i] = found.compare_trial(line, known)
         elif line.table is None or line.named or line.result.trial is not None:
-            steps[i] = Step(line)
+            steps[i] = TellStep(line)
         else:
             rows[int(kinds[line.result.row or 0])].append(i)
     there: dict[int, list[Trial]] = defaultdict(list)
@@ -112,7 +112,7 @@ def reconcile(
     return [steps[i] for i in range(len(lines))]
 
 
-class Comparison:
+class ResultComparison:
     """Lines of one table beside the results that are stored."""
 
     def __init__(self, state: State, place: Place, repeats: str | None) -> None:
@@ -122,7 +122,7 @@ class Comparison:
         """Trials that lines name, or are known to belong to."""
         self.differences: list[tuple[Keyed, Sequence[Trial]]] = []
 
-    def compare_trial(self, line: Keyed, known: Trial) -> Step:
+    def compare_trial(self, line: Keyed, known: Trial) -> TellStep:
         """What becomes of a line whose trial is known, by its number or by its key."""
         check_candidate(line.result, known, self.place)
         self.matched.add(known.number)
@@ -133,34 +133,36 @@ class Comparison:
                 return self._take_other_value(line, known)
             if before is not None and value != before.value:
                 # The value of this key was corrected since, to the one that the line has now.
-                return Step(line, known)
+                return TellStep(line, known)
         if before is None or line.named:
-            return Step(line)
+            return TellStep(line)
         # The same line again. Its result may have been stored as a trial of its own.
-        return Step(replace(line, result=replace(line.result, trial=None, row=known.row)))
+        return TellStep(replace(line, result=replace(line.result, trial=None, row=known.row)))
 
-    def _take_other_value(self, line: Keyed, known: Trial) -> Step:
+    def _take_other_value(self, line: Keyed, known: Trial) -> TellStep:
         if self.repeats == REPLICATES and line.key not in self.state.keys:
             again = replace(line.result, trial=None, row=known.row)
-            return Step(replace(line, result=again))
+            return TellStep(replace(line, result=again))
         if self.repeats != CORRECTED:
             self.differences.append((line, [known]))
-        return Step(line, known, corrects=True)
+        return TellStep(line, known, corrects=True)
 
-    def compare_rows(self, lines: Sequence[Keyed], kind: int, stored: list[Trial]) -> list[Step]:
+    def compare_rows(
+        self, lines: Sequence[Keyed], kind: int, stored: list[Trial]
+    ) -> list[TellStep]:
         """What becomes of the lines of one candidate, beside its results that no line names.
 
         A line with the value of a stored result is that result. Others settle trials that are
         pending. If then both lines and stored results are left, they differ.
         """
         if not stored or self.repeats == REPLICATES:
-            return [Step(line) for line in lines]
-        steps: dict[int, Step] = {}
+            return [TellStep(line) for line in lines]
+        steps: dict[int, TellStep] = {}
         for i, line in enumerate(lines):
             same = next((one for one in stored if one.value == line.result.value), None)
             if same is not None:
                 stored.remove(same)
-                steps[i] = Step(line, same)
+                steps[i] = TellStep(line, same)
         left = [i for i in range(len(lines)) if i not in steps]
         # A table of corrections brings no results of pending trials.
         waiting = 0 if self.repeats == CORRECTED else self._count_pending(kind)
@@ -168,10 +170,10 @@ class Comparison:
         if self.repeats == CORRECTED and other:
             check_pairs([lines[i] for i in other], stored, self.place)
             pairs = zip(other, stored, strict=True)
-            steps |= {i: Step(lines[i], trial, corrects=True) for i, trial in pairs}
+            steps |= {i: TellStep(lines[i], trial, corrects=True) for i, trial in pairs}
         else:
             self.differences += [(lines[i], tuple(stored)) for i in other]
-        return [steps.get(i, Step(line)) for i, line in enumerate(lines)]
+        return [steps.get(i, TellStep(line)) for i, line in enumerate(lines)]
 
     def _count_pending(self, kind: int) -> int:
         """How many pending trials of a candidate wait for a result that names its row only."""
@@ -230,7 +232,7 @@ def check_pairs(lines: Sequence[Keyed], stored: Sequence[Trial], place: Place) -
         )
 
 
-def remark_stored(steps: Sequence[Step]) -> list[str]:
+def remark_stored(steps: Sequence[TellStep]) -> list[str]:
     """Say which lines were not counted because their value is stored already."""
     known = [step for step in steps if step.stored is not None and not step.corrects]
     if not known:

@@ -613,7 +613,7 @@ class Study:
     ) -> list[Told]:
         """Store results; `x` is the candidate of a single one, by its values."""
         session = self._session
-        steps: list[reconciliation.Step] = []
+        steps: list[reconciliation.TellStep] = []
         remarks: list[str] = []
 
         def decide(state: State, now: float) -> tuple[list[Draft], Any]:

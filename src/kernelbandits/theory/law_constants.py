@@ -20,7 +20,7 @@ from kernelbandits.exploration import Bernoulli, Decay, Exploration, Law, chance
 from kernelbandits.exploration.tails import USABLE
 from kernelbandits.streams import PURPOSES, Streams
 from kernelbandits.theory.maxima import expected_maximum, simulate_maxima
-from kernelbandits.theory.rounds import Laws, Single, Table, bernoulli_table, tabulate_laws
+from kernelbandits.theory.rounds import Laws, LawTable, Single, bernoulli_table, tabulate_laws
 
 METHODS = ("auto", "simulated")
 NEEDED = "C1 = P(w >= 1) > 0 in every round"
@@ -134,7 +134,7 @@ def compute_constants(laws: Laws, horizon: int, least: float) -> Constants | Non
     excess = expected_maximum([law.excess(scale) for law, scale in zip(laws, scales, strict=True)])
     if not (size.usable and raised.usable and excess.error <= USABLE * raised.value):
         return None
-    method = "exact" if all(isinstance(law, Table) for law in laws) else "quadrature"
+    method = "exact" if all(isinstance(law, LawTable) for law in laws) else "quadrature"
     c3 = check_c3((raised.value + largest_mean_ratio(laws, least)) / least, least)
     error = max(size.remark, raised.remark / least)
     return Constants(least, size.value, c3, excess.value / least, horizon, error, method)

@@ -25,7 +25,7 @@ from kernelbandits.checks import Array
 from kernelbandits.exploration import Bernoulli, Exploration, Law, chance_range
 from kernelbandits.exploration.tails import area
 from kernelbandits.theory.law_constants import Constants, constants, laws_of
-from kernelbandits.theory.rounds import Laws, Single, Table, tabulate_laws
+from kernelbandits.theory.rounds import Laws, LawTable, Single, tabulate_laws
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,13 +151,13 @@ def is_sequence_of_laws(exploration: Any) -> bool:
     )
 
 
-def rounds_of(law: Table | Single) -> Array:
-    return np.asarray(law.counts if isinstance(law, Table) else [law.count], dtype=float)
+def rounds_of(law: LawTable | Single) -> Array:
+    return np.asarray(law.counts if isinstance(law, LawTable) else [law.count], dtype=float)
 
 
-def chance_above(law: Table | Single, threshold: float) -> Array:
+def chance_above(law: LawTable | Single, threshold: float) -> Array:
     """P(w >= b)"""
-    if isinstance(law, Table):
+    if isinstance(law, LawTable):
         reached = law.values >= threshold
         return np.asarray(
             np.minimum(np.einsum("ij,ij->i", law.chances, reached.astype(float)), 1.0)
@@ -165,7 +165,7 @@ def chance_above(law: Table | Single, threshold: float) -> Array:
     return np.array([float(law.law.tail(math.nextafter(threshold, -math.inf)))])
 
 
-def moments_of(law: Table | Single) -> Array:
+def moments_of(law: LawTable | Single) -> Array:
     """E w^+, E (w^+)^2, E e, E e^2 and E w^+ e, e = (w - E w)^+."""
     if isinstance(law, Single):
         return np.array([moments_by_tails(law)])

@@ -20,7 +20,7 @@ from kernelbandits.theory.maxima import Part, Rows
 
 
 @dataclass(frozen=True)
-class Table:
+class LawTable:
     """Discrete laws with the same number of values, a row each; a value of 0 may be left out."""
 
     values: Array
@@ -89,7 +89,7 @@ class Single:
         )
 
 
-Laws = list[Table | Single]
+Laws = list[LawTable | Single]
 
 
 def tabulate_laws(counts: Mapping[Law, int]) -> Laws:
@@ -106,13 +106,13 @@ def tabulate_laws(counts: Mapping[Law, int]) -> Laws:
     columns = (zip(*group, strict=True) for group in rows.values())
     return [
         *found,
-        *(Table(*(np.array(column, dtype=float) for column in table)) for table in columns),
+        *(LawTable(*(np.array(column, dtype=float) for column in table)) for table in columns),
     ]
 
 
-def bernoulli_table(p: Array, counts: Array | float = 1.0) -> Table:
+def bernoulli_table(p: Array, counts: Array | float = 1.0) -> LawTable:
     """Ber(p_1), Ber(p_2), ... as a table.
 
     The value w = 0 is left out, because it changes neither a maximum nor a mean.
     """
-    return Table(np.broadcast_to(1.0, (len(p), 1)), p[:, None], np.broadcast_to(counts, p.shape))
+    return LawTable(np.broadcast_to(1.0, (len(p), 1)), p[:, None], np.broadcast_to(counts, p.shape))
