@@ -449,12 +449,11 @@ def row_of(table: Table, layout: Layout, candidates: Described, i: int) -> int:
     except (StudyConflict, ValueError) as refusal:
         # A candidate that is not in the table is a conflict, a point outside the space an error.
         kind = StudyConflict if isinstance(refusal, StudyConflict) else ValueError
-        way = ""
-        if kind is StudyConflict:
-            way = (
-                ". If that is right, tell the table with --off-table (off_table=True): the result "
-            )
-            way += "is learnt as a point that is never suggested"
+        way = (
+            ". If that is right, tell the table with --off-table (off_table=True): the result is "
+            "learnt as a point that is never suggested"
+        )
+        way = way if kind is StudyConflict else ""
         raise kind(f"{table.source}, {table.unit} {table.lines[i]}: {refusal}{way}") from None
 
 
