@@ -1436,7 +1436,8 @@ def test_a_suggestion_says_how_often_its_candidate_was_measured_before(tmp_path)
         twin = one.row if one.row in (1, 3) else 0
         before = counts.get(twin, 0)
         if before:
-            assert one.why.startswith(f"Row {one.row} was measured {before} time"), one.why
+            times = "once" if before == 1 else f"{before} times"
+            assert one.why.startswith(f"Row {one.row} was measured {times} before"), one.why
         else:
             assert "was measured" not in one.why
         assert study.explain(one.trial).sentence.startswith(one.why)
