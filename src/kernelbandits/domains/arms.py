@@ -81,8 +81,8 @@ class Arms:
 
         K is the (n, n) matrix of a kernel: symmetric, without negative eigenvalues, such as
         similarities of molecules, or `kb.kernels.graph_matern` of a network. It is divided by the
-        mean of its diagonal. `kb.Auto` then has this kernel; give `kb.Linear()` to other policies.
-        `values` are the names of the candidates.
+        mean of its diagonal, with a notice unless that is 1. `kb.Auto` and `kb.Study` then have
+        this kernel; give `kb.Linear()` to other policies. `values` are the names of the candidates.
 
         >>> import numpy as np
         >>> import kernelbandits as kb

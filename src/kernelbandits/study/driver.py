@@ -100,6 +100,8 @@ class Driver:
             raise ValueError(f"a cost column needs {needed}, got {settings.policy!r}")
 
     def _arms(self, points: Array) -> Arms:
+        if self.table.by_similarity:
+            return Arms(points, features=True)
         # The scales of a table that has grown stay, whatever the range of its new rows.
         sides = sides_of(self.table) if self.table.changed else ()
         return Arms(points, blocks=self.table.blocks, sides=sides)
