@@ -21,8 +21,9 @@ def read_matrix(path: str | PathLike[str]) -> tuple[Array, tuple[str, ...]]:
     A numpy file (.npy) has no names. Of a CSV file, a workbook or a Parquet file the names of the
     columns are those of the candidates; a first column of text has the same names again.
     """
-    from_array = read_start(path).startswith(NUMPY)
-    hint = "" if from_array else "; the first line of a matrix has the names of the candidates"
+    start = read_start(path)
+    from_array = start.startswith(NUMPY)
+    hint = "" if from_array or not start else "; the first line of a matrix has the names of the candidates"
     try:
         table = read_table(path)
     except ValueError as error:
