@@ -23,7 +23,11 @@ def read_matrix(path: str | PathLike[str]) -> tuple[Array, tuple[str, ...]]:
     """
     start = read_start(path)
     from_array = start.startswith(NUMPY)
-    hint = "" if from_array or not start else "; the first line of a matrix has the names of the candidates"
+    hint = (
+        ""
+        if from_array or not start
+        else "; the first line of a matrix has the names of the candidates"
+    )
     try:
         table = read_table(path)
     except ValueError as error:
