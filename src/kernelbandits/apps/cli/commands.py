@@ -64,6 +64,10 @@ The results are the regret figure with its five panels (PNG, SVG), summary.csv, 
 claims.md and report.html, which holds everything on one page. If the command is interrupted, repeat
 it: it goes on where it stopped.
 
+The paper leaves R, D, the lengthscale, the candidates of each seed and the scale of the rewards
+open. Unless --no-map is given, the claims are also tested under other values, and under a fixed
+list of natural readings on seeds of their own.
+
 Examples:
 
     kernelbandits paper
@@ -140,7 +144,7 @@ def paper(
         int | None, typer.Option(min=1, help="How many independent runs. If not given: 25.")
     ] = None,
     sensitivity: Annotated[
-        bool, typer.Option("--map/--no-map", help="Whether the sensitivity map is computed.")
+        bool, typer.Option("--map/--no-map", help="Whether other settings and readings are played.")
     ] = True,
     output: Annotated[Path, typer.Option(help="The folder for the results.")] = Path(
         "results/paper"
