@@ -289,7 +289,7 @@ def test_the_four_functions_are_those_of_the_paper():
 
 def test_the_readings_are_a_fixed_list_on_seeds_of_their_own(without_perovskite):
     readings = natural_readings()
-    assert len(readings) == len(set(readings)) == 24
+    assert len(readings) == len(set(readings)) == 32
     assert {PRESET_READING, PROPOSED_READING} < {*readings}
     plan = plan_paper(horizon=30, seeds=3)
     assert tuple(plan.readings) == readings
@@ -297,7 +297,7 @@ def test_the_readings_are_a_fixed_list_on_seeds_of_their_own(without_perovskite)
     assert seeds == {1000, 1001, 1002}
     keys = {cell.key for cells in plan.readings.values() for cell in cells}
     # IGP-UCB and GP-TS, as all others, are given another R, D, lengthscale or problem each time.
-    assert len(keys) == 24 * 4 * 8
+    assert len(keys) == 32 * 4 * 8
     assert not plan_paper(horizon=30, seeds=3, with_map=False).readings
 
 
@@ -339,9 +339,9 @@ def test_the_report_says_how_many_readings_were_tried_and_what_they_support(writ
 
 def test_a_list_of_readings_is_counted_where_it_is_long():
     readings = natural_readings()
-    assert report.paper.describe_readings((), 24) == "under none"
-    assert report.paper.describe_readings(readings, 24) == "under all"
-    few = report.paper.describe_readings(readings[:1], 24)
+    assert report.paper.describe_readings((), 32) == "under none"
+    assert report.paper.describe_readings(readings, 32) == "under all"
+    few = report.paper.describe_readings(readings[:1], 32)
     assert few == "R = 1, D = 1, lengthscale 0.1 (new candidates, [0, 1])"
-    many = report.paper.describe_readings(readings[2:10], 24)
+    many = report.paper.describe_readings(readings[4:12], 32)
     assert many == "4 with new candidates, [0, 1]; 4 with one candidate set"

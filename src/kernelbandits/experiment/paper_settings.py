@@ -55,7 +55,7 @@ NEW, FIXED = "new for each seed", "one set for all seeds"
 """Which candidates a seed plays. The paper: "each task has a 50-point candidate set"."""
 UNIT, STANDARD, RAW = "scaled to [0, 1]", "mean 0, sd 1", "as they are"
 """How rewards are scaled over the candidates, of which the paper says nothing."""
-SCALES = ((1.0, 1.0), (0.01, 1.0), (0.01, 15.0))
+SCALES = ((1.0, 1.0), (0.01, 1.0), (0.01, 7.0), (0.01, 15.0))
 """R and D: the usual 1 and 1, or the paper's own noise with a D that is small or generous."""
 READ_LENGTHSCALES = (0.1, 0.2)
 FIRST_FRESH_SEED = 1000

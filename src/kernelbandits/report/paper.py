@@ -202,8 +202,8 @@ def reading_values(found: ReadingSummary) -> dict[str, Any]:
 def describe_method(found: ReadingSummary) -> str:
     seeds = f"{found.seeds[0]} to {found.seeds[-1]}"
     return (
-        f"{found.count} readings were tried, and all of them are shown: three pairs of R and D, "
-        "two lengthscales, and candidates and rewards taken in four ways (new candidates for each seed "
+        f"{found.count} readings were tried, and all of them are shown: four pairs of R and D, two "
+        "lengthscales, and candidates and rewards taken in four ways (new candidates for each seed "
         "and rewards scaled to [0, 1], as in the preset; one candidate set for all seeds; rewards "
         "with mean 0 and standard deviation 1; rewards as they are). The list was fixed before it "
         f"was played, on the seeds {seeds}, by which no setting was chosen. Each reading is tested "
