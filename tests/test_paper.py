@@ -342,6 +342,6 @@ def test_a_list_of_readings_is_counted_where_it_is_long():
     assert report.paper.describe_readings((), 32) == "under none"
     assert report.paper.describe_readings(readings, 32) == "under all"
     few = report.paper.describe_readings(readings[:1], 32)
-    assert few == "R = 1, D = 1, lengthscale 0.1 (new candidates, [0, 1])"
+    assert few == "R = 1, D = 1, lengthscale 0.1, new candidates"
     many = report.paper.describe_readings(readings[4:12], 32)
-    assert many == "4 with new candidates, [0, 1]; 4 with one candidate set"
+    assert many == "4 readings with new candidates, 4 with one candidate set"

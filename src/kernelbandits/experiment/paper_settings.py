@@ -72,12 +72,12 @@ class PaperReading:
 
     @property
     def group(self) -> str:
-        """How candidates and rewards are taken, in a few words."""
+        """What is other than in the preset: the candidates, the rewards, or neither."""
         if self.candidates == FIXED:
             return "one candidate set"
         return {
-            UNIT: "preset: new candidates, [0, 1]",
-            STANDARD: "rewards: mean 0, sd 1",
+            UNIT: "new candidates",
+            STANDARD: "standardised rewards",
             RAW: "rewards as they are",
         }[self.rewards]
 

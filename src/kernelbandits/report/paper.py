@@ -41,7 +41,7 @@ from kernelbandits.experiment.paper_settings import (
     PaperReading,
     PaperSetting,
 )
-from kernelbandits.formatting import format_interval, format_share
+from kernelbandits.formatting import format_count, format_interval, format_share
 from kernelbandits.report import figures, pages
 from kernelbandits.report.run import draw_curves, write_tables
 
@@ -207,7 +207,9 @@ def describe_method(found: ReadingSummary) -> str:
         "and rewards scaled to [0, 1], as in the preset; one candidate set for all seeds; rewards "
         "with mean 0 and standard deviation 1; rewards as they are). The list was fixed before it "
         f"was played, on the seeds {seeds}, by which no setting was chosen. Each reading is tested "
-        "by itself at 5 %, so a verdict that only one or two readings share may be chance. "
+        "by itself at 5 %, so a verdict that only one or two readings share may be chance. With "
+        f"one candidate set (that of seed {found.seeds[0]}) a verdict is about this set; others "
+        "may give another one. "
         f"The reading {PROPOSED_READING.scales} was proposed after about 40 settings had been "
         "looked at on other seeds (190 for Perovskite alone); the fresh seeds judge it."
     )
@@ -240,13 +242,15 @@ def describe_readings(readings: Sequence[PaperReading], count: int) -> str:
 def list_readings(readings: Sequence[PaperReading]) -> str:
     if len(readings) > MOST_LISTED:
         return by_group(readings)
-    return "; ".join(f"{one.scales} ({one.group.removeprefix('preset: ')})" for one in readings)
+    return "; ".join(f"{one.scales}, {one.group}" for one in readings)
 
 
 def by_group(readings: Sequence[PaperReading]) -> str:
     """How many readings of each way to take candidates and rewards."""
-    counts = Counter(one.group.removeprefix("preset: ") for one in readings)
-    return "; ".join(f"{count} with {group}" for group, count in counts.items())
+    counts = Counter(one.group for one in readings)
+    (first, size), *others = counts.items()
+    rest = [f"{count} with {group}" for group, count in others]
+    return ", ".join([f"{format_count(size, 'reading')} with {first}", *rest])
 
 
 def norm_values(run: PaperRun) -> dict[str, Any]:
