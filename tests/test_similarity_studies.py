@@ -65,9 +65,16 @@ def test_a_study_chooses_what_auto_chooses_and_is_the_same_after_opening(where, 
 def test_a_named_policy_plays_the_matrix_as_its_kernel(tmp_path, ring):
     settings = {"noise_scale": 0.1, "norm_bound": 2.0}
     policy = kb.policy("amm-ucb", ring, kb.Linear(), **settings)
-    with kb.Study.create(tmp_path / "a.db", ring, policy="amm-ucb", settings=settings) as study:
-        first = study.ask()[0]
-        assert first.row == policy.ask(1, kb.Streams(0)).arm
+    own = {"centre": 0.0, "spread": 1.0}
+    with kb.Study.create(
+        tmp_path / "a.db", ring, policy="amm-ucb", settings=settings, **own
+    ) as study:
+        for t in range(1, 5):
+            [one] = study.ask()
+            choice = policy.ask(t, kb.Streams(0))
+            assert one.row == choice.arm
+            study.tell(one.trial, measure(one.row))
+            policy.tell(choice, measure(choice.arm))
     with pytest.raises(ValueError, match="needs no kernel with a Gram matrix or a graph"):
         kb.Study.create(
             tmp_path / "b.db", ring, policy="amm-ucb", kernel="rbf:0.2", settings=settings
