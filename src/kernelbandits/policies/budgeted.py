@@ -60,7 +60,7 @@ class BKB(IndexPolicy):
         paper="Calandriello, Carratino, Lazaric, Valko & Rosasco, Gaussian process optimization "
         "with adaptive sketching: scalable and no regret, 2019",
         guarantee="f lies in the band in all rounds with probability 1 - delta, whatever the "
-        "dictionary; regret as for GP-UCB up to the factor by which the band is wider",
+        "dictionary; regret O~(gamma_T sqrt(T)) where the dictionary is accurate (paper)",
         ours="the width, which needs no accuracy of the dictionary (the paper's assumes one that a "
         "large budget provides); budget 10; the probability min(1, budget count sd^2 / ridge) "
         "of an arm; the rule `growth` is that of BBKB (2020)",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,12 +133,21 @@ def best_pair(losses: Array, gains: Array) -> SamplingPair:
 
     Over all laws the pairs (expected information, expected loss) fill the convex hull of the
     points of the arms. The ratio falls with the information and rises with the loss, and it is
-    convex, so its minimum lies on the lower edge of the hull, between two neighbours there.
+    convex. So its minimum lies on the lower edge of the hull, which is followed from the least loss
+    towards more information, from corner to corner, as long as the ratio falls.
     """
-    corners = lower_edge(gains, losses)
-    edges = [*pairwise(corners)] or [(corners[0], corners[0])]
-    pairs = (pair_of(first, second, losses, gains) for first, second in edges)
-    return min(pairs, key=lambda pair: pair.ratio)
+    first = int(np.lexsort((-gains, losses))[0])
+    while True:
+        ahead = gains > gains[first]
+        if not ahead.any():
+            return pair_of(first, first, losses, gains)
+        slopes = np.full(len(gains), math.inf)
+        slopes[ahead] = (losses[ahead] - losses[first]) / (gains[ahead] - gains[first])
+        second = int(slopes.argmin())
+        pair = pair_of(first, second, losses, gains)
+        if pair.chance < 1:
+            return pair
+        first = second
 
 
 def pair_of(first: int, second: int, losses: Array, gains: Array) -> SamplingPair:
@@ -149,23 +157,3 @@ def pair_of(first: int, second: int, losses: Array, gains: Array) -> SamplingPai
     loss = losses[first] + chance * (losses[second] - losses[first])
     gain = gains[first] + chance * (gains[second] - gains[first])
     return SamplingPair(first, second, chance, float(loss**2 / gain) if gain > 0 else math.inf)
-
-
-def lower_edge(gains: Array, losses: Array) -> list[int]:
-    """The corners of the lower edge of the hull, from the least loss to the most information."""
-    order = np.lexsort((losses, gains))
-    corners: list[int] = []
-    xs, ys = gains.tolist(), losses.tolist()
-    for place in order.tolist():
-        while len(corners) > 1:
-            a, b = corners[-2], corners[-1]
-            turn = (xs[b] - xs[a]) * (ys[place] - ys[a]) - (ys[b] - ys[a]) * (xs[place] - xs[a])
-            if turn > 0:
-                break
-            corners.pop()
-        if corners and xs[corners[-1]] == xs[place]:
-            continue
-        corners.append(place)
-    # What lies left of the least loss has less information and more loss.
-    least = min(range(len(corners)), key=lambda rank: (ys[corners[rank]], -xs[corners[rank]]))
-    return corners[least:]

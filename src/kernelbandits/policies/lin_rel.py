@@ -56,6 +56,8 @@ class SpectralLevel:
         self.unknown: Array = np.sqrt(along**2 @ (~known).astype(float))
         """|v| of each arm."""
         self.width: Array = self.noise * self.spread + self.norm_bound * self.unknown
+        self.sd: Array = np.hypot(self.spread, self.unknown)
+        """|a| and |v| together, as one standard deviation at R = D = 1."""
 
 
 class LinRel(LinearRule):
@@ -170,16 +172,16 @@ class SupLinRel(LinearRule, PrecisionLevels):
         self._set_levels(rounds)
         claims = len(self.domain) * rounds * self.top
         self.noise, self.norm_bound = noise_factor(noise_scale, chance, claims), float(norm_bound)
+        self._nothing_known = self._fresh_posterior()
         self.settings["width"] = WIDTH
 
     def _fresh_posterior(self, points: Any = None) -> Any:
         return SpectralLevel(self.domain.points, self.noise, self.norm_bound)
 
     def _level_estimates(self, level: int, alive: Indices) -> tuple[Array, Array, Array]:
-        """The estimate, |a| with |v| as one standard deviation at R = 1, and the width."""
-        known = self.levels[level] if level in self.levels else self._fresh_posterior()
-        sd = np.hypot(known.spread[alive], known.unknown[alive])
-        return known.mean[alive], sd, known.width[alive]
+        """The estimate, its sd and its width by the data of one level."""
+        known = self.levels.get(level, self._nothing_known)
+        return known.mean[alive], known.sd[alive], known.width[alive]
 
     def _width_in_sds(self, view: LevelView, place: int) -> float:
         sd = float(view.sd[place])

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dger
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg.lapack import dpstrf, dtrtri, dtrtrs
 
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices
 from kernelbandits.kernels import squared_norms
 from kernelbandits.posterior.base import EPS, Posterior, prior_variance
 from kernelbandits.posterior.sufficient import Tally, check_totals, lower_root
+from kernelbandits.streams import Streams
 
 REBUILD = 1000
 """The state is computed again from counts and sums after this many rewards at the latest."""
@@ -95,23 +96,31 @@ class SketchedPosterior(Posterior):
         reward = self._check_reward(arm, reward)
         variance = max(float(self.variance[arm]), 0.0)
         gathered = self._gathered + variance / self.ridge
-        if resample and 1 + gathered > self.growth:
+        if resample and (1 + gathered > self.growth or not len(self.dictionary)):
             self._relearn(arm, reward)
             return
         self.tally.add(arm, reward)
         self._gathered = gathered
         self._condition(arm, reward)
-        if self.tally.events - self._audited_at >= self.audit_interval:
+        if self._fit_is_due():
             self.audit()
+
+    def _fit_is_due(self) -> bool:
+        """Whether the state has followed so many rewards that it is computed again."""
+        return self.tally.events - self._audited_at >= self.audit_interval
 
     def _relearn(self, arm: int, reward: float) -> None:
         """Learn a reward with a new dictionary."""
         tally = copy.deepcopy(self.tally)
         tally.add(arm, reward)
         dictionary = self.resample(tally, arm)
+        if np.array_equal(dictionary, self.dictionary) and not self._fit_is_due():
+            # The same span: one reward more, and no reward since the dictionary was drawn.
+            self.tally, self._gathered = tally, 0.0
+            self._condition(arm, reward)
+            return
         rows = self._rows_of(dictionary)
-        self.tally = tally
-        self.dictionary = dictionary
+        self.tally, self.dictionary = tally, dictionary
         self._project(self._embed(dictionary, rows))
         self._fit()
 
@@ -129,7 +138,7 @@ class SketchedPosterior(Posterior):
         _, _, column, evidence = self._direction_of(arm)
         left = np.maximum(self.variance[played] - column[played] ** 2 / evidence, 0.0)
         shares = self.budget * tally.counts[played] * left / self.ridge
-        draws = np.random.default_rng((self.seed, tally.events)).random(len(played))
+        draws = Streams(self.seed).generator(tally.events).random(len(played))
         chosen: Indices = played[draws < shares]
         # An empty dictionary would forget all rewards.
         return chosen if len(chosen) else np.array([arm])
@@ -141,15 +150,20 @@ class SketchedPosterior(Posterior):
         return white, direction, direction @ self._rows, float(white @ white) + self.ridge
 
     def _rows_of(self, dictionary: Indices) -> Array:
-        """k(x, .) of the arms of a dictionary; those of the present one are known."""
-        known = {int(arm): place for place, arm in enumerate(self.dictionary)}
-        fresh = np.array([arm for arm in dictionary.tolist() if arm not in known], dtype=np.int64)
+        """k(x, .) of the arms of a dictionary; those of the present one are known.
+
+        The arms of a dictionary are in increasing order.
+        """
         rows = np.empty((len(dictionary), len(self.mean)))
-        if len(fresh):
-            rows[np.isin(dictionary, fresh)] = self.kernel(self.points[fresh], self.points)
-        for place, arm in enumerate(dictionary.tolist()):
-            if arm in known:
-                rows[place] = self._prior_rows[known[arm]]
+        fresh = np.ones(len(dictionary), dtype=bool)
+        if len(self.dictionary):
+            places = np.minimum(
+                np.searchsorted(self.dictionary, dictionary), len(self.dictionary) - 1
+            )
+            fresh = self.dictionary[places] != dictionary
+            rows[~fresh] = self._prior_rows[places[~fresh]]
+        if fresh.any():
+            rows[fresh] = self.kernel(self.points[dictionary[fresh]], self.points)
         return rows
 
     def _embed(self, dictionary: Indices, rows: Array) -> Array:
@@ -167,7 +181,7 @@ class SketchedPosterior(Posterior):
         factor, pivots, rank, _ = dpstrf(matrix, lower=1, tol=tolerance)
         order = pivots[:rank] - 1
         self._factor, self._pivots = np.tril(factor[:rank, :rank]), dictionary[order]
-        return np.asarray(solve_triangular(self._factor, rows[order], lower=True))
+        return np.asarray(dtrtrs(self._factor, rows[order], lower=1)[0])
 
     def _project(self, embedded: Array) -> None:
         """Take over the coordinates of all arms, before any reward."""
@@ -185,7 +199,7 @@ class SketchedPosterior(Posterior):
         z, counts = self._rows[:, played], self.tally.counts[played]
         precision = np.eye(len(z)) + (z * counts) @ z.T / self.ridge
         factor = lower_root(precision, least=1.0)
-        root = solve_triangular(factor, np.eye(len(z)), lower=True).T
+        root = dtrtri(factor, lower=1)[0].T if len(z) else factor
         self._root = np.asfortranarray(root)
         scores = root.T @ (z @ self.tally.sums[played]) / self.ridge
         white = root.T @ self._rows

@@ -138,6 +138,13 @@ def level_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
     return np.max([low for low, _ in limits], axis=0), np.min([high for _, high in limits], axis=0)
 
 
+def spectral_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
+    """The bands of all levels of SupLinRel together."""
+    limits = [(one.mean - one.width, one.mean + one.width) for one in policy.levels.values()]
+    limits.append(no_limits(policy, t, scenario))
+    return np.max([low for low, _ in limits], axis=0), np.min([high for _, high in limits], axis=0)
+
+
 def fixed_design_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
     """The band for arms that were chosen without looking at the rewards."""
     posterior, arms = policy.posterior, len(policy.domain)
@@ -364,6 +371,23 @@ BANDS: Mapping[str, StatedBand] = {
         (CIRCLE,),
     ),
     "LinTS": StatedBand("lin-ts", linear_sample_limits, within("v_t / 3 + D"), 0.1, (CIRCLE,)),
+    "SupLinRel": StatedBand(
+        "sup-lin-rel",
+        spectral_limits,
+        "|f - estimate| <= R sqrt(2 ln(2 m/delta)) |a| + D |v|, m = n T S",
+        0.1,
+        (CIRCLE,),
+        share=0.5,
+    ),
+    "BKB": StatedBand(
+        "bkb",
+        index_limits,
+        within("D (1 + sqrt(e/ridge)) + (R/sqrt(ridge)) sqrt(2 ln(1/delta) + L + e/ridge)"),
+        0.1,
+        (OWN_ARMS,),
+        {"budget": 1.0},
+        share=0.5,
+    ),
     "confidence_band, whitehouse": theory_band("whitehouse", SELF_NORMALISED, 1.0),
     "confidence_band, amm": theory_band("amm", MIXTURE, 1.0),
     "confidence_band, cmm": theory_band(
@@ -374,6 +398,17 @@ BANDS: Mapping[str, StatedBand] = {
 NO_BAND: Mapping[str, str] = {
     "generic-gp": "Simple-UCB's band, whatever the law",
     "irgp-ucb": "bounds the expected maximum, not f",
+    "ids": "Whitehouse's band",
+    "evill": "Whitehouse's band at its default scale",
+    "ec-gp-ucb": "Whitehouse's band and an allowance for the error of the model",
+    "a-gp-ucb": "Whitehouse's band at a shorter lengthscale with a larger norm",
+    "gp-bucb": "GP-UCB's band as of the last batch",
+    "lin-ucb": "a heuristic: its theorem is SupLinUCB's",
+    "sup-lin-ucb": "SupKernelUCB's band with the linear kernel",
+    "lin-rel": "a heuristic: its theorem is SupLinRel's",
+    "kernel-epsilon-greedy": "nothing is proved",
+    "maillard-sampling": "bounds the regret, not f",
+    "pims": "bounds the expected maximum, not f",
     "kernel-ucb": "a heuristic: its theorem is SupKernelUCB's",
     "exploit-plus": "plays the mean",
     "ucb1": "bounds the regret, not f",
