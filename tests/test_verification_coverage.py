@@ -148,7 +148,6 @@ WIDE_BANDS = {
     "Rarely switching OFUL": 0.45,
     "Streaming": 0.35,
     "SupKernelUCB": 0.4,
-    "SupLinRel": 0.3,
     "WGP-UCB": 0.25,
     "pi-GP-UCB": 0.25,
 }

@@ -36,7 +36,8 @@ class BKB(IndexPolicy):
         budget gives a larger dictionary.
     growth
         1 draws a dictionary in every round. A larger number waits until
-        1 + sum sd^2 / ridge since the last time exceeds it, which is much faster for many arms.
+        1 + sum sd^2 / ridge since the last time exceeds it, which is much faster for many arms:
+        try 30 for ten thousand.
     seed
         From which the dictionaries are drawn.
 
@@ -49,7 +50,7 @@ class BKB(IndexPolicy):
     >>> for t in range(1, 61):
     ...     choice = policy.ask(t, kb.Streams(0))
     ...     policy.tell(choice, reward=float(1 - abs(choice.x[0] - 0.7)))
-    >>> abs(arms.points[policy.recommend()][0] - 0.7) < 0.1
+    >>> bool(abs(arms.points[policy.recommend()][0] - 0.7) < 0.1)
     True
     """
 

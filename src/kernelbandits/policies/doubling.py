@@ -87,6 +87,8 @@ class Doubling(Policy):
             form=posterior_on,
         )
         self.settings = self.inner.settings | {"horizon": DOUBLING, "first": first}
+        if self._delta is not None:
+            self.settings["delta"] = self._delta
 
     def __repr__(self) -> str:
         return f"Doubling({type(self.inner).__name__}, {self.domain!r}, {self.n_rewards} rewards)"

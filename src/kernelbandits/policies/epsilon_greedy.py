@@ -30,8 +30,8 @@ class KernelEpsilonGreedy(Policy):
     --------
     >>> import kernelbandits as kb
     >>> arms = kb.Arms([[0.0], [0.5], [1.0]])
-    >>> policy = kb.policies.KernelEpsilonGreedy(arms, kb.RBF(0.3))
-    >>> [policy.chance(t) for t in (1, 8, 1000)]
+    >>> policy = kb.policies.KernelEpsilonGreedy(arms, kb.RBF(0.3), power=0.5)
+    >>> [policy.chance(t) for t in (1, 4, 100)]
     [1.0, 0.5, 0.1]
     """
 

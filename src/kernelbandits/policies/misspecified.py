@@ -115,7 +115,7 @@ class AGPUCB(IndexPolicy):
     ...     choice = policy.ask(t, kb.Streams(0))
     ...     policy.tell(choice, reward=float(choice.x[0]))
     >>> policy.recommend(), round(policy.posterior.kernel.lengthscale, 3)
-    (2, 0.058)
+    (2, 0.054)
     """
 
     about = About(

@@ -138,13 +138,6 @@ def level_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
     return np.max([low for low, _ in limits], axis=0), np.min([high for _, high in limits], axis=0)
 
 
-def spectral_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
-    """The bands of all levels of SupLinRel together."""
-    limits = [(one.mean - one.width, one.mean + one.width) for one in policy.levels.values()]
-    limits.append(no_limits(policy, t, scenario))
-    return np.max([low for low, _ in limits], axis=0), np.min([high for _, high in limits], axis=0)
-
-
 def fixed_design_limits(policy: Any, t: int, scenario: Scenario) -> Limits:
     """The band for arms that were chosen without looking at the rewards."""
     posterior, arms = policy.posterior, len(policy.domain)
@@ -371,14 +364,6 @@ BANDS: Mapping[str, StatedBand] = {
         (CIRCLE,),
     ),
     "LinTS": StatedBand("lin-ts", linear_sample_limits, within("v_t / 3 + D"), 0.1, (CIRCLE,)),
-    "SupLinRel": StatedBand(
-        "sup-lin-rel",
-        spectral_limits,
-        "|f - estimate| <= R sqrt(2 ln(2 m/delta)) |a| + D |v|, m = n T S",
-        0.1,
-        (CIRCLE,),
-        share=0.5,
-    ),
     "BKB": StatedBand(
         "bkb",
         index_limits,
@@ -406,6 +391,7 @@ NO_BAND: Mapping[str, str] = {
     "lin-ucb": "a heuristic: its theorem is SupLinUCB's",
     "sup-lin-ucb": "SupKernelUCB's band with the linear kernel",
     "lin-rel": "a heuristic: its theorem is SupLinRel's",
+    "sup-lin-rel": "a band of each level for a fixed design, as SupKernelUCB's",
     "kernel-epsilon-greedy": "nothing is proved",
     "maillard-sampling": "bounds the regret, not f",
     "pims": "bounds the expected maximum, not f",
