@@ -265,6 +265,15 @@ def test_kernel_epsilon_greedy_plays_a_random_arm_or_the_highest_estimate():
     assert 10 < sum(kinds) < 50
 
 
+def test_the_probability_of_a_random_arm_belongs_to_the_round():
+    policy = kb.policies.KernelEpsilonGreedy(np.eye(3), kb.Linear(), first=3.0, power=2.0)
+    for t in (1, 2, 3, 5):
+        for seed in range(40):
+            streams = kb.Streams(seed)
+            explores = streams.uniform("weight", t) < 3 * t**-2.0
+            assert ("random" in policy.ask(t, streams).note) == explores
+
+
 def prior_root(gram):
     values, vectors = np.linalg.eigh(gram)
     return vectors * np.sqrt(np.where(values > len(gram) * 2.3e-16 * values[-1], values, 0))
@@ -476,38 +485,42 @@ def test_bkb_plays_the_highest_upper_bound_in_the_span_of_its_dictionary(budget)
         assert len(dictionary) < len(set(arms))
 
 
+def learn_sketch(bandit, arms, rewards, **settings):
+    posterior = kb.posterior.SketchedPosterior(bandit.kernel, bandit.points, 0.3, **settings)
+    for arm, reward in zip(arms, rewards, strict=True):
+        posterior.update(arm, float(reward))
+    return posterior
+
+
 def test_with_all_arms_in_its_dictionary_a_sketch_is_the_exact_posterior():
     bandit, rng = reference_bandit(0), np.random.default_rng(0)
     arms, rewards = rng.integers(20, size=60).tolist(), rng.normal(size=60)
-    for growth in (1.0, 5.0):
-        posterior = kb.posterior.SketchedPosterior(
-            bandit.kernel, bandit.points, 0.3, budget=1e12, growth=growth
-        )
-        for arm, reward in zip(arms, rewards, strict=True):
-            posterior.update(arm, float(reward))
-        if growth == 1.0:
-            exact = definitions.posterior(bandit.gram, arms, rewards, 0.3)
-            assert posterior.residual < 1e-9
-            for points in (bandit.points, rng.random((5, 2))):
-                mean, sd = posterior.at(points)
-                own = kb.posterior.ArmPosterior(bandit.kernel, bandit.points, 0.3)
-                own.learn(posterior.counts, posterior.tally.sums)
-                np.testing.assert_allclose(mean, own.at(points)[0], atol=1e-8)
-                np.testing.assert_allclose(sd, own.at(points)[1], atol=1e-6)
-                np.testing.assert_allclose(
-                    posterior.covariance(points), own.covariance(points), atol=1e-8
-                )
-            np.testing.assert_allclose(posterior.mean, exact.mean, atol=1e-8)
-            np.testing.assert_allclose(posterior.sd, exact.sd, atol=1e-6)
-            assert posterior.log_det == pytest.approx(exact.log_det, abs=1e-8)
-        else:
-            mean, variance, log_det, left_out = sketch(
-                bandit.gram, posterior.dictionary.tolist(), arms, rewards, 0.3
-            )
-            np.testing.assert_allclose(posterior.mean, mean, atol=1e-7)
-            np.testing.assert_allclose(posterior.variance, variance, atol=1e-7)
-            assert posterior.log_det == pytest.approx(log_det, abs=1e-7)
-            assert posterior.residual == pytest.approx(left_out, abs=1e-7)
+    posterior = learn_sketch(bandit, arms, rewards, budget=1e12)
+    exact = definitions.posterior(bandit.gram, arms, rewards, 0.3)
+    np.testing.assert_allclose(posterior.mean, exact.mean, atol=1e-8)
+    np.testing.assert_allclose(posterior.sd, exact.sd, atol=1e-6)
+    assert posterior.log_det == pytest.approx(exact.log_det, abs=1e-8)
+    assert posterior.residual < 1e-9
+    own = kb.posterior.ArmPosterior(bandit.kernel, bandit.points, 0.3)
+    own.learn(posterior.counts, posterior.tally.sums)
+    for points in (bandit.points, rng.random((5, 2))):
+        for found, right in zip(posterior.at(points), own.at(points), strict=True):
+            np.testing.assert_allclose(found, right, atol=1e-6)
+        np.testing.assert_allclose(posterior.covariance(points), own.covariance(points), atol=1e-8)
+
+
+def test_rewards_between_two_dictionaries_are_learnt_in_the_span_there_is():
+    bandit, rng = reference_bandit(0), np.random.default_rng(0)
+    arms, rewards = rng.integers(20, size=60).tolist(), rng.normal(size=60)
+    posterior = learn_sketch(bandit, arms, rewards, budget=0.5, growth=5.0)
+    mean, variance, log_det, left_out = sketch(
+        bandit.gram, posterior.dictionary.tolist(), arms, rewards, 0.3
+    )
+    assert left_out > 0.01
+    np.testing.assert_allclose(posterior.mean, mean, atol=1e-7)
+    np.testing.assert_allclose(posterior.variance, variance, atol=1e-7)
+    assert posterior.log_det == pytest.approx(log_det, abs=1e-7)
+    assert posterior.residual == pytest.approx(left_out, abs=1e-7)
 
 
 def test_the_band_of_a_sketch_holds_for_the_worst_noise_of_a_given_size():
