@@ -77,6 +77,7 @@ class EVILL(GPTS):
         features: int = 256,
     ) -> None:
         place = grid_of(domain, grid)
+        # The constructor of GP-TS sets its own ridge and width; only its draws are shared.
         Policy.__init__(self, place, kernel, ridge=ridge, ties=ties, form=joint_posterior)
         confidence = self._check_bounds(noise_scale, norm_bound, delta)
         if perturbation is None:
@@ -141,6 +142,7 @@ class PIMS(GPTS):
     ) -> None:
         ridge = noise_ridge("PIMS", noise_scale)
         place = grid_of(domain, grid)
+        # The constructor of GP-TS sets its own ridge and width; only its draws are shared.
         Policy.__init__(self, place, kernel, ridge=ridge, ties=ties, form=joint_posterior)
         self._check_kernel()
         self.width = widths.kernel_ucb(1.0, 1.0)
