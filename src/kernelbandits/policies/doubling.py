@@ -16,6 +16,15 @@ from kernelbandits.streams import ShiftedRounds, as_randomness
 
 DOUBLING = "doubling"
 """The horizon of a policy that is to be played by `Doubling`."""
+ABILITIES = (
+    "plays_boxes",
+    "restricts_arms",
+    "imagines_pending",
+    "weighs_costs",
+    "learns_failures",
+    "revision",
+)
+"""What it takes over from its rule."""
 
 
 class Doubling(Policy):
@@ -95,7 +104,7 @@ class Doubling(Policy):
 
     def _take_abilities(self) -> None:
         """It can do what its rule can do."""
-        for name in ("plays_boxes", "restricts_arms", "imagines_pending", "weighs_costs"):
+        for name in ABILITIES:
             setattr(self, name, getattr(self.inner, name))
 
     def _make_policy(self, epoch: int) -> Policy:

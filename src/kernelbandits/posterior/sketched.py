@@ -35,8 +35,8 @@ class SketchedPosterior(Posterior):
     to the dictionary. A reward costs O(n m) for n arms and m in the dictionary, a new dictionary
     O(n m^2).
 
-    The dictionary is drawn again (`resample`) where 1 + sum sd^2 / ridge over the rewards since the
-    last time exceeds `growth`: arm i belongs to it with probability
+    The dictionary is drawn again (`draw_dictionary`) where 1 + sum sd^2 / ridge over the rewards
+    since the last time exceeds `growth`: arm i belongs to it with probability
     min(1, budget count_i sd_i^2 / ridge).
 
     >>> import numpy as np
@@ -113,9 +113,9 @@ class SketchedPosterior(Posterior):
         """Learn a reward with a new dictionary."""
         tally = copy.deepcopy(self.tally)
         tally.add(arm, reward)
-        dictionary = self.resample(tally, arm)
+        dictionary = self.draw_dictionary(tally, arm)
         if np.array_equal(dictionary, self.dictionary) and not self._fit_is_due():
-            # The same span: one reward more, and no reward since the dictionary was drawn.
+            # The span stays the same, so the reward is one rank-one update.
             self.tally, self._gathered = tally, 0.0
             self._condition(arm, reward)
             return
@@ -129,7 +129,7 @@ class SketchedPosterior(Posterior):
         for arm in arms:
             self._learn(arm, float(self.mean[arm]), resample=False)
 
-    def resample(self, tally: Tally, arm: int) -> Indices:
+    def draw_dictionary(self, tally: Tally, arm: int) -> Indices:
         """Draw a dictionary by the variances after one more reward of an arm.
 
         The random numbers belong to the number of rewards and to `seed`: `update` is given none.
@@ -233,9 +233,7 @@ class SketchedPosterior(Posterior):
     def audit(self) -> bool:
         """Compute the state again from counts and sums."""
         self._audits += 1
-        gathered = self._gathered
         self._fit()
-        self._gathered = gathered
         return False
 
     # ------------------------------------------------------------------ answers
