@@ -11,6 +11,7 @@ audit compares the state with a factorisation from them.
 The forms differ in what they hold in memory, not in the result: `ArmPosterior` (n x n covariance),
 `PoolPosterior` (large pools), `PointPosterior` (any points of a box), `LinearPosterior` (d x d),
 `RefitPosterior` (the ridge may change, old rewards may fade) and `DriftingPosterior` (f changes).
+`SketchedPosterior` is an approximation in the span of some of the arms.
 `MixturePosterior` is the average of several of them, `PoolMixture` one whose members are updated
 together.
 
@@ -46,6 +47,7 @@ from kernelbandits.posterior.points import PointPosterior
 from kernelbandits.posterior.pool import PoolPosterior
 from kernelbandits.posterior.pool_mixture import PoolMixture
 from kernelbandits.posterior.refit import RefitPosterior
+from kernelbandits.posterior.sketched import SketchedPosterior
 from kernelbandits.posterior.spectrum import Spectrum
 from kernelbandits.posterior.stacked import StackedPosteriors
 from kernelbandits.posterior.sufficient import Factorisation, Tally
@@ -65,6 +67,7 @@ __all__ = [
     "PoolPosterior",
     "Posterior",
     "RefitPosterior",
+    "SketchedPosterior",
     "Spectrum",
     "StackedPosteriors",
     "State",
