@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 COLOURS = {"holds": "green", "fails": "red", "not resolved": "yellow", "not tested": "bright_black"}
 CELLS = ".cells"
+ROUNDS = "rounds.parquet"
 PIPED_WIDTH = 120
 RANKS = (
     "rank: by the mean; in brackets the ranks that paired t tests of all pairs leave possible "
@@ -136,10 +137,18 @@ def prefetch(*modules: str) -> None:
 
 
 def going_on(cells: Sequence[Cell], output: Path, quiet: bool) -> None:
-    """Say how many cells of an interrupted run are stored."""
-    stored = sum((output / CELLS / f"{key}.npz").exists() for key in {cell.key for cell in cells})
-    if stored:
-        notice(f"continuing an interrupted run: {stored} of {len(cells)} cells are stored", quiet)
+    """Say how many cells of an interrupted run are stored, and how many in part."""
+    from kernelbandits.experiment.blocks import missing_blocks, stored_blocks
+
+    unique = {cell.key: cell for cell in cells}.values()
+    blocks = [stored_blocks(cell, output / CELLS, endings=False) for cell in unique]
+    gaps = [missing_blocks(cell, found) for cell, found in zip(unique, blocks, strict=True)]
+    whole = sum(not missing for missing in gaps)
+    begun = sum(bool(found) for found in blocks) - whole
+    if whole or begun:
+        partly = f", and {begun} in part" if begun else ""
+        counted = f"{whole} of {len(cells)} cells are stored{partly}"
+        notice(f"continuing an interrupted run: {counted}", quiet)
 
 
 def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
