@@ -142,6 +142,23 @@ def available_memory() -> int | None:
     return max(0, min(limits)) if limits else None
 
 
+def require_memory(owner: str, needed: float, advice: str) -> None:
+    """Raise an error if work that needs so many bytes cannot get them, before it begins.
+
+    >>> require_memory("a run", 1e3, "fewer rounds need less")
+    >>> require_memory("a run", 1e18, "fewer rounds need less")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    ValueError: a run needs 1e+09 GB of memory, got ... GB that are free; fewer rounds need less
+    """
+    free = available_memory()
+    if free is not None and needed > free:
+        raise ValueError(
+            f"{owner} needs {needed / 1e9:.3g} GB of memory, got {free / 1e9:.3g} GB that are "
+            f"free; {advice}"
+        )
+
+
 def is_installed(package: str) -> bool:
     """Tell whether the package can be imported, without importing it."""
     return find_spec(package) is not None

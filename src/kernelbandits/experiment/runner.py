@@ -34,7 +34,7 @@ from kernelbandits.experiment.round_files import RoundFiles
 from kernelbandits.experiment.workers import Mapper, map_as_completed, yields_as_completed
 from kernelbandits.kernels import RBF, Normalised, as_kernel
 from kernelbandits.problems import FunctionProblem, Problem, TableProblem
-from kernelbandits.runtime import available_memory
+from kernelbandits.runtime import require_memory
 from kernelbandits.streams import Streams
 from kernelbandits.theory import GAINS
 
@@ -333,14 +333,9 @@ def play_blocks(
 
 def check_memory(cells: Sequence[Cell], endings: bool) -> None:
     """Refuse an experiment whose curves do not fit into memory, before a round is played."""
-    free = available_memory()
     rounds = sum(len(cell.seeds) * (1 if endings else cell.horizon) for cell in cells)
-    needed = ROUND_BYTES * rounds
-    if free is not None and needed > free:
-        raise ValueError(
-            f"an experiment needs {needed / 1e9:.3g} GB for the curves of {rounds:.3g} rounds, got "
-            f"{free / 1e9:.3g} GB of free memory; fewer rounds, seeds or policies need less"
-        )
+    owner = f"an experiment of {rounds:.3g} rounds"
+    require_memory(owner, ROUND_BYTES * rounds, "fewer rounds, seeds or policies need less")
 
 
 def repeat_notices(results: Iterable[CellResult]) -> None:

@@ -94,7 +94,7 @@ def numpy_table(path: str | PathLike[str], names: Sequence[str] | None) -> Table
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     # A damaged header fails in many ways, and one that claims too large an array as a MemoryError.
     except Exception as error:
-        objects = "allow_pickle" in str(error)
+        objects = "Python objects" in str(error) or "allow_pickle" in str(error)
         got = "Python objects, which are not read from files" if objects else "one that is damaged"
         raise ValueError(f"{file} needs to be an array of numbers, got {got}") from None
     if array.dtype.names is None:
