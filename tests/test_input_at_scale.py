@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 
 import kernelbandits as kb
+from conftest import run_command
 from kernelbandits import runtime
+from kernelbandits.apps.cli import output
 from kernelbandits.experiment import plan_experiment, run_cells
 from kernelbandits.tables import encodings
 
@@ -181,3 +183,13 @@ def test_the_free_memory_is_known_on_linux_and_unknown_without_its_files(monkeyp
     assert free is None or 2**20 < free < 2**50
     monkeypatch.setattr(runtime, "Path", lambda name: Path("/nowhere") / name[1:])
     assert runtime.available_memory() is None
+
+
+def test_commands_say_what_they_compute_where_a_table_is_large(tmp_path, monkeypatch):
+    path = study_of(write_table(tmp_path / "pool.npy")).place
+    for words in (["ask"], ["status"], ["estimates"], ["explain"]):
+        monkeypatch.setattr(output, "MANY_ROWS", 40)
+        done = run_command("study", *words, path)
+        assert "note: computing the estimates of 40 rows" in done.stderr, words
+        monkeypatch.setattr(output, "MANY_ROWS", 41)
+        assert "computing" not in run_command("study", *words, path).stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
@@ -188,7 +189,10 @@ class ClusterMapper:
             if isinstance(item, SeedBlock):
                 key = item.cell.key
                 if key not in cells:
-                    cells[key] = self.client.submit(return_cell, item.cell, key=f"cell-{key}")
+                    with warnings.catch_warnings():
+                        # Dask advises other ways for large values; this one survives lost workers.
+                        warnings.filterwarnings("ignore", message="Sending large graph")
+                        cells[key] = self.client.submit(return_cell, item.cell, key=f"cell-{key}")
                 place = (item.start, item.stop)
                 task = partial(work_on_block, work, code)
                 futures.append(
