@@ -285,32 +285,30 @@ def run_cells(
     unique = {cell.key: cell for cell in planned}
     check_memory(tuple(unique.values()), endings)
     files = RoundFiles(parquet, planned) if parquet else None
-    parts = {key: load_blocks(cell, folder, endings) for key, cell in unique.items()}
+    parts: dict[str, list[tuple[SeedBlock, CellResult]]] = {key: [] for key in unique}
     found: dict[str, CellResult] = {}
 
-    def keep_finished(cell: Cell) -> None:
-        """Join the parts of a cell once there are all of them."""
-        if not missing_blocks(cell, [block for block, _ in parts[cell.key]]):
-            found[cell.key] = join_results(parts.pop(cell.key))
+    def missing(key: str) -> list[SeedBlock]:
+        return missing_blocks(unique[key], [block for block, _ in parts[key]])
+
+    def take(block: SeedBlock, result: CellResult) -> None:
+        """Keep the result of a block; the last one of a cell completes it."""
+        key = block.cell.key
+        if files:
+            files.write(block, result)
+        parts[key].append((block, result))
+        if not missing(key):
+            found[key] = join_results(parts.pop(key))
             tick(watch)
 
-    for key, cell in unique.items():
-        for block, result in parts[key]:
-            if files:
-                files.write(block, result)
-        keep_finished(cell)
-    gaps = [
-        gap
-        for key, stored in parts.items()
-        for gap in missing_blocks(unique[key], [block for block, _ in stored])
-    ]
+    for cell in unique.values():
+        for block, result in load_blocks(cell, folder, endings):
+            take(block, result)
+    gaps = [gap for key in parts for gap in missing(key)]
     # One process that knows no times gains nothing from small blocks.
     blocks = gaps if mapper is map and seconds is None else divide_blocks(gaps, seconds)
     for block, result in play_blocks(blocks, mapper, folder, endings):
-        if files:
-            files.write(block, result)
-        parts[block.cell.key].append((block, result))
-        keep_finished(block.cell)
+        take(block, result)
     repeat_notices(found[key] for key in unique)
     return {key: found[key] for key in unique}
 
