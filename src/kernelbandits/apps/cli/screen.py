@@ -137,18 +137,17 @@ def prefetch(*modules: str) -> None:
 
 
 def going_on(cells: Sequence[Cell], output: Path, quiet: bool) -> None:
-    """Say how many cells of an interrupted run are stored, and how many in part."""
-    from kernelbandits.experiment.blocks import missing_blocks, stored_blocks
+    """Say how many games of an interrupted run are stored: a policy, a problem and a seed each."""
+    from kernelbandits.experiment.blocks import stored_blocks
 
     unique = {cell.key: cell for cell in cells}.values()
-    blocks = [stored_blocks(cell, output / CELLS, endings=False) for cell in unique]
-    gaps = [missing_blocks(cell, found) for cell, found in zip(unique, blocks, strict=True)]
-    whole = sum(not missing for missing in gaps)
-    begun = sum(bool(found) for found in blocks) - whole
-    if whole or begun:
-        partly = f", and {begun} in part" if begun else ""
-        counted = f"{whole} of {len(cells)} cells are stored{partly}"
-        notice(f"continuing an interrupted run: {counted}", quiet)
+    blocks = [
+        block for cell in unique for block in stored_blocks(cell, output / CELLS, endings=False)
+    ]
+    if blocks:
+        stored = sum(len(block.seeds) for block in blocks)
+        games = sum(len(cell.seeds) for cell in unique)
+        notice(f"continuing an interrupted run: {stored} of {games} games are stored", quiet)
 
 
 def resumable(output: Path, work: Callable[[Path], Found]) -> Found:
