@@ -114,15 +114,20 @@ class PoolMixture(MixturePosterior):
 
     @property
     def members(self) -> tuple[PoolPosterior, ...]:  # type: ignore[override]
-        """The single posteriors, from counts and sums."""
+        """The single posteriors, from counts and sums.
+
+        They have the arms played only: more is not needed to predict any point, and a pool may
+        have a million arms.
+        """
         if self._members is None:
+            played = self.support if self.events else np.arange(1)
             members = tuple(
-                PoolPosterior(kernel, self.arms, ridge)
+                PoolPosterior(kernel, self.arms.points[played], ridge)
                 for kernel, ridge in zip(self.kernels, self.ridges.tolist(), strict=True)
             )
             if self.events:
                 for member in members:
-                    member.learn(self.counts, self.tally.sums)
+                    member.learn(self.counts[played], self.tally.sums[played])
             self._members = members
         return self._members
 

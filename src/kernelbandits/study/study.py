@@ -214,7 +214,9 @@ class Study:
         chosen = make_settings(target=target, direction=direction, **settings)
         # Try a first choice before anything is stored: settings that the policy refuses leave no
         # file behind.
-        build_driver(place, chosen).choose(1, (), State())
+        driver = build_driver(place, chosen)
+        said = tuple(driver.notices)
+        driver.choose(1, (), State())
         kind = "space" if isinstance(place, Points) else "candidates"
         body = {"settings": chosen.body, kind: place.body, "fingerprint": place.fingerprint}
         created = Draft(kind="created", body=body, key=uuid.uuid4().hex)
@@ -232,8 +234,8 @@ class Study:
                 else {}
             )
             return study._if_created(body, scales, goal_given=settings.get("goal") is not None)
-        planned = budget_notices(chosen, study._session.driver.policy)
-        for notice in (*place.notices, *study._session.driver.notices, *planned):
+        planned = budget_notices(chosen, driver.policy)
+        for notice in (*place.notices, *said, *planned):
             warnings.warn(notice, DataNotice, stacklevel=2)
         return study
 

@@ -30,6 +30,7 @@ import numpy.typing as npt
 from kernelbandits import checks
 from kernelbandits.checks import Array, Indices, StudyConflict
 from kernelbandits.formatting import did_you_mean
+from kernelbandits.row_index import RowIndex
 from kernelbandits.tables import scaling
 from kernelbandits.tables.cells import NUMBER, canonical_texts, text_of, truth, whole
 from kernelbandits.tables.headers import find_column
@@ -431,23 +432,15 @@ class Candidates:
     @cached_property
     def first_rows(self) -> Indices:
         """For each row the first row that describes the same candidate: often the row itself."""
-        groups: Indices = np.zeros(len(self), dtype=np.int64)
-        count = 1
-        for name in self.chosen:
-            cells = self.columns[name]
-            if isinstance(cells, tuple):
-                levels = self.levels(name)
-                codes = np.array([levels[text] for text in cells], dtype=np.int64)
-            else:
-                codes = np.unique(cells, return_inverse=True)[1].reshape(-1)
-            size = int(codes.max()) + 1
-            groups = codes if count == 1 else groups * size + codes
-            different, groups = np.unique(groups, return_inverse=True)
-            groups, count = groups.reshape(-1), len(different)
-            if count == len(self):
-                return np.arange(len(self))
-        first = np.unique(groups, return_index=True)[1]
-        return first[groups].astype(np.int64)
+        return RowIndex(np.column_stack([self._codes(name) for name in self.chosen])).first
+
+    def _codes(self, name: str) -> Array:
+        """The numbers of a column, or a number for each text."""
+        cells = self.columns[name]
+        if isinstance(cells, np.ndarray):
+            return cells
+        levels = self.levels(name)
+        return np.array([levels[text] for text in cells], dtype=np.float64)
 
     @cached_property
     def members(self) -> Indices:
