@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from kernelbandits import checks, widths
 from kernelbandits.checks import Array
 from kernelbandits.domains import Arms, Box, MixedBox
@@ -16,7 +18,7 @@ from kernelbandits.policies.paths import Path, condition_path, count_normals, dr
 from kernelbandits.policies.place import Region
 from kernelbandits.policies.round import Round, check_pending
 from kernelbandits.policies.spectral import terms_of
-from kernelbandits.posterior import LARGEST_COVARIANCE, ArmPosterior, posterior_on
+from kernelbandits.posterior import LARGEST_JOINT, ArmPosterior, posterior_on
 from kernelbandits.streams import Streams, as_randomness
 
 
@@ -179,12 +181,12 @@ class GPTS(Policy):
         """The numbers `ask` would use in rounds first..last."""
         n = len(self.domain)
         normals = streams.normals("sample", first, last, 2 * n)
-        table = self.width.table(last)[first - 1 :]
         return SampleTables(
-            table,
-            streams.uniforms("tie", last)[first - 1 :],
+            self.width.table(last, first),
+            streams.uniforms("tie", last, first),
             normals[:, :n] @ self.root.T,
-            normals[:, n:],
+            # A copy, because numba compiles the loop for the layout it is given.
+            np.ascontiguousarray(normals[:, n:]),
         )
 
 
@@ -199,9 +201,10 @@ def grid_of(domain: Any, grid: int | None) -> Any:
 def joint_posterior(kernel: Any, domain: Any, ridge: float) -> Any:
     """The posterior of arms that are few enough for joint draws, or of points."""
     if isinstance(domain, Arms):
-        arms, memory = len(domain), f"joint draws over at most {LARGEST_COVARIANCE} arms"
+        arms, memory = len(domain), f"joint draws over at most {LARGEST_JOINT} arms"
         wanted = f"{arms} arms, a covariance of {8e-9 * arms**2:.1f} GB"
-        checks.needs(arms <= LARGEST_COVARIANCE, "GPTS", memory, wanted)
+        checks.needs(arms <= LARGEST_JOINT, "GPTS", memory, wanted)
+        return ArmPosterior(kernel, domain, ridge)
     return posterior_on(kernel, domain, ridge)
 
 

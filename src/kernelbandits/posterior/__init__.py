@@ -53,6 +53,7 @@ from kernelbandits.posterior.trusted import as_trusted
 
 __all__ = [
     "LARGEST_COVARIANCE",
+    "LARGEST_JOINT",
     "ArmPosterior",
     "Columns",
     "DriftingPosterior",
@@ -76,8 +77,10 @@ __all__ = [
     "posterior_on",
 ]
 
-LARGEST_COVARIANCE = 2000
+LARGEST_COVARIANCE = 200
 """Up to this many arms the n x n covariance is held; beyond, only the rows of the arms played."""
+LARGEST_JOINT = 2000
+"""Up to this many arms a rule that needs the n x n covariance may hold it."""
 
 
 @overload
@@ -89,7 +92,7 @@ def posterior_on(kernel: Any, domain: Any, ridge: float) -> Posterior | PointPos
 def posterior_on(kernel: Any, domain: Any, ridge: float) -> Posterior | PointPosterior:
     """Return the posterior whose memory fits the domain.
 
-    Up to 2000 arms it is an `ArmPosterior`, for more arms a `PoolPosterior`, and on a box a
+    Up to 200 arms it is an `ArmPosterior`, for more arms a `PoolPosterior`, and on a box a
     `PointPosterior`.
     """
     if not isinstance(domain, (Arms, np.ndarray, Sequence)):

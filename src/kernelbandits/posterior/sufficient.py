@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -103,6 +104,21 @@ class Tally:
         """Take sums and lost digits over from a compiled loop; it has changed `counts` in place."""
         self._sums, self._lost = sums.tolist(), lost.tolist()
         self.events, self.most = int(self.counts.sum()), int(self.counts.max(initial=0))
+
+    def lend_arms(self, arms: Iterable[int]) -> tuple[Array, Array]:
+        """Return sums and lost digits of some arms as arrays, for a compiled loop."""
+        chosen = list(arms)
+        sums, lost = ([held[arm] for arm in chosen] for held in (self._sums, self._lost))
+        return np.array(sums, dtype=np.float64), np.array(lost, dtype=np.float64)
+
+    def take_back_arms(self, arms: Indices, counts: Indices, sums: Array, lost: Array) -> None:
+        """Take counts, sums and lost digits of some arms over from a compiled loop."""
+        self.events += int((counts - self.counts[arms]).sum())
+        self.counts[arms] = counts
+        self.most = max(self.most, int(counts.max(initial=0)))
+        rows = zip(arms.tolist(), sums.tolist(), lost.tolist(), strict=True)
+        for arm, total, digits in rows:
+            self._sums[arm], self._lost[arm] = total, digits
 
     @property
     def sums(self) -> Array:

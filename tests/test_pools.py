@@ -1,0 +1,157 @@
+"""Pools: rows for distinct arms, the compiled loop, the short list, memory and GP-TS.
+
+Everything is compared with the n x n form, or with the definition.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kernelbandits as kb
+from conftest import pairwise
+from kernelbandits.experiment import engines
+from kernelbandits.posterior import ArmPosterior, PoolPosterior
+from kernelbandits.problems import GaussianNoise, Instance, UniformNoise
+
+KERNELS = {
+    "rbf": kb.RBF(0.25),
+    "matern": kb.Matern((0.2, 0.6), nu=1.5),
+    "sum": 0.5 * kb.Matern(0.3) + kb.kernels.Constant(),
+    "linear": kb.Linear(),
+    "function": lambda x, z: np.exp(-np.abs(x[:, None] - z[None]).sum(-1)),
+}
+LAWS = {
+    "ucb": kb.PointMass(1.0),
+    "bernoulli": kb.Bernoulli(0.4),
+    "gaussian": kb.Gaussian(0.3, 1.0),
+    "step": kb.Step(kb.Bernoulli(0.5), kb.Gaussian(), 70),
+    "schedule": lambda t: kb.Gaussian(1 / t, 1.0),
+}
+POINTS = {
+    "scattered": np.random.default_rng(0).random((230, 2)) / 2,
+    "grid": np.stack(np.meshgrid(np.arange(16), np.arange(14)), -1).reshape(-1, 2) / 16,
+    "twins": np.repeat(np.random.default_rng(1).random((105, 2)) / 2, 2, axis=0),
+}
+
+
+def make_instance(points: np.ndarray, noise: float = 0.3) -> Instance:
+    values = np.sin(7 * points[:, 0]) + np.cos(5 * points[:, 1])
+    return Instance("pool", kb.Arms(points), values, GaussianNoise(noise))
+
+
+def rule(instance: Instance, kernel, law, ties="random", ridge=1.0, form=None):
+    """Generic-GP, with a given form of the posterior."""
+    policy = kb.GenericGP(
+        instance.domain, kernel, law, noise_scale=0.3, norm_bound=1.0, ridge=ridge, ties=ties
+    )
+    if form is not None:
+        policy.posterior = form(policy.posterior.kernel, instance.domain, ridge)
+    return policy
+
+
+def play(policy, instance, horizon, engine="numba", seed=3):
+    return kb.play(policy, instance, horizon, kb.Streams(seed), engine=engine)
+
+
+def demand_equal(left, right) -> None:
+    """Two posteriors agree, and were audited as often."""
+    np.testing.assert_allclose(right.mean, left.mean, atol=1e-9)
+    np.testing.assert_allclose(right.variance, left.variance, atol=1e-9)
+    assert right.log_det == pytest.approx(left.log_det, abs=1e-8)
+    np.testing.assert_array_equal(right.counts, left.counts)
+    np.testing.assert_array_equal(right.tally.sums, left.tally.sums)
+    assert (right.events, right.tally.largest) == (left.events, left.tally.largest)
+
+
+@pairwise(kernel=KERNELS, law=LAWS, points=POINTS, ties=("random", "lowest"), ridge=(1.0, 0.02))
+@pytest.mark.filterwarnings("ignore")
+def test_the_compiled_pool_plays_what_the_covariance_plays(kernel, law, points, ties, ridge):
+    """Round by round, on both engines and in both forms; twins may exchange their numbers."""
+    instance = make_instance(POINTS[points])
+    made = {
+        form: [rule(instance, KERNELS[kernel], LAWS[law], ties, ridge, form) for _ in range(2)]
+        for form in (ArmPosterior, PoolPosterior)
+    }
+    runs = {
+        form: [
+            play(policy, instance, 140, engine)
+            for policy, engine in zip(two, ("numpy", "numba"), strict=True)
+        ]
+        for form, two in made.items()
+    }
+    assert [run.engine for run in runs[PoolPosterior]] == ["numpy", "numba"]
+    reference = runs[ArmPosterior][0]
+    share = 2 if points == "twins" else 1
+    for run in (*runs[ArmPosterior], *runs[PoolPosterior]):
+        np.testing.assert_array_equal(run.arms, reference.arms)
+        np.testing.assert_array_equal(run.recommended // share, reference.recommended // share)
+    for policy in made[PoolPosterior]:
+        demand_equal(made[ArmPosterior][0].posterior, policy.posterior)
+
+
+def test_the_engines_agree_on_a_pool_across_audits_and_chunks(monkeypatch):
+    monkeypatch.setattr(engines, "TABLE_ROUNDS", 512)
+    instance = make_instance(POINTS["scattered"][:40], noise=0.5)
+    slow, fast = (rule(instance, kb.RBF(0.1), LAWS["step"], form=PoolPosterior) for _ in range(2))
+    by_hand, by_loop = play(slow, instance, 2300, "numpy"), play(fast, instance, 2300)
+    np.testing.assert_array_equal(by_loop.arms, by_hand.arms)
+    np.testing.assert_array_equal(by_loop.recommended, by_hand.recommended)
+    demand_equal(slow.posterior, fast.posterior)
+    assert fast.posterior.health.audits == slow.posterior.health.audits == 2
+    assert fast.posterior.health.repairs == 0
+    mean, sd = fast.posterior.at(instance.domain.points)
+    np.testing.assert_allclose(fast.posterior.mean, mean, atol=1e-9)
+    np.testing.assert_allclose(fast.posterior.sd, sd, rtol=1e-6)
+
+
+def test_after_the_pool_loop_asking_goes_on_as_if_it_had_asked_all_along():
+    instance = make_instance(POINTS["scattered"])
+    slow, fast = (rule(instance, kb.Matern(0.2), LAWS["ucb"]) for _ in range(2))
+    play(slow, instance, 60, "numpy")
+    play(fast, instance, 60)
+    for t in range(61, 90):
+        one, other = slow.ask(t, kb.Streams(3)), fast.ask(t, kb.Streams(3))
+        assert one.arm == other.arm
+        assert one.note == pytest.approx(other.note, abs=1e-9)
+        for policy in (slow, fast):
+            policy.tell(policy.choice(one.arm), 0.5)
+
+
+def test_a_damaged_pool_is_repaired_by_the_audit_that_the_loop_stops_for():
+    instance = make_instance(POINTS["scattered"])
+    policy = rule(instance, kb.RBF(0.3), LAWS["ucb"])
+    play(policy, instance, 500)
+    policy.posterior.variance[7] += 1e-3
+    with pytest.warns(kb.NumericsWarning, match="repaired from counts after 1000 rewards"):
+        play(policy, instance, 600)
+    assert policy.posterior.health.repairs == 1
+    policy.posterior.variance[:] = -0.5
+    with pytest.warns(kb.NumericsWarning, match="repaired from counts after 1101 rewards"):
+        play(policy, instance, 3)
+    assert (policy.posterior.variance > 0).all()
+    assert policy.posterior.events == 1103
+
+
+def test_one_pass_serves_a_first_play_and_none_a_repeat_in_succession():
+    """The definition: cov(., arm) from counts, whatever the way it was computed."""
+    points = POINTS["scattered"]
+    posterior = PoolPosterior(kb.RBF(0.3), points, 0.05)
+    exact = ArmPosterior(kb.RBF(0.3), points, 0.05)
+    for arm in (3, 3, 3, 8, 3, 8, 8, 200, 3):
+        np.testing.assert_allclose(
+            posterior._column(arm) if arm in posterior._slot else exact.cov[:, arm],
+            exact.cov[:, arm],
+            atol=1e-12,
+        )
+        for form in (posterior, exact):
+            form.update(arm, 0.7)
+    np.testing.assert_allclose(posterior.variance, exact.variance, atol=1e-12)
+    np.testing.assert_allclose(posterior.mean, exact.mean, atol=1e-12)
+
+
+def test_rewards_beyond_the_largest_are_refused_before_a_pool_is_played():
+    points = POINTS["scattered"]
+    instance = Instance("pool", kb.Arms(points), np.full(230, 9e149), UniformNoise(9e149))
+    with pytest.raises(ValueError, match="reward"):
+        play(rule(instance, kb.RBF(0.3), LAWS["ucb"]), instance, 5)
