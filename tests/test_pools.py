@@ -11,7 +11,7 @@ import pytest
 import kernelbandits as kb
 from conftest import pairwise
 from kernelbandits.experiment import engines
-from kernelbandits.posterior import ArmPosterior, PoolPosterior
+from kernelbandits.posterior import ArmPosterior, PoolPosterior, ShortList, short_list
 from kernelbandits.problems import GaussianNoise, Instance, UniformNoise
 
 KERNELS = {
@@ -155,3 +155,39 @@ def test_rewards_beyond_the_largest_are_refused_before_a_pool_is_played():
     instance = Instance("pool", kb.Arms(points), np.full(230, 9e149), UniformNoise(9e149))
     with pytest.raises(ValueError, match="reward"):
         play(rule(instance, kb.RBF(0.3), LAWS["ucb"]), instance, 5)
+
+
+# ---------------------------------------------------------------- the short list
+
+
+@pairwise(
+    kernel=("rbf", "matern", "sum"), law=LAWS, points=("scattered", "grid"), ties=("random", "lowest"), horizon=(150, 700)
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_short_list_plays_what_the_whole_pool_plays(kernel, law, points, ties, horizon, monkeypatch):
+    """Lists of about 30 of 230 arms, tried at once; every arm and every recommended arm."""
+    instance = make_instance(POINTS[points], noise=0.1)
+    whole, short = (rule(instance, KERNELS[kernel], LAWS[law], ties, 0.1) for _ in range(2))
+    expected = play(whole, instance, horizon)
+    served = use_lists(monkeypatch)
+    found = play(short, instance, horizon)
+    np.testing.assert_array_equal(found.arms, expected.arms)
+    np.testing.assert_array_equal(found.recommended, expected.recommended)
+    demand_equal(whole.posterior, short.posterior)
+    assert sum(served) > 0
+
+
+def use_lists(monkeypatch) -> list[int]:
+    """Let every pool be played on short lists; return the rounds that each of them served."""
+    served: list[int] = []
+    absorb = ShortList.absorb
+
+    def note(self):
+        served.append(self.rounds)
+        absorb(self)
+
+    monkeypatch.setattr(engines, "LEAST_POOL", 2)
+    monkeypatch.setattr(engines, "LONGEST_WAIT", 4)
+    monkeypatch.setattr(short_list, "LEAST_LIST", 30)
+    monkeypatch.setattr(ShortList, "absorb", note)
+    return served

@@ -369,6 +369,43 @@ def add_to_core(core: Any, q: Any, evidence: float) -> None:
 
 
 @compiled
+def bound_outside(outside: Any, theta: float) -> float:
+    """Return a bound on mean + theta sd over the arms outside a short list, as it was made.
+
+    The greatest mean + theta sd is convex in theta, so chords between known values lie above it.
+    """
+    places, values = outside[0], outside[1]
+    for i in range(1, len(places)):
+        if theta <= places[i]:
+            share = (theta - places[i - 1]) / (places[i] - places[i - 1])
+            return values[i - 1] + share * (values[i] - values[i - 1]) + 1e-9
+    return np.inf
+
+
+@compiled
+def bound_change(state: Any, outside: Any, ridge: float) -> Any:
+    """Return D: since the short list was made, no mean has moved by more than D sd(x).
+
+    D^2 = sum_j (s_j - n_j m(a_j)) (m(a_j) - m_0(a_j)) / ridge over the arms played since then.
+    """
+    mean, arms, counts, sums, lost = state[0], state[5], state[6], state[7], state[8]
+    means_then, counts_then, sums_then = outside[2], outside[3], outside[4]
+    square = 0.0
+    for slot in range(len(arms)):
+        plays = counts[slot] - counts_then[slot]
+        if plays > 0:
+            now = mean[arms[slot]]
+            gained = (sums[slot] + lost[slot]) - sums_then[slot]
+            square += (gained - plays * now) * (now - means_then[slot])
+    return np.sqrt(max(square, 0.0) / ridge) + 1e-9
+
+
+NO_STOP, OUTSIDE, UNKNOWN_BEST = -1, -2, -3
+"""Why the loop for pools stopped, if not for an arm without a row: for the last round, for an arm
+outside the short list that may be better, or because the arm to recommend may be outside."""
+
+
+@compiled
 def play_pool(
     state: Any,
     problem: Any,
@@ -378,11 +415,14 @@ def play_pool(
     lowest: bool,
     first: int,
     last: int,
+    outside: Any,
 ) -> Any:
     """Play rounds first..last of an index policy on the state of a `PoolPosterior`.
 
-    It stops before a round whose arm has no row yet. Return the last round played, whether all variances were possible, and the arm without
-    a row, or -1.
+    It stops before a round whose arm has no row yet. If the arms are a short list, `outside` has
+    what bounds all others (`posterior.ShortList.bounds`), and the loop stops where one of them may
+    be better. Return the last round played, whether all variances were possible, and the arm
+    without a row or why the loop stopped.
     """
     arms, counts, sums, lost, ceiling, totals = state[5:]
     values, noise = problem
@@ -390,14 +430,21 @@ def play_pool(
     n_blocks = (len(state[0]) + ARMS_AT_ONCE - 1) // ARMS_AT_ONCE
     index, column = np.empty(len(state[0])), np.zeros(len(state[0]))
     work = index, column, np.empty(n_blocks), np.empty(n_blocks)
-    q = np.zeros(len(arms))
+    q, short = np.zeros(len(arms)), len(outside[0]) > 0
     width = widths[0, 0] + np.sqrt(widths[0, 1] + widths[0, 2] * totals[0])
-    least = pass_over_rows(state, work, q, 1.0, 0.0, 0.0, weights[0] * width)
+    scale = weights[0] * width
+    least = pass_over_rows(state, work, q, 1.0, 0.0, 0.0, scale)
+    change = bound_change(state, outside, ridge) if short else 0.0
     played, keep = -1, 0.0
     for t in range(last - first + 1):
+        if short:
+            best = largest_of(work[2])
+            threshold = best - TIE_TOLERANCE * max(1.0, abs(best))
+            if not bound_outside(outside, max(scale, 0.0) + change) < threshold:
+                return first + t - 1, True, OUTSIDE
         arm = best_of_blocks(index, work[2], lowest, ties[t])
         if arm < 0:
-            return first + t - 1, False, -1
+            return first + t - 1, False, NO_STOP
         slot = find_slot(arms, arm)
         if slot < 0:
             return first + t - 1, True, arm
@@ -427,6 +474,10 @@ def play_pool(
         record[0][t], record[1][t] = arm, first_largest(state[0], work[3])
         # The next column of this arm is this one times ridge / e.
         played, keep = (arm, ridge / evidence) if possible else (-1, 0.0)
+        if short:
+            change = bound_change(state, outside, ridge)
+            if not bound_outside(outside, change) < largest_of(work[3]):
+                return first + t, sound, UNKNOWN_BEST
         if not sound:
-            return first + t, False, -1
-    return last, True, -1
+            return first + t, False, NO_STOP
+    return last, True, NO_STOP

@@ -18,7 +18,7 @@ from kernelbandits.checks import Array, Numbers
 from kernelbandits.kernels import Linear
 from kernelbandits.policies import GPTS, Choice, IndexPolicy, Policy
 from kernelbandits.policies.base import valid_loop
-from kernelbandits.posterior import ArmPosterior, PoolPosterior
+from kernelbandits.posterior import NO_BOUNDS, ArmPosterior, PoolPosterior, ShortList
 from kernelbandits.problems import Instance, MovingInstance
 from kernelbandits.runtime import is_installed, require
 from kernelbandits.streams import Streams
@@ -26,6 +26,16 @@ from kernelbandits.streams import Streams
 ENGINES = ("auto", "numba", "numpy")
 TABLE_ROUNDS = 16384
 """The random numbers of so many rounds are drawn at a time, so that their tables stay small."""
+LEAST_POOL = 2000
+"""From so many arms on a short list is tried; below, a pass over all rows takes as long as making
+one (benchmarks/results/scale.md)."""
+PAYING_ROUNDS, LONGEST_WAIT = 8, 512
+"""A list that served for fewer rounds did not pay; at most so many rounds pass until the next."""
+LOOK_AHEAD = 64
+"""A list is made for the greatest weight of so many rounds."""
+MOST_ROUNDS = 1 << 62
+FIRST_PLAY = -4
+"""An arm of a short list was played for the first time."""
 SAMPLE_NUMBERS = 1 << 20
 """About so many normal numbers of Thompson sampling are drawn at a time."""
 
@@ -171,7 +181,8 @@ def load_loops() -> Any:
     rest = record, 1.0, True, 1, 1
     compiled.play_index(arms.lend(), (one, np.zeros(1)), (table, np.zeros(1), np.zeros(1)), *rest)
     compiled.play_samples(arms.lend(), (one, np.zeros(1)), (table, np.zeros(1), row, row), *rest)
-    compiled.play_pool(pool.lend(), (one, np.zeros(1)), (table, np.zeros(1), np.zeros(1)), *rest)
+    tables = table, np.zeros(1), np.zeros(1)
+    compiled.play_pool(pool.lend(), (one, np.zeros(1)), tables, *rest, NO_BOUNDS)
     return compiled
 
 
@@ -267,30 +278,96 @@ def play_pool(
     streams: Streams,
     record: tuple[Numbers, Numbers],
 ) -> None:
-    """Play an index policy on a pool.
-
-    The loop plays while arms have a row. The first play of an arm is an ordinary update: it
-    evaluates the kernel, which may be any function, and may need memory.
-    """
+    """Play an index policy on a pool, on all arms or on a short list of them (`PoolRun`)."""
     warn_beyond(policy, horizon)
+    run = PoolRun(policy)
     for ends in chunks(horizon, TABLE_ROUNDS):
         drawn = policy.tables(ends[1], streams, ends[0])
         tables = drawn.widths, drawn.weights, drawn.ties
-        play_pool_chunk(policy, draw_chunk(tables, instance, streams, record, *ends))
+        run.play(draw_chunk(tables, instance, streams, record, *ends))
 
 
-def play_pool_chunk(policy: Any, chunk: Chunk) -> None:
-    """Play the rounds of a chunk by the loop for pools, and first plays in Python."""
-    posterior, loop, t = policy.posterior, load_loops().play_pool, chunk.first
-    while t <= chunk.last:
-        last = min(chunk.last, next_stop(policy, t))
-        reached, arm = advance(loop, policy, *chunk.cut(t, last), t, last)
+class PoolRun:
+    """An index policy on a pool, played by the compiled loop.
+
+    The loop plays while arms have a row. The first play of an arm is an ordinary update: it
+    evaluates the kernel, which may be any function, and may need memory.
+
+    From `LEAST_POOL` arms on, a short list is tried. While lists serve for few rounds only, the
+    next one is tried after twice as many rounds.
+    """
+
+    def __init__(self, policy: IndexPolicy) -> None:
+        self.policy: Any = policy
+        self.pool: PoolPosterior = policy.posterior  # type: ignore[assignment]
+        self._loops = load_loops()
+        self._wait = 1
+        self._left = 0 if len(self.pool.mean) >= LEAST_POOL else MOST_ROUNDS
+        """Rounds to play on all arms before a list is tried."""
+
+    def play(self, chunk: Chunk) -> None:
+        """Play the rounds of a chunk."""
+        t = chunk.first
+        while t <= chunk.last:
+            stop = next_stop(self.policy, t)
+            if self._left <= 0 and stop > t:
+                t = self._play_list(chunk, t, min(chunk.last, stop - 1))
+            else:
+                t = self._play_all(chunk, t, min(chunk.last, stop, t + max(self._left, 1) - 1))
+
+    def _play_all(self, chunk: Chunk, first: int, last: int) -> int:
+        """Play on all arms; return the next round."""
+        loop = self._loops.play_pool
+        reached, arm = advance(loop, self.policy, *chunk.cut(first, last), first, last)
         t = reached + 1
         if arm >= 0:
             at = t - chunk.first
-            posterior.update(arm, float(chunk.values[arm] + chunk.noise[at]))
-            chunk.record[0][at], chunk.record[1][at] = arm, posterior.mean.argmax()
+            self.pool.update(arm, float(chunk.values[arm] + chunk.noise[at]))
+            chunk.record[0][at], chunk.record[1][at] = arm, self.pool.mean.argmax()
             t += 1
+        self._left -= t - first
+        return t
+
+    def _play_list(self, chunk: Chunk, first: int, last: int) -> int:
+        """Play on a short list while no other arm can be better; return the next round."""
+        weights = chunk.tables[1][first - chunk.first :][:LOOK_AHEAD]
+        width = self.policy.width_at(first)
+        chosen = ShortList(self.pool, width * max(float(weights.max()), 0.0))
+        values, t, sound, stop = chunk.values[chosen.arms], first, True, self._loops.NO_STOP
+        # Read-only, as those of an instance: numba would compile the loop again.
+        values.flags.writeable = False
+        while t <= last and sound and stop in (self._loops.NO_STOP, FIRST_PLAY):
+            t, sound, stop = self._advance_list(chosen, values, chunk, t, last)
+        chosen.absorb()
+        self.pool.audit_if_due(suspicious=not sound)
+        if stop == self._loops.UNKNOWN_BEST:
+            chunk.record[1][t - 1 - chunk.first] = self.pool.mean.argmax()
+        self._wait = 1 if t - first >= PAYING_ROUNDS else min(2 * self._wait, LONGEST_WAIT)
+        self._left = self._wait
+        return t
+
+    def _advance_list(
+        self, chosen: ShortList, values: Array, chunk: Chunk, first: int, last: int
+    ) -> tuple[int, bool, int]:
+        """Play on a short list up to a stop; return the next round, soundness and the reason."""
+        part, (problem, tables, record) = chosen.part, chunk.cut(first, last)
+        state = part.lend()
+        rest = part.ridge, self.policy.ties == "lowest", first, last, chosen.bounds()
+        reached, sound, stop = self._loops.play_pool(
+            state, (values, problem[1]), tables, record, *rest
+        )
+        part.take_back(state, suspicious=False)
+        for arms in record:
+            arms[: reached + 1 - first] = chosen.arms[arms[: reached + 1 - first]]
+        if stop < 0:
+            return reached + 1, sound, stop
+        at, arm = reached + 1 - chunk.first, int(stop)
+        sound = bool(part.variance.min() >= part._least_variance)
+        part.update(arm, float(values[arm] + chunk.noise[at]))
+        best = int(part.mean.argmax())
+        chunk.record[0][at], chunk.record[1][at] = chosen.arms[arm], chosen.arms[best]
+        inside = chosen.best_is_inside(self._loops.bound_outside, self._loops.bound_change)
+        return reached + 2, sound, FIRST_PLAY if inside else self._loops.UNKNOWN_BEST
 
 
 def next_stop(policy: Any, t: int) -> int:
@@ -309,9 +386,9 @@ def advance(
     posterior = policy.posterior
     before = posterior.events
     state = posterior.lend()
-    reached, sound, *new = loop(
-        state, problem, tables, record, posterior.ridge, policy.ties == "lowest", first, last
-    )
+    rest = posterior.ridge, policy.ties == "lowest", first, last
+    outside = (NO_BOUNDS,) if isinstance(posterior, PoolPosterior) else ()
+    reached, sound, *new = loop(state, problem, tables, record, *rest, *outside)
     posterior.take_back(state, suspicious=not sound)
     played, learnt = reached - first + 1, posterior.events - before
     checks.needs(

@@ -18,7 +18,7 @@ from kernelbandits.policies.base import Policy
 from kernelbandits.policies.choice import Choice
 from kernelbandits.policies.index import IndexPolicy
 from kernelbandits.policies.round import Round
-from kernelbandits.posterior import Posterior
+from kernelbandits.posterior import PartialPosterior, Posterior
 
 
 class KernelUCB(IndexPolicy):
@@ -160,7 +160,8 @@ class SupKernelUCB(Policy):
             )
         self._scale = checks.number("SupKernelUCB", "width", self.width(1, 0.0))
         self.finest = 1 / math.sqrt(rounds)
-        self.levels: dict[int, Posterior] = {}
+        self.levels: dict[int, Posterior | PartialPosterior] = {}
+        """The posterior of the data of each level, kept for the arms that reached it."""
         self.settings |= {"width": self.width.rule, "eta": eta, "levels": self.top, "gain": "none"}
         self.settings["exploration"] = "the greatest width of a level, or the greatest upper bound"
 
@@ -185,6 +186,8 @@ class SupKernelUCB(Policy):
         if level not in self.levels:
             return np.zeros(len(alive)), np.sqrt(self.posterior.prior[alive])
         posterior = self.levels[level]
+        if isinstance(posterior, PartialPosterior):
+            return posterior.estimates(alive)
         return posterior.mean[alive], posterior.sd[alive]
 
     def choose(self, now: Round) -> Choice:
@@ -202,11 +205,18 @@ class SupKernelUCB(Policy):
 
     def _learn(self, arm: int, reward: float, note: Mapping[str, float]) -> None:
         level = self._check_level(note["level"]) if "level" in note else self._level_of(arm)
-        known = (self.levels.get(level) or self._fresh_posterior()) if level else None
+        known = (self.levels.get(level) or self._new_level(level, arm)) if level else None
         self.posterior.update(arm, reward)
         if known:
             known.update(arm, reward)
             self.levels[level] = known
+
+    def _new_level(self, level: int, arm: int) -> Posterior | PartialPosterior:
+        """The posterior of a level without data: over all arms for the first, else over few."""
+        if level == 1:
+            return self._fresh_posterior()
+        view = self.climb_levels()
+        return self._partial_posterior(view.alive if view.level == level else np.array([arm]))
 
     def _check_level(self, level: float) -> int:
         known = checks.is_number(level) and level in range(self.top + 1)

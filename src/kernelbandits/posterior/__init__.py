@@ -11,6 +11,7 @@ audit compares the state with a factorisation from them.
 The forms differ in what they hold in memory, not in the result: `ArmPosterior` (n x n covariance),
 `PoolPosterior` (large pools), `PointPosterior` (any points of a box), `LinearPosterior` (d x d),
 `RefitPosterior` (the ridge may change, old rewards may fade) and `DriftingPosterior` (f changes).
+`PartialPosterior` keeps some arms of a pool up to date.
 `MixturePosterior` is the average of several of them, `PoolMixture` one whose members are updated
 together.
 
@@ -42,10 +43,12 @@ from kernelbandits.posterior.mixture import (
     member_variances,
     members_of,
 )
+from kernelbandits.posterior.partial import PartialPosterior
 from kernelbandits.posterior.points import PointPosterior
 from kernelbandits.posterior.pool import PoolPosterior
 from kernelbandits.posterior.pool_mixture import PoolMixture
 from kernelbandits.posterior.refit import RefitPosterior
+from kernelbandits.posterior.short_list import NO_BOUNDS, ShortList
 from kernelbandits.posterior.spectrum import Spectrum
 from kernelbandits.posterior.stacked import StackedPosteriors
 from kernelbandits.posterior.sufficient import Factorisation, Tally
@@ -54,6 +57,7 @@ from kernelbandits.posterior.trusted import as_trusted
 __all__ = [
     "LARGEST_COVARIANCE",
     "LARGEST_JOINT",
+    "NO_BOUNDS",
     "ArmPosterior",
     "Columns",
     "DriftingPosterior",
@@ -61,11 +65,13 @@ __all__ = [
     "Health",
     "LinearPosterior",
     "MixturePosterior",
+    "PartialPosterior",
     "PointPosterior",
     "PoolMixture",
     "PoolPosterior",
     "Posterior",
     "RefitPosterior",
+    "ShortList",
     "Spectrum",
     "StackedPosteriors",
     "State",

@@ -248,6 +248,28 @@ class PoolPosterior(Posterior):
         self._core[:m, :m] = half.T @ half / self.ridge
         self._slot = {int(arm): row for row, arm in enumerate(played)}
 
+    @property
+    def distinct(self) -> int:
+        """The number of distinct arms played."""
+        return len(self._slot)
+
+    def deviation(self, g: Array, e: Array) -> Array:
+        """Return a draw of f - mean, g - V' S L^-1 (g(played) + sqrt(ridge / n) e): Matheron's rule.
+
+        g is a draw from the prior over all arms, and e has a standard normal number for each
+        distinct arm played, in the order of the rows.
+        """
+        m, arms = len(self._slot), list(self._slot)
+        if not m:
+            return g.copy()
+        values = g[arms] + np.sqrt(self.ridge / self.counts[arms]) * e
+        white = solve_triangular(self._factor[:m, :m], values, lower=True)
+        weights = self._core[:m, :m] @ white
+        drawn = np.empty(len(g))
+        for some in blocks(len(g), 32):
+            np.subtract(g[some], weights @ self._rows[:m, some], out=drawn[some])
+        return drawn
+
     def lend(self) -> PoolState:
         """Return the state for a compiled loop that plays arms which have a row.
 
