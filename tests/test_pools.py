@@ -11,6 +11,7 @@ import pytest
 import kernelbandits as kb
 from conftest import pairwise
 from kernelbandits.experiment import engines
+from kernelbandits.policies.paths import count_normals, draw_waves
 from kernelbandits.posterior import ArmPosterior, PoolPosterior, ShortList, short_list
 from kernelbandits.problems import GaussianNoise, Instance, UniformNoise
 
@@ -161,10 +162,16 @@ def test_rewards_beyond_the_largest_are_refused_before_a_pool_is_played():
 
 
 @pairwise(
-    kernel=("rbf", "matern", "sum"), law=LAWS, points=("scattered", "grid"), ties=("random", "lowest"), horizon=(150, 700)
+    kernel=("rbf", "matern", "sum"),
+    law=LAWS,
+    points=("scattered", "grid"),
+    ties=("random", "lowest"),
+    horizon=(150, 700),
 )
 @pytest.mark.filterwarnings("ignore")
-def test_a_short_list_plays_what_the_whole_pool_plays(kernel, law, points, ties, horizon, monkeypatch):
+def test_a_short_list_plays_what_the_whole_pool_plays(
+    kernel, law, points, ties, horizon, monkeypatch
+):
     """Lists of about 30 of 230 arms, tried at once; every arm and every recommended arm."""
     instance = make_instance(POINTS[points], noise=0.1)
     whole, short = (rule(instance, KERNELS[kernel], LAWS[law], ties, 0.1) for _ in range(2))
@@ -191,3 +198,79 @@ def use_lists(monkeypatch) -> list[int]:
     monkeypatch.setattr(short_list, "LEAST_LIST", 30)
     monkeypatch.setattr(ShortList, "absorb", note)
     return served
+
+
+# ---------------------------------------------------------------- GP-TS on more than 2000 arms
+
+
+def large_thompson(features: int = 40, horizon: int = 30, kernel=None) -> kb.GPTS:
+    points = np.random.default_rng(5).random((2100, 2))
+    kernel = kernel or 0.5 * kb.Matern(0.3) + kb.RBF((0.2, 0.7))
+    return kb.GPTS(
+        points, kernel, noise_scale=0.1, norm_bound=1.0, horizon=horizon, features=features
+    )
+
+
+def waves_by_definition(policy: kb.GPTS, streams: kb.Streams, t: int) -> np.ndarray:
+    """g_t on all arms: a sum over terms and features of a cosine and a sine."""
+    draws, count = policy.draws, count_normals(policy.terms, policy.features)
+    normals = streams.normal("sample", t // draws.rounds, 4 * (count // 4) + 3)
+    frequencies = draw_waves(policy.terms, 2, policy.features, normals).frequencies
+    number = len(frequencies)
+    weights = streams.normal("sample", t, 2 * number)
+    g = np.zeros(len(policy.domain))
+    for j, frequency in enumerate(frequencies):
+        size = np.sqrt(policy.terms[j // policy.features].variance / policy.features)
+        angle = policy.domain.points @ frequency
+        g += size * (weights[j] * np.cos(angle) + weights[number + j] * np.sin(angle))
+    return g
+
+
+def test_a_draw_over_a_large_pool_is_a_wave_conditioned_on_what_was_played():
+    """f = mean + v [g - k (K + ridge N^-1)^-1 (g(played) + sqrt(ridge / n) e)], by dense matrices."""
+    policy, streams = large_thompson(), kb.Streams(11)
+    for arm in (5, 9, 5, 1200, 1200, 1200, 77):
+        policy.tell(policy.choice(arm), 0.3)
+    played, counts = np.array([5, 9, 1200, 77]), np.array([2, 1, 3, 1])
+    posterior, points = policy.posterior, policy.domain.points
+    for t in (8, 9):
+        g = waves_by_definition(policy, streams, t)
+        e = streams.normal("sample", t, 65)[:4]
+        noisy = g[played] + np.sqrt(posterior.ridge / counts) * e
+        gram = posterior.kernel(points[played], points[played]) + np.diag(posterior.ridge / counts)
+        cross = posterior.kernel(points, points[played])
+        deviation = g - cross @ np.linalg.solve(gram, noisy)
+        sample = posterior.mean + policy.width(t, posterior.log_det) * deviation
+        choice = policy.ask(t, streams)
+        assert choice.arm == sample.argmax()
+        assert choice.note["sample"] == pytest.approx(sample.max(), rel=1e-9)
+        assert choice == policy.ask(t, kb.Streams(11))
+
+
+def test_the_waves_of_many_rounds_have_the_covariance_of_the_kernel():
+    """4000 draws of 12 arms: entries within five standard errors, frequencies of 16 blocks."""
+    policy, arms = large_thompson(features=64, horizon=4096), np.arange(0, 2100, 175)
+    draws, streams = policy.draws, kb.Streams(2)
+    few = type(draws)(policy.terms, policy.domain.points[arms], 64, 4096)
+    drawn = np.array([few.draw(streams, t) for t in range(1, 4001)])
+    exact = policy.posterior.kernel(policy.domain.points[arms], policy.domain.points[arms])
+    variance = exact.diagonal()
+    # Weights: (k_ij^2 + k_ii k_jj) / draws. Frequencies: at most k_ii k_jj / (2 m) for each block.
+    blocks = 4000 / few.rounds
+    error = np.sqrt(2 * np.outer(variance, variance) * (1 / 4000 + 1 / (128 * blocks)))
+    assert (np.abs(drawn.T @ drawn / 4000 - exact) < 5 * error).all()
+
+
+def test_gp_ts_plays_a_large_pool_with_pending_choices_and_a_generator():
+    policy = large_thompson()
+    pending = [policy.ask(1, kb.Streams(0))]
+    pending.append(policy.ask(2, kb.Streams(0), pending=pending))
+    policy.tell(pending[0], 1.0)
+    assert 0 <= policy.ask(3, np.random.default_rng(0), pending=pending[1:]).arm < 2100
+    instance = make_instance(policy.domain.points)
+    assert play(large_thompson(), instance, 25, "auto").engine == "numpy"
+
+
+def test_gp_ts_on_a_large_pool_needs_a_kernel_with_frequencies():
+    with pytest.raises(ValueError, match=r"GPTS needs a kernel of RBF.*over more than 2000 arms"):
+        large_thompson(kernel=kb.Linear())

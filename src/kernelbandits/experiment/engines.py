@@ -26,9 +26,9 @@ from kernelbandits.streams import Streams
 ENGINES = ("auto", "numba", "numpy")
 TABLE_ROUNDS = 16384
 """The random numbers of so many rounds are drawn at a time, so that their tables stay small."""
-LEAST_POOL = 2000
-"""From so many arms on a short list is tried; below, a pass over all rows takes as long as making
-one (benchmarks/results/scale.md)."""
+LEAST_POOL = 30_000
+"""From so many arms on a short list is tried. Below, the rows stay in the caches of the processor,
+and making a list takes longer than what it saves (benchmarks/results/scale.md)."""
 PAYING_ROUNDS, LONGEST_WAIT = 8, 512
 """A list that served for fewer rounds did not pay; at most so many rounds pass until the next."""
 LOOK_AHEAD = 64

@@ -45,8 +45,8 @@ from kernelbandits.policies.round import (
 )
 from kernelbandits.policies.spectral import lengthscales_of
 from kernelbandits.posterior import (
-    PointPosterior,
     PartialPosterior,
+    PointPosterior,
     PoolPosterior,
     Posterior,
     as_trusted,

@@ -160,9 +160,9 @@ class PoolDraws:
     the next block has new frequencies. The last block is kept.
     """
 
-    def __init__(self, terms: Sequence[Term], points: Array, features: int) -> None:
+    def __init__(self, terms: Sequence[Term], points: Array, features: int, horizon: int) -> None:
         self.terms, self.points, self.features = tuple(terms), points, features
-        fitting = max(1, min(MOST_DRAWS, DRAWN_NUMBERS // len(points)))
+        fitting = max(1, min(MOST_DRAWS, 2 * horizon, DRAWN_NUMBERS // len(points)))
         self.rounds = 1 << (fitting.bit_length() - 1)
         """The number of rounds in a block, a power of two."""
         self._kept: tuple[int, int, Array] | None = None

@@ -136,7 +136,7 @@ class GPTS(Policy):
         else:
             self._set_features(features)
         if self.finite and not self.joint:
-            self.draws = PoolDraws(self.terms, self.domain.points, self.features)
+            self.draws = PoolDraws(self.terms, self.domain.points, self.features, horizon)
 
     def _set_features(self, features: int) -> None:
         self.features = checks.whole("GPTS", "features", features)

@@ -118,11 +118,11 @@ class PoolPosterior(Posterior):
         projection = self._rows[:m, arm].copy()
         explained = self._core[:m, :m] @ projection
         row, column = self._rows[m], np.empty(len(prior))
-        weights = np.array([projection, explained])
-        for some in blocks(len(prior), 32):
-            both = weights @ self._rows[:m, some]
-            np.subtract(prior[some], both[0], out=row[some])
-            np.subtract(prior[some], both[1], out=column[some])
+        for some in blocks(len(prior), 128):
+            # The second product finds the rows in the cache.
+            rows = self._rows[:m, some]
+            np.subtract(prior[some], projection @ rows, out=row[some])
+            np.subtract(prior[some], explained @ rows, out=column[some])
         pivot = math.sqrt(self.ridge + max(float(row[arm]), 0.0))
         row /= pivot
         self._factor[m, :m], self._factor[m, m] = projection, pivot

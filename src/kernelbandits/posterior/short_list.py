@@ -54,7 +54,11 @@ class ShortList:
         out[self.arms] = False
         mean, sd = pool.mean[out], np.sqrt(np.maximum(pool.variance[out], 0.0))
         self._places = PLACES * max(theta, 1e-9)
-        self._values = np.array([(mean + place * sd).max() for place in self._places])
+        self._values = np.full(len(PLACES), -np.inf)
+        for some in blocks(len(mean), 4):
+            for i, place in enumerate(self._places.tolist()):
+                bound = float((mean[some] + place * sd[some]).max())
+                self._values[i] = max(self._values[i], bound)
 
     def bounds(self) -> Bounds:
         """Return what bounds the arms outside, for the compiled loop."""
